@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta1
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// +genclient
+// +genclient:nonNamespaced
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+// +k8s:supportsSubresource="/status"
+
+// Project is a tenant: people who share a namespace, with the roles and the quota they have in it.
+type Project struct {
+	// +k8s:opaqueType
+	metav1.TypeMeta `json:",inline"`
+	// Standard object metadata.
+	// +optional
+	// +k8s:opaqueType
+	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+
+	// Spec is the wanted state: who belongs to the project and which namespace it has.
+	// +optional
+	Spec ProjectSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
+	// Status is the observed state. It is written by the controllers.
+	// +optional
+	Status ProjectStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ProjectList is a list of Projects.
+type ProjectList struct {
+	// +k8s:opaqueType
+	metav1.TypeMeta `json:",inline"`
+	// Standard list metadata.
+	// +optional
+	// +k8s:opaqueType
+	metav1.ListMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
+	// Items are the Projects.
+	Items []Project `json:"items" protobuf:"bytes,2,rep,name=items"`
+}
+
+// ProjectSpec is the wanted state of a Project.
+type ProjectSpec struct {
+	// CreatedBy is the user who created the project. The server sets it; it cannot be changed.
+	// +optional
+	// +k8s:opaqueType
+	CreatedBy *rbacv1.Subject `json:"createdBy,omitempty" protobuf:"bytes,1,opt,name=createdBy"`
+	// Description says what the project is for, in a sentence or two.
+	// +optional
+	Description *string `json:"description,omitempty" protobuf:"bytes,2,opt,name=description"`
+	// Owner is the person, group or service account who answers for the project. Unset at creation, it becomes
+	// the first member with the role owner, else the creator. It can be handed over, but not removed.
+	// +optional
+	// +k8s:opaqueType
+	Owner *rbacv1.Subject `json:"owner,omitempty" protobuf:"bytes,3,opt,name=owner"`
+	// Purpose says why the project exists, for instance the product or the cost centre behind it.
+	// +optional
+	Purpose *string `json:"purpose,omitempty" protobuf:"bytes,4,opt,name=purpose"`
+	// Members are the people, groups and service accounts of the project, each with one or more roles.
+	// The list is replaced as a whole by server-side apply.
+	// +optional
+	// +listType=atomic
+	Members []ProjectMember `json:"members,omitempty" protobuf:"bytes,5,rep,name=members"`
+	// Namespace is the namespace of the project: "garden" or a name that starts with "garden-". Unset at creation,
+	// the server chooses garden-<project>-<five hex digits>. No two projects share one, and it cannot be changed.
+	// +optional
+	Namespace *string `json:"namespace,omitempty" protobuf:"bytes,6,opt,name=namespace"`
+	// Tolerations are the taints of seed clusters that workload clusters of the project may tolerate.
+	// +optional
+	Tolerations *ProjectTolerations `json:"tolerations,omitempty" protobuf:"bytes,7,opt,name=tolerations"`
+	// DualApprovalForDeletion lists resources of the project whose deletion somebody else must have confirmed.
+	// +optional
+	// +listType=atomic
+	DualApprovalForDeletion []DualApprovalForDeletion `json:"dualApprovalForDeletion,omitempty" protobuf:"bytes,8,rep,name=dualApprovalForDeletion"`
+}
+
+// ProjectMember is a subject with its roles in the project.
+type ProjectMember struct {
+	// Subject is the user, group or service account.
+	// +k8s:opaqueType
+	rbacv1.Subject `json:",inline" protobuf:"bytes,1,opt,name=subject"`
+	// Role is the first role of the member. It is always present when read: a member without any role is a viewer.
+	// +optional
+	Role string `json:"role" protobuf:"bytes,2,opt,name=role"`
+	// Roles are the further roles of the member: admin, owner, uam (manages members), serviceaccountmanager, viewer,
+	// or extension:<name>. Whoever writes may put all roles here; the server moves the first one to role.
+	// +optional
+	// +listType=atomic
+	Roles []string `json:"roles,omitempty" protobuf:"bytes,3,rep,name=roles"`
+}
+
+// ProjectTolerations are the tolerations that workload clusters of a project have, and may have.
+type ProjectTolerations struct {
+	// Defaults are added to every workload cluster of the project. Each must be in the whitelist too.
+	// +optional
+	// +listType=atomic
+	Defaults []Toleration `json:"defaults,omitempty" protobuf:"bytes,1,rep,name=defaults"`
+	// Whitelist are the tolerations that workload clusters of the project may use.
+	// +optional
+	// +listType=atomic
+	Whitelist []Toleration `json:"whitelist,omitempty" protobuf:"bytes,2,rep,name=whitelist"`
+}
+
+// Toleration tolerates a taint of a seed cluster.
+type Toleration struct {
+	// Key is the key of the taint.
+	Key string `json:"key" protobuf:"bytes,1,opt,name=key"`
+	// Value is the value of the taint. Unset, every value is tolerated.
+	// +optional
+	Value *string `json:"value,omitempty" protobuf:"bytes,2,opt,name=value"`
+}
+
+// DualApprovalForDeletion asks for a second person before objects of one resource are deleted.
+type DualApprovalForDeletion struct {
+	// Resource is the plural name of the resource: klusters or shoots.
+	Resource string `json:"resource" protobuf:"bytes,1,opt,name=resource"`
+	// Selector chooses the objects by their labels. An empty one chooses all.
+	// +k8s:opaqueType
+	Selector metav1.LabelSelector `json:"selector" protobuf:"bytes,2,opt,name=selector"`
+	// IncludeServiceAccounts says whether a deletion by a service account needs the second person too. Defaults to true.
+	// +optional
+	IncludeServiceAccounts *bool `json:"includeServiceAccounts,omitempty" protobuf:"varint,3,opt,name=includeServiceAccounts"`
+}
+
+// ProjectPhase sums up the state of a Project.
+// +enum
+// +k8s:enum
+type ProjectPhase string
+
+// Phases of a Project.
+const (
+	// ProjectPending means that the namespace and the roles are being made.
+	ProjectPending ProjectPhase = "Pending"
+	// ProjectReady means that the namespace and the roles exist.
+	ProjectReady ProjectPhase = "Ready"
+	// ProjectFailed means that the last attempt failed; a condition says why. It is tried again.
+	ProjectFailed ProjectPhase = "Failed"
+	// ProjectTerminating means that the project is being deleted.
+	ProjectTerminating ProjectPhase = "Terminating"
+)
+
+// ProjectStatus is the observed state of a Project.
+type ProjectStatus struct {
+	// ObservedGeneration is the generation of the spec that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,1,opt,name=observedGeneration"`
+	// Phase sums up the state: Pending, Ready, Failed or Terminating.
+	// +optional
+	// +k8s:optional
+	Phase ProjectPhase `json:"phase,omitempty" protobuf:"bytes,2,opt,name=phase,casttype=ProjectPhase"`
+	// StaleSinceTimestamp is when the project was first found to be unused.
+	// +optional
+	// +k8s:opaqueType
+	StaleSinceTimestamp *metav1.Time `json:"staleSinceTimestamp,omitempty" protobuf:"bytes,3,opt,name=staleSinceTimestamp"`
+	// StaleAutoDeleteTimestamp is when the project will be deleted unless it is used again.
+	// +optional
+	// +k8s:opaqueType
+	StaleAutoDeleteTimestamp *metav1.Time `json:"staleAutoDeleteTimestamp,omitempty" protobuf:"bytes,4,opt,name=staleAutoDeleteTimestamp"`
+	// LastActivityTimestamp is when something in the project was last created, changed or deleted, to about a minute.
+	// +optional
+	// +k8s:opaqueType
+	LastActivityTimestamp *metav1.Time `json:"lastActivityTimestamp,omitempty" protobuf:"bytes,5,opt,name=lastActivityTimestamp"`
+	// Conditions are the details behind the phase, one of each type.
+	// +optional
+	// +k8s:optional
+	// +listType=map
+	// +listMapKey=type
+	// +k8s:listType=map
+	// +k8s:listMapKey=type
+	Conditions []Condition `json:"conditions,omitempty" protobuf:"bytes,6,rep,name=conditions"`
+}
+
+// ConditionType names what a condition speaks of.
+type ConditionType string
+
+// Condition types of a Project.
+const (
+	// ProjectNamespaceReady says whether the namespace of the project exists and belongs to it.
+	ProjectNamespaceReady ConditionType = "NamespaceReady"
+	// ProjectRBACReady says whether the roles and bindings of the members are as they should be.
+	ProjectRBACReady ConditionType = "RBACReady"
+	// ProjectDeletable says whether the project could be deleted now; its message lists what blocks it.
+	ProjectDeletable ConditionType = "Deletable"
+	// ProjectStale says whether nobody uses the project.
+	ProjectStale ConditionType = "Stale"
+)
+
+// ConditionStatus is the answer a condition gives.
+// +enum
+// +k8s:enum
+type ConditionStatus string
+
+// Answers of a condition.
+const (
+	// ConditionTrue means that the condition holds.
+	ConditionTrue ConditionStatus = "True"
+	// ConditionFalse means that the condition does not hold.
+	ConditionFalse ConditionStatus = "False"
+	// ConditionUnknown means that it could not be found out.
+	ConditionUnknown ConditionStatus = "Unknown"
+	// ConditionProgressing means that the condition may hold again soon. It is Gardener's; our controllers do not write it.
+	ConditionProgressing ConditionStatus = "Progressing"
+)
+
+// ErrorCode classifies the error behind a condition, in Gardener's words.
+type ErrorCode string
+
+// Condition is one aspect of the state of a Project.
+type Condition struct {
+	// Type names the aspect.
+	Type ConditionType `json:"type" protobuf:"bytes,1,opt,name=type,casttype=ConditionType"`
+	// Status says whether the condition holds: True, False, Unknown or Progressing.
+	// +k8s:required
+	Status ConditionStatus `json:"status" protobuf:"bytes,2,opt,name=status,casttype=ConditionStatus"`
+	// LastTransitionTime is when the status last changed.
+	// +k8s:opaqueType
+	LastTransitionTime metav1.Time `json:"lastTransitionTime" protobuf:"bytes,3,opt,name=lastTransitionTime"`
+	// LastUpdateTime is when anything of the condition last changed.
+	// +k8s:opaqueType
+	LastUpdateTime metav1.Time `json:"lastUpdateTime" protobuf:"bytes,4,opt,name=lastUpdateTime"`
+	// Reason is why, as one CamelCase word for programs.
+	Reason string `json:"reason" protobuf:"bytes,5,opt,name=reason"`
+	// Message is why, and what to do, as a sentence for people.
+	Message string `json:"message" protobuf:"bytes,6,opt,name=message"`
+	// Codes classify the error, if there is one.
+	// +optional
+	// +listType=atomic
+	Codes []ErrorCode `json:"codes,omitempty" protobuf:"bytes,7,rep,name=codes,casttype=ErrorCode"`
+}

@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+// FinalizerName keeps a DiscoveryBackend until no route refers to its services and the services are gone.
+const FinalizerName = "gimbal.heptio.com/discovery-backend"
+
+// AnnotationSavedWeights is where a route keeps the weights that maintenance took away, as JSON.
+const AnnotationSavedWeights = "gimbal.heptio.com/saved-weights"
+
+// Prefixes of the labels of what a discoverer writes. LabelPrefix is written, both are recognised.
+const (
+	// LabelPrefix is the prefix of today's labels.
+	LabelPrefix = "gimbal.projectcontour.io/"
+	// LegacyLabelPrefix is the prefix that the released images of Gimbal wrote.
+	LegacyLabelPrefix = "gimbal.heptio.com/"
+)
+
+// Labels of what a discoverer writes.
+const (
+	// LabelBackend names the DiscoveryBackend that an object came from.
+	LabelBackend = LabelPrefix + "backend"
+	// LabelService names the source service of an object.
+	LabelService = LabelPrefix + "service"
+	// LabelLoadBalancerID holds the id of the source load balancer in OpenStack.
+	LabelLoadBalancerID = LabelPrefix + "load-balancer-id"
+	// LabelLoadBalancerName holds the name of the source load balancer in OpenStack.
+	LabelLoadBalancerName = LabelPrefix + "load-balancer-name"
+	// LegacyLabelBackend is LabelBackend as the released images of Gimbal wrote it.
+	LegacyLabelBackend = LegacyLabelPrefix + "backend"
+	// LegacyLabelService is LabelService as the released images of Gimbal wrote it.
+	LegacyLabelService = LegacyLabelPrefix + "service"
+)
+
+// Condition types of a DiscoveryBackend.
+const (
+	// ConditionAvailable is true when the discoverer runs.
+	ConditionAvailable = "Available"
+	// ConditionCredentialsValid is true when the backend accepts the credentials of the Secret.
+	ConditionCredentialsValid = "CredentialsValid"
+	// ConditionDiscovered is true when the last listing of the backend was copied completely.
+	ConditionDiscovered = "Discovered"
+	// ConditionDrained is true in maintenance, when every route was rewritten and the grace period is over.
+	ConditionDrained = "Drained"
+)
+
+// Types of the entries in status.errors.
+const (
+	// ErrorConnection means the backend does not answer.
+	ErrorConnection = "ConnectionError"
+	// ErrorAuthentication means the backend refused the credentials, or the Secret has none.
+	ErrorAuthentication = "AuthenticationError"
+	// ErrorInvalidService means a service of the backend cannot be copied.
+	ErrorInvalidService = "InvalidService"
+	// ErrorNameCollision means two services of the backend would have one name here.
+	ErrorNameCollision = "NameCollision"
+	// ErrorNamespaceMissing means services wait for a namespace.
+	ErrorNamespaceMissing = "NamespaceMissing"
+	// ErrorConflict means an object that somebody else owns has the name of a copy.
+	ErrorConflict = "Conflict"
+	// ErrorNoAlternative means routes have no other backend that could take the traffic.
+	ErrorNoAlternative = "NoAlternative"
+	// ErrorWeightsLost means the saved weights of a route were lost, so its traffic is spread evenly.
+	ErrorWeightsLost = "WeightsLost"
+)
+
+const (
+	// MaxErrorsPerWriter is how many entries of status.errors the operator, the discoverer and the maintenance
+	// controller each write at most.
+	MaxErrorsPerWriter = 50
+	// MaxRouteNames is how many routes status.routes.withoutAlternative names at most.
+	MaxRouteNames = 20
+	// MaxNameLength is how long the name of a DiscoveryBackend may be. It starts the name of everything discovered.
+	MaxNameLength = 40
+)

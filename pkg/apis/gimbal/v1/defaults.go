@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import (
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Refresh intervals, in seconds, of a backend that gives none: those of Gimbal's discoverers.
+const (
+	// DefaultOpenStackRefreshInterval is Gimbal's reconciliation period.
+	DefaultOpenStackRefreshInterval int32 = 30
+	// DefaultKubernetesRefreshInterval is Gimbal's resync interval.
+	DefaultKubernetesRefreshInterval int32 = 1800
+)
+
+// SetDefaults_DiscoveryBackend is called when a DiscoveryBackend is decoded.
+func SetDefaults_DiscoveryBackend(backend *DiscoveryBackend) {
+	Normalize(backend)
+}
+
+// Normalize spells every enum of the backend in its canonical case and fills in the defaults. A value that its enum
+// does not have stays, for validation to refuse. Normalizing twice is normalizing once.
+//
+// It rewrites scalars only, which have one owner in server-side apply, and no field into another: credentials stays
+// credentials.
+func Normalize(backend *DiscoveryBackend) {
+	cluster := &backend.Cluster
+	cluster.Type = canonicalBackendType(cluster.Type)
+	if cluster.RefreshInterval == nil {
+		switch cluster.Type {
+		case BackendOpenStack:
+			cluster.RefreshInterval = new(DefaultOpenStackRefreshInterval)
+		case BackendKubernetes:
+			cluster.RefreshInterval = new(DefaultKubernetesRefreshInterval)
+		}
+	}
+	cluster.ClusterStatus = canonicalClusterStatus(cluster.ClusterStatus)
+	if cluster.ClusterStatus == "" {
+		cluster.ClusterStatus = ClusterEnabled
+	}
+	cluster.Namespaces.Missing = canonical(cluster.Namespaces.Missing,
+		MissingNamespaceWait, MissingNamespaceCreate, MissingNamespaceIgnore)
+	if cluster.Namespaces.Missing == "" {
+		cluster.Namespaces.Missing = MissingNamespaceWait
+	}
+	cluster.DrainPolicy = canonical(cluster.DrainPolicy, DrainStrict, DrainKeepSole)
+	if cluster.DrainPolicy == "" {
+		cluster.DrainPolicy = DrainStrict
+	}
+	if cluster.DrainGracePeriod == nil {
+		cluster.DrainGracePeriod = &metav1.Duration{}
+	}
+}
+
+func canonicalBackendType(value BackendType) BackendType {
+	return canonical(value, BackendOpenStack, BackendKubernetes)
+}
+
+func canonicalClusterStatus(value ClusterStatus) ClusterStatus {
+	return canonical(value, ClusterEnabled, ClusterMaintenance)
+}
+
+// canonical returns the member that is value but for its case, or value itself when no member is.
+func canonical[T ~string](value T, members ...T) T {
+	for _, member := range members {
+		if strings.EqualFold(string(value), string(member)) {
+			return member
+		}
+	}
+	return value
+}

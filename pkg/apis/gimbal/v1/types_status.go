@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// DiscoveryBackendStatus is the observed state of a DiscoveryBackend.
+type DiscoveryBackendStatus struct {
+	// Errors are what goes wrong now: while connecting, with single services, in maintenance. An entry goes when its
+	// cause is gone.
+	// +optional
+	// +k8s:optional
+	// +listType=map
+	// +listMapKey=type
+	// +listMapKey=message
+	// +k8s:listType=map
+	// +k8s:listMapKey=type
+	// +k8s:listMapKey=message
+	Errors []DiscoveryError `json:"errors,omitempty" protobuf:"bytes,1,rep,name=errors"`
+	// ObservedGeneration is the generation of the DiscoveryBackend that the status speaks of.
+	// +optional
+	// +k8s:optional
+	// +k8s:minimum=0
+	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,2,opt,name=observedGeneration"`
+	// Conditions sum up the state: Available, CredentialsValid, Discovered, and Drained in maintenance.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +k8s:eachVal=+k8s:opaqueType
+	Conditions []metav1.Condition `json:"conditions,omitempty" protobuf:"bytes,3,rep,name=conditions"`
+	// Services is the number of discovered services that have a copy here. It is absent before the first listing.
+	// +optional
+	// +k8s:optional
+	// +k8s:minimum=0
+	Services *int32 `json:"services,omitempty" protobuf:"varint,4,opt,name=services"`
+	// Endpoints is the number of addresses of those services. It is absent before the first listing.
+	// +optional
+	// +k8s:optional
+	// +k8s:minimum=0
+	Endpoints *int32 `json:"endpoints,omitempty" protobuf:"varint,5,opt,name=endpoints"`
+	// Routes counts the routes that refer to services of the backend. It is absent before they were first looked at.
+	// +optional
+	// +k8s:optional
+	Routes *RouteStatus `json:"routes,omitempty" protobuf:"bytes,6,opt,name=routes"`
+	// LastSyncTime is when the copies last agreed with a listing of the backend.
+	// +optional
+	// +k8s:opaqueType
+	LastSyncTime *metav1.Time `json:"lastSyncTime,omitempty" protobuf:"bytes,7,opt,name=lastSyncTime"`
+	// DiscovererRef is the Deployment of the discoverer.
+	// +optional
+	// +k8s:optional
+	DiscovererRef *DiscovererReference `json:"discovererRef,omitempty" protobuf:"bytes,8,opt,name=discovererRef"`
+}
+
+// DiscoveryError is one thing that goes wrong.
+type DiscoveryError struct {
+	// StatusTime is when the error was last seen, to the minute.
+	// +optional
+	// +k8s:opaqueType
+	StatusTime *metav1.Time `json:"statusTime,omitempty" protobuf:"bytes,1,opt,name=statusTime"`
+	// Type is the reason in one word, for instance AuthenticationError.
+	// +k8s:required
+	Type string `json:"type" protobuf:"bytes,2,opt,name=type"`
+	// Message says what is wrong, with which object, and what to do.
+	// +k8s:required
+	Message string `json:"message" protobuf:"bytes,3,opt,name=message"`
+}
+
+// RouteStatus counts the routes that refer to services of a backend.
+type RouteStatus struct {
+	// Matching is the number of routes that refer to a service of the backend.
+	// +k8s:optional
+	// +k8s:minimum=0
+	Matching int32 `json:"matching" protobuf:"varint,1,opt,name=matching"`
+	// Drained is how many of them send the backend no traffic because of maintenance.
+	// +k8s:optional
+	// +k8s:minimum=0
+	Drained int32 `json:"drained" protobuf:"varint,2,opt,name=drained"`
+	// WithoutAlternative are the routes that have no other backend to send their traffic to.
+	// +optional
+	// +k8s:optional
+	WithoutAlternative *RouteNames `json:"withoutAlternative,omitempty" protobuf:"bytes,3,opt,name=withoutAlternative"`
+	// DrainedTime is when the last of the routes was rewritten for maintenance. The drain grace period starts then.
+	// +optional
+	// +k8s:opaqueType
+	DrainedTime *metav1.Time `json:"drainedTime,omitempty" protobuf:"bytes,4,opt,name=drainedTime"`
+}
+
+// RouteNames names some routes and counts all of them.
+type RouteNames struct {
+	// Names are the first 20 of the routes, in order, each as Kind namespace/name.
+	// +optional
+	// +k8s:optional
+	// +listType=atomic
+	// +k8s:maxItems=20
+	Names []string `json:"names,omitempty" protobuf:"bytes,1,rep,name=names"`
+	// Count is the number of all of the routes.
+	// +k8s:optional
+	// +k8s:minimum=0
+	Count int32 `json:"count" protobuf:"varint,2,opt,name=count"`
+}
+
+// DiscovererReference names the object that runs a discoverer, in the namespace of the DiscoveryBackend.
+type DiscovererReference struct {
+	// APIVersion is the API version of the object, for instance apps/v1.
+	// +k8s:required
+	APIVersion string `json:"apiVersion" protobuf:"bytes,1,opt,name=apiVersion"`
+	// Kind is the kind of the object, for instance Deployment.
+	// +k8s:required
+	Kind string `json:"kind" protobuf:"bytes,2,opt,name=kind"`
+	// Name is the name of the object.
+	// +k8s:required
+	Name string `json:"name" protobuf:"bytes,3,opt,name=name"`
+	// UID is the uid of the object.
+	// +optional
+	UID types.UID `json:"uid,omitempty" protobuf:"bytes,4,opt,name=uid,casttype=k8s.io/apimachinery/pkg/types.UID"`
+}

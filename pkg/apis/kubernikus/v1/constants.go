@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import "time"
+
+// Finalizers of a Kluster and of the Secrets it uses.
+const (
+	// DeorbiterFinalizer keeps a Kluster until its leftovers are removed, or released.
+	DeorbiterFinalizer = "kubernikus.sap.cc/deorbiter"
+	// ImportedDeorbiterFinalizer is the same on a Kluster that was imported from Kubernikus.
+	ImportedDeorbiterFinalizer = "deorbiter"
+	// SecretInUseFinalizer keeps a Secret while a Kluster needs it.
+	SecretInUseFinalizer = "groundskeeper.io/in-use"
+)
+
+// Annotations of a Kluster.
+const (
+	// DetachAnnotation with the value "true" makes a deletion release the Kluster and touch nothing of it.
+	DetachAnnotation = "groundskeeper.io/detach"
+	// SelfDestructAnnotation with the value SelfDestructNow ends a Deorbit at once.
+	SelfDestructAnnotation = "kubernikus.sap.cc/self-destruct"
+	// SelfDestructNow is the value of SelfDestructAnnotation.
+	SelfDestructNow = "now"
+	// TerminationProtectionAnnotation with any value but an empty one refuses the deletion and pauses a Deorbit.
+	TerminationProtectionAnnotation = "kubernikus.cloud.sap/termination-protection"
+)
+
+// AccountLabel names the account, an OpenStack project, that a Kluster belongs to. Without it the namespace does.
+const AccountLabel = "account"
+
+// Limits and defaults of spec.name.
+const (
+	// MaxNameLength is the most characters that spec.name may have.
+	MaxNameLength = 20
+	// SecretNameSuffix behind metadata.name is the default of spec.secretRef.name.
+	SecretNameSuffix = "-secret"
+	// SharedCloudProviderName is the default cluster name of the OpenStack cloud provider. Clusters that were set up
+	// without a name of their own share it, so nothing may be deleted by it.
+	SharedCloudProviderName = "kubernetes"
+)
+
+// Defaults that are written to the spec.
+const (
+	// DefaultClusterCIDR is the default of spec.clusterCIDR.
+	DefaultClusterCIDR = "100.100.0.0/16"
+	// DefaultServiceCIDR is the default of spec.serviceCIDR.
+	DefaultServiceCIDR = "198.18.128.0/17"
+	// DefaultAdvertiseAddress is the default of spec.advertiseAddress.
+	DefaultAdvertiseAddress = "1.1.1.1"
+	// DefaultAdvertisePort is the default of spec.advertisePort.
+	DefaultAdvertisePort int32 = 6443
+	// DefaultDNSDomain is the default of spec.dnsDomain.
+	DefaultDNSDomain = "cluster.local"
+	// DefaultSecurityGroupName is the default of spec.openstack.securityGroupName.
+	DefaultSecurityGroupName = "default"
+	// DefaultNodeImage is the default of spec.nodePools[].image.
+	DefaultNodeImage = "flatcar-stable-amd64"
+	// DefaultDiscoveryNamespace is the default of spec.discovery.namespace.
+	DefaultDiscoveryNamespace = "gimbal-discovery"
+)
+
+// Defaults that are not written to the spec, because the configuration of the controller manager may change them.
+const (
+	// DefaultDeorbitTimeout is how long a Deorbit takes at most.
+	DefaultDeorbitTimeout = 24 * time.Hour
+	// DefaultDeorbitStageTimeout is how long a stage of Deorbit may go without progress.
+	DefaultDeorbitStageTimeout = time.Hour
+	// DefaultDeorbitAPIUnavailableTimeout is how long the workload API must fail without a break to count as gone.
+	DefaultDeorbitAPIUnavailableTimeout = 2 * time.Minute
+	// DefaultDeorbitServiceGracePeriod is how long the cloud controller has to clean up behind a deleted Service.
+	DefaultDeorbitServiceGracePeriod = 2 * time.Minute
+	// DefaultRouteGCInterval is the time between two passes of Route GC.
+	DefaultRouteGCInterval = 5 * time.Minute
+)
+
+// Condition types of a Kluster.
+const (
+	// ConditionAPIServerReachable says whether the API server of the workload cluster answers us.
+	ConditionAPIServerReachable = "APIServerReachable"
+	// ConditionOpenStackReachable says whether OpenStack answers us and our credentials are good.
+	ConditionOpenStackReachable = "OpenStackReachable"
+	// ConditionRoutesClean says whether the router has no orphaned routes of this cluster.
+	ConditionRoutesClean = "RoutesClean"
+	// ConditionDeorbited says how far the removal of leftovers is.
+	ConditionDeorbited = "Deorbited"
+	// ConditionPaused says that nothing is done because an annotation asks for it.
+	ConditionPaused = "Paused"
+)
+
+// Reasons in conditions of a Kluster that more than one controller gives.
+const (
+	// ReasonCIDRConflict means that a sibling on the same router has an overlapping clusterCIDR.
+	ReasonCIDRConflict = "CIDRConflict"
+	// ReasonIdentityConflict means that another Kluster of the OpenStack project has the same clusterName or csiClusterID.
+	ReasonIdentityConflict = "IdentityConflict"
+)

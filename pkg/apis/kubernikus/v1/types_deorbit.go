@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// DeorbitStage is a step of Deorbit.
+// +enum
+// +k8s:enum
+type DeorbitStage string
+
+// Stages of Deorbit, in their order.
+const (
+	// DeorbitDrain moves traffic away from the cluster where it is announced as a DiscoveryBackend.
+	DeorbitDrain DeorbitStage = "Drain"
+	// DeorbitFreeze stops the cluster from making new cloud objects.
+	DeorbitFreeze DeorbitStage = "Freeze"
+	// DeorbitPods deletes the claims, then the pods that use them.
+	DeorbitPods DeorbitStage = "Pods"
+	// DeorbitSnapshots deletes volume snapshots.
+	DeorbitSnapshots DeorbitStage = "Snapshots"
+	// DeorbitClaims deletes the claims that Cinder backs.
+	DeorbitClaims DeorbitStage = "Claims"
+	// DeorbitServices deletes the Services of type LoadBalancer.
+	DeorbitServices DeorbitStage = "Services"
+	// DeorbitWait waits for the cluster to clean up behind what was deleted.
+	DeorbitWait DeorbitStage = "Wait"
+	// DeorbitVerify looks in OpenStack for what is left, and removes it.
+	DeorbitVerify DeorbitStage = "Verify"
+	// DeorbitRoutes removes the routes of the cluster.
+	DeorbitRoutes DeorbitStage = "Routes"
+	// DeorbitRelease takes our finalizer off the Kluster.
+	DeorbitRelease DeorbitStage = "Release"
+)
+
+// DeorbitStatus is how far the removal of leftovers is, and what must be remembered for it over a restart.
+type DeorbitStatus struct {
+	// StartedAt is when Deorbit began. Its timeout counts from here.
+	// +optional
+	// +k8s:opaqueType
+	StartedAt *metav1.Time `json:"startedAt,omitempty" protobuf:"bytes,1,opt,name=startedAt"`
+	// LastProgressAt is when something last went away, or a stage began. The timeout of a stage counts from here.
+	// +optional
+	// +k8s:opaqueType
+	LastProgressAt *metav1.Time `json:"lastProgressAt,omitempty" protobuf:"bytes,2,opt,name=lastProgressAt"`
+	// Stage is what is being done now: Drain, Freeze, Pods, Snapshots, Claims, Services, Wait, Verify, Routes, Release.
+	// +optional
+	// +k8s:optional
+	Stage DeorbitStage `json:"stage,omitempty" protobuf:"bytes,3,opt,name=stage,casttype=DeorbitStage"`
+	// StageStartedAt is when the stage began.
+	// +optional
+	// +k8s:opaqueType
+	StageStartedAt *metav1.Time `json:"stageStartedAt,omitempty" protobuf:"bytes,4,opt,name=stageStartedAt"`
+	// UnreachableSince is when the API server of the cluster failed first, of failures in an unbroken row.
+	// +optional
+	// +k8s:opaqueType
+	UnreachableSince *metav1.Time `json:"unreachableSince,omitempty" protobuf:"bytes,5,opt,name=unreachableSince"`
+	// Remaining are the objects that still have to go, each with the reason why it has not gone yet. What is listed when
+	// the Kluster is released is left over.
+	// +optional
+	// +k8s:optional
+	// +listType=atomic
+	Remaining []DeorbitObject `json:"remaining,omitempty" protobuf:"bytes,6,rep,name=remaining"`
+	// Retained are the objects that stay on purpose, each with the reason.
+	// +optional
+	// +k8s:optional
+	// +listType=atomic
+	Retained []DeorbitObject `json:"retained,omitempty" protobuf:"bytes,7,rep,name=retained"`
+	// SeenVolumes are the Cinder volumes that were seen in the cluster, with what their PersistentVolume says of them.
+	// +optional
+	// +k8s:optional
+	// +listType=map
+	// +listMapKey=id
+	SeenVolumes []SeenVolume `json:"seenVolumes,omitempty" protobuf:"bytes,8,rep,name=seenVolumes"`
+	// SeenSnapshots are the Cinder snapshots that were seen in the cluster, with what their VolumeSnapshotContent says.
+	// +optional
+	// +k8s:optional
+	// +listType=map
+	// +listMapKey=id
+	SeenSnapshots []SeenSnapshot `json:"seenSnapshots,omitempty" protobuf:"bytes,9,rep,name=seenSnapshots"`
+	// SeenServices are the Services of type LoadBalancer that were seen in the cluster. Their security groups carry the uid.
+	// +optional
+	// +k8s:optional
+	// +listType=map
+	// +listMapKey=uid
+	SeenServices []SeenService `json:"seenServices,omitempty" protobuf:"bytes,10,rep,name=seenServices"`
+}
+
+// DeorbitObject is an object of the workload cluster or of OpenStack that remains or is retained.
+type DeorbitObject struct {
+	// Kind of the object, for instance PersistentVolume, Service, Volume, LoadBalancer or FloatingIP.
+	// +k8s:required
+	Kind string `json:"kind" protobuf:"bytes,1,opt,name=kind"`
+	// Namespace of the object in the workload cluster.
+	// +optional
+	Namespace string `json:"namespace,omitempty" protobuf:"bytes,2,opt,name=namespace"`
+	// Name of the object.
+	// +optional
+	Name string `json:"name,omitempty" protobuf:"bytes,3,opt,name=name"`
+	// ID of the object in OpenStack.
+	// +optional
+	ID string `json:"id,omitempty" protobuf:"bytes,4,opt,name=id"`
+	// Reason is why the object remains or is retained.
+	// +optional
+	Reason string `json:"reason,omitempty" protobuf:"bytes,5,opt,name=reason"`
+}
+
+// SeenVolume is a Cinder volume that was seen in the workload cluster.
+type SeenVolume struct {
+	// ID of the volume in Cinder.
+	// +k8s:required
+	ID string `json:"id" protobuf:"bytes,1,opt,name=id"`
+	// Name of its PersistentVolume.
+	// +optional
+	Name string `json:"name,omitempty" protobuf:"bytes,2,opt,name=name"`
+	// ReclaimPolicy of its PersistentVolume: Delete or Retain.
+	// +optional
+	ReclaimPolicy string `json:"reclaimPolicy,omitempty" protobuf:"bytes,3,opt,name=reclaimPolicy"`
+}
+
+// SeenSnapshot is a Cinder snapshot that was seen in the workload cluster.
+type SeenSnapshot struct {
+	// ID of the snapshot in Cinder.
+	// +k8s:required
+	ID string `json:"id" protobuf:"bytes,1,opt,name=id"`
+	// Name of its VolumeSnapshotContent.
+	// +optional
+	Name string `json:"name,omitempty" protobuf:"bytes,2,opt,name=name"`
+	// DeletionPolicy of its VolumeSnapshotContent: Delete or Retain.
+	// +optional
+	DeletionPolicy string `json:"deletionPolicy,omitempty" protobuf:"bytes,3,opt,name=deletionPolicy"`
+}
+
+// SeenService is a Service of type LoadBalancer that was seen in the workload cluster.
+type SeenService struct {
+	// UID of the Service.
+	// +k8s:required
+	UID string `json:"uid" protobuf:"bytes,1,opt,name=uid"`
+	// Namespace of the Service.
+	// +optional
+	Namespace string `json:"namespace,omitempty" protobuf:"bytes,2,opt,name=namespace"`
+	// Name of the Service.
+	// +optional
+	Name string `json:"name,omitempty" protobuf:"bytes,3,opt,name=name"`
+}

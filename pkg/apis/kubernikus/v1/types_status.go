@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// KlusterPhase sums up the state of a Kluster. To be deleted is no phase: look at metadata.deletionTimestamp.
+// +enum
+// +k8s:enum
+type KlusterPhase string
+
+// Phases of a Kluster.
+const (
+	// KlusterPending means that the cluster has not been reached yet.
+	KlusterPending KlusterPhase = "Pending"
+	// KlusterCreating means that the cluster is being built.
+	KlusterCreating KlusterPhase = "Creating"
+	// KlusterRunning means that the API server of the cluster answers.
+	KlusterRunning KlusterPhase = "Running"
+	// KlusterUpgrading means that the cluster runs another version than the wanted one.
+	KlusterUpgrading KlusterPhase = "Upgrading"
+	// KlusterTerminating means that the cluster is being taken down.
+	KlusterTerminating KlusterPhase = "Terminating"
+)
+
+// KlusterStatus is the observed state of a Kluster. The first fields are those of Kubernikus.
+type KlusterStatus struct {
+	// Phase sums up the state: Pending, Creating, Running, Upgrading or Terminating.
+	// +optional
+	// +k8s:optional
+	Phase KlusterPhase `json:"phase,omitempty" protobuf:"bytes,1,opt,name=phase,casttype=KlusterPhase"`
+	// MigrationsPending says that the object must be migrated by Kubernikus before anything is done with the cluster.
+	// +optional
+	MigrationsPending bool `json:"migrationsPending,omitempty" protobuf:"varint,2,opt,name=migrationsPending"`
+	// NodePools are the counts of nodes in each pool.
+	// +optional
+	// +k8s:optional
+	// +listType=map
+	// +listMapKey=name
+	// +k8s:listType=map
+	// +k8s:listMapKey=name
+	// +k8s:maxItems=256
+	NodePools []NodePoolInfo `json:"nodePools,omitempty" protobuf:"bytes,3,rep,name=nodePools"`
+	// Apiserver is the URL of the API server of the cluster.
+	// +optional
+	Apiserver string `json:"apiserver,omitempty" protobuf:"bytes,4,opt,name=apiserver"`
+	// ApiserverVersion is the version that the API server of the cluster reports.
+	// +optional
+	ApiserverVersion string `json:"apiserverVersion,omitempty" protobuf:"bytes,5,opt,name=apiserverVersion"`
+	// Dashboard is the URL of the dashboard of the cluster.
+	// +optional
+	Dashboard string `json:"dashboard,omitempty" protobuf:"bytes,6,opt,name=dashboard"`
+	// Wormhole is the URL of the tunnel between the API server and the nodes.
+	// +optional
+	Wormhole string `json:"wormhole,omitempty" protobuf:"bytes,7,opt,name=wormhole"`
+	// ChartName is the name of the Helm chart that the control plane was installed from.
+	// +optional
+	ChartName string `json:"chartName,omitempty" protobuf:"bytes,8,opt,name=chartName"`
+	// ChartVersion is the version of the Helm chart that the control plane was installed from.
+	// +optional
+	ChartVersion string `json:"chartVersion,omitempty" protobuf:"bytes,9,opt,name=chartVersion"`
+	// Version is the version of the provisioner that last worked on the cluster.
+	// +optional
+	Version string `json:"version,omitempty" protobuf:"bytes,10,opt,name=version"`
+	// SpecVersion is the number of the last migration by Kubernikus that the object went through.
+	// +optional
+	SpecVersion int64 `json:"specVersion,omitempty" protobuf:"varint,11,opt,name=specVersion"`
+
+	// ObservedGeneration is the generation of the spec that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,12,opt,name=observedGeneration"`
+	// Conditions are the details behind the phase, one of each type: APIServerReachable, OpenStackReachable,
+	// RoutesClean, Deorbited, Paused.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +k8s:eachVal=+k8s:opaqueType
+	Conditions []metav1.Condition `json:"conditions,omitempty" protobuf:"bytes,13,rep,name=conditions"`
+	// Openstack is what was found in OpenStack.
+	// +optional
+	// +k8s:optional
+	Openstack *OpenstackStatus `json:"openstack,omitempty" protobuf:"bytes,14,opt,name=openstack"`
+	// Deorbit is how far the removal of leftovers is.
+	// +optional
+	// +k8s:optional
+	Deorbit *DeorbitStatus `json:"deorbit,omitempty" protobuf:"bytes,15,opt,name=deorbit"`
+}
+
+// NodePoolInfo counts the nodes of a pool.
+type NodePoolInfo struct {
+	// Name of the pool.
+	// +k8s:required
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+	// NodeCount is the number of nodes that are wanted.
+	// +optional
+	NodeCount int32 `json:"size" protobuf:"varint,2,opt,name=size"`
+	// Running is the number of nodes whose server is running.
+	// +optional
+	Running int32 `json:"running" protobuf:"varint,3,opt,name=running"`
+	// Healthy is the number of nodes that are ready.
+	// +optional
+	Healthy int32 `json:"healthy" protobuf:"varint,4,opt,name=healthy"`
+	// Schedulable is the number of nodes that take new pods.
+	// +optional
+	Schedulable int32 `json:"schedulable" protobuf:"varint,5,opt,name=schedulable"`
+}
+
+// OpenstackStatus is what was found in OpenStack: ids that the spec leaves open, and the project of the credentials.
+type OpenstackStatus struct {
+	// ProjectID is the id of the OpenStack project that the credentials belong to.
+	// +optional
+	ProjectID string `json:"projectID,omitempty" protobuf:"bytes,1,opt,name=projectID"`
+	// Region is the OpenStack region of the cluster.
+	// +optional
+	Region string `json:"region,omitempty" protobuf:"bytes,2,opt,name=region"`
+	// RouterID is the UUID of the router that has the routes of the pods.
+	// +optional
+	RouterID string `json:"routerID,omitempty" protobuf:"bytes,3,opt,name=routerID"`
+	// NetworkID is the UUID of the network of the nodes.
+	// +optional
+	NetworkID string `json:"networkID,omitempty" protobuf:"bytes,4,opt,name=networkID"`
+	// LBSubnetID is the UUID of the subnet of the load balancers.
+	// +optional
+	LBSubnetID string `json:"lbSubnetID,omitempty" protobuf:"bytes,5,opt,name=lbSubnetID"`
+	// LBFloatingNetworkID is the UUID of the network that floating IPs of load balancers are taken from.
+	// +optional
+	LBFloatingNetworkID string `json:"lbFloatingNetworkID,omitempty" protobuf:"bytes,6,opt,name=lbFloatingNetworkID"`
+}

@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1
+
+// FinalizerName keeps a Translation until its resources are gone from the backend. Every Translation has it.
+const FinalizerName = "midonet.org/deleter"
+
+// Labels of a Translation. It has one of the two.
+const (
+	// LabelOwnerUID holds the uid of the object that was translated.
+	LabelOwnerUID = "midonet.org/owner-uid"
+	// LabelGlobal marks a Translation of the whole cluster. Its value is empty, and it has no owner.
+	LabelGlobal = "midonet.org/global"
+)
+
+// Annotations that converters read.
+const (
+	// AnnotationHostID holds the UUID of the MidoNet host that a Node is.
+	AnnotationHostID = "midonet.org/host-id"
+	// AnnotationTunnelZoneID holds the UUID of a Node's tunnel zone. Empty means the default zone.
+	AnnotationTunnelZoneID = "midonet.org/tunnel-zone-id"
+	// AnnotationTunnelEndpointIP holds the IPv4 address that a Node's tunnels end at.
+	AnnotationTunnelEndpointIP = "midonet.org/tunnel-endpoint-ip"
+	// AnnotationMACAddress holds the MAC address of a Pod's or a Node's interface.
+	AnnotationMACAddress = "midonet.org/mac-address"
+)
+
+// Condition types of a Translation.
+const (
+	// ConditionSynced is true when the backend has every resource of the Translation, and no resource that was taken
+	// out of it.
+	ConditionSynced = "Synced"
+	// ConditionStalled is true when somebody must act before the rest can be pushed.
+	ConditionStalled = "Stalled"
+)

@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// +k8s:deepcopy-gen=package
+// +k8s:defaulter-gen=TypeMeta
+// +k8s:validation-gen=TypesWithField=TypeMeta
+// +k8s:openapi-gen=true
+// +k8s:openapi-model-package=org.midonet.v1
+// +k8s:protobuf-gen=package
+// +groupName=midonet.org
+// +groupGoName=Midonet
+
+// Package v1 is the v1 version of the midonet.org API: Translations.
+package v1
