@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command groundskeeper-apiserver serves Projects, Klusters, Translations and DiscoveryBackends behind the aggregation
+// layer of a kube-apiserver.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/component-base/cli"
+	_ "k8s.io/component-base/logs/json/register"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo"
+	_ "k8s.io/component-base/metrics/prometheus/restclient"
+	_ "k8s.io/component-base/metrics/prometheus/workqueue"
+
+	"groundskeeper.io/groundskeeper/pkg/apiserver"
+	"groundskeeper.io/groundskeeper/pkg/version"
+)
+
+func main() {
+	ctx := genericapiserver.SetupSignalContext()
+	options := apiserver.NewOptions()
+	command := &cobra.Command{
+		Use:          "groundskeeper-apiserver",
+		Short:        "Serve Projects, Klusters, Translations and DiscoveryBackends behind a kube-apiserver",
+		Version:      version.String(),
+		Args:         cobra.NoArgs,
+		SilenceUsage: true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			return options.ServerRun.ComponentGlobalsRegistry.Set()
+		},
+		RunE: func(*cobra.Command, []string) error {
+			options.Complete()
+			if err := options.Validate(); err != nil {
+				return err
+			}
+			return apiserver.Run(ctx, options)
+		},
+	}
+	options.AddFlags(command.Flags())
+	if err := cli.RunNoErrOutput(command); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}

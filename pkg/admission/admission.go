@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package admission lists the admission plugins of the server, in their order: who refuses what is written here.
+package admission
+
+import (
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle"
+	mutatingadmissionpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/mutating"
+	validatingadmissionpolicy "k8s.io/apiserver/pkg/admission/plugin/policy/validating"
+	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
+	mutatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/mutating"
+	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
+	quota "k8s.io/apiserver/pkg/quota/v1/generic"
+
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/projectmutator"
+)
+
+// Register offers our own plugins, and those of the library that a server must ask for.
+func Register(plugins *admission.Plugins) {
+	resourcequota.Register(plugins)
+	projectmutator.Register(plugins)
+}
+
+// Order lists the plugins in the order in which they see a request: all that change it, then all that refuse it. The
+// quota is last, so that nothing is counted that another plugin refuses.
+func Order() []string {
+	return []string{
+		lifecycle.PluginName,
+		projectmutator.PluginName,
+		mutatingadmissionpolicy.PluginName,
+		mutatingwebhook.PluginName,
+		validatingadmissionpolicy.PluginName,
+		validatingwebhook.PluginName,
+		resourcequota.PluginName,
+	}
+}
+
+// Initializer gives plugins what they need from us: the quota plugin, the counting of objects.
+func Initializer() admission.PluginInitializer { return quotaInitializer{} }
+
+type quotaInitializer struct{}
+
+func (quotaInitializer) Initialize(plugin admission.Interface) {
+	if wants, ok := plugin.(initializer.WantsQuotaConfiguration); ok {
+		wants.SetQuotaConfiguration(quota.NewConfiguration(nil, nil))
+	}
+}

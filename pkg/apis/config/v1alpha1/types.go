@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// ControllerManagerConfiguration is the configuration file of groundskeeper-controller-manager.
+// A field that is left out has its default; defaulting leaves no pointer below nil.
+type ControllerManagerConfiguration struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// ClientConnection says how the manager talks to the API server.
+	ClientConnection ClientConnectionConfiguration `json:"clientConnection"`
+	// LeaderElection says how replicas agree on the one that works.
+	LeaderElection LeaderElectionConfiguration `json:"leaderElection"`
+	// Log says what is logged, and how.
+	Log LogConfiguration `json:"log"`
+	// Server has the addresses the manager listens on.
+	Server ServerConfiguration `json:"server"`
+	// Controllers selects and configures the controllers.
+	Controllers ControllersConfiguration `json:"controllers"`
+}
+
+// ClientConnectionConfiguration says how the manager talks to the API server.
+type ClientConnectionConfiguration struct {
+	// Kubeconfig is the path of a kubeconfig file. Empty: the service account of the pod the manager runs in.
+	Kubeconfig string `json:"kubeconfig"`
+	// QPS is how many requests per second the manager sends at most, averaged. The default is high on
+	// purpose: the server's priority and fairness is the real limit.
+	QPS *float32 `json:"qps"`
+	// Burst is how many requests may go out at once on top of QPS.
+	Burst *int32 `json:"burst"`
+}
+
+// LeaderElectionConfiguration says how replicas agree on the one that works. The lock is a Lease.
+type LeaderElectionConfiguration struct {
+	// LeaderElect turns the election on. Without it every replica works, so there may be only one.
+	LeaderElect *bool `json:"leaderElect"`
+	// ResourceNamespace is the namespace of the Lease. It has to exist.
+	ResourceNamespace string `json:"resourceNamespace"`
+	// ResourceName is the name of the Lease.
+	ResourceName string `json:"resourceName"`
+	// LeaseDuration is how long the others wait for a leader that went silent. At least one second.
+	LeaseDuration *metav1.Duration `json:"leaseDuration"`
+	// RenewDeadline is how long the leader tries to renew before it gives up. Shorter than LeaseDuration.
+	RenewDeadline *metav1.Duration `json:"renewDeadline"`
+	// RetryPeriod is the pause between two tries, stretched by up to a fifth. Shorter than RenewDeadline.
+	RetryPeriod *metav1.Duration `json:"retryPeriod"`
+}
+
+// LogLevel is how much is logged.
+type LogLevel string
+
+// The levels, from most to least.
+const (
+	LogLevelDebug LogLevel = "debug"
+	LogLevelInfo  LogLevel = "info"
+	LogLevelError LogLevel = "error"
+)
+
+// LogFormat is how a log line looks.
+type LogFormat string
+
+// The formats.
+const (
+	LogFormatJSON LogFormat = "json"
+	LogFormatText LogFormat = "text"
+)
+
+// LogConfiguration says what is logged, and how.
+type LogConfiguration struct {
+	// Level is debug, info or error.
+	Level LogLevel `json:"level"`
+	// Format is json or text. A process whose log goes to a terminal uses text when this is left out.
+	Format LogFormat `json:"format"`
+}
+
+// ServerConfiguration has the addresses the manager listens on.
+type ServerConfiguration struct {
+	// Health serves /healthz, /readyz and /metrics over plain HTTP.
+	Health AddressConfiguration `json:"health"`
+}
+
+// AddressConfiguration is an address to listen on.
+type AddressConfiguration struct {
+	// BindAddress is an IP address or a host name. Empty: every address of the machine.
+	BindAddress string `json:"bindAddress"`
+	// Port is a TCP port. 0: any free one, which the log names.
+	Port *int32 `json:"port"`
+}
+
+// ControllersConfiguration selects and configures the controllers.
+type ControllersConfiguration struct {
+	// Enabled names the controllers that run: "*" is all of them, "-name" takes one out.
+	Enabled []string `json:"enabled"`
+	// Project configures the controllers of Projects.
+	Project ProjectControllerConfiguration `json:"project"`
+}
+
+// ProjectControllerConfiguration configures the controllers of Projects.
+type ProjectControllerConfiguration struct {
+	// ConcurrentSyncs is how many Projects are worked on at the same time.
+	ConcurrentSyncs *int32 `json:"concurrentSyncs"`
+	// Quotas are the ResourceQuotas of project namespaces. The first whose selector matches counts.
+	Quotas []QuotaConfiguration `json:"quotas"`
+}
+
+// QuotaConfiguration is the ResourceQuota of the namespaces of some Projects.
+type QuotaConfiguration struct {
+	// Config is a ResourceQuota, of which the spec is used.
+	Config corev1.ResourceQuota `json:"config"`
+	// ProjectSelector selects Projects by their labels. Left out or empty: all of them.
+	ProjectSelector *metav1.LabelSelector `json:"projectSelector"`
+}

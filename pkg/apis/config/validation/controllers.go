@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validate/content"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+)
+
+// validateEnabled checks the list of enabled controllers: "*", names, and names with a minus in front.
+func validateEnabled(enabled, controllers []string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	adds := false
+	for i, entry := range enabled {
+		name, out := strings.CutPrefix(entry, "-")
+		adds = adds || !out
+		switch {
+		case name == "*" && !out:
+		case !slices.Contains(controllers, name):
+			errs = append(errs, field.NotSupported(path.Index(i), name, controllers))
+			continue
+		}
+		switch {
+		case slices.Contains(enabled[:i], entry):
+			errs = append(errs, field.Duplicate(path.Index(i), entry))
+		case out && slices.Contains(enabled, name):
+			errs = append(errs, field.Invalid(path.Index(i), entry, "the list also has "+name))
+		}
+	}
+	if len(enabled) > 0 && !adds {
+		errs = append(errs, field.Invalid(path, enabled, `takes controllers out of nothing: add "*"`))
+	}
+	return errs
+}
+
+func validateProject(config *v1alpha1.ProjectControllerConfiguration, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if *config.ConcurrentSyncs <= 0 {
+		errs = append(errs, field.Invalid(path.Child("concurrentSyncs"), *config.ConcurrentSyncs, "must be greater than 0"))
+	}
+	for i := range config.Quotas {
+		errs = append(errs, validateQuota(&config.Quotas[i], path.Child("quotas").Index(i))...)
+	}
+	return errs
+}
+
+func validateQuota(config *v1alpha1.QuotaConfiguration, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	quota, quotaPath := &config.Config, path.Child("config")
+	if quota.APIVersion != "" && quota.APIVersion != "v1" {
+		errs = append(errs, field.NotSupported(quotaPath.Child("apiVersion"), quota.APIVersion, []string{"v1"}))
+	}
+	if quota.Kind != "" && quota.Kind != "ResourceQuota" {
+		errs = append(errs, field.NotSupported(quotaPath.Child("kind"), quota.Kind, []string{"ResourceQuota"}))
+	}
+	hard := quotaPath.Child("spec", "hard")
+	if len(quota.Spec.Hard) == 0 {
+		errs = append(errs, field.Required(hard, "at least one resource must be limited"))
+	}
+	for _, resource := range slices.Sorted(maps.Keys(quota.Spec.Hard)) {
+		for _, message := range content.IsLabelKey(string(resource)) {
+			errs = append(errs, field.Invalid(hard, resource, message))
+		}
+		if limit := quota.Spec.Hard[resource]; limit.Sign() < 0 {
+			errs = append(errs, field.Invalid(hard.Child(string(resource)), limit.String(), "must be greater than or equal to 0"))
+		}
+	}
+
+	selector := path.Child("projectSelector")
+	invalid := metav1validation.ValidateLabelSelector(config.ProjectSelector, metav1validation.LabelSelectorValidationOptions{}, selector)
+	if _, err := metav1.LabelSelectorAsSelector(config.ProjectSelector); err != nil && len(invalid) == 0 {
+		invalid = field.ErrorList{field.Invalid(selector, config.ProjectSelector, err.Error())}
+	}
+	return append(errs, invalid...)
+}

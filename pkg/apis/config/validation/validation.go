@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package validation says what is wrong with a configuration.
+package validation
+
+import (
+	"net/netip"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+)
+
+// ValidateControllerManagerConfiguration checks a defaulted configuration. controllers are the names of the
+// controllers the binary has.
+func ValidateControllerManagerConfiguration(config *v1alpha1.ControllerManagerConfiguration, controllers []string) field.ErrorList {
+	var errs field.ErrorList
+	errs = append(errs, validateClientConnection(&config.ClientConnection, field.NewPath("clientConnection"))...)
+	errs = append(errs, validateLeaderElection(&config.LeaderElection, field.NewPath("leaderElection"))...)
+	errs = append(errs, validateLog(&config.Log, field.NewPath("log"))...)
+	errs = append(errs, validateAddress(&config.Server.Health, field.NewPath("server", "health"))...)
+	errs = append(errs, validateEnabled(config.Controllers.Enabled, controllers, field.NewPath("controllers", "enabled"))...)
+	errs = append(errs, validateProject(&config.Controllers.Project, field.NewPath("controllers", "project"))...)
+	return errs
+}
+
+func validateClientConnection(config *v1alpha1.ClientConnectionConfiguration, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if *config.QPS <= 0 {
+		errs = append(errs, field.Invalid(path.Child("qps"), *config.QPS, "must be greater than 0"))
+	}
+	if *config.Burst <= 0 {
+		errs = append(errs, field.Invalid(path.Child("burst"), *config.Burst, "must be greater than 0"))
+	}
+	return errs
+}
+
+func validateLeaderElection(config *v1alpha1.LeaderElectionConfiguration, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, message := range validation.IsDNS1123Label(config.ResourceNamespace) {
+		errs = append(errs, field.Invalid(path.Child("resourceNamespace"), config.ResourceNamespace, message))
+	}
+	for _, message := range validation.IsDNS1123Subdomain(config.ResourceName) {
+		errs = append(errs, field.Invalid(path.Child("resourceName"), config.ResourceName, message))
+	}
+	lease, renew, retry := config.LeaseDuration.Duration, config.RenewDeadline.Duration, config.RetryPeriod.Duration
+	invalid := func(name string, value time.Duration, message string) {
+		errs = append(errs, field.Invalid(path.Child(name), value.String(), message))
+	}
+	if lease < time.Second {
+		invalid("leaseDuration", lease, "must be at least 1s: a Lease counts in whole seconds")
+	}
+	switch {
+	case renew <= 0:
+		invalid("renewDeadline", renew, "must be greater than 0s")
+	case renew >= lease:
+		invalid("renewDeadline", renew, "must be shorter than leaseDuration")
+	}
+	switch {
+	case retry <= 0:
+		invalid("retryPeriod", retry, "must be greater than 0s")
+	case retry*6/5 >= renew: // client-go adds up to a fifth to every pause
+		invalid("retryPeriod", retry, "plus a fifth of it must be shorter than renewDeadline")
+	}
+	return errs
+}
+
+func validateLog(config *v1alpha1.LogConfiguration, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	switch config.Level {
+	case v1alpha1.LogLevelDebug, v1alpha1.LogLevelInfo, v1alpha1.LogLevelError:
+	default:
+		errs = append(errs, field.NotSupported(path.Child("level"), config.Level,
+			[]v1alpha1.LogLevel{v1alpha1.LogLevelDebug, v1alpha1.LogLevelInfo, v1alpha1.LogLevelError}))
+	}
+	switch config.Format {
+	case v1alpha1.LogFormatJSON, v1alpha1.LogFormatText:
+	default:
+		errs = append(errs, field.NotSupported(path.Child("format"), config.Format,
+			[]v1alpha1.LogFormat{v1alpha1.LogFormatJSON, v1alpha1.LogFormatText}))
+	}
+	return errs
+}
+
+func validateAddress(config *v1alpha1.AddressConfiguration, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if host := config.BindAddress; host != "" {
+		_, err := netip.ParseAddr(host)
+		if err != nil && len(validation.IsDNS1123Subdomain(host)) > 0 {
+			errs = append(errs, field.Invalid(path.Child("bindAddress"), host, "must be an IP address or a host name"))
+		}
+	}
+	if *config.Port < 0 || *config.Port > 65535 {
+		errs = append(errs, field.Invalid(path.Child("port"), *config.Port, "must be between 0 (any free port) and 65535"))
+	}
+	return errs
+}

@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"fmt"
+	"net"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/request/anonymous"
+	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	basecompatibility "k8s.io/component-base/compatibility"
+
+	"groundskeeper.io/groundskeeper/pkg/apiserver/authorizer"
+	"groundskeeper.io/groundskeeper/pkg/apiserver/rivalcrd"
+	generatedopenapi "groundskeeper.io/groundskeeper/pkg/generated/openapi"
+	"groundskeeper.io/groundskeeper/pkg/registry/etcd"
+	"groundskeeper.io/groundskeeper/pkg/version"
+)
+
+// config builds what a server is made of. The revision of every write is told to written.
+func (o *Options) config(a api, written func(revision int64)) (*genericapiserver.RecommendedConfig, error) {
+	config := genericapiserver.NewRecommendedConfig(a.codecs)
+	if err := o.describe(config); err != nil {
+		return nil, err
+	}
+	if err := o.ServerRun.ApplyTo(&config.Config); err != nil {
+		return nil, err
+	}
+	// The library asks for the gates of Kubernetes, not for ours.
+	config.FeatureGate = utilfeature.DefaultFeatureGate
+	config.EffectiveVersion = o.ServerRun.ComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent)
+
+	if err := o.EgressSelector.ApplyTo(&config.Config); err != nil {
+		return nil, err
+	}
+	if err := o.Traces.ApplyTo(config.EgressSelector, &config.Config); err != nil {
+		return nil, err
+	}
+	if err := o.applyStorage(a, config, written); err != nil {
+		return nil, err
+	}
+	if err := o.applyServing(config); err != nil {
+		return nil, err
+	}
+	if err := o.Audit.ApplyTo(&config.Config); err != nil {
+		return nil, err
+	}
+	if o.Standalone {
+		config.Authentication.Authenticator = authenticator.RequestFunc(anonymous.NewAuthenticator(nil).AuthenticateRequest)
+		config.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
+		return config, o.Features.ApplyTo(&config.Config, nil, nil)
+	}
+	return config, o.applyHost(a, config)
+}
+
+// describe sets what clients read about the server: version and OpenAPI.
+func (o *Options) describe(config *genericapiserver.RecommendedConfig) error {
+	namer, err := definitionNamer()
+	if err != nil {
+		return err
+	}
+	config.OpenAPIConfig = genericapiserver.DefaultOpenAPIConfig(generatedopenapi.GetOpenAPIDefinitions, namer)
+	config.OpenAPIV3Config = genericapiserver.DefaultOpenAPIV3Config(generatedopenapi.GetOpenAPIDefinitions, namer)
+	for _, info := range []*struct{ title, version *string }{
+		{&config.OpenAPIConfig.Info.Title, &config.OpenAPIConfig.Info.Version},
+		{&config.OpenAPIV3Config.Info.Title, &config.OpenAPIV3Config.Info.Version},
+	} {
+		*info.title, *info.version = "Groundskeeper", version.String()
+	}
+	return nil
+}
+
+// applyStorage stores each kind with its own codec; RecommendedOptions would use one for all.
+func (o *Options) applyStorage(a api, config *genericapiserver.RecommendedConfig, written func(int64)) error {
+	storage := o.Etcd.StorageConfig
+	storage.StorageObjectCountTracker = config.StorageObjectCountTracker
+	encoding := serverstorage.NewDefaultResourceEncodingConfig(a.scheme)
+	encoding.SetEffectiveVersion(config.EffectiveVersion)
+	factory := serverstorage.NewDefaultStorageFactory(storage, o.Etcd.DefaultStorageMediaType, a.codecs, encoding, serverstorage.NewResourceConfig(), nil)
+	if err := o.Etcd.ApplyWithStorageFactoryTo(groupedStorage{factory}, &config.Config); err != nil {
+		return fmt.Errorf("cannot use etcd: %w", err)
+	}
+	config.RESTOptionsGetter = etcd.NewGetter(config.RESTOptionsGetter, o.Etcd, claimRules(), written)
+	return nil
+}
+
+// groupedStorage keeps resources of the same name but of other groups apart.
+type groupedStorage struct {
+	*serverstorage.DefaultStorageFactory
+}
+
+// ResourcePrefix is the folder of a resource in etcd, below the prefix of the server.
+func (groupedStorage) ResourcePrefix(r schema.GroupResource) string {
+	return r.Group + "/" + r.Resource
+}
+
+// applyServing opens the port.
+func (o *Options) applyServing(config *genericapiserver.RecommendedConfig) error {
+	if err := o.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
+		return fmt.Errorf("cannot make a certificate: %w", err)
+	}
+	if err := o.SecureServing.ApplyTo(&config.SecureServing, &config.LoopbackClientConfig); err != nil {
+		return fmt.Errorf("cannot serve on --bind-address %s, --secure-port %d: %w", o.SecureServing.BindAddress, o.SecureServing.BindPort, err)
+	}
+	return nil
+}
+
+// applyHost connects the server to the kube-apiserver: who users are, what they may do, what admission asks for.
+func (o *Options) applyHost(a api, config *genericapiserver.RecommendedConfig) error {
+	if err := o.Authentication.ApplyTo(&config.Authentication, config.SecureServing, config.OpenAPIConfig); err != nil {
+		return fmt.Errorf("cannot authenticate with --authentication-kubeconfig %q: %w", o.Authentication.RemoteKubeConfigFile, err)
+	}
+	if err := o.Authorization.ApplyTo(&config.Authorization); err != nil {
+		return fmt.Errorf("cannot authorize with --authorization-kubeconfig %q: %w", o.Authorization.RemoteKubeConfigFile, err)
+	}
+	if o.AuthorizeAnyNameFirst {
+		config.Authorization.Authorizer = authorizer.AnyNameFirst(config.Authorization.Authorizer)
+	}
+	if err := o.CoreAPI.ApplyTo(config); err != nil {
+		return fmt.Errorf("cannot use --kubeconfig %q: %w", o.CoreAPI.CoreAPIKubeconfigPath, err)
+	}
+	// Admission writes the usage of quotas within requests: the kube-apiserver's fairness is the limit, not ours.
+	config.ClientConfig.QPS = -1
+	rivals, err := rivalcrd.NewFinder(config.ClientConfig, a.served())
+	if err != nil {
+		return err
+	}
+	config.AddReadyzChecks(rivals.ReadyCheck())
+	kube, err := kubernetes.NewForConfig(config.ClientConfig)
+	if err != nil {
+		return err
+	}
+	objects, err := dynamic.NewForConfig(config.ClientConfig)
+	if err != nil {
+		return err
+	}
+	if err := o.Features.ApplyTo(&config.Config, kube, config.SharedInformerFactory); err != nil {
+		return err
+	}
+	initializers, err := o.ExtraAdmissionInitializers(config)
+	if err != nil {
+		return err
+	}
+	return o.Admission.ApplyTo(&config.Config, config.SharedInformerFactory, kube, objects, config.FeatureGate, config.EffectiveVersion, initializers...)
+}

@@ -1,0 +1,313 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package embeddedetcd
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+func run(t *testing.T, dir string) *Server {
+	t.Helper()
+	s, err := Start(t.Context(), Config{Dir: dir, UnsafeNoFsync: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	return s
+}
+
+func connect(t *testing.T, s *Server) *clientv3.Client {
+	t.Helper()
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{s.Endpoint()}, Logger: zap.NewNop()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func put(t *testing.T, c *clientv3.Client, key, value string) {
+	t.Helper()
+	if _, err := c.Put(t.Context(), key, value); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func get(t *testing.T, c *clientv3.Client, key string) string {
+	t.Helper()
+	found, err := c.Get(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found.Kvs) == 0 {
+		return ""
+	}
+	return string(found.Kvs[0].Value)
+}
+
+// refuse starts an etcd that cannot start, and checks that the error is one line with what is wanted.
+func refuse(t *testing.T, config Config, want ...string) {
+	t.Helper()
+	s, err := Start(t.Context(), config)
+	if err == nil {
+		s.Stop()
+		t.Fatal("it started")
+	}
+	for _, want := range want {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in: %v", want, err)
+		}
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("more than one line: %v", err)
+	}
+}
+
+func TestDataSurvivesARestartAndAMove(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new", "data")
+	s := run(t, dir)
+	put(t, connect(t, s), "key", "value")
+	s.Stop()
+	s.Stop()
+	s = run(t, dir)
+	if value := get(t, connect(t, s), "key"); value != "value" {
+		t.Errorf("after a restart the value is %q", value)
+	}
+	s.Stop()
+	moved := filepath.Join(t.TempDir(), "moved")
+	if err := os.Rename(dir, moved); err != nil {
+		t.Fatal(err)
+	}
+	if value := get(t, connect(t, run(t, moved)), "key"); value != "value" {
+		t.Errorf("after a move the value is %q", value)
+	}
+}
+
+// helperDir makes the test binary the process that TestDataSurvivesKill kills.
+const helperDir = "EMBEDDED_ETCD_TEST_DIR"
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(helperDir); dir != "" {
+		writeForever(dir)
+	}
+	os.Exit(m.Run())
+}
+
+// writeForever writes numbers, and prints each when etcd acknowledged it.
+func writeForever(dir string) {
+	s, err := Start(context.Background(), Config{Dir: dir})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{s.Endpoint()}, Logger: zap.NewNop()})
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+	for i := 0; ; i++ {
+		if _, err := c.Put(context.Background(), "last", fmt.Sprint(i)); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+		fmt.Println(i)
+	}
+}
+
+func TestDataSurvivesKill(t *testing.T) {
+	dir := t.TempDir()
+	command := exec.CommandContext(t.Context(), os.Args[0])
+	command.Env = append(os.Environ(), helperDir+"="+dir)
+	out, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for range 20 {
+		if !lines.Scan() {
+			t.Fatal(lines.Err())
+		}
+	}
+	refuse(t, Config{Dir: dir}, dir, "another process uses this directory")
+	if err := command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	acknowledged := lines.Text()
+	for lines.Scan() { // what it printed before it died
+		acknowledged = lines.Text()
+	}
+	_ = command.Wait()
+
+	var last, want int
+	if _, err := fmt.Sscan(get(t, connect(t, run(t, dir)), "last"), &last); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fmt.Sscan(acknowledged, &want); err != nil {
+		t.Fatal(err)
+	}
+	if last < want {
+		t.Errorf("%d is the last number, %d was acknowledged", last, want)
+	}
+}
+
+func TestOneProcessPerDirectory(t *testing.T) {
+	dir := t.TempDir()
+	s := run(t, dir)
+	refuse(t, Config{Dir: dir}, dir, "another process uses this directory")
+	put(t, connect(t, s), "key", "value") // the first is unharmed
+}
+
+func TestDirectoryIsPrivate(t *testing.T) {
+	dir := t.TempDir()
+	private := filepath.Join(dir, "etcd")
+	if err := os.MkdirAll(private, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(private, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	run(t, dir)
+	info, err := os.Stat(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o700 {
+		t.Errorf("others may enter: %v", info.Mode())
+	}
+	if info, err := os.Stat(filepath.Join(private, "client.sock")); err != nil || info.Mode()&os.ModeSocket == 0 {
+		t.Errorf("the socket is not in the private directory: %v %v", info, err)
+	}
+}
+
+func TestUnusualPaths(t *testing.T) {
+	for name, dir := range map[string]string{
+		"long":    strings.Repeat("long-", 40),
+		"space":   "with space",
+		"percent": "100%zz?#",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), dir)
+			s := run(t, dir)
+			put(t, connect(t, s), "key", "value")
+			s.Stop()
+			if value := get(t, connect(t, run(t, dir)), "key"); value != "value" {
+				t.Errorf("after a restart the value is %q", value)
+			}
+		})
+	}
+}
+
+func TestUnwritable(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refuse(t, Config{Dir: filepath.Join(file, "data")}, "cannot write to", file, "--embedded-etcd-dir")
+	// A lock that is a directory cannot be opened for writing, by root either.
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "etcd", "lock"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	refuse(t, Config{Dir: dir}, "cannot write to", dir, "--embedded-etcd-dir")
+}
+
+func TestDamagedData(t *testing.T) {
+	dir := t.TempDir()
+	run(t, dir).Stop()
+	if err := os.WriteFile(filepath.Join(dir, "etcd", "member", "snap", "db"), []byte(strings.Repeat("damaged", 10000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refuse(t, Config{Dir: dir}, dir, "database")
+	// The lock is free again.
+	refuse(t, Config{Dir: dir}, dir, "database")
+}
+
+func TestStartIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	run(t, dir).Stop()
+	// Somebody else holds the database, who does not know our lock: etcd would wait for ever.
+	db, err := bbolt.Open(filepath.Join(dir, "etcd", "member", "snap", "db"), 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refuse(t, Config{Dir: dir, StartTimeout: time.Second}, dir, "did not start within 1s")
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	waitFree(t, dir)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if s, err := Start(ctx, Config{Dir: dir}); err == nil {
+		s.Stop()
+		t.Error("it started though nobody wants it any more")
+	}
+	waitFree(t, dir)
+}
+
+// waitFree waits until an etcd that was given up has ended.
+func waitFree(t *testing.T, dir string) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		s, err := Start(ctx, Config{Dir: dir, UnsafeNoFsync: true})
+		if err != nil && strings.Contains(err.Error(), "another process uses this directory") {
+			return false, nil
+		}
+		if err == nil {
+			s.Stop()
+		}
+		return true, err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLogLevel(t *testing.T) {
+	refuse(t, Config{Dir: t.TempDir(), LogLevel: "loud"}, `"loud"`, "--embedded-etcd-log-level")
+	for _, level := range []string{"", "error"} {
+		s, err := Start(t.Context(), Config{Dir: t.TempDir(), LogLevel: level})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Stop()
+	}
+}
+
+func TestFailed(t *testing.T) {
+	dir := t.TempDir()
+	s := run(t, dir)
+	select {
+	case err := <-s.Failed():
+		t.Fatalf("failed while it runs: %v", err)
+	default:
+	}
+	s.etcd.Server.HardStop()
+	if err := <-s.Failed(); err == nil || !strings.Contains(err.Error(), dir) {
+		t.Errorf("got %v", err)
+	}
+	stopped := run(t, t.TempDir())
+	stopped.Stop()
+	select {
+	case err := <-stopped.Failed():
+		t.Errorf("a stop is no failure: %v", err)
+	default:
+	}
+}

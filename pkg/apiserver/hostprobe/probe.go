@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package hostprobe finds out at start what the host cluster offers.
+//
+// An admission plugin that watches a resource of the host refuses every write until its informer has
+// synced. Where the host does not serve that resource, or does not let this server list it, that is
+// for ever. Such plugins are turned off instead, each with one line in the log. A host that does not
+// answer is an error: it says nothing about what it serves, and a server without admission because
+// its host was slow would be worse than none.
+package hostprobe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+)
+
+const (
+	defaultTimeout = 30 * time.Second
+	retryInterval  = time.Second
+)
+
+// Probe returns the admission plugins and features that must be off on this host, after one line in
+// the log for each. It asks until the host answers, at most for the timeout (0: 30 s).
+func Probe(ctx context.Context, host kubernetes.Interface, timeout time.Duration) ([]Disabled, error) {
+	if timeout == 0 {
+		timeout = defaultTimeout
+	}
+	limited, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var found map[schema.GroupVersionResource]access
+	var last error
+	err := wait.PollUntilContextCancel(limited, retryInterval, true, func(ctx context.Context) (bool, error) {
+		found, last = inspect(ctx, host, features())
+		return last == nil, nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("the kube-apiserver does not tell what it serves (--kubeconfig), gave up after %s: %w", timeout, cmp.Or(last, err))
+	}
+	disabled := decide(features(), found)
+	for _, d := range disabled {
+		klog.FromContext(ctx).Info("Disabled, as it would never become ready", "feature", d.Name, "reason", d.Reason)
+	}
+	return disabled, nil
+}
+
+// inspect asks the host about each resource once.
+func inspect(ctx context.Context, host kubernetes.Interface, features []feature) (map[schema.GroupVersionResource]access, error) {
+	found := map[schema.GroupVersionResource]access{}
+	served := map[schema.GroupVersion]sets.Set[string]{}
+	for _, f := range features {
+		for _, resource := range f.resources {
+			if _, done := found[resource]; done {
+				continue
+			}
+			gv := resource.GroupVersion()
+			if _, known := served[gv]; !known {
+				names, err := resources(ctx, host, gv)
+				if err != nil {
+					return nil, err
+				}
+				served[gv] = names
+			}
+			a := access{served: served[gv].Has(resource.Resource)}
+			if a.served {
+				var err error
+				if a.list, err = allowed(ctx, host, resource, "list"); err != nil {
+					return nil, err
+				}
+				if a.watch, err = allowed(ctx, host, resource, "watch"); err != nil {
+					return nil, err
+				}
+			}
+			found[resource] = a
+		}
+	}
+	return found, nil
+}
+
+// resources returns the names of the resources of a group version, none when it is not served.
+func resources(ctx context.Context, host kubernetes.Interface, gv schema.GroupVersion) (sets.Set[string], error) {
+	list, err := host.Discovery().ServerResourcesForGroupVersionWithContext(ctx, gv.String())
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("discovery of %s: %w", gv, err)
+	}
+	names := sets.New[string]()
+	for _, resource := range list.APIResources {
+		names.Insert(resource.Name)
+	}
+	return names, nil
+}
+
+// allowed asks whether this server may do something with all objects of a resource.
+func allowed(ctx context.Context, host kubernetes.Interface, resource schema.GroupVersionResource, verb string) (bool, error) {
+	review, err := host.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
+		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{
+			Verb: verb, Group: resource.Group, Version: resource.Version, Resource: resource.Resource,
+		}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return false, fmt.Errorf("access review of %s %s: %w", verb, resource.GroupResource(), err)
+	}
+	return review.Status.Allowed, nil
+}

@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package apiserver is the aggregated API server: options, configuration and start.
+package apiserver
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/version"
+	apiadmission "k8s.io/apiserver/pkg/admission"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/apiserver/pkg/util/compatibility"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	basecompatibility "k8s.io/component-base/compatibility"
+	"k8s.io/component-base/featuregate"
+	baseversion "k8s.io/component-base/version"
+
+	"groundskeeper.io/groundskeeper/pkg/admission"
+)
+
+const (
+	// componentName names the server in feature gates, logs and metrics.
+	componentName = "groundskeeper-apiserver"
+	// EtcdPrefix is the default of --etcd-prefix: apart from the kube-apiserver's /registry, so that both can use one etcd.
+	EtcdPrefix = "/registry-groundskeeper"
+	// deleteCollectionWorkers make the deletion of a namespace with many objects quick.
+	deleteCollectionWorkers = 16
+	// watchTerminationGracePeriod is how long watches may last while the server drains. Without it, a stop would wait
+	// for the last watcher, a minute.
+	watchTerminationGracePeriod = 5 * time.Second
+)
+
+// Options are what the flags say.
+type Options struct {
+	*genericoptions.RecommendedOptions
+	// ServerRun are the options of the HTTP server and the feature gates.
+	ServerRun *genericoptions.ServerRunOptions
+	// EmbeddedEtcdDir is the folder of an etcd inside this process, for those who run none. It is used when no
+	// --etcd-servers are given.
+	EmbeddedEtcdDir string
+	// EmbeddedEtcdUnsafeNoFsync makes the embedded etcd quick and forgetful, for tests.
+	EmbeddedEtcdUnsafeNoFsync bool
+	// AcceptStore acknowledges that the store recorded in the cluster is lost: the value that the refusal prints.
+	AcceptStore string
+	// AuthorizeAnyNameFirst asks for the right to all objects before the right to one.
+	AuthorizeAnyNameFirst bool
+	// Standalone runs without a kube-apiserver: everybody may do everything. For trying out, on loopback only.
+	Standalone bool
+}
+
+// NewOptions returns the defaults.
+func NewOptions() *Options {
+	o := &Options{
+		RecommendedOptions:    genericoptions.NewRecommendedOptions(EtcdPrefix, nil),
+		ServerRun:             genericoptions.NewServerRunOptionsForComponent(componentName, componentGlobals()),
+		AuthorizeAnyNameFirst: true,
+	}
+	o.Etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
+	o.Etcd.DeleteCollectionWorkers = deleteCollectionWorkers
+	o.ServerRun.ShutdownWatchTerminationGracePeriod = watchTerminationGracePeriod
+	o.SecureServing.BindPort = 8443
+	o.SecureServing.ServerCert.CertDirectory = "" // a certificate that nobody was given lives in memory
+	o.Admission.RecommendedPluginOrder = admission.Order()
+	admission.Register(o.Admission.Plugins)
+	o.ExtraAdmissionInitializers = func(*genericapiserver.RecommendedConfig) ([]apiadmission.PluginInitializer, error) {
+		return []apiadmission.PluginInitializer{admission.Initializer()}, nil
+	}
+	return o
+}
+
+// componentGlobals registers two components: "kube", whose feature gates the library asks for and which therefore has
+// Kubernetes' version, and ours. With our version as the library's, every gate of Kubernetes would be off.
+func componentGlobals() basecompatibility.ComponentGlobalsRegistry {
+	registry := compatibility.DefaultComponentGlobalsRegistry
+	kube := basecompatibility.NewEffectiveVersionFromString(baseversion.DefaultKubeBinaryVersion, "1.34", "1.34")
+	_, _ = registry.ComponentGlobalsOrRegister(basecompatibility.DefaultKubeComponent, kube, utilfeature.DefaultMutableFeatureGate)
+	own := basecompatibility.NewEffectiveVersionFromString("0.1", "", "")
+	_, _ = registry.ComponentGlobalsOrRegister(componentName, own, featuregate.NewVersionedFeatureGate(version.MustParse("0.1")))
+	return registry
+}
+
+// AddFlags binds the options to flags.
+func (o *Options) AddFlags(fs *pflag.FlagSet) {
+	o.RecommendedOptions.AddFlags(fs)
+	o.ServerRun.AddUniversalFlags(fs)
+	fs.StringVar(&o.EmbeddedEtcdDir, "embedded-etcd-dir", o.EmbeddedEtcdDir,
+		"Folder of an etcd that runs inside this process. Used when --etcd-servers is not given; for one replica only.")
+	fs.BoolVar(&o.EmbeddedEtcdUnsafeNoFsync, "embedded-etcd-unsafe-no-fsync", o.EmbeddedEtcdUnsafeNoFsync,
+		"Do not wait for the disk in the embedded etcd. A crash of the machine may lose data: for tests only.")
+	fs.StringVar(&o.AcceptStore, "accept-store", o.AcceptStore,
+		"Acknowledge that the store recorded in the cluster is lost and that this one takes its place. "+
+			"The value is what the server prints when it refuses to start; it is good for that one time.")
+	fs.BoolVar(&o.AuthorizeAnyNameFirst, "authorize-any-name-first", o.AuthorizeAnyNameFirst,
+		"Ask the kube-apiserver for the right to all objects of a resource before the right to one, and take yes for an answer. "+
+			"Turn it off when an authorizer of the cluster allows all objects and denies some by name; RBAC cannot.")
+	fs.BoolVar(&o.Standalone, "standalone", o.Standalone,
+		"Run without a kube-apiserver: no authentication, no authorization, no admission. For trying out, on a loopback address only.")
+}
+
+// Complete derives what other options decide.
+func (o *Options) Complete() {
+	if o.Standalone {
+		o.Authentication, o.Authorization, o.CoreAPI = nil, nil, nil
+		o.Features.EnablePriorityAndFairness = false
+		return
+	}
+	if kubeconfig := o.CoreAPI.CoreAPIKubeconfigPath; kubeconfig != "" {
+		if o.Authentication.RemoteKubeConfigFile == "" {
+			o.Authentication.RemoteKubeConfigFile = kubeconfig
+		}
+		if o.Authorization.RemoteKubeConfigFile == "" {
+			o.Authorization.RemoteKubeConfigFile = kubeconfig
+		}
+	}
+}
+
+// Validate reports every mistake in the options.
+func (o *Options) Validate() error {
+	var errs []error
+	embedded := o.embedsEtcd()
+	switch {
+	case len(o.Etcd.StorageConfig.Transport.ServerList) > 0 && o.EmbeddedEtcdDir != "":
+		errs = append(errs, errors.New("--etcd-servers and --embedded-etcd-dir exclude each other: give one of them"))
+	case len(o.Etcd.StorageConfig.Transport.ServerList) == 0 && !embedded:
+		errs = append(errs, errors.New("there is no etcd: give --etcd-servers, or --embedded-etcd-dir for a server that has its own"))
+	}
+	if o.Standalone && !o.listensOnLoopback() {
+		errs = append(errs, fmt.Errorf("--standalone lets everybody do everything: --bind-address must be a loopback address, not %s", o.SecureServing.BindAddress))
+	}
+	if pair := o.SecureServing.ServerCert.CertKey; pair.CertFile != "" || pair.KeyFile != "" {
+		if _, err := tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile); err != nil {
+			errs = append(errs, fmt.Errorf("--tls-cert-file %q and --tls-private-key-file %q: %w", pair.CertFile, pair.KeyFile, err))
+		}
+	}
+	errs = append(errs, o.validateLibrary()...)
+	errs = append(errs, o.ServerRun.Validate()...)
+	return utilerrors.NewAggregate(errs)
+}
+
+// validateLibrary is the library's own validation, without its complaint about etcd servers, which we have words for.
+func (o *Options) validateLibrary() []error {
+	library := *o.RecommendedOptions
+	etcd := *o.Etcd
+	if len(etcd.StorageConfig.Transport.ServerList) == 0 {
+		etcd.StorageConfig.Transport.ServerList = []string{"embedded"}
+	}
+	library.Etcd = &etcd
+	return library.Validate()
+}
+
+func (o *Options) embedsEtcd() bool {
+	return len(o.Etcd.StorageConfig.Transport.ServerList) == 0 && o.EmbeddedEtcdDir != ""
+}
+
+func (o *Options) listensOnLoopback() bool {
+	if o.SecureServing.Listener != nil {
+		if address, ok := o.SecureServing.Listener.Addr().(*net.TCPAddr); ok {
+			return address.IP.IsLoopback()
+		}
+	}
+	return o.SecureServing.BindAddress.IsLoopback()
+}

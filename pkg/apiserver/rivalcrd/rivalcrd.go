@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rivalcrd finds CustomResourceDefinitions of group versions that our server is to serve.
+//
+// While the host cluster has one, its kube-apiserver manages the APIService of that group version itself: it puts ours
+// back within seconds and serves the definition's objects instead. So nothing may be registered, and no server is ready,
+// until they are moved (docs/migration.md).
+package rivalcrd
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/server/healthz"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+)
+
+// definitions is where CustomResourceDefinitions are.
+var definitions = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+
+// Finder looks for rivals in one cluster.
+type Finder struct {
+	names    metadata.Interface
+	contents dynamic.Interface
+	served   []schema.GroupVersion
+}
+
+// NewFinder returns a Finder for the group versions that our server serves.
+func NewFinder(cluster *rest.Config, served []schema.GroupVersion) (*Finder, error) {
+	names, err := metadata.NewForConfig(cluster)
+	if err != nil {
+		return nil, err
+	}
+	contents, err := dynamic.NewForConfig(cluster)
+	if err != nil {
+		return nil, err
+	}
+	return &Finder{names, contents, served}, nil
+}
+
+// Find returns the names of the definitions that serve one of the group versions, sorted.
+func (f *Finder) Find(ctx context.Context) ([]string, error) {
+	list, err := f.names.Resource(definitions).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return nil, fmt.Errorf("list CustomResourceDefinitions: %w", err)
+	}
+	var rivals []string
+	for i := range list.Items {
+		name := list.Items[i].Name
+		if !slices.ContainsFunc(f.served, func(served schema.GroupVersion) bool { return strings.HasSuffix(name, "."+served.Group) }) {
+			continue
+		}
+		definition, err := f.contents.Resource(definitions).Get(ctx, name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("read CustomResourceDefinition %s: %w", name, err)
+		case isRival(definition, f.served):
+			rivals = append(rivals, name)
+		}
+	}
+	slices.Sort(rivals)
+	return rivals, nil
+}
+
+// isRival says whether a definition serves one of the group versions.
+func isRival(definition *unstructured.Unstructured, served []schema.GroupVersion) bool {
+	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
+	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
+	return slices.ContainsFunc(versions, func(entry any) bool {
+		version, _ := entry.(map[string]any)
+		name, _ := version["name"].(string)
+		return version["served"] == true && slices.Contains(served, schema.GroupVersion{Group: group, Version: name})
+	})
+}
+
+// Refusal is the error that names rivals, nil when there are none.
+func Refusal(rivals []string) error {
+	if len(rivals) == 0 {
+		return nil
+	}
+	return fmt.Errorf("the cluster has CustomResourceDefinitions of group versions that groundskeeper-apiserver serves: %s; "+
+		"its kube-apiserver takes those group versions back: move their objects and delete the definitions (docs/migration.md)", strings.Join(rivals, ", "))
+}
+
+// period is how long an answer of the readiness check counts.
+const period = 30 * time.Second
+
+// ReadyCheck is a readiness check that fails while there are rivals. It asks the cluster once in a while; what it
+// cannot find out does not make the server unready.
+func (f *Finder) ReadyCheck() healthz.HealthChecker {
+	var lock sync.Mutex
+	var asked time.Time
+	var last error
+	return healthz.NamedCheck("no-rival-definitions", func(request *http.Request) error {
+		lock.Lock()
+		defer lock.Unlock()
+		if time.Since(asked) < period {
+			return last
+		}
+		rivals, err := f.Find(request.Context())
+		if err != nil {
+			klog.FromContext(request.Context()).V(2).Info("Cannot look for CustomResourceDefinitions of our group versions", "reason", err)
+		} else {
+			last = Refusal(rivals)
+		}
+		asked = time.Now()
+		return last
+	})
+}

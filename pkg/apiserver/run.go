@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/apiserver/embeddedetcd"
+	"groundskeeper.io/groundskeeper/pkg/apiserver/hostprobe"
+	"groundskeeper.io/groundskeeper/pkg/apiserver/storeidentity"
+	"groundskeeper.io/groundskeeper/pkg/registry/etcd"
+	"groundskeeper.io/groundskeeper/pkg/version"
+)
+
+// Run serves until the context ends, then drains and stops. The options are complete and valid.
+//
+// The order matters: what could refuse the start comes before the port is opened, because the aggregator and the
+// garbage collector of the host cluster believe a server as soon as it answers.
+func Run(ctx context.Context, o *Options) error {
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+
+	// etcd outlives the server that drains.
+	if o.embedsEtcd() {
+		database, err := embeddedetcd.Start(ctx, embeddedetcd.Config{Dir: o.EmbeddedEtcdDir, UnsafeNoFsync: o.EmbeddedEtcdUnsafeNoFsync})
+		if err != nil {
+			return err
+		}
+		defer database.Stop()
+		o.Etcd.StorageConfig.Transport.ServerList = []string{database.Endpoint()}
+		go func() {
+			if err, ok := <-database.Failed(); ok {
+				end(err)
+			}
+		}()
+	}
+
+	written := func(int64) {}
+	if !o.Standalone {
+		host, err := o.probeHost(ctx)
+		if err != nil {
+			return err
+		}
+		recorder, closeStore, err := o.verifyStore(ctx, host)
+		if err != nil {
+			return err
+		}
+		defer closeStore()
+		written = recorder.Written
+		recorded := make(chan struct{})
+		recording, stopRecording := context.WithCancel(context.WithoutCancel(ctx))
+		go func() {
+			defer close(recorded)
+			if err := recorder.Run(recording); err != nil {
+				end(err)
+			}
+		}()
+		// The last write is recorded when the server has drained.
+		defer func() { stopRecording(); <-recorded }()
+	}
+
+	server, err := o.newServer(written)
+	if err != nil {
+		return err
+	}
+	if err := server.PrepareRun().RunWithContext(ctx); err != nil {
+		return err
+	}
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+// newServer builds the server and opens its port.
+func (o *Options) newServer(written func(revision int64)) (*genericapiserver.GenericAPIServer, error) {
+	a, err := newAPI()
+	if err != nil {
+		return nil, err
+	}
+	config, err := o.config(a, written)
+	if err != nil {
+		return nil, err
+	}
+	server, err := config.Complete().New(componentName, genericapiserver.NewEmptyDelegate())
+	if err != nil {
+		return nil, err
+	}
+	// Not ready before every kind can be read: the library leaves this to us.
+	if err := server.AddPostStartHook("storage-readiness", server.StorageReadinessHook.Hook); err != nil {
+		return nil, err
+	}
+	groups, err := a.groups(config.RESTOptionsGetter)
+	if err != nil {
+		return nil, err
+	}
+	return server, server.InstallAPIGroups(groups...)
+}
+
+// probeHost turns off what the host cluster does not serve, and returns a client of it.
+func (o *Options) probeHost(ctx context.Context) (kubernetes.Interface, error) {
+	config, err := hostConfig(o.CoreAPI.CoreAPIKubeconfigPath)
+	if err != nil {
+		return nil, err
+	}
+	host, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	disabled, err := hostprobe.Probe(ctx, host, 0)
+	if err != nil {
+		return nil, err
+	}
+	for _, feature := range disabled {
+		if feature.Name == hostprobe.PriorityAndFairness {
+			o.Features.EnablePriorityAndFairness = false
+			continue
+		}
+		o.Admission.DisablePlugins = append(o.Admission.DisablePlugins, feature.Name)
+		o.Admission.EnablePlugins = slices.DeleteFunc(o.Admission.EnablePlugins, func(name string) bool { return name == feature.Name })
+	}
+	return host, nil
+}
+
+// hostConfig reads a kubeconfig, or what a pod has when the path is empty.
+func hostConfig(path string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if path == "" {
+		config, err = rest.InClusterConfig()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot use --kubeconfig %q to reach the kube-apiserver: %w", path, err)
+	}
+	config.UserAgent = version.UserAgent(componentName)
+	return config, nil
+}
+
+// verifyStore refuses a store that is not the one that the cluster knows. The caller closes it.
+func (o *Options) verifyStore(ctx context.Context, host kubernetes.Interface) (*storeidentity.Recorder, func(), error) {
+	client, err := etcd.NewClient(ctx, o.Etcd.StorageConfig.Transport)
+	if err != nil {
+		return nil, nil, err
+	}
+	closeClient := func() { _ = client.Close() }
+	config := storeidentity.Config{
+		KV: client.KV, Prefix: o.Etcd.StorageConfig.Prefix, Projects: gardenerv1beta1.GroupName + "/projects",
+		Host: host, Accept: o.AcceptStore,
+	}
+	verified, err := storeidentity.Verify(ctx, config)
+	if err != nil {
+		closeClient()
+		return nil, nil, err
+	}
+	return storeidentity.NewRecorder(config, verified), closeClient, nil
+}

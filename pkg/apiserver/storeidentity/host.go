@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storeidentity
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+)
+
+const (
+	idKey       = "id"
+	revisionKey = "revision"
+
+	projectLabel = "gardener.cloud/role=project"
+	projectGroup = "core.gardener.cloud"
+	projectKind  = "Project"
+
+	configMapName = Namespace + "/" + Name
+
+	retryInterval = time.Second
+)
+
+// host is the part of the host cluster that remembers the store.
+type host struct {
+	client kubernetes.Interface
+	// patient calls again until the context ends when there is no answer.
+	patient bool
+}
+
+// record reads what the cluster remembers, nil when it remembers nothing, and the version to write
+// against ("": there is no ConfigMap).
+func (h host) record(ctx context.Context) (*Record, string, error) {
+	var configMap *corev1.ConfigMap
+	err := h.call(ctx, "get ConfigMap "+configMapName, func(ctx context.Context) (err error) {
+		configMap, err = h.client.CoreV1().ConfigMaps(Namespace).Get(ctx, Name, metav1.GetOptions{})
+		return err
+	})
+	if apierrors.IsNotFound(err) {
+		return nil, "", nil
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	revision, err := strconv.ParseInt(configMap.Data[revisionKey], 10, 64)
+	if err != nil || configMap.Data[idKey] == "" || revision < 0 {
+		return nil, "", fmt.Errorf("ConfigMap %s does not name a store: restore its data (id, revision), or delete it when the store is the right one", configMapName)
+	}
+	return &Record{ID: configMap.Data[idKey], Revision: revision}, configMap.ResourceVersion, nil
+}
+
+// write makes the cluster remember a record, if the ConfigMap is still at the version. It tells
+// whether it was.
+func (h host) write(ctx context.Context, record Record, version string) (bool, error) {
+	configMap := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: Name, ResourceVersion: version},
+		Data:       map[string]string{idKey: record.ID, revisionKey: strconv.FormatInt(record.Revision, 10)},
+	}
+	err := h.call(ctx, "write ConfigMap "+configMapName, func(ctx context.Context) (err error) {
+		if version == "" {
+			_, err = h.client.CoreV1().ConfigMaps(Namespace).Create(ctx, configMap, metav1.CreateOptions{})
+		} else {
+			_, err = h.client.CoreV1().ConfigMaps(Namespace).Update(ctx, configMap, metav1.UpdateOptions{})
+		}
+		return err
+	})
+	switch {
+	case apierrors.IsConflict(err), apierrors.IsAlreadyExists(err):
+		return false, nil
+	case apierrors.IsNotFound(err) && version != "":
+		return false, nil // deleted meanwhile
+	case apierrors.IsNotFound(err):
+		return false, fmt.Errorf("namespace %s does not exist: create it (kubectl create namespace %s), the store is recorded there", Namespace, Namespace)
+	}
+	return err == nil, err
+}
+
+// dependents returns the names of the project namespaces that a Project owns.
+func (h host) dependents(ctx context.Context) ([]string, error) {
+	var list *corev1.NamespaceList
+	err := h.call(ctx, "list namespaces", func(ctx context.Context) (err error) {
+		list, err = h.client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: projectLabel})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, namespace := range list.Items {
+		for _, owner := range namespace.OwnerReferences {
+			if gv, err := schema.ParseGroupVersion(owner.APIVersion); err == nil && gv.Group == projectGroup && owner.Kind == projectKind {
+				names = append(names, namespace.Name)
+				break
+			}
+		}
+	}
+	return names, nil
+}
+
+// call asks the cluster; a patient one until it answers. An answer is returned as it is, or with what
+// to do about it.
+func (h host) call(ctx context.Context, what string, ask func(context.Context) error) error {
+	var last error
+	err := wait.PollUntilContextCancel(ctx, retryInterval, true, func(ctx context.Context) (bool, error) {
+		err := ask(ctx)
+		if h.patient && transient(err) {
+			last = err
+			return false, nil
+		}
+		return true, err
+	})
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
+		return fmt.Errorf("store identity: the kube-apiserver does not let this server %s, apply the RBAC of the installation: %w", what, err)
+	case transient(err), ctx.Err() != nil:
+		return fmt.Errorf("store identity: the kube-apiserver does not answer (%s), check --kubeconfig: %w", what, cmp.Or(last, err))
+	}
+	return err
+}
+
+// transient tells whether a later call may fare better: there was no answer, or one that says later.
+func transient(err error) bool {
+	if err == nil {
+		return false
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) {
+		return true
+	}
+	code := status.Status().Code
+	return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
+}

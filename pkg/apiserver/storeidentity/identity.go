@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package storeidentity keeps a server from serving a store that is not the one the cluster knows.
+//
+// Kubernetes' garbage collector deletes an object whose owner answers "not found", or has another
+// uid. Every project namespace is owned by a Project. A server that comes back with an empty store,
+// or with an older state of it, would therefore lose them all within seconds. So each store has a
+// random id, and the host cluster remembers it together with the last revision written; a server
+// whose store does not match ends before it listens, as the garbage collector needs no more than
+// discovery to begin.
+//
+// The store tells its state by the key <prefix>/store, a JSON object {id, revision}. The revision is
+// that of the last recorded write, not etcd's current one: a state that was restored with
+// etcdutl snapshot restore --bump-revision, or into an etcd that others use too, has a current
+// revision that says nothing. A write is recorded in the store first and then in the cluster, so that
+// the store is never behind the cluster, unless it was put back. What was written in the last seconds
+// before a crash (see Recorder) may be unrecorded: the loss of exactly that is not noticed.
+package storeidentity
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// Namespace and Name are those of the ConfigMap in the host cluster.
+	Namespace = "groundskeeper-system"
+	Name      = "groundskeeper-store"
+
+	defaultTimeout = 30 * time.Second
+)
+
+// Config says where store and cluster are.
+type Config struct {
+	// KV reaches etcd.
+	KV clientv3.KV
+	// Prefix is the prefix of all keys of the server (--etcd-prefix).
+	Prefix string
+	// Projects is the prefix of the keys of Projects below Prefix: core.gardener.cloud/projects.
+	Projects string
+	// Host is a client of the host cluster.
+	Host kubernetes.Interface
+	// Accept is the value of --accept-store.
+	Accept string
+	// Timeout bounds how long Verify waits for an API server that does not answer. 0 means 30 s.
+	Timeout time.Duration
+}
+
+// Verify returns the record of the store that the server may serve, or an error of one line: the
+// refusal, or that store or cluster cannot be asked. Servers that start at once agree on one store.
+func Verify(ctx context.Context, config Config) (Record, error) {
+	if config.Timeout == 0 {
+		config.Timeout = defaultTimeout
+	}
+	ctx, cancel := context.WithTimeout(ctx, config.Timeout)
+	defer cancel()
+	store := store{kv: config.KV, prefix: config.Prefix}
+	host := host{client: config.Host, patient: true}
+	for {
+		record, done, err := verify(ctx, config, store, host)
+		if done || err != nil {
+			return record, err
+		}
+	}
+}
+
+// verify is one attempt. It is not done when another server changed the record meanwhile.
+func verify(ctx context.Context, config Config, store store, host host) (Record, bool, error) {
+	// The cluster first: who reads its record finds a store that is at least as new.
+	recorded, version, err := host.record(ctx)
+	if err != nil {
+		return Record{}, false, err
+	}
+	stored, err := store.record(ctx)
+	if err != nil {
+		return Record{}, false, err
+	}
+	facts := Facts{Recorded: recorded, Stored: stored, Accept: config.Accept}
+	if !facts.agree() {
+		if facts.HasProjects, err = store.holds(ctx, config.Projects); err != nil {
+			return Record{}, false, err
+		}
+		if facts.Dependents, err = host.dependents(ctx); err != nil {
+			return Record{}, false, err
+		}
+	}
+	action, reason := Decide(facts)
+	switch action {
+	case Proceed:
+		return *stored, true, nil
+	case Adopt:
+		adopted, err := store.create(ctx, string(uuid.NewUUID()))
+		if err != nil {
+			return Record{}, false, err
+		}
+		written, err := host.write(ctx, adopted, version)
+		if err == nil && written {
+			klog.FromContext(ctx).Info("Store recorded", "reason", reason, "id", adopted.ID, "configMap", klog.KRef(Namespace, Name))
+		}
+		return adopted, written, err
+	default:
+		return Record{}, false, fmt.Errorf("etcd %s: %s", config.Prefix, reason)
+	}
+}

@@ -1,0 +1,265 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storeidentity
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func verified(t *testing.T, config Config) Record {
+	t.Helper()
+	record, err := Verify(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return record
+}
+
+// refused checks that the server does not start, with one line that has what is wanted.
+func refused(t *testing.T, config Config, want ...string) error {
+	t.Helper()
+	_, err := Verify(t.Context(), config)
+	if err == nil {
+		t.Fatal("the server starts")
+	}
+	for _, want := range want {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in: %v", want, err)
+		}
+	}
+	if strings.Contains(err.Error(), "\n") {
+		t.Errorf("more than one line: %v", err)
+	}
+	return err
+}
+
+func TestFirstAndNextStart(t *testing.T) {
+	w := newWorld(t)
+	first := verified(t, w.config())
+	if first.ID == "" || w.host.recorded(t) != first {
+		t.Errorf("the first start gave %v, the host knows %v", first, w.host.recorded(t))
+	}
+	w.putProject(t)
+	if next := verified(t, w.config()); next != first {
+		t.Errorf("the next start gave %v, the first %v", next, first)
+	}
+	if n := w.host.countWrites(); n != 1 {
+		t.Errorf("%d writes to the host", n)
+	}
+}
+
+func TestServersThatStartAtOnceAgree(t *testing.T) {
+	rounds := 10
+	if soak := os.Getenv("SOAK"); soak != "" {
+		n, err := strconv.Atoi(soak)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rounds = n
+	}
+	w := newWorld(t)
+	for range rounds {
+		w.wipe(t)
+		w.host.set(nil)
+		ids := make([]string, 4)
+		var wg sync.WaitGroup
+		for i := range ids {
+			wg.Go(func() {
+				record, err := Verify(t.Context(), w.config())
+				if err != nil {
+					t.Error(err)
+				}
+				ids[i] = record.ID
+			})
+		}
+		wg.Wait()
+		for _, id := range ids {
+			if id == "" || id != w.host.recorded(t).ID {
+				t.Fatalf("servers have %v, the host knows %s", ids, w.host.recorded(t).ID)
+			}
+		}
+	}
+}
+
+func TestLostStoreIsRefused(t *testing.T) {
+	w := newWorld(t)
+	first := verified(t, w.config())
+	recorder := NewRecorder(w.config(), first)
+	recorder.Written(w.putProject(t))
+	if err := recorder.record(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	backup := w.dump(t)
+	recorder.Written(w.putProject(t))
+	if err := recorder.record(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	recorded := w.host.recorded(t)
+	current := w.dump(t)
+	flag := "--accept-store=" + recorded.String()
+
+	t.Run("wiped", func(t *testing.T) {
+		w.wipe(t)
+		refused(t, w.config(), prefix, "is empty", flag)
+		if len(w.dump(t)) != 0 {
+			t.Error("a refused server wrote")
+		}
+	})
+	t.Run("older state, higher revision", func(t *testing.T) {
+		w.restore(t, backup)
+		refused(t, w.config(), prefix, "older state", flag)
+	})
+	t.Run("put right again", func(t *testing.T) {
+		w.restore(t, current)
+		if got := verified(t, w.config()); got != recorded {
+			t.Errorf("got %v, want %v", got, recorded)
+		}
+	})
+	t.Run("id deleted", func(t *testing.T) {
+		w.restore(t, map[string]string{project: "data"})
+		refused(t, w.config(), prefix, "has no id", flag)
+	})
+	t.Run("other store", func(t *testing.T) {
+		w.restore(t, map[string]string{project: "data", prefix + "/store": `{"id":"other","revision":99999}`})
+		refused(t, w.config(), prefix, "store other", flag)
+	})
+	t.Run("accepted", func(t *testing.T) {
+		config := w.config()
+		config.Accept = recorded.String()
+		accepted := verified(t, config)
+		if want := (Record{"other", 99999}); accepted != want || w.host.recorded(t) != want {
+			t.Errorf("got %v, the host knows %v", accepted, w.host.recorded(t))
+		}
+		// The flag stays in the Deployment: it starts, and does not cover the next loss.
+		verified(t, config)
+		w.wipe(t)
+		refused(t, config, "is empty", "--accept-store=other@99999")
+	})
+}
+
+func TestRecreatedConfigMap(t *testing.T) {
+	w := newWorld(t)
+	first := verified(t, w.config())
+	w.putProject(t)
+	w.host.set(nil)
+	if got := verified(t, w.config()); got != first || w.host.recorded(t) != first {
+		t.Errorf("got %v, the host knows %v, want %v", got, w.host.recorded(t), first)
+	}
+}
+
+func TestEmptyStoreBesideProjectNamespaces(t *testing.T) {
+	for name, test := range map[string]struct {
+		namespace *corev1.Namespace
+		refused   bool
+	}{
+		"owned by a Project":         {namespace("garden-p", "project", "core.gardener.cloud/v1beta1", "Project"), true},
+		"owned by one of v1":         {namespace("garden-p", "project", "core.gardener.cloud/v1", "Project"), true},
+		"owned by something else":    {namespace("garden-p", "project", "example.com/v1", "Project"), false},
+		"owned by another kind":      {namespace("garden-p", "project", "core.gardener.cloud/v1beta1", "Shoot"), false},
+		"not a project's":            {namespace("garden-p", "other", "core.gardener.cloud/v1beta1", "Project"), false},
+		"a project's, without owner": {&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-p", Labels: map[string]string{"gardener.cloud/role": "project"}}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.host = newHost(test.namespace)
+			config := w.config()
+			if !test.refused {
+				verified(t, config)
+				return
+			}
+			refused(t, config, "garden-p", "--accept-store=empty")
+			if len(w.dump(t)) != 0 || w.host.countWrites() != 0 {
+				t.Error("a refused server wrote")
+			}
+			config.Accept = "empty"
+			first := verified(t, config)
+			config.Accept = ""
+			if next := verified(t, config); next != first {
+				t.Errorf("got %v, want %v", next, first)
+			}
+		})
+	}
+}
+
+func TestHostThatCannotBeAsked(t *testing.T) {
+	w := newWorld(t)
+	answer := func(verb, resource string, err error) func(string, string) error {
+		return func(v, r string) error {
+			if v == verb && r == resource {
+				return err
+			}
+			return nil
+		}
+	}
+	forbidden := func(resource string) error {
+		return apierrors.NewForbidden(corev1.Resource(resource), "", errors.New("no RBAC"))
+	}
+	for name, test := range map[string]struct {
+		fail func(string, string) error
+		want []string
+	}{
+		"namespace missing": {answer("create", "configmaps", apierrors.NewNotFound(corev1.Resource("namespaces"), Namespace)), []string{"kubectl create namespace groundskeeper-system"}},
+		"get forbidden":     {answer("get", "configmaps", forbidden("configmaps")), []string{"get ConfigMap groundskeeper-system/groundskeeper-store", "apply the RBAC", "no RBAC"}},
+		"create forbidden":  {answer("create", "configmaps", forbidden("configmaps")), []string{"write ConfigMap groundskeeper-system/groundskeeper-store", "apply the RBAC", "no RBAC"}},
+		"list forbidden":    {answer("list", "namespaces", forbidden("namespaces")), []string{"list namespaces", "apply the RBAC", "no RBAC"}},
+		"unauthorized":      {answer("get", "configmaps", apierrors.NewUnauthorized("who?")), []string{"get ConfigMap", "who?"}},
+		"unreachable":       {answer("get", "configmaps", errors.New("connection refused")), []string{"does not answer", "--kubeconfig", "connection refused"}},
+		"overloaded":        {answer("list", "namespaces", apierrors.NewTooManyRequests("later", 1)), []string{"does not answer", "list namespaces", "later"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w.wipe(t)
+			w.host.set(nil)
+			w.host.setFail(test.fail)
+			defer w.host.setFail(nil)
+			config := w.config()
+			config.Timeout = 100 * time.Millisecond
+			refused(t, config, test.want...)
+		})
+	}
+	t.Run("unreachable for a while", func(t *testing.T) {
+		w.wipe(t)
+		calls := 0
+		w.host.setFail(func(string, string) error {
+			if calls++; calls < 3 {
+				return errors.New("connection refused")
+			}
+			return nil
+		})
+		verified(t, w.config())
+	})
+}
+
+func TestSpoiledRecords(t *testing.T) {
+	w := newWorld(t)
+	for _, value := range []string{"", "nothing", "{}", `{"id":""}`} {
+		w.restore(t, map[string]string{prefix + "/store": value})
+		refused(t, w.config(), prefix+"/store", "does not name a store")
+	}
+	w.wipe(t)
+	for _, data := range []map[string]string{nil, {"id": "a"}, {"revision": "1"}, {"id": "a", "revision": "x"}, {"id": "a", "revision": "-1"}} {
+		w.host.set(&Record{})
+		w.host.configMap.Data = data
+		refused(t, w.config(), "groundskeeper-system/groundskeeper-store", "does not name a store")
+	}
+}
+
+func TestEtcdThatDoesNotAnswer(t *testing.T) {
+	w := newWorld(t)
+	config := w.config()
+	if err := w.etcd.Close(); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, config, fmt.Sprintf("etcd key %s/store", prefix))
+}

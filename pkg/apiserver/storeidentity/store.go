@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package storeidentity
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path"
+
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// store is the part of etcd that tells which store it is.
+type store struct {
+	kv     clientv3.KV
+	prefix string
+}
+
+// marker is the value of the key.
+type marker struct {
+	ID       string `json:"id"`
+	Revision int64  `json:"revision"`
+}
+
+func (s store) key() string { return path.Join("/", s.prefix, "store") }
+
+// record reads what the store says of itself, nil when it says nothing.
+func (s store) record(ctx context.Context) (*Record, error) {
+	found, err := s.kv.Get(ctx, s.key())
+	if err != nil {
+		return nil, fmt.Errorf("etcd key %s: %w", s.key(), err)
+	}
+	if len(found.Kvs) == 0 {
+		return nil, nil
+	}
+	return s.decode(found.Kvs[0])
+}
+
+// holds tells whether there is an object below a resource's prefix.
+func (s store) holds(ctx context.Context, resource string) (bool, error) {
+	prefix := path.Join("/", s.prefix, resource) + "/"
+	found, err := s.kv.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
+	if err != nil {
+		return false, fmt.Errorf("etcd keys %s: %w", prefix, err)
+	}
+	return found.Count > 0, nil
+}
+
+// create gives the store an id unless it has one, and returns what it says then.
+func (s store) create(ctx context.Context, id string) (Record, error) {
+	value, err := json.Marshal(marker{ID: id})
+	if err != nil {
+		return Record{}, err
+	}
+	txn, err := s.kv.Txn(ctx).
+		If(clientv3.Compare(clientv3.Version(s.key()), "=", 0)).
+		Then(clientv3.OpPut(s.key(), string(value))).
+		Else(clientv3.OpGet(s.key())).
+		Commit()
+	if err != nil {
+		return Record{}, fmt.Errorf("etcd key %s: %w", s.key(), err)
+	}
+	if txn.Succeeded {
+		return Record{ID: id}, nil
+	}
+	record, err := s.decode(txn.Responses[0].GetResponseRange().Kvs[0])
+	if err != nil {
+		return Record{}, err
+	}
+	return *record, nil
+}
+
+// advance writes a revision into the store, unless it already has that or a later one, and returns
+// the later one. It fails with ErrReplaced when the store is another one by now.
+func (s store) advance(ctx context.Context, to Record) (Record, error) {
+	for {
+		found, err := s.kv.Get(ctx, s.key())
+		if err != nil {
+			return Record{}, fmt.Errorf("etcd key %s: %w", s.key(), err)
+		}
+		if len(found.Kvs) == 0 {
+			return Record{}, fmt.Errorf("%w: etcd key %s is gone", ErrReplaced, s.key())
+		}
+		current, err := s.decode(found.Kvs[0])
+		if err != nil {
+			return Record{}, err
+		}
+		if current.ID != to.ID {
+			return Record{}, fmt.Errorf("%w: etcd key %s names store %s, not %s", ErrReplaced, s.key(), current.ID, to.ID)
+		}
+		if current.Revision >= to.Revision {
+			return *current, nil
+		}
+		value, err := json.Marshal(marker(to))
+		if err != nil {
+			return Record{}, err
+		}
+		txn, err := s.kv.Txn(ctx).
+			If(clientv3.Compare(clientv3.ModRevision(s.key()), "=", found.Kvs[0].ModRevision)).
+			Then(clientv3.OpPut(s.key(), string(value))).
+			Commit()
+		if err != nil {
+			return Record{}, fmt.Errorf("etcd key %s: %w", s.key(), err)
+		}
+		if txn.Succeeded {
+			return to, nil
+		}
+	}
+}
+
+func (s store) decode(kv *mvccpb.KeyValue) (*Record, error) {
+	var m marker
+	if err := json.Unmarshal(kv.Value, &m); err != nil || m.ID == "" {
+		return nil, fmt.Errorf("etcd key %s does not name a store: restore it from a backup, or delete it to start over", s.key())
+	}
+	return new(Record(m)), nil
+}

@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
+	"github.com/prometheus/client_golang/prometheus"
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/kubernetes"
+	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"go.uber.org/zap"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/connectivity"
+	"google.golang.org/grpc/status"
+	"k8s.io/apiserver/pkg/server/egressselector"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/component-base/tracing"
+)
+
+// The values of the library's own storage factory.
+const (
+	dialTimeout      = 20 * time.Second
+	keepaliveTime    = 30 * time.Second
+	keepaliveTimeout = 10 * time.Second
+)
+
+// refusalTimeout bounds the request that asks why there is no connection.
+const refusalTimeout = 2 * time.Second
+
+// NewClient connects to etcd as the library's storage factory does (k8s.io/apiserver
+// pkg/storage/storagebackend/factory): TLS files, keepalive, metrics, tracing, egress. It waits until
+// the connection stands, 20 s at most; the error names the servers and the last reason they gave.
+// The caller closes the client.
+func NewClient(ctx context.Context, config storagebackend.TransportConfig) (*kubernetes.Client, error) {
+	if len(config.ServerList) == 0 {
+		return nil, errors.New("no etcd servers are given (--etcd-servers)")
+	}
+	tlsInfo := transport.TLSInfo{CertFile: config.CertFile, KeyFile: config.KeyFile, TrustedCAFile: config.TrustedCAFile}
+	options, err := dialOptions(config)
+	if err != nil {
+		return nil, err
+	}
+	clientConfig := clientv3.Config{
+		Endpoints:            config.ServerList,
+		DialTimeout:          dialTimeout,
+		DialKeepAliveTime:    keepaliveTime,
+		DialKeepAliveTimeout: keepaliveTimeout,
+		DialOptions:          options,
+	}
+	if config.CertFile != "" || config.KeyFile != "" || config.TrustedCAFile != "" {
+		if clientConfig.TLS, err = tlsInfo.ClientConfig(); err != nil {
+			return nil, fmt.Errorf("etcd certificates (--etcd-cafile, --etcd-certfile, --etcd-keyfile): %w", err)
+		}
+	}
+	client, err := kubernetes.New(clientConfig)
+	if err != nil {
+		return nil, fmt.Errorf("etcd %s: %w", strings.Join(config.ServerList, ","), err)
+	}
+	if err := waitReady(ctx, client); err != nil {
+		_ = client.Close()
+		return nil, fmt.Errorf("etcd %s (--etcd-servers) cannot be reached: %w", strings.Join(config.ServerList, ","), refusal(clientConfig, err))
+	}
+	return client, nil
+}
+
+func dialOptions(config storagebackend.TransportConfig) ([]grpc.DialOption, error) {
+	metrics, err := clientMetrics(legacyregistry.Registerer())
+	if err != nil {
+		return nil, err
+	}
+	tracers := []otelgrpc.Option{
+		otelgrpc.WithMessageEvents(otelgrpc.ReceivedEvents, otelgrpc.SentEvents),
+		otelgrpc.WithPropagators(tracing.Propagators()),
+	}
+	if config.TracerProvider != nil {
+		tracers = append(tracers, otelgrpc.WithTracerProvider(config.TracerProvider))
+	}
+	options := []grpc.DialOption{
+		// Chained, so that they come after the retrying interceptors of the client and see each attempt.
+		grpc.WithChainUnaryInterceptor(metrics.UnaryClientInterceptor()),
+		grpc.WithChainStreamInterceptor(metrics.StreamClientInterceptor()),
+		grpc.WithStatsHandler(otelgrpc.NewClientHandler(tracers...)),
+	}
+	if config.EgressLookup == nil {
+		return options, nil
+	}
+	dial, err := config.EgressLookup(egressselector.Etcd.AsNetworkContext())
+	if err != nil {
+		return nil, fmt.Errorf("egress to etcd (--egress-selector-config-file): %w", err)
+	}
+	if dial == nil {
+		return options, nil
+	}
+	return append(options, grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+		if u, err := url.Parse(address); err == nil && u.Host != "" {
+			address = u.Host
+		}
+		return dial(ctx, "tcp", address)
+	})), nil
+}
+
+// clientMetrics returns the metrics of etcd's clients: those of the library, which registers its own
+// when it is linked into the program, or else new ones.
+func clientMetrics(registry prometheus.Registerer) (*grpcprom.ClientMetrics, error) {
+	metrics := grpcprom.NewClientMetrics()
+	err := registry.Register(metrics)
+	if registered := (prometheus.AlreadyRegisteredError{}); errors.As(err, &registered) {
+		if existing, ok := registered.ExistingCollector.(*grpcprom.ClientMetrics); ok {
+			return existing, nil
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("registering etcd client metrics: %w", err)
+	}
+	return metrics, nil
+}
+
+// waitReady waits until the connection stands.
+func waitReady(ctx context.Context, client *kubernetes.Client) error {
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	connection := client.ActiveConnection()
+	for {
+		state := connection.GetState()
+		if state == connectivity.Ready {
+			return nil
+		}
+		if state == connectivity.Idle {
+			connection.Connect()
+		}
+		if !connection.WaitForStateChange(ctx, state) {
+			return ctx.Err()
+		}
+	}
+}
+
+// refusal returns why a connection did not come to stand: a refused port, a certificate that does not
+// match. The connection itself does not tell; the one attempt of a request does.
+func refusal(config clientv3.Config, otherwise error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), refusalTimeout)
+	defer cancel()
+	config.MaxUnaryRetries, config.Logger = 1, zap.NewNop()
+	client, err := clientv3.New(config)
+	if err != nil {
+		return otherwise
+	}
+	defer func() { _ = client.Close() }()
+	// Not through the client's own methods, which wait for the connection.
+	_, err = pb.NewKVClient(client.ActiveConnection()).Range(ctx, &pb.RangeRequest{Key: []byte("health"), KeysOnly: true})
+	if status.Code(err) != codes.Unavailable {
+		return otherwise
+	}
+	return errors.New(status.Convert(err).Message())
+}

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package project stores Projects.
+package project
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/registry"
+)
+
+// Kind describes Projects to the registry.
+func Kind() registry.Kind[*gardenerv1beta1.Project] {
+	return registry.Kind[*gardenerv1beta1.Project]{
+		GroupVersion:     gardenerv1beta1.SchemeGroupVersion,
+		Resource:         "projects",
+		Singular:         "project",
+		Categories:       []string{"groundskeeper"},
+		Finalizer:        gardenerv1beta1.FinalizerName,
+		DesiredFields:    []string{"spec"},
+		New:              func() *gardenerv1beta1.Project { return &gardenerv1beta1.Project{} },
+		NewList:          func() runtime.Object { return &gardenerv1beta1.ProjectList{} },
+		Desired:          func(p *gardenerv1beta1.Project) any { return &p.Spec },
+		CopyStatus:       func(to, from *gardenerv1beta1.Project) { to.Status = from.Status },
+		Assign:           func(to, from *gardenerv1beta1.Project) { *to = *from },
+		Normalize:        gardenerv1beta1.NormalizeProject,
+		SelectableFields: selectableFields,
+		IndexedFields:    []string{gardenerv1beta1.ProjectNamespaceField},
+		Columns: []registry.Column[*gardenerv1beta1.Project]{
+			{Name: "Namespace", Type: "string", Description: "The namespace of the project.", Cell: func(p *gardenerv1beta1.Project) any { return p.NamespaceName() }},
+			{Name: "Status", Type: "string", Description: "The phase: Pending, Ready, Failed or Terminating.", Cell: func(p *gardenerv1beta1.Project) any { return string(p.Status.Phase) }},
+			{Name: "Owner", Type: "string", Description: "Who answers for the project.", Cell: func(p *gardenerv1beta1.Project) any { return subjectName(p.Spec.Owner) }},
+			{Name: "Creator", Type: "string", Description: "Who created the project.", Cell: func(p *gardenerv1beta1.Project) any { return subjectName(p.Spec.CreatedBy) }},
+		},
+		Rules: rules{},
+	}
+}
+
+func selectableFields(p *gardenerv1beta1.Project) fields.Set {
+	return fields.Set{gardenerv1beta1.ProjectNamespaceField: p.NamespaceName()}
+}
+
+func subjectName(s *rbacv1.Subject) string {
+	if s == nil {
+		return ""
+	}
+	return s.Name
+}

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package discoverybackend stores DiscoveryBackends.
+package discoverybackend
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/apis/gimbal/validation"
+	"groundskeeper.io/groundskeeper/pkg/registry"
+)
+
+// Kind describes DiscoveryBackends to the registry.
+func Kind() registry.Kind[*gimbalv1.DiscoveryBackend] {
+	return registry.Kind[*gimbalv1.DiscoveryBackend]{
+		GroupVersion:  gimbalv1.SchemeGroupVersion,
+		Resource:      "discoverybackends",
+		Singular:      "discoverybackend",
+		ShortNames:    []string{"dbe"},
+		Categories:    []string{"all", "groundskeeper"},
+		Namespaced:    true,
+		Finalizer:     gimbalv1.FinalizerName,
+		DesiredFields: []string{"cluster"},
+		New:           func() *gimbalv1.DiscoveryBackend { return &gimbalv1.DiscoveryBackend{} },
+		NewList:       func() runtime.Object { return &gimbalv1.DiscoveryBackendList{} },
+		Desired:       func(b *gimbalv1.DiscoveryBackend) any { return &b.Cluster },
+		CopyStatus:    func(to, from *gimbalv1.DiscoveryBackend) { to.Status = from.Status },
+		Assign:        func(to, from *gimbalv1.DiscoveryBackend) { *to = *from },
+		Normalize:     gimbalv1.Normalize,
+		SelectableFields: func(b *gimbalv1.DiscoveryBackend) fields.Set {
+			return fields.Set{"cluster.type": string(b.Cluster.Type), "cluster.clusterStatus": string(b.Cluster.ClusterStatus)}
+		},
+		Columns: []registry.Column[*gimbalv1.DiscoveryBackend]{
+			{Name: "Type", Type: "string", Description: "openstack or kubernetes.", Cell: func(b *gimbalv1.DiscoveryBackend) any { return string(b.Cluster.Type) }},
+			{Name: "Status", Type: "string", Description: "Enabled or Maintenance.", Cell: func(b *gimbalv1.DiscoveryBackend) any { return string(b.Cluster.ClusterStatus) }},
+			{Name: "Services", Type: "integer", Description: "How many discovered services have a copy here.", Cell: services},
+			{Name: "Drained", Type: "string", Description: "Whether maintenance has shifted all traffic away.", Cell: drained},
+			{Name: "Errors", Type: "integer", Description: "How many things go wrong now.", Cell: func(b *gimbalv1.DiscoveryBackend) any { return int64(len(b.Status.Errors)) }},
+			{Name: "Last Sync", Type: "string", Description: "How long ago the copies agreed with the backend.", Cell: lastSync},
+		},
+		Rules: rules{},
+	}
+}
+
+func services(b *gimbalv1.DiscoveryBackend) any {
+	if b.Status.Services == nil {
+		return nil
+	}
+	return int64(*b.Status.Services)
+}
+
+func drained(b *gimbalv1.DiscoveryBackend) any {
+	if condition := meta.FindStatusCondition(b.Status.Conditions, gimbalv1.ConditionDrained); condition != nil {
+		return string(condition.Status)
+	}
+	return ""
+}
+
+func lastSync(b *gimbalv1.DiscoveryBackend) any {
+	if b.Status.LastSyncTime == nil {
+		return ""
+	}
+	return registry.Age(*b.Status.LastSyncTime)
+}
+
+// rules are the steps of creation and update that only DiscoveryBackends have.
+type rules struct{}
+
+func (rules) PrepareForCreate(*gimbalv1.DiscoveryBackend)      {}
+func (rules) PrepareForUpdate(_, _ *gimbalv1.DiscoveryBackend) {}
+
+func (rules) Validate(b *gimbalv1.DiscoveryBackend) field.ErrorList {
+	return validation.ValidateDiscoveryBackend(b)
+}
+
+func (rules) ValidateUpdate(b, old *gimbalv1.DiscoveryBackend) field.ErrorList {
+	return validation.ValidateDiscoveryBackendUpdate(b, old)
+}
+
+func (rules) ValidateStatusUpdate(b, old *gimbalv1.DiscoveryBackend) field.ErrorList {
+	return validation.ValidateDiscoveryBackendStatusUpdate(b, old)
+}

@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kluster stores Klusters.
+package kluster
+
+import (
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/apis/kubernikus/validation"
+	"groundskeeper.io/groundskeeper/pkg/registry"
+)
+
+// Kind describes Klusters to the registry.
+func Kind() registry.Kind[*kubernikusv1.Kluster] {
+	return registry.Kind[*kubernikusv1.Kluster]{
+		GroupVersion:  kubernikusv1.SchemeGroupVersion,
+		Resource:      "klusters",
+		Singular:      "kluster",
+		ShortNames:    []string{"kl"},
+		Categories:    []string{"all", "groundskeeper"},
+		Namespaced:    true,
+		Finalizer:     kubernikusv1.DeorbiterFinalizer,
+		DesiredFields: []string{"spec"},
+		New:           func() *kubernikusv1.Kluster { return &kubernikusv1.Kluster{} },
+		NewList:       func() runtime.Object { return &kubernikusv1.KlusterList{} },
+		Desired:       func(k *kubernikusv1.Kluster) any { return &k.Spec },
+		CopyStatus:    func(to, from *kubernikusv1.Kluster) { to.Status = from.Status },
+		Assign:        func(to, from *kubernikusv1.Kluster) { *to = *from },
+		Normalize:     kubernikusv1.NormalizeKluster,
+		SelectableFields: func(k *kubernikusv1.Kluster) fields.Set {
+			return fields.Set{"status.phase": string(k.Status.Phase)}
+		},
+		Columns: []registry.Column[*kubernikusv1.Kluster]{
+			{Name: "Version", Type: "string", Description: "The Kubernetes version that is wanted.", Cell: func(k *kubernikusv1.Kluster) any { return k.Spec.Version }},
+			{Name: "Phase", Type: "string", Description: "Pending, Creating, Running, Upgrading or Terminating.", Cell: func(k *kubernikusv1.Kluster) any { return string(k.Status.Phase) }},
+			{Name: "Stage", Type: "string", Description: "What Deorbit is doing.", Cell: stage},
+			{Name: "Leftovers", Type: "integer", Description: "How many objects Deorbit still has to remove.", Cell: leftovers},
+			{Name: "Pods", Type: "string", Description: "The range of the pods.", Wide: true, Cell: podRange},
+			{Name: "Router", Type: "string", Description: "The router that has the routes of the pods.", Wide: true, Cell: func(k *kubernikusv1.Kluster) any { return k.RouterID() }},
+		},
+		Rules: rules{},
+	}
+}
+
+func stage(k *kubernikusv1.Kluster) any {
+	if k.Status.Deorbit == nil {
+		return ""
+	}
+	return string(k.Status.Deorbit.Stage)
+}
+
+func leftovers(k *kubernikusv1.Kluster) any {
+	if k.Status.Deorbit == nil {
+		return nil
+	}
+	return int64(len(k.Status.Deorbit.Remaining))
+}
+
+func podRange(k *kubernikusv1.Kluster) any {
+	if k.Spec.ClusterCIDR == nil {
+		return ""
+	}
+	return *k.Spec.ClusterCIDR
+}
+
+// rules are the steps of creation and update that only Klusters have.
+type rules struct{}
+
+// PrepareForCreate writes the names that follow from the metadata.
+func (rules) PrepareForCreate(k *kubernikusv1.Kluster) { kubernikusv1.DefaultNames(k) }
+
+// PrepareForUpdate keeps the names that followed from the metadata at creation.
+func (rules) PrepareForUpdate(k, old *kubernikusv1.Kluster) {
+	kubernikusv1.CarryOverNames(k, old)
+	kubernikusv1.DefaultNames(k)
+}
+
+func (rules) Validate(k *kubernikusv1.Kluster) field.ErrorList { return validation.ValidateKluster(k) }
+
+func (rules) ValidateUpdate(k, old *kubernikusv1.Kluster) field.ErrorList {
+	return validation.ValidateKlusterUpdate(k, old)
+}
+
+func (rules) ValidateStatusUpdate(k, old *kubernikusv1.Kluster) field.ErrorList {
+	return validation.ValidateKlusterStatusUpdate(k, old)
+}

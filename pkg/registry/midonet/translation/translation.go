@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package translation stores Translations.
+package translation
+
+import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/apis/midonet/validation"
+	"groundskeeper.io/groundskeeper/pkg/registry"
+)
+
+// Kind describes Translations to the registry.
+func Kind() registry.Kind[*midonetv1.Translation] {
+	return registry.Kind[*midonetv1.Translation]{
+		GroupVersion:  midonetv1.SchemeGroupVersion,
+		Resource:      "translations",
+		Singular:      "translation",
+		ShortNames:    []string{"tr"},
+		Categories:    []string{"groundskeeper"},
+		Namespaced:    true,
+		Finalizer:     midonetv1.FinalizerName,
+		DesiredFields: []string{"resources"},
+		New:           func() *midonetv1.Translation { return &midonetv1.Translation{} },
+		NewList:       func() runtime.Object { return &midonetv1.TranslationList{} },
+		Desired:       func(t *midonetv1.Translation) any { return t.Resources },
+		CopyStatus:    func(to, from *midonetv1.Translation) { to.Status = from.Status },
+		Assign:        func(to, from *midonetv1.Translation) { *to = *from },
+		Columns: []registry.Column[*midonetv1.Translation]{
+			{Name: "Owner", Type: "string", Description: "The object that was translated, or global.", Cell: owner},
+			{Name: "Resources", Type: "integer", Description: "How many backend resources are wanted.", Cell: func(t *midonetv1.Translation) any { return int64(len(t.Resources)) }},
+			{Name: "Synced", Type: "string", Description: "Whether the backend has what is wanted.", Cell: synced},
+		},
+		Rules: rules{},
+	}
+}
+
+func owner(t *midonetv1.Translation) any {
+	if len(t.OwnerReferences) > 0 {
+		return t.OwnerReferences[0].Kind + "/" + t.OwnerReferences[0].Name
+	}
+	if _, global := t.Labels[midonetv1.LabelGlobal]; global {
+		return "global"
+	}
+	return ""
+}
+
+func synced(t *midonetv1.Translation) any {
+	if condition := meta.FindStatusCondition(t.Status.Conditions, midonetv1.ConditionSynced); condition != nil {
+		return string(condition.Status)
+	}
+	return ""
+}
+
+// rules are the steps of creation and update that only Translations have.
+type rules struct{}
+
+func (rules) PrepareForCreate(*midonetv1.Translation)      {}
+func (rules) PrepareForUpdate(_, _ *midonetv1.Translation) {}
+
+func (rules) Validate(t *midonetv1.Translation) field.ErrorList {
+	return validation.ValidateTranslation(t)
+}
+
+func (rules) ValidateUpdate(t, old *midonetv1.Translation) field.ErrorList {
+	return validation.ValidateTranslationUpdate(t, old)
+}
+
+func (rules) ValidateStatusUpdate(t, old *midonetv1.Translation) field.ErrorList {
+	return validation.ValidateTranslationStatusUpdate(t, old)
+}

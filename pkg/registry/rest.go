@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"groundskeeper.io/groundskeeper/pkg/registry/claims"
+)
+
+// REST serves the objects of a kind. On a dry run it refuses a claimed name as the real request would be.
+type REST[T Object] struct {
+	claims.Store
+	kind Kind[T]
+}
+
+var (
+	_ rest.StandardStorage    = &REST[Object]{}
+	_ rest.ShortNamesProvider = &REST[Object]{}
+	_ rest.CategoriesProvider = &REST[Object]{}
+)
+
+// ShortNames are further names on the command line.
+func (r *REST[T]) ShortNames() []string { return r.kind.ShortNames }
+
+// Categories are the groups of resources that the kind is part of on the command line.
+func (r *REST[T]) Categories() []string { return r.kind.Categories }
+
+// StatusREST serves the status subresource of a kind.
+type StatusREST struct{ store *genericregistry.Store }
+
+var (
+	_ rest.Patcher             = &StatusREST{}
+	_ rest.ResetFieldsStrategy = &StatusREST{}
+	_ rest.TableConvertor      = &StatusREST{}
+)
+
+// New returns an empty object.
+func (r *StatusREST) New() runtime.Object { return r.store.New() }
+
+// Destroy does nothing: the store is shared with the REST of the objects, which closes it.
+func (r *StatusREST) Destroy() {}
+
+// Get reads an object.
+func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOptions) (runtime.Object, error) {
+	return r.store.Get(ctx, name, options)
+}
+
+// Update changes the status of an object. It never creates one.
+func (r *StatusREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
+	return r.store.Update(ctx, name, info, createValidation, updateValidation, false, options)
+}
+
+// GetResetFields returns what an applier of the status does not own.
+func (r *StatusREST) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return r.store.GetResetFields()
+}
+
+// ConvertToTable returns the columns that kubectl prints.
+func (r *StatusREST) ConvertToTable(ctx context.Context, obj, options runtime.Object) (*metav1.Table, error) {
+	return r.store.ConvertToTable(ctx, obj, options)
+}

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package registry
+
+import (
+	"context"
+	"slices"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/storage/names"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+)
+
+// strategy is what happens around the creation and the update of any kind.
+type strategy[T Object] struct {
+	rest.DeclarativeValidation
+	names.NameGenerator
+	kind Kind[T]
+}
+
+func (s strategy[T]) NamespaceScoped() bool                       { return s.kind.Namespaced }
+func (strategy[T]) AllowCreateOnUpdate(context.Context) bool      { return false }
+func (strategy[T]) AllowUnconditionalUpdate(context.Context) bool { return true }
+func (strategy[T]) Canonicalize(runtime.Object)                   {}
+func (strategy[T]) WarningsOnCreate(context.Context, runtime.Object) []string {
+	return nil
+}
+
+func (strategy[T]) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
+	return nil
+}
+
+// PrepareForCreate gives a new object what the server decides: no status, generation 1, the finalizer.
+func (s strategy[T]) PrepareForCreate(_ context.Context, obj runtime.Object) {
+	o := obj.(T)
+	s.kind.CopyStatus(o, s.kind.New())
+	o.SetGeneration(1)
+	s.addFinalizer(o)
+	s.kind.Rules.PrepareForCreate(o)
+	s.normalize(o)
+}
+
+// PrepareForUpdate keeps the status and, until the object is being deleted, the finalizer: a manifest that is
+// replaced as it was written must not lose them.
+func (s strategy[T]) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	o, before := obj.(T), old.(T)
+	s.kind.CopyStatus(o, before)
+	if before.GetDeletionTimestamp() == nil {
+		s.addFinalizer(o)
+	}
+	s.kind.Rules.PrepareForUpdate(o, before)
+	s.normalize(o)
+	if !apiequality.Semantic.DeepEqual(s.kind.Desired(o), s.kind.Desired(before)) {
+		o.SetGeneration(before.GetGeneration() + 1)
+	}
+}
+
+func (s strategy[T]) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
+	return s.kind.Rules.Validate(obj.(T))
+}
+
+func (s strategy[T]) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return s.kind.Rules.ValidateUpdate(obj.(T), old.(T))
+}
+
+// GetResetFields says that nobody owns a status by writing the object.
+func (s strategy[T]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return s.resetFields("status")
+}
+
+func (s strategy[T]) resetFields(names ...string) map[fieldpath.APIVersion]*fieldpath.Set {
+	set := fieldpath.NewSet()
+	for _, name := range names {
+		set.Insert(fieldpath.MakePathOrDie(name))
+	}
+	return map[fieldpath.APIVersion]*fieldpath.Set{fieldpath.APIVersion(s.kind.GroupVersion.String()): set}
+}
+
+func (s strategy[T]) addFinalizer(o T) {
+	if s.kind.Finalizer != "" && !slices.Contains(o.GetFinalizers(), s.kind.Finalizer) {
+		o.SetFinalizers(append(o.GetFinalizers(), s.kind.Finalizer))
+	}
+}
+
+func (s strategy[T]) normalize(o T) {
+	if s.kind.Normalize != nil {
+		s.kind.Normalize(o)
+	}
+}
+
+// statusStrategy is what happens around an update of the status: nothing but the status changes.
+type statusStrategy[T Object] struct{ strategy[T] }
+
+// PrepareForUpdate puts everything but the status, and the record of who owns which field, back.
+func (s statusStrategy[T]) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
+	o, restored := obj.(T), old.DeepCopyObject().(T)
+	s.kind.CopyStatus(restored, o)
+	restored.SetManagedFields(o.GetManagedFields())
+	restored.SetResourceVersion(o.GetResourceVersion())
+	s.kind.Assign(o, restored)
+	s.normalize(o)
+}
+
+func (s statusStrategy[T]) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
+	return s.kind.Rules.ValidateStatusUpdate(obj.(T), old.(T))
+}
+
+// GetResetFields says that an applier of the status owns nothing else.
+func (s statusStrategy[T]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
+	return s.resetFields(append([]string{"metadata"}, s.kind.DesiredFields...)...)
+}
