@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// groundskeeper-controller-manager runs the controllers of Groundskeeper.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
+
+	"groundskeeper.io/groundskeeper/pkg/manager"
+	"groundskeeper.io/groundskeeper/pkg/version"
+)
+
+func main() {
+	ctx := signals.SetupSignalHandler()
+	o := manager.NewOptions()
+	cmd := &cobra.Command{
+		Use:           manager.Name,
+		Short:         "Run the controllers of Groundskeeper",
+		Version:       version.String(),
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(*cobra.Command, []string) error {
+			if err := o.Complete(); err != nil {
+				return err
+			}
+			if err := o.Validate(); err != nil {
+				return err
+			}
+			return o.Run(ctx)
+		},
+	}
+	o.AddFlags(cmd.Flags())
+	if err := cmd.Execute(); err != nil {
+		fmt.Fprintln(os.Stderr, "Error:", err)
+		os.Exit(1)
+	}
+}

@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package lifecycle is the main controller of Projects: it gives each one its namespace, the roles and bindings of its
+// members and its quota, and takes the namespace back when the Project goes.
+//
+// A pass reads from caches, decides by pure functions (namespace.go, release.go, rbac.go, quota.go, status.go) and
+// writes only what differs. A new Project costs 14 requests with its event, 15 with a quota; one that is as it should
+// be costs none.
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+const (
+	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
+	ControllerName = "project"
+	// fieldOwner is the manager of the fields we write, and the source of our events.
+	fieldOwner = "project-controller"
+)
+
+// reconciler brings Projects to the state their spec asks for.
+type reconciler struct {
+	// client reads from the caches and writes to the API server.
+	client client.Client
+	// live reads from the API server. It has the last word before something is destroyed.
+	live     client.Reader
+	contents *contents
+	quotas   []quotaRule
+	recorder events.EventRecorder
+	outcomes *prometheus.CounterVec
+	now      func() time.Time
+}
+
+// AddToManager adds the controller to a manager, whose scheme has to know Projects and Kubernetes' own kinds. The
+// manager's cache should be built with CacheOptions. An error means that the configuration cannot be used, that the
+// controller was added twice, or that Kubernetes' API server does not answer. The one that serves Projects need not be
+// there yet.
+func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerConfiguration) error {
+	quotas, err := newQuotaRules(config.Quotas)
+	if err != nil {
+		return err
+	}
+	outcomes, err := registerOutcomes(metrics.Registry)
+	if err != nil {
+		return err
+	}
+	discoverer, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return fmt.Errorf("create the discovery client of controller %s: %w", ControllerName, err)
+	}
+	// The context would end a wait for the cache, but before the start of the manager there is none.
+	err = mgr.GetFieldIndexer().IndexField(context.Background(), &rbacv1.ClusterRole{}, extensionRoleIndex, indexExtensionRole)
+	if err != nil {
+		return fmt.Errorf("index the cluster roles for controller %s: %w", ControllerName, err)
+	}
+	r := &reconciler{
+		client:   mgr.GetClient(),
+		live:     mgr.GetAPIReader(),
+		contents: newContents(mgr.GetCache(), mgr.GetAPIReader(), servedBy(discoverer)),
+		quotas:   quotas,
+		recorder: mgr.GetEventRecorder(fieldOwner),
+		outcomes: outcomes,
+		now:      time.Now,
+	}
+	options := controller.Options{}
+	if config.ConcurrentSyncs != nil {
+		options.MaxConcurrentReconciles = int(*config.ConcurrentSyncs)
+	}
+	toProject := mapper{cache: mgr.GetCache()}
+	byLabel := handler.EnqueueRequestsFromMapFunc(ofLabel)
+	byName := handler.EnqueueRequestsFromMapFunc(toProject.ofNamespace)
+	byNamespace := handler.EnqueueRequestsFromMapFunc(toProject.ofContent)
+	return builder.ControllerManagedBy(mgr).
+		Named(ControllerName).
+		WithOptions(options).
+		For(&gardenerv1beta1.Project{}, builder.WithPredicates(projectChanged())).
+		// What we wrote, so that a manual edit is corrected and a namespace that is gone is noticed.
+		Watches(&corev1.Namespace{}, byName, builder.WithPredicates(changedOrGone())).
+		Watches(&rbacv1.RoleBinding{}, byLabel, builder.WithPredicates(changedOrGone())).
+		Watches(&corev1.ResourceQuota{}, byLabel, builder.WithPredicates(changedOrGone())).
+		Watches(&rbacv1.ClusterRole{}, byLabel, builder.WithPredicates(changedOrGone())).
+		Watches(&rbacv1.ClusterRoleBinding{}, byLabel, builder.WithPredicates(changedOrGone())).
+		// What keeps a namespace, so that a deletion goes on when the last one is gone.
+		WatchesRawSource(newContentSource(r.contents, func(kind schema.GroupVersionKind) source.SyncingSource {
+			object := &metav1.PartialObjectMetadata{}
+			object.SetGroupVersionKind(kind)
+			return source.Kind[client.Object](mgr.GetCache(), object, byNamespace, comesOrGoes())
+		})).
+		Complete(r)
+}
+
+// extensionRoleIndex finds the extension roles of a Project in the cache.
+const extensionRoleIndex = ControllerName + "/extension-role"
+
+func indexExtensionRole(object client.Object) []string {
+	labels := object.GetLabels()
+	if labels[gardenerv1beta1.LabelRole] != gardenerv1beta1.RoleExtensionProject {
+		return nil
+	}
+	return []string{labels[gardenerv1beta1.LabelProjectName]}
+}

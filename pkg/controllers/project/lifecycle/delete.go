@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+// release takes the namespace back from a Project that is being deleted, and lets the Project go last. The roles go
+// after it, by their owner references. All it decides by is read from the API server: a cache may be late, and what
+// goes here does not come back.
+func (p *pass) release(ctx context.Context) (reconcile.Result, error) {
+	p.report.acted = true
+	namespace, err := getNamespace(ctx, p.live, client.ObjectKey{Name: namespaceName(p.project)})
+	if err != nil {
+		return p.failed(gardenerv1beta1.ProjectDeletable, reasonContentsUnknown, err)
+	}
+	var occupants []string
+	if isClaimedBy(p.project, namespace) {
+		if occupants, err = p.occupants(ctx, namespace.Name); err != nil {
+			return p.failed(gardenerv1beta1.ProjectDeletable, reasonContentsUnknown, err)
+		}
+	}
+	switch decideRelease(p.project, namespace, occupants) {
+	case releaseDone:
+		return p.letGo(ctx)
+	case releaseDisown:
+		_, err = p.patch(ctx, namespace, disownedNamespace(p.project, namespace))
+	case releaseKeep:
+		_, err = p.patch(ctx, namespace, releasedNamespace(namespace))
+	case releaseBlocked:
+		p.reportOccupied(namespace.Name, occupants)
+		return reconcile.Result{RequeueAfter: waitPeriod}, nil
+	case releaseWait:
+		p.reportTerminating(namespace)
+		return reconcile.Result{RequeueAfter: waitPeriod}, nil
+	case releaseDelete:
+		if err = p.remove(ctx, namespace); err == nil {
+			log.FromContext(ctx).Info("deleted the namespace of a project", "namespace", namespace.Name)
+			p.tell(p.project, eventMarkedForDeletion, actionDelete, fmt.Sprintf("marked namespace %q for deletion", namespace.Name))
+			p.reportTerminating(namespace)
+			return reconcile.Result{RequeueAfter: waitPeriod}, nil
+		}
+	}
+	if err != nil {
+		return p.failed(gardenerv1beta1.ProjectDeletable, reasonNamespaceDeletionFailed, err)
+	}
+	log.FromContext(ctx).Info("released the namespace of a project, it stays", "namespace", namespace.Name)
+	return p.letGo(ctx)
+}
+
+// occupants lists what keeps the namespace. The API server is asked only when the cache knows of nothing.
+func (p *pass) occupants(ctx context.Context, namespace string) ([]string, error) {
+	occupants, err := p.contents.cached(ctx, namespace)
+	if err != nil || len(occupants) > 0 {
+		return occupants, err
+	}
+	return p.contents.current(ctx, namespace)
+}
+
+// letGo takes our finalizer off the Project.
+func (p *pass) letGo(ctx context.Context) (reconcile.Result, error) {
+	next := p.project.DeepCopy()
+	controllerutil.RemoveFinalizer(next, gardenerv1beta1.FinalizerName)
+	if _, err := p.patch(ctx, p.project, next); err != nil {
+		return p.failed(gardenerv1beta1.ProjectDeletable, reasonNamespaceDeletionFailed, err)
+	}
+	p.outcome = outcomeReleased
+	return reconcile.Result{}, nil
+}
+
+func (p *pass) reportOccupied(namespace string, occupants []string) {
+	p.report.phase, p.outcome, p.problem = gardenerv1beta1.ProjectTerminating, outcomeBlocked, occupiedMessage(namespace, occupants)
+	p.report.set(gardenerv1beta1.ProjectDeletable, gardenerv1beta1.ConditionFalse, reasonNamespaceNotEmpty, p.problem)
+}
+
+func (p *pass) reportTerminating(namespace *corev1.Namespace) {
+	p.report.phase, p.outcome = gardenerv1beta1.ProjectTerminating, outcomeWaiting
+	p.report.set(gardenerv1beta1.ProjectNamespaceReady, gardenerv1beta1.ConditionFalse, reasonNamespaceTerminating, terminatingMessage(namespace))
+	p.report.set(gardenerv1beta1.ProjectDeletable, gardenerv1beta1.ConditionTrue, reasonNamespaceEmpty, emptyMessage(namespace.Name))
+}

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+// quotaName is the name of the ResourceQuota in project namespaces.
+const quotaName = "gardener"
+
+// quotaRule is one entry of the configuration.
+type quotaRule struct {
+	projects labels.Selector
+	quota    corev1.ResourceQuota
+}
+
+// newQuotaRules prepares the quotas of the configuration. An error names the entry.
+func newQuotaRules(configured []configv1alpha1.QuotaConfiguration) ([]quotaRule, error) {
+	rules := make([]quotaRule, 0, len(configured))
+	for i := range configured {
+		projects := labels.Everything()
+		if selector := configured[i].ProjectSelector; selector != nil {
+			var err error
+			if projects, err = metav1.LabelSelectorAsSelector(selector); err != nil {
+				return nil, fmt.Errorf("controllers.project.quotas[%d].projectSelector: %w", i, err)
+			}
+		}
+		rules = append(rules, quotaRule{projects: projects, quota: configured[i].Config})
+	}
+	return rules, nil
+}
+
+// desiredQuota is the quota of a Project by the first rule that selects it, nil when none does.
+func desiredQuota(project *gardenerv1beta1.Project, rules []quotaRule) *corev1.ResourceQuota {
+	for i := range rules {
+		if !rules[i].projects.Matches(labels.Set(project.Labels)) {
+			continue
+		}
+		configured := rules[i].quota.DeepCopy()
+		metav1.SetMetaDataLabel(&configured.ObjectMeta, gardenerv1beta1.LabelProjectName, project.Name)
+		return &corev1.ResourceQuota{
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace:       namespaceName(project),
+				Name:            quotaName,
+				Labels:          configured.Labels,
+				Annotations:     configured.Annotations,
+				OwnerReferences: []metav1.OwnerReference{ownerReference(project, false)},
+			},
+			Spec: configured.Spec,
+		}
+	}
+	return nil
+}
+
+// raisedLimits are the configured limits, each as somebody raised it by hand. A limit that was lowered by hand comes
+// back, and one that the configuration does not have goes.
+func raisedLimits(current, configured corev1.ResourceList) corev1.ResourceList {
+	limits := configured.DeepCopy()
+	for name, limit := range limits {
+		if found, ok := current[name]; ok && found.Cmp(limit) > 0 {
+			limits[name] = found
+		}
+	}
+	return limits
+}

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+)
+
+// limits are a list of limits from "name", "value" pairs.
+func limits(pairs ...string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for i := 0; i < len(pairs); i += 2 {
+		list[corev1.ResourceName(pairs[i])] = resource.MustParse(pairs[i+1])
+	}
+	return list
+}
+
+func quotaConfig(hard corev1.ResourceList, selector *metav1.LabelSelector) configv1alpha1.QuotaConfiguration {
+	return configv1alpha1.QuotaConfiguration{Config: corev1.ResourceQuota{Spec: corev1.ResourceQuotaSpec{Hard: hard}}, ProjectSelector: selector}
+}
+
+func mustRules(t *testing.T, configured ...configv1alpha1.QuotaConfiguration) []quotaRule {
+	t.Helper()
+	rules, err := newQuotaRules(configured)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rules
+}
+
+func TestDesiredQuota(t *testing.T) {
+	gold := &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "gold"}}
+	silver := &metav1.LabelSelector{MatchLabels: map[string]string{"tier": "silver"}}
+	a, b := limits("count/secrets", "10"), limits("count/secrets", "20")
+	for name, test := range map[string]struct {
+		configured []configv1alpha1.QuotaConfiguration
+		labels     map[string]string
+		want       corev1.ResourceList
+	}{
+		"none configured":            {},
+		"no selector is everybody":   {configured: []configv1alpha1.QuotaConfiguration{quotaConfig(a, nil)}, want: a},
+		"empty selector too":         {configured: []configv1alpha1.QuotaConfiguration{quotaConfig(a, &metav1.LabelSelector{})}, want: a},
+		"selected":                   {configured: []configv1alpha1.QuotaConfiguration{quotaConfig(a, gold)}, labels: map[string]string{"tier": "gold"}, want: a},
+		"not selected":               {configured: []configv1alpha1.QuotaConfiguration{quotaConfig(a, gold)}, labels: map[string]string{"tier": "silver"}},
+		"the first that matches":     {configured: []configv1alpha1.QuotaConfiguration{quotaConfig(a, gold), quotaConfig(b, nil)}, labels: map[string]string{"tier": "gold"}, want: a},
+		"the second, when not first": {configured: []configv1alpha1.QuotaConfiguration{quotaConfig(a, gold), quotaConfig(b, silver)}, labels: map[string]string{"tier": "silver"}, want: b},
+	} {
+		t.Run(name, func(t *testing.T) {
+			project := testProject("dev")
+			project.Labels = test.labels
+			quota := desiredQuota(project, mustRules(t, test.configured...))
+			if (quota != nil) != (test.want != nil) {
+				t.Fatalf("got %v", quota)
+			}
+			if quota == nil {
+				return
+			}
+			if diff := cmp.Diff(test.want, quota.Spec.Hard); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestQuotaMetadata(t *testing.T) {
+	configured := quotaConfig(limits("pods", "1"), nil)
+	configured.Config.ObjectMeta = metav1.ObjectMeta{Name: "ignored", Namespace: "ignored", Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"}}
+	configured.Config.Spec.Scopes = []corev1.ResourceQuotaScope{corev1.ResourceQuotaScopeBestEffort}
+	rules := mustRules(t, configured)
+	for range 2 { // the second is not to see the first
+		got := desiredQuota(inNamespace("garden-dev"), rules)
+		want := metav1.ObjectMeta{Name: "gardener", Namespace: "garden-dev",
+			Labels:      map[string]string{"a": "b", "project.gardener.cloud/name": "dev"},
+			Annotations: map[string]string{"c": "d"},
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "core.gardener.cloud/v1beta1", Kind: "Project", Name: "dev", UID: "project-dev",
+				Controller: new(true), BlockOwnerDeletion: new(false)}}}
+		if diff := cmp.Diff(want, got.ObjectMeta); diff != "" {
+			t.Error(diff)
+		}
+		if len(got.Spec.Scopes) != 1 {
+			t.Errorf("scopes %v", got.Spec.Scopes)
+		}
+		got.Labels["a"], got.Spec.Hard["pods"] = "changed", resource.MustParse("2")
+	}
+	if configured.Config.Labels["a"] != "b" {
+		t.Error("the configuration was changed")
+	}
+}
+
+func TestNewQuotaRulesNamesTheEntry(t *testing.T) {
+	_, err := newQuotaRules([]configv1alpha1.QuotaConfiguration{
+		quotaConfig(nil, nil),
+		quotaConfig(nil, &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}),
+	})
+	if err == nil || !strings.HasPrefix(err.Error(), "controllers.project.quotas[1].projectSelector: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestRaisedLimits(t *testing.T) {
+	for name, test := range map[string]struct{ current, configured, want corev1.ResourceList }{
+		"as configured":               {limits("pods", "1"), limits("pods", "1"), limits("pods", "1")},
+		"raised by hand":              {limits("pods", "9"), limits("pods", "1"), limits("pods", "9")},
+		"lowered by hand":             {limits("pods", "1"), limits("pods", "5"), limits("pods", "5")},
+		"one raised, one lowered":     {limits("pods", "9", "secrets", "1"), limits("pods", "5", "secrets", "5"), limits("pods", "9", "secrets", "5")},
+		"new in the configuration":    {limits("pods", "1"), limits("pods", "1", "secrets", "5"), limits("pods", "1", "secrets", "5")},
+		"not in the configuration":    {limits("pods", "1", "secrets", "5"), limits("pods", "1"), limits("pods", "1")},
+		"the same in another writing": {limits("cpu", "1000m"), limits("cpu", "1"), limits("cpu", "1")},
+		"nothing there":               {nil, limits("pods", "1"), limits("pods", "1")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := test.configured.DeepCopy()
+			if diff := cmp.Diff(test.want, raisedLimits(test.current, test.configured)); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(before, test.configured); diff != "" {
+				t.Errorf("the configuration was changed:\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+// Names of the roles, Gardener's. The first group gets a colon and the name of the Project appended and is made for
+// each Project; the second names ClusterRoles that the installation brings and that a Project's namespace binds.
+const (
+	roleOwner             = "gardener.cloud:system:project"
+	roleUserAccessManager = "gardener.cloud:system:project-uam"
+	roleMember            = "gardener.cloud:system:project-member"
+	roleViewer            = "gardener.cloud:system:project-viewer"
+	roleExtension         = "gardener.cloud:extension:project"
+
+	namespaceRoleMember                = "gardener.cloud:system:project-member"
+	namespaceRoleViewer                = "gardener.cloud:system:project-viewer"
+	namespaceRoleServiceAccountManager = "gardener.cloud:system:project-serviceaccountmanager"
+)
+
+// desiredRBAC are the roles and bindings of a Project, roles before what binds them: four ClusterRoles, four
+// ClusterRoleBindings and three RoleBindings, and a ClusterRole and a RoleBinding for each extension role in use.
+func desiredRBAC(project *gardenerv1beta1.Project) []client.Object {
+	b := &rbacBuilder{project: project}
+	projects := func(verbs ...string) rbacv1.PolicyRule {
+		return rule(gardenerv1beta1.GroupName, "projects", project.Name, verbs...)
+	}
+	readNamespace := rule("", "namespaces", namespaceName(project), "get")
+	subjects := subjectsOf(project)
+
+	b.clusterRole(roleOwner, readNamespace, projects("get", "patch", "manage-members", "update", "delete"))
+	b.clusterRole(roleUserAccessManager, projects("get", "manage-members", "patch", "update"))
+	b.clusterRole(roleMember, readNamespace, projects("get", "patch", "update", "delete"))
+	b.clusterRole(roleViewer, readNamespace, projects("get"))
+	b.clusterRoleBinding(roleOwner, subjects.owner())
+	b.clusterRoleBinding(roleUserAccessManager, subjects.with(gardenerv1beta1.ProjectMemberUserAccessManager))
+	b.clusterRoleBinding(roleMember, subjects.with(gardenerv1beta1.ProjectMemberAdmin, gardenerv1beta1.ProjectMemberOwner))
+	b.clusterRoleBinding(roleViewer, subjects.with(gardenerv1beta1.ProjectMemberViewer))
+	b.roleBinding(namespaceRoleMember, subjects.with(gardenerv1beta1.ProjectMemberAdmin, gardenerv1beta1.ProjectMemberOwner))
+	b.roleBinding(namespaceRoleViewer, subjects.with(gardenerv1beta1.ProjectMemberViewer))
+	b.roleBinding(namespaceRoleServiceAccountManager,
+		subjects.with(gardenerv1beta1.ProjectMemberServiceAccountManager, gardenerv1beta1.ProjectMemberOwner))
+	for _, role := range subjects.extensionRoles() {
+		b.extension(role, subjects.with(gardenerv1beta1.ProjectMemberExtensionPrefix+role))
+	}
+	return b.objects
+}
+
+// isExtensionRoleOf says whether a ClusterRole or RoleBinding has the name of an extension role of the Project.
+func isExtensionRoleOf(project *gardenerv1beta1.Project, object client.Object) bool {
+	return strings.HasPrefix(object.GetName(), extensionRoleName(project, ""))
+}
+
+func extensionRoleName(project *gardenerv1beta1.Project, role string) string {
+	return roleExtension + ":" + project.Name + ":" + role
+}
+
+// extensionLabels are the labels of both objects of an extension role. What nobody has any more is found by them.
+func extensionLabels(project *gardenerv1beta1.Project) map[string]string {
+	return map[string]string{
+		gardenerv1beta1.LabelRole:        gardenerv1beta1.RoleExtensionProject,
+		gardenerv1beta1.LabelProjectName: project.Name,
+	}
+}
+
+func rule(group, resource, name string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{group}, Resources: []string{resource}, ResourceNames: []string{name}, Verbs: verbs}
+}
+
+// rbacBuilder collects the objects of one Project.
+type rbacBuilder struct {
+	project *gardenerv1beta1.Project
+	objects []client.Object
+}
+
+// meta is the metadata all of them have. The label lets the cache hold our objects only, see CacheOptions.
+func (b *rbacBuilder) meta(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Name:            name,
+		Labels:          map[string]string{gardenerv1beta1.LabelProjectName: b.project.Name},
+		OwnerReferences: []metav1.OwnerReference{ownerReference(b.project, false)},
+	}
+}
+
+func (b *rbacBuilder) clusterRole(kind string, rules ...rbacv1.PolicyRule) {
+	b.objects = append(b.objects, &rbacv1.ClusterRole{ObjectMeta: b.meta(kind + ":" + b.project.Name), Rules: rules})
+}
+
+func (b *rbacBuilder) clusterRoleBinding(kind string, subjects []rbacv1.Subject) {
+	name := kind + ":" + b.project.Name
+	b.objects = append(b.objects, &rbacv1.ClusterRoleBinding{ObjectMeta: b.meta(name), RoleRef: clusterRoleRef(name), Subjects: subjects})
+}
+
+func (b *rbacBuilder) roleBinding(name string, subjects []rbacv1.Subject) *rbacv1.RoleBinding {
+	binding := &rbacv1.RoleBinding{ObjectMeta: b.meta(name), RoleRef: clusterRoleRef(name), Subjects: subjects}
+	binding.Namespace = namespaceName(b.project)
+	b.objects = append(b.objects, binding)
+	return binding
+}
+
+// extension adds an extension role. Its rules are Kubernetes' to write, from the ClusterRoles with the label.
+func (b *rbacBuilder) extension(role string, subjects []rbacv1.Subject) {
+	name := extensionRoleName(b.project, role)
+	aggregated := &rbacv1.ClusterRole{
+		ObjectMeta: b.meta(name),
+		AggregationRule: &rbacv1.AggregationRule{ClusterRoleSelectors: []metav1.LabelSelector{
+			{MatchLabels: map[string]string{gardenerv1beta1.LabelAggregateToExtensionRole: role}},
+		}},
+	}
+	b.objects = append(b.objects, aggregated)
+	binding := b.roleBinding(name, subjects)
+	aggregated.Labels, binding.Labels = extensionLabels(b.project), extensionLabels(b.project)
+}
+
+func clusterRoleRef(name string) rbacv1.RoleRef {
+	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}
+}
+
+// projectSubjects answers who has which role.
+type projectSubjects struct {
+	spec *gardenerv1beta1.ProjectSpec
+}
+
+func subjectsOf(project *gardenerv1beta1.Project) projectSubjects {
+	return projectSubjects{spec: &project.Spec}
+}
+
+// owner is the one who answers for the Project, as a list.
+func (s projectSubjects) owner() []rbacv1.Subject {
+	if s.spec.Owner == nil {
+		return nil
+	}
+	return []rbacv1.Subject{qualified(*s.spec.Owner)}
+}
+
+// with are the subjects that have one of the roles, each once, in the order of the members. The owner has the role
+// owner, whether the list of members says so or not.
+func (s projectSubjects) with(roles ...string) []rbacv1.Subject {
+	var subjects []rbacv1.Subject
+	if slices.Contains(roles, gardenerv1beta1.ProjectMemberOwner) {
+		subjects = s.owner()
+	}
+	for i := range s.spec.Members {
+		member := &s.spec.Members[i]
+		subject := qualified(member.Subject)
+		if slices.ContainsFunc(roles, member.HasRole) && !slices.Contains(subjects, subject) {
+			subjects = append(subjects, subject)
+		}
+	}
+	return subjects
+}
+
+// extensionRoles are the names behind "extension:" that members have, sorted, each once.
+func (s projectSubjects) extensionRoles() []string {
+	var names []string
+	for i := range s.spec.Members {
+		for _, role := range s.spec.Members[i].AllRoles() {
+			if name, ok := strings.CutPrefix(role, gardenerv1beta1.ProjectMemberExtensionPrefix); ok {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// qualified is a subject as Kubernetes stores it, so that a comparison finds no difference where there is none.
+func qualified(subject rbacv1.Subject) rbacv1.Subject {
+	if subject.APIGroup == "" && (subject.Kind == rbacv1.UserKind || subject.Kind == rbacv1.GroupKind) {
+		subject.APIGroup = rbacv1.GroupName
+	}
+	return subject
+}

@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+// pause says that the Project is left alone. A Project that nobody ever looked at is Pending.
+func (p *pass) pause() {
+	p.outcome = outcomePaused
+	if p.project.Status.Phase == "" {
+		p.report.phase = gardenerv1beta1.ProjectPending
+	}
+	p.report.set(projectPaused, gardenerv1beta1.ConditionTrue, reasonPausedByAnnotation,
+		fmt.Sprintf("the project is left as it is until its annotation %s is removed", pausedAnnotation))
+}
+
+// failed says which condition the error is about. The error itself goes to the queue, which tries again.
+func (p *pass) failed(kind gardenerv1beta1.ConditionType, reason string, err error) (reconcile.Result, error) {
+	status := gardenerv1beta1.ConditionFalse
+	if reason == reasonContentsUnknown {
+		status = gardenerv1beta1.ConditionUnknown
+	}
+	p.report.phase, p.outcome, p.problem = gardenerv1beta1.ProjectFailed, outcomeFailed, err.Error()
+	p.report.set(kind, status, reason, err.Error())
+	return reconcile.Result{}, err
+}
+
+// withoutNamespace says why there is no namespace, and therefore no roles.
+func (p *pass) withoutNamespace(decision namespaceDecision) {
+	p.report.set(gardenerv1beta1.ProjectNamespaceReady, gardenerv1beta1.ConditionFalse, decision.reason, decision.message)
+	p.report.set(gardenerv1beta1.ProjectRBACReady, gardenerv1beta1.ConditionFalse, reasonNamespaceMissing,
+		"the roles are made when the project has its namespace")
+}
+
+func (p *pass) reportNamespace(namespace *corev1.Namespace, quotaErr error) {
+	created := namespace.Annotations[gardenerv1beta1.AnnotationNamespaceCreatedByController] == "true"
+	switch {
+	case quotaErr != nil:
+		p.report.set(gardenerv1beta1.ProjectNamespaceReady, gardenerv1beta1.ConditionFalse, reasonQuotaFailed, quotaErr.Error())
+	case created:
+		p.report.set(gardenerv1beta1.ProjectNamespaceReady, gardenerv1beta1.ConditionTrue, reasonNamespaceCreated,
+			fmt.Sprintf("namespace %q was created for the project", namespace.Name))
+	default:
+		p.report.set(gardenerv1beta1.ProjectNamespaceReady, gardenerv1beta1.ConditionTrue, reasonNamespaceAdopted,
+			fmt.Sprintf("namespace %q was adopted and stays when the project goes", namespace.Name))
+	}
+}
+
+func (p *pass) reportRoles(err error) {
+	if err != nil {
+		p.report.set(gardenerv1beta1.ProjectRBACReady, gardenerv1beta1.ConditionFalse, reasonRolesFailed, err.Error())
+		return
+	}
+	p.report.set(gardenerv1beta1.ProjectRBACReady, gardenerv1beta1.ConditionTrue, reasonRolesReconciled,
+		"the roles and bindings of the members are in place")
+}
+
+// reportDeletable says what would keep the Project from being deleted now. It tells nothing of a namespace that is
+// not this Project's.
+func (p *pass) reportDeletable(ctx context.Context, namespace *corev1.Namespace) error {
+	if namespace == nil {
+		p.report.set(gardenerv1beta1.ProjectDeletable, gardenerv1beta1.ConditionTrue, reasonNamespaceNotOwned,
+			"the project has no namespace that would keep it")
+		return nil
+	}
+	occupants, err := p.contents.cached(ctx, namespace.Name)
+	if err != nil {
+		return err
+	}
+	if len(occupants) > 0 {
+		p.report.set(gardenerv1beta1.ProjectDeletable, gardenerv1beta1.ConditionFalse, reasonNamespaceNotEmpty, occupiedMessage(namespace.Name, occupants))
+		return nil
+	}
+	p.report.set(gardenerv1beta1.ProjectDeletable, gardenerv1beta1.ConditionTrue, reasonNamespaceEmpty, emptyMessage(namespace.Name))
+	return nil
+}
+
+func emptyMessage(namespace string) string {
+	return fmt.Sprintf("nothing in namespace %q keeps the project", namespace)
+}
+
+// writeStatus writes the report when it says something new, and tells it by an event.
+func (p *pass) writeStatus(ctx context.Context) error {
+	before := &p.project.Status
+	next := nextStatus(before, p.project.Generation, &p.report, p.now())
+	changed := !sameStatus(before, &next)
+	p.announce(ctx, &next, changed)
+	if !changed {
+		return nil
+	}
+	patch := statusApplied(p.project.Name, &next)
+	err := p.client.Status().Apply(ctx, patch, client.FieldOwner(fieldOwner), client.ForceOwnership)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("update the status of project %q: %w", p.project.Name, err)
+	}
+	return nil
+}
+
+// announce logs and records what happened, once for each change.
+func (p *pass) announce(ctx context.Context, next *gardenerv1beta1.ProjectStatus, changed bool) {
+	logger := log.FromContext(ctx).WithValues("phase", next.Phase, "outcome", p.outcome)
+	becameReady := p.outcome == outcomeReady && p.project.Status.Phase != gardenerv1beta1.ProjectReady
+	if p.outcome == outcomeReady && (p.wrote > 0 || becameReady) {
+		message := fmt.Sprintf("namespace %q and the roles of the project are in place", namespaceName(p.project))
+		logger.Info("project is ready", "namespace", namespaceName(p.project), "wrote", p.wrote)
+		p.tell(p.project, eventReconciled, actionReconcile, message)
+	}
+	if !changed {
+		return
+	}
+	switch p.outcome {
+	case outcomeFailed, outcomeRefused, outcomeBlocked:
+		reason, action := eventReconcileFailed, actionReconcile
+		if !p.project.DeletionTimestamp.IsZero() {
+			reason, action = eventDeletionFailed, actionDelete
+		}
+		if p.outcome == outcomeBlocked {
+			reason = eventNotEmpty
+		}
+		logger.Info("project needs attention", "reason", reason, "problem", p.problem)
+		p.warn(p.project, reason, action, p.problem)
+	case outcomeWaiting, outcomePaused:
+		logger.Info("project waits")
+	}
+}

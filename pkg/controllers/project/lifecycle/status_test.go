@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+var (
+	early = metav1.NewTime(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC))
+	later = metav1.NewTime(time.Date(2030, 1, 1, 1, 0, 0, 0, time.UTC))
+	now   = time.Date(2030, 1, 1, 2, 0, 0, 999, time.UTC)
+)
+
+func conditionOf(kind gardenerv1beta1.ConditionType, status gardenerv1beta1.ConditionStatus, reason, message string, transition, update metav1.Time) gardenerv1beta1.Condition {
+	return gardenerv1beta1.Condition{Type: kind, Status: status, Reason: reason, Message: message, LastTransitionTime: transition, LastUpdateTime: update}
+}
+
+func TestNextCondition(t *testing.T) {
+	seen := metav1.NewTime(now).Rfc3339Copy()
+	const kind = gardenerv1beta1.ProjectRBACReady
+	before := conditionOf(kind, "False", "A", "a", early, later)
+	for name, test := range map[string]struct {
+		before                  *gardenerv1beta1.Condition
+		status, reason, message string
+		transition, update      metav1.Time
+	}{
+		"new":           {nil, "True", "A", "a", seen, seen},
+		"the same":      {&before, "False", "A", "a", early, later},
+		"other reason":  {&before, "False", "B", "a", early, seen},
+		"other message": {&before, "False", "A", "b", early, seen},
+		"other status":  {&before, "True", "A", "a", seen, seen},
+	} {
+		t.Run(name, func(t *testing.T) {
+			reported := gardenerv1beta1.Condition{Type: kind, Status: gardenerv1beta1.ConditionStatus(test.status), Reason: test.reason, Message: test.message}
+			want := reported
+			want.LastTransitionTime, want.LastUpdateTime = test.transition, test.update
+			if diff := cmp.Diff(want, nextCondition(test.before, reported, now)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestNextStatus(t *testing.T) {
+	namespaceReady := conditionOf(gardenerv1beta1.ProjectNamespaceReady, "True", "A", "a", early, early)
+	rbacReady := conditionOf(gardenerv1beta1.ProjectRBACReady, "True", "A", "a", early, early)
+	paused := conditionOf(projectPaused, "True", "A", "a", early, early)
+	stale := conditionOf(gardenerv1beta1.ProjectStale, "True", "S", "s", early, early)
+	current := gardenerv1beta1.ProjectStatus{
+		ObservedGeneration: 3, Phase: gardenerv1beta1.ProjectReady,
+		StaleSinceTimestamp: &early, StaleAutoDeleteTimestamp: &early, LastActivityTimestamp: &early,
+		Conditions: []gardenerv1beta1.Condition{stale, rbacReady, paused, namespaceReady},
+	}
+	same := func(c gardenerv1beta1.Condition) gardenerv1beta1.Condition {
+		return gardenerv1beta1.Condition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message}
+	}
+	for name, test := range map[string]struct {
+		report    report
+		want      gardenerv1beta1.ProjectStatus
+		unchanged bool
+	}{
+		"all the same": {
+			report{phase: gardenerv1beta1.ProjectReady, conditions: []gardenerv1beta1.Condition{same(namespaceReady), same(rbacReady), same(paused)}},
+			gardenerv1beta1.ProjectStatus{ObservedGeneration: 3, Phase: gardenerv1beta1.ProjectReady, Conditions: []gardenerv1beta1.Condition{namespaceReady, rbacReady, paused}},
+			true,
+		},
+		"what is not reported stays, but for Paused": {
+			report{},
+			gardenerv1beta1.ProjectStatus{ObservedGeneration: 3, Phase: gardenerv1beta1.ProjectReady, Conditions: []gardenerv1beta1.Condition{namespaceReady, rbacReady}},
+			false,
+		},
+		"the generation that was acted on": {
+			report{acted: true, conditions: []gardenerv1beta1.Condition{same(paused)}},
+			gardenerv1beta1.ProjectStatus{ObservedGeneration: 7, Phase: gardenerv1beta1.ProjectReady, Conditions: []gardenerv1beta1.Condition{namespaceReady, rbacReady, paused}},
+			false,
+		},
+		"another phase": {
+			report{phase: gardenerv1beta1.ProjectFailed, conditions: []gardenerv1beta1.Condition{same(paused)}},
+			gardenerv1beta1.ProjectStatus{ObservedGeneration: 3, Phase: gardenerv1beta1.ProjectFailed, Conditions: []gardenerv1beta1.Condition{namespaceReady, rbacReady, paused}},
+			false,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := nextStatus(&current, 7, &test.report, now)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if sameStatus(&current, &got) != test.unchanged {
+				t.Errorf("the status counts as the same: %t", !test.unchanged)
+			}
+			// Whatever is applied is there afterwards, so the next pass has nothing to write.
+			applied := current
+			applied.ObservedGeneration, applied.Phase, applied.Conditions = got.ObservedGeneration, got.Phase, append(got.Conditions, stale)
+			again := nextStatus(&applied, 7, &test.report, now.Add(time.Hour))
+			if !sameStatus(&applied, &again) {
+				t.Errorf("the same report changes the status again: %+v", again)
+			}
+		})
+	}
+}
+
+func TestStatusLeavesCodesAlone(t *testing.T) {
+	before := conditionOf(gardenerv1beta1.ProjectRBACReady, "True", "A", "a", early, early)
+	before.Codes = []gardenerv1beta1.ErrorCode{"ERR_X"}
+	current := gardenerv1beta1.ProjectStatus{Conditions: []gardenerv1beta1.Condition{before}}
+	var reported report
+	reported.set(gardenerv1beta1.ProjectRBACReady, "True", "A", "a")
+	if next := nextStatus(&current, 1, &reported, now); !sameStatus(&current, &next) {
+		t.Errorf("codes that somebody else set cause a write: %+v", next)
+	}
+}
+
+func TestStatusApplied(t *testing.T) {
+	status := gardenerv1beta1.ProjectStatus{
+		ObservedGeneration: 3, Phase: gardenerv1beta1.ProjectReady, StaleSinceTimestamp: &early,
+		Conditions: []gardenerv1beta1.Condition{conditionOf(gardenerv1beta1.ProjectRBACReady, "True", "A", "a", early, later)},
+	}
+	got, err := json.Marshal(statusApplied("dev", &status))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"kind":"Project","apiVersion":"core.gardener.cloud/v1beta1","metadata":{"name":"dev"},"status":{"observedGeneration":3,"phase":"Ready",` +
+		`"conditions":[{"type":"RBACReady","status":"True","lastTransitionTime":"2030-01-01T00:00:00Z","lastUpdateTime":"2030-01-01T01:00:00Z","reason":"A","message":"a"}]}}`
+	if diff := cmp.Diff(want, string(got)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestBounded(t *testing.T) {
+	if got := bounded("a\nb"); got != "a; b" {
+		t.Errorf("got %q", got)
+	}
+	long := bounded(strings.Repeat("ü", maxMessage))
+	if len(long) > maxMessage || !utf8.ValidString(long) || !strings.HasSuffix(long, "…") {
+		t.Errorf("%d bytes: %q", len(long), long)
+	}
+}

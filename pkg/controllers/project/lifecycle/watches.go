@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+// CacheOptions restricts a manager's cache to the roles, bindings and quotas of Projects. They all carry the label
+// project.gardener.cloud/name, so the cache need not hold those of the whole cluster. An object of these kinds without
+// the label is not found through the cache: whoever needs one reads it live.
+func CacheOptions() (map[client.Object]cache.ByObject, error) {
+	labelled, err := labels.NewRequirement(gardenerv1beta1.LabelProjectName, selection.Exists, nil)
+	if err != nil {
+		return nil, fmt.Errorf("select the objects of Projects: %w", err)
+	}
+	ours := cache.ByObject{Label: labels.NewSelector().Add(*labelled)}
+	return map[client.Object]cache.ByObject{
+		&rbacv1.ClusterRole{}:        ours,
+		&rbacv1.ClusterRoleBinding{}: ours,
+		&rbacv1.RoleBinding{}:        ours,
+		&corev1.ResourceQuota{}:      ours,
+	}, nil
+}
+
+// ofLabel finds the Project by the label of an object. One that lost the label arrives as it was before, too.
+func ofLabel(_ context.Context, object client.Object) []reconcile.Request {
+	if name := object.GetLabels()[gardenerv1beta1.LabelProjectName]; name != "" {
+		return []reconcile.Request{requestFor(name)}
+	}
+	return nil
+}
+
+// mapper finds the Project of an object that does not name it.
+type mapper struct {
+	cache client.Reader
+}
+
+// ofNamespace finds the Project of a namespace: by its label, or else the one that wants a namespace of this name and
+// waits for it to go.
+func (m mapper) ofNamespace(ctx context.Context, object client.Object) []reconcile.Request {
+	if requests := ofLabel(ctx, object); requests != nil || !isProjectNamespace(object.GetName()) {
+		return requests
+	}
+	projects := &gardenerv1beta1.ProjectList{}
+	if err := m.cache.List(ctx, projects, client.UnsafeDisableDeepCopy); err != nil {
+		log.FromContext(ctx).Error(err, "cannot find the project of a namespace", "namespace", object.GetName())
+		return nil
+	}
+	for i := range projects.Items {
+		if namespaceName(&projects.Items[i]) == object.GetName() {
+			return []reconcile.Request{requestFor(projects.Items[i].Name)}
+		}
+	}
+	return nil
+}
+
+// ofContent finds the Project of an object in its namespace.
+func (m mapper) ofContent(ctx context.Context, object client.Object) []reconcile.Request {
+	namespace := &corev1.Namespace{}
+	if err := m.cache.Get(ctx, client.ObjectKey{Name: object.GetNamespace()}, namespace); err != nil {
+		if !apierrors.IsNotFound(err) {
+			log.FromContext(ctx).Error(err, "cannot find the project of an object", "object", client.ObjectKeyFromObject(object))
+		}
+		return nil
+	}
+	return ofLabel(ctx, namespace)
+}
+
+func requestFor(project string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: project}}
+}
+
+// projectChanged lets through what can change a decision. Status writes, ours among them, cannot; a resync passes, so
+// that whatever was missed is found in the end.
+func projectChanged() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, after := e.ObjectOld, e.ObjectNew
+			return before.GetResourceVersion() == after.GetResourceVersion() ||
+				before.GetUID() != after.GetUID() ||
+				before.GetGeneration() != after.GetGeneration() ||
+				before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
+				isPaused(before) != isPaused(after) ||
+				// Quotas are chosen by the labels of a Project.
+				!maps.Equal(before.GetLabels(), after.GetLabels())
+		},
+	}
+}
+
+// changedOrGone drops creations: those are ours, or a creation of ours fails on them and looks at what is there.
+func changedOrGone() predicate.Predicate {
+	return predicate.Funcs{CreateFunc: func(event.CreateEvent) bool { return false }}
+}
+
+// comesOrGoes drops updates: what keeps a namespace does so whatever it looks like.
+func comesOrGoes() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
+}

@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+// maxParallelWrites bounds the requests of one pass that are under way at once. The objects of a Project do not
+// depend on each other once its namespace is there, and one after the other they would take as many round trips.
+const maxParallelWrites = 12
+
+// errChanged says that an object went away between the look at it and the write.
+var errChanged = errors.New("it was changed meanwhile")
+
+// isTransient says whether an error comes from looking at something that has changed since. Another pass settles it,
+// so there is nothing to tell anybody.
+func isTransient(err error) bool {
+	return apierrors.IsConflict(err) || errors.Is(err, errChanged) ||
+		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// ensureAll brings objects to the desired state and says how many it wrote. It goes on after an error.
+func (r *reconciler) ensureAll(ctx context.Context, desired []client.Object) (int, error) {
+	wrote, errs := make([]bool, len(desired)), make([]error, len(desired))
+	slots := make(chan struct{}, maxParallelWrites)
+	var group sync.WaitGroup
+	for i, object := range desired {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			wrote[i], errs[i] = r.ensure(ctx, object)
+		})
+	}
+	group.Wait()
+	count := 0
+	for _, done := range wrote {
+		if done {
+			count++
+		}
+	}
+	return count, errors.Join(errs...)
+}
+
+// ensure brings one object to the desired state: created when it is not there, patched when it differs, made anew
+// when what differs cannot be patched, and left alone otherwise. It says whether it wrote.
+func (r *reconciler) ensure(ctx context.Context, desired client.Object) (bool, error) {
+	current, err := r.get(ctx, r.client, desired)
+	if apierrors.IsNotFound(err) {
+		if err = r.create(ctx, desired); !apierrors.IsAlreadyExists(err) {
+			return err == nil, err
+		}
+		// The cache is late, or does not hold the object because it lacks our label.
+		current, err = r.get(ctx, r.live, desired)
+	}
+	switch {
+	case err != nil:
+		return false, fmt.Errorf("get %s: %w", describe(desired), err)
+	case bindsAnotherRole(current, desired):
+		if err := r.remove(ctx, current); err != nil {
+			return false, err
+		}
+		return true, r.create(ctx, desired)
+	default:
+		return r.patch(ctx, current, merged(current, desired))
+	}
+}
+
+// get reads the object that has the kind and name of another one.
+func (r *reconciler) get(ctx context.Context, from client.Reader, like client.Object) (client.Object, error) {
+	kind, err := r.client.GroupVersionKindFor(like)
+	if err != nil {
+		return nil, err
+	}
+	empty, err := r.client.Scheme().New(kind)
+	if err != nil {
+		return nil, err
+	}
+	object, ok := empty.(client.Object)
+	if !ok {
+		return nil, fmt.Errorf("%s is not an object", kind)
+	}
+	return object, from.Get(ctx, client.ObjectKeyFromObject(like), object)
+}
+
+func (r *reconciler) create(ctx context.Context, object client.Object) error {
+	if err := r.client.Create(ctx, object, client.FieldOwner(fieldOwner)); err != nil {
+		return fmt.Errorf("create %s: %w", describe(object), err)
+	}
+	return nil
+}
+
+// patch makes one state of an object of another, unless they are the same. It fails with a conflict when the object
+// is not in the first state any more: lists are replaced as a whole, and must not lose what is not known here.
+func (r *reconciler) patch(ctx context.Context, from, to client.Object) (bool, error) {
+	if equality.Semantic.DeepEqual(from, to) {
+		return false, nil
+	}
+	changes := client.MergeFromWithOptions(from, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Patch(ctx, to, changes, client.FieldOwner(fieldOwner)); err != nil {
+		return false, fmt.Errorf("update %s: %w", describe(from), goneIsChanged(err))
+	}
+	return true, nil
+}
+
+// remove deletes the very object that was read, in the state in which it was read. Later reads do not wait to see it
+// gone: an object without our label is not in the cache, so that they would wait for ever.
+func (r *reconciler) remove(ctx context.Context, object client.Object) error {
+	asRead := client.Preconditions{UID: new(object.GetUID()), ResourceVersion: new(object.GetResourceVersion())}
+	if err := r.client.Delete(ctx, object, asRead, client.DisableReadYourWritesConsistency); err != nil {
+		return fmt.Errorf("delete %s: %w", describe(object), goneIsChanged(err))
+	}
+	return nil
+}
+
+// removeExtensionRoles takes away the extension roles that no member has any more, bindings first.
+func (r *reconciler) removeExtensionRoles(ctx context.Context, project *gardenerv1beta1.Project, desired []client.Object) (int, error) {
+	wanted := map[string]bool{}
+	for _, object := range desired {
+		wanted[object.GetName()] = true
+	}
+	bindings, roles := &rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleList{}
+	if err := r.client.List(ctx, bindings, client.MatchingLabels(extensionLabels(project)), client.InNamespace(namespaceName(project))); err != nil {
+		return 0, fmt.Errorf("list the extension role bindings of project %q: %w", project.Name, err)
+	}
+	if err := r.client.List(ctx, roles, client.MatchingFields{extensionRoleIndex: project.Name}); err != nil {
+		return 0, fmt.Errorf("list the extension roles of project %q: %w", project.Name, err)
+	}
+	var found []client.Object
+	for i := range bindings.Items {
+		found = append(found, &bindings.Items[i])
+	}
+	for i := range roles.Items {
+		found = append(found, &roles.Items[i])
+	}
+	removed := 0
+	for _, object := range found {
+		if wanted[object.GetName()] || !isExtensionRoleOf(project, object) || !object.GetDeletionTimestamp().IsZero() {
+			continue
+		}
+		if err := r.remove(ctx, object); errors.Is(err, errChanged) {
+			continue // somebody else was quicker, or the cache is late
+		} else if err != nil {
+			return removed, err
+		}
+		log.FromContext(ctx).Info("removed an extension role that nobody has", "object", describe(object))
+		removed++
+	}
+	return removed, nil
+}
+
+func goneIsChanged(err error) error {
+	if apierrors.IsNotFound(err) {
+		return errChanged
+	}
+	return err
+}
+
+// describe names an object in messages.
+func describe(object client.Object) string {
+	kind := "object"
+	switch object.(type) {
+	case *corev1.Namespace:
+		kind = "namespace"
+	case *corev1.ResourceQuota:
+		kind = "resource quota"
+	case *rbacv1.ClusterRole:
+		kind = "cluster role"
+	case *rbacv1.ClusterRoleBinding:
+		kind = "cluster role binding"
+	case *rbacv1.RoleBinding:
+		kind = "role binding"
+	case *gardenerv1beta1.Project:
+		kind = "project"
+	}
+	if namespace := object.GetNamespace(); namespace != "" {
+		return fmt.Sprintf("%s %q in namespace %q", kind, object.GetName(), namespace)
+	}
+	return fmt.Sprintf("%s %q", kind, object.GetName())
+}

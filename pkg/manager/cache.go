@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// cacheOptions puts together what the controllers ask of the cache they share.
+func cacheOptions(controllers []controller, scheme *runtime.Scheme) (cache.Options, error) {
+	options := cache.Options{
+		DefaultTransform: cache.TransformStripManagedFields(),
+		// A read of what nobody watches is a mistake that would fill the cache with a whole kind.
+		ReaderFailOnMissingInformer: true,
+		ByObject:                    map[client.Object]cache.ByObject{},
+	}
+	by := map[schema.GroupVersionKind]string{}
+	for _, c := range controllers {
+		if c.cache == nil {
+			continue
+		}
+		restricted, err := c.cache()
+		if err != nil {
+			return cache.Options{}, fmt.Errorf("controller %s: %w", c.name, err)
+		}
+		for object, restriction := range restricted {
+			kind, err := apiutil.GVKForObject(object, scheme)
+			if err != nil {
+				return cache.Options{}, fmt.Errorf("controller %s: %w", c.name, err)
+			}
+			// The second one would not see what the first leaves out, or the other way round.
+			if other, ok := by[kind]; ok {
+				return cache.Options{}, fmt.Errorf("controllers %s and %s both restrict the cache of %s", other, c.name, kind.Kind)
+			}
+			by[kind] = c.name
+			options.ByObject[object] = restriction
+		}
+	}
+	return options, nil
+}
+
+// newClient returns a client that reads from the cache and sees there what it wrote itself.
+func newClient(config *rest.Config, options client.Options) (client.Client, error) {
+	informers, ok := options.Cache.Reader.(cache.Cache)
+	if !ok {
+		return nil, fmt.Errorf("%T is not a cache", options.Cache.Reader)
+	}
+	options.Cache.Reader = watchedOnly{informers}
+	options.Cache.EnableReadYourWritesConsistency = new(true)
+	return client.New(config, options)
+}
+
+// watchedOnly is the cache as the client sees it: only of kinds that a controller watches. To see its own
+// writes the client asks for an informer of everything it reads or writes, past ReaderFailOnMissingInformer,
+// and so one write of a Secret would keep all Secrets of the cluster in memory.
+type watchedOnly struct{ cache.Cache }
+
+// GetInformer implements cache.Informers.
+func (w watchedOnly) GetInformer(ctx context.Context, object client.Object, options ...cache.InformerGetOption) (cache.Informer, error) {
+	probe, ok := object.DeepCopyObject().(client.Object)
+	if !ok {
+		return nil, fmt.Errorf("%T is not an object", object)
+	}
+	// The name does not matter: what is asked is whether there is an informer that could know it.
+	err := w.Get(ctx, client.ObjectKey{Name: "any"}, probe)
+	if missing := (*cache.ErrResourceNotCached)(nil); errors.As(err, &missing) {
+		return nil, fmt.Errorf("no controller watches it, so read it live, or write it with client.DisableReadYourWritesConsistency: %w", err)
+	}
+	return w.Cache.GetInformer(ctx, object, options...)
+}

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/version"
+)
+
+// Name is the name of the binary.
+const Name = "groundskeeper-controller-manager"
+
+// restConfig reads the kubeconfig, or takes the service account of the pod.
+func restConfig(connection v1alpha1.ClientConnectionConfiguration) (*rest.Config, error) {
+	config, err := loadRESTConfig(connection.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	config.QPS, config.Burst = *connection.QPS, int(*connection.Burst)
+	config.UserAgent = version.UserAgent(Name)
+	return config, nil
+}
+
+func loadRESTConfig(kubeconfig string) (*rest.Config, error) {
+	if kubeconfig == "" {
+		config, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("no kubeconfig is given (--kubeconfig, clientConnection.kubeconfig) and this is not a pod: %w", err)
+		}
+		return config, nil
+	}
+	raw, err := (&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}).Load()
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
+	}
+	config, err := clientcmd.NewDefaultClientConfig(*raw, &clientcmd.ConfigOverrides{}).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, fmt.Errorf("kubeconfig %s: it has no cluster", kubeconfig)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
+	}
+	return config, nil
+}
+
+// waitForAPIs waits until the API server answers and serves the given group versions. It asks every interval
+// and gives up after timeout: a manager that is stuck without saying so helps nobody, and whoever supervises
+// the process starts it again. A server whose certificate is refused is not waited for.
+func waitForAPIs(ctx context.Context, config *rest.Config, apis []schema.GroupVersion, interval, timeout time.Duration) error {
+	config = rest.CopyConfig(config)
+	config.Timeout = 5 * time.Second // of one request, so that a silent server is noticed
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return fmt.Errorf("API server %s: %w", config.Host, err)
+	}
+	var problem error
+	err = wait.PollUntilContextTimeout(ctx, interval, timeout, true, func(context.Context) (bool, error) {
+		// Not the context of the wait: its end would hide what is wrong.
+		now := probeAPIs(ctx, client.RESTClient(), apis)
+		if now == nil {
+			return true, nil
+		}
+		if ctx.Err() != nil {
+			return false, ctx.Err()
+		}
+		if problem == nil || problem.Error() != now.Error() {
+			logr.FromContextOrDiscard(ctx).Info("Waiting for the API server", "server", config.Host, "reason", now.Error())
+		}
+		problem = now
+		if refused := (*tls.CertificateVerificationError)(nil); errors.As(now, &refused) {
+			return false, now
+		}
+		return false, nil
+	})
+	switch {
+	case err == nil:
+		return nil
+	case wait.Interrupted(err) && problem != nil:
+		return fmt.Errorf("API server %s: %w (gave up after %s)", config.Host, problem, timeout)
+	default:
+		return fmt.Errorf("API server %s: %w", config.Host, err)
+	}
+}
+
+// probeAPIs asks for the version of the server and for each group version once.
+func probeAPIs(ctx context.Context, client rest.Interface, apis []schema.GroupVersion) error {
+	get := func(path string) error {
+		err := client.Get().AbsPath(path).Do(ctx).Error()
+		if inner := (*url.Error)(nil); errors.As(err, &inner) {
+			return inner.Err // the server is named once, by the caller
+		}
+		return err
+	}
+	if err := get("/version"); err != nil && !apierrors.IsForbidden(err) {
+		return err
+	}
+	for _, api := range apis {
+		switch err := get("/apis/" + api.String()); {
+		case apierrors.IsNotFound(err):
+			return fmt.Errorf("%s is not served: is its APIService there?", api)
+		case err != nil:
+			return fmt.Errorf("%s: %w", api, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package configfile
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// culprit is a smallest part of a document that does not decode.
+type culprit struct {
+	path string
+	err  error
+}
+
+// culprits returns the smallest parts of value that decode refuses, in the order of their lines. Decoders
+// stop at the first error and do not all say where it was (a bad duration does not), so each part is tried
+// alone, inside the maps and lists around it.
+func culprits(value any, lines Lines, path string, decode func(any) error) []culprit {
+	var found []culprit
+	switch value := value.(type) {
+	case map[string]any:
+		if err := decode(map[string]any{}); err != nil {
+			return []culprit{{path, err}}
+		}
+		keys := slices.SortedFunc(maps.Keys(value), func(a, b string) int {
+			return cmp.Or(cmp.Compare(lines[join(path, a)], lines[join(path, b)]), cmp.Compare(a, b))
+		})
+		for _, key := range keys {
+			inside := func(part any) error { return decode(map[string]any{key: part}) }
+			if inside(value[key]) != nil {
+				found = append(found, culprits(value[key], lines, join(path, key), inside)...)
+			}
+		}
+	case []any:
+		if err := decode([]any{}); err != nil {
+			return []culprit{{path, err}}
+		}
+		for i, element := range value {
+			inside := func(part any) error { return decode([]any{part}) }
+			if inside(element) != nil {
+				found = append(found, culprits(element, lines, fmt.Sprintf("%s[%d]", path, i), inside)...)
+			}
+		}
+	}
+	if len(found) == 0 {
+		return []culprit{{path, decode(value)}}
+	}
+	return found
+}

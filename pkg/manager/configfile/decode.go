@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package configfile reads and prints versioned configuration files. It is strict: whatever the type does not
+// know, knows twice or cannot hold is an error that names the field and its line, and all of them are
+// reported at once.
+package configfile
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "sigs.k8s.io/json"
+)
+
+// Decode reads the one YAML or JSON document in data, which must have the given apiVersion and kind, into a
+// new T. It neither defaults nor validates; the returned Lines place the errors of a later validation.
+// The error is of type Errors.
+func Decode[T any](data []byte, kind schema.GroupVersionKind) (*T, Lines, error) {
+	document, err := parse(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	if errs := checkKind(document, kind); len(errs) > 0 {
+		return nil, nil, errs
+	}
+	object, err := decodeValue[T](document.value)
+	errs := document.duplicates
+	if err != nil {
+		probe := func(value any) error { _, err := decodeValue[T](value); return err }
+		for _, culprit := range culprits(document.value, document.lines, "", probe) {
+			errs = append(errs, document.lines.At(culprit.path, describe(culprit)))
+		}
+	}
+	if len(errs) > 0 {
+		return nil, nil, errs
+	}
+	return object, document.lines, nil
+}
+
+// checkKind compares the type of the document with the expected one.
+func checkKind(document *document, kind schema.GroupVersionKind) Errors {
+	fields, ok := document.value.(map[string]any)
+	if !ok && document.value != nil {
+		return Errors{errors.New("the document is not a map of fields")}
+	}
+	var errs Errors
+	for _, field := range []struct{ name, want string }{{"apiVersion", kind.GroupVersion().String()}, {"kind", kind.Kind}} {
+		switch got, ok := fields[field.name]; {
+		case !ok || got == nil || got == "":
+			errs = append(errs, fmt.Errorf("%s is missing, it must be %q", field.name, field.want))
+		case got != field.want:
+			errs = append(errs, document.lines.At(field.name, fmt.Errorf("%s %q is unknown, it must be %q", field.name, fmt.Sprint(got), field.want)))
+		}
+	}
+	return errs
+}
+
+// decodeValue puts a parsed value into a new T; names of fields count letter by letter.
+func decodeValue[T any](value any) (*T, error) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	object := new(T)
+	strict, err := kjson.UnmarshalStrict(data, object)
+	if err != nil {
+		return nil, err
+	}
+	if len(strict) > 0 {
+		return nil, strict[0]
+	}
+	return object, nil
+}
+
+// describe says in a user's words what is wrong with a field.
+func describe(culprit culprit) error {
+	var unknown kjson.FieldError
+	if errors.As(culprit.err, &unknown) {
+		return fmt.Errorf("unknown field %q", culprit.path)
+	}
+	var mismatch *json.UnmarshalTypeError
+	if errors.As(culprit.err, &mismatch) {
+		return fmt.Errorf("%s: expected %s, not %s", culprit.path, expected(mismatch.Type), mismatch.Value)
+	}
+	return fmt.Errorf("%s: %s", culprit.path, strings.TrimPrefix(culprit.err.Error(), "json: "))
+}
+
+func expected(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return "a whole number of " + strconv.Itoa(t.Bits()) + " bits"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	default:
+		return "a map of fields"
+	}
+}

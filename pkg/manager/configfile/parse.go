@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package configfile
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// document is a parsed file: its value as encoding/json would have it, and where each field stands.
+type document struct {
+	value      any
+	lines      Lines
+	duplicates Errors
+}
+
+// parse reads the only document of data.
+func parse(data []byte) (*document, error) {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var root, next yaml.Node
+	if err := decoder.Decode(&root); errors.Is(err, io.EOF) {
+		return &document{}, nil
+	} else if err != nil {
+		return nil, yamlErrors(err)
+	}
+	switch err := decoder.Decode(&next); {
+	case err == nil:
+		return nil, Errors{fmt.Errorf("line %d: a second document begins here, a configuration file has only one", next.Line)}
+	case !errors.Is(err, io.EOF):
+		return nil, yamlErrors(err)
+	}
+	d := &document{lines: Lines{}}
+	d.index(&root, "")
+	if err := root.Decode(&d.value); err != nil {
+		return nil, yamlErrors(err)
+	}
+	return d, nil
+}
+
+// index notes the line of every field, finds fields that are set twice, and makes the YAML types that JSON
+// does not have strings: what is not a string as a key, and dates.
+func (d *document) index(node *yaml.Node, path string) {
+	switch node.Kind {
+	case yaml.DocumentNode:
+		for _, child := range node.Content {
+			d.index(child, path)
+		}
+	case yaml.MappingNode:
+		first := map[string]int{}
+		var unique []*yaml.Node
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			key, value := node.Content[i], node.Content[i+1]
+			if key.Kind == yaml.ScalarNode && key.ShortTag() != "!!merge" {
+				key.Tag = "!!str"
+			}
+			at := join(path, key.Value)
+			if line, twice := first[key.Value]; twice {
+				d.duplicates = append(d.duplicates, fmt.Errorf("line %d: field %q is set twice, first on line %d", key.Line, at, line))
+				continue
+			}
+			first[key.Value] = key.Line
+			d.lines[at] = key.Line
+			d.index(value, at)
+			unique = append(unique, key, value)
+		}
+		node.Content = unique
+	case yaml.SequenceNode:
+		for i, child := range node.Content {
+			at := fmt.Sprintf("%s[%d]", path, i)
+			d.lines[at] = child.Line
+			d.index(child, at)
+		}
+	case yaml.ScalarNode:
+		if node.ShortTag() == "!!timestamp" {
+			node.Tag = "!!str"
+		}
+	}
+}
+
+// yamlErrors takes the errors of the YAML library apart and their common prefix off. Its line is the one
+// where the broken part begins, give or take one.
+func yamlErrors(err error) Errors {
+	var several *yaml.TypeError
+	if !errors.As(err, &several) {
+		message := strings.TrimPrefix(err.Error(), "yaml: ")
+		if strings.HasPrefix(message, "line ") {
+			message = "near " + message
+		}
+		return Errors{errors.New(message)}
+	}
+	var errs Errors
+	for _, message := range several.Errors {
+		errs = append(errs, errors.New(message))
+	}
+	return errs
+}

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+)
+
+// controller is an entry of the list of controllers.
+type controller struct {
+	// name is what controllers.enabled calls it.
+	name string
+	// apis are the group versions it cannot start without.
+	apis []schema.GroupVersion
+	// cache restricts what the shared cache holds of some kinds, for every controller. nil: nothing.
+	cache func() (map[client.Object]cache.ByObject, error)
+	// add puts it into the manager.
+	add func(ctx context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error
+}
+
+// names returns the names in the order of the list.
+func names(controllers []controller) []string {
+	var names []string
+	for _, c := range controllers {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// selectEnabled returns the controllers that the list of enabled ones selects: "*" is all of them, a name is
+// that one, and a name with a minus in front takes it out. The order stays.
+func selectEnabled(controllers []controller, enabled []string) []controller {
+	var selected []controller
+	for _, c := range controllers {
+		in := slices.Contains(enabled, "*") || slices.Contains(enabled, c.name)
+		if in && !slices.Contains(enabled, "-"+c.name) {
+			selected = append(selected, c)
+		}
+	}
+	return selected
+}
+
+// requiredAPIs returns the group versions the controllers cannot start without, each once.
+func requiredAPIs(controllers []controller) []schema.GroupVersion {
+	var apis []schema.GroupVersion
+	for _, c := range controllers {
+		for _, api := range c.apis {
+			if !slices.Contains(apis, api) {
+				apis = append(apis, api)
+			}
+		}
+	}
+	return apis
+}
+
+// addControllers puts the controllers into the manager; readiness learns of each when its caches are filled.
+func addControllers(ctx context.Context, mgr ctrl.Manager, controllers []controller, config *v1alpha1.ControllersConfiguration, ready *readiness) error {
+	for _, c := range controllers {
+		if err := c.add(ctx, ready.watch(mgr, c.name), config); err != nil {
+			return fmt.Errorf("controller %s: %w", c.name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+)
+
+func TestSelectEnabled(t *testing.T) {
+	all := []controller{{name: "a"}, {name: "b"}, {name: "a-b"}}
+	for _, tc := range []struct{ enabled, want string }{
+		{"*", "a b a-b"},
+		{"", ""},
+		{"b", "b"},
+		{"a-b a", "a a-b"},
+		{"* -a", "b a-b"},
+		{"-a *", "b a-b"},
+		{"* -a-b b", "a b"},
+		{"* -a -b -a-b", ""},
+	} {
+		if got := strings.Join(names(selectEnabled(all, strings.Fields(tc.enabled))), " "); got != tc.want {
+			t.Errorf("[%s]: got [%s], want [%s]", tc.enabled, got, tc.want)
+		}
+	}
+}
+
+// What the binary registers has to fit together: no name twice, no two restrictions of one cache.
+func TestControllers(t *testing.T) {
+	all := controllers()
+	if sorted := slices.Sorted(slices.Values(names(all))); len(slices.Compact(sorted)) != len(all) {
+		t.Errorf("a name is there twice: %v", names(all))
+	}
+	if got := names(all); !slices.Equal(got, []string{"project"}) {
+		t.Errorf("the controllers are %v", got)
+	}
+	if _, err := cacheOptions(all, clientgoscheme.Scheme); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]schema.GroupVersion{{Group: "core.gardener.cloud", Version: "v1beta1"}}, requiredAPIs(append(all, all...))); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCacheOptions(t *testing.T) {
+	restrict := func(object client.Object) func() (map[client.Object]cache.ByObject, error) {
+		return func() (map[client.Object]cache.ByObject, error) {
+			return map[client.Object]cache.ByObject{object: {Label: labels.Nothing()}}, nil
+		}
+	}
+	options, err := cacheOptions([]controller{{name: "a", cache: restrict(&rbacv1.Role{})}, {name: "b"}, {name: "c", cache: restrict(&corev1.Secret{})}}, clientgoscheme.Scheme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !options.ReaderFailOnMissingInformer || options.DefaultTransform == nil || len(options.ByObject) != 2 {
+		t.Errorf("got %+v", options)
+	}
+	for name, tc := range map[string]struct {
+		cache func() (map[client.Object]cache.ByObject, error)
+		want  string
+	}{
+		"the same kind": {restrict(&corev1.Secret{Type: "x"}), "controllers a and b both restrict the cache of Secret"},
+		"an error":      {func() (map[client.Object]cache.ByObject, error) { return nil, errors.New("no") }, "controller b: no"},
+	} {
+		_, err := cacheOptions([]controller{{name: "a", cache: restrict(&corev1.Secret{})}, {name: "b", cache: tc.cache}}, clientgoscheme.Scheme)
+		if err == nil || err.Error() != tc.want {
+			t.Errorf("%s: got %v, want %s", name, err, tc.want)
+		}
+	}
+}
+
+func TestAddControllersNamesTheFailure(t *testing.T) {
+	fails := func(context.Context, ctrl.Manager, *v1alpha1.ControllersConfiguration) error { return errors.New("no") }
+	err := addControllers(t.Context(), &collector{}, []controller{{name: "a", add: fails}}, nil, &readiness{})
+	if err == nil || err.Error() != "controller a: no" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// collector is a manager that only keeps what is added.
+type collector struct {
+	ctrl.Manager
+	added []manager.Runnable
+}
+
+func (c *collector) Add(r manager.Runnable) error {
+	c.added = append(c.added, r)
+	return nil
+}
+
+// warming is a controller whose caches fail to fill with err.
+type warming struct {
+	manager.RunnableFunc
+	err error
+}
+
+func (w *warming) NeedLeaderElection() bool     { return true }
+func (w *warming) Warmup(context.Context) error { return w.err }
+
+func TestReadiness(t *testing.T) {
+	mgr, ready := &collector{}, &readiness{}
+	add := func(name string, runnable manager.Runnable) {
+		if err := ready.watch(mgr, name).Add(runnable); err != nil {
+			t.Fatal(err)
+		}
+	}
+	warmUp := func(i int) error {
+		return mgr.added[i].(interface{ Warmup(context.Context) error }).Warmup(t.Context())
+	}
+	status := func() string {
+		response := httptest.NewRecorder()
+		healthServer(nil, ready, prometheus.NewRegistry()).Server.Handler.ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		return http.StatusText(response.Code) + ": " + strings.TrimSpace(response.Body.String())
+	}
+	expect := func(want string) {
+		t.Helper()
+		if got := status(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+
+	expect("OK: ok")
+	add("plain", manager.RunnableFunc(nil))
+	expect("OK: ok")
+	failing := &warming{err: errors.New("no")}
+	add("b", failing)
+	add("a", &warming{})
+	add("b", &warming{})
+	expect("Service Unavailable: the caches of these controllers are not filled yet: [a b]")
+	if err := warmUp(1); !errors.Is(err, failing.err) {
+		t.Errorf("got %v", err)
+	}
+	if err := warmUp(2); err != nil {
+		t.Error(err)
+	}
+	expect("Service Unavailable: the caches of these controllers are not filled yet: [b]")
+	if err := warmUp(3); err != nil {
+		t.Error(err)
+	}
+	expect("Service Unavailable: the caches of these controllers are not filled yet: [b]")
+	failing.err = nil
+	if err := warmUp(1); err != nil {
+		t.Error(err)
+	}
+	expect("OK: ok")
+	if needs := mgr.added[1].(manager.LeaderElectionRunnable); !needs.NeedLeaderElection() {
+		t.Error("the controller no longer needs to be the leader")
+	}
+}
+
+func TestHealthServer(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "visits", Help: "Visits."}))
+	handler := healthServer(nil, &readiness{pending: []string{"a"}}, registry).Server.Handler
+	for _, tc := range []struct {
+		method, path string
+		code         int
+		body         string
+	}{
+		{http.MethodGet, "/healthz", http.StatusOK, "ok"},
+		{http.MethodHead, "/healthz", http.StatusOK, "ok"},
+		{http.MethodPost, "/healthz", http.StatusMethodNotAllowed, ""},
+		{http.MethodGet, "/readyz", http.StatusServiceUnavailable, "[a]"},
+		{http.MethodGet, "/metrics", http.StatusOK, "visits 0"},
+		{http.MethodGet, "/", http.StatusNotFound, ""},
+	} {
+		response := httptest.NewRecorder()
+		handler.ServeHTTP(response, httptest.NewRequest(tc.method, tc.path, nil))
+		if response.Code != tc.code || !strings.Contains(response.Body.String(), tc.body) {
+			t.Errorf("%s %s: got %d %q, want %d %q", tc.method, tc.path, response.Code, response.Body, tc.code, tc.body)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	groundskeeperscheme "groundskeeper.io/groundskeeper/pkg/apis/scheme"
+	"groundskeeper.io/groundskeeper/pkg/version"
+)
+
+// startTimeout is how long the manager waits at its start for the API server and the APIs it needs.
+const startTimeout = 30 * time.Second
+
+// reconcileTimeout ends a reconcile that hangs; it is tried again. A usual one takes milliseconds.
+const reconcileTimeout = 2 * time.Minute
+
+// run runs the enabled controllers until ctx is done. An end that was asked for is not an error.
+func run(ctx context.Context, config *v1alpha1.ControllerManagerConfiguration, logger logr.Logger) error {
+	ctx = logr.NewContext(ctx, logger)
+	restConfig, err := restConfig(config.ClientConnection)
+	if err != nil {
+		return err
+	}
+	listener, err := listen(ctx, config.Server.Health)
+	if err != nil {
+		return fmt.Errorf("server.health: %w", err)
+	}
+	defer func() { _ = listener.Close() }()
+	enabled := selectEnabled(controllers(), config.Controllers.Enabled)
+	logger.Info("Starting", "version", version.Version(), "commit", version.Commit(), "server", restConfig.Host,
+		"health", listener.Addr().String(), "controllers", names(enabled))
+	err = waitForAPIs(ctx, restConfig, requiredAPIs(enabled), time.Second, startTimeout)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	mgr, err := newManager(ctx, restConfig, config, listener, enabled)
+	if err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// newManager builds the manager with its client, its cache, its health server and the given controllers.
+func newManager(ctx context.Context, restConfig *rest.Config, config *v1alpha1.ControllerManagerConfiguration, listener net.Listener, controllers []controller) (ctrl.Manager, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, groundskeeperscheme.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("registering types: %w", err)
+		}
+	}
+	// controller-runtime talks JSON about every group it does not know to have protobuf.
+	if err := apiutil.AddToProtobufScheme(groundskeeperscheme.AddToScheme); err != nil {
+		return nil, fmt.Errorf("registering types: %w", err)
+	}
+	cacheOptions, err := cacheOptions(controllers, scheme)
+	if err != nil {
+		return nil, err
+	}
+	election := config.LeaderElection
+	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
+		Scheme:    scheme,
+		Logger:    logr.FromContextOrDiscard(ctx),
+		Cache:     cacheOptions,
+		NewClient: newClient,
+		Controller: ctrlconfig.Controller{
+			UsePriorityQueue: new(true),
+			EnableWarmup:     new(true),
+			// The list of controllers has no name twice, and a test may run a second manager.
+			SkipNameValidation: new(true),
+			// A client that waits to see its own write has no limit of its own.
+			ReconciliationTimeout: reconcileTimeout,
+		},
+		LeaderElection:                *election.LeaderElect,
+		LeaderElectionNamespace:       election.ResourceNamespace,
+		LeaderElectionID:              election.ResourceName,
+		LeaseDuration:                 &election.LeaseDuration.Duration,
+		RenewDeadline:                 &election.RenewDeadline.Duration,
+		RetryPeriod:                   &election.RetryPeriod.Duration,
+		LeaderElectionReleaseOnCancel: true,
+		// Both are served by our own health server.
+		Metrics:                metricsserver.Options{BindAddress: "0"},
+		HealthProbeBindAddress: "0",
+	})
+	if err != nil {
+		return nil, fmt.Errorf("API server %s: %w", restConfig.Host, err)
+	}
+	ready := &readiness{}
+	if err := mgr.Add(healthServer(listener, ready, metrics.Registry)); err != nil {
+		return nil, fmt.Errorf("server.health: %w", err)
+	}
+	return mgr, addControllers(ctx, mgr, controllers, &config.Controllers, ready)
+}

@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package manager runs the controllers of Groundskeeper in one process.
+package manager
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strconv"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/apis/config/validation"
+	"groundskeeper.io/groundskeeper/pkg/manager/configfile"
+)
+
+// Options are the flags of groundskeeper-controller-manager: what the process needs to start. Everything else
+// is in the configuration file.
+type Options struct {
+	// ConfigFile is the path of the configuration file. Empty: all defaults.
+	ConfigFile string
+	// PrintConfig makes Run print the effective configuration instead of running.
+	PrintConfig bool
+	// Kubeconfig overrides clientConnection.kubeconfig when it is not empty.
+	Kubeconfig string
+	// HealthAddress overrides server.health when it is not empty: HOST:PORT, HOST may be empty.
+	HealthAddress string
+	// Verbosity shows log lines up to this verbosity, whatever log.level says. 0: as log.level says.
+	Verbosity int
+
+	// Out receives the printed configuration, Log the log.
+	Out, Log io.Writer
+
+	// logsToTerminal says that people read the log as it is written.
+	logsToTerminal bool
+
+	config *v1alpha1.ControllerManagerConfiguration
+	lines  configfile.Lines
+}
+
+// NewOptions returns options that print to standard output and log to standard error.
+func NewOptions() *Options {
+	return &Options{Out: os.Stdout, Log: os.Stderr, logsToTerminal: term.IsTerminal(int(os.Stderr.Fd()))}
+}
+
+// AddFlags adds the flags of these options.
+func (o *Options) AddFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.ConfigFile, "config", o.ConfigFile, "configuration `file`, kind ControllerManagerConfiguration of config.groundskeeper.io/v1alpha1 (default: none, all settings have their defaults)")
+	flags.BoolVar(&o.PrintConfig, "print-config", o.PrintConfig, "print the effective configuration with all defaults and exit")
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "kubeconfig `file`, instead of clientConnection.kubeconfig (default: the pod's service account)")
+	flags.StringVar(&o.HealthAddress, "health-address", o.HealthAddress, "`HOST:PORT` to serve /healthz, /readyz and /metrics on, instead of server.health")
+	flags.IntVarP(&o.Verbosity, "v", "v", o.Verbosity, "log up to this verbosity, at least what log.level says")
+}
+
+// Complete reads the configuration file, puts the flags on top and fills in the defaults.
+func (o *Options) Complete() error {
+	config, lines, err := load(o.ConfigFile)
+	if err != nil {
+		return err
+	}
+	config.ClientConnection.Kubeconfig = cmp.Or(o.Kubeconfig, config.ClientConnection.Kubeconfig)
+	if o.HealthAddress != "" {
+		if config.Server.Health, err = parseAddress(o.HealthAddress); err != nil {
+			return fmt.Errorf("--health-address: %w", err)
+		}
+	}
+	// What is printed is meant for a file, so where it is printed must not change it.
+	if config.Log.Format == "" && !o.PrintConfig && o.logsToTerminal {
+		config.Log.Format = v1alpha1.LogFormatText
+	}
+	v1alpha1.SetObjectDefaults_ControllerManagerConfiguration(config)
+	o.config, o.lines = config, lines
+	return nil
+}
+
+// Validate says everything that is wrong with the completed options, in one error.
+func (o *Options) Validate() error {
+	if o.Verbosity < 0 {
+		return fmt.Errorf("-v: %d is negative", o.Verbosity)
+	}
+	var errs configfile.Errors
+	for _, err := range validation.ValidateControllerManagerConfiguration(o.config, names(controllers())) {
+		errs = append(errs, o.lines.At(err.Field, err))
+	}
+	if len(errs) > 0 {
+		return fmt.Errorf("%s: %w", cmp.Or(o.ConfigFile, "configuration"), errs)
+	}
+	return nil
+}
+
+// Run prints the configuration, or runs the controllers until ctx is done.
+func (o *Options) Run(ctx context.Context) error {
+	if o.PrintConfig {
+		return configfile.Print(o.Out, o.config)
+	}
+	return run(ctx, o.config, installLogger(o.Log, o.config.Log, o.Verbosity))
+}
+
+// load reads a configuration file. No file is an empty configuration.
+func load(file string) (*v1alpha1.ControllerManagerConfiguration, configfile.Lines, error) {
+	if file == "" {
+		config := &v1alpha1.ControllerManagerConfiguration{}
+		config.SetGroupVersionKind(configKind())
+		return config, nil, nil
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, nil, fmt.Errorf("--config: %w", err)
+	}
+	config, lines, err := configfile.Decode[v1alpha1.ControllerManagerConfiguration](data, configKind())
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return config, lines, nil
+}
+
+func configKind() schema.GroupVersionKind {
+	return v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.ControllerManagerConfigurationKind)
+}
+
+// parseAddress takes HOST:PORT apart. Whether both make sense is for the validation.
+func parseAddress(address string) (v1alpha1.AddressConfiguration, error) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return v1alpha1.AddressConfiguration{}, fmt.Errorf("%q is not HOST:PORT", address)
+	}
+	port, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return v1alpha1.AddressConfiguration{}, fmt.Errorf("%q is not HOST:PORT with a numeric port", address)
+	}
+	return v1alpha1.AddressConfiguration{BindAddress: host, Port: new(int32(port))}, nil
+}
