@@ -1,0 +1,62 @@
+# SPDX-FileCopyrightText: The Groundskeeper authors
+# SPDX-License-Identifier: Apache-2.0
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+.PHONY: help build kubernetes generate verify test lint bench soak up down status clean-up
+
+BIN := _output/bin
+LOCALPLANE := $(BIN)/localplane
+
+# Settings of "make up"; the environment hands them on as they are, whatever characters they have.
+export CONFIG ?=
+export APISERVER_FLAGS ?=
+export MANAGER_FLAGS ?=
+
+help: ## Show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
+
+build: ## Build our binaries into _output/bin
+	@mkdir -p $(BIN)
+	@hack/progress.sh "packages compiled for Groundskeeper" go build -v -o $(BIN)/ ./cmd/... ./hack/localplane
+
+kubernetes: ## Build kube-apiserver, kube-controller-manager, kubectl and etcd into _output/bin (once, cached)
+	@hack/kubernetes/build.sh $(BIN)
+
+generate: ## Generate deepcopy, defaults, validation, OpenAPI, clients and protobuf
+	hack/update-codegen.sh
+	hack/update-protobuf.sh
+
+verify: generate ## Fail when generated code is stale
+	@git diff --exit-code --stat -- pkg hack
+	@new=$$(git ls-files --others --exclude-standard -- pkg hack); [[ -z "$$new" ]] || { echo "generated, but not in git:"; echo "$$new"; exit 1; }
+
+test: build kubernetes ## Run all tests
+	go test -race $$(go list ./... | grep -v '/test/integration')
+	go test -p 1 -timeout 30m ./test/integration/...
+
+lint: ## Check the code
+	go -C hack/tools build -o $(CURDIR)/_output/tools/ github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	_output/tools/golangci-lint run
+
+bench: build kubernetes ## Measure; figures on stderr, each as a line of JSON on stdout
+	@go run ./test/bench
+
+soak: build kubernetes ## Run the random tests with their full number of rounds
+	SOAK=1000 go test -p 1 -timeout 120m -run Soak ./...
+
+up: build kubernetes ## Start a local control plane; CONFIG=file APISERVER_FLAGS= MANAGER_FLAGS=
+	@$(LOCALPLANE) up --config "$$CONFIG" --apiserver-flags "$$APISERVER_FLAGS" --manager-flags "$$MANAGER_FLAGS"
+
+down: $(LOCALPLANE) ## Stop the local control plane and keep its data
+	@$(LOCALPLANE) down
+
+status: $(LOCALPLANE) ## Show the local control plane
+	@$(LOCALPLANE) status
+
+clean-up: $(LOCALPLANE) ## Stop the local control plane and delete its data
+	@$(LOCALPLANE) clean-up
+
+$(LOCALPLANE):
+	@mkdir -p $(BIN)
+	go build -o $@ ./hack/localplane

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command bench measures Groundskeeper on a local control plane: real binaries, loopback, a folder that is thrown away.
+// It prints each figure for people on stderr and as a line of JSON on stdout, and fails when a figure misses its goal.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"time"
+
+	"groundskeeper.io/groundskeeper/test/bench/report"
+)
+
+func main() {
+	projects := flag.Int("projects", 1000, "how many Projects to create")
+	workers := flag.Int("workers", 16, "how many clients create at once")
+	timeout := flag.Duration("timeout", 10*time.Minute, "when to give up")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	ctx, cancel := context.WithTimeout(ctx, *timeout)
+	defer cancel()
+	reporter := &report.Reporter{People: os.Stderr, Programs: os.Stdout}
+	if err := benchmarkProjects(ctx, reporter, *projects, *workers); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+	if n := reporter.Missed(); n > 0 {
+		fmt.Fprintf(os.Stderr, "%d figures missed their goals\n", n)
+		os.Exit(1)
+	}
+}

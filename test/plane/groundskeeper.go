@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plane
+
+import (
+	"path/filepath"
+	"strconv"
+)
+
+// Names of our processes; they are those of the binaries, of the ServiceAccounts and of the Service too.
+const (
+	apiserverName = "groundskeeper-apiserver"
+	managerName   = "groundskeeper-controller-manager"
+)
+
+// numbered returns the name of the i-th process of one kind: the first has the plain name.
+func numbered(name string, i int) string {
+	if i == 0 {
+		return name
+	}
+	return name + "-" + strconv.Itoa(i)
+}
+
+// apiserverCommand is our i-th API server. The first is the one that the APIServices lead to.
+func (p *Plane) apiserverCommand(i int) (command, error) {
+	c, name := p.credentials, numbered(apiserverName, i)
+	serving := subject{name: apiserverName, server: true, hosts: []string{apiserverName + "." + systemNamespace + ".svc"}}
+	if _, err := c.cluster.ensure(c.dir, apiserverName, serving); err != nil {
+		return command{}, err
+	}
+	kubeconfig, err := p.kubeconfig(apiserverName, serviceAccount(apiserverName))
+	if err != nil {
+		return command{}, err
+	}
+	args := append(listenFlags(p.ports[name]),
+		"--tls-cert-file="+c.certificate(apiserverName), "--tls-private-key-file="+c.key(apiserverName),
+		"--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
+	)
+	inputs := append(c.pair(apiserverName), kubeconfig)
+	if p.options.SharedEtcd {
+		args = append(args, p.etcdClientFlags()...)
+		inputs = append(append(inputs, c.pair(etcdClientName)...), c.certificate("etcd-ca"))
+	} else {
+		args = append(args, "--embedded-etcd-dir="+p.EmbeddedEtcdDir(i))
+		if p.options.UnsafeNoFsync {
+			args = append(args, "--embedded-etcd-unsafe-no-fsync")
+		}
+	}
+	return command{
+		name:    name,
+		binary:  p.binary(apiserverName),
+		args:    append(args, p.options.APIServerFlags...),
+		inputs:  inputs,
+		address: address(p.ports[name]),
+		health:  "https://" + address(p.ports[name]) + "/readyz",
+	}, nil
+}
+
+// EmbeddedEtcdDir returns the folder in which our i-th API server keeps its objects when it has an etcd of
+// its own.
+func (p *Plane) EmbeddedEtcdDir(i int) string {
+	return filepath.Join(p.dir, numbered("groundskeeper-etcd", i))
+}
+
+// managerCommand is our i-th controller manager.
+func (p *Plane) managerCommand(i int) (command, error) {
+	name := numbered(managerName, i)
+	kubeconfig, err := p.kubeconfig(managerName, serviceAccount(managerName))
+	if err != nil {
+		return command{}, err
+	}
+	args := []string{"--kubeconfig=" + kubeconfig, "--health-address=" + address(p.ports[name])}
+	inputs := []string{kubeconfig}
+	if config := p.options.ManagerConfig; config != "" {
+		args, inputs = append(args, "--config="+config), append(inputs, config)
+	}
+	return command{
+		name:    name,
+		binary:  p.binary(managerName),
+		args:    append(args, p.options.ManagerFlags...),
+		inputs:  inputs,
+		address: address(p.ports[name]),
+		health:  "http://" + address(p.ports[name]) + "/readyz",
+	}, nil
+}

@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plane
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// Options say what a plane consists of. The zero value of all but Dir is the control plane alone.
+type Options struct {
+	// Dir is the folder of the plane: state, keys, data, logs. It is made when it does not exist.
+	Dir string
+	// BinDir is the folder of all binaries; empty: _output/bin of this repository.
+	BinDir string
+	// Artifacts is the folder of the manifests; empty: artifacts of this repository.
+	Artifacts string
+
+	// APIServers is how many of our API servers to start. The APIServices lead to the first; the others
+	// are reached directly (Plane.DirectConfig). More than one need SharedEtcd.
+	APIServers int
+	// Managers is how many of our controller managers to start; they need an API server.
+	Managers int
+	// SharedEtcd stores our objects in the plane's etcd, as in production, instead of in an etcd inside
+	// the API server.
+	SharedEtcd bool
+
+	// Flags to add to a process. They come last, so that they win over the plane's own.
+	KubeAPIServerFlags         []string
+	KubeControllerManagerFlags []string
+	APIServerFlags             []string
+	ManagerFlags               []string
+	// ManagerConfig is the file of the controller managers' configuration; empty: all defaults.
+	ManagerConfig string
+
+	// Detached lets the processes outlive this one, and a failed start leaves those that run as they are.
+	// Otherwise they end with this process, however it ends, and a failed start ends them.
+	Detached bool
+	// UnsafeNoFsync lets etcd lose data when the machine crashes: for planes that are thrown away.
+	UnsafeNoFsync bool
+	// Progress is told, line by line, what happens; nil: nobody is.
+	Progress func(line string)
+}
+
+// complete checks the options and fills in what is empty.
+func (o Options) complete() (Options, error) {
+	if o.Dir == "" {
+		return o, errors.New("a plane needs a folder (Options.Dir)")
+	}
+	if o.APIServers > 1 && !o.SharedEtcd {
+		return o, errors.New("several API servers need one etcd (Options.SharedEtcd)")
+	}
+	if o.Managers > 0 && o.APIServers == 0 {
+		return o, errors.New("a controller manager needs an API server (Options.APIServers)")
+	}
+	for option, fallback := range map[*string]string{&o.BinDir: "_output/bin", &o.Artifacts: "artifacts"} {
+		if *option != "" {
+			continue
+		}
+		root, err := repository()
+		if err != nil {
+			return o, err
+		}
+		*option = filepath.Join(root, fallback)
+	}
+	for _, path := range []*string{&o.Dir, &o.BinDir, &o.Artifacts, &o.ManagerConfig} {
+		if *path == "" {
+			continue
+		}
+		absolute, err := filepath.Abs(*path) // the processes have another working directory
+		if err != nil {
+			return o, err
+		}
+		*path = absolute
+	}
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	if o.ManagerConfig != "" {
+		if _, err := os.Stat(o.ManagerConfig); err != nil {
+			return o, fmt.Errorf("configuration of the controller manager: %w", err)
+		}
+	}
+	return o, o.checkBinaries()
+}
+
+// checkBinaries says at once what else would be found out process by process.
+func (o Options) checkBinaries() error {
+	names := []string{etcdName, kubeAPIServerName, controllerManagerName}
+	if o.APIServers > 0 {
+		names = append(names, apiserverName)
+	}
+	if o.Managers > 0 {
+		names = append(names, managerName)
+	}
+	var missing []string
+	for _, name := range names {
+		if _, err := os.Stat(filepath.Join(o.BinDir, name)); err != nil {
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%s has no %s: \"make build kubernetes\" builds them", o.BinDir, strings.Join(missing, ", "))
+	}
+	return nil
+}
+
+// repository returns the root of the repository that the working directory lies in.
+func repository() (string, error) {
+	start, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for dir := start; ; dir = filepath.Dir(dir) {
+		_, err := os.Stat(filepath.Join(dir, "artifacts", "namespaces.yaml"))
+		if err == nil {
+			return dir, nil
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("%s lies in no clone of the repository: name BinDir and Artifacts", start)
+		}
+	}
+}

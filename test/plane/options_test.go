@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plane
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// binaries makes a folder with empty files of these names.
+func binaries(t *testing.T, names ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, name := range names {
+		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func TestOptions(t *testing.T) {
+	kubernetes := binaries(t, "etcd", "kube-apiserver", "kube-controller-manager")
+	all := binaries(t, "etcd", "kube-apiserver", "kube-controller-manager", "groundskeeper-apiserver", "groundskeeper-controller-manager")
+	for name, test := range map[string]struct {
+		options Options
+		fails   string
+	}{
+		"no folder":                 {Options{BinDir: all}, "Options.Dir"},
+		"servers without one store": {Options{Dir: "d", BinDir: all, APIServers: 2}, "Options.SharedEtcd"},
+		"a manager without server":  {Options{Dir: "d", BinDir: all, Managers: 1}, "Options.APIServers"},
+		"no binaries":               {Options{Dir: "d", BinDir: t.TempDir()}, "no etcd, kube-apiserver, kube-controller-manager:"},
+		"no server binary":          {Options{Dir: "d", BinDir: kubernetes, APIServers: 1}, "no groundskeeper-apiserver:"},
+		"no manager binary":         {Options{Dir: "d", BinDir: kubernetes, APIServers: 1, Managers: 1}, "groundskeeper-controller-manager"},
+		"no configuration":          {Options{Dir: "d", BinDir: all, ManagerConfig: "nowhere.yaml"}, "nowhere.yaml"},
+		"control plane alone":       {Options{Dir: "d", BinDir: kubernetes}, ""},
+		"all":                       {Options{Dir: "d", BinDir: all, APIServers: 2, Managers: 2, SharedEtcd: true, ManagerConfig: "options.go"}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, err := test.options.complete()
+			if test.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), test.fails) {
+					t.Errorf("error %v does not name %s", err, test.fails)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, path := range []string{o.Dir, o.BinDir, o.Artifacts} {
+				if !filepath.IsAbs(path) {
+					t.Errorf("path %q depends on the working directory of a process", path)
+				}
+			}
+			if test.options.ManagerConfig != "" && !filepath.IsAbs(o.ManagerConfig) {
+				t.Errorf("configuration %q depends on the working directory of a process", o.ManagerConfig)
+			}
+			o.Progress("nobody listens")
+		})
+	}
+}
+
+func TestOptionsOutsideTheRepository(t *testing.T) {
+	bin := binaries(t, "etcd", "kube-apiserver", "kube-controller-manager")
+	t.Chdir(t.TempDir())
+	if _, err := (Options{Dir: "d"}).complete(); err == nil || !strings.Contains(err.Error(), "BinDir") {
+		t.Errorf("complete: %v", err)
+	}
+	if _, err := (Options{Dir: "d", BinDir: bin, Artifacts: "a"}).complete(); err != nil {
+		t.Error(err)
+	}
+}

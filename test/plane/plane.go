@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plane
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Names of the clients of our own.
+const (
+	adminName      = "admin"
+	etcdClientName = "etcd-client"
+)
+
+// Plane is a running control plane.
+type Plane struct {
+	// The processes. Those of ours are as many as the options asked for.
+	Etcd, KubeAPIServer, KubeControllerManager *Process
+	APIServers, Managers                       []*Process
+
+	options     Options
+	dir         string
+	state       *state
+	ports       map[string]int
+	credentials *credentials
+	admin       keyPair
+	etcdTLS     *tls.Config
+	prober      *http.Client
+}
+
+// Start makes everything that the options ask for run and returns when it is ready: what runs already, in
+// that folder and in that form, stays as it is. The caller stops the plane (Plane.Stop).
+func Start(ctx context.Context, options Options) (*Plane, error) {
+	options, err := options.complete()
+	if err != nil {
+		return nil, err
+	}
+	p := &Plane{options: options, dir: options.Dir}
+	if err := p.prepare(); err != nil {
+		return nil, err
+	}
+	if err := p.start(ctx); err != nil {
+		if !options.Detached {
+			if stopErr := p.Stop(context.WithoutCancel(ctx)); stopErr != nil {
+				return nil, fmt.Errorf("%w; after it: %w", err, stopErr)
+			}
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+// prepare makes the folder, the ports and the credentials.
+func (p *Plane) prepare() error {
+	for _, dir := range []string{p.dir, logDir(p.dir), filepath.Join(p.dir, "kubeconfigs")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	var err error
+	if p.state, err = loadState(p.dir); err != nil {
+		return err
+	}
+	if p.ports, err = assignPorts(p.portNames(), p.state.Ports, p.owns); err != nil {
+		return err
+	}
+	if err := p.state.setPorts(p.ports); err != nil {
+		return err
+	}
+	if p.credentials, err = loadCredentials(pkiDir(p.dir)); err != nil {
+		return err
+	}
+	c := p.credentials
+	if _, err = c.etcd.ensure(c.dir, etcdClientName, subject{name: etcdClientName}); err != nil {
+		return err
+	}
+	if p.admin, err = c.cluster.ensure(c.dir, adminName, subject{name: adminName, groups: []string{"system:masters"}}); err != nil {
+		return err
+	}
+	if p.etcdTLS, err = clientTLS(c.dir, map[string]string{"etcd-ca": etcdClientName}); err != nil {
+		return err
+	}
+	if p.prober, err = newProber(c.dir); err != nil {
+		return err
+	}
+	return writeKubeconfig(p.AdminKubeconfig(), p.server(), adminName, c.cluster.pem, p.admin)
+}
+
+func (p *Plane) portNames() []string {
+	names := []string{etcdName, etcdPeerName, kubeAPIServerName, controllerManagerName}
+	for i := range p.options.APIServers {
+		names = append(names, numbered(apiserverName, i))
+	}
+	for i := range p.options.Managers {
+		names = append(names, numbered(managerName, i))
+	}
+	return names
+}
+
+// owns says whether the process that the port was given to still runs.
+func (p *Plane) owns(port string) bool {
+	if port == etcdPeerName {
+		port = etcdName
+	}
+	return p.state.running(port)
+}
+
+// start brings the processes up in the order in which they need each other, servers before their clients.
+func (p *Plane) start(ctx context.Context) (err error) {
+	if err := p.stopForeign(ctx); err != nil {
+		return err
+	}
+	if p.Etcd, err = p.run(ctx, p.etcdCommand); err != nil {
+		return err
+	}
+	if p.KubeAPIServer, err = p.run(ctx, p.kubeAPIServerCommand); err != nil {
+		return err
+	}
+	if p.options.APIServers > 0 {
+		if err := p.prepareCluster(ctx); err != nil {
+			return err
+		}
+		if p.APIServers, err = p.runAll(ctx, p.options.APIServers, p.apiserverCommand); err != nil {
+			return err
+		}
+		if err := p.register(ctx); err != nil {
+			return err
+		}
+	}
+	// Last but our managers: its garbage collector looks only every half minute for new kinds.
+	if p.KubeControllerManager, err = p.run(ctx, p.controllerManagerCommand); err != nil {
+		return err
+	}
+	p.Managers, err = p.runAll(ctx, p.options.Managers, p.managerCommand)
+	return err
+}
+
+// stopForeign stops processes that an earlier plane of the folder had and this one has not.
+func (p *Plane) stopForeign(ctx context.Context) error {
+	wanted := p.portNames()
+	return p.state.stop(ctx, p.dir, p.options.Progress, func(r record) bool { return !slices.Contains(wanted, r.Name) })
+}
+
+// Stop ends all processes, the last started first. The data stays.
+func (p *Plane) Stop(ctx context.Context) error {
+	return p.state.stop(ctx, p.dir, p.options.Progress, func(record) bool { return true })
+}
+
+func (p *Plane) binary(name string) string { return filepath.Join(p.options.BinDir, name) }
+
+func (p *Plane) server() string { return "https://" + address(p.ports[kubeAPIServerName]) }

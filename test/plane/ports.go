@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plane
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"syscall"
+)
+
+// Ports are taken from below the range from which systems take the ports of outgoing connections, so that
+// a remembered port is seldom taken when its process is started again.
+const (
+	firstPort = 20000
+	lastPort  = 29999
+)
+
+// loopback is the address that every process of a plane listens on.
+const loopback = "127.0.0.1"
+
+// pickPort returns a port that is free and not among the taken ones.
+func pickPort(taken map[int]bool) (int, error) {
+	for range 1000 {
+		port := firstPort + rand.IntN(lastPort-firstPort+1)
+		if !taken[port] && portFree(port) {
+			return port, nil
+		}
+	}
+	return 0, fmt.Errorf("no free port between %d and %d on %s", firstPort, lastPort, loopback)
+}
+
+// portFree says whether a process could listen on the port. The aggregator reaches our API server as
+// "localhost", which may mean ::1 first: a port that somebody has there is not free.
+func portFree(port int) bool {
+	for _, host := range []string{loopback, "::1"} {
+		listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+		switch {
+		case err == nil:
+			listener.Close() //nolint:errcheck // it was opened only to see that it can be
+		case errors.Is(err, syscall.EADDRINUSE) || host == loopback:
+			return false
+		}
+	}
+	return true
+}
+
+// assignPorts gives each name a port: the remembered one while its process runs or the port is free, else
+// another one.
+func assignPorts(names []string, remembered map[string]int, running func(name string) bool) (map[string]int, error) {
+	ports, taken := make(map[string]int, len(names)), map[int]bool{}
+	for _, name := range names {
+		if port := remembered[name]; port != 0 && !taken[port] && (running(name) || portFree(port)) {
+			ports[name], taken[port] = port, true
+		}
+	}
+	for _, name := range names {
+		if ports[name] != 0 {
+			continue
+		}
+		port, err := pickPort(taken)
+		if err != nil {
+			return nil, fmt.Errorf("cannot find a port for %s: %w", name, err)
+		}
+		ports[name], taken[port] = port, true
+	}
+	return ports, nil
+}
+
+func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }

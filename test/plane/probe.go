@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plane
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// probe asks the URL and takes status 200 for yes. On no it returns what the answer says.
+func probe(ctx context.Context, client *http.Client, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close() //nolint:errcheck // it is only read
+	body, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s answers %s: %s", url, response.Status, failedChecks(string(body)))
+	}
+	return nil
+}
+
+// failedChecks returns the lines of a health check's answer that say what is wrong.
+func failedChecks(body string) string {
+	var failed []string
+	for line := range strings.Lines(body) {
+		if strings.HasPrefix(line, "[-]") {
+			failed = append(failed, strings.TrimSpace(line))
+		}
+	}
+	if len(failed) == 0 {
+		return strings.TrimSpace(body)
+	}
+	return strings.Join(failed, "; ")
+}
+
+// newProber returns the client of all probes: it may be asked by servers of either authority. It keeps no
+// connection, so that an answer comes from the process that listens now.
+func newProber(pki string) (*http.Client, error) {
+	config, err := clientTLS(pki, map[string]string{"ca": adminName, "etcd-ca": etcdClientName})
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{
+		Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true},
+		Timeout:   10 * time.Second,
+	}, nil
+}
+
+// clientTLS returns the TLS configuration of a client that trusts the authorities in the folder and shows
+// the certificate that is given for the server's authority.
+func clientTLS(pki string, certificates map[string]string) (*tls.Config, error) {
+	config := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
+	for authority, client := range certificates {
+		ca, err := os.ReadFile(filepath.Join(pki, authority+".crt"))
+		if err != nil {
+			return nil, err
+		}
+		config.RootCAs.AppendCertsFromPEM(ca)
+		pair, err := readPair(pki, client)
+		if err != nil {
+			return nil, err
+		}
+		certificate, err := tls.X509KeyPair(pair.cert, pair.key)
+		if err != nil {
+			return nil, fmt.Errorf("client certificate %s: %w", client, err)
+		}
+		config.Certificates = append(config.Certificates, certificate)
+	}
+	return config, nil
+}

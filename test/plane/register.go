@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plane
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"groundskeeper.io/groundskeeper/pkg/apiserver/rivalcrd"
+)
+
+var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
+
+// prepareCluster applies what our processes need before they start, and refuses a cluster that has one of
+// our group versions from a CustomResourceDefinition.
+func (p *Plane) prepareCluster(ctx context.Context) error {
+	client, err := dynamic.NewForConfig(p.Config())
+	if err != nil {
+		return err
+	}
+	registrations, err := p.registrations()
+	if err != nil {
+		return err
+	}
+	finder, err := rivalcrd.NewFinder(p.Config(), servedBy(registrations))
+	if err != nil {
+		return err
+	}
+	rivals, err := finder.Find(ctx)
+	if err != nil {
+		return err
+	}
+	if err := rivalcrd.Refusal(rivals); err != nil {
+		return err
+	}
+	for _, path := range []string{"namespaces.yaml", "rbac"} {
+		objects, err := manifests(filepath.Join(p.options.Artifacts, path))
+		if err != nil {
+			return err
+		}
+		if err := apply(ctx, client, objects); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// registrations reads the Service of our API server and its APIServices.
+func (p *Plane) registrations() ([]*unstructured.Unstructured, error) {
+	return manifests(filepath.Join(p.options.Artifacts, "apiservice"))
+}
+
+// register leads the APIServices to our first API server and waits until all of them are available.
+func (p *Plane) register(ctx context.Context) error {
+	began := time.Now()
+	client, err := dynamic.NewForConfig(p.Config())
+	if err != nil {
+		return err
+	}
+	objects, err := p.registrations()
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if err := onLoopback(object, p.ports[apiserverName], p.credentials.cluster.pem); err != nil {
+			return err
+		}
+	}
+	if err := apply(ctx, client, objects); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("gave up after %s", startTimeout))
+	defer cancel()
+	var names []string
+	for _, object := range objects {
+		if object.GetKind() == "APIService" {
+			if err := p.waitAvailable(ctx, client, object); err != nil {
+				return err
+			}
+			names = append(names, object.GetName())
+		}
+	}
+	p.options.Progress(fmt.Sprintf("%-32s available: %s (%.1f s)", "APIServices", strings.Join(names, ", "), time.Since(began).Seconds()))
+	return nil
+}
+
+// onLoopback changes a manifest of the registration from a cluster with Pods to a process on this machine:
+// the Service becomes an external name, which the aggregator takes instead of endpoints, and the
+// APIService gets the port and the authority of the process.
+func onLoopback(object *unstructured.Unstructured, port int, ca []byte) error {
+	switch object.GetKind() {
+	case "Service":
+		return unstructured.SetNestedMap(object.Object, map[string]any{"type": "ExternalName", "externalName": "localhost"}, "spec")
+	case "APIService":
+		if err := unstructured.SetNestedField(object.Object, int64(port), "spec", "service", "port"); err != nil {
+			return err
+		}
+		return unstructured.SetNestedField(object.Object, base64.StdEncoding.EncodeToString(ca), "spec", "caBundle")
+	}
+	return fmt.Errorf("%s %s: only a Service and APIServices make a registration", object.GetKind(), name(object))
+}
+
+// waitAvailable waits until the aggregator says that it reaches the server of the APIService, and does: the
+// condition alone may still be that of the server's last life.
+func (p *Plane) waitAvailable(ctx context.Context, client dynamic.Interface, service *unstructured.Unstructured) error {
+	group, _, _ := unstructured.NestedString(service.Object, "spec", "group")
+	version, _, _ := unstructured.NestedString(service.Object, "spec", "version")
+	for {
+		missing := ""
+		if object, err := client.Resource(apiServices).Get(ctx, service.GetName(), metav1.GetOptions{}); err != nil {
+			missing = err.Error()
+		} else if available, message := condition(object, "Available"); !available {
+			missing = message
+		} else if err := probe(ctx, p.prober, p.server()+"/apis/"+group+"/"+version); err != nil {
+			missing = err.Error()
+		} else {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("APIService %s is not available (%w): %s", service.GetName(), context.Cause(ctx), missing)
+		case <-time.After(pollInterval):
+		}
+	}
+}
+
+// condition returns whether the condition is True, and its message.
+func condition(object *unstructured.Unstructured, conditionType string) (isTrue bool, message string) {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, entry := range conditions {
+		c, ok := entry.(map[string]any)
+		if !ok || c["type"] != conditionType {
+			continue
+		}
+		message, _ = c["message"].(string)
+		return c["status"] == "True", message
+	}
+	return false, "it has no condition " + conditionType + " yet"
+}
+
+// servedBy returns the group versions of APIServices.
+func servedBy(registrations []*unstructured.Unstructured) []schema.GroupVersion {
+	var served []schema.GroupVersion
+	for _, object := range registrations {
+		if object.GetKind() == "APIService" {
+			group, _, _ := unstructured.NestedString(object.Object, "spec", "group")
+			version, _, _ := unstructured.NestedString(object.Object, "spec", "version")
+			served = append(served, schema.GroupVersion{Group: group, Version: version})
+		}
+	}
+	return served
+}

@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plane
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// startTimeout is how long one process may take until it is ready.
+const startTimeout = 2 * time.Minute
+
+// runAll does what run does for n processes of one kind.
+func (p *Plane) runAll(ctx context.Context, n int, build func(i int) (command, error)) ([]*Process, error) {
+	var all []*Process
+	for i := range n {
+		process, err := p.run(ctx, func() (command, error) { return build(i) })
+		if err != nil {
+			return all, err
+		}
+		all = append(all, process)
+	}
+	return all, nil
+}
+
+// run makes the process of the command run as the command says and returns its handle when it is ready.
+func (p *Plane) run(ctx context.Context, build func() (command, error)) (*Process, error) {
+	c, err := build()
+	if err != nil {
+		return nil, err
+	}
+	process := p.process(c)
+	began := time.Now()
+	what, err := process.ensure(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ready, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("gave up after %s", startTimeout))
+	defer cancel()
+	if err := process.Ready(ready); err != nil {
+		// What is not ready now is of no use later: the next start begins afresh.
+		if p.options.Detached {
+			process.Stop(context.WithoutCancel(ctx)) //nolint:errcheck // the first error is the one to tell
+		}
+		return nil, err
+	}
+	p.options.Progress(fmt.Sprintf("%-32s %s, ready on %s (pid %d, %.1f s)", c.name, what, c.address, process.PID(), time.Since(began).Seconds()))
+	return process, nil
+}
+
+// ensure starts the process unless it runs in the form that it should have, and says what it did.
+func (p *Process) ensure(ctx context.Context) (string, error) {
+	fingerprint, err := p.fingerprint(p.args)
+	if err != nil {
+		return "", err
+	}
+	r, known := p.state.process(p.name)
+	what := "started"
+	switch {
+	case known && r.alive() && r.Fingerprint == fingerprint:
+		p.adopt(r)
+		return "runs already", nil
+	case known && r.alive():
+		p.adopt(r)
+		if err := p.Stop(ctx); err != nil {
+			return "", err
+		}
+		what = "restarted (its binary, flags or files changed)"
+	case known && r.PID != 0:
+		what = "started again"
+	}
+	return what, p.Start(ctx)
+}
+
+// process returns the handle of the command's process.
+func (p *Plane) process(c command) *Process {
+	return &Process{command: c, logFile: logFile(p.dir, c.name), detached: p.options.Detached, state: p.state, prober: p.prober}
+}
