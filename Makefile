@@ -6,6 +6,8 @@ SHELL := /bin/bash
 .PHONY: help build kubernetes generate verify test lint bench soak up down status clean-up
 
 BIN := _output/bin
+VERSION := groundskeeper.io/groundskeeper/pkg/version
+STAMP := -X $(VERSION).version=$(shell git describe --tags 2>/dev/null) -X $(VERSION).commit=$(shell git rev-parse --short HEAD 2>/dev/null)
 LOCALPLANE := $(BIN)/localplane
 
 # Settings of "make up"; the environment hands them on as they are, whatever characters they have.
@@ -18,7 +20,7 @@ help: ## Show the targets
 
 build: ## Build our binaries into _output/bin
 	@mkdir -p $(BIN)
-	@hack/progress.sh "packages compiled for Groundskeeper" go build -v -o $(BIN)/ ./cmd/... ./hack/localplane
+	@hack/progress.sh "packages compiled for Groundskeeper" go build -v -ldflags '$(STAMP)' -o $(BIN)/ ./cmd/... ./hack/localplane
 
 kubernetes: ## Build kube-apiserver, kube-controller-manager, kubectl and etcd into _output/bin (once, cached)
 	@hack/kubernetes/build.sh $(BIN)

@@ -129,7 +129,7 @@ func TestReadiness(t *testing.T) {
 	}
 	status := func() string {
 		response := httptest.NewRecorder()
-		healthServer(nil, ready, prometheus.NewRegistry()).Server.Handler.ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		healthHandler(ready, prometheus.NewRegistry()).ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/readyz", nil))
 		return http.StatusText(response.Code) + ": " + strings.TrimSpace(response.Body.String())
 	}
 	expect := func(want string) {
@@ -146,18 +146,18 @@ func TestReadiness(t *testing.T) {
 	add("b", failing)
 	add("a", &warming{})
 	add("b", &warming{})
-	expect("Service Unavailable: the caches of these controllers are not filled yet: [a b]")
+	expect("Service Unavailable: waiting for the caches of controller a, the caches of controller b")
 	if err := warmUp(1); !errors.Is(err, failing.err) {
 		t.Errorf("got %v", err)
 	}
 	if err := warmUp(2); err != nil {
 		t.Error(err)
 	}
-	expect("Service Unavailable: the caches of these controllers are not filled yet: [b]")
+	expect("Service Unavailable: waiting for the caches of controller b")
 	if err := warmUp(3); err != nil {
 		t.Error(err)
 	}
-	expect("Service Unavailable: the caches of these controllers are not filled yet: [b]")
+	expect("Service Unavailable: waiting for the caches of controller b")
 	failing.err = nil
 	if err := warmUp(1); err != nil {
 		t.Error(err)
@@ -168,10 +168,10 @@ func TestReadiness(t *testing.T) {
 	}
 }
 
-func TestHealthServer(t *testing.T) {
+func TestHealthHandler(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "visits", Help: "Visits."}))
-	handler := healthServer(nil, &readiness{pending: []string{"a"}}, registry).Server.Handler
+	handler := healthHandler(&readiness{pending: []string{"a"}}, registry)
 	for _, tc := range []struct {
 		method, path string
 		code         int
@@ -180,7 +180,7 @@ func TestHealthServer(t *testing.T) {
 		{http.MethodGet, "/healthz", http.StatusOK, "ok"},
 		{http.MethodHead, "/healthz", http.StatusOK, "ok"},
 		{http.MethodPost, "/healthz", http.StatusMethodNotAllowed, ""},
-		{http.MethodGet, "/readyz", http.StatusServiceUnavailable, "[a]"},
+		{http.MethodGet, "/readyz", http.StatusServiceUnavailable, "waiting for a"},
 		{http.MethodGet, "/metrics", http.StatusOK, "visits 0"},
 		{http.MethodGet, "/", http.StatusNotFound, ""},
 	} {

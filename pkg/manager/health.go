@@ -5,14 +5,16 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"net"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 )
@@ -22,8 +24,27 @@ func listen(ctx context.Context, address v1alpha1.AddressConfiguration) (net.Lis
 	return (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(address.BindAddress, strconv.Itoa(int(*address.Port))))
 }
 
-// healthServer serves /healthz (the process lives), /readyz and /metrics over plain HTTP on every replica.
-func healthServer(listener net.Listener, ready *readiness, metrics prometheus.Gatherer) *manager.Server {
+// serveHealth serves /healthz (the process lives), /readyz and /metrics over plain HTTP, on every replica and
+// from the first moment. The returned function ends it.
+func serveHealth(logger logr.Logger, listener net.Listener, ready *readiness, metrics prometheus.Gatherer) (stop func()) {
+	server := &http.Server{Handler: healthHandler(ready, metrics), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 90 * time.Second}
+	var group sync.WaitGroup
+	group.Go(func() {
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			logger.Error(err, "Health and metrics are not served any more", "address", listener.Addr().String())
+		}
+	})
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		if err := server.Shutdown(ctx); err != nil {
+			_ = server.Close() // whoever still reads is cut off
+		}
+		group.Wait()
+	}
+}
+
+func healthHandler(ready *readiness, metrics prometheus.Gatherer) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) })
@@ -34,9 +55,5 @@ func healthServer(listener net.Listener, ready *readiness, metrics prometheus.Ga
 		}
 		_, _ = w.Write([]byte("ok"))
 	})
-	return &manager.Server{
-		Name:     "health",
-		Listener: listener,
-		Server:   &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 90 * time.Second},
-	}
+	return mux
 }

@@ -6,7 +6,6 @@ package manager
 import (
 	"context"
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -31,7 +30,7 @@ const startTimeout = 30 * time.Second
 const reconcileTimeout = 2 * time.Minute
 
 // run runs the enabled controllers until ctx is done. An end that was asked for is not an error.
-func run(ctx context.Context, config *v1alpha1.ControllerManagerConfiguration, logger logr.Logger) error {
+func run(ctx context.Context, config *v1alpha1.ControllerManagerConfiguration, logger logr.Logger, controllers []controller) error {
 	ctx = logr.NewContext(ctx, logger)
 	restConfig, err := restConfig(config.ClientConnection)
 	if err != nil {
@@ -41,8 +40,11 @@ func run(ctx context.Context, config *v1alpha1.ControllerManagerConfiguration, l
 	if err != nil {
 		return fmt.Errorf("server.health: %w", err)
 	}
-	defer func() { _ = listener.Close() }()
-	enabled := selectEnabled(controllers(), config.Controllers.Enabled)
+	ready := &readiness{}
+	ready.begin(apiServer)
+	stop := serveHealth(logger, listener, ready, metrics.Registry)
+	defer stop()
+	enabled := selectEnabled(controllers, config.Controllers.Enabled)
 	logger.Info("Starting", "version", version.Version(), "commit", version.Commit(), "server", restConfig.Host,
 		"health", listener.Addr().String(), "controllers", names(enabled))
 	err = waitForAPIs(ctx, restConfig, requiredAPIs(enabled), time.Second, startTimeout)
@@ -52,15 +54,16 @@ func run(ctx context.Context, config *v1alpha1.ControllerManagerConfiguration, l
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(ctx, restConfig, config, listener, enabled)
+	mgr, err := newManager(ctx, restConfig, config, enabled, ready)
 	if err != nil {
 		return err
 	}
+	ready.end(apiServer)
 	return mgr.Start(ctx)
 }
 
-// newManager builds the manager with its client, its cache, its health server and the given controllers.
-func newManager(ctx context.Context, restConfig *rest.Config, config *v1alpha1.ControllerManagerConfiguration, listener net.Listener, controllers []controller) (ctrl.Manager, error) {
+// newManager builds the manager with its client, its cache and the given controllers.
+func newManager(ctx context.Context, restConfig *rest.Config, config *v1alpha1.ControllerManagerConfiguration, controllers []controller, ready *readiness) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, groundskeeperscheme.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -96,16 +99,12 @@ func newManager(ctx context.Context, restConfig *rest.Config, config *v1alpha1.C
 		RenewDeadline:                 &election.RenewDeadline.Duration,
 		RetryPeriod:                   &election.RetryPeriod.Duration,
 		LeaderElectionReleaseOnCancel: true,
-		// Both are served by our own health server.
+		// serveHealth serves both.
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
 	})
 	if err != nil {
 		return nil, fmt.Errorf("API server %s: %w", restConfig.Host, err)
-	}
-	ready := &readiness{}
-	if err := mgr.Add(healthServer(listener, ready, metrics.Registry)); err != nil {
-		return nil, fmt.Errorf("server.health: %w", err)
 	}
 	return mgr, addControllers(ctx, mgr, controllers, &config.Controllers, ready)
 }

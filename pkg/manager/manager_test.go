@@ -5,6 +5,7 @@ package manager
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net"
@@ -18,11 +19,13 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
@@ -44,6 +47,20 @@ func watching(found chan<- *corev1.ConfigMap) controller {
 	}}
 }
 
+// get returns the status and the body of a page.
+func get(t *testing.T, page string) (int, string) {
+	t.Helper()
+	response, err := http.Get(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := io.ReadAll(response.Body)
+	if err := errors.Join(err, response.Body.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}
+
 // TestManager runs a manager through its life: standby, leader, stopped.
 func TestManager(t *testing.T) {
 	logger := logr.Discard()
@@ -61,22 +78,12 @@ func TestManager(t *testing.T) {
 	ctx, cancel := context.WithCancel(logr.NewContext(t.Context(), logger))
 	defer cancel()
 	found := make(chan *corev1.ConfigMap, 1)
-	mgr, err := newManager(ctx, &rest.Config{Host: server.URL, UserAgent: "me/v1"}, config, listener, []controller{watching(found)})
+	ready := &readiness{}
+	mgr, err := newManager(ctx, &rest.Config{Host: server.URL, UserAgent: "me/v1"}, config, []controller{watching(found)}, ready)
 	if err != nil {
 		t.Fatal(err)
 	}
-	get := func(path string) (int, string) {
-		response, err := http.Get("http://" + listener.Addr().String() + path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(response.Body)
-		if err := errors.Join(err, response.Body.Close()); err != nil {
-			t.Fatal(err)
-		}
-		return response.StatusCode, string(body)
-	}
-
+	stopHealth := serveHealth(logger, listener, ready, metrics.Registry)
 	stopped := make(chan error)
 	go func() { stopped <- mgr.Start(ctx) }()
 	object := <-found
@@ -87,11 +94,11 @@ func TestManager(t *testing.T) {
 		t.Error("a controller works without the lease")
 	}
 	for _, path := range []string{"/healthz", "/readyz"} {
-		if code, body := get(path); code != http.StatusOK || body != "ok" {
+		if code, body := get(t, "http://"+listener.Addr().String()+path); code != http.StatusOK || body != "ok" {
 			t.Errorf("%s: %d %s", path, code, body)
 		}
 	}
-	if _, body := get("/metrics"); !strings.Contains(body, `leader_election_master_status{name="groundskeeper-controller-manager"} 1`) {
+	if _, body := get(t, "http://"+listener.Addr().String()+"/metrics"); !strings.Contains(body, `leader_election_master_status{name="groundskeeper-controller-manager"} 1`) {
 		t.Errorf("the metrics do not tell the leader:\n%s", body)
 	}
 
@@ -139,6 +146,7 @@ func TestManager(t *testing.T) {
 	if holder := api.holder(); holder != "" {
 		t.Errorf("%s still holds the lease", holder)
 	}
+	stopHealth()
 	if connection, err := net.Dial("tcp", listener.Addr().String()); err == nil {
 		t.Errorf("the health server is still there: %v", connection.Close())
 	}
@@ -161,24 +169,17 @@ func TestManagerStandby(t *testing.T) {
 			RenewTime:            &metav1.MicroTime{Time: time.Now()},
 		},
 	}
-	listener, err := listen(t.Context(), v1alpha1.AddressConfiguration{BindAddress: "127.0.0.1", Port: new(int32(0))})
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithCancel(logr.NewContext(t.Context(), logr.Discard()))
 	defer cancel()
-	mgr, err := newManager(ctx, &rest.Config{Host: server.URL}, config, listener, []controller{watching(nil)})
+	ready := &readiness{}
+	mgr, err := newManager(ctx, &rest.Config{Host: server.URL}, config, []controller{watching(nil)}, ready)
 	if err != nil {
 		t.Fatal(err)
 	}
 	stopped := make(chan error)
 	go func() { stopped <- mgr.Start(ctx) }()
 	if err := wait.PollUntilContextCancel(ctx, 10*time.Millisecond, true, func(context.Context) (bool, error) {
-		response, err := http.Get("http://" + listener.Addr().String() + "/readyz")
-		if err != nil {
-			return false, err
-		}
-		return response.StatusCode == http.StatusOK, response.Body.Close()
+		return ready.check() == nil, nil
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -196,5 +197,98 @@ func TestManagerStandby(t *testing.T) {
 	}
 	if holder := api.holder(); holder != "somebody else" {
 		t.Errorf("the lease is held by %q", holder)
+	}
+}
+
+// addressLog sends the health address that run logs.
+type addressLog chan string
+
+func (a addressLog) Write(line []byte) (int, error) {
+	var fields struct{ Health string }
+	if err := json.Unmarshal(line, &fields); err != nil {
+		return 0, err
+	}
+	if fields.Health != "" {
+		a <- fields.Health
+	}
+	return len(line), nil
+}
+
+// startRun runs controllers against a server and returns where its health is served, and its end.
+func startRun(ctx context.Context, t *testing.T, server string, controllers ...controller) (health string, stopped <-chan error) {
+	t.Helper()
+	config := &v1alpha1.ControllerManagerConfiguration{}
+	v1alpha1.SetObjectDefaults_ControllerManagerConfiguration(config)
+	config.ClientConnection.Kubeconfig = write(t, "{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a}}], clusters: [{name: a, cluster: {server: \""+server+"\"}}]}")
+	config.Server.Health = v1alpha1.AddressConfiguration{BindAddress: "127.0.0.1", Port: new(int32(0))}
+	config.Controllers.Enabled = []string{"*", "-broken"}
+	addresses, end := make(addressLog, 1), make(chan error, 1)
+	go func() {
+		end <- run(ctx, config, newLogger(addresses, v1alpha1.LogConfiguration{Level: v1alpha1.LogLevelInfo}, 0), controllers)
+	}()
+	return "http://" + <-addresses, end
+}
+
+func TestRun(t *testing.T) {
+	_, handler := newFakeAPI(t)
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	found := make(chan *corev1.ConfigMap, 1)
+	needy := watching(found)
+	needy.apis = []schema.GroupVersion{gardenerv1beta1.SchemeGroupVersion}
+	health, stopped := startRun(ctx, t, server.URL, needy, controller{name: "broken"})
+	<-found
+	if code, body := get(t, health+"/readyz"); code != http.StatusOK {
+		t.Errorf("%d %s", code, body)
+	}
+	cancel()
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
+
+// While it waits for the API server a manager lives, is not ready, and stops when it is told to.
+func TestRunWaits(t *testing.T) {
+	asked := make(chan struct{}, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		status(w, http.StatusServiceUnavailable)
+		asked <- struct{}{}
+	}))
+	t.Cleanup(server.Close)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	health, stopped := startRun(ctx, t, server.URL)
+	<-asked
+	if code, body := get(t, health+"/healthz"); code != http.StatusOK {
+		t.Errorf("healthz: %d %s", code, body)
+	}
+	if code, body := get(t, health+"/readyz"); code != http.StatusServiceUnavailable || body != "waiting for the API server\n" {
+		t.Errorf("readyz: %d %s", code, body)
+	}
+	cancel()
+	if err := <-stopped; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRunNamesTheProblem(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	config := &v1alpha1.ControllerManagerConfiguration{}
+	v1alpha1.SetObjectDefaults_ControllerManagerConfiguration(config)
+	address, ok := taken.Addr().(*net.TCPAddr)
+	if !ok {
+		t.Fatalf("%T", taken.Addr())
+	}
+	config.Server.Health = v1alpha1.AddressConfiguration{BindAddress: "127.0.0.1", Port: new(int32(address.Port))}
+	config.ClientConnection.Kubeconfig = write(t, "{clusters: [{name: a, cluster: {server: \"http://127.0.0.1:1\"}}], contexts: [{name: a, context: {cluster: a}}], current-context: a}")
+	err = run(t.Context(), config, logr.Discard(), nil)
+	if want := "server.health: listen tcp " + address.String() + ": bind: address already in use"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }

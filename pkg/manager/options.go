@@ -101,7 +101,7 @@ func (o *Options) Run(ctx context.Context) error {
 	if o.PrintConfig {
 		return configfile.Print(o.Out, o.config)
 	}
-	return run(ctx, o.config, installLogger(o.Log, o.config.Log, o.Verbosity))
+	return run(ctx, o.config, installLogger(o.Log, o.config.Log, o.Verbosity), controllers())
 }
 
 // load reads a configuration file. No file is an empty configuration.
