@@ -17,7 +17,14 @@ import (
 )
 
 func main() {
-	projects := flag.Int("projects", 1000, "how many Projects to create")
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	projects := flag.Int("projects", projectsOfTheGoals, "how many Projects to create")
 	workers := flag.Int("workers", 16, "how many clients create at once")
 	timeout := flag.Duration("timeout", 10*time.Minute, "when to give up")
 	flag.Parse()
@@ -27,11 +34,10 @@ func main() {
 	defer cancel()
 	reporter := &report.Reporter{People: os.Stderr, Programs: os.Stdout}
 	if err := benchmarkProjects(ctx, reporter, *projects, *workers); err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
+		return err
 	}
 	if n := reporter.Missed(); n > 0 {
-		fmt.Fprintf(os.Stderr, "%d figures missed their goals\n", n)
-		os.Exit(1)
+		return fmt.Errorf("%d figures missed their goals", n)
 	}
+	return nil
 }

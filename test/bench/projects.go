@@ -6,6 +6,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -44,7 +45,7 @@ func benchmarkProjects(ctx context.Context, reporter *report.Reporter, count, wo
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	p, err := plane.Start(ctx, plane.Options{Dir: filepath.Join(dir, "plane"), APIServers: 1, Managers: 1})
+	p, err := plane.Start(ctx, plane.Options{Dir: filepath.Join(dir, "plane"), APIServers: 1, Managers: 1, SharedEtcd: true})
 	if err != nil {
 		return err
 	}
@@ -110,7 +111,7 @@ func untilReady(ctx context.Context, projects typedv1beta1.ProjectInterface, cou
 			return 0, err
 		case event, open := <-events.ResultChan():
 			if !open || event.Type == watch.Error {
-				return 0, fmt.Errorf("the watch ended with %d of %d projects ready: %v", len(ready), count, context.Cause(ctx))
+				return 0, errors.Join(fmt.Errorf("the watch ended with %d of %d projects ready", len(ready), count), context.Cause(ctx))
 			}
 			if project, ok := event.Object.(*gardenerv1beta1.Project); ok && project.Status.Phase == gardenerv1beta1.ProjectReady {
 				ready[project.Name] = true

@@ -4,6 +4,7 @@
 package plane
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -37,7 +38,7 @@ func pickPort(taken map[int]bool) (int, error) {
 // "localhost", which may mean ::1 first: a port that somebody has there is not free.
 func portFree(port int) bool {
 	for _, host := range []string{loopback, "::1"} {
-		listener, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+		listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 		switch {
 		case err == nil:
 			listener.Close() //nolint:errcheck // it was opened only to see that it can be

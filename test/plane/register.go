@@ -116,7 +116,7 @@ func (p *Plane) waitAvailable(ctx context.Context, client dynamic.Interface, ser
 	group, _, _ := unstructured.NestedString(service.Object, "spec", "group")
 	version, _, _ := unstructured.NestedString(service.Object, "spec", "version")
 	for {
-		missing := ""
+		var missing string
 		if object, err := client.Resource(apiServices).Get(ctx, service.GetName(), metav1.GetOptions{}); err != nil {
 			missing = err.Error()
 		} else if available, message := condition(object, "Available"); !available {

@@ -20,7 +20,7 @@ func parseLevel(name string) (zapcore.Level, error) {
 	case "debug", "info", "warn", "error":
 		return zapcore.ParseLevel(name)
 	default:
-		return 0, fmt.Errorf("embedded etcd: log level %q is unknown (--embedded-etcd-log-level): debug, info, warn or error", name)
+		return 0, fmt.Errorf("embedded etcd: log level %q is unknown: use debug, info, warn or error", name)
 	}
 }
 

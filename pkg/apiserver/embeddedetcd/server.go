@@ -19,21 +19,20 @@ package embeddedetcd
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/url"
-	"sync"
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
-	"go.uber.org/zap/zapcore"
 )
 
 const (
-	quotaBytes          = 8 << 30
-	defragThresholdMiB  = 100
+	quotaBytes             = 8 << 30
+	defragThresholdMiB     = 100
+	snapshotCount          = 2000
+	snapshotCatchUpEntries = 100
+
 	defaultStartTimeout = time.Minute
-	defaultStopTimeout  = 30 * time.Second
+	stopTimeout         = 30 * time.Second
 )
 
 // Config says where the data is and how much etcd writes to the log.
@@ -77,99 +76,6 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 	return server, nil
 }
 
-// start runs etcd. When it fails, it gives the directory free.
-func start(ctx context.Context, config Config, dir *directory, level zapcore.Level) (*Server, error) {
-	timeout := config.StartTimeout
-	if timeout == 0 {
-		timeout = defaultStartTimeout
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("did not start within %s", timeout))
-	defer cancel()
-
-	// Quiet until it serves: a start warns of what is so by design (one port, one member), and what
-	// ends it is the error returned.
-	log, setLevel, died := newLogger(zapcore.FatalLevel)
-	started := make(chan result, 1)
-	go func() {
-		etcd, err := embed.StartEtcd(etcdConfig(config, dir, embed.NewZapLoggerBuilder(log)))
-		started <- result{etcd, err}
-	}()
-	var etcd *embed.Etcd
-	select {
-	case r := <-started:
-		if etcd = r.etcd; r.err != nil {
-			dir.close()
-			return nil, r.err
-		}
-	case err := <-died:
-		dir.close()
-		return nil, err
-	case <-ctx.Done():
-		go abandon(started, died, dir)
-		return nil, context.Cause(ctx)
-	}
-	if err := waitReady(ctx, etcd, died); err != nil {
-		go func() { etcd.Close(); dir.close() }() // it may hang
-		return nil, err
-	}
-	setLevel(level)
-	s := &Server{etcd: etcd, dir: dir, failed: make(chan error, 1), stopping: make(chan struct{})}
-	s.stop = sync.OnceFunc(func() {
-		setLevel(zapcore.FatalLevel) // a stop logs errors of the connections it closes
-		s.close()
-	})
-	go s.watch(died)
-	return s, nil
-}
-
-type result struct {
-	etcd *embed.Etcd
-	err  error
-}
-
-// abandon closes an etcd that starts after all, when nobody waits for it any more: it may have waited
-// for the lock of another etcd. Until then it has the directory.
-func abandon(started <-chan result, died <-chan error, dir *directory) {
-	select {
-	case r := <-started:
-		if r.err == nil {
-			r.etcd.Close()
-		}
-	case <-died:
-	}
-	dir.close()
-}
-
-// waitReady waits until a started etcd serves.
-func waitReady(ctx context.Context, etcd *embed.Etcd, died <-chan error) error {
-	select {
-	case <-etcd.Server.ReadyNotify():
-		return nil
-	case err := <-died:
-		return err
-	case <-etcd.Server.StopNotify():
-		return errors.New("stopped while starting")
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func etcdConfig(config Config, dir *directory, logger func(*embed.Config) error) *embed.Config {
-	client := url.URL{Scheme: "unix", Path: dir.socket()}
-	peer := url.URL{Scheme: "unix", Path: "/peer"} // a name only: the single member has no peers to serve
-	c := embed.NewConfig()
-	c.Dir = dir.path
-	c.ZapLoggerBuilder = logger
-	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
-	c.ListenPeerUrls, c.AdvertisePeerUrls = nil, []url.URL{peer}
-	c.InitialCluster = c.InitialClusterFromName(c.Name)
-	c.EnableGRPCGateway = false
-	c.QuotaBackendBytes = quotaBytes
-	c.BootstrapDefragThresholdMegabytes = defragThresholdMiB
-	c.UnsafeNoFsync = config.UnsafeNoFsync
-	return c
-}
-
 // Endpoint returns the address for etcd clients in this process (--etcd-servers).
 func (s *Server) Endpoint() string { return s.dir.endpoint() }
 
@@ -190,7 +96,7 @@ func (s *Server) close() {
 	}()
 	select {
 	case <-closed:
-	case <-time.After(defaultStopTimeout):
+	case <-time.After(stopTimeout):
 	}
 	s.dir.close()
 }

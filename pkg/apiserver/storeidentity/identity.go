@@ -15,7 +15,8 @@
 // etcdutl snapshot restore --bump-revision, or into an etcd that others use too, has a current
 // revision that says nothing. A write is recorded in the store first and then in the cluster, so that
 // the store is never behind the cluster, unless it was put back. What was written in the last seconds
-// before a crash (see Recorder) may be unrecorded: the loss of exactly that is not noticed.
+// before a crash (see Recorder) is unrecorded until a server runs again: the loss of exactly that is
+// not noticed.
 package storeidentity
 
 import (
@@ -30,9 +31,10 @@ import (
 )
 
 const (
-	// Namespace and Name are those of the ConfigMap in the host cluster.
+	// Namespace is that of the ConfigMap in the host cluster.
 	Namespace = "groundskeeper-system"
-	Name      = "groundskeeper-store"
+	// Name is that of the ConfigMap in the host cluster.
+	Name = "groundskeeper-store"
 
 	defaultTimeout = 30 * time.Second
 )
@@ -96,8 +98,8 @@ func verify(ctx context.Context, config Config, store store, host host) (Record,
 	case Proceed:
 		return *stored, true, nil
 	case Adopt:
-		adopted, err := store.create(ctx, string(uuid.NewUUID()))
-		if err != nil {
+		adopted, done, err := adopt(ctx, facts, store)
+		if err != nil || !done {
 			return Record{}, false, err
 		}
 		written, err := host.write(ctx, adopted, version)
@@ -108,4 +110,15 @@ func verify(ctx context.Context, config Config, store store, host host) (Record,
 	default:
 		return Record{}, false, fmt.Errorf("etcd %s: %s", config.Prefix, reason)
 	}
+}
+
+// adopt gives the store the id by which the cluster is to know it, unless it has one of its own. It is not done when
+// another server changed the store meanwhile.
+func adopt(ctx context.Context, facts Facts, store store) (Record, bool, error) {
+	id := string(uuid.NewUUID())
+	if facts.Recorded != nil && facts.Stored != nil && facts.Recorded.ID == facts.Stored.ID {
+		return store.branch(ctx, *facts.Stored, id)
+	}
+	record, err := store.create(ctx, id)
+	return record, err == nil, err
 }

@@ -4,17 +4,13 @@
 package storeidentity
 
 import (
-	"errors"
-	"fmt"
 	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -28,7 +24,7 @@ func verified(t *testing.T, config Config) Record {
 }
 
 // refused checks that the server does not start, with one line that has what is wanted.
-func refused(t *testing.T, config Config, want ...string) error {
+func refused(t *testing.T, config Config, want ...string) {
 	t.Helper()
 	_, err := Verify(t.Context(), config)
 	if err == nil {
@@ -42,7 +38,6 @@ func refused(t *testing.T, config Config, want ...string) error {
 	if strings.Contains(err.Error(), "\n") {
 		t.Errorf("more than one line: %v", err)
 	}
-	return err
 }
 
 func TestFirstAndNextStart(t *testing.T) {
@@ -149,6 +144,51 @@ func TestLostStoreIsRefused(t *testing.T) {
 	})
 }
 
+// A copy that was accepted is another store from then on: what it was copied from does not pass for it any more, nor
+// does the copy itself, and the flag is of no use again even if the revisions come to be the same.
+func TestAcceptedCopyIsAnotherStore(t *testing.T) {
+	w := newWorld(t)
+	first := verified(t, w.config())
+	save := func(id Record) Record {
+		recorder := NewRecorder(w.config(), id)
+		recorder.Written(w.putProject(t))
+		if err := recorder.record(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		return w.host.recorded(t)
+	}
+	save(first)
+	early := w.dump(t)
+	lost := save(first)
+	original := w.dump(t)
+	config := w.config()
+	config.Accept = lost.String()
+
+	w.restore(t, early)
+	ids := make([]Record, 4)
+	var wg sync.WaitGroup
+	for i := range ids {
+		wg.Go(func() {
+			var err error
+			if ids[i], err = Verify(t.Context(), config); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	accepted := w.host.recorded(t)
+	for _, id := range ids {
+		if id != accepted || id.ID == first.ID || id.Revision >= lost.Revision {
+			t.Fatalf("servers that started at once have %v, the host knows %v; %v was lost", ids, accepted, lost)
+		}
+	}
+	branch := save(accepted)
+	w.restore(t, original)
+	refused(t, config, "store "+first.ID, "--accept-store="+branch.String())
+	w.restore(t, early)
+	refused(t, config, "store "+first.ID, "--accept-store="+branch.String())
+}
+
 func TestRecreatedConfigMap(t *testing.T) {
 	w := newWorld(t)
 	first := verified(t, w.config())
@@ -191,75 +231,4 @@ func TestEmptyStoreBesideProjectNamespaces(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestHostThatCannotBeAsked(t *testing.T) {
-	w := newWorld(t)
-	answer := func(verb, resource string, err error) func(string, string) error {
-		return func(v, r string) error {
-			if v == verb && r == resource {
-				return err
-			}
-			return nil
-		}
-	}
-	forbidden := func(resource string) error {
-		return apierrors.NewForbidden(corev1.Resource(resource), "", errors.New("no RBAC"))
-	}
-	for name, test := range map[string]struct {
-		fail func(string, string) error
-		want []string
-	}{
-		"namespace missing": {answer("create", "configmaps", apierrors.NewNotFound(corev1.Resource("namespaces"), Namespace)), []string{"kubectl create namespace groundskeeper-system"}},
-		"get forbidden":     {answer("get", "configmaps", forbidden("configmaps")), []string{"get ConfigMap groundskeeper-system/groundskeeper-store", "apply the RBAC", "no RBAC"}},
-		"create forbidden":  {answer("create", "configmaps", forbidden("configmaps")), []string{"write ConfigMap groundskeeper-system/groundskeeper-store", "apply the RBAC", "no RBAC"}},
-		"list forbidden":    {answer("list", "namespaces", forbidden("namespaces")), []string{"list namespaces", "apply the RBAC", "no RBAC"}},
-		"unauthorized":      {answer("get", "configmaps", apierrors.NewUnauthorized("who?")), []string{"get ConfigMap", "who?"}},
-		"unreachable":       {answer("get", "configmaps", errors.New("connection refused")), []string{"does not answer", "--kubeconfig", "connection refused"}},
-		"overloaded":        {answer("list", "namespaces", apierrors.NewTooManyRequests("later", 1)), []string{"does not answer", "list namespaces", "later"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w.wipe(t)
-			w.host.set(nil)
-			w.host.setFail(test.fail)
-			defer w.host.setFail(nil)
-			config := w.config()
-			config.Timeout = 100 * time.Millisecond
-			refused(t, config, test.want...)
-		})
-	}
-	t.Run("unreachable for a while", func(t *testing.T) {
-		w.wipe(t)
-		calls := 0
-		w.host.setFail(func(string, string) error {
-			if calls++; calls < 3 {
-				return errors.New("connection refused")
-			}
-			return nil
-		})
-		verified(t, w.config())
-	})
-}
-
-func TestSpoiledRecords(t *testing.T) {
-	w := newWorld(t)
-	for _, value := range []string{"", "nothing", "{}", `{"id":""}`} {
-		w.restore(t, map[string]string{prefix + "/store": value})
-		refused(t, w.config(), prefix+"/store", "does not name a store")
-	}
-	w.wipe(t)
-	for _, data := range []map[string]string{nil, {"id": "a"}, {"revision": "1"}, {"id": "a", "revision": "x"}, {"id": "a", "revision": "-1"}} {
-		w.host.set(&Record{})
-		w.host.configMap.Data = data
-		refused(t, w.config(), "groundskeeper-system/groundskeeper-store", "does not name a store")
-	}
-}
-
-func TestEtcdThatDoesNotAnswer(t *testing.T) {
-	w := newWorld(t)
-	config := w.config()
-	if err := w.etcd.Close(); err != nil {
-		t.Fatal(err)
-	}
-	refused(t, config, fmt.Sprintf("etcd key %s/store", prefix))
 }

@@ -93,9 +93,18 @@ func (r *Recorder) Run(ctx context.Context) error {
 func (r *Recorder) record(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
+	store := store{kv: r.config.KV, prefix: r.config.Prefix}
+	if r.recorded == 0 {
+		// What an earlier process wrote and did not record before it crashed.
+		revision, err := store.revision(ctx)
+		if err != nil {
+			return err
+		}
+		r.Written(revision)
+	}
 	to := Record{ID: r.id, Revision: r.written.Load()}
 	// Without a write, too: it notices a store that was replaced.
-	stored, err := store{kv: r.config.KV, prefix: r.config.Prefix}.advance(ctx, to)
+	stored, err := store.advance(ctx, to)
 	if err != nil || to.Revision <= r.recorded {
 		return err
 	}

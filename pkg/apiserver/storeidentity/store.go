@@ -49,6 +49,15 @@ func (s store) holds(ctx context.Context, resource string) (bool, error) {
 	return found.Count > 0, nil
 }
 
+// revision returns etcd's current one.
+func (s store) revision(ctx context.Context) (int64, error) {
+	found, err := s.kv.Get(ctx, s.key(), clientv3.WithKeysOnly())
+	if err != nil {
+		return 0, fmt.Errorf("etcd key %s: %w", s.key(), err)
+	}
+	return found.Header.Revision, nil
+}
+
 // create gives the store an id unless it has one, and returns what it says then.
 func (s store) create(ctx context.Context, id string) (Record, error) {
 	value, err := json.Marshal(marker{ID: id})
@@ -73,6 +82,26 @@ func (s store) create(ctx context.Context, id string) (Record, error) {
 	return *record, nil
 }
 
+// branch gives another id to a store that was put back to an older state: its revisions are counted once more from
+// there, so by the old id neither the state that was given up nor a later copy could be told from it. It is not done
+// when the store says something else by now.
+func (s store) branch(ctx context.Context, from Record, id string) (Record, bool, error) {
+	found, err := s.kv.Get(ctx, s.key())
+	if err != nil {
+		return Record{}, false, fmt.Errorf("etcd key %s: %w", s.key(), err)
+	}
+	if len(found.Kvs) == 0 {
+		return Record{}, false, nil
+	}
+	current, err := s.decode(found.Kvs[0])
+	if err != nil || *current != from {
+		return Record{}, false, err
+	}
+	to := Record{ID: id, Revision: from.Revision}
+	done, err := s.replace(ctx, found.Kvs[0], to)
+	return to, done, err
+}
+
 // advance writes a revision into the store, unless it already has that or a later one, and returns
 // the later one. It fails with ErrReplaced when the store is another one by now.
 func (s store) advance(ctx context.Context, to Record) (Record, error) {
@@ -94,21 +123,28 @@ func (s store) advance(ctx context.Context, to Record) (Record, error) {
 		if current.Revision >= to.Revision {
 			return *current, nil
 		}
-		value, err := json.Marshal(marker(to))
-		if err != nil {
+		if done, err := s.replace(ctx, found.Kvs[0], to); err != nil {
 			return Record{}, err
-		}
-		txn, err := s.kv.Txn(ctx).
-			If(clientv3.Compare(clientv3.ModRevision(s.key()), "=", found.Kvs[0].ModRevision)).
-			Then(clientv3.OpPut(s.key(), string(value))).
-			Commit()
-		if err != nil {
-			return Record{}, fmt.Errorf("etcd key %s: %w", s.key(), err)
-		}
-		if txn.Succeeded {
+		} else if done {
 			return to, nil
 		}
 	}
+}
+
+// replace writes what the store says of itself, if that is still what was read. It tells whether it was.
+func (s store) replace(ctx context.Context, read *mvccpb.KeyValue, to Record) (bool, error) {
+	value, err := json.Marshal(marker(to))
+	if err != nil {
+		return false, err
+	}
+	txn, err := s.kv.Txn(ctx).
+		If(clientv3.Compare(clientv3.ModRevision(s.key()), "=", read.ModRevision)).
+		Then(clientv3.OpPut(s.key(), string(value))).
+		Commit()
+	if err != nil {
+		return false, fmt.Errorf("etcd key %s: %w", s.key(), err)
+	}
+	return txn.Succeeded, nil
 }
 
 func (s store) decode(kv *mvccpb.KeyValue) (*Record, error) {

@@ -17,8 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/apis/example"
 	"k8s.io/apiserver/pkg/registry/rest"
-
-	"groundskeeper.io/groundskeeper/pkg/registry/claims"
+	"k8s.io/apiserver/pkg/storage"
 )
 
 // check compares the claims in etcd, "name separator=namespace/object" each.
@@ -75,6 +74,19 @@ func TestClaimFollowsItsObject(t *testing.T) {
 	must(t, s.delete(t.Context(), "two", "other"))
 	c.check(t)
 	checkHistory(t, c, byNode())
+}
+
+// TestUpdateInPlace changes the very object that the store hands out.
+func TestUpdateInPlace(t *testing.T) {
+	c := newCluster(t)
+	s := c.server(t, byNode())
+	must(t, s.create(t.Context(), pod("one", "p", "node")))
+	must(t, s.Storage.Storage.GuaranteedUpdate(t.Context(), "/example.apiserver.k8s.io/pods/one/p", &example.Pod{}, false, nil,
+		storage.SimpleUpdate(func(o runtime.Object) (runtime.Object, error) {
+			o.(*example.Pod).Spec.NodeName = "moved"
+			return o, nil
+		}), nil))
+	c.check(t, "moved/=one/p")
 }
 
 func TestFinalizerHoldsTheClaim(t *testing.T) {
@@ -144,109 +156,6 @@ func admission(admit func(*example.Pod) error) rest.ValidateObjectFunc {
 	return func(_ context.Context, o runtime.Object) error { return admit(o.(*example.Pod)) }
 }
 
-func TestDryRunIsRefusedLikeTheWrite(t *testing.T) {
-	c := newCluster(t)
-	s := c.server(t, byNode())
-	must(t, s.create(t.Context(), pod("one", "first", "taken")))
-	must(t, s.create(t.Context(), pod("one", "gone", "stale")))
-	must(t, s.create(t.Context(), pod("one", "unnamed", "")))
-	_, err := c.Delete(t.Context(), objectRoot+"one/gone")
-	must(t, err)
-	before := c.revision(t)
-	setNode := func(node string) func(*example.Pod) { return func(p *example.Pod) { p.Spec.NodeName = node } }
-
-	for name, request := range map[string]struct {
-		err error
-		is  func(error) bool
-	}{
-		"create, taken":           {s.create(t.Context(), pod("one", "second", "taken"), dryRun...), apierrors.IsForbidden},
-		"create, taken, generate": {s.create(t.Context(), generated("one", "g-", "taken"), dryRun...), apierrors.IsAlreadyExists},
-		"create, free":            {s.create(t.Context(), pod("one", "second", "free"), dryRun...), isNil},
-		"create, stale claim":     {s.create(t.Context(), pod("one", "second", "stale"), dryRun...), isNil},
-		"create, no name":         {s.create(t.Context(), pod("one", "second", ""), dryRun...), isNil},
-		"create, object exists":   {s.create(t.Context(), pod("one", "first", "taken"), dryRun...), apierrors.IsAlreadyExists},
-		"apply, taken":            {s.apply(t.Context(), pod("one", "second", "taken"), dryRun...), apierrors.IsForbidden},
-		"apply, own":              {s.apply(t.Context(), pod("one", "first", "taken"), dryRun...), isNil},
-		"update, taken":           {s.change(t.Context(), "one", "unnamed", setNode("taken"), dryRun...), apierrors.IsForbidden},
-		"update, free":            {s.change(t.Context(), "one", "unnamed", setNode("free"), dryRun...), isNil},
-		"delete":                  {s.delete(t.Context(), "one", "first", dryRun...), isNil},
-	} {
-		if !request.is(request.err) {
-			t.Errorf("%s: got %v", name, request.err)
-		}
-	}
-	if after := c.revision(t); after != before {
-		t.Errorf("dry runs wrote: revision %d, before %d", after, before)
-	}
-	c.check(t, "taken/=one/first", "stale/=one/gone")
-}
-
-func isNil(err error) bool { return err == nil }
-
-func TestLevels(t *testing.T) {
-	s := newCluster(t).server(t, byName())
-	for _, test := range []struct {
-		held, wanted string
-		free         bool
-	}{
-		{"us", "us", false},
-		{"us", "us-east", false},
-		{"us", "us-east-1", false},
-		{"us-east-1", "us", false},
-		{"us-east-1", "us-east", false},
-		{"us-east", "us-west", true},
-		{"us-east", "us-east1", true},
-		{"us", "usa", true},
-		{"usa", "us", true},
-		{"us-1", "us-10", true},
-	} {
-		t.Run(test.held+" "+test.wanted, func(t *testing.T) {
-			must(t, s.create(t.Context(), pod("one", test.held, "")))
-			for _, dry := range [][]string{dryRun, nil} {
-				err := s.create(t.Context(), pod("two", test.wanted, ""), dry...)
-				if test.free && err != nil || !test.free && !apierrors.IsForbidden(err) {
-					t.Errorf("dry run %v: %v", dry, err)
-				}
-				if !test.free && !strings.Contains(err.Error(), `"`+test.held+`" is taken`) {
-					t.Errorf("dry run %v: %v does not name the held name", dry, err)
-				}
-			}
-			must(t, s.delete(t.Context(), "one", test.held))
-			if test.free {
-				must(t, s.delete(t.Context(), "two", test.wanted))
-			}
-		})
-	}
-}
-
-func TestTooManyLevels(t *testing.T) {
-	c := newCluster(t)
-	s := c.server(t, byNode())
-	most := strings.Repeat("a/", 125) + "a"
-	must(t, s.create(t.Context(), pod("one", "most", most)))
-	must(t, s.delete(t.Context(), "one", "most"))
-	for _, dry := range [][]string{dryRun, nil} {
-		if err := s.create(t.Context(), pod("one", "more", "a/"+most), dry...); !apierrors.IsBadRequest(err) {
-			t.Errorf("dry run %v: got %v", dry, err)
-		}
-	}
-	must(t, s.create(t.Context(), pod("one", "moved", "b")))
-	must(t, s.change(t.Context(), "one", "moved", func(p *example.Pod) { p.Spec.NodeName = most }))
-	checkHistory(t, c, byNode())
-}
-
-func TestRenameBelowItselfIsRefused(t *testing.T) {
-	c := newCluster(t)
-	s := c.server(t, byNode())
-	must(t, s.create(t.Context(), pod("one", "p", "us/east")))
-	for _, node := range []string{"us", "us/east/1"} {
-		if err := s.change(t.Context(), "one", "p", func(p *example.Pod) { p.Spec.NodeName = node }); !apierrors.IsForbidden(err) {
-			t.Errorf("%s: got %v", node, err)
-		}
-	}
-	c.check(t, "us/east/=one/p")
-}
-
 func TestClaimsAreNeverSeen(t *testing.T) {
 	c := newCluster(t)
 	s := c.server(t, byNode())
@@ -305,17 +214,4 @@ func TestLeaseIsKept(t *testing.T) {
 	must(t, err)
 	must(t, s.create(t.Context(), pod("one", "next", "node")))
 	c.check(t, "node/=one/next")
-}
-
-func TestIncompleteRule(t *testing.T) {
-	whole := byNode()
-	for name, rule := range map[string]claims.Rule{
-		"separator": {Name: whole.Name, Refused: whole.Refused},
-		"name":      {Separator: "/", Refused: whole.Refused},
-		"refusal":   {Separator: "/", Name: whole.Name},
-	} {
-		if _, err := claims.New(claims.Config{Rule: rule, Resource: pods}); err == nil {
-			t.Errorf("a rule without %s was accepted", name)
-		}
-	}
 }

@@ -17,8 +17,8 @@ import (
 // Checker tells without writing whether an object could take its name.
 type Checker interface {
 	// CheckClaim returns the error that a write of the object under the storage key would return
-	// because its name is taken, or nil.
-	CheckClaim(ctx context.Context, key string, obj runtime.Object) error
+	// because its name is taken, or nil. Old is what the write replaces, nil when it creates.
+	CheckClaim(ctx context.Context, key string, obj, old runtime.Object) error
 }
 
 // Checked returns next, the outermost storage of the resource, as a Checker.
@@ -32,9 +32,9 @@ type checkedStorage struct {
 }
 
 // CheckClaim sends the compares of a write alone.
-func (s checkedStorage) CheckClaim(ctx context.Context, key string, obj runtime.Object) error {
+func (s checkedStorage) CheckClaim(ctx context.Context, key string, obj, old runtime.Object) error {
 	name := s.claims.Rule.Name(obj)
-	if name == "" {
+	if name == "" || old != nil && s.claims.Rule.Name(old) == name {
 		return nil
 	}
 	compares, reads, err := s.claims.free(name)
@@ -91,7 +91,7 @@ func (s Store) validateCreate(next rest.ValidateObjectFunc) rest.ValidateObjectF
 				return err
 			}
 		}
-		return s.check(ctx, obj)
+		return s.check(ctx, obj, nil)
 	}
 }
 
@@ -102,11 +102,11 @@ func (s Store) validateUpdate(next rest.ValidateObjectUpdateFunc) rest.ValidateO
 				return err
 			}
 		}
-		return s.check(ctx, obj)
+		return s.check(ctx, obj, old)
 	}
 }
 
-func (s Store) check(ctx context.Context, obj runtime.Object) error {
+func (s Store) check(ctx context.Context, obj, old runtime.Object) error {
 	checker, ok := s.Storage.Storage.(Checker)
 	if !ok {
 		return nil
@@ -119,5 +119,5 @@ func (s Store) check(ctx context.Context, obj runtime.Object) error {
 	if err != nil {
 		return err
 	}
-	return checker.CheckClaim(ctx, key, obj)
+	return checker.CheckClaim(ctx, key, obj, old)
 }

@@ -10,6 +10,9 @@
 // lease, to sweep or to repair after a crash: at every revision of etcd either both exist or neither.
 // Only a hand in etcd, or the unsafe deletion of a corrupt object, leaves a claim behind; the next
 // object that wants the name notices that the holder is gone and removes it.
+//
+// Encryption at rest covers values: the name that is claimed stands in plain text in a key, as the
+// name of every object does.
 package claims
 
 import (

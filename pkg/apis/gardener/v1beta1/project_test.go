@@ -4,6 +4,8 @@
 package v1beta1
 
 import (
+	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -72,6 +74,14 @@ func TestRolesAreNotShared(t *testing.T) {
 	given[1] = "owner"
 	if diff := cmp.Diff(ProjectMember{Role: "admin", Roles: []string{"uam", "viewer"}}, member); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// Gardener's clients read role of every member, also of one that was never defaulted.
+func TestRoleIsAlwaysEmitted(t *testing.T) {
+	data, err := json.Marshal(ProjectMember{Subject: user("alice")})
+	if err != nil || !strings.Contains(string(data), `"role":""`) || strings.Contains(string(data), `"roles"`) {
+		t.Errorf("got %s, %v", data, err)
 	}
 }
 

@@ -67,7 +67,7 @@ func Run(t testing.TB, options ...func(*embed.Config)) *kubernetes.Client {
 // FreePort returns a URL on loopback whose port was free a moment ago.
 func FreePort(t testing.TB, scheme string) url.URL {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
