@@ -51,7 +51,7 @@ func (o *Options) config(a api, written func(revision int64)) (*genericapiserver
 		return nil, err
 	}
 	if err := o.Audit.ApplyTo(&config.Config); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot audit with --audit-policy-file %q, --audit-log-path %q: %w", o.Audit.PolicyFile, o.Audit.LogOptions.Path, err)
 	}
 	if o.Standalone {
 		config.Authentication.Authenticator = authenticator.RequestFunc(anonymous.NewAuthenticator(nil).AuthenticateRequest)
@@ -86,7 +86,7 @@ func (o *Options) applyStorage(a api, config *genericapiserver.RecommendedConfig
 	encoding.SetEffectiveVersion(config.EffectiveVersion)
 	factory := serverstorage.NewDefaultStorageFactory(storage, o.Etcd.DefaultStorageMediaType, a.codecs, encoding, serverstorage.NewResourceConfig(), nil)
 	if err := o.Etcd.ApplyWithStorageFactoryTo(groupedStorage{factory}, &config.Config); err != nil {
-		return fmt.Errorf("cannot use etcd: %w", err)
+		return fmt.Errorf("cannot use etcd with --encryption-provider-config %q: %w", o.Etcd.EncryptionProviderConfigFilepath, err)
 	}
 	config.RESTOptionsGetter = etcd.NewGetter(config.RESTOptionsGetter, o.Etcd, claimRules(), written)
 	return nil
@@ -107,8 +107,9 @@ func (o *Options) applyServing(config *genericapiserver.RecommendedConfig) error
 	if err := o.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
 		return fmt.Errorf("cannot make a certificate: %w", err)
 	}
+	port := o.SecureServing.BindPort // the library forgets it when it cannot listen
 	if err := o.SecureServing.ApplyTo(&config.SecureServing, &config.LoopbackClientConfig); err != nil {
-		return fmt.Errorf("cannot serve on --bind-address %s, --secure-port %d: %w", o.SecureServing.BindAddress, o.SecureServing.BindPort, err)
+		return fmt.Errorf("cannot serve on --bind-address %s, --secure-port %d: %w", o.SecureServing.BindAddress, port, err)
 	}
 	return nil
 }

@@ -136,6 +136,11 @@ func (o *Options) Validate() error {
 	if o.Standalone && !o.listensOnLoopback() {
 		errs = append(errs, fmt.Errorf("--standalone lets everybody do everything: --bind-address must be a loopback address, not %s", o.SecureServing.BindAddress))
 	}
+	if !o.Standalone {
+		if _, err := hostConfig(o.CoreAPI.CoreAPIKubeconfigPath); err != nil {
+			errs = append(errs, err)
+		}
+	}
 	if pair := o.SecureServing.ServerCert.CertKey; pair.CertFile != "" || pair.KeyFile != "" {
 		if _, err := tls.LoadX509KeyPair(pair.CertFile, pair.KeyFile); err != nil {
 			errs = append(errs, fmt.Errorf("--tls-cert-file %q and --tls-private-key-file %q: %w", pair.CertFile, pair.KeyFile, err))

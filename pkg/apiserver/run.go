@@ -132,16 +132,30 @@ func (o *Options) probeHost(ctx context.Context) (kubernetes.Interface, error) {
 	return host, nil
 }
 
-// hostConfig reads a kubeconfig, or what a pod has when the path is empty.
+// hostConfig returns how the kube-apiserver is reached.
 func hostConfig(path string) (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", path)
-	if path == "" {
-		config, err = rest.InClusterConfig()
-	}
+	config, err := loadKubeconfig(path)
 	if err != nil {
-		return nil, fmt.Errorf("cannot use --kubeconfig %q to reach the kube-apiserver: %w", path, err)
+		return nil, err
 	}
 	config.UserAgent = version.UserAgent(componentName)
+	config.QPS = -1 // a limit of our own would only hide what is wrong
+	return config, nil
+}
+
+// loadKubeconfig reads a kubeconfig, or what a pod has when the path is empty.
+func loadKubeconfig(path string) (*rest.Config, error) {
+	if path == "" {
+		config, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("no kubeconfig is given (--kubeconfig) and this is not a pod: %w", err)
+		}
+		return config, nil
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot reach the kube-apiserver with --kubeconfig %q: %w", path, err)
+	}
 	return config, nil
 }
 

@@ -114,6 +114,9 @@ func TestRecordersNeverGoBack(t *testing.T) {
 	if got := w.host.recorded(t).Revision; got != 200 {
 		t.Errorf("the host knows %d", got)
 	}
+	if n := w.host.countWrites(); n != 2 { // the first start, and the one ahead
+		t.Errorf("%d writes to the host", n)
+	}
 	// At once, too: the last word is the highest.
 	var wg sync.WaitGroup
 	for i := range int64(8) {
@@ -143,6 +146,33 @@ func TestRecorderRecreatesTheConfigMap(t *testing.T) {
 	}
 	if got := w.host.recorded(t); got != (Record{first.ID, 50}) {
 		t.Errorf("the host knows %v", got)
+	}
+}
+
+func TestRecorderRecordsAtTheStop(t *testing.T) {
+	w := newWorld(t)
+	first := verified(t, w.config())
+	r := runRecorder(t, w, first)
+	r.Written(100)
+	r.stop()
+	if err := <-r.done; err != nil {
+		t.Error(err)
+	}
+	if got := w.host.recorded(t); got != (Record{first.ID, 100}) {
+		t.Errorf("the host knows %v", got)
+	}
+}
+
+func TestRecorderIsSilentWhenNothingIsWritten(t *testing.T) {
+	w := newWorld(t)
+	r := NewRecorder(w.config(), verified(t, w.config()))
+	r.Written(100)
+	if err := r.record(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.host.setFail(func(verb, resource string) error { return fmt.Errorf("unexpected %s of %s", verb, resource) })
+	if err := r.record(t.Context()); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -113,7 +113,7 @@ type ProjectControllerConfiguration struct {
 
 // QuotaConfiguration is the ResourceQuota of the namespaces of some Projects.
 type QuotaConfiguration struct {
-	// Config is a ResourceQuota, of which the spec is used.
+	// Config is a ResourceQuota, of which labels, annotations and the spec are used.
 	Config corev1.ResourceQuota `json:"config"`
 	// ProjectSelector selects Projects by their labels. Left out or empty: all of them.
 	ProjectSelector *metav1.LabelSelector `json:"projectSelector"`

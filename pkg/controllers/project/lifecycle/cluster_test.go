@@ -23,7 +23,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	clientgoapply "k8s.io/client-go/applyconfigurations"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -58,6 +57,7 @@ type cluster struct {
 	// lost makes a faulty write happen all the same, as when only the answer is lost.
 	lost bool
 
+	faults sync.Mutex
 	mu     sync.Mutex
 	writes []string
 	uids   int
@@ -67,7 +67,7 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, gardenerv1beta1.AddToScheme, kubernikusv1.AddToScheme, gimbalv1.AddToScheme,
+		corev1.AddToScheme, rbacv1.AddToScheme, gardenerv1beta1.AddToScheme, kubernikusv1.AddToScheme, gimbalv1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
@@ -75,7 +75,7 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 	}
 	store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
 		WithStatusSubresource(&gardenerv1beta1.Project{}).
-		WithTypeConverters(projectConverter(t), clientgoapply.NewTypeConverter(clientgoscheme.Scheme), managedfields.NewDeducedTypeConverter()).
+		WithTypeConverters(projectConverter(t), clientgoapply.NewTypeConverter(scheme), managedfields.NewDeducedTypeConverter()).
 		WithIndex(&rbacv1.ClusterRole{}, extensionRoleIndex, indexExtensionRole).
 		Build()
 	outcomes, err := registerOutcomes(prometheus.NewRegistry())
@@ -190,6 +190,9 @@ func (c *cluster) applyStatus(ctx context.Context, store client.Client, sub stri
 	project := &gardenerv1beta1.Project{}
 	project.Name = *applied.(interface{ GetName() *string }).GetName()
 	return c.write("apply "+sub+" of", project, func() error {
+		if err := store.Get(ctx, client.ObjectKeyFromObject(project), project); err != nil {
+			return err // the store would create it
+		}
 		return store.SubResource(sub).Apply(ctx, applied, options...)
 	})
 }
@@ -199,18 +202,23 @@ func (c *cluster) write(verb string, object client.Object, do func() error) erro
 	c.mu.Lock()
 	number, name := len(c.writes), verb+" "+describe(object)
 	c.writes = append(c.writes, name)
-	fault := c.fault
 	c.mu.Unlock()
-	if fault == nil {
-		return do()
-	}
-	if err := fault(number, name); err != nil {
+	if err := c.failing(number, name); err != nil {
 		if c.lost {
 			_ = do()
 		}
 		return err
 	}
 	return do()
+}
+
+func (c *cluster) failing(number int, write string) error {
+	c.faults.Lock()
+	defer c.faults.Unlock()
+	if c.fault == nil {
+		return nil
+	}
+	return c.fault(number, write)
 }
 
 // reset forgets the writes and faults so far.

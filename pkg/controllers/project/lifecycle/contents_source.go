@@ -55,17 +55,31 @@ func (s *contentSource) Start(ctx context.Context, queue workqueue.TypedRateLimi
 
 // WaitForSync waits until every kind is settled. The end of the process is no error, the end of its patience is.
 func (s *contentSource) WaitForSync(ctx context.Context) error {
-	for kind, settled := range s.settled {
+	for _, settled := range s.settled {
 		select {
 		case <-settled:
 		case <-ctx.Done():
 			if errors.Is(ctx.Err(), context.Canceled) {
 				return nil
 			}
-			return fmt.Errorf("cannot tell what keeps project namespaces, because the API server does not answer for %s", kind)
+			return fmt.Errorf("cannot tell what keeps project namespaces, because the API server does not answer for %s", s.unsettled())
 		}
 	}
 	return nil
+}
+
+// unsettled names the kinds that are not settled.
+func (s *contentSource) unsettled() string {
+	var kinds []string
+	for kind, settled := range s.settled {
+		select {
+		case <-settled:
+		default:
+			kinds = append(kinds, kind.GroupKind().String())
+		}
+	}
+	slices.Sort(kinds)
+	return strings.Join(kinds, ", ")
 }
 
 // String names the source in logs.

@@ -21,12 +21,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
@@ -38,6 +40,11 @@ const (
 	ControllerName = "project"
 	// fieldOwner is the manager of the fields we write, and the source of our events.
 	fieldOwner = "project-controller"
+
+	// A pass that failed is tried again after a pause that doubles. The longest is short enough that all goes on soon
+	// after an outage.
+	minBackoff = 50 * time.Millisecond
+	maxBackoff = 30 * time.Second
 )
 
 // reconciler brings Projects to the state their spec asks for.
@@ -84,7 +91,9 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 		outcomes: outcomes,
 		now:      time.Now,
 	}
-	options := controller.Options{}
+	options := controller.Options{
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
+	}
 	if config.ConcurrentSyncs != nil {
 		options.MaxConcurrentReconciles = int(*config.ConcurrentSyncs)
 	}

@@ -46,7 +46,7 @@ func (p *pass) release(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{RequeueAfter: waitPeriod}, nil
 	case releaseDelete:
 		if err = p.remove(ctx, namespace); err == nil {
-			log.FromContext(ctx).Info("deleted the namespace of a project", "namespace", namespace.Name)
+			log.FromContext(ctx).Info("deleted the namespace of a project", "projectNamespace", namespace.Name)
 			p.tell(p.project, eventMarkedForDeletion, actionDelete, fmt.Sprintf("marked namespace %q for deletion", namespace.Name))
 			p.reportTerminating(namespace)
 			return reconcile.Result{RequeueAfter: waitPeriod}, nil
@@ -55,7 +55,7 @@ func (p *pass) release(ctx context.Context) (reconcile.Result, error) {
 	if err != nil {
 		return p.failed(gardenerv1beta1.ProjectDeletable, reasonNamespaceDeletionFailed, err)
 	}
-	log.FromContext(ctx).Info("released the namespace of a project, it stays", "namespace", namespace.Name)
+	log.FromContext(ctx).Info("released the namespace of a project, it stays", "projectNamespace", namespace.Name)
 	return p.letGo(ctx)
 }
 

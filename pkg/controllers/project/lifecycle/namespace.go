@@ -86,11 +86,11 @@ func claimedNamespace(project *gardenerv1beta1.Project, current *corev1.Namespac
 	if !created {
 		metav1.SetMetaDataAnnotation(&next.ObjectMeta, gardenerv1beta1.AnnotationKeepNamespace, "true")
 	}
-	owned := created && !isKept(next)
 	owner := ownerReference(project, true)
-	isOwner := func(ref metav1.OwnerReference) bool { return equality.Semantic.DeepEqual(ref, owner) }
+	owned := created && !isKept(next)
+	isOwner := func(ref metav1.OwnerReference) bool { return owned && equality.Semantic.DeepEqual(ref, owner) }
 	next.OwnerReferences = slices.DeleteFunc(next.OwnerReferences, func(ref metav1.OwnerReference) bool {
-		return isProject(ref) && !(owned && isOwner(ref))
+		return isProject(ref) && !isOwner(ref)
 	})
 	if owned && !slices.ContainsFunc(next.OwnerReferences, isOwner) {
 		next.OwnerReferences = append(next.OwnerReferences, owner)

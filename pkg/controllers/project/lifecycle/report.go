@@ -113,7 +113,7 @@ func (p *pass) announce(ctx context.Context, next *gardenerv1beta1.ProjectStatus
 	becameReady := p.outcome == outcomeReady && p.project.Status.Phase != gardenerv1beta1.ProjectReady
 	if p.outcome == outcomeReady && (p.wrote > 0 || becameReady) {
 		message := fmt.Sprintf("namespace %q and the roles of the project are in place", namespaceName(p.project))
-		logger.Info("project is ready", "namespace", namespaceName(p.project), "wrote", p.wrote)
+		logger.Info("project is ready", "projectNamespace", namespaceName(p.project), "wrote", p.wrote)
 		p.tell(p.project, eventReconciled, actionReconcile, message)
 	}
 	if !changed {

@@ -101,7 +101,8 @@ func TestNextStatus(t *testing.T) {
 			}
 			// Whatever is applied is there afterwards, so the next pass has nothing to write.
 			applied := current
-			applied.ObservedGeneration, applied.Phase, applied.Conditions = got.ObservedGeneration, got.Phase, append(got.Conditions, stale)
+			applied.ObservedGeneration, applied.Phase = got.ObservedGeneration, got.Phase
+			applied.Conditions = append([]gardenerv1beta1.Condition{stale}, got.Conditions...)
 			again := nextStatus(&applied, 7, &test.report, now.Add(time.Hour))
 			if !sameStatus(&applied, &again) {
 				t.Errorf("the same report changes the status again: %+v", again)

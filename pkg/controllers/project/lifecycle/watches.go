@@ -62,7 +62,7 @@ func (m mapper) ofNamespace(ctx context.Context, object client.Object) []reconci
 	}
 	projects := &gardenerv1beta1.ProjectList{}
 	if err := m.cache.List(ctx, projects, client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "cannot find the project of a namespace", "namespace", object.GetName())
+		log.FromContext(ctx).Error(err, "cannot find the project of a namespace", "projectNamespace", object.GetName())
 		return nil
 	}
 	for i := range projects.Items {

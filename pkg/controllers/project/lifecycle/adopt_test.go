@@ -1,0 +1,226 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+// existing is a namespace that was there before its Project.
+func existing(name string, labels, annotations map[string]string) *corev1.Namespace {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels, Annotations: annotations}}
+}
+
+func wanting(namespace string) func(*gardenerv1beta1.Project) {
+	return func(p *gardenerv1beta1.Project) { p.Spec.Namespace = &namespace }
+}
+
+func projectLabelled(name string) map[string]string {
+	return map[string]string{"gardener.cloud/role": "project", "project.gardener.cloud/name": name}
+}
+
+func TestAdoption(t *testing.T) {
+	c := newCluster(t)
+	labels := projectLabelled("dev")
+	labels["team"] = "a"
+	c.add(existing("garden-dev", labels, map[string]string{"b": "c"}))
+	c.project("dev", wanting("garden-dev"))
+	c.settle("dev")
+	namespace := &corev1.Namespace{}
+	c.read("", "garden-dev", namespace)
+	want := map[string]string{"b": "c", "namespace.gardener.cloud/project": "project-dev", "namespace.gardener.cloud/keep-after-project-deletion": "true"}
+	if diff := cmp.Diff(want, namespace.Annotations); diff != "" {
+		t.Error(diff)
+	}
+	if len(namespace.OwnerReferences) != 0 || namespace.Labels["team"] != "a" {
+		t.Errorf("owners %v, labels %v", namespace.OwnerReferences, namespace.Labels)
+	}
+	hasPrefix(t, "NamespaceReady", c.condition("dev", gardenerv1beta1.ProjectNamespaceReady), "True NamespaceAdopted: ")
+	if c.current("dev").Status.Phase != gardenerv1beta1.ProjectReady {
+		t.Error("not Ready")
+	}
+}
+
+// A namespace that is refused is left exactly as it is, whether the cache knows of it or not.
+func TestRefusal(t *testing.T) {
+	for name, test := range map[string]struct {
+		namespace *corev1.Namespace
+		want      string
+	}{
+		"no labels":             {existing("garden-x", nil, nil), "False NamespaceNotLabelled: namespace cannot be used as it needs the project labels gardener.cloud/role=project"},
+		"another project":       {existing("garden-x", projectLabelled("prod"), nil), "False NamespaceNotLabelled: "},
+		"another project's uid": {existing("garden-x", projectLabelled("dev"), map[string]string{"namespace.gardener.cloud/project": "z"}), "False NamespaceInUse: namespace is already in-use by another project"},
+		"kube-system":           {existing("kube-system", projectLabelled("dev"), nil), "False NamespaceNotAllowed: "},
+		"default":               {existing("default", projectLabelled("dev"), nil), "False NamespaceNotAllowed: "},
+		"kube-public":           {existing("kube-public", projectLabelled("dev"), nil), "False NamespaceNotAllowed: "},
+	} {
+		for _, unseen := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				c := newCluster(t)
+				c.unseen = map[string]bool{test.namespace.Name: unseen}
+				c.add(test.namespace.DeepCopy())
+				c.add(kluster(test.namespace.Name, "secret"))
+				before := &corev1.Namespace{}
+				c.read("", test.namespace.Name, before)
+				c.project("dev", wanting(test.namespace.Name))
+				if result, err := c.reconcile("dev"); err != nil || !result.IsZero() {
+					t.Errorf("%+v, %v: a refusal is nothing to try again", result, err)
+				}
+				after := &corev1.Namespace{}
+				c.read("", test.namespace.Name, after)
+				if diff := cmp.Diff(before, after); diff != "" {
+					t.Errorf("the namespace was changed:\n%s", diff)
+				}
+				hasPrefix(t, "NamespaceReady", c.condition("dev", gardenerv1beta1.ProjectNamespaceReady), test.want)
+				hasPrefix(t, "RBACReady", c.condition("dev", gardenerv1beta1.ProjectRBACReady), "False NamespaceMissing: ")
+				if got := c.condition("dev", gardenerv1beta1.ProjectDeletable); strings.Contains(got, "secret") {
+					t.Errorf("the Project tells what others have: %q", got)
+				}
+				if events := c.events(); len(events) != 1 || !strings.HasPrefix(events[0], "Warning NamespaceReconcileFailed ") {
+					t.Errorf("events %q", events)
+				}
+				if c.current("dev").Status.Phase != gardenerv1beta1.ProjectFailed {
+					t.Error("not Failed")
+				}
+				if c.exists("", "gardener.cloud:system:project:dev", &rbacv1.ClusterRole{}) {
+					t.Error("roles for a namespace that was refused")
+				}
+				c.reset()
+				_, _ = c.reconcile("dev")
+				if status := c.writes[min(1, len(c.writes)):]; !unseen && len(c.writes) > 0 || len(status) > 0 || c.events() != nil {
+					t.Errorf("it is told again: %q", c.writes)
+				}
+			})
+		}
+	}
+}
+
+func TestRefusalEndsWithTheLabels(t *testing.T) {
+	c := newCluster(t)
+	c.add(existing("garden-x", nil, nil))
+	c.project("dev", wanting("garden-x"))
+	c.settle("dev")
+	change(c, existing("garden-x", nil, nil), func(ns *corev1.Namespace) { ns.Labels = projectLabelled("dev") })
+	c.settle("dev")
+	hasPrefix(t, "NamespaceReady", c.condition("dev", gardenerv1beta1.ProjectNamespaceReady), "True NamespaceAdopted: ")
+}
+
+func TestTerminatingNamespaceIsWaitedFor(t *testing.T) {
+	for name, labels := range map[string]map[string]string{"somebody's": nil, "ours": projectLabelled("dev")} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			namespace := existing("garden-x", labels, nil)
+			c.add(namespace)
+			c.remove(namespace)
+			c.project("dev", wanting("garden-x"))
+			result, err := c.reconcile("dev")
+			if err != nil || result.RequeueAfter != waitPeriod {
+				t.Errorf("%+v, %v", result, err)
+			}
+			if wrote := c.settle("dev"); wrote != 0 {
+				t.Errorf("waiting writes: %q", c.writes)
+			}
+			hasPrefix(t, "NamespaceReady", c.condition("dev", gardenerv1beta1.ProjectNamespaceReady), "False NamespaceTerminating: ")
+			if phase := c.current("dev").Status.Phase; phase != gardenerv1beta1.ProjectPending {
+				t.Errorf("phase %s", phase)
+			}
+			c.gone("garden-x")
+			c.settle("dev")
+			hasPrefix(t, "NamespaceReady", c.condition("dev", gardenerv1beta1.ProjectNamespaceReady), "True NamespaceCreated: ")
+		})
+	}
+}
+
+// A namespace of a Project that lives comes back with all that belongs to it.
+func TestDeletedNamespaceComesBack(t *testing.T) {
+	c := newCluster(t)
+	project := c.project("dev", withMembers(member("bob", "extension:a")))
+	c.settle("dev")
+	namespace := &corev1.Namespace{}
+	c.read("", *project.Spec.Namespace, namespace)
+	c.remove(namespace)
+	c.settle("dev")
+	hasPrefix(t, "NamespaceReady", c.condition("dev", gardenerv1beta1.ProjectNamespaceReady), "False NamespaceTerminating: ")
+	c.gone(namespace.Name)
+	if wrote := c.settle("dev"); wrote != 6 { // namespace, 3+1 role bindings, status
+		t.Errorf("%d writes: %q", wrote, c.writes)
+	}
+	if c.current("dev").Status.Phase != gardenerv1beta1.ProjectReady {
+		t.Error("not Ready")
+	}
+}
+
+// While a namespace goes, Kubernetes refuses what is to be created in it. That is no failure of the Project.
+func TestNamespaceThatGoesUnderUs(t *testing.T) {
+	c := newCluster(t)
+	c.project("dev")
+	c.fault = func(_ int, write string) error {
+		if strings.HasPrefix(write, "create role binding") {
+			return terminating("garden-dev")
+		}
+		return nil
+	}
+	result, err := c.reconcile("dev")
+	if err != nil || result.RequeueAfter != retryPeriod {
+		t.Errorf("%+v, %v", result, err)
+	}
+	if status := c.current("dev").Status; status.Phase != "" || c.events() != nil {
+		t.Errorf("it is told: %+v", status)
+	}
+	c.settle("dev")
+	if c.current("dev").Status.Phase != gardenerv1beta1.ProjectReady {
+		t.Error("not Ready")
+	}
+}
+
+// The cache may not have an object that is there. Then a create fails, and what is there counts.
+func TestLateCache(t *testing.T) {
+	c := newCluster(t)
+	project := c.project("dev")
+	c.settle("dev")
+	c.events()
+	c.unseen = map[string]bool{*project.Spec.Namespace: true, "gardener.cloud:system:project:dev": true}
+	c.reset()
+	if _, err := c.reconcile("dev"); err != nil {
+		t.Fatal(err)
+	}
+	for _, write := range c.writes {
+		if !strings.HasPrefix(write, "create ") {
+			t.Errorf("%s", write)
+		}
+	}
+	if events := c.events(); events != nil || c.current("dev").Status.Phase != gardenerv1beta1.ProjectReady {
+		t.Errorf("events %q", events)
+	}
+}
+
+func TestKeepAnnotationTakesTheOwnerReferenceAway(t *testing.T) {
+	c := newCluster(t)
+	project := c.project("dev")
+	c.settle("dev")
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: *project.Spec.Namespace}}
+	for _, kept := range []bool{true, false} {
+		change(c, namespace, func(ns *corev1.Namespace) {
+			delete(ns.Annotations, gardenerv1beta1.AnnotationKeepNamespace)
+			if kept {
+				ns.Annotations[gardenerv1beta1.AnnotationKeepNamespace] = "true"
+			}
+		})
+		if wrote := c.settle("dev"); wrote != 1 {
+			t.Errorf("kept %t: %q", kept, c.writes)
+		}
+		c.read("", namespace.Name, namespace)
+		if owned := len(namespace.OwnerReferences) == 1; owned == kept {
+			t.Errorf("kept %t: owners %v", kept, namespace.OwnerReferences)
+		}
+	}
+}

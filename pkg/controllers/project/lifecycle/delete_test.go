@@ -1,0 +1,298 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+// deleting is a cluster with a Project that was ready and is being deleted.
+func deleting(t *testing.T, prepare ...func(*cluster, string)) (*cluster, *gardenerv1beta1.Project) {
+	t.Helper()
+	c := newCluster(t)
+	project := c.project("dev")
+	c.settle("dev")
+	for _, f := range prepare {
+		f(c, *project.Spec.Namespace)
+	}
+	c.remove(c.current("dev"))
+	c.reset()
+	c.events()
+	return c, project
+}
+
+func (c *cluster) hasProject() bool { return c.exists("", "dev", &gardenerv1beta1.Project{}) }
+
+func editNamespace(edit func(*corev1.Namespace)) func(*cluster, string) {
+	return func(c *cluster, name string) { change(c, existing(name, nil, nil), edit) }
+}
+
+func TestDeletion(t *testing.T) {
+	c, project := deleting(t)
+	result, err := c.reconcile("dev")
+	if err != nil || result.RequeueAfter != waitPeriod {
+		t.Errorf("%+v, %v", result, err)
+	}
+	want := []string{`delete namespace "` + *project.Spec.Namespace + `"`, `apply status of project "dev"`}
+	if diff := cmp.Diff(want, c.writes); diff != "" {
+		t.Error(diff)
+	}
+	if events := c.events(); len(events) != 1 || !strings.HasPrefix(events[0], "Normal NamespaceMarkedForDeletion ") {
+		t.Errorf("events %q", events)
+	}
+	if phase := c.current("dev").Status.Phase; phase != gardenerv1beta1.ProjectTerminating {
+		t.Errorf("phase %s", phase)
+	}
+	hasPrefix(t, "NamespaceReady", c.condition("dev", gardenerv1beta1.ProjectNamespaceReady), "False NamespaceTerminating: ")
+	// As long as it is there, the Project is too.
+	if wrote := c.settle("dev"); wrote != 0 || !c.hasProject() {
+		t.Errorf("waiting writes: %q", c.writes)
+	}
+	c.gone(*project.Spec.Namespace)
+	c.reset()
+	if result, err := c.reconcile("dev"); err != nil || !result.IsZero() {
+		t.Errorf("%+v, %v", result, err)
+	}
+	if diff := cmp.Diff([]string{`patch project "dev"`}, c.writes); diff != "" || c.hasProject() {
+		t.Error(diff)
+	}
+	if wrote := c.settle("dev"); wrote != 0 {
+		t.Errorf("a Project that is gone is written: %q", c.writes)
+	}
+}
+
+func TestDeletionWaitsForWhatIsInTheNamespace(t *testing.T) {
+	for name, object := range map[string]client.Object{"a Kluster": kluster("", "x"), "a DiscoveryBackend": backend("", "x")} {
+		for _, cached := range []bool{true, false} {
+			t.Run(name, func(t *testing.T) {
+				c, project := deleting(t, func(c *cluster, namespace string) {
+					object := object.DeepCopyObject().(client.Object)
+					object.SetNamespace(namespace)
+					c.add(object)
+				})
+				if !cached { // only the API server knows
+					c.reconciler.contents.cache = newCluster(t).store
+				}
+				result, err := c.reconcile("dev")
+				if err != nil || result.RequeueAfter != waitPeriod {
+					t.Errorf("%+v, %v", result, err)
+				}
+				if diff := cmp.Diff([]string{`apply status of project "dev"`}, c.writes); diff != "" {
+					t.Error(diff)
+				}
+				if events := c.events(); len(events) != 1 || !strings.HasPrefix(events[0], "Warning NamespaceNotEmpty ") {
+					t.Errorf("events %q", events)
+				}
+				hasPrefix(t, "Deletable", c.condition("dev", gardenerv1beta1.ProjectDeletable), "False NamespaceNotEmpty: ")
+				if phase := c.current("dev").Status.Phase; phase != gardenerv1beta1.ProjectTerminating {
+					t.Errorf("phase %s", phase)
+				}
+				if wrote := c.settle("dev"); wrote != 0 || c.events() != nil {
+					t.Errorf("it is told again: %q", c.writes)
+				}
+				gone := object.DeepCopyObject().(client.Object)
+				gone.SetNamespace(*project.Spec.Namespace)
+				c.remove(gone)
+				c.settle("dev")
+				c.gone(*project.Spec.Namespace)
+				c.settle("dev")
+				if c.hasProject() {
+					t.Error("it does not go on when the namespace is empty")
+				}
+			})
+		}
+	}
+}
+
+func TestDeletionIsNotAllowedWithoutKnowing(t *testing.T) {
+	refused := errors.New("refused")
+	for name, prepare := range map[string]func(*cluster){
+		"discovery fails": func(c *cluster) { c.servedErr = refused },
+		"a listing fails": func(c *cluster) {
+			c.reconciler.contents.live = interceptor.NewClient(c.store.(client.WithWatch), interceptor.Funcs{
+				List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return refused }})
+		},
+		"the namespace cannot be read": func(c *cluster) {
+			c.reconciler.live = interceptor.NewClient(c.store.(client.WithWatch), interceptor.Funcs{
+				Get: func(context.Context, client.WithWatch, client.ObjectKey, client.Object, ...client.GetOption) error {
+					return refused
+				}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, project := deleting(t)
+			prepare(c)
+			for range 2 {
+				if _, err := c.reconcile("dev"); !errors.Is(err, refused) {
+					t.Errorf("got %v", err)
+				}
+			}
+			if diff := cmp.Diff([]string{`apply status of project "dev"`}, c.writes); diff != "" {
+				t.Error(diff)
+			}
+			hasPrefix(t, "Deletable", c.condition("dev", gardenerv1beta1.ProjectDeletable), "Unknown ContentsUnknown: ")
+			if events := c.events(); len(events) != 1 || !strings.HasPrefix(events[0], "Warning NamespaceDeletionFailed ") {
+				t.Errorf("events %q", events)
+			}
+			namespace := &corev1.Namespace{}
+			c.read("", *project.Spec.Namespace, namespace)
+			if !namespace.DeletionTimestamp.IsZero() || !c.hasProject() {
+				t.Error("it was deleted")
+			}
+		})
+	}
+}
+
+func TestDeletionThatIsRefused(t *testing.T) {
+	c, _ := deleting(t)
+	c.fault = func(_ int, write string) error {
+		if strings.HasPrefix(write, "delete namespace") {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, "x", errors.New("a webhook says no"))
+		}
+		return nil
+	}
+	if _, err := c.reconcile("dev"); err == nil {
+		t.Error("no error")
+	}
+	hasPrefix(t, "Deletable", c.condition("dev", gardenerv1beta1.ProjectDeletable), "False NamespaceDeletionFailed: delete namespace ")
+	if phase := c.current("dev").Status.Phase; phase != gardenerv1beta1.ProjectFailed {
+		t.Errorf("phase %s", phase)
+	}
+	if events := c.events(); len(events) != 1 || !strings.HasPrefix(events[0], "Warning NamespaceDeletionFailed ") {
+		t.Errorf("events %q", events)
+	}
+}
+
+// The namespace that is deleted is the one that was looked at: not a namesake, and not one that was marked to be kept
+// in the meantime.
+func TestDeletionGoesByWhatWasRead(t *testing.T) {
+	for name, meanwhile := range map[string]func(c *cluster, name string){
+		"kept meanwhile": editNamespace(annotated(gardenerv1beta1.AnnotationKeepNamespace, "true")),
+		"made anew meanwhile": func(c *cluster, name string) {
+			namespace := &corev1.Namespace{}
+			c.read("", name, namespace)
+			c.remove(namespace)
+			c.gone(name)
+			c.add(existing(name, nil, nil))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, project := deleting(t)
+			c.fault = func(_ int, write string) error {
+				if strings.HasPrefix(write, "delete namespace") {
+					c.fault = nil
+					meanwhile(c, *project.Spec.Namespace)
+				}
+				return nil
+			}
+			result, err := c.reconcile("dev")
+			if err != nil || result.RequeueAfter != retryPeriod {
+				t.Errorf("%+v, %v", result, err)
+			}
+			c.settle("dev")
+			namespace := &corev1.Namespace{}
+			c.read("", *project.Spec.Namespace, namespace)
+			if !namespace.DeletionTimestamp.IsZero() || c.hasProject() {
+				t.Errorf("deleted at %v, Project there: %t", namespace.DeletionTimestamp, c.hasProject())
+			}
+		})
+	}
+}
+
+func TestNamespaceThatStays(t *testing.T) {
+	unmarked := func(ns *corev1.Namespace) {
+		ns.Labels, ns.Annotations, ns.OwnerReferences = map[string]string{"team": "a"}, map[string]string{"b": "c"}, nil
+	}
+	for name, test := range map[string]struct {
+		before func(*corev1.Namespace)
+		// after is what the deletion of the Project changes in it.
+		after func(*corev1.Namespace)
+		wrote int
+	}{
+		"kept":                        {annotated(gardenerv1beta1.AnnotationKeepNamespace, "true"), unmarked, 2},
+		"adopted":                     {adopted, unmarked, 2},
+		"labels taken off, not owned": {func(ns *corev1.Namespace) { ns.Labels, ns.OwnerReferences = nil, nil }, func(*corev1.Namespace) {}, 1},
+		"labels taken off, owned":     {func(ns *corev1.Namespace) { ns.Labels = nil }, func(ns *corev1.Namespace) { ns.OwnerReferences = nil }, 2},
+		"given to another project, not owned": {func(ns *corev1.Namespace) {
+			annotated(gardenerv1beta1.AnnotationProjectUID, "z")(ns)
+			ns.OwnerReferences = nil
+		}, func(*corev1.Namespace) {}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, project := deleting(t, editNamespace(func(ns *corev1.Namespace) {
+				labelled("team", "a")(ns)
+				annotated("b", "c")(ns)
+				test.before(ns)
+			}))
+			want := &corev1.Namespace{}
+			c.read("", *project.Spec.Namespace, want)
+			test.after(want)
+			if wrote := c.settle("dev"); wrote != test.wrote || c.hasProject() {
+				t.Errorf("%d writes: %q", wrote, c.writes)
+			}
+			got := &corev1.Namespace{}
+			c.read("", *project.Spec.Namespace, got)
+			want.ResourceVersion, want.ManagedFields = got.ResourceVersion, got.ManagedFields
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A Project that was refused a namespace goes at once, whatever others have there, and nobody need know what.
+func TestDeletionOfARefusedProject(t *testing.T) {
+	c := newCluster(t)
+	c.add(existing("garden-x", nil, nil))
+	c.add(kluster("garden-x", "a"))
+	project := c.project("dev", wanting("garden-x"))
+	c.settle("dev")
+	c.servedErr = errors.New("no answer")
+	c.reconciler.contents.cache = newCluster(t).store
+	c.remove(project)
+	if wrote := c.settle("dev"); wrote != 1 || c.hasProject() {
+		t.Errorf("%q", c.writes)
+	}
+	namespace := &corev1.Namespace{}
+	c.read("", "garden-x", namespace)
+	if !namespace.DeletionTimestamp.IsZero() || len(namespace.Labels) > 0 {
+		t.Errorf("the namespace was touched: %+v", namespace.ObjectMeta)
+	}
+}
+
+func TestDeletionWithoutOurFinalizerIsNotOurs(t *testing.T) {
+	c := newCluster(t)
+	project := c.project("dev")
+	c.settle("dev")
+	change(c, project, func(p *gardenerv1beta1.Project) { p.Finalizers = []string{"somebody/else"} })
+	c.remove(project)
+	if wrote := c.settle("dev"); wrote != 0 {
+		t.Errorf("%q", c.writes)
+	}
+	if _, err := c.reconcile("never-there"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFinalizersOfOthersStay(t *testing.T) {
+	c := newCluster(t)
+	project := c.project("dev", func(p *gardenerv1beta1.Project) { p.Finalizers = append(p.Finalizers, "somebody/else") })
+	c.remove(project)
+	c.settle("dev")
+	if diff := cmp.Diff([]string{"somebody/else"}, c.current("dev").Finalizers); diff != "" {
+		t.Error(diff)
+	}
+}
