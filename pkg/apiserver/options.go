@@ -133,6 +133,9 @@ func (o *Options) Validate() error {
 	case len(o.Etcd.StorageConfig.Transport.ServerList) == 0 && !embedded:
 		errs = append(errs, errors.New("there is no etcd: give --etcd-servers, or --embedded-etcd-dir for a server that has its own"))
 	}
+	if len(o.Etcd.EtcdServersOverrides) > 0 {
+		errs = append(errs, errors.New("--etcd-servers-overrides is not supported: the identity of the store speaks of one etcd, give it as --etcd-servers"))
+	}
 	if o.Standalone && !o.listensOnLoopback() {
 		errs = append(errs, fmt.Errorf("--standalone lets everybody do everything: --bind-address must be a loopback address, not %s", o.SecureServing.BindAddress))
 	}

@@ -44,7 +44,7 @@ func TestHostThatCannotBeAsked(t *testing.T) {
 			w.host.setFail(test.fail)
 			defer w.host.setFail(nil)
 			config := w.config()
-			config.Timeout = 100 * time.Millisecond
+			config.Timeout = 2 * time.Second
 			refused(t, config, test.want...)
 		})
 	}

@@ -38,7 +38,7 @@ const (
 )
 
 // refusalTimeout bounds the request that asks why there is no connection.
-const refusalTimeout = 2 * time.Second
+const refusalTimeout = 5 * time.Second
 
 // NewClient connects to etcd as the library's storage factory does (k8s.io/apiserver
 // pkg/storage/storagebackend/factory): TLS files, keepalive, metrics, tracing, egress. It waits until

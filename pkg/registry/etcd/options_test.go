@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package etcd
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/apiserver/pkg/storage/cacher"
+
+	"groundskeeper.io/groundskeeper/pkg/registry/claims"
+	"groundskeeper.io/groundskeeper/pkg/registry/etcd/etcdtest"
+)
+
+func TestWatchCacheAndClaimsAreOptional(t *testing.T) {
+	client := etcdtest.Run(t)
+	for _, test := range []struct {
+		name    string
+		change  func(*genericoptions.EtcdOptions)
+		cached  bool
+		rules   map[schema.GroupResource]claims.Rule
+		refused bool
+	}{
+		{name: "default", cached: true},
+		{name: "claims", cached: true, rules: byNode(), refused: true},
+		{name: "claims, no cache", change: func(o *genericoptions.EtcdOptions) { o.EnableWatchCache = false }, rules: byNode(), refused: true},
+		{name: "no cache", change: func(o *genericoptions.EtcdOptions) { o.EnableWatchCache = false }},
+		{name: "size 0", change: func(o *genericoptions.EtcdOptions) { o.WatchCacheSizes = []string{"pods.example.apiserver.k8s.io#0"} }},
+		{name: "size 9", change: func(o *genericoptions.EtcdOptions) { o.WatchCacheSizes = []string{"pods.example.apiserver.k8s.io#9"} }, cached: true},
+		{name: "size 0 of others", change: func(o *genericoptions.EtcdOptions) { o.WatchCacheSizes = []string{"others#0"} }, cached: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if _, err := client.Delete(t.Context(), "/test-registry/", clientPrefix); err != nil {
+				t.Fatal(err)
+			}
+			options := newOptions(t, client.Endpoints()...)
+			if test.change != nil {
+				test.change(options)
+			}
+			s, destroy, err := open(t, newGetter(options, test.rules, nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer destroy()
+			// Without a cache, storage is ready at once; with one, it becomes ready.
+			if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+				return s.ReadinessCheck() == nil, nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			_, delegates := s.(*cacher.CacheDelegator)
+			_, checks := s.(claims.Checker)
+			if checks != test.refused {
+				t.Errorf("storage is a claims.Checker: %v", checks)
+			}
+			if !checks && delegates != test.cached {
+				t.Errorf("storage is a %T", s)
+			}
+			if err := create(t.Context(), s, newPod("a", "node")); err != nil {
+				t.Fatal(err)
+			}
+			if err := create(t.Context(), s, newPod("b", "node")); apierrors.IsForbidden(err) != test.refused {
+				t.Errorf("a second object of the name: %v", err)
+			}
+		})
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	client := etcdtest.Run(t)
+	for name, test := range map[string]struct {
+		change func(*genericoptions.EtcdOptions)
+		rules  map[schema.GroupResource]claims.Rule
+	}{
+		"storage type": {change: func(o *genericoptions.EtcdOptions) { o.StorageConfig.Type = "etcd2" }},
+		"cache sizes":  {change: func(o *genericoptions.EtcdOptions) { o.WatchCacheSizes = []string{"pods"} }},
+		"claim rule":   {rules: map[schema.GroupResource]claims.Rule{pods: {}}},
+	} {
+		options := newOptions(t, client.Endpoints()...)
+		if test.change != nil {
+			test.change(options)
+		}
+		if _, _, err := open(t, newGetter(options, test.rules, nil)); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
