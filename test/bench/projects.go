@@ -17,6 +17,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 
@@ -53,6 +54,7 @@ func benchmarkProjects(ctx context.Context, reporter *report.Reporter, count, wo
 
 	config := rest.CopyConfig(p.Config())
 	config.QPS = -1
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf
 	client, err := versioned.NewForConfig(config)
 	if err != nil {
 		return err

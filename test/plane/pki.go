@@ -8,6 +8,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -27,6 +28,8 @@ import (
 )
 
 const (
+	authorityKeyBits = 2048
+
 	leafValidity = 365 * 24 * time.Hour
 	// renewBefore is how long before its end a certificate is replaced when a plane starts.
 	renewBefore = 30 * 24 * time.Hour
@@ -77,8 +80,10 @@ func loadAuthority(dir, name string) (*authority, error) {
 	return &authority{certificate: certificates[0], key: signer, pem: pair.cert}, nil
 }
 
+// newAuthority makes an authority with an RSA key, as kubeadm does: kube-apiserver checks the signature on a client's
+// certificate with every request, and RSA signatures are the quickest to check.
 func newAuthority(name string) (keyPair, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, err := rsa.GenerateKey(rand.Reader, authorityKeyBits)
 	if err != nil {
 		return keyPair{}, err
 	}
@@ -162,7 +167,7 @@ func ensureKey(dir, name string) (string, error) {
 	return path, writeFile(path, key)
 }
 
-func encode(der []byte, key *ecdsa.PrivateKey) (keyPair, error) {
+func encode(der []byte, key crypto.Signer) (keyPair, error) {
 	keyPEM, err := keyutil.MarshalPrivateKeyToPEM(key)
 	return keyPair{cert: pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: der}), key: keyPEM}, err
 }

@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// server is an API server that no plane knows of.
+type server struct {
+	*child
+	config *rest.Config
+}
+
+// standalone starts an API server without a host and waits until it is ready.
+func standalone(t *testing.T, flags ...string) server {
+	t.Helper()
+	port := freePort(t)
+	config := &rest.Config{Host: "https://127.0.0.1:" + port, QPS: -1, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+	return serve(t, config, append(append(onLoopback(port), "--standalone", "--embedded-etcd-unsafe-no-fsync"), flags...)...)
+}
+
+// serve starts an API server and waits until it is ready.
+func serve(t *testing.T, config *rest.Config, flags ...string) server {
+	t.Helper()
+	s := server{start(t, context.WithoutCancel(t.Context()), apiserver, flags...), config}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func(ctx context.Context) error {
+		select {
+		case err := <-s.ended:
+			t.Fatalf("the server ended: %v\n%s", err, strings.Join(s.stderr.lines(), "\n"))
+		default:
+		}
+		return client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+	})
+	return s
+}

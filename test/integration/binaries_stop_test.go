@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
+	clientkubernikusv1 "groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned/typed/kubernikus/v1"
+)
+
+// An API server that is asked to stop takes no new connections, ends what it has begun, and ends well. Whatever it
+// acknowledged is stored.
+func TestAPIServerStopsGracefully(t *testing.T) {
+	t.Parallel()
+	replica := thirdReplica(t)
+	c := versioned.NewForConfigOrDie(replica.config).KubernikusV1()
+	held, loaded := freshNamespace(t, "stop"), freshNamespace(t, "stop")
+	arrived, release := make(chan struct{}), make(chan struct{})
+	webhook(t, held, func(*admissionv1.AdmissionRequest) error {
+		select {
+		case arrived <- struct{}{}:
+		case <-t.Context().Done():
+		}
+		select {
+		case <-release:
+		case <-t.Context().Done():
+		}
+		return nil
+	})
+	load := startLoad(t, c.Klusters(loaded))
+	inFlight := make(chan error, 1)
+	var stopping atomic.Bool
+	go func() {
+		// The first tries may come before the server knows of the webhook.
+		var err error
+		for i := 0; err == nil && !stopping.Load(); i++ {
+			_, err = c.Klusters(held).Create(t.Context(), klusterIn(held, fmt.Sprintf("slow%d", i), ""), metav1.CreateOptions{})
+		}
+		inFlight <- err
+	}()
+	<-arrived
+	<-load.underWay
+	stopping.Store(true)
+	if err := replica.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func(ctx context.Context) error {
+		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", strings.TrimPrefix(replica.config.Host, "https://"))
+		if err != nil {
+			return nil
+		}
+		return errors.Join(errors.New("it still takes connections"), connection.Close())
+	})
+	select {
+	case err := <-inFlight:
+		t.Errorf("the request in flight ended early: %v", err)
+	case err := <-replica.ended:
+		t.Fatalf("the server ended before the request: %v", err)
+	default:
+	}
+	close(release)
+	if err := <-inFlight; err != nil {
+		t.Errorf("the request that was in flight: %v", err)
+	}
+	if code := replica.exitCode(); code != 0 {
+		t.Errorf("exit code %d; it wrote\n%s", code, strings.Join(replica.stderr.lines(), "\n"))
+	}
+	load.check(t, loaded)
+}
+
+// A controller manager that is asked to stop ends well.
+func TestManagerStopsGracefully(t *testing.T) {
+	t.Parallel()
+	address := "127.0.0.1:" + freePort(t)
+	standby := start(t, t.Context(), manager, "--kubeconfig="+kubeconfigOf(manager), "--health-address="+address)
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://" + address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func(ctx context.Context) error { return client.RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() })
+	if err := standby.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code := standby.exitCode(); code != 0 {
+		t.Errorf("exit code %d; it wrote\n%s", code, strings.Join(standby.stderr.lines(), "\n"))
+	}
+}
+
+// kubeconfigOf is the kubeconfig of one of the processes of the shared plane.
+func kubeconfigOf(process string) string {
+	return filepath.Join(shared.Dir(), "kubeconfigs", process+".kubeconfig")
+}
+
+// thirdReplica starts an API server beside those of the shared plane, on the same etcd.
+func thirdReplica(t *testing.T) server {
+	t.Helper()
+	port := freePort(t)
+	config := shared.DirectConfig(0)
+	config.Host = "https://127.0.0.1:" + port
+	return serve(t, config, append(onLoopback(port),
+		"--tls-cert-file="+pki(shared, apiserver+".crt"), "--tls-private-key-file="+pki(shared, apiserver+".key"),
+		"--kubeconfig="+kubeconfigOf(apiserver), "--etcd-servers="+shared.EtcdEndpoint(), "--etcd-cafile="+pki(shared, "etcd-ca.crt"),
+		"--etcd-certfile="+pki(shared, "etcd-client.crt"), "--etcd-keyfile="+pki(shared, "etcd-client.key"), "--etcd-compaction-interval=0")...)
+}
+
+// load is several clients that create Klusters until the server is gone.
+type load struct {
+	wg       sync.WaitGroup
+	underWay chan struct{} // closed when there is some
+
+	mu     sync.Mutex
+	stored []string // what was acknowledged
+	errs   []error
+}
+
+func startLoad(t *testing.T, klusters clientkubernikusv1.KlusterInterface) *load {
+	t.Helper()
+	l := &load{underWay: make(chan struct{})}
+	for worker := range 4 {
+		l.wg.Go(func() {
+			for i := 0; ; i++ {
+				kluster, err := klusters.Create(t.Context(), klusterIn("", fmt.Sprintf("k-%d-%d", worker, i), ""), metav1.CreateOptions{})
+				l.mu.Lock()
+				if err != nil {
+					l.errs = append(l.errs, err)
+					l.mu.Unlock()
+					return
+				}
+				if l.stored = append(l.stored, kluster.Name); len(l.stored) == 100 {
+					close(l.underWay)
+				}
+				l.mu.Unlock()
+			}
+		})
+	}
+	return l
+}
+
+// check waits for the end of the load. No request was cut off: those that came too late were told so, or found nobody.
+func (l *load) check(t *testing.T, namespace string) {
+	t.Helper()
+	l.wg.Wait()
+	for _, err := range l.errs {
+		if !errors.Is(err, syscall.ECONNREFUSED) && !apierrors.IsServiceUnavailable(err) {
+			t.Errorf("a request under load: %v", err)
+		}
+	}
+	list := &kubernikusv1.KlusterList{}
+	if err := admin(t).List(t.Context(), list, client.InNamespace(namespace)); err != nil {
+		t.Fatal(err)
+	}
+	exist := map[string]bool{}
+	for i := range list.Items {
+		exist[list.Items[i].Name] = true
+	}
+	for _, name := range l.stored {
+		if !exist[name] {
+			t.Errorf("Kluster %s was acknowledged and is not there", name)
+		}
+	}
+	t.Logf("%d Klusters were created until the server stopped", len(l.stored))
+}

@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/test/claimcheck"
+	"groundskeeper.io/groundskeeper/test/plane"
+)
+
+// Projects are created, changed and deleted while our processes are killed at any moment and started again. Whatever a
+// server said it did is done, and in the end everything is as it should be.
+func TestSoakKilledProcessesConverge(t *testing.T) {
+	t.Parallel()
+	p := startPlane(t, plane.Options{
+		Dir: filepath.Join(t.TempDir(), "plane"), APIServers: 1, Managers: 1, ManagerConfig: write(t, managerConfig(2*time.Second)),
+		APIServerFlags: []string{"--etcd-compaction-interval=0"}, // the history is evidence
+	})
+	c := &chaos{Plane: p, client: clientOf(t, p.Config()), living: map[string]*gardenerv1beta1.Project{}, dead: map[string]*gardenerv1beta1.Project{}}
+	for round := range rounds(t, 5) {
+		victims := [][]*plane.Process{p.APIServers, p.Managers, {p.Managers[0], p.APIServers[0]}}[rand.IntN(3)]
+		after := rand.Int64N(writesPerRound)
+		t.Logf("round %d: after %d writes %d processes die, %s first", round, after, len(victims), victims[0].Name())
+		c.round(t, victims, after)
+	}
+	c.converged(t)
+	c.claimsAgree(t)
+}
+
+// chaos knows what should be: every write was repeated until a server confirmed it.
+type chaos struct {
+	*plane.Plane
+	client client.WithWatch
+
+	mu           sync.Mutex
+	living, dead map[string]*gardenerv1beta1.Project
+	confirmed    atomic.Int64
+}
+
+const (
+	hands = 3
+	// writesPerRound are those of the hands: each creates three Projects, changes two of them and deletes one.
+	writesPerRound = hands * 6
+	// settled is how many Projects of earlier rounds live on.
+	settled = 10
+)
+
+// round writes with all hands, kills processes after a number of writes, and starts them again.
+func (c *chaos) round(t *testing.T, victims []*plane.Process, after int64) {
+	t.Helper()
+	var work sync.WaitGroup
+	for _, project := range c.surplus() { // what was settled long ago goes too
+		work.Go(func() { c.delete(t, project) })
+	}
+	begin := c.confirmed.Load()
+	for range hands {
+		work.Go(func() {
+			var mine []*gardenerv1beta1.Project
+			for range 3 {
+				mine = append(mine, c.create(t))
+			}
+			c.change(t, mine[0])
+			c.delete(t, mine[1])
+			c.change(t, mine[2])
+		})
+	}
+	eventually(t, func(context.Context) error {
+		if n := c.confirmed.Load() - begin; n < after {
+			return fmt.Errorf("%d of %d writes were confirmed", n, after)
+		}
+		return nil
+	})
+	for _, victim := range victims {
+		if err := victim.Kill(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	for _, victim := range slices.Backward(victims) {
+		if err := errors.Join(victim.Start(t.Context()), victim.Ready(t.Context())); err != nil {
+			t.Error(err)
+		}
+	}
+	work.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+// surplus are the living Projects beyond those that live on.
+func (c *chaos) surplus() []*gardenerv1beta1.Project {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	living := slices.Collect(maps.Values(c.living))
+	return living[min(settled, len(living)):]
+}
+
+// confirm repeats a write until it is confirmed. An answer that was lost leaves open what happened, so the write must be
+// one that can be repeated.
+func (c *chaos) confirm(t *testing.T, write func(ctx context.Context) error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		last = write(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Errorf("not confirmed: %v", last)
+	}
+	c.confirmed.Add(1)
+}
+
+func (c *chaos) create(t *testing.T) *gardenerv1beta1.Project {
+	t.Helper()
+	project := &gardenerv1beta1.Project{}
+	wanted := name(t, "chaos")
+	c.confirm(t, func(ctx context.Context) error {
+		project = &gardenerv1beta1.Project{
+			ObjectMeta: metav1.ObjectMeta{Name: wanted},
+			Spec:       gardenerv1beta1.ProjectSpec{Members: []gardenerv1beta1.ProjectMember{olivia()}},
+		}
+		err := c.client.Create(ctx, project)
+		if apierrors.IsAlreadyExists(err) {
+			return c.client.Get(ctx, client.ObjectKeyFromObject(project), project)
+		}
+		return err
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.living[project.Name] = project
+	return project
+}
+
+// change gives the Project to another owner, and remembers to whom.
+func (c *chaos) change(t *testing.T, project *gardenerv1beta1.Project) {
+	t.Helper()
+	owner := name(t, "heir")
+	subject := fmt.Sprintf(`"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":%q`, owner)
+	patch := fmt.Appendf(nil, `{"spec":{"owner":{%s},"members":[{%s,"role":"owner"}]}}`, subject, subject)
+	changed := &gardenerv1beta1.Project{}
+	c.confirm(t, func(ctx context.Context) error {
+		changed = &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: project.Name}}
+		return c.client.Patch(ctx, changed, client.RawPatch(types.MergePatchType, patch))
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	project.Spec = changed.Spec
+}
+
+func (c *chaos) delete(t *testing.T, project *gardenerv1beta1.Project) {
+	t.Helper()
+	c.mu.Lock()
+	delete(c.living, project.Name)
+	c.dead[project.Name] = project
+	c.mu.Unlock()
+	c.confirm(t, func(ctx context.Context) error { return client.IgnoreNotFound(remove(ctx, c.client, project)) })
+}
+
+// converged waits until the living Projects are Ready, with what they should have, and nothing is left of the dead.
+func (c *chaos) converged(t *testing.T) {
+	t.Helper()
+	for _, project := range c.living {
+		uid, owner := project.UID, project.Spec.Owner.Name
+		eventually(t, func(ctx context.Context) error { return isReady(ctx, c.client, project) })
+		if project.UID != uid || project.Spec.Owner.Name != owner || len(project.Spec.Members) != 1 {
+			t.Errorf("project %s has uid %s, not %s, and spec %+v, not owner %s", project.Name, project.UID, uid, project.Spec, owner)
+		}
+		namespace := &corev1.Namespace{}
+		if err := c.client.Get(t.Context(), client.ObjectKey{Name: project.NamespaceName()}, namespace); err != nil {
+			t.Error(err)
+		}
+		if owners := namespace.OwnerReferences; len(owners) != 1 || owners[0].UID != uid || !namespace.DeletionTimestamp.IsZero() {
+			t.Errorf("namespace %s: %+v", namespace.Name, namespace.ObjectMeta)
+		}
+		found, err := readAccess(t.Context(), c.client, project)
+		if err != nil {
+			t.Fatal(err)
+		}
+		who := "User " + owner
+		if err := diffError(bindings{owner: who, member: who, accounts: who}.access(), found); err != nil {
+			t.Errorf("project %s: %v", project.Name, err)
+		}
+	}
+	for _, project := range c.dead {
+		eventually(t, func(ctx context.Context) error { return isGone(ctx, c.client, project) })
+	}
+	for _, list := range []client.ObjectList{&corev1.NamespaceList{}, &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}} {
+		eventually(t, func(ctx context.Context) error { return c.onlyOfTheLiving(ctx, list) })
+	}
+	projects := &gardenerv1beta1.ProjectList{}
+	if err := c.client.List(t.Context(), projects); err != nil || len(projects.Items) != len(c.living) {
+		t.Errorf("%d projects live, there are %d: %v", len(c.living), len(projects.Items), err)
+	}
+	t.Logf("%d writes, %d projects live, %d are gone", c.confirmed.Load(), len(c.living), len(c.dead))
+}
+
+// onlyOfTheLiving complains about an object with the label of a Project that should be gone.
+func (c *chaos) onlyOfTheLiving(ctx context.Context, list client.ObjectList) error {
+	if err := c.client.List(ctx, list, client.HasLabels{"project.gardener.cloud/name"}); err != nil {
+		return err
+	}
+	return eachOf(list, func(object client.Object) error {
+		if _, lives := c.living[object.GetLabels()["project.gardener.cloud/name"]]; !lives {
+			return fmt.Errorf("%T %s is left, finalizers %v", object, object.GetName(), object.GetFinalizers())
+		}
+		return nil
+	})
+}
+
+// claimsAgree replays the history of the API server's own etcd.
+func (c *chaos) claimsAgree(t *testing.T) {
+	t.Helper()
+	socket := filepath.Join(c.EmbeddedEtcdDir(0), "etcd", "client.sock")
+	etcd, err := clientv3.New(clientv3.Config{Endpoints: []string{"unix://" + socket}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = etcd.Close() }()
+	revisions, err := claimcheck.Replay(t.Context(), etcd, storePrefix)
+	if err != nil || revisions == 0 {
+		t.Fatalf("after %d revisions: %v", revisions, err)
+	}
+	t.Logf("objects and claims agree at all of %d revisions", revisions)
+}

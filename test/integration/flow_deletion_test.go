@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
+// A Project whose namespace is in use waits, says for what, and goes on by itself when the last one is gone.
+func TestDeletionWaitsForWhatIsInUse(t *testing.T) {
+	for kind, object := range map[string]client.Object{
+		"Kluster": &kubernikusv1.Kluster{Spec: kubernikusv1.KlusterSpec{Name: "short", Version: "1.36.3"}},
+		"DiscoveryBackend": &gimbalv1.DiscoveryBackend{
+			Cluster: gimbalv1.Cluster{Type: gimbalv1.BackendKubernetes, Secret: "credentials"},
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			project := newProject(t, "inuse", olivia(), member("User", "mara", "admin"))
+			ready(t, project)
+			access := accessOf(t, project)
+			object.SetNamespace(project.NamespaceName())
+			object.SetName(name(t, "occupant"))
+			if err := admin(t).Create(t.Context(), object); err != nil {
+				t.Fatal(err)
+			}
+			// The living Project says so already, without being asked to go.
+			says(t, project, "Ready", "Deletable", "False", "NamespaceNotEmpty", kind+" "+object.GetName())
+
+			mustRemove(t, project)
+			says(t, project, "Terminating", "Deletable", "False", "NamespaceNotEmpty", kind+" "+object.GetName())
+			if event := eventOf(t, project, "NamespaceNotEmpty"); event.Type != corev1.EventTypeWarning || !strings.Contains(event.Message, object.GetName()) {
+				t.Errorf("event %s: %s", event.Type, event.Message)
+			}
+			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: project.NamespaceName()}}
+			if get(t, namespace); !namespace.DeletionTimestamp.IsZero() {
+				t.Error("the namespace is being deleted")
+			}
+			hasAccess(t, project, access) // its members go on working
+
+			// Deleted, but not gone: the finalizer stands for what is taken down outside.
+			deleted(t, object)
+			get(t, object)
+			get(t, project)
+			change(t, object, func(o client.Object) { o.SetFinalizers(nil) })
+			gone(t, project, namespace)
+			hasAccess(t, project, nil)
+		})
+	}
+}
+
+// The Project goes last: not before its namespace is gone.
+func TestProjectGoesAfterItsNamespace(t *testing.T) {
+	project := newProject(t, "last", olivia())
+	ready(t, project)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: project.NamespaceName(), Name: "held", Finalizers: []string{"example.com/hold"}}}
+	if err := admin(t).Create(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: project.NamespaceName()}}
+	get(t, namespace)
+
+	mustRemove(t, project)
+	says(t, project, "Terminating", "NamespaceReady", "False", "NamespaceTerminating", "is being deleted")
+	says(t, project, "Terminating", "Deletable", "True", "NamespaceEmpty", "")
+	eventOf(t, project, "NamespaceMarkedForDeletion")
+	// Kubernetes has tried, and tells what it waits for; the Project passes that on.
+	says(t, project, "Terminating", "NamespaceReady", "False", "NamespaceTerminating", "example.com/hold")
+	if !slices.Contains(project.Finalizers, gardenerv1beta1.FinalizerName) {
+		t.Errorf("finalizers %v", project.Finalizers)
+	}
+	change(t, secret, func(s *corev1.Secret) { s.Finalizers = nil })
+	gone(t, project, namespace)
+	hasAccess(t, project, nil)
+}
+
+// A namespace that lost the labels of its Project stays when the Project goes, and what others did to it too.
+func TestNamespaceWithoutLabelsIsReleased(t *testing.T) {
+	project := newProject(t, "released", olivia())
+	ready(t, project)
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: project.NamespaceName()}}
+	change(t, namespace, func(ns *corev1.Namespace) { ns.Labels["project.gardener.cloud/name"] = "other" })
+	says(t, project, "Failed", "NamespaceReady", "False", "NamespaceNotLabelled", "")
+	mustRemove(t, project)
+	gone(t, project)
+	hasAccess(t, project, nil) // the garbage collector has been there
+	before := namespace.DeepCopy()
+	if get(t, namespace); namespace.UID != before.UID || !namespace.DeletionTimestamp.IsZero() || namespace.Labels["project.gardener.cloud/name"] != "other" {
+		t.Errorf("the namespace was not left alone: %+v", namespace.ObjectMeta)
+	}
+	if len(namespace.OwnerReferences) > 0 {
+		t.Errorf("the namespace is still owned, the garbage collector will take it: %v", namespace.OwnerReferences)
+	}
+}
+
+// A Project that comes back under its old name is another one: it gets another namespace.
+func TestSameNameAgain(t *testing.T) {
+	first := newProject(t, "again", olivia())
+	ready(t, first)
+	second := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: first.Name}}
+	if err := admin(t).Create(t.Context(), second); !apierrors.IsAlreadyExists(err) {
+		t.Errorf("while the first one lives: %v", err)
+	}
+	mustRemove(t, first)
+	gone(t, first)
+	if err := admin(t).Create(t.Context(), second); err != nil {
+		t.Fatal(err)
+	}
+	ready(t, second)
+	if second.NamespaceName() == first.NamespaceName() {
+		t.Errorf("both have namespace %s", first.NamespaceName())
+	}
+	if found := accessOf(t, second); len(found) != 11 {
+		t.Errorf("roles and bindings: %v", found)
+	}
+}

@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/test/plane"
+)
+
+// A leader that is asked to stop hands over: its lease is good for an hour, which nobody waits for here.
+func (p *pair) testLeaderStops(t *testing.T) {
+	leader, others := leaderOf(t, p.Managers)
+	if len(others) != 1 {
+		t.Fatalf("%d managers stand by", len(others))
+	}
+	if err := leader.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if now, _ := leaderOf(t, p.Managers); now != others[0] {
+		t.Errorf("%s leads", now.Name())
+	}
+	p.project(t, "handed", nil, olivia())
+	restart(t, leader)
+}
+
+// A leader that was killed still has its lease: the other takes over when it ends, and not before.
+func (p *pair) testLeaderIsKilled(t *testing.T) {
+	const duration = 4 * time.Second
+	config := write(t, managerConfig(duration))
+	for _, manager := range p.Managers {
+		restart(t, manager, "--config="+config)
+	}
+	leader, others := leaderOf(t, p.Managers)
+	lease := p.lease(t)
+	if err := leader.Kill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	before := p.lease(t)
+	if *before.Spec.HolderIdentity != *lease.Spec.HolderIdentity {
+		t.Fatalf("%s leads, not %s", *before.Spec.HolderIdentity, *lease.Spec.HolderIdentity)
+	}
+	p.project(t, "orphaned", nil, olivia())
+	if now, _ := leaderOf(t, p.Managers); now != others[0] {
+		t.Errorf("%s leads", now.Name())
+	}
+	after := p.lease(t)
+	// Those who wait compare renewals by the second: of two within one, they count from the first.
+	if waited := after.Spec.AcquireTime.Sub(before.Spec.RenewTime.Time); waited < duration-time.Second {
+		t.Errorf("the lease of %s was taken after %s", duration, waited)
+	}
+	restart(t, leader)
+}
+
+func (p *pair) lease(t *testing.T) *coordinationv1.Lease {
+	t.Helper()
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "groundskeeper-system", Name: "groundskeeper-controller-manager"}}
+	if err := p.client.Get(t.Context(), client.ObjectKeyFromObject(lease), lease); err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+// One of two API servers is enough to serve, whichever it is, and both tell the same.
+func (p *pair) testAPIServersStop(t *testing.T) {
+	direct := []client.WithWatch{clientOf(t, p.DirectConfig(0)), clientOf(t, p.DirectConfig(1))}
+	var made []*gardenerv1beta1.Project
+	for stopped, server := range p.APIServers {
+		if err := server.Stop(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		c := direct[1-stopped]
+		project := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: name(t, "one")}}
+		if err := c.Create(t.Context(), project); err != nil {
+			t.Fatalf("without %s: %v", server.Name(), err)
+		}
+		if made = append(made, project); len(made) == 2 { // what the other one took is there, and can be changed
+			if err := c.Get(t.Context(), client.ObjectKeyFromObject(made[0]), made[0]); err != nil {
+				t.Fatalf("without %s: %v", server.Name(), err)
+			}
+			made[0].Spec.Description = new("changed by the other server")
+			if err := c.Update(t.Context(), made[0]); err != nil {
+				t.Fatalf("without %s: %v", server.Name(), err)
+			}
+		}
+		restart(t, server)
+	}
+	for _, project := range made {
+		p.ready(t, project) // through the aggregator, by the managers
+		for i, c := range direct {
+			eventually(t, func(ctx context.Context) error { return isReady(ctx, c, project) })
+			t.Logf("project %s is Ready at API server %d", project.Name, i)
+		}
+	}
+}
+
+// restart starts a process, after it was stopped if it runs, and waits until it is ready.
+func restart(t *testing.T, process *plane.Process, flags ...string) {
+	t.Helper()
+	if err := process.Restart(t.Context(), flags...); err != nil {
+		t.Fatal(err)
+	}
+}

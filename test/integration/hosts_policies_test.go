@@ -1,0 +1,219 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
+// A ValidatingAdmissionPolicy of the host refuses one of our objects.
+func TestValidatingPolicyRefuses(t *testing.T) {
+	t.Parallel()
+	namespace, policy := freshNamespace(t, "vap"), name(t, "vap")
+	inTheCluster(t, &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: policy},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: klustersOf(namespace),
+			Validations: []admissionregistrationv1.Validation{{
+				Expression: "object.spec.version.startsWith('1.36.')", Message: "only 1.36 is allowed here",
+			}},
+		},
+	})
+	inTheCluster(t, &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: policy},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: policy, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
+	})
+	refusedSoon(t, klusterIn(namespace, "old", "1.35.1"), "only 1.36 is allowed here")
+	if err := admin(t).Create(t.Context(), klusterIn(namespace, "new", "1.36.3")); err != nil {
+		t.Errorf("a Kluster that the policy allows: %v", err)
+	}
+}
+
+// A MutatingAdmissionPolicy of the host changes one of our objects.
+func TestMutatingPolicyChanges(t *testing.T) {
+	t.Parallel()
+	namespace, policy := freshNamespace(t, "map"), name(t, "map")
+	matches := *klustersOf(namespace)
+	inTheCluster(t, &admissionregistrationv1.MutatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: policy},
+		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+			MatchConstraints: &matches, ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
+			Mutations: []admissionregistrationv1.Mutation{{
+				PatchType: admissionregistrationv1.PatchTypeApplyConfiguration,
+				ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{
+					Expression: `Object{metadata: Object.metadata{labels: {"marked": "by-policy"}}, spec: Object.spec{dex: false}}`,
+				},
+			}},
+		},
+	})
+	inTheCluster(t, &admissionregistrationv1.MutatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: policy},
+		Spec:       admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: policy},
+	})
+	c := admin(t)
+	eventually(t, func(ctx context.Context) error {
+		kluster := klusterIn(namespace, "demo", "1.36.3")
+		if err := c.Create(ctx, kluster, client.DryRunAll); err != nil {
+			return err
+		}
+		if kluster.Labels["marked"] != "by-policy" || *kluster.Spec.Dex {
+			return fmt.Errorf("labels %v, dex %v", kluster.Labels, *kluster.Spec.Dex)
+		}
+		return nil
+	})
+}
+
+// A validating webhook of the host refuses one of our objects, and is asked about nothing else.
+func TestWebhookRefuses(t *testing.T) {
+	t.Parallel()
+	namespace := freshNamespace(t, "hook")
+	webhook(t, namespace, func(request *admissionv1.AdmissionRequest) error {
+		kluster := &kubernikusv1.Kluster{}
+		if err := json.Unmarshal(request.Object.Raw, kluster); err != nil {
+			return err
+		}
+		if kluster.Spec.Name == "refused" && request.UserInfo.Username == "admin" {
+			return errors.New("the webhook does not like that name")
+		}
+		return nil
+	})
+	refusedSoon(t, klusterIn(namespace, "refused", "1.36.3"), "the webhook does not like that name")
+	if err := admin(t).Create(t.Context(), klusterIn(namespace, "good", "1.36.3")); err != nil {
+		t.Errorf("a Kluster that the webhook allows: %v", err)
+	}
+}
+
+// A ResourceQuota of the host counts our objects: of several that are created at once, as many as it allows come in.
+func TestQuotaCountsKlusters(t *testing.T) {
+	t.Parallel()
+	namespace := freshNamespace(t, "quota")
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "klusters"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/klusters.kubernikus.sap.cc": resource.MustParse("2")}},
+	}
+	inTheCluster(t, quota)
+	c := admin(t)
+	usage := func(want string) {
+		t.Helper()
+		eventually(t, func(ctx context.Context) error {
+			if err := c.Get(ctx, client.ObjectKeyFromObject(quota), quota); err != nil {
+				return err
+			}
+			used, counted := quota.Status.Used["count/klusters.kubernikus.sap.cc"]
+			if _, limited := quota.Status.Hard["count/klusters.kubernikus.sap.cc"]; !counted || !limited || used.String() != want {
+				return fmt.Errorf("the quota says %s are used, want %s", used.String(), want)
+			}
+			return nil
+		})
+	}
+	usage("0")
+	errs := make(chan error)
+	for i := range 5 {
+		go func() { errs <- c.Create(t.Context(), klusterIn(namespace, fmt.Sprintf("k%d", i), "1.36.3")) }()
+	}
+	created := 0
+	for range 5 {
+		switch err := <-errs; {
+		case err == nil:
+			created++
+		case !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "exceeded quota: klusters"):
+			t.Errorf("refused otherwise: %v", err)
+		}
+	}
+	if created != 2 {
+		t.Errorf("%d Klusters were created under a quota of 2", created)
+	}
+	usage("2")
+}
+
+// Nothing is created in a namespace that does not exist, or that is going.
+func TestNamespaceLifecycle(t *testing.T) {
+	t.Parallel()
+	c := admin(t)
+	missing := klusterIn(name(t, "missing"), "demo", "1.36.3")
+	if err := c.Create(t.Context(), missing); !apierrors.IsNotFound(err) || !strings.Contains(err.Error(), "namespaces") {
+		t.Errorf("in a namespace that does not exist: %v", err)
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name(t, "going"), Finalizers: []string{"example.com/hold"}}}
+	inTheCluster(t, namespace)
+	if err := c.Create(t.Context(), klusterIn(namespace.Name, "early", "1.36.3"), client.DryRunAll); err != nil {
+		t.Errorf("in a namespace that lives: %v", err)
+	}
+	if err := c.Delete(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	refusedSoon(t, klusterIn(namespace.Name, "late", "1.36.3"), "because it is being terminated")
+}
+
+func klusterIn(namespace, name, version string) *kubernikusv1.Kluster {
+	return &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: kubernikusv1.KlusterSpec{Version: version}}
+}
+
+// klustersOf matches the creation of Klusters in one namespace.
+func klustersOf(namespace string) *admissionregistrationv1.MatchResources {
+	return &admissionregistrationv1.MatchResources{
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: namespace}},
+		ResourceRules:     []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: createKlusters()}},
+	}
+}
+
+func createKlusters() admissionregistrationv1.RuleWithOperations {
+	return admissionregistrationv1.RuleWithOperations{
+		Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create},
+		Rule:       admissionregistrationv1.Rule{APIGroups: []string{"kubernikus.sap.cc"}, APIVersions: []string{"*"}, Resources: []string{"klusters"}},
+	}
+}
+
+// inTheCluster creates an object on the shared plane and takes it away when the test ends.
+func inTheCluster(t *testing.T, object client.Object) {
+	t.Helper()
+	c := admin(t)
+	if err := c.Create(t.Context(), object); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Patch(context.Background(), object, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))
+		if err := client.IgnoreNotFound(c.Delete(context.Background(), object)); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// refusedSoon waits until the creation of an object is refused with the words: admission learns of the host's objects by
+// watching them.
+func refusedSoon(t *testing.T, object client.Object, words string) {
+	t.Helper()
+	c := admin(t)
+	eventually(t, func(ctx context.Context) error {
+		err := c.Create(ctx, object.DeepCopyObject().(client.Object), client.DryRunAll)
+		switch {
+		case err == nil:
+			return errors.New("nobody refuses it")
+		case !strings.Contains(err.Error(), words):
+			return err
+		}
+		return nil
+	})
+	if err := c.Create(t.Context(), object); err == nil || !strings.Contains(err.Error(), words) {
+		t.Errorf("creation ends with %v, want %q", err, words)
+	}
+}

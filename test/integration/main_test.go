@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package integration tests Groundskeeper on a real control plane: etcd, kube-apiserver with the aggregator,
+// kube-controller-manager, our API servers and our controller manager, as processes of their own.
+package integration
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/scheme"
+	"groundskeeper.io/groundskeeper/test/plane"
+)
+
+// shared is the plane of all tests that do not break one: two API servers on the plane's etcd, one manager, an audit log.
+var shared *plane.Plane
+
+// auditLog is where the shared kube-apiserver writes every write.
+var auditLog string
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (int, error) {
+	// By default as many tests run at once as there are processors; these tests mostly wait for somebody.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		return 0, err
+	}
+	log.SetLogger(logr.Discard())
+	dir, err := os.MkdirTemp("", "integration")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	policy := filepath.Join(dir, "audit-policy.yaml")
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		return 0, err
+	}
+	auditLog = filepath.Join(dir, "audit.log")
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	const keepHistory = "--etcd-compaction-interval=0" // it is evidence
+	shared, err = plane.Start(ctx, plane.Options{
+		Dir: filepath.Join(dir, "plane"), APIServers: 2, Managers: 1, SharedEtcd: true, UnsafeNoFsync: true,
+		KubeAPIServerFlags: []string{"--audit-policy-file=" + policy, "--audit-log-path=" + auditLog, keepHistory},
+		APIServerFlags:     []string{keepHistory},
+	})
+	if err != nil {
+		return 0, err
+	}
+	code := m.Run()
+	if err := shared.Stop(context.Background()); err != nil {
+		return 0, err
+	}
+	return code, checkPermissions(auditLog)
+}
+
+// auditPolicy records who wrote what, and everything that our own processes ask for; no content.
+const auditPolicy = `
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: Metadata, userGroups: ["system:serviceaccounts:groundskeeper-system"]}
+- {level: None, verbs: [get, list, watch]}
+- {level: Metadata}
+`
+
+// clientOf returns a client that knows Kubernetes' kinds and ours.
+func clientOf(t *testing.T, config *rest.Config) client.WithWatch {
+	t.Helper()
+	s := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(s))
+	utilruntime.Must(scheme.AddToScheme(s))
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	c, err := client.NewWithWatch(config, client.Options{Scheme: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// admin returns an administrator's client of the shared plane.
+func admin(t *testing.T) client.WithWatch { t.Helper(); return clientOf(t, shared.Config()) }
+
+// as returns a client of the shared plane that impersonates a user.
+func as(t *testing.T, user string, groups ...string) client.WithWatch {
+	t.Helper()
+	config := rest.CopyConfig(shared.Config())
+	config.Impersonate = rest.ImpersonationConfig{UserName: user, Groups: append(groups, "system:authenticated")}
+	return clientOf(t, config)
+}
+
+// eventually waits until a condition holds, and reports its last complaint when it does not.
+func eventually(t *testing.T, condition func(ctx context.Context) error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		now := condition(ctx)
+		// An attempt that was cut off by the end of the time says less than the one before.
+		if now == nil || last == nil || ctx.Err() == nil {
+			last = now
+		}
+		return now == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%v: %v", err, last)
+	}
+}
+
+// rounds is how often a random test repeats: SOAK, or by default the number given.
+func rounds(t *testing.T, byDefault int) int {
+	t.Helper()
+	if n, err := strconv.Atoi(os.Getenv("SOAK")); err == nil {
+		return n
+	}
+	return byDefault
+}
+
+// name makes a name that no other test uses.
+func name(t *testing.T, prefix string) string {
+	t.Helper()
+	return prefix + strconv.FormatInt(time.Now().UnixNano()%1e10, 36)
+}

@@ -1,0 +1,210 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+)
+
+// Who there is: a user with each role of a Project, and one who has none.
+const (
+	owner    = "owner"
+	admins   = "admin"
+	uam      = "uam"
+	viewer   = "viewer"
+	accounts = "serviceaccountmanager"
+	extended = "extension"
+	stranger = "stranger"
+)
+
+// rights and rightsBeside are the table of what each role of a Project is for: what can be done, by whom, and the request
+// that does it. Nobody may do what is not allowed here. The first are rights to our own kinds, the second to others.
+func (e estate) rights() []right {
+	namespace := e.project.NamespaceName()
+	members, readers, nobody := []string{owner, admins}, []string{owner, admins, viewer}, []string{}
+	project := func(name string) *gardenerv1beta1.Project {
+		return &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	}
+	return slices.Concat(
+		[]right{
+			{"get the project", []string{owner, admins, uam, viewer}, toGet(project(e.project.Name))},
+			{"patch the project", []string{owner, admins, uam}, toPatch(project(e.project.Name))},
+			{"update the project", []string{owner, admins, uam}, toUpdate(e.project)},
+			{"delete the project", []string{owner, admins}, toDelete(project(e.project.Name))},
+			{"patch the status of the project", nobody, toPatchStatus(project(e.project.Name))},
+			{"list all projects", nobody, toList(&gardenerv1beta1.ProjectList{}, "")},
+			{"create a project", nobody, toCreate(project("more"))},
+			{"get another project", nobody, toGet(project(e.other.Name))},
+			{"patch another project", nobody, toPatch(project(e.other.Name))},
+			{"list the klusters of another project", nobody, toList(&kubernikusv1.KlusterList{}, e.other.NamespaceName())},
+			{"list all klusters", nobody, toList(&kubernikusv1.KlusterList{}, "")},
+			{"patch the status of a kluster", nobody, toPatchStatus(klusterIn(namespace, "k", ""))},
+		},
+		toEverything("klusters", klusterIn(namespace, "k", ""), &kubernikusv1.KlusterList{}, readers, members),
+		toEverything("discovery backends", backend(e.in(e.backend)), &gimbalv1.DiscoveryBackendList{}, readers, nobody),
+		toEverything("translations", &midonetv1.Translation{ObjectMeta: e.in("t")}, &midonetv1.TranslationList{}, readers, nobody),
+	)
+}
+
+func (e estate) rightsBeside() []right {
+	members, readers, nobody := []string{owner, admins}, []string{owner, admins, viewer}, []string{}
+	namespace := func(name string) *corev1.Namespace {
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	}
+	return slices.Concat(
+		[]right{
+			{"manage the members", []string{owner, uam}, toHaveVerb("manage-members", e.project)},
+			{"change the whitelist of tolerations", nobody, toHaveVerb("modify-spec-tolerations-whitelist", e.project)},
+			{"get the namespace", readers, toGet(namespace(e.project.NamespaceName()))},
+			{"delete the namespace", nobody, toDelete(namespace(e.project.NamespaceName()))},
+			{"get the namespace of another project", nobody, toGet(namespace(e.other.NamespaceName()))},
+			{"list the secrets of another project", nobody, toList(&corev1.SecretList{}, e.other.NamespaceName())},
+			{"list events", readers, toList(&corev1.EventList{}, e.project.NamespaceName())},
+			{"list pods", []string{extended}, toList(&corev1.PodList{}, e.project.NamespaceName())},
+			{"get a token of a service account", []string{owner, accounts}, toCreateToken(e.in("a"))},
+			{"give away what one does not have", nobody, toCreate(&rbacv1.RoleBinding{
+				ObjectMeta: e.in("more"), RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+				Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mallory"}},
+			})},
+		},
+		toEverything("secrets", &corev1.Secret{ObjectMeta: e.in("s")}, &corev1.SecretList{}, members, members),
+		toEverything("config maps", &corev1.ConfigMap{ObjectMeta: e.in("c")}, &corev1.ConfigMapList{}, readers, members),
+		toEverything("roles", &rbacv1.Role{ObjectMeta: e.in("r")}, &rbacv1.RoleList{}, readers, members),
+		toEverything("resource quotas", &corev1.ResourceQuota{ObjectMeta: e.in("q")}, &corev1.ResourceQuotaList{}, readers, nobody),
+		toEverything("service accounts", &corev1.ServiceAccount{ObjectMeta: e.in("a")}, &corev1.ServiceAccountList{},
+			[]string{owner, admins, viewer, accounts}, []string{owner, accounts}),
+	)
+}
+
+// Each role of a Project may do what it is for, and nothing else.
+func TestRolesOfAProject(t *testing.T) {
+	t.Parallel()
+	e := newEstate(t)
+	for _, role := range []string{owner, admins, uam, viewer, accounts, extended, stranger} {
+		t.Run(role, func(t *testing.T) {
+			t.Parallel()
+			mayOnly(t, as(t, e.user(role)), role, slices.Concat(e.rights(), e.rightsBeside()))
+			// kube-apiserver refuses on its own what it would hand on to us. Whoever reaches us otherwise is judged alike.
+			direct := shared.DirectConfig(1)
+			direct.Impersonate.UserName, direct.Impersonate.Groups = e.user(role), []string{"system:authenticated"}
+			mayOnly(t, clientOf(t, direct), role, e.rights())
+		})
+	}
+}
+
+// mayOnly sends all requests and complains about every one that a role may send and cannot, or the other way round.
+func mayOnly(t *testing.T, c client.WithWatch, role string, rights []right) {
+	t.Helper()
+	// What is allowed comes first: a server learns of roles by watching them, and remembers a refusal for a while.
+	for _, right := range rights {
+		if slices.Contains(right.who, role) {
+			eventually(t, func(ctx context.Context) error {
+				if err := right.request(ctx, c); err != nil {
+					return fmt.Errorf("%s: %w", right.what, err)
+				}
+				return nil
+			})
+		}
+	}
+	for _, right := range rights {
+		if slices.Contains(right.who, role) {
+			continue
+		}
+		if err := right.request(t.Context(), c); !isRefused(err) {
+			t.Errorf("%s: %v, it must be forbidden", right.what, err)
+		}
+	}
+}
+
+// Who is no longer a member has no right any more, and who becomes one gets the rights.
+func TestRightsFollowMembership(t *testing.T) {
+	t.Parallel()
+	leaves, comes := name(t, "leaves"), name(t, "comes")
+	project := newProject(t, "rights", olivia(), member("User", leaves, "admin"))
+	ready(t, project)
+	rights := func(user string) []func(context.Context) error {
+		c := as(t, user)
+		return []func(context.Context) error{
+			func(ctx context.Context) error { return toGet(project.DeepCopy())(ctx, c) },
+			func(ctx context.Context) error {
+				return toList(&kubernikusv1.KlusterList{}, project.NamespaceName())(ctx, c)
+			},
+		}
+	}
+	for _, right := range rights(leaves) {
+		eventually(t, right)
+	}
+	change(t, project, func(p *gardenerv1beta1.Project) {
+		p.Spec.Members = []gardenerv1beta1.ProjectMember{olivia(), member("User", comes, "viewer")}
+	})
+	for _, right := range rights(leaves) {
+		eventually(t, func(ctx context.Context) error {
+			if err := right(ctx); !isRefused(err) {
+				return errors.Join(errors.New(leaves+" left and still has a right"), err)
+			}
+			return nil
+		})
+	}
+	for _, right := range rights(comes) {
+		eventually(t, right)
+	}
+}
+
+// estate is a Project with a member for each role, another Project, and one object of each kind in both namespaces.
+type estate struct {
+	project, other *gardenerv1beta1.Project
+	backend        string // the name of the DiscoveryBackend: no two have the same
+	suffix         string
+}
+
+// user returns the name of the user with a role.
+func (e estate) user(role string) string { return role + "-" + e.suffix }
+
+// in is the metadata of an object in the namespace of the Project.
+func (e estate) in(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: e.project.NamespaceName(), Name: name}
+}
+
+func newEstate(t *testing.T) estate {
+	t.Helper()
+	e := estate{suffix: name(t, ""), backend: name(t, "rights")}
+	extension := "x" + e.suffix
+	var members []gardenerv1beta1.ProjectMember
+	for _, role := range []string{owner, admins, uam, viewer, accounts} {
+		members = append(members, member("User", e.user(role), role))
+	}
+	e.project = newProject(t, "estate", append(members, member("User", e.user(extended), "extension:"+extension))...)
+	e.other = newProject(t, "estate", olivia())
+	inTheCluster(t, &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: extension, Labels: map[string]string{gardenerv1beta1.LabelAggregateToExtensionRole: extension}},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}}},
+	})
+	ready(t, e.project)
+	ready(t, e.other)
+	for _, object := range []client.Object{
+		klusterIn(e.project.NamespaceName(), "k", ""), backend(e.in(e.backend)), &midonetv1.Translation{ObjectMeta: e.in("t")},
+		&corev1.Secret{ObjectMeta: e.in("s")}, &corev1.ConfigMap{ObjectMeta: e.in("c")}, &corev1.ServiceAccount{ObjectMeta: e.in("a")},
+		&corev1.ResourceQuota{ObjectMeta: e.in("q")}, &rbacv1.Role{ObjectMeta: e.in("r")}, klusterIn(e.other.NamespaceName(), "k", ""),
+	} {
+		if err := admin(t).Create(t.Context(), object); err != nil {
+			t.Fatalf("%T: %v", object, err)
+		}
+	}
+	get(t, e.project)
+	return e
+}
