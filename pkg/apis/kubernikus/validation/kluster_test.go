@@ -4,6 +4,7 @@
 package validation
 
 import (
+	"context"
 	"os"
 	"strings"
 	"testing"
@@ -29,15 +30,15 @@ func newRules(t *testing.T) rules {
 }
 
 func (r rules) create(kluster *kubernikusv1.Kluster) field.ErrorList {
-	return append(ValidateKluster(kluster), r.scheme.Validate(nil, nil, kluster)...)
+	return append(ValidateKluster(kluster), r.scheme.Validate(context.Background(), nil, kluster)...)
 }
 
 func (r rules) update(kluster, old *kubernikusv1.Kluster) field.ErrorList {
-	return append(ValidateKlusterUpdate(kluster, old), r.scheme.ValidateUpdate(nil, nil, kluster, old)...)
+	return append(ValidateKlusterUpdate(kluster, old), r.scheme.ValidateUpdate(context.Background(), nil, kluster, old)...)
 }
 
 func (r rules) updateStatus(kluster, old *kubernikusv1.Kluster) field.ErrorList {
-	return append(ValidateKlusterStatusUpdate(kluster, old), r.scheme.ValidateUpdate(nil, nil, kluster, old, "status")...)
+	return append(ValidateKlusterStatusUpdate(kluster, old), r.scheme.ValidateUpdate(context.Background(), nil, kluster, old, "status")...)
 }
 
 // expect compares errors with the beginnings they should have, in any order: each exactly once.
