@@ -4,6 +4,7 @@
 package apiserver
 
 import (
+	"context"
 	"fmt"
 	"net"
 
@@ -26,7 +27,7 @@ import (
 )
 
 // config builds what a server is made of. The revision of every write is told to written.
-func (o *Options) config(a api, written func(revision int64)) (*genericapiserver.RecommendedConfig, error) {
+func (o *Options) config(ctx context.Context, a api, written func(revision int64)) (*genericapiserver.RecommendedConfig, error) {
 	config := genericapiserver.NewRecommendedConfig(a.codecs)
 	if err := o.describe(config); err != nil {
 		return nil, err
@@ -58,7 +59,7 @@ func (o *Options) config(a api, written func(revision int64)) (*genericapiserver
 		config.Authorization.Authorizer = authorizerfactory.NewAlwaysAllowAuthorizer()
 		return config, o.Features.ApplyTo(&config.Config, nil, nil)
 	}
-	return config, o.applyHost(a, config)
+	return config, o.applyHost(ctx, a, config)
 }
 
 // describe sets what clients read about the server: version and OpenAPI.
@@ -115,7 +116,7 @@ func (o *Options) applyServing(config *genericapiserver.RecommendedConfig) error
 }
 
 // applyHost connects the server to the kube-apiserver: who users are, what they may do, what admission asks for.
-func (o *Options) applyHost(a api, config *genericapiserver.RecommendedConfig) error {
+func (o *Options) applyHost(ctx context.Context, a api, config *genericapiserver.RecommendedConfig) error {
 	if err := o.Authentication.ApplyTo(&config.Authentication, config.SecureServing, config.OpenAPIConfig); err != nil {
 		return fmt.Errorf("cannot authenticate with --authentication-kubeconfig %q: %w", o.Authentication.RemoteKubeConfigFile, err)
 	}
@@ -138,6 +139,13 @@ func (o *Options) applyHost(a api, config *genericapiserver.RecommendedConfig) e
 	kube, err := kubernetes.NewForConfig(config.ClientConfig)
 	if err != nil {
 		return err
+	}
+	if !o.Authentication.SkipInClusterLookup {
+		authorities, err := hostAuthorities(ctx, kube, o.Authentication, config.SecureServing.ClientCA.CurrentCABundleContent)
+		if err != nil {
+			return err
+		}
+		config.Authentication.Authenticator = authorities.before(config.Authentication.Authenticator)
 	}
 	objects, err := dynamic.NewForConfig(config.ClientConfig)
 	if err != nil {

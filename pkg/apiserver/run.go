@@ -69,7 +69,7 @@ func Run(ctx context.Context, o *Options) error {
 		defer func() { stopRecording(); <-recorded }()
 	}
 
-	server, err := o.newServer(written)
+	server, err := o.newServer(ctx, written)
 	if err != nil {
 		return err
 	}
@@ -83,12 +83,12 @@ func Run(ctx context.Context, o *Options) error {
 }
 
 // newServer builds the server and opens its port.
-func (o *Options) newServer(written func(revision int64)) (*genericapiserver.GenericAPIServer, error) {
+func (o *Options) newServer(ctx context.Context, written func(revision int64)) (*genericapiserver.GenericAPIServer, error) {
 	a, err := newAPI()
 	if err != nil {
 		return nil, err
 	}
-	config, err := o.config(a, written)
+	config, err := o.config(ctx, a, written)
 	if err != nil {
 		return nil, err
 	}

@@ -109,3 +109,8 @@ func onLoopback(port string) []string {
 
 // pki returns the path of a file with keys of a plane.
 func pki(p *plane.Plane, name string) string { return filepath.Join(p.Dir(), "pki", name) }
+
+// kubeconfigOf is the kubeconfig of one of the processes of the shared plane.
+func kubeconfigOf(process string) string {
+	return filepath.Join(shared.Dir(), "kubeconfigs", process+".kubeconfig")
+}

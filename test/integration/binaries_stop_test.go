@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,7 +30,8 @@ import (
 // acknowledged is stored.
 func TestAPIServerStopsGracefully(t *testing.T) {
 	t.Parallel()
-	replica := thirdReplica(t)
+	config, flags := thirdReplica(t)
+	replica := serve(t, config, flags...)
 	c := versioned.NewForConfigOrDie(replica.config).KubernikusV1()
 	held, loaded := freshNamespace(t, "stop"), freshNamespace(t, "stop")
 	arrived, release := make(chan struct{}), make(chan struct{})
@@ -57,8 +57,14 @@ func TestAPIServerStopsGracefully(t *testing.T) {
 		}
 		inFlight <- err
 	}()
-	<-arrived
-	<-load.underWay
+	select {
+	case <-arrived:
+	case err := <-inFlight:
+		t.Fatalf("the request that was to be in flight: %v", err)
+	}
+	if err := load.isUnderWay(); err != nil {
+		t.Fatal(err)
+	}
 	stopping.Store(true)
 	if err := replica.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -105,46 +111,29 @@ func TestManagerStopsGracefully(t *testing.T) {
 	}
 }
 
-// kubeconfigOf is the kubeconfig of one of the processes of the shared plane.
-func kubeconfigOf(process string) string {
-	return filepath.Join(shared.Dir(), "kubeconfigs", process+".kubeconfig")
-}
-
-// thirdReplica starts an API server beside those of the shared plane, on the same etcd.
-func thirdReplica(t *testing.T) server {
-	t.Helper()
-	port := freePort(t)
-	config := shared.DirectConfig(0)
-	config.Host = "https://127.0.0.1:" + port
-	return serve(t, config, append(onLoopback(port),
-		"--tls-cert-file="+pki(shared, apiserver+".crt"), "--tls-private-key-file="+pki(shared, apiserver+".key"),
-		"--kubeconfig="+kubeconfigOf(apiserver), "--etcd-servers="+shared.EtcdEndpoint(), "--etcd-cafile="+pki(shared, "etcd-ca.crt"),
-		"--etcd-certfile="+pki(shared, "etcd-client.crt"), "--etcd-keyfile="+pki(shared, "etcd-client.key"), "--etcd-compaction-interval=0")...)
-}
-
 // load is several clients that create Klusters until the server is gone.
 type load struct {
 	wg       sync.WaitGroup
 	underWay chan struct{} // closed when there is some
+	failed   chan error    // what ended the workers
 
 	mu     sync.Mutex
 	stored []string // what was acknowledged
-	errs   []error
 }
 
 func startLoad(t *testing.T, klusters clientkubernikusv1.KlusterInterface) *load {
 	t.Helper()
-	l := &load{underWay: make(chan struct{})}
-	for worker := range 4 {
+	const workers = 4
+	l := &load{underWay: make(chan struct{}), failed: make(chan error, workers)}
+	for worker := range workers {
 		l.wg.Go(func() {
 			for i := 0; ; i++ {
 				kluster, err := klusters.Create(t.Context(), klusterIn("", fmt.Sprintf("k-%d-%d", worker, i), ""), metav1.CreateOptions{})
-				l.mu.Lock()
 				if err != nil {
-					l.errs = append(l.errs, err)
-					l.mu.Unlock()
+					l.failed <- err
 					return
 				}
+				l.mu.Lock()
 				if l.stored = append(l.stored, kluster.Name); len(l.stored) == 100 {
 					close(l.underWay)
 				}
@@ -155,11 +144,22 @@ func startLoad(t *testing.T, klusters clientkubernikusv1.KlusterInterface) *load
 	return l
 }
 
+// isUnderWay waits until there is load.
+func (l *load) isUnderWay() error {
+	select {
+	case <-l.underWay:
+		return nil
+	case err := <-l.failed:
+		return fmt.Errorf("a request under load: %w", err)
+	}
+}
+
 // check waits for the end of the load. No request was cut off: those that came too late were told so, or found nobody.
 func (l *load) check(t *testing.T, namespace string) {
 	t.Helper()
 	l.wg.Wait()
-	for _, err := range l.errs {
+	close(l.failed)
+	for err := range l.failed {
 		if !errors.Is(err, syscall.ECONNREFUSED) && !apierrors.IsServiceUnavailable(err) {
 			t.Errorf("a request under load: %v", err)
 		}

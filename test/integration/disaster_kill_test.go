@@ -177,42 +177,70 @@ func (c *chaos) delete(t *testing.T, project *gardenerv1beta1.Project) {
 	c.confirm(t, func(ctx context.Context) error { return client.IgnoreNotFound(remove(ctx, c.client, project)) })
 }
 
-// converged waits until the living Projects are Ready, with what they should have, and nothing is left of the dead.
+// converged waits until everything is as it should be. A client that lost its server asks less and less often, up to a
+// minute apart, so it gets time for that.
 func (c *chaos) converged(t *testing.T) {
 	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 4*time.Minute, true, func(ctx context.Context) (bool, error) {
+		last = c.check(ctx)
+		return last == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%v: %v", err, last)
+	}
+	t.Logf("%d writes, %d projects live, %d are gone", c.confirmed.Load(), len(c.living), len(c.dead))
+}
+
+// check complains unless the living Projects are Ready, with what they should have, and nothing is left of the dead.
+func (c *chaos) check(ctx context.Context) error {
 	for _, project := range c.living {
-		uid, owner := project.UID, project.Spec.Owner.Name
-		eventually(t, func(ctx context.Context) error { return isReady(ctx, c.client, project) })
-		if project.UID != uid || project.Spec.Owner.Name != owner || len(project.Spec.Members) != 1 {
-			t.Errorf("project %s has uid %s, not %s, and spec %+v, not owner %s", project.Name, project.UID, uid, project.Spec, owner)
-		}
-		namespace := &corev1.Namespace{}
-		if err := c.client.Get(t.Context(), client.ObjectKey{Name: project.NamespaceName()}, namespace); err != nil {
-			t.Error(err)
-		}
-		if owners := namespace.OwnerReferences; len(owners) != 1 || owners[0].UID != uid || !namespace.DeletionTimestamp.IsZero() {
-			t.Errorf("namespace %s: %+v", namespace.Name, namespace.ObjectMeta)
-		}
-		found, err := readAccess(t.Context(), c.client, project)
-		if err != nil {
-			t.Fatal(err)
-		}
-		who := "User " + owner
-		if err := diffError(bindings{owner: who, member: who, accounts: who}.access(), found); err != nil {
-			t.Errorf("project %s: %v", project.Name, err)
+		if err := c.checkLiving(ctx, project); err != nil {
+			return fmt.Errorf("project %s: %w", project.Name, err)
 		}
 	}
 	for _, project := range c.dead {
-		eventually(t, func(ctx context.Context) error { return isGone(ctx, c.client, project) })
+		if err := isGone(ctx, c.client, project); err != nil {
+			return err
+		}
 	}
-	for _, list := range []client.ObjectList{&corev1.NamespaceList{}, &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}} {
-		eventually(t, func(ctx context.Context) error { return c.onlyOfTheLiving(ctx, list) })
+	lists := []client.ObjectList{&corev1.NamespaceList{}, &rbacv1.ClusterRoleList{}, &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}}
+	for _, list := range lists {
+		if err := c.onlyOfTheLiving(ctx, list); err != nil {
+			return err
+		}
 	}
 	projects := &gardenerv1beta1.ProjectList{}
-	if err := c.client.List(t.Context(), projects); err != nil || len(projects.Items) != len(c.living) {
-		t.Errorf("%d projects live, there are %d: %v", len(c.living), len(projects.Items), err)
+	if err := c.client.List(ctx, projects); err != nil {
+		return err
 	}
-	t.Logf("%d writes, %d projects live, %d are gone", c.confirmed.Load(), len(c.living), len(c.dead))
+	if len(projects.Items) != len(c.living) {
+		return fmt.Errorf("%d projects should live, there are %d", len(c.living), len(projects.Items))
+	}
+	return nil
+}
+
+func (c *chaos) checkLiving(ctx context.Context, want *gardenerv1beta1.Project) error {
+	project := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: want.Name}}
+	if err := isReady(ctx, c.client, project); err != nil {
+		return err
+	}
+	if err := errors.Join(diffError(want.UID, project.UID), diffError(want.Spec, project.Spec)); err != nil {
+		return err
+	}
+	namespace := &corev1.Namespace{}
+	if err := c.client.Get(ctx, client.ObjectKey{Name: project.NamespaceName()}, namespace); err != nil {
+		return err
+	}
+	if owners := namespace.OwnerReferences; len(owners) != 1 || owners[0].UID != project.UID || !namespace.DeletionTimestamp.IsZero() {
+		return fmt.Errorf("namespace %s: %+v", namespace.Name, namespace.ObjectMeta)
+	}
+	found, err := readAccess(ctx, c.client, project)
+	if err != nil {
+		return err
+	}
+	owner := "User " + project.Spec.Owner.Name
+	return diffError(bindings{owner: owner, member: owner, accounts: owner}.access(), found)
 }
 
 // onlyOfTheLiving complains about an object with the label of a Project that should be gone.

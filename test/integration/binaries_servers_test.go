@@ -44,3 +44,16 @@ func serve(t *testing.T, config *rest.Config, flags ...string) server {
 	})
 	return s
 }
+
+// thirdReplica returns the flags of an API server beside those of the shared plane, on the same etcd, and how an
+// administrator reaches it.
+func thirdReplica(t *testing.T) (*rest.Config, []string) {
+	t.Helper()
+	port := freePort(t)
+	config := shared.DirectConfig(0)
+	config.Host = "https://127.0.0.1:" + port
+	return config, append(onLoopback(port),
+		"--tls-cert-file="+pki(shared, apiserver+".crt"), "--tls-private-key-file="+pki(shared, apiserver+".key"),
+		"--kubeconfig="+kubeconfigOf(apiserver), "--etcd-servers="+shared.EtcdEndpoint(), "--etcd-cafile="+pki(shared, "etcd-ca.crt"),
+		"--etcd-certfile="+pki(shared, "etcd-client.crt"), "--etcd-keyfile="+pki(shared, "etcd-client.key"), "--etcd-compaction-interval=0")
+}

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/kubernetes"
+)
+
+const (
+	// authoritiesTimeout bounds how long a request waits for the authorities of clients.
+	authoritiesTimeout  = 10 * time.Second
+	authoritiesInterval = 10 * time.Millisecond
+)
+
+// authorities are those that the certificates of clients, and of the aggregator in their name, are verified by. The
+// library takes them from the host cluster by a watch that begins when the port is open already. Until the first answer
+// it takes everybody for anonymous: users would be told that they may not do what they may.
+type authorities struct {
+	// wanted are the bundles, in PEM, and loaded returns all that the server has.
+	wanted []string
+	loaded func() []byte
+	// complete is remembered: what is loaded once does not go.
+	complete atomic.Bool
+}
+
+// hostAuthorities reads which bundles the library will take from the host cluster.
+func hostAuthorities(ctx context.Context, host kubernetes.Interface, o *genericoptions.DelegatingAuthenticationOptions, loaded func() []byte) (*authorities, error) {
+	const namespace, name = metav1.NamespaceSystem, "extension-apiserver-authentication"
+	published, err := host.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the authorities of clients from ConfigMap %s/%s: %w", namespace, name, err)
+	}
+	a := &authorities{loaded: loaded}
+	for key, file := range map[string]string{"client-ca-file": o.ClientCert.ClientCA, "requestheader-client-ca-file": o.RequestHeader.ClientCAFile} {
+		if bundle := strings.TrimSpace(published.Data[key]); bundle != "" && file == "" {
+			a.wanted = append(a.wanted, bundle)
+		}
+	}
+	return a, nil
+}
+
+// known says whether every authority is loaded.
+func (a *authorities) known() bool {
+	if a.complete.Load() {
+		return true
+	}
+	loaded := string(a.loaded())
+	for _, bundle := range a.wanted {
+		if !strings.Contains(loaded, bundle) {
+			return false
+		}
+	}
+	a.complete.Store(true)
+	return true
+}
+
+// before returns next for requests that wait until the authorities are known. When that takes too long, next judges all
+// the same: without an authority it trusts nobody.
+func (a *authorities) before(next authenticator.Request) authenticator.Request {
+	return authenticator.RequestFunc(func(request *http.Request) (*authenticator.Response, bool, error) {
+		if !a.known() {
+			_ = wait.PollUntilContextTimeout(request.Context(), authoritiesInterval, authoritiesTimeout, false,
+				func(context.Context) (bool, error) { return a.known(), nil })
+		}
+		return next.AuthenticateRequest(request)
+	})
+}

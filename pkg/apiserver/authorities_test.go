@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync/atomic"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/user"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	"k8s.io/client-go/kubernetes/fake"
+)
+
+func TestHostAuthorities(t *testing.T) {
+	both := map[string]string{"client-ca-file": "clients\n", "requestheader-client-ca-file": "\nproxy\n", "requestheader-allowed-names": "[]"}
+	for name, test := range map[string]struct {
+		data                map[string]string
+		clientCA, requestCA string // flags
+		want                []string
+	}{
+		"both":                     {data: both, want: []string{"clients", "proxy"}},
+		"clients' from a file":     {data: both, clientCA: "ca.crt", want: []string{"proxy"}},
+		"the proxy's from a file":  {data: both, requestCA: "ca.crt", want: []string{"clients"}},
+		"a host without client CA": {data: map[string]string{"requestheader-client-ca-file": "proxy"}, want: []string{"proxy"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			host := fake.NewClientset(&corev1.ConfigMap{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "extension-apiserver-authentication"}, Data: test.data,
+			})
+			o := genericoptions.NewDelegatingAuthenticationOptions()
+			o.ClientCert.ClientCA, o.RequestHeader.ClientCAFile = test.clientCA, test.requestCA
+			a, err := hostAuthorities(t.Context(), host, o, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if slices.Sort(a.wanted); !slices.Equal(a.wanted, test.want) {
+				t.Errorf("waits for %q, want %q", a.wanted, test.want)
+			}
+		})
+	}
+	if _, err := hostAuthorities(t.Context(), fake.NewClientset(), genericoptions.NewDelegatingAuthenticationOptions(), nil); err == nil {
+		t.Error("a host without the ConfigMap is no error")
+	}
+}
+
+// A request that comes too early waits, and is judged as one that comes later; one whose client goes away does not.
+func TestRequestsWaitForAuthorities(t *testing.T) {
+	var loaded atomic.Value
+	loaded.Store("clients")
+	a := &authorities{wanted: []string{"clients", "proxy"}, loaded: func() []byte { return []byte(loaded.Load().(string)) }}
+	judged := make(chan string, 2)
+	next := a.before(authenticator.RequestFunc(func(request *http.Request) (*authenticator.Response, bool, error) {
+		judged <- loaded.Load().(string)
+		return &authenticator.Response{User: &user.DefaultInfo{Name: "alice"}}, true, nil
+	}))
+	ask := func(ctx context.Context) {
+		response, ok, err := next.AuthenticateRequest(httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
+		if err != nil || !ok || response.User.GetName() != "alice" {
+			t.Errorf("the answer is changed: %v, %v, %v", response, ok, err)
+		}
+	}
+	done := make(chan struct{})
+	go func() { defer close(done); ask(t.Context()) }()
+
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	ask(gone)
+	if saw := <-judged; saw != "clients" {
+		t.Errorf("a client that went away was judged with %q", saw)
+	}
+	loaded.Store("clients\nproxy")
+	<-done
+	if saw := <-judged; saw != "clients\nproxy" {
+		t.Errorf("judged with %q", saw)
+	}
+	loaded.Store("rotated")
+	ask(t.Context())
+}

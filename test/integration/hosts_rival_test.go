@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes"
+
+	"groundskeeper.io/groundskeeper/test/plane"
+)
+
+// refusesRival puts a CustomResourceDefinition of one of our group versions into a host: our server is not ready any
+// more, and what makes the host ours refuses to. The plane is of no use afterwards.
+func refusesRival(t *testing.T, p *plane.Plane, options plane.Options) {
+	t.Helper()
+	const name = "hosts.midonet.org"
+	schema := map[string]any{"openAPIV3Schema": map[string]any{"type": "object"}}
+	definition := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": name},
+		"spec": map[string]any{
+			"group": "midonet.org", "scope": "Namespaced", "names": map[string]any{"plural": "hosts", "singular": "host", "kind": "Host", "listKind": "HostList"},
+			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true, "schema": schema}},
+		},
+	}}
+	if err := clientOf(t, p.Config()).Create(t.Context(), definition); err != nil {
+		t.Fatal(err)
+	}
+	server := p.APIServers[0]
+	if err := server.Stop(t.Context()); err != nil { // what it found out counts for half a minute
+		t.Fatal(err)
+	}
+	if err := server.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	client, err := kubernetes.NewForConfig(p.DirectConfig(0))
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func(ctx context.Context) error {
+		answer, err := client.RESTClient().Get().AbsPath("/readyz").DoRaw(ctx)
+		if strings.Count(string(answer), "[-]") == 1 && strings.Contains(string(answer), "[-]no-rival-definitions failed") {
+			return nil
+		}
+		return errors.Join(fmt.Errorf("/readyz answers %q", answer), err)
+	})
+	if _, err := plane.Start(t.Context(), options); err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("what registers our server ends with %v, want a line that names %s", err, name)
+	}
+}
