@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -57,6 +58,7 @@ func (s strategy[T]) PrepareForUpdate(_ context.Context, obj, old runtime.Object
 	if !apiequality.Semantic.DeepEqual(s.kind.Desired(o), s.kind.Desired(before)) {
 		o.SetGeneration(before.GetGeneration() + 1)
 	}
+	keepTimes(o, before)
 }
 
 func (s strategy[T]) Validate(_ context.Context, obj runtime.Object) field.ErrorList {
@@ -97,12 +99,13 @@ type statusStrategy[T Object] struct{ strategy[T] }
 
 // PrepareForUpdate puts everything but the status, and the record of who owns which field, back.
 func (s statusStrategy[T]) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
-	o, restored := obj.(T), old.DeepCopyObject().(T)
+	o, before, restored := obj.(T), old.(T), old.DeepCopyObject().(T)
 	s.kind.CopyStatus(restored, o)
 	restored.SetManagedFields(o.GetManagedFields())
 	restored.SetResourceVersion(o.GetResourceVersion())
 	s.kind.Assign(o, restored)
 	s.normalize(o)
+	keepTimes(o, before)
 }
 
 func (s statusStrategy[T]) ValidateUpdate(_ context.Context, obj, old runtime.Object) field.ErrorList {
@@ -112,4 +115,38 @@ func (s statusStrategy[T]) ValidateUpdate(_ context.Context, obj, old runtime.Ob
 // GetResetFields says that an applier of the status owns nothing else.
 func (s statusStrategy[T]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return s.resetFields(append([]string{"metadata"}, s.kind.DesiredFields...)...)
+}
+
+// keepTimes takes back the time of an apply that changes nothing else, so that nothing is written. The library does so
+// too, but before an object is normalised: a manifest that spells something its own way would be written each time.
+func keepTimes(o, before Object) {
+	entries := o.GetManagedFields()
+	if !sameManagers(entries, before.GetManagedFields()) {
+		return
+	}
+	o.SetManagedFields(slices.Clone(before.GetManagedFields()))
+	// An object from the watch cache names its kind, one from a request need not.
+	kind := o.GetObjectKind().GroupVersionKind()
+	o.GetObjectKind().SetGroupVersionKind(before.GetObjectKind().GroupVersionKind())
+	same := apiequality.Semantic.DeepEqual(o, before)
+	o.GetObjectKind().SetGroupVersionKind(kind)
+	if !same {
+		o.SetManagedFields(entries)
+	}
+}
+
+// sameManagers says whether the entries are the same but for their times, by which they are sorted.
+func sameManagers(entries, before []metav1.ManagedFieldsEntry) bool {
+	if len(entries) != len(before) {
+		return false
+	}
+	for _, entry := range entries {
+		if !slices.ContainsFunc(before, func(other metav1.ManagedFieldsEntry) bool {
+			other.Time = entry.Time
+			return apiequality.Semantic.DeepEqual(entry, other)
+		}) {
+			return false
+		}
+	}
+	return true
 }

@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -187,6 +188,9 @@ func (c *chaos) converged(t *testing.T) {
 		return last == nil, nil
 	})
 	if err != nil {
+		for _, process := range []*plane.Process{c.APIServers[0], c.Managers[0]} {
+			t.Logf("%s has pid %d and says last:\n%s", process.Name(), process.PID(), strings.Join(process.Tail(40), "\n"))
+		}
 		t.Fatalf("%v: %v", err, last)
 	}
 	t.Logf("%d writes, %d projects live, %d are gone", c.confirmed.Load(), len(c.living), len(c.dead))

@@ -33,6 +33,8 @@ func TestEditsOfRolesAreCorrected(t *testing.T) {
 	}
 	mallory := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mallory"}
 
+	// Read once: Kubernetes takes back the rules of another aggregation only after the test that made it.
+	want, labels := accessOf(t, project), labelsOf(t, project)
 	for what, edit := range map[string]func(*testing.T) client.Object{
 		"a rule more": func(t *testing.T) client.Object {
 			object := clusterRole()
@@ -93,7 +95,6 @@ func TestEditsOfRolesAreCorrected(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			want, labels := accessOf(t, project), labelsOf(t, project)
 			object := edit(t)
 			hasAccess(t, project, want)
 			eventually(t, func(context.Context) error { return diffError(labels, labelsOf(t, project)) })
