@@ -116,7 +116,11 @@ func (f *Finder) ReadyCheck() healthz.HealthChecker {
 		if err != nil {
 			klog.FromContext(request.Context()).V(2).Info("Cannot look for CustomResourceDefinitions of our group versions", "reason", err)
 		} else {
-			last = Refusal(rivals)
+			refusal := Refusal(rivals)
+			if refusal != nil && last == nil { // the answer itself withholds the reason
+				klog.FromContext(request.Context()).Error(refusal, "Not ready")
+			}
+			last = refusal
 		}
 		asked = time.Now()
 		return last

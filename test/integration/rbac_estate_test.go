@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+)
+
+// estate is a Project with a member for each role, another Project, and one object of each kind in both namespaces.
+type estate struct {
+	project, other *gardenerv1beta1.Project
+	backend        string // the name of the DiscoveryBackend: no two have the same
+	suffix         string
+}
+
+// user returns the name of the user with a role.
+func (e estate) user(role string) string { return role + "-" + e.suffix }
+
+// in is the metadata of an object in the namespace of the Project.
+func (e estate) in(name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{Namespace: e.project.NamespaceName(), Name: name}
+}
+
+func newEstate(t *testing.T) estate {
+	t.Helper()
+	e := estate{suffix: name(t, ""), backend: name(t, "rights")}
+	extension := "x" + e.suffix
+	var members []gardenerv1beta1.ProjectMember
+	for _, role := range []string{owner, admins, uam, viewer, accounts} {
+		members = append(members, member("User", e.user(role), role))
+	}
+	e.project = newProject(t, "estate", append(members, member("User", e.user(extended), "extension:"+extension))...)
+	e.other = newProject(t, "estate", olivia())
+	inTheCluster(t, &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: extension, Labels: map[string]string{gardenerv1beta1.LabelAggregateToExtensionRole: extension}},
+		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"list"}}},
+	})
+	ready(t, e.project)
+	ready(t, e.other)
+	for _, object := range []client.Object{
+		klusterIn(e.project.NamespaceName(), "k", ""), backend(e.in(e.backend)), &midonetv1.Translation{ObjectMeta: e.in("t")},
+		&corev1.Secret{ObjectMeta: e.in("s")}, &corev1.ConfigMap{ObjectMeta: e.in("c")}, &corev1.ServiceAccount{ObjectMeta: e.in("a")},
+		&corev1.ResourceQuota{ObjectMeta: e.in("q")}, &rbacv1.Role{ObjectMeta: e.in("r")}, klusterIn(e.other.NamespaceName(), "k", ""),
+	} {
+		if err := admin(t).Create(t.Context(), object); err != nil {
+			t.Fatalf("%T: %v", object, err)
+		}
+	}
+	get(t, e.project)
+	return e
+}
