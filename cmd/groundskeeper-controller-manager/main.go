@@ -37,7 +37,7 @@ func main() {
 	}
 	o.AddFlags(cmd.Flags())
 	if err := cmd.Execute(); err != nil {
-		fmt.Fprintln(os.Stderr, "Error:", err)
+		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)
 	}
 }
