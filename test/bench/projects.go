@@ -46,7 +46,7 @@ func benchmarkProjects(ctx context.Context, reporter *report.Reporter, count, wo
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	p, err := plane.Start(ctx, plane.Options{Dir: filepath.Join(dir, "plane"), APIServers: 1, Managers: 1, SharedEtcd: true})
+	p, err := plane.Start(ctx, plane.Options{Dir: filepath.Join(dir, "plane"), APIServers: 1, Managers: 1, SharedEtcd: true, PlainEtcd: true})
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,13 @@ func (p *Plane) DirectConfig(i int) *rest.Config {
 func (p *Plane) CA() []byte { return slices.Clone(p.credentials.cluster.pem) }
 
 // EtcdEndpoint returns the URL of the plane's etcd.
-func (p *Plane) EtcdEndpoint() string { return "https://" + address(p.ports[etcdName]) }
+func (p *Plane) EtcdEndpoint() string {
+	scheme := "https"
+	if p.options.PlainEtcd {
+		scheme = "http"
+	}
+	return scheme + "://" + address(p.ports[etcdName])
+}
 
 // EtcdTLS returns the TLS configuration of a client of the plane's etcd.
 func (p *Plane) EtcdTLS() *tls.Config { return p.etcdTLS.Clone() }

@@ -21,7 +21,7 @@ func (p *Plane) etcdCommand() (command, error) {
 	if _, err := p.credentials.etcd.ensure(p.credentials.dir, etcdName, subject{name: etcdName, server: true}); err != nil {
 		return command{}, err
 	}
-	client := "https://" + address(p.ports[etcdName])
+	client := p.EtcdEndpoint()
 	peer := "https://" + address(p.ports[etcdPeerName])
 	ca, cert, key := p.credentials.certificate("etcd-ca"), p.credentials.certificate(etcdName), p.credentials.key(etcdName)
 	args := []string{
@@ -31,9 +31,11 @@ func (p *Plane) etcdCommand() (command, error) {
 		"--listen-peer-urls=" + peer,
 		"--initial-advertise-peer-urls=" + peer,
 		"--initial-cluster=default=" + peer,
-		"--client-cert-auth", "--trusted-ca-file=" + ca, "--cert-file=" + cert, "--key-file=" + key,
 		"--peer-client-cert-auth", "--peer-trusted-ca-file=" + ca, "--peer-cert-file=" + cert, "--peer-key-file=" + key,
 		"--log-level=warn",
+	}
+	if !p.options.PlainEtcd {
+		args = append(args, "--client-cert-auth", "--trusted-ca-file="+ca, "--cert-file="+cert, "--key-file="+key)
 	}
 	if p.options.UnsafeNoFsync {
 		args = append(args, "--unsafe-no-fsync")
@@ -50,12 +52,13 @@ func (p *Plane) etcdCommand() (command, error) {
 
 // etcdClientFlags are the flags with which an API server reaches etcd.
 func (p *Plane) etcdClientFlags() []string {
-	return []string{
-		"--etcd-servers=" + p.EtcdEndpoint(),
-		"--etcd-cafile=" + p.credentials.certificate("etcd-ca"),
-		"--etcd-certfile=" + p.credentials.certificate(etcdClientName),
-		"--etcd-keyfile=" + p.credentials.key(etcdClientName),
+	flags := []string{"--etcd-servers=" + p.EtcdEndpoint()}
+	if p.options.PlainEtcd {
+		return flags
 	}
+	c := p.credentials
+	return append(flags,
+		"--etcd-cafile="+c.certificate("etcd-ca"), "--etcd-certfile="+c.certificate(etcdClientName), "--etcd-keyfile="+c.key(etcdClientName))
 }
 
 func (p *Plane) kubeAPIServerCommand() (command, error) {
@@ -108,7 +111,6 @@ var controllers = []string{
 	"serviceaccount-token-controller",
 	"resourcequota-controller",
 	"clusterrole-aggregation-controller",
-	"root-ca-certificate-publisher-controller",
 }
 
 func (p *Plane) controllerManagerCommand() (command, error) {
@@ -126,7 +128,6 @@ func (p *Plane) controllerManagerCommand() (command, error) {
 		"--leader-elect=false",
 		"--use-service-account-credentials",
 		"--service-account-private-key-file="+c.serviceAccountKey,
-		"--root-ca-file="+c.certificate("ca"),
 		"--controllers="+strings.Join(controllers, ","),
 		// The defaults (20 and 30) would make the time of a test or a benchmark theirs.
 		"--kube-api-qps=500", "--kube-api-burst=1000",

@@ -41,6 +41,9 @@ type Options struct {
 	// Detached lets the processes outlive this one, and a failed start leaves those that run as they are.
 	// Otherwise they end with this process, however it ends, and a failed start ends them.
 	Detached bool
+	// PlainEtcd lets etcd serve without TLS whoever reaches its port: for measurements, of which TLS between
+	// etcd and the API servers would be a tenth.
+	PlainEtcd bool
 	// UnsafeNoFsync lets etcd lose data when the machine crashes: for planes that are thrown away.
 	UnsafeNoFsync bool
 	// Progress is told, line by line, what happens; nil: nobody is.
