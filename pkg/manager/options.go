@@ -16,10 +16,12 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/pkg/apis/config/validation"
 	"groundskeeper.io/groundskeeper/pkg/manager/configfile"
+	"groundskeeper.io/groundskeeper/pkg/manager/gardenerconfig"
 )
 
 // Options are the flags of groundskeeper-controller-manager: what the process needs to start. Everything else
@@ -43,7 +45,10 @@ type Options struct {
 	logsToTerminal bool
 
 	config *v1alpha1.ControllerManagerConfiguration
-	lines  configfile.Lines
+	// place puts an error about the configuration where its reader finds it.
+	place func(*field.Error) error
+	// ignored are the fields of a file of Gardener's that mean nothing to us.
+	ignored []string
 }
 
 // NewOptions returns options that print to standard output and log to standard error.
@@ -53,7 +58,7 @@ func NewOptions() *Options {
 
 // AddFlags adds the flags of these options.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.ConfigFile, "config", o.ConfigFile, "configuration `file`, kind ControllerManagerConfiguration of config.groundskeeper.io/v1alpha1 (default: none, all settings have their defaults)")
+	flags.StringVar(&o.ConfigFile, "config", o.ConfigFile, "configuration `file`, kind ControllerManagerConfiguration of config.groundskeeper.io/v1alpha1, or of Gardener's controllermanager.config.gardener.cloud/v1alpha1 (default: none, all settings have their defaults)")
 	flags.BoolVar(&o.PrintConfig, "print-config", o.PrintConfig, "print the effective configuration with all defaults and exit")
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "kubeconfig `file`, instead of clientConnection.kubeconfig (default: the pod's service account)")
 	flags.StringVar(&o.HealthAddress, "health-address", o.HealthAddress, "`HOST:PORT` to serve /healthz, /readyz and /metrics on, instead of server.health")
@@ -62,7 +67,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 
 // Complete reads the configuration file, puts the flags on top and fills in the defaults.
 func (o *Options) Complete() error {
-	config, lines, err := load(o.ConfigFile)
+	config, err := o.load()
 	if err != nil {
 		return err
 	}
@@ -77,7 +82,7 @@ func (o *Options) Complete() error {
 		config.Log.Format = v1alpha1.LogFormatText
 	}
 	v1alpha1.SetObjectDefaults_ControllerManagerConfiguration(config)
-	o.config, o.lines = config, lines
+	o.config = config
 	return nil
 }
 
@@ -88,7 +93,7 @@ func (o *Options) Validate() error {
 	}
 	var errs configfile.Errors
 	for _, err := range validation.ValidateControllerManagerConfiguration(o.config, names(controllers())) {
-		errs = append(errs, o.lines.At(err.Field, err))
+		errs = append(errs, o.place(err))
 	}
 	if len(errs) > 0 {
 		return fmt.Errorf("%s: %w", cmp.Or(o.ConfigFile, "configuration"), errs)
@@ -101,25 +106,39 @@ func (o *Options) Run(ctx context.Context) error {
 	if o.PrintConfig {
 		return configfile.Print(o.Out, o.config)
 	}
-	return run(ctx, o.config, installLogger(o.Log, o.config.Log, o.Verbosity), controllers())
+	logger := installLogger(o.Log, o.config.Log, o.Verbosity)
+	if len(o.ignored) > 0 {
+		logger.Info("Ignoring fields of Gardener's configuration that mean nothing here", "file", o.ConfigFile, "fields", o.ignored)
+	}
+	return run(ctx, o.config, logger, controllers())
 }
 
-// load reads a configuration file. No file is an empty configuration.
-func load(file string) (*v1alpha1.ControllerManagerConfiguration, configfile.Lines, error) {
-	if file == "" {
+// load reads the configuration file, ours or Gardener's. No file is an empty configuration.
+func (o *Options) load() (*v1alpha1.ControllerManagerConfiguration, error) {
+	if o.ConfigFile == "" {
+		o.place = func(err *field.Error) error { return err }
 		config := &v1alpha1.ControllerManagerConfiguration{}
 		config.SetGroupVersionKind(configKind())
-		return config, nil, nil
+		return config, nil
 	}
-	data, err := os.ReadFile(file)
+	data, err := os.ReadFile(o.ConfigFile)
 	if err != nil {
-		return nil, nil, fmt.Errorf("--config: %w", err)
+		return nil, fmt.Errorf("--config: %w", err)
+	}
+	if configfile.APIVersion(data) == gardenerconfig.Kind().GroupVersion().String() {
+		file, err := gardenerconfig.Decode(data)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", o.ConfigFile, err)
+		}
+		o.place, o.ignored = file.Place, file.Ignored
+		return file.Config, nil
 	}
 	config, lines, err := configfile.Decode[v1alpha1.ControllerManagerConfiguration](data, configKind())
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", file, err)
+		return nil, fmt.Errorf("%s: %w", o.ConfigFile, err)
 	}
-	return config, lines, nil
+	o.place = func(err *field.Error) error { return lines.At(err.Field, err) }
+	return config, nil
 }
 
 func configKind() schema.GroupVersionKind {

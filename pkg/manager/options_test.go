@@ -78,6 +78,24 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// A file of Gardener's is as good as ours, and what it has for others is named.
+func TestGardenerFile(t *testing.T) {
+	file := write(t, "apiVersion: controllermanager.config.gardener.cloud/v1alpha1\nkind: ControllerManagerConfiguration\n"+
+		"gardenClientConnection: {qps: 7}\ncontrollers: {project: {staleGracePeriodDays: 3}, seed: {}}\n")
+	ours := write(t, head+"clientConnection: {qps: 7}\ncontrollers: {project: {staleGracePeriodDays: 3}}\n")
+	got := effective(t, func(o *Options) { o.ConfigFile = file })
+	if diff := cmp.Diff(effective(t, func(o *Options) { o.ConfigFile = ours }), got); diff != "" {
+		t.Error(diff)
+	}
+	o := &Options{ConfigFile: file}
+	if err := o.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"controllers.seed"}, o.ignored); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // Whatever is set stays, zero and empty values too, and what is printed loads again.
 func TestPrintRoundTrip(t *testing.T) {
 	file := filepath.Join("testdata", "full.yaml")
@@ -178,6 +196,8 @@ func TestOptionsRefuse(t *testing.T) {
 		"text for a port":     {head + "server: {health: {port: http}}\n", nil, `FILE: line 3: server.health.port: expected a whole number of 32 bits, not string`},
 		"invalid value":       {head + "leaderElection:\n  leaseDuration: 5s\n", nil, `FILE: line 3: leaderElection.renewDeadline: Invalid value: "10s": must be shorter than leaseDuration`},
 		"unknown controller":  {head + "controllers:\n  enabled:\n  - \"*\"\n  - -projekt\n", nil, `FILE: line 6: controllers.enabled[1]: Unsupported value: "projekt": supported values: "project"`},
+		"Gardener's":          {"apiVersion: controllermanager.config.gardener.cloud/v1alpha1\nkind: ControllerManagerConfiguration\ngardenClientConnection: {qps: -1}\n", nil, `FILE: line 3: gardenClientConnection.qps: Invalid value: -1: must be greater than 0`},
+		"unknown, Gardener's": {"apiVersion: controllermanager.config.gardener.cloud/v1alpha1\nkind: ControllerManagerConfiguration\nprojects: {}\n", nil, `FILE: line 3: unknown field "projects"`},
 		"several values":      {head + "clientConnection:\n  qps: 0\n  burst: -1\n", nil, `FILE: line 4: clientConnection.qps: Invalid value: 0: must be greater than 0; line 5: clientConnection.burst: Invalid value: -1: must be greater than 0`},
 		"bad health address":  {"", func(o *Options) { o.HealthAddress = "localhost" }, `--health-address: "localhost" is not HOST:PORT`},
 		"bad health port":     {"", func(o *Options) { o.HealthAddress = "localhost:http" }, `--health-address: "localhost:http" is not HOST:PORT with a numeric port`},

@@ -7,6 +7,7 @@
 package configfile
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 )
@@ -29,18 +31,50 @@ func Decode[T any](data []byte, kind schema.GroupVersionKind) (*T, Lines, error)
 	if errs := checkKind(document, kind); len(errs) > 0 {
 		return nil, nil, errs
 	}
-	object, err := decodeValue[T](document.value)
-	errs := document.duplicates
-	if err != nil {
-		probe := func(value any) error { _, err := decodeValue[T](value); return err }
-		for _, culprit := range culprits(document.value, document.lines, "", probe) {
-			errs = append(errs, document.lines.At(culprit.path, describe(culprit)))
-		}
-	}
-	if len(errs) > 0 {
+	object, errs := decodeAt[T](document.value, document.lines, "")
+	if errs = append(document.duplicates, errs...); len(errs) > 0 {
 		return nil, nil, errs
 	}
 	return object, document.lines, nil
+}
+
+// DecodeField reads a field that Decode left raw, at the given path of the file with these lines, into a new T. It is
+// as strict as Decode. The error is of type Errors.
+func DecodeField[T any](raw json.RawMessage, lines Lines, path string) (*T, error) {
+	numbers := json.NewDecoder(bytes.NewReader(raw))
+	numbers.UseNumber()
+	var value any
+	if err := numbers.Decode(&value); err != nil {
+		return nil, Errors{fmt.Errorf("%s: %w", path, err)}
+	}
+	object, errs := decodeAt[T](value, lines, path)
+	if len(errs) > 0 {
+		return nil, errs
+	}
+	return object, nil
+}
+
+// decodeAt decodes the value at a path and says everything that is wrong with it.
+func decodeAt[T any](value any, lines Lines, path string) (*T, Errors) {
+	object, err := decodeValue[T](value)
+	if err == nil {
+		return object, nil
+	}
+	var errs Errors
+	probe := func(value any) error { _, err := decodeValue[T](value); return err }
+	for _, culprit := range culprits(value, lines, path, probe) {
+		errs = append(errs, lines.At(culprit.path, describe(culprit)))
+	}
+	return nil, errs
+}
+
+// APIVersion returns the apiVersion of the document in data, empty when it has none or cannot be parsed: Decode says why.
+func APIVersion(data []byte) string {
+	var meta struct {
+		APIVersion string `yaml:"apiVersion"`
+	}
+	_ = yaml.NewDecoder(bytes.NewReader(data)).Decode(&meta)
+	return meta.APIVersion
 }
 
 // checkKind compares the type of the document with the expected one.

@@ -6,6 +6,7 @@ package v1alpha1
 import (
 	"time"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -56,6 +57,36 @@ func SetDefaults_ServerConfiguration(obj *ServerConfiguration) {
 	if obj.Health.Port == nil {
 		obj.Health.Port = new(int32(2718))
 	}
+	if obj.Webhooks.Port == nil {
+		obj.Webhooks.Port = new(int32(2719))
+	}
+}
+
+// SetDefaults_CertificatesConfiguration fills in what is left out.
+func SetDefaults_CertificatesConfiguration(obj *CertificatesConfiguration) {
+	if obj.Mode == "" {
+		obj.Mode = CertificatesSelfManaged
+	}
+}
+
+// SetDefaults_ResourceSizeConfiguration fills in what is left out.
+func SetDefaults_ResourceSizeConfiguration(obj *ResourceSizeConfiguration) {
+	if obj.Mode == "" {
+		obj.Mode = ResourceSizeBlock
+	}
+	if obj.Limits == nil {
+		obj.Limits = []ResourceLimit{}
+	}
+	if obj.UnrestrictedSubjects == nil {
+		obj.UnrestrictedSubjects = []rbacv1.Subject{}
+	}
+}
+
+// SetDefaults_ResourceLimit fills in what is left out.
+func SetDefaults_ResourceLimit(obj *ResourceLimit) {
+	if len(obj.APIVersions) == 0 {
+		obj.APIVersions = []string{"*"}
+	}
 }
 
 // SetDefaults_ControllersConfiguration fills in what is left out.
@@ -70,6 +101,24 @@ func SetDefaults_ProjectControllerConfiguration(obj *ProjectControllerConfigurat
 	if obj.ConcurrentSyncs == nil {
 		obj.ConcurrentSyncs = new(int32(5))
 	}
+	if obj.MinimumLifetimeDays == nil {
+		obj.MinimumLifetimeDays = new(int32(30))
+	}
+	if obj.StaleGracePeriodDays == nil {
+		obj.StaleGracePeriodDays = new(int32(14))
+	}
+	if obj.StaleExpirationTimeDays == nil {
+		obj.StaleExpirationTimeDays = new(int32(90))
+	}
+	if obj.StaleSyncPeriod == nil {
+		obj.StaleSyncPeriod = &metav1.Duration{Duration: 12 * time.Hour}
+	}
+	if obj.StaleDryRun == nil {
+		obj.StaleDryRun = new(false)
+	}
+	if obj.UsageResources == nil {
+		obj.UsageResources = []string{"klusters.kubernikus.sap.cc", "discoverybackends.gimbal.heptio.com", "translations.midonet.org"}
+	}
 	if obj.Quotas == nil {
 		obj.Quotas = []QuotaConfiguration{}
 	}
@@ -79,5 +128,32 @@ func SetDefaults_ProjectControllerConfiguration(obj *ProjectControllerConfigurat
 func SetDefaults_QuotaConfiguration(obj *QuotaConfiguration) {
 	if obj.ProjectSelector == nil {
 		obj.ProjectSelector = &metav1.LabelSelector{}
+	}
+}
+
+// SetDefaults_LocalVolumeConfiguration fills in what is left out.
+func SetDefaults_LocalVolumeConfiguration(obj *LocalVolumeConfiguration) {
+	if obj.StorageClassNames == nil {
+		obj.StorageClassNames = []string{}
+	}
+	if obj.PVCDeletionDelay == nil {
+		obj.PVCDeletionDelay = &metav1.Duration{Duration: time.Minute}
+	}
+	if obj.StalePVDiscoveryInterval == nil {
+		obj.StalePVDiscoveryInterval = &metav1.Duration{Duration: 10 * time.Second}
+	}
+	if obj.MaxMissingNodeFraction == nil {
+		obj.MaxMissingNodeFraction = new(0.55)
+	}
+	if obj.NodeTopologyKeys == nil {
+		obj.NodeTopologyKeys = []string{"kubernetes.io/hostname"}
+	}
+	if obj.WorkerThreads == nil {
+		obj.WorkerThreads = new(int32(10))
+	}
+	for _, option := range []**bool{&obj.DeletePendingPods, &obj.IncludeFailedVolumes, &obj.DryRun} {
+		if *option == nil {
+			*option = new(false)
+		}
 	}
 }

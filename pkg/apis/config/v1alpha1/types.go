@@ -3,10 +3,7 @@
 
 package v1alpha1
 
-import (
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-)
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
@@ -81,40 +78,12 @@ type LogConfiguration struct {
 	Format LogFormat `json:"format"`
 }
 
-// ServerConfiguration has the addresses the manager listens on.
-type ServerConfiguration struct {
-	// Health serves /healthz, /readyz and /metrics over plain HTTP.
-	Health AddressConfiguration `json:"health"`
-}
-
-// AddressConfiguration is an address to listen on.
-type AddressConfiguration struct {
-	// BindAddress is an IP address or a host name. Empty: every address of the machine.
-	BindAddress string `json:"bindAddress"`
-	// Port is a TCP port. 0: any free one, which the log names.
-	Port *int32 `json:"port"`
-}
-
 // ControllersConfiguration selects and configures the controllers.
 type ControllersConfiguration struct {
 	// Enabled names the controllers that run: "*" is all of them, "-name" takes one out.
 	Enabled []string `json:"enabled"`
 	// Project configures the controllers of Projects.
 	Project ProjectControllerConfiguration `json:"project"`
-}
-
-// ProjectControllerConfiguration configures the controllers of Projects.
-type ProjectControllerConfiguration struct {
-	// ConcurrentSyncs is how many Projects are worked on at the same time.
-	ConcurrentSyncs *int32 `json:"concurrentSyncs"`
-	// Quotas are the ResourceQuotas of project namespaces. The first whose selector matches counts.
-	Quotas []QuotaConfiguration `json:"quotas"`
-}
-
-// QuotaConfiguration is the ResourceQuota of the namespaces of some Projects.
-type QuotaConfiguration struct {
-	// Config is a ResourceQuota, of which labels, annotations and the spec are used.
-	Config corev1.ResourceQuota `json:"config"`
-	// ProjectSelector selects Projects by their labels. Left out or empty: all of them.
-	ProjectSelector *metav1.LabelSelector `json:"projectSelector"`
+	// LocalVolume configures the cleanup of local volumes whose node is gone.
+	LocalVolume LocalVolumeConfiguration `json:"localVolume"`
 }

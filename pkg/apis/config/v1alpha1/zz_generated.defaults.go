@@ -27,10 +27,17 @@ func SetObjectDefaults_ControllerManagerConfiguration(in *ControllerManagerConfi
 	SetDefaults_LeaderElectionConfiguration(&in.LeaderElection)
 	SetDefaults_LogConfiguration(&in.Log)
 	SetDefaults_ServerConfiguration(&in.Server)
+	SetDefaults_CertificatesConfiguration(&in.Server.Webhooks.Certificates)
+	SetDefaults_ResourceSizeConfiguration(&in.Server.Webhooks.ResourceSize)
+	for i := range in.Server.Webhooks.ResourceSize.Limits {
+		a := &in.Server.Webhooks.ResourceSize.Limits[i]
+		SetDefaults_ResourceLimit(a)
+	}
 	SetDefaults_ControllersConfiguration(&in.Controllers)
 	SetDefaults_ProjectControllerConfiguration(&in.Controllers.Project)
 	for i := range in.Controllers.Project.Quotas {
 		a := &in.Controllers.Project.Quotas[i]
 		SetDefaults_QuotaConfiguration(a)
 	}
+	SetDefaults_LocalVolumeConfiguration(&in.Controllers.LocalVolume)
 }

@@ -7,10 +7,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
@@ -46,6 +49,30 @@ func validateProject(config *v1alpha1.ProjectControllerConfiguration, path *fiel
 	var errs field.ErrorList
 	if *config.ConcurrentSyncs <= 0 {
 		errs = append(errs, field.Invalid(path.Child("concurrentSyncs"), *config.ConcurrentSyncs, "must be greater than 0"))
+	}
+	days := func(name string, value int32) {
+		if value < 0 {
+			errs = append(errs, field.Invalid(path.Child(name), value, "must be greater than or equal to 0"))
+		}
+	}
+	days("minimumLifetimeDays", *config.MinimumLifetimeDays)
+	days("staleGracePeriodDays", *config.StaleGracePeriodDays)
+	days("staleExpirationTimeDays", *config.StaleExpirationTimeDays)
+	if *config.StaleExpirationTimeDays < *config.StaleGracePeriodDays {
+		errs = append(errs, field.Invalid(path.Child("staleExpirationTimeDays"), *config.StaleExpirationTimeDays, "must not be less than staleGracePeriodDays"))
+	}
+	if period := config.StaleSyncPeriod.Duration; period < time.Second {
+		errs = append(errs, field.Invalid(path.Child("staleSyncPeriod"), period.String(), "must be at least 1s"))
+	}
+	for i, entry := range config.UsageResources {
+		at := path.Child("usageResources").Index(i)
+		if resource := schema.ParseGroupResource(entry); len(validation.IsDNS1123Label(resource.Resource)) > 0 ||
+			resource.Group != "" && len(validation.IsDNS1123Subdomain(resource.Group)) > 0 {
+			errs = append(errs, field.Invalid(at, entry, "must be a resource and its group, for instance shoots.core.gardener.cloud"))
+		}
+		if slices.Contains(config.UsageResources[:i], entry) {
+			errs = append(errs, field.Duplicate(at, entry))
+		}
 	}
 	for i := range config.Quotas {
 		errs = append(errs, validateQuota(&config.Quotas[i], path.Child("quotas").Index(i))...)

@@ -22,8 +22,10 @@ func ValidateControllerManagerConfiguration(config *v1alpha1.ControllerManagerCo
 	errs = append(errs, validateLeaderElection(&config.LeaderElection, field.NewPath("leaderElection"))...)
 	errs = append(errs, validateLog(&config.Log, field.NewPath("log"))...)
 	errs = append(errs, validateAddress(&config.Server.Health, field.NewPath("server", "health"))...)
+	errs = append(errs, validateWebhooks(&config.Server.Webhooks, field.NewPath("server", "webhooks"))...)
 	errs = append(errs, validateEnabled(config.Controllers.Enabled, controllers, field.NewPath("controllers", "enabled"))...)
 	errs = append(errs, validateProject(&config.Controllers.Project, field.NewPath("controllers", "project"))...)
+	errs = append(errs, validateLocalVolume(&config.Controllers.LocalVolume, field.NewPath("controllers", "localVolume"))...)
 	return errs
 }
 

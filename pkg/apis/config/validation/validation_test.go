@@ -4,11 +4,13 @@
 package validation_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -33,6 +35,19 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 			change(&q)
 			c.Controllers.Project.Quotas = append(c.Controllers.Project.Quotas, q)
 		}
+	}
+	limit := func(change func(*v1alpha1.ResourceLimit)) func(*config) {
+		return func(c *config) {
+			l := v1alpha1.ResourceLimit{APIGroups: []string{""}, APIVersions: []string{"*"}, Resources: []string{"secrets"}, Size: new(resource.MustParse("1Ki"))}
+			change(&l)
+			c.Server.Webhooks.ResourceSize.Limits = []v1alpha1.ResourceLimit{l}
+		}
+	}
+	unrestricted := func(subjects ...rbacv1.Subject) func(*config) {
+		return func(c *config) { c.Server.Webhooks.ResourceSize.UnrestrictedSubjects = subjects }
+	}
+	volumes := func(change func(*v1alpha1.LocalVolumeConfiguration)) func(*config) {
+		return func(c *config) { change(&c.Controllers.LocalVolume) }
 	}
 	enabled := func(names ...string) func(*config) {
 		return func(c *config) { c.Controllers.Enabled = names }
@@ -116,6 +131,61 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 		"selector, value": {quota(func(q *v1alpha1.QuotaConfiguration) {
 			q.ProjectSelector.MatchExpressions = []metav1.LabelSelectorRequirement{{Key: "tier", Operator: "In"}}
 		}), `controllers.project.quotas[0].projectSelector.matchExpressions[0].values: Required value: must be specified when ` + "`operator` is 'In' or 'NotIn'"},
+
+		"days 0": {func(c *config) {
+			p := &c.Controllers.Project
+			p.MinimumLifetimeDays, p.StaleGracePeriodDays, p.StaleExpirationTimeDays = new(int32(0)), new(int32(0)), new(int32(0))
+		}, ""},
+		"lifetime -1":        {func(c *config) { c.Controllers.Project.MinimumLifetimeDays = new(int32(-1)) }, `controllers.project.minimumLifetimeDays: Invalid value: -1: must be greater than or equal to 0`},
+		"grace -1":           {func(c *config) { c.Controllers.Project.StaleGracePeriodDays = new(int32(-1)) }, `controllers.project.staleGracePeriodDays: Invalid value: -1: must be greater than or equal to 0`},
+		"expiration -1":      {func(c *config) { c.Controllers.Project.StaleExpirationTimeDays = new(int32(-1)) }, `controllers.project.staleExpirationTimeDays: Invalid value: -1: must be greater than or equal to 0; controllers.project.staleExpirationTimeDays: Invalid value: -1: must not be less than staleGracePeriodDays`},
+		"expiration = grace": {func(c *config) { c.Controllers.Project.StaleExpirationTimeDays = new(int32(14)) }, ""},
+		"expiration < grace": {func(c *config) { c.Controllers.Project.StaleExpirationTimeDays = new(int32(13)) }, `controllers.project.staleExpirationTimeDays: Invalid value: 13: must not be less than staleGracePeriodDays`},
+		"sync period 0":      {func(c *config) { c.Controllers.Project.StaleSyncPeriod = duration(0) }, `controllers.project.staleSyncPeriod: Invalid value: "0s": must be at least 1s`},
+		"usage, core":        {func(c *config) { c.Controllers.Project.UsageResources = []string{"pods", "shoots.core.gardener.cloud"} }, ""},
+		"usage, none":        {func(c *config) { c.Controllers.Project.UsageResources = []string{} }, ""},
+		"usage, a kind":      {func(c *config) { c.Controllers.Project.UsageResources = []string{"Shoot.core.gardener.cloud"} }, `controllers.project.usageResources[0]: Invalid value: "Shoot.core.gardener.cloud": must be a resource and its group, for instance shoots.core.gardener.cloud`},
+		"usage, a path":      {func(c *config) { c.Controllers.Project.UsageResources = []string{"shoots.core/v1"} }, `controllers.project.usageResources[0]: Invalid value: "shoots.core/v1": must be a resource and its group, for instance shoots.core.gardener.cloud`},
+		"usage, twice":       {func(c *config) { c.Controllers.Project.UsageResources = []string{"a.b", "a.b"} }, `controllers.project.usageResources[1]: Duplicate value: "a.b"`},
+
+		"webhook port":    {func(c *config) { c.Server.Webhooks.Port = new(int32(65536)) }, `server.webhooks.port: Invalid value: 65536: must be between 0 (any free port) and 65535`},
+		"webhook address": {func(c *config) { c.Server.Webhooks.BindAddress = "a:1" }, `server.webhooks.bindAddress: Invalid value: "a:1": must be an IP address or a host name`},
+		"files": {func(c *config) {
+			c.Server.Webhooks.Certificates = v1alpha1.CertificatesConfiguration{Mode: "Files", CertFile: "a", KeyFile: "b"}
+		}, ""},
+		"files, no names":  {func(c *config) { c.Server.Webhooks.Certificates.Mode = "Files" }, `server.webhooks.certificates.certFile: Required value: mode Files reads it; server.webhooks.certificates.keyFile: Required value: mode Files reads it`},
+		"self, a file":     {func(c *config) { c.Server.Webhooks.Certificates.CertFile = "a" }, `server.webhooks.certificates.certFile: Forbidden: only mode Files reads it`},
+		"bad certificates": {func(c *config) { c.Server.Webhooks.Certificates.Mode = "self" }, `server.webhooks.certificates.mode: Unsupported value: "self": supported values: "SelfManaged", "Files"`},
+
+		"limit":           {limit(func(*v1alpha1.ResourceLimit) {}), ""},
+		"limit, all":      {limit(func(l *v1alpha1.ResourceLimit) { l.APIGroups, l.Resources = []string{"*"}, []string{"*"} }), ""},
+		"limit, count":    {limit(func(l *v1alpha1.ResourceLimit) { l.Size, l.Count = nil, new(int64(0)) }), ""},
+		"limit, no group": {limit(func(l *v1alpha1.ResourceLimit) { l.APIGroups = nil }), `server.webhooks.resourceSize.limits[0].apiGroups: Required value: name a group; "" is the core group, "*" all of them`},
+		"limit, nothing":  {limit(func(l *v1alpha1.ResourceLimit) { l.Resources = nil }), `server.webhooks.resourceSize.limits[0].resources: Required value: name a resource; "*" is all of them`},
+		"limit, no name":  {limit(func(l *v1alpha1.ResourceLimit) { l.Resources = []string{""} }), `server.webhooks.resourceSize.limits[0].resources: Invalid value: [""]: a resource has a name`},
+		"limit, none":     {limit(func(l *v1alpha1.ResourceLimit) { l.Size = nil }), `server.webhooks.resourceSize.limits[0].size: Required value: limit the size, the count, or both`},
+		"limit, size -1":  {limit(func(l *v1alpha1.ResourceLimit) { l.Size = new(resource.MustParse("-1")) }), `server.webhooks.resourceSize.limits[0].size: Invalid value: "-1": must be greater than or equal to 0`},
+		"limit, count -1": {limit(func(l *v1alpha1.ResourceLimit) { l.Count = new(int64(-1)) }), `server.webhooks.resourceSize.limits[0].count: Invalid value: -1: must be greater than or equal to 0`},
+		"limit mode":      {func(c *config) { c.Server.Webhooks.ResourceSize.Mode = "block" }, `server.webhooks.resourceSize.mode: Unsupported value: "block": supported values: "Block", "Log"`},
+		"limit, log":      {func(c *config) { c.Server.Webhooks.ResourceSize.Mode = "Log" }, ""},
+		"subjects":        {unrestricted(rbacv1.Subject{Kind: "User", Name: "a"}, rbacv1.Subject{Kind: "Group", Name: "a"}, rbacv1.Subject{Kind: "ServiceAccount", Namespace: "b", Name: "a"}), ""},
+		"subject, robot":  {unrestricted(rbacv1.Subject{Kind: "ServiceAccount", Name: "a"}), `server.webhooks.resourceSize.unrestrictedSubjects[0].namespace: Required value: a ServiceAccount has one`},
+		"subject, user":   {unrestricted(rbacv1.Subject{Kind: "User", Name: "a", Namespace: "b"}), `server.webhooks.resourceSize.unrestrictedSubjects[0].namespace: Forbidden: only a ServiceAccount has one`},
+		"subject, empty":  {unrestricted(rbacv1.Subject{}), `server.webhooks.resourceSize.unrestrictedSubjects[0].name: Required value: name the user, the group or the service account; server.webhooks.resourceSize.unrestrictedSubjects[0].kind: Unsupported value: "": supported values: "User", "Group", "ServiceAccount"`},
+
+		"volumes": {volumes(func(l *v1alpha1.LocalVolumeConfiguration) {
+			l.StorageClassNames, l.PVCDeletionDelay, l.MaxMissingNodeFraction = []string{"fast", "slow.disks"}, duration(0), new(1.0)
+		}), ""},
+		"class":        {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.StorageClassNames = []string{"a", "-"} }), `controllers.localVolume.storageClassNames[1]: Invalid value: "-": a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')`},
+		"class twice":  {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.StorageClassNames = []string{"a", "a"} }), `controllers.localVolume.storageClassNames[1]: Duplicate value: "a"`},
+		"no keys":      {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.NodeTopologyKeys = []string{} }), `controllers.localVolume.nodeTopologyKeys: Required value: without one no volume names its node`},
+		"bad key":      {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.NodeTopologyKeys = []string{"/a"} }), `controllers.localVolume.nodeTopologyKeys[0]: Invalid value: "/a": prefix part must be non-empty`},
+		"delay":        {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.PVCDeletionDelay = duration(-1) }), `controllers.localVolume.pvcDeletionDelay: Invalid value: "-1ns": must be greater than or equal to 0s`},
+		"interval":     {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.StalePVDiscoveryInterval = duration(0) }), `controllers.localVolume.stalePVDiscoveryInterval: Invalid value: "0s": must be greater than 0s`},
+		"fraction 0":   {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.MaxMissingNodeFraction = new(0.0) }), `controllers.localVolume.maxMissingNodeFraction: Invalid value: 0: must be greater than 0 and at most 1 (1: never stop)`},
+		"fraction 1.1": {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.MaxMissingNodeFraction = new(1.1) }), `controllers.localVolume.maxMissingNodeFraction: Invalid value: 1.1: must be greater than 0 and at most 1 (1: never stop)`},
+		"fraction NaN": {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.MaxMissingNodeFraction = new(math.NaN()) }), `controllers.localVolume.maxMissingNodeFraction: Invalid value: NaN: must be greater than 0 and at most 1 (1: never stop)`},
+		"threads 0":    {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.WorkerThreads = new(int32(0)) }), `controllers.localVolume.workerThreads: Invalid value: 0: must be greater than 0`},
 
 		"everything at once": {func(c *config) {
 			c.ClientConnection.QPS = new(float32(0))

@@ -1,0 +1,38 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ProjectControllerConfiguration configures the controllers of Projects.
+type ProjectControllerConfiguration struct {
+	// ConcurrentSyncs is how many Projects are worked on at the same time.
+	ConcurrentSyncs *int32 `json:"concurrentSyncs"`
+	// MinimumLifetimeDays is how old a Project must be, and how long ago its last activity, before it can be stale.
+	MinimumLifetimeDays *int32 `json:"minimumLifetimeDays"`
+	// StaleGracePeriodDays is how long a stale Project gets no date of deletion.
+	StaleGracePeriodDays *int32 `json:"staleGracePeriodDays"`
+	// StaleExpirationTimeDays is how long after it became stale a Project is deleted. A new value never brings a date
+	// forward that a Project already has.
+	StaleExpirationTimeDays *int32 `json:"staleExpirationTimeDays"`
+	// StaleSyncPeriod is the pause between two looks at a Project that nothing happens to.
+	StaleSyncPeriod *metav1.Duration `json:"staleSyncPeriod"`
+	// StaleDryRun marks stale Projects and deletes none: events and metrics tell what would be deleted.
+	StaleDryRun *bool `json:"staleDryRun"`
+	// UsageResources are the resources whose objects keep a Project in use, each as plural.group.
+	UsageResources []string `json:"usageResources"`
+	// Quotas are the ResourceQuotas of project namespaces. The first whose selector matches counts.
+	Quotas []QuotaConfiguration `json:"quotas"`
+}
+
+// QuotaConfiguration is the ResourceQuota of the namespaces of some Projects.
+type QuotaConfiguration struct {
+	// Config is a ResourceQuota, of which labels, annotations and the spec are used.
+	Config corev1.ResourceQuota `json:"config"`
+	// ProjectSelector selects Projects by their labels. Left out or empty: all of them.
+	ProjectSelector *metav1.LabelSelector `json:"projectSelector"`
+}

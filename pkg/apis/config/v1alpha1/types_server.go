@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+)
+
+// ServerConfiguration has the addresses the manager listens on.
+type ServerConfiguration struct {
+	// Health serves /healthz, /readyz and /metrics over plain HTTP.
+	Health AddressConfiguration `json:"health"`
+	// Webhooks serves the admission webhooks over HTTPS.
+	Webhooks WebhooksConfiguration `json:"webhooks"`
+}
+
+// AddressConfiguration is an address to listen on.
+type AddressConfiguration struct {
+	// BindAddress is an IP address or a host name. Empty: every address of the machine.
+	BindAddress string `json:"bindAddress"`
+	// Port is a TCP port. 0: any free one, which the log names.
+	Port *int32 `json:"port"`
+}
+
+// WebhooksConfiguration configures the server of the admission webhooks.
+type WebhooksConfiguration struct {
+	AddressConfiguration `json:",inline"`
+
+	// Certificates says where the serving certificate comes from.
+	Certificates CertificatesConfiguration `json:"certificates"`
+	// ResourceSize limits the size and the number of objects (/webhooks/validate-resource-size).
+	ResourceSize ResourceSizeConfiguration `json:"resourceSize"`
+}
+
+// CertificatesMode says who provides a serving certificate.
+type CertificatesMode string
+
+// The modes.
+const (
+	// CertificatesSelfManaged makes an authority and a certificate, keeps them in a Secret, renews them before they end
+	// and writes the authority to wherever clients look for it.
+	CertificatesSelfManaged CertificatesMode = "SelfManaged"
+	// CertificatesFiles reads files, again whenever they change. Clients learn of the authority from somebody else.
+	CertificatesFiles CertificatesMode = "Files"
+)
+
+// CertificatesConfiguration says where a serving certificate comes from.
+type CertificatesConfiguration struct {
+	// Mode is SelfManaged or Files.
+	Mode CertificatesMode `json:"mode"`
+	// CertFile is the path of the certificate, in PEM, followed by those that signed it. Mode Files only.
+	CertFile string `json:"certFile"`
+	// KeyFile is the path of its private key, in PEM. Mode Files only.
+	KeyFile string `json:"keyFile"`
+}
+
+// ResourceSizeMode says what happens to an object that breaks a limit.
+type ResourceSizeMode string
+
+// The modes.
+const (
+	// ResourceSizeBlock refuses it.
+	ResourceSizeBlock ResourceSizeMode = "Block"
+	// ResourceSizeLog lets it through, with a warning and a log line.
+	ResourceSizeLog ResourceSizeMode = "Log"
+)
+
+// ResourceSizeConfiguration limits the size and the number of objects.
+type ResourceSizeConfiguration struct {
+	// Mode is Block or Log.
+	Mode ResourceSizeMode `json:"mode"`
+	// Limits are the limits. The first that names the resource of a request counts.
+	Limits []ResourceLimit `json:"limits"`
+	// UnrestrictedSubjects are users, groups and service accounts whom no limit binds.
+	UnrestrictedSubjects []rbacv1.Subject `json:"unrestrictedSubjects"`
+}
+
+// ResourceLimit is what the objects of some resources may cost.
+type ResourceLimit struct {
+	// APIGroups are the groups of the resources; "*" is all of them, "" the core group.
+	APIGroups []string `json:"apiGroups"`
+	// APIVersions are the versions of the resources; "*" is all of them, and so is an empty list.
+	APIVersions []string `json:"apiVersions"`
+	// Resources are the plural names of the resources; "*" is all of them.
+	Resources []string `json:"resources"`
+	// Size is how many bytes the JSON of an object may have, without its status and its managed fields.
+	Size *resource.Quantity `json:"size"`
+	// Count is how many objects of one of the resources a namespace may have (a cluster, when they have none).
+	Count *int64 `json:"count"`
+}
