@@ -184,6 +184,7 @@ func (c *chaos) converged(t *testing.T) {
 	t.Helper()
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 4*time.Minute, true, func(ctx context.Context) (bool, error) {
+		c.supervise(t)
 		last = c.check(ctx)
 		return last == nil, nil
 	})
@@ -194,6 +195,24 @@ func (c *chaos) converged(t *testing.T) {
 		t.Fatalf("%v: %v", err, last)
 	}
 	t.Logf("%d writes, %d projects live, %d are gone", c.confirmed.Load(), len(c.living), len(c.dead))
+}
+
+// supervise starts a manager again that ended by itself, as the kubelet would. It may do that for one reason only: a
+// leader that cannot renew its lease in time, on a machine that is too busy, must not go on.
+func (c *chaos) supervise(t *testing.T) {
+	t.Helper()
+	manager := c.Managers[0]
+	if manager.PID() != 0 {
+		return
+	}
+	says := strings.Join(manager.Tail(5), "\n")
+	if !strings.Contains(says, "leader election lost") {
+		t.Fatalf("%s ended:\n%s", manager.Name(), says)
+	}
+	t.Logf("%s lost its lease and is started again", manager.Name())
+	if err := manager.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // check complains unless the living Projects are Ready, with what they should have, and nothing is left of the dead.
