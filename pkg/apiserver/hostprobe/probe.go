@@ -42,8 +42,16 @@ func Probe(ctx context.Context, host kubernetes.Interface, timeout time.Duration
 	var found map[schema.GroupVersionResource]access
 	var last error
 	err := wait.PollUntilContextCancel(limited, retryInterval, true, func(ctx context.Context) (bool, error) {
-		found, last = inspect(ctx, host, features())
-		return last == nil, nil
+		answers, err := inspect(ctx, host, features())
+		if err == nil {
+			found, last = answers, nil
+			return true, nil
+		}
+		// An attempt that was cut off by the end of ctx says less than the one before.
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
+		return false, nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the kube-apiserver does not tell what it serves (--kubeconfig), gave up after %s: %w", timeout, cmp.Or(last, err))

@@ -4,6 +4,7 @@
 package hostprobe
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -133,5 +134,24 @@ func TestProbeOfAHostThatFails(t *testing.T) {
 	})
 	if disabled, err := Probe(t.Context(), host, 0); err != nil || len(disabled) != 0 {
 		t.Errorf("a host that comes up late: got %v, %v", disabled, err)
+	}
+}
+
+// The last attempt ends with the time there is, and only says so; the reason is that of the one before.
+func TestProbeSaysWhatWasWrongBefore(t *testing.T) {
+	down := errors.New("connection refused")
+	host := newHost(kubernetes136())
+	ctx, cancel := context.WithCancel(t.Context())
+	attempts := 0
+	host.PrependReactor("*", "resource", func(clienttesting.Action) (bool, runtime.Object, error) {
+		attempts++
+		if attempts == 1 {
+			return true, nil, down
+		}
+		cancel()
+		return true, nil, context.Canceled
+	})
+	if _, err := Probe(ctx, host, 0); !errors.Is(err, down) {
+		t.Errorf("got %v", err)
 	}
 }
