@@ -15,36 +15,51 @@ import (
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 	quota "k8s.io/apiserver/pkg/quota/v1/generic"
 
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/customverbauthorizer"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/deletionconfirmation"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/projectmutator"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/terminationprotection"
+	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 )
 
 // Register offers our own plugins, and those of the library that a server must ask for.
 func Register(plugins *admission.Plugins) {
 	resourcequota.Register(plugins)
 	projectmutator.Register(plugins)
+	terminationprotection.Register(plugins)
+	deletionconfirmation.Register(plugins)
+	customverbauthorizer.Register(plugins)
 }
 
 // Order lists the plugins in the order in which they see a request: all that change it, then all that refuse it. The
-// quota is last, so that nothing is counted that another plugin refuses.
+// protection of a Kluster comes before the confirmation of its deletion, so that nobody confirms in vain. The quota is
+// last, so that nothing is counted that another plugin refuses.
 func Order() []string {
 	return []string{
 		lifecycle.PluginName,
 		projectmutator.PluginName,
+		terminationprotection.PluginName,
+		deletionconfirmation.PluginName,
 		mutatingadmissionpolicy.PluginName,
 		mutatingwebhook.PluginName,
+		customverbauthorizer.PluginName,
 		validatingadmissionpolicy.PluginName,
 		validatingwebhook.PluginName,
 		resourcequota.PluginName,
 	}
 }
 
-// Initializer gives plugins what they need from us: the quota plugin, the counting of objects.
-func Initializer() admission.PluginInitializer { return quotaInitializer{} }
+// Initializer gives plugins what they need from us: the quota plugin, the counting of objects; our own, a client of the
+// server that they are part of.
+func Initializer(own versioned.Interface) admission.PluginInitializer { return pluginInitializer{own} }
 
-type quotaInitializer struct{}
+type pluginInitializer struct{ own versioned.Interface }
 
-func (quotaInitializer) Initialize(plugin admission.Interface) {
+func (i pluginInitializer) Initialize(plugin admission.Interface) {
 	if wants, ok := plugin.(initializer.WantsQuotaConfiguration); ok {
 		wants.SetQuotaConfiguration(quota.NewConfiguration(nil, nil))
+	}
+	if wants, ok := plugin.(interface{ SetClient(own versioned.Interface) }); ok {
+		wants.SetClient(i.own)
 	}
 }

@@ -17,7 +17,12 @@ import (
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 	quota "k8s.io/apiserver/pkg/quota/v1"
 
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/customverbauthorizer"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/deletionconfirmation"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/projectmutator"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/terminationprotection"
+	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
+	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned/fake"
 )
 
 // library registers what the library registers by itself.
@@ -38,8 +43,10 @@ func TestEveryPluginIsInTheOrder(t *testing.T) {
 	if !slices.Equal(registered, order) {
 		t.Errorf("registered: %v\nin the order: %v", registered, order)
 	}
-	if !slices.Contains(registered, projectmutator.PluginName) {
-		t.Errorf("%s is not registered", projectmutator.PluginName)
+	for _, name := range []string{projectmutator.PluginName, deletionconfirmation.PluginName, terminationprotection.PluginName, customverbauthorizer.PluginName} {
+		if !slices.Contains(registered, name) {
+			t.Errorf("%s is not registered", name)
+		}
 	}
 }
 
@@ -49,6 +56,10 @@ func TestOrder(t *testing.T) {
 		{lifecycle.PluginName, projectmutator.PluginName, "nothing is done for a namespace that is going"},
 		{projectmutator.PluginName, mutatingadmissionpolicy.PluginName, "policies see who created a Project"},
 		{projectmutator.PluginName, mutatingwebhook.PluginName, "webhooks see who created a Project"},
+		{deletionconfirmation.PluginName, mutatingadmissionpolicy.PluginName, "policies see who confirmed a deletion"},
+		{deletionconfirmation.PluginName, mutatingwebhook.PluginName, "webhooks see who confirmed a deletion"},
+		{terminationprotection.PluginName, deletionconfirmation.PluginName, "nobody confirms the deletion of what is protected"},
+		{customverbauthorizer.PluginName, resourcequota.PluginName, "nothing is counted that is refused"},
 		{mutatingadmissionpolicy.PluginName, validatingadmissionpolicy.PluginName, "what changes a request comes before what refuses it"},
 		{mutatingwebhook.PluginName, validatingadmissionpolicy.PluginName, "what changes a request comes before what refuses it"},
 		{mutatingadmissionpolicy.PluginName, validatingwebhook.PluginName, "what changes a request comes before what refuses it"},
@@ -76,16 +87,34 @@ func (c *counting) SetQuotaConfiguration(configuration quota.Configuration) {
 
 func (*counting) ValidateInitialization() error { return nil }
 
+// asking is a plugin that wants to ask the server that it is part of.
+type asking struct {
+	admission.Interface
+	client versioned.Interface
+}
+
+func (a *asking) SetClient(own versioned.Interface) { a.client = own }
+
 var _ initializer.WantsQuotaConfiguration = &counting{}
 
 func TestInitializer(t *testing.T) {
-	plugin := &counting{}
-	Initializer().Initialize(plugin)
+	plugin, own := &counting{}, fake.NewClientset()
+	Initializer(own).Initialize(plugin)
 	if plugin.configuration == nil {
 		t.Fatal("the quota plugin is not told how objects are counted")
 	}
 	if ignored := plugin.configuration.IgnoredResources(); len(ignored) != 0 {
 		t.Errorf("not counted: %v", ignored)
 	}
-	Initializer().Initialize(projectmutator.New()) // wants nothing, gets nothing
+	asking := &asking{}
+	Initializer(own).Initialize(asking)
+	if asking.client != own {
+		t.Error("a plugin that asks the server itself is given no client of it")
+	}
+	confirmation := deletionconfirmation.New()
+	Initializer(own).Initialize(confirmation)
+	if err := confirmation.ValidateInitialization(); err != nil {
+		t.Error(err)
+	}
+	Initializer(own).Initialize(projectmutator.New()) // wants nothing, gets nothing
 }

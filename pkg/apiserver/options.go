@@ -20,11 +20,13 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/client-go/rest"
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
 	baseversion "k8s.io/component-base/version"
 
 	"groundskeeper.io/groundskeeper/pkg/admission"
+	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 )
 
 const (
@@ -71,10 +73,20 @@ func NewOptions() *Options {
 	o.SecureServing.ServerCert.CertDirectory = "" // a certificate that nobody was given lives in memory
 	o.Admission.RecommendedPluginOrder = admission.Order()
 	admission.Register(o.Admission.Plugins)
-	o.ExtraAdmissionInitializers = func(*genericapiserver.RecommendedConfig) ([]apiadmission.PluginInitializer, error) {
-		return []apiadmission.PluginInitializer{admission.Initializer()}, nil
-	}
+	o.ExtraAdmissionInitializers = admissionInitializers
 	return o
+}
+
+// admissionInitializers give admission a client of the server itself.
+func admissionInitializers(config *genericapiserver.RecommendedConfig) ([]apiadmission.PluginInitializer, error) {
+	loopback := rest.CopyConfig(config.LoopbackClientConfig)
+	loopback.QPS = -1 // it asks within requests, whose number is limited
+	loopback.ContentType = runtime.ContentTypeProtobuf
+	own, err := versioned.NewForConfig(loopback)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client of this server for its admission: %w", err)
+	}
+	return []apiadmission.PluginInitializer{admission.Initializer(own)}, nil
 }
 
 // componentGlobals registers two components: "kube", whose feature gates the library asks for and which therefore has

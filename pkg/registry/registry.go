@@ -43,6 +43,8 @@ type Kind[T Object] struct {
 	Namespaced bool
 	// Finalizer is on every object from its creation to its deletion; "" for none.
 	Finalizer string
+	// AllOrNone makes a DELETECOLLECTION delete nothing when admission refuses to delete one of the objects.
+	AllOrNone bool
 	// DesiredFields are the top-level JSON fields that users write: neither metadata nor status.
 	DesiredFields []string
 

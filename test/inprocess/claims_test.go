@@ -127,9 +127,7 @@ func TestClaimIsHeldUntilDeletion(t *testing.T) {
 	if _, err := projects.Create(ctx, project(first), metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if err := projects.Delete(ctx, first, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	remove(t, projects, first)
 	for _, dryRun := range [][]string{nil, {metav1.DryRunAll}} {
 		if _, err := projects.Create(ctx, project(second), metav1.CreateOptions{DryRun: dryRun}); !apierrors.IsForbidden(err) {
 			t.Errorf("dry run %v, while the first one is being deleted: %v", dryRun, err)

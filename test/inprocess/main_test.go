@@ -17,12 +17,14 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 
 	"groundskeeper.io/groundskeeper/pkg/apiserver"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/embeddedetcd"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
+	typedv1beta1 "groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned/typed/gardener/v1beta1"
 )
 
 // servers are the two API servers, and the etcd they share.
@@ -153,6 +155,18 @@ const (
 func name(t *testing.T, prefix string) string {
 	t.Helper()
 	return prefix + strconv.FormatInt(time.Now().UnixNano()%1e10, 36)
+}
+
+// remove deletes a Project the way that every server allows: with the confirmation. A standalone one asks for none.
+func remove(t *testing.T, projects typedv1beta1.ProjectInterface, objectName string) {
+	t.Helper()
+	confirmation := []byte(`{"metadata":{"annotations":{"confirmation.gardener.cloud/deletion":"true"}}}`)
+	if _, err := projects.Patch(t.Context(), objectName, types.MergePatchType, confirmation, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := projects.Delete(t.Context(), objectName, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func created(objectName string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: objectName} }

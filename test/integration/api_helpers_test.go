@@ -53,7 +53,7 @@ func deleteNow(t *testing.T, object client.Object) {
 	t.Helper()
 	c := admin(t)
 	eventually(t, func(ctx context.Context) error {
-		if err := client.IgnoreNotFound(c.Delete(ctx, object)); err != nil {
+		if err := client.IgnoreNotFound(remove(ctx, c, object)); err != nil {
 			return err
 		}
 		release := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))

@@ -10,6 +10,8 @@ type kind struct {
 	kind, short            string
 	namespaced             bool
 	finalizer              string
+	// confirmed says whether a deletion needs to be confirmed.
+	confirmed bool
 	// manifest is what a user writes.
 	manifest string
 	// change is a merge patch of what is wanted, changed the path of what it changes and value its new value.
@@ -26,7 +28,7 @@ type kind struct {
 func kinds() []kind {
 	return []kind{
 		{
-			groupVersion: "core.gardener.cloud/v1beta1", resource: "projects.core.gardener.cloud", kind: "Project", short: "project", finalizer: "gardener",
+			groupVersion: "core.gardener.cloud/v1beta1", resource: "projects.core.gardener.cloud", kind: "Project", short: "project", finalizer: "gardener", confirmed: true,
 			manifest: `
 apiVersion: core.gardener.cloud/v1beta1
 kind: Project
@@ -46,7 +48,7 @@ spec:
 			row:      []string{"NAME", "garden-NAME", "Ready", "olivia", "admin"},
 		},
 		{
-			groupVersion: "kubernikus.sap.cc/v1", resource: "klusters.kubernikus.sap.cc", kind: "Kluster", short: "kl", namespaced: true, finalizer: "kubernikus.sap.cc/deorbiter",
+			groupVersion: "kubernikus.sap.cc/v1", resource: "klusters.kubernikus.sap.cc", kind: "Kluster", short: "kl", namespaced: true, finalizer: "kubernikus.sap.cc/deorbiter", confirmed: true,
 			manifest: `
 apiVersion: kubernikus.sap.cc/v1
 kind: Kluster

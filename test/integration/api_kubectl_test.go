@@ -125,8 +125,12 @@ func (u user) appliesServerSide() {
 
 func (u user) deletes() {
 	u.t.Helper()
-	if u.kind.kind == "Project" {
+	if u.kind.confirmed {
+		_, err := u.try("", "delete", u.kind.resource, u.name, "--wait=false")
+		u.refused(err, `must have a "confirmation.gardener.cloud/deletion" annotation to delete`)
 		u.run("", "annotate", u.kind.resource, u.name, "confirmation.gardener.cloud/deletion=true")
+	}
+	if u.kind.kind == "Project" {
 		u.prints(u.run("", "delete", u.kind.resource, u.name, "--timeout=60s"), "deleted")
 	} else {
 		u.prints(u.run("", "delete", u.kind.resource, u.name, "--wait=false"), "deleted")

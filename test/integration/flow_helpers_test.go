@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
 // newProject creates a Project on the shared plane.
@@ -153,14 +154,21 @@ func isGone(ctx context.Context, c client.Client, object client.Object) error {
 	return fmt.Errorf("%T %s is still there, finalizers %v", object, object.GetName(), current.GetFinalizers())
 }
 
-// remove deletes a Project the way that is always allowed: with the confirmation.
-func remove(ctx context.Context, c client.Client, project *gardenerv1beta1.Project) error {
-	confirmation := []byte(`{"metadata":{"annotations":{"confirmation.gardener.cloud/deletion":"true"}}}`)
-	err := c.Patch(ctx, &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: project.Name}}, client.RawPatch(types.MergePatchType, confirmation))
-	if err != nil {
-		return err
+// remove deletes an object the way that is always allowed: a Project or a Kluster with the confirmation.
+func remove(ctx context.Context, c client.Client, object client.Object) error {
+	switch object.(type) {
+	case *gardenerv1beta1.Project, *kubernikusv1.Kluster:
+		if err := confirm(ctx, c, object); err != nil {
+			return err
+		}
 	}
-	return c.Delete(ctx, project)
+	return c.Delete(ctx, object)
+}
+
+// confirm confirms the deletion of a Project or a Kluster.
+func confirm(ctx context.Context, c client.Client, object client.Object) error {
+	confirmation := []byte(`{"metadata":{"annotations":{"confirmation.gardener.cloud/deletion":"true"}}}`)
+	return c.Patch(ctx, copyOf(object), client.RawPatch(types.MergePatchType, confirmation))
 }
 
 // mustRemove deletes a Project of the shared plane and does not wait until it is gone.
@@ -188,7 +196,7 @@ func write(t *testing.T, content string) string {
 // deleted deletes an object of the shared plane.
 func deleted(t *testing.T, object client.Object) client.Object {
 	t.Helper()
-	if err := admin(t).Delete(t.Context(), object); err != nil {
+	if err := remove(t.Context(), admin(t), object); err != nil {
 		t.Fatal(err)
 	}
 	return object

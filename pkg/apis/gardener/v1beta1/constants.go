@@ -56,3 +56,11 @@ const (
 	// AnnotationDeletionConfirmedBy names the user who confirmed a deletion.
 	AnnotationDeletionConfirmedBy = "deletion.gardener.cloud/confirmed-by"
 )
+
+// Verbs on Projects that no request has: admission asks for them when a request changes what they guard.
+const (
+	// VerbManageMembers allows to change who belongs to a Project, and who owns it.
+	VerbManageMembers = "manage-members"
+	// VerbModifyTolerationsWhitelist allows to change spec.tolerations.whitelist.
+	VerbModifyTolerationsWhitelist = "modify-spec-tolerations-whitelist"
+)

@@ -21,6 +21,7 @@ func Kind() registry.Kind[*gardenerv1beta1.Project] {
 		Singular:         "project",
 		Categories:       []string{"groundskeeper"},
 		Finalizer:        gardenerv1beta1.FinalizerName,
+		AllOrNone:        true,
 		DesiredFields:    []string{"spec"},
 		New:              func() *gardenerv1beta1.Project { return &gardenerv1beta1.Project{} },
 		NewList:          func() runtime.Object { return &gardenerv1beta1.ProjectList{} },

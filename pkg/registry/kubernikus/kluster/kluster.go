@@ -24,6 +24,7 @@ func Kind() registry.Kind[*kubernikusv1.Kluster] {
 		Categories:    []string{"all", "groundskeeper"},
 		Namespaced:    true,
 		Finalizer:     kubernikusv1.DeorbiterFinalizer,
+		AllOrNone:     true,
 		DesiredFields: []string{"spec"},
 		New:           func() *kubernikusv1.Kluster { return &kubernikusv1.Kluster{} },
 		NewList:       func() runtime.Object { return &kubernikusv1.KlusterList{} },

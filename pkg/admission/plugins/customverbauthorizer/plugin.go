@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package customverbauthorizer is the admission plugin that asks for rights beyond the right to update a Project: to
+// change its members, its owner, and the taints that its clusters may tolerate.
+package customverbauthorizer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+// PluginName names the plugin in --disable-admission-plugins.
+const PluginName = "CustomVerbAuthorizer"
+
+// Register offers the plugin to a server.
+func Register(plugins *admission.Plugins) {
+	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
+}
+
+// Plugin asks the authorizer of the server for the verbs that a change of a Project needs.
+type Plugin struct {
+	*admission.Handler
+	authorizer authorizer.UnconditionalAuthorizer
+}
+
+var (
+	_ admission.ValidationInterface            = &Plugin{}
+	_ initializer.WantsUnconditionalAuthorizer = &Plugin{}
+)
+
+// New returns the plugin. It needs SetUnconditionalAuthorizer before its first request.
+func New() *Plugin {
+	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
+}
+
+// SetUnconditionalAuthorizer gives the plugin the authorizer of the server.
+func (p *Plugin) SetUnconditionalAuthorizer(authorizer authorizer.UnconditionalAuthorizer) {
+	p.authorizer = authorizer
+}
+
+// ValidateInitialization complains when SetUnconditionalAuthorizer was not called.
+func (p *Plugin) ValidateInitialization() error {
+	if p.authorizer == nil {
+		return errors.New("it was given no authorizer")
+	}
+	return nil
+}
+
+// Validate refuses a change that needs a verb which the user does not have. It compares what is stored with what would
+// be stored: defaults, the spelling of roles and the owner's roles are settled by then, and a request in whatever
+// representation, to whatever subresource, is judged by what it does. Every verb is asked for, always: one change
+// that is allowed must not carry another past.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetResource().GroupResource() != gardenerv1beta1.Resource("projects") {
+		return nil
+	}
+	project, ok := a.GetObject().(*gardenerv1beta1.Project)
+	if !ok {
+		return apierrors.NewInternalError(fmt.Errorf("a %T is not a Project", a.GetObject()))
+	}
+	var old *gardenerv1beta1.Project
+	if a.GetOperation() == admission.Update {
+		if old, ok = a.GetOldObject().(*gardenerv1beta1.Project); !ok {
+			return apierrors.NewInternalError(fmt.Errorf("a %T is not a Project", a.GetOldObject()))
+		}
+	}
+	var refused []string
+	for _, need := range needs(old, project, a.GetUserInfo()) {
+		allowed, err := p.allowed(ctx, a, project.Name, need.verb)
+		if err != nil {
+			return apierrors.NewInternalError(fmt.Errorf("cannot tell whether user %q has the verb %q on project %q: %w",
+				a.GetUserInfo().GetName(), need.verb, project.Name, err))
+		}
+		if !allowed {
+			refused = append(refused, fmt.Sprintf("to change %s needs the verb %q", strings.Join(need.changes, " and "), need.verb))
+		}
+	}
+	if len(refused) == 0 {
+		return nil
+	}
+	return admission.NewForbidden(a, fmt.Errorf("user %q lacks a right on this project: %s", a.GetUserInfo().GetName(), strings.Join(refused, "; ")))
+}
+
+// allowed asks for one verb on the Project.
+func (p *Plugin) allowed(ctx context.Context, a admission.Attributes, name, verb string) (bool, error) {
+	resource := a.GetResource()
+	decision, _, err := p.authorizer.Authorize(ctx, authorizer.AttributesRecord{
+		User: a.GetUserInfo(), Verb: verb, APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource, Name: name, ResourceRequest: true,
+	})
+	if decision == authorizer.DecisionAllow {
+		return true, nil
+	}
+	return false, err
+}

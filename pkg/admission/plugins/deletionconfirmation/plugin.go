@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package deletionconfirmation is the admission plugin that lets nobody delete a Project or a Kluster by accident: an
+// annotation must confirm the deletion, and where the Project asks for dual approval somebody else must have set it.
+package deletionconfirmation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/admission"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
+)
+
+// PluginName names the plugin in --disable-admission-plugins.
+const PluginName = "DeletionConfirmation"
+
+// Register offers the plugin to a server.
+func Register(plugins *admission.Plugins) {
+	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
+}
+
+// Plugin keeps the record of who confirmed a deletion, and refuses deletions that are not confirmed.
+type Plugin struct {
+	*admission.Handler
+	client versioned.Interface
+}
+
+var (
+	_ admission.MutationInterface       = &Plugin{}
+	_ admission.ValidationInterface     = &Plugin{}
+	_ admission.InitializationValidator = &Plugin{}
+)
+
+// New returns the plugin. It needs SetClient before its first request.
+func New() *Plugin {
+	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update, admission.Delete)}
+}
+
+// SetClient gives the plugin a client of the server that it is part of, to find the Project of a namespace.
+func (p *Plugin) SetClient(client versioned.Interface) { p.client = client }
+
+// ValidateInitialization complains when SetClient was not called.
+func (p *Plugin) ValidateInitialization() error {
+	if p.client == nil {
+		return errors.New("it was given no client")
+	}
+	return nil
+}
+
+// Admit records who confirmed the deletion of the object, whatever the request says about that. The status subresource
+// changes no annotation, so there is nothing to record.
+func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if !guards(a) || a.GetOperation() == admission.Delete {
+		return nil
+	}
+	object, err := accessor(a.GetObject())
+	if err != nil {
+		return err
+	}
+	var old metav1.Object
+	if a.GetOperation() == admission.Update {
+		if old, err = accessor(a.GetOldObject()); err != nil {
+			return err
+		}
+	}
+	record(object, old, a.GetUserInfo())
+	return nil
+}
+
+// Validate refuses a deletion that is not confirmed. It sees each object that a DELETE or a DELETECOLLECTION is about
+// to delete, within the transaction that does it: the storage shows the object of its cache first, and when that one
+// is refused the one in etcd. So who confirms and deletes at once is not refused because a cache is late.
+// What is being deleted already passes: another DELETE changes nothing.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if !guards(a) || a.GetOperation() != admission.Delete {
+		return nil
+	}
+	object, err := accessor(a.GetOldObject())
+	if err != nil {
+		return err
+	}
+	if object.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	resource := a.GetResource().GroupResource()
+	if !confirmed(object) {
+		return apierrors.NewForbidden(resource, object.GetName(),
+			fmt.Errorf("must have a %q annotation to delete", gardenerv1beta1.AnnotationConfirmDeletion))
+	}
+	if object.GetNamespace() == "" {
+		return nil
+	}
+	project, err := p.projectOf(ctx, object.GetNamespace())
+	if err != nil {
+		return apierrors.NewInternalError(fmt.Errorf("cannot tell whether the deletion of %s %s/%s needs a second person: %w",
+			resource, object.GetNamespace(), object.GetName(), err))
+	}
+	if project == nil {
+		return nil
+	}
+	if err := approved(project, resource.Resource, object, a.GetUserInfo()); err != nil {
+		return apierrors.NewForbidden(resource, object.GetName(), err)
+	}
+	return nil
+}
+
+// projectOf returns the Project that a namespace belongs to, nil when there is none. The list is consistent, not one of
+// a cache that may not know yet that the Project asks for dual approval. The server has an index for it.
+func (p *Plugin) projectOf(ctx context.Context, namespace string) (*gardenerv1beta1.Project, error) {
+	list, err := p.client.GardenerV1beta1().Projects().List(ctx, metav1.ListOptions{
+		FieldSelector: fields.OneTermEqualSelector(gardenerv1beta1.ProjectNamespaceField, namespace).String(),
+	})
+	if err != nil {
+		return nil, fmt.Errorf("list the projects of namespace %q: %w", namespace, err)
+	}
+	for i := range list.Items {
+		if list.Items[i].NamespaceName() == namespace {
+			return &list.Items[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// guards says whether a request is for a Project or a Kluster itself.
+func guards(a admission.Attributes) bool {
+	if a.GetSubresource() != "" {
+		return false
+	}
+	switch a.GetResource().GroupResource() {
+	case projects(), klusters():
+		return true
+	default:
+		return false
+	}
+}
+
+func projects() schema.GroupResource { return gardenerv1beta1.Resource("projects") }
+func klusters() schema.GroupResource { return kubernikusv1.Resource("klusters") }
+
+func accessor(object runtime.Object) (metav1.Object, error) {
+	if object, ok := object.(metav1.Object); ok {
+		return object, nil
+	}
+	return nil, apierrors.NewInternalError(fmt.Errorf("a %T is neither a Project nor a Kluster", object))
+}
