@@ -10,7 +10,9 @@ module=$(go list -m)
 apis=pkg/apis
 generated=pkg/generated
 
-source "$(go -C hack/tools list -m -f '{{.Dir}}' k8s.io/code-generator)/kube_codegen.sh"
+source hack/modules.sh
+generator=$(module_dir hack/tools k8s.io/code-generator)
+source "$generator/kube_codegen.sh"
 
 # validation-gen cannot read metav1.Condition as a foreign type (kubernetes/kubernetes#141765): meta/v1 is
 # the first of the read-only packages and is left out here; fields of its types are marked opaque.

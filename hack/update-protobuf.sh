@@ -9,19 +9,19 @@ command -v protoc >/dev/null || { echo "protoc is missing: apt-get install proto
 export GOBIN=$PWD/_output/tools
 export PATH=$GOBIN:$PATH
 module=$(go list -m)
-module_dir() { go list -m -f '{{.Dir}}' "$1"; }
-generator=$(go -C hack/tools list -m -f '{{.Dir}}' k8s.io/code-generator)
+source hack/modules.sh
+generator=$(module_dir hack/tools k8s.io/code-generator)
 (cd "$generator" && go install ./cmd/go-to-protobuf ./cmd/go-to-protobuf/protoc-gen-gogo)
 go -C hack/tools install golang.org/x/tools/cmd/goimports # go-to-protobuf runs it
-gogo=$(cd "$generator" && go list -m -f '{{.Dir}}' github.com/gogo/protobuf)
+gogo=$(module_dir "$generator" github.com/gogo/protobuf)
 
 # protoc finds imports by path: a tree of links gives every package the path of its import.
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 mkdir -p "$tree/$(dirname "$module")" "$tree/k8s.io" "$tree/github.com/gogo"
 ln -s "$PWD" "$tree/$module"
-ln -s "$(module_dir k8s.io/apimachinery)" "$tree/k8s.io/apimachinery"
-ln -s "$(module_dir k8s.io/api)" "$tree/k8s.io/api"
+ln -s "$(module_dir . k8s.io/apimachinery)" "$tree/k8s.io/apimachinery"
+ln -s "$(module_dir . k8s.io/api)" "$tree/k8s.io/api"
 ln -s "$gogo" "$tree/github.com/gogo/protobuf"
 ln -s "$gogo/protobuf/google" "$tree/google"
 
