@@ -105,8 +105,10 @@ func (groupedStorage) ResourcePrefix(r schema.GroupResource) string {
 
 // applyServing opens the port.
 func (o *Options) applyServing(config *genericapiserver.RecommendedConfig) error {
-	if err := o.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
-		return fmt.Errorf("cannot make a certificate: %w", err)
+	if !o.SelfManagedCertificates { // else there is one already
+		if err := o.SecureServing.MaybeDefaultWithSelfSignedCerts("localhost", nil, []net.IP{net.IPv4(127, 0, 0, 1)}); err != nil {
+			return fmt.Errorf("cannot make a certificate: %w", err)
+		}
 	}
 	port := o.SecureServing.BindPort // the library forgets it when it cannot listen
 	if err := o.SecureServing.ApplyTo(&config.SecureServing, &config.LoopbackClientConfig); err != nil {

@@ -55,6 +55,9 @@ type Options struct {
 	AcceptStore string
 	// AuthorizeAnyNameFirst asks for the right to all objects before the right to one.
 	AuthorizeAnyNameFirst bool
+	// SelfManagedCertificates makes the serving certificate, keeps it in a Secret that all replicas share, tells the
+	// APIServices of its authority, and replaces it before it ends.
+	SelfManagedCertificates bool
 	// Standalone runs without a kube-apiserver: everybody may do everything. For trying out, on loopback only.
 	Standalone bool
 }
@@ -114,6 +117,9 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.AuthorizeAnyNameFirst, "authorize-any-name-first", o.AuthorizeAnyNameFirst,
 		"Ask the kube-apiserver for the right to all objects of a resource before the right to one, and take yes for an answer. "+
 			"Turn it off when an authorizer of the cluster allows all objects and denies some by name; RBAC cannot.")
+	fs.BoolVar(&o.SelfManagedCertificates, "self-managed-certificates", o.SelfManagedCertificates,
+		"Make the serving certificate, keep it in Secret groundskeeper-system/groundskeeper-apiserver-tls, write its authority into the "+
+			"APIServices of this server, and replace it before it ends. Instead of --tls-cert-file.")
 	fs.BoolVar(&o.Standalone, "standalone", o.Standalone,
 		"Run without a kube-apiserver: no authentication, no authorization, no admission. For trying out, on a loopback address only.")
 }
@@ -161,9 +167,24 @@ func (o *Options) Validate() error {
 			errs = append(errs, fmt.Errorf("--tls-cert-file %q and --tls-private-key-file %q: %w", pair.CertFile, pair.KeyFile, err))
 		}
 	}
+	if o.SelfManagedCertificates {
+		errs = append(errs, o.validateSelfManaged()...)
+	}
 	errs = append(errs, o.validateLibrary()...)
 	errs = append(errs, o.ServerRun.Validate()...)
 	return utilerrors.NewAggregate(errs)
+}
+
+// validateSelfManaged says what a server that makes its certificate itself cannot have.
+func (o *Options) validateSelfManaged() []error {
+	var errs []error
+	if pair := o.SecureServing.ServerCert.CertKey; pair.CertFile != "" || pair.KeyFile != "" {
+		errs = append(errs, errors.New("--self-managed-certificates and --tls-cert-file, --tls-private-key-file exclude each other: give one of them"))
+	}
+	if o.Standalone {
+		errs = append(errs, errors.New("--self-managed-certificates needs a kube-apiserver to keep them: it does not go with --standalone"))
+	}
+	return errs
 }
 
 // validateLibrary is the library's own validation, without its complaint about etcd servers, which we have words for.

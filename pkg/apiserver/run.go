@@ -68,6 +68,13 @@ func Run(ctx context.Context, o *Options) error {
 		// The last write is recorded when the server has drained.
 		defer func() { stopRecording(); <-recorded }()
 	}
+	if o.SelfManagedCertificates {
+		stop, err := o.keepCertificate(ctx)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 
 	server, err := o.newServer(ctx, written)
 	if err != nil {

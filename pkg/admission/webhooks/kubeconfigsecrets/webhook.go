@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kubeconfigsecrets is the webhook that refuses kubeconfigs which our processes would refuse to use, when they are
+// written: in project namespaces, and in the Secrets of Klusters and DiscoveryBackends everywhere.
+package kubeconfigsecrets
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+
+	"groundskeeper.io/groundskeeper/pkg/admission/webhooks"
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/remote/kubeconfig"
+)
+
+// Name is the name of the webhook in its path.
+const Name = "validate-kubeconfig-secrets"
+
+// Keys of a Secret that have a kubeconfig.
+const (
+	// klusterKey is that of a Kluster's Secret.
+	klusterKey = "kubeconfig"
+	// backendKey is that of the Secret of a DiscoveryBackend of type kubernetes.
+	backendKey = "config"
+)
+
+// Users knows whose Secrets are whose. It is asked only about a Secret that would be refused.
+type Users interface {
+	// Klusters says whether a Kluster of the namespace uses the Secret.
+	Klusters(ctx context.Context, namespace, secret string) (bool, error)
+	// Backends says whether a DiscoveryBackend of the namespace that is a Kubernetes cluster uses the Secret.
+	Backends(ctx context.Context, namespace, secret string) (bool, error)
+}
+
+// New returns the webhook.
+func New(users Users) webhooks.Reviewer { return reviewer{users} }
+
+type reviewer struct{ users Users }
+
+// Review implements webhooks.Reviewer. No message has any of the Secret in it.
+func (r reviewer) Review(ctx context.Context, request *admissionv1.AdmissionRequest) webhooks.Verdict {
+	if request.Resource.Group != "" || request.Resource.Resource != "secrets" || request.SubResource != "" ||
+		request.Operation != admissionv1.Create && request.Operation != admissionv1.Update {
+		return webhooks.Allow()
+	}
+	secret, old := &corev1.Secret{}, &corev1.Secret{}
+	if err := json.Unmarshal(request.Object.Raw, secret); err != nil {
+		return webhooks.FailOpen(errors.New("the review has no Secret: is the rule of the webhook CREATE and UPDATE of v1 secrets?"))
+	}
+	if request.Operation == admissionv1.Update && json.Unmarshal(request.OldObject.Raw, old) != nil {
+		return webhooks.FailOpen(errors.New("the review of an update has no old Secret"))
+	}
+	// Finalizers and labels of a Secret that is broken, or going, can still be changed.
+	if !secret.DeletionTimestamp.IsZero() {
+		return webhooks.Allow()
+	}
+	for _, key := range []string{klusterKey, backendKey} {
+		data, ok := secret.Data[key]
+		if before, was := old.Data[key]; !ok || was && bytes.Equal(data, before) {
+			continue
+		}
+		problem := kubeconfig.Check(data)
+		if problem == nil {
+			continue
+		}
+		guarded, err := r.guards(ctx, request.Namespace, secretName(secret, request), key)
+		if err != nil {
+			return webhooks.FailOpen(fmt.Errorf("data[%s] has no kubeconfig that a Kluster or DiscoveryBackend could use: %w (whether one does cannot be told now)", key, problem))
+		}
+		if guarded {
+			return webhooks.Deny("data[%s] is not acceptable: %s", key, problem)
+		}
+	}
+	return webhooks.Allow()
+}
+
+// secretName is the name that the Secret has or, for one that gets its name later, none that anybody refers to.
+func secretName(secret *corev1.Secret, request *admissionv1.AdmissionRequest) string {
+	if request.Name != "" {
+		return request.Name
+	}
+	return secret.Name
+}
+
+// guards says whether what is in the key has to be a kubeconfig.
+func (r reviewer) guards(ctx context.Context, namespace, name, key string) (bool, error) {
+	if key == backendKey {
+		return r.users.Backends(ctx, namespace, name)
+	}
+	if namespace == gardenerv1beta1.GardenNamespace || strings.HasPrefix(namespace, gardenerv1beta1.ProjectNamespacePrefix) {
+		return true, nil
+	}
+	return r.users.Klusters(ctx, namespace, name)
+}

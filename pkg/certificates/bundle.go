@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"bytes"
+	"crypto/x509"
+	"slices"
+
+	"k8s.io/client-go/util/cert"
+)
+
+// split returns the certificates of a bundle in PEM. One that cannot be read is an empty bundle.
+func split(bundle []byte) []*x509.Certificate {
+	certificates, err := cert.ParseCertsPEM(bundle)
+	if err != nil {
+		return nil
+	}
+	return certificates
+}
+
+// join returns the bundle of certificates. The same ones in the same order are the same bytes.
+func join(certificates []*x509.Certificate) []byte {
+	var bundle bytes.Buffer
+	for _, certificate := range certificates {
+		bundle.Write(encode(certificate.Raw))
+	}
+	return bundle.Bytes()
+}
+
+// trusts says whether a bundle has an authority.
+func trusts(bundle, authority []byte) bool {
+	wanted := split(authority)
+	return len(wanted) == 1 && slices.ContainsFunc(split(bundle), wanted[0].Equal)
+}
+
+// trusting returns the bundle with an authority that it may have already.
+func trusting(bundle, authority []byte) []byte {
+	if trusts(bundle, authority) {
+		return bundle
+	}
+	return join(append(split(bundle), split(authority)...))
+}

@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package certificates keeps the serving certificate of a server that nobody gives one: it makes a pair and the
+// authority that signs it, keeps them in a Secret that all replicas share, tells clients of the authority (caBundle of
+// APIServices and webhooks), and replaces all of it before it ends, without a request that fails.
+//
+// A certificate is replaced in steps, each of which is one write of the Secret: the next pair is *staged*, so that the
+// bundle has its authority beside the old one; when every client has had the bundle for a while it is *promoted*, and
+// all replicas serve it; when that was a while ago the bundle is *pruned* of the old authority. The decision (plan.go)
+// is a pure function of what a replica knows. Replicas do not elect a leader: updates are optimistic, the first wins.
+//
+// An authority signs one certificate, and its key is never stored: the Secret has nothing that could sign another.
+package certificates
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+)
+
+// fieldManager owns what a Keeper writes.
+const fieldManager = "groundskeeper-certificates"
+
+const (
+	// resync is how often everything is looked at even when nothing happens.
+	resync = time.Hour
+	// A pass that failed is tried again after a pause that doubles.
+	minPause, maxPause = time.Second, 30 * time.Second
+)
+
+// Options say whose certificate is kept, and where.
+type Options struct {
+	// Name and Namespace are those of the Secret. The name is the common name of the certificate, too.
+	Name, Namespace string
+	// Hosts are the DNS names and IP addresses of the server.
+	Hosts []string
+	// Targets are told which authorities to trust. One that does not exist is told when it appears.
+	Targets []Target
+	// Timing says when certificates are replaced.
+	Timing Timing
+}
+
+// ServiceHosts are the names of a server behind a Service, and those of loopback for whoever forwards its port.
+func ServiceHosts(name, namespace string) []string {
+	return []string{name + "." + namespace + ".svc", name + "." + namespace, name, "localhost", "127.0.0.1", "::1"}
+}
+
+// Keeper keeps the certificate of one server. Its methods may be called by several goroutines.
+type Keeper struct {
+	options  Options
+	secrets  kubernetes.Interface
+	objects  dynamic.Interface
+	metadata metadata.Interface
+
+	served atomic.Pointer[pair]
+
+	mu        sync.Mutex // one pass at a time
+	published published
+	loadedAt  time.Time
+
+	listeners sync.Mutex
+	changed   []func()
+}
+
+// published is what every target is known to have, and since when.
+type published struct {
+	bundle string
+	since  time.Time
+}
+
+// New returns a keeper that talks to the API server of config.
+func New(config *rest.Config, options Options) (*Keeper, error) {
+	options.Timing = options.Timing.withDefaults()
+	if options.Timing.RenewBefore >= options.Timing.Validity {
+		return nil, fmt.Errorf("certificate %s: it would be renewed %s before its end, but is valid for %s only",
+			options.Name, options.Timing.RenewBefore, options.Timing.Validity)
+	}
+	if problems := validation.IsDNS1123Subdomain(options.Name); len(problems) > 0 {
+		return nil, fmt.Errorf("certificate %q: not the name of a Secret: %s", options.Name, problems[0])
+	}
+	k := &Keeper{options: options}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, fmt.Errorf("certificate %s: %w", options.Name, err)
+	}
+	if k.secrets, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
+		return nil, fmt.Errorf("certificate %s: %w", options.Name, err)
+	}
+	if k.objects, err = dynamic.NewForConfigAndClient(config, client); err != nil {
+		return nil, fmt.Errorf("certificate %s: %w", options.Name, err)
+	}
+	if k.metadata, err = metadata.NewForConfigAndClient(config, client); err != nil {
+		return nil, fmt.Errorf("certificate %s: %w", options.Name, err)
+	}
+	return k, nil
+}
+
+// Prepare returns when there is a certificate to serve. What fails is tried again until ctx is done.
+func (k *Keeper) Prepare(ctx context.Context) error {
+	var problem error
+	pause := minPause
+	for k.served.Load() == nil {
+		if _, err := k.pass(ctx); err != nil {
+			if problem == nil || ctx.Err() == nil { // an attempt that was cut off says less than the one before
+				problem = err
+			}
+			select {
+			case <-ctx.Done():
+				return problem
+			case <-time.After(pause):
+			}
+			pause = min(2*pause, maxPause)
+		}
+	}
+	return nil
+}
+
+// Run keeps the certificate until ctx is done.
+func (k *Keeper) Run(ctx context.Context) {
+	logger := logr.FromContextOrDiscard(ctx).WithValues("certificate", k.options.Namespace+"/"+k.options.Name)
+	events := k.watch(ctx)
+	var problem string
+	pause := minPause
+	for ctx.Err() == nil {
+		wait, err := k.pass(logr.NewContext(ctx, logger))
+		switch {
+		case err == nil:
+			problem, pause = "", minPause
+		case ctx.Err() == nil:
+			if problem != err.Error() {
+				problem = err.Error()
+				logger.Error(err, "The certificate is not in order, trying again")
+			}
+			wait, pause = pause, min(2*pause, maxPause)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-events:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// GetCertificate is for tls.Config.
+func (k *Keeper) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if p := k.served.Load(); p != nil {
+		return p.tls, nil
+	}
+	return nil, errors.New("there is no certificate yet")
+}
+
+// Current returns the certificate and its key, in PEM; nothing before Prepare returned.
+func (k *Keeper) Current() (certificate, key []byte) {
+	if p := k.served.Load(); p != nil {
+		return p.certificate, p.key
+	}
+	return nil, nil
+}
+
+// OnChange calls a function whenever another certificate is to be served. It must not block.
+func (k *Keeper) OnChange(call func()) {
+	k.listeners.Lock()
+	defer k.listeners.Unlock()
+	k.changed = append(k.changed, call)
+}
+
+func (k *Keeper) serve(p *pair) {
+	k.served.Store(p)
+	k.loadedAt = time.Now()
+	k.listeners.Lock()
+	defer k.listeners.Unlock()
+	for _, call := range k.changed {
+		call()
+	}
+}

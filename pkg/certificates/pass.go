@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// maxSteps bounds a pass: from nothing to a pruned bundle it takes fewer.
+const maxSteps = 10
+
+// pass does what is to be done and says for how long nothing will be. Each step reads the Secret, tells the targets of
+// its bundle, serves what may be served, and writes the Secret at most once.
+func (k *Keeper) pass(ctx context.Context) (time.Duration, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for range maxSteps {
+		secret, stored, err := k.read(ctx)
+		if err != nil {
+			return 0, err
+		}
+		var unpublished error
+		if stored != nil {
+			unpublished = k.publishAll(ctx, stored.bundle)
+		}
+		v := k.view(stored)
+		if v.switches() {
+			k.serve(stored.current)
+			logr.FromContextOrDiscard(ctx).Info("Serving another certificate", "notAfter", stored.current.tls.Leaf.NotAfter)
+			v = k.view(stored)
+		}
+		todo := v.plan()
+		if todo == keep {
+			return v.wait(resync), unpublished
+		}
+		if err := k.write(ctx, secret, v, todo); err != nil {
+			return 0, err
+		}
+	}
+	return 0, fmt.Errorf("secret %s/%s: somebody else writes it all the time", k.options.Namespace, k.options.Name)
+}
+
+// view is what this replica knows now.
+func (k *Keeper) view(stored *state) view {
+	now := time.Now()
+	v := view{now: now, hosts: k.options.Hosts, timing: k.options.Timing, stored: stored, served: k.served.Load()}
+	if stored == nil {
+		return v
+	}
+	if k.published.bundle == string(stored.bundle) {
+		v.published = now.Sub(k.published.since)
+	}
+	if v.served.equal(stored.current) {
+		v.stable = now.Sub(k.loadedAt)
+	}
+	return v
+}
+
+// read reads the Secret. The state is nil when there is no Secret, or none that could be used.
+func (k *Keeper) read(ctx context.Context) (*corev1.Secret, *state, error) {
+	secret, err := k.secrets.CoreV1().Secrets(k.options.Namespace).Get(ctx, k.options.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("read secret %s/%s: %w", k.options.Namespace, k.options.Name, err)
+	}
+	if secret.Labels[managedLabel] != "true" {
+		return nil, nil, fmt.Errorf("secret %s/%s: %w: label it %s=true, delete it, or give the server certificates in files",
+			k.options.Namespace, k.options.Name, errForeign, managedLabel)
+	}
+	stored, err := decode(secret)
+	if err != nil {
+		logr.FromContextOrDiscard(ctx).Info("Replacing what cannot be used", "reason", err.Error())
+		return secret, nil, nil
+	}
+	return secret, stored, nil
+}
+
+// write does an action. That somebody else was first is no error: the next step reads again.
+func (k *Keeper) write(ctx context.Context, secret *corev1.Secret, v view, todo action) error {
+	next, err := v.after(todo, func() (*pair, error) { return issue(k.options.Name, k.options.Hosts, k.options.Timing.Validity) })
+	if err != nil {
+		return err
+	}
+	secrets := k.secrets.CoreV1().Secrets(k.options.Namespace)
+	if secret == nil {
+		secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: k.options.Name, Namespace: k.options.Namespace}, Type: corev1.SecretTypeTLS}
+		next.encodeInto(secret)
+		_, err = secrets.Create(ctx, secret, metav1.CreateOptions{FieldManager: fieldManager})
+	} else {
+		next.encodeInto(secret)
+		_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{FieldManager: fieldManager})
+	}
+	switch {
+	case err == nil:
+		logr.FromContextOrDiscard(ctx).Info("Wrote the certificate", "step", string(todo), "authorities", len(split(next.bundle)))
+		return nil
+	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err):
+		return nil
+	case secret.ResourceVersion != "" && apierrors.IsNotFound(err): // it was deleted meanwhile
+		return nil
+	}
+	return fmt.Errorf("write secret %s/%s: %w", k.options.Namespace, k.options.Name, err)
+}
+
+// publishAll tells every target of the bundle, and notes since when all of them have it.
+func (k *Keeper) publishAll(ctx context.Context, bundle []byte) error {
+	var errs []error
+	wrote := false
+	for _, target := range k.options.Targets {
+		changed, err := k.publish(ctx, target, bundle)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		wrote = wrote || changed
+	}
+	switch {
+	case len(errs) > 0:
+		k.published = published{}
+	case wrote || k.published.bundle != string(bundle):
+		k.published = published{string(bundle), time.Now()}
+	}
+	return errors.Join(errs...)
+}

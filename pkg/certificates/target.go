@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/retry"
+)
+
+// Target is an object that tells clients of a server which authorities to trust, in a field caBundle.
+type Target struct {
+	resource schema.GroupVersionResource
+	name     string
+	// set puts the bundle, in base64, into the object and says whether that changed it.
+	set func(object map[string]any, bundle string) (changed bool, err error)
+}
+
+// Name is the name of the object.
+func (t Target) Name() string { return t.name }
+
+// APIService is the registration of a group version that the server serves.
+func APIService(name string) Target {
+	return Target{schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}, name, setInAPIService}
+}
+
+// ValidatingWebhooks are the webhooks of one configuration, all of which the server serves.
+func ValidatingWebhooks(name string) Target {
+	return Target{schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}, name, setInWebhooks}
+}
+
+// setInAPIService leaves alone one without a service: kube-apiserver serves that itself.
+func setInAPIService(object map[string]any, bundle string) (bool, error) {
+	spec, _, err := unstructured.NestedMap(object, "spec")
+	if err != nil || spec["service"] == nil || spec["caBundle"] == bundle {
+		return false, err
+	}
+	// The server refuses it beside a bundle.
+	delete(spec, "insecureSkipTLSVerify")
+	spec["caBundle"] = bundle
+	return true, unstructured.SetNestedMap(object, spec, "spec")
+}
+
+func setInWebhooks(object map[string]any, bundle string) (bool, error) {
+	webhooks, _, err := unstructured.NestedSlice(object, "webhooks")
+	if err != nil {
+		return false, err
+	}
+	changed := false
+	for i, entry := range webhooks {
+		webhook, ok := entry.(map[string]any)
+		if !ok {
+			return false, fmt.Errorf("webhooks[%d] is no object", i)
+		}
+		if current, _, err := unstructured.NestedString(webhook, "clientConfig", "caBundle"); err != nil || current == bundle {
+			if err != nil {
+				return false, err
+			}
+			continue
+		}
+		if err := unstructured.SetNestedField(webhook, bundle, "clientConfig", "caBundle"); err != nil {
+			return false, err
+		}
+		changed = true
+	}
+	if !changed {
+		return false, nil
+	}
+	return true, unstructured.SetNestedSlice(object, webhooks, "webhooks")
+}
+
+// publish makes the target have the bundle. It does not write when it has; a target that does not exist has no clients.
+func (k *Keeper) publish(ctx context.Context, target Target, bundle []byte) (wrote bool, err error) {
+	objects, encoded := k.objects.Resource(target.resource), base64.StdEncoding.EncodeToString(bundle)
+	err = retry.RetryOnConflict(retry.DefaultRetry, func() error {
+		object, err := objects.Get(ctx, target.name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		changed, err := target.set(object.Object, encoded)
+		if err != nil || !changed {
+			return err
+		}
+		if _, err = objects.Update(ctx, object, metav1.UpdateOptions{FieldManager: fieldManager}); apierrors.IsNotFound(err) {
+			return nil
+		}
+		wrote = err == nil
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("write the authority of %s to %s %s: %w", k.options.Name, target.resource.Resource, target.name, err)
+	}
+	return wrote, nil
+}
