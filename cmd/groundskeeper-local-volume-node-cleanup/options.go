@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/klog/v2"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	configvalidation "groundskeeper.io/groundskeeper/pkg/apis/config/validation"
+)
+
+// options are the flags. Those of the original keep their names, types and defaults.
+type options struct {
+	kubeconfig, endpoint       string
+	resync                     time.Duration
+	classes, topologyKeys      []string
+	workers                    uint
+	delay, interval            time.Duration
+	listenAddress, metricsPath string
+
+	qps           float32
+	burst         int
+	dryRun        bool
+	fraction      float64
+	deletePods    bool
+	includeFailed bool
+	leaderElect   bool
+	namespace     string
+}
+
+// namespaceFile says in which namespace the pod of the process runs.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+func newOptions() *options {
+	defaults := &v1alpha1.ControllerManagerConfiguration{}
+	v1alpha1.SetObjectDefaults_ControllerManagerConfiguration(defaults)
+	volumes, client := defaults.Controllers.LocalVolume, defaults.ClientConnection
+	o := &options{
+		resync: 10 * time.Minute, workers: uint(*volumes.WorkerThreads),
+		delay: volumes.PVCDeletionDelay.Duration, interval: volumes.StalePVDiscoveryInterval.Duration,
+		listenAddress: ":8080", metricsPath: "/metrics",
+		qps: *client.QPS, burst: int(*client.Burst), topologyKeys: volumes.NodeTopologyKeys,
+		fraction: *volumes.MaxMissingNodeFraction, leaderElect: true, namespace: defaults.LeaderElection.ResourceNamespace,
+	}
+	if content, err := os.ReadFile(namespaceFile); err == nil {
+		o.namespace = strings.TrimSpace(string(content))
+	}
+	return o
+}
+
+func (o *options) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.kubeconfig, "kubeconfig", o.kubeconfig, "kubeconfig `file` (default: the pod's service account)")
+	flags.StringVar(&o.endpoint, "kube-api-endpoint", o.endpoint, "`URL` of the API server, instead of the kubeconfig's; alone, it is asked without credentials")
+	flags.Var(&duration{&o.resync, time.Minute}, "resync", "pause between two resyncs of the caches; a bare number is minutes")
+	flags.StringSliceVar(&o.classes, "storageclass-names", o.classes, "`names` of the storage classes whose volumes and claims are cleaned up, separated by commas (default: none)")
+	flags.UintVar(&o.workers, "worker-threads", o.workers, "how many objects are deleted at once")
+	flags.Var(&duration{&o.delay, time.Second}, "pvc-deletion-delay", "how long a node must be missing before its claims are deleted; a bare number is seconds")
+	flags.Var(&duration{&o.interval, time.Second}, "stale-pv-discovery-interval", "pause between two looks at the volumes of missing nodes when no event comes; a bare number is seconds")
+	flags.StringVar(&o.listenAddress, "listen-address", o.listenAddress, "`HOST:PORT` to serve metrics, /healthz and /readyz on")
+	flags.StringVar(&o.metricsPath, "metrics-path", o.metricsPath, "`path` of the metrics")
+
+	flags.Float32Var(&o.qps, "kube-api-qps", o.qps, "how many requests per second go to the API server at most, averaged, events not counted")
+	flags.IntVar(&o.burst, "kube-api-burst", o.burst, "how many requests may go out at once on top of that")
+	flags.BoolVar(&o.dryRun, "dry-run", o.dryRun, "delete nothing, tell what would be deleted")
+	flags.StringSliceVar(&o.topologyKeys, "node-topology-keys", o.topologyKeys, "node `labels` by which a volume names its node, separated by commas")
+	flags.Float64Var(&o.fraction, "max-missing-node-fraction", o.fraction, "delete nothing when that part of the nodes with local volumes is missing; 1 turns that off")
+	flags.BoolVar(&o.deletePods, "delete-pending-pods", o.deletePods, "delete Pending pods without a node that use a claim that was deleted")
+	flags.BoolVar(&o.includeFailed, "include-failed-volumes", o.includeFailed, "delete volumes in phase Failed, too, when their reclaim policy is Delete")
+	flags.BoolVar(&o.leaderElect, "leader-elect", o.leaderElect, "let replicas agree on the one that works")
+	flags.StringVar(&o.namespace, "namespace", o.namespace, "`namespace` of the lease and of the record of missing nodes (default: the pod's)")
+
+	logging := flag.NewFlagSet(name, flag.ContinueOnError)
+	klog.InitFlags(logging)
+	flags.AddGoFlagSet(logging)
+	for _, old := range []string{"add_dir_header", "alsologtostderr", "log_backtrace_at", "log_dir", "log_file", "log_file_max_size", "logtostderr",
+		"one_output", "skip_headers", "skip_log_headers", "stderrthreshold", "legacy_stderr_threshold_behavior", "vmodule"} {
+		if known := flags.Lookup(old); known != nil {
+			known.Hidden = true // accepted, as by the original
+		}
+	}
+}
+
+// duration is the value of a flag: a Go duration, or a bare number of units.
+type duration struct {
+	value *time.Duration
+	unit  time.Duration
+}
+
+// Set implements pflag.Value.
+func (d *duration) Set(text string) error {
+	parsed, err := parseDuration(text, d.unit)
+	if err == nil {
+		*d.value = parsed
+	}
+	return err
+}
+
+// String implements pflag.Value.
+func (d *duration) String() string {
+	if d.value == nil {
+		return ""
+	}
+	return d.value.String()
+}
+
+// Type implements pflag.Value.
+func (d *duration) Type() string { return "duration" }
+
+// config is the configuration of the two controllers, in the form of the controller manager's.
+func (o *options) config() *v1alpha1.ControllerManagerConfiguration {
+	config := &v1alpha1.ControllerManagerConfiguration{}
+	config.ClientConnection = v1alpha1.ClientConnectionConfiguration{Kubeconfig: o.kubeconfig, QPS: new(o.qps), Burst: new(int32(min(o.burst, math.MaxInt32)))}
+	config.LeaderElection = v1alpha1.LeaderElectionConfiguration{LeaderElect: new(o.leaderElect), ResourceNamespace: o.namespace, ResourceName: name}
+	config.Controllers.LocalVolume = v1alpha1.LocalVolumeConfiguration{
+		StorageClassNames:        listOf(o.classes),
+		PVCDeletionDelay:         &metav1.Duration{Duration: o.delay},
+		StalePVDiscoveryInterval: &metav1.Duration{Duration: o.interval},
+		MaxMissingNodeFraction:   new(o.fraction),
+		NodeTopologyKeys:         listOf(o.topologyKeys),
+		WorkerThreads:            new(int32(min(o.workers, math.MaxInt32))),
+		DeletePendingPods:        new(o.deletePods),
+		IncludeFailedVolumes:     new(o.includeFailed),
+		DryRun:                   new(o.dryRun),
+	}
+	v1alpha1.SetObjectDefaults_ControllerManagerConfiguration(config)
+	return config
+}
+
+// listOf is a list without blanks and repetitions, as a person writes it.
+func listOf(values []string) []string {
+	list := []string{}
+	for _, value := range values {
+		if value = strings.TrimSpace(value); value != "" && !slices.Contains(list, value) {
+			list = append(list, value)
+		}
+	}
+	return list
+}
+
+// flagOf names the flag behind a field of the configuration.
+var flagOf = map[string]string{
+	"clientConnection.qps":                             "kube-api-qps",
+	"clientConnection.burst":                           "kube-api-burst",
+	"leaderElection.resourceNamespace":                 "namespace",
+	"controllers.localVolume.storageClassNames":        "storageclass-names",
+	"controllers.localVolume.pvcDeletionDelay":         "pvc-deletion-delay",
+	"controllers.localVolume.stalePVDiscoveryInterval": "stale-pv-discovery-interval",
+	"controllers.localVolume.maxMissingNodeFraction":   "max-missing-node-fraction",
+	"controllers.localVolume.nodeTopologyKeys":         "node-topology-keys",
+	"controllers.localVolume.workerThreads":            "worker-threads",
+}
+
+// validate says everything that is wrong.
+func (o *options) validate() error {
+	var errs []error
+	for _, err := range configvalidation.ValidateControllerManagerConfiguration(o.config(), nil) {
+		if err.Field == "controllers.enabled[0]" { // the default is for the controller manager
+			continue
+		}
+		field, _, _ := strings.Cut(err.Field, "[")
+		flag, known := flagOf[field]
+		if !known {
+			flag = field
+		}
+		errs = append(errs, fmt.Errorf("--%s: %s", flag, err.ErrorBody()))
+	}
+	if o.resync < 0 {
+		errs = append(errs, fmt.Errorf("--resync: %s is negative", o.resync))
+	}
+	if host, port, err := net.SplitHostPort(o.listenAddress); err != nil {
+		errs = append(errs, fmt.Errorf("--listen-address: %q is not HOST:PORT", o.listenAddress))
+	} else if _, err := net.DefaultResolver.LookupPort(context.Background(), "tcp", port); err != nil || host != "" && net.ParseIP(host) == nil && len(validation.IsDNS1123Subdomain(host)) > 0 {
+		errs = append(errs, fmt.Errorf("--listen-address: %q is not HOST:PORT", o.listenAddress))
+	}
+	if !strings.HasPrefix(o.metricsPath, "/") || slices.Contains([]string{"/healthz", "/readyz"}, o.metricsPath) || strings.ContainsAny(o.metricsPath, " {}") {
+		errs = append(errs, fmt.Errorf("--metrics-path: %q must be a path of its own, for instance /metrics", o.metricsPath))
+	}
+	return errors.Join(errs...)
+}

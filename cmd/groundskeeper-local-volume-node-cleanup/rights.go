@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+)
+
+// startTimeout is how long the process waits at its start for the API server.
+const startTimeout = 30 * time.Second
+
+// rights are the things that a process can do without.
+type rights struct {
+	// leases: several replicas can agree on one. record: a restart keeps the times. namespaces: their annotation is
+	// seen.
+	leases, record, namespaces bool
+}
+
+// need is something to be asked for.
+type need struct{ verb, group, resource, namespace, name string }
+
+func (n need) String() string {
+	text := n.verb + " " + n.resource
+	if n.namespace != "" {
+		text += " in namespace " + n.namespace
+	}
+	return text
+}
+
+// indispensable is what nothing can be done without.
+func indispensable(o *options) []need {
+	needs := []need{
+		{verb: "list", resource: "nodes"}, {verb: "watch", resource: "nodes"},
+		{verb: "list", resource: "persistentvolumes"}, {verb: "watch", resource: "persistentvolumes"}, {verb: "delete", resource: "persistentvolumes"},
+		{verb: "list", resource: "persistentvolumeclaims"}, {verb: "watch", resource: "persistentvolumeclaims"}, {verb: "delete", resource: "persistentvolumeclaims"},
+	}
+	if o.deletePods {
+		needs = append(needs, need{verb: "list", resource: "pods"}, need{verb: "get", resource: "persistentvolumeclaims"}, need{verb: "delete", resource: "pods"})
+	}
+	return needs
+}
+
+// findRights asks the API server what the process may do. It fails when something indispensable is missing, and logs
+// a line for each thing it has to do without.
+func findRights(ctx context.Context, c client.Client, o *options) (rights, error) {
+	var missing []error
+	for _, n := range indispensable(o) {
+		ok, err := may(ctx, c, n)
+		if err != nil {
+			return rights{}, err
+		}
+		if !ok {
+			missing = append(missing, fmt.Errorf("the right to %s is missing", n))
+		}
+	}
+	if len(missing) > 0 {
+		return rights{}, fmt.Errorf("nothing is cleaned up: %w", errors.Join(missing...))
+	}
+	logger := logr.FromContextOrDiscard(ctx)
+	optional := func(lack string, needs ...need) (bool, error) {
+		for _, n := range needs {
+			ok, err := may(ctx, c, n)
+			if err != nil {
+				return false, err
+			}
+			if !ok {
+				logger.Info(lack, "missingRight", n.String())
+				return false, nil
+			}
+		}
+		return true, nil
+	}
+	record := func(verb, name string) need {
+		return need{verb: verb, resource: "configmaps", namespace: o.namespace, name: name}
+	}
+	lease := func(verb string) need {
+		return need{verb: verb, group: "coordination.k8s.io", resource: "leases", namespace: o.namespace, name: name}
+	}
+	var found rights
+	var err error
+	if o.leaderElect {
+		found.leases, err = optional("No leader is elected: run one replica only", lease("get"), lease("update"),
+			need{verb: "create", group: "coordination.k8s.io", resource: "leases", namespace: o.namespace})
+		if err != nil {
+			return rights{}, err
+		}
+	}
+	found.record, err = optional("The times at which nodes went missing are kept in memory: a restart begins them anew, and the brake cannot be acknowledged",
+		record("get", localvolume.RecordName), record("patch", localvolume.RecordName), record("create", ""))
+	if err != nil {
+		return rights{}, err
+	}
+	found.namespaces, err = optional("The annotation "+localvolume.OptOutAnnotation+" of namespaces is not seen", need{verb: "list", resource: "namespaces"}, need{verb: "watch", resource: "namespaces"})
+	return found, err
+}
+
+// may asks whether the process may do something. An API server that does not answer is asked again for a while.
+func may(ctx context.Context, c client.Client, n need) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: n.verb, Group: n.group, Resource: n.resource, Namespace: n.namespace, Name: n.name}}}
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, time.Second, startTimeout, true, func(ctx context.Context) (bool, error) {
+		asked := review.DeepCopy()
+		last = c.Create(ctx, asked)
+		review.Status = asked.Status
+		return last == nil, nil
+	})
+	if err != nil {
+		return false, fmt.Errorf("cannot learn whether the process may %s: %w", n, errors.Join(last, err))
+	}
+	return review.Status.Allowed, nil
+}

@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/cleanup"
+	"groundskeeper.io/groundskeeper/pkg/version"
+)
+
+// passTimeout ends a pass that hangs; it is tried again. One that deletes a thousand objects takes seconds.
+const passTimeout = 2 * time.Minute
+
+// run runs the two controllers until ctx is done. An end that was asked for is not an error.
+func run(ctx context.Context, o *options) error {
+	logger := klog.Background()
+	ctrl.SetLogger(logger)
+	ctx = logr.NewContext(ctx, logger)
+	config, err := restConfig(o)
+	if err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.listenAddress)
+	if err != nil {
+		return fmt.Errorf("--listen-address: %w", err)
+	}
+	ready := &readiness{}
+	stop := serve(logger, listener, o.metricsPath, ready)
+	defer stop()
+	logger.Info("Starting", "version", version.Version(), "commit", version.Commit(), "server", config.Host, "address", listener.Addr().String(), "storageClasses", listOf(o.classes))
+	mgr, err := newManager(ctx, config, o, ready)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// restConfig reads the kubeconfig or takes the service account of the pod. An endpoint goes before what either says,
+// and does alone, too.
+func restConfig(o *options) (*rest.Config, error) {
+	var config *rest.Config
+	var err error
+	switch {
+	case o.kubeconfig != "" || o.endpoint != "":
+		// The current context of the file; with neither file nor context the endpoint is all there is.
+		config, err = clientcmd.NewNonInteractiveDeferredLoadingClientConfig(&clientcmd.ClientConfigLoadingRules{ExplicitPath: o.kubeconfig},
+			&clientcmd.ConfigOverrides{ClusterInfo: clusterAt(o.endpoint)}).ClientConfig()
+		if err != nil {
+			return nil, fmt.Errorf("--kubeconfig %q, --kube-api-endpoint %q: %w", o.kubeconfig, o.endpoint, err)
+		}
+	default:
+		if config, err = rest.InClusterConfig(); err != nil {
+			return nil, fmt.Errorf("neither --kubeconfig nor --kube-api-endpoint is given and this is not a pod: %w", err)
+		}
+	}
+	config.QPS, config.Burst = o.qps, o.burst
+	config.UserAgent = version.UserAgent(name)
+	return config, nil
+}
+
+// newManager asks what may be done and builds a manager with the two controllers.
+func newManager(ctx context.Context, config *rest.Config, o *options, ready *readiness) (ctrl.Manager, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, authorizationv1.AddToScheme, coordinationv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, fmt.Errorf("registering types: %w", err)
+		}
+	}
+	asking, err := client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, fmt.Errorf("API server %s: %w", config.Host, err)
+	}
+	found, err := findRights(ctx, asking, o)
+	if err != nil {
+		return nil, err
+	}
+	byObject, err := localvolume.CacheOptions()
+	if err != nil {
+		return nil, err
+	}
+	caches := cache.Options{DefaultTransform: cache.TransformStripManagedFields(), ByObject: byObject, ReaderFailOnMissingInformer: true}
+	if o.resync > 0 {
+		caches.SyncPeriod = &o.resync
+	}
+	mgr, err := ctrl.NewManager(config, ctrl.Options{
+		Scheme:                        scheme,
+		Logger:                        logr.FromContextOrDiscard(ctx),
+		Cache:                         caches,
+		Controller:                    ctrlconfig.Controller{EnableWarmup: new(true), UsePriorityQueue: new(true), SkipNameValidation: new(true), ReconciliationTimeout: passTimeout},
+		LeaderElection:                found.leases,
+		LeaderElectionNamespace:       o.namespace,
+		LeaderElectionID:              name,
+		LeaderElectionReleaseOnCancel: true,
+		// serve serves both.
+		Metrics:                metricsserver.Options{BindAddress: "0"},
+		HealthProbeBindAddress: "0",
+	})
+	if err != nil {
+		return nil, fmt.Errorf("API server %s: %w", config.Host, err)
+	}
+	site, err := cleanup.AddToManager(mgr, o.config().Controllers.LocalVolume, cleanup.Options{
+		RecordNamespace: o.namespace, NoRecord: !found.record, Namespaces: found.namespaces, Deleter: true,
+	})
+	ready.knows(site)
+	return mgr, err
+}
+
+// serve serves metrics and health over plain HTTP from the first moment. The returned function ends it.
+func serve(logger logr.Logger, listener net.Listener, metricsPath string, ready *readiness) (stop func()) {
+	mux := http.NewServeMux()
+	mux.Handle("GET "+metricsPath, promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := ready.check(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = w.Write([]byte("ok"))
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			logger.Error(err, "Metrics and health are not served any more")
+		}
+	}()
+	return func() { _ = server.Close(); <-ended }
+}

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+)
+
+// reviewer answers access reviews.
+func reviewer(t *testing.T, allowed func(*authorizationv1.ResourceAttributes) bool) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := authorizationv1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	return interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).Build(), interceptor.Funcs{
+		Create: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
+			review, ok := object.(*authorizationv1.SelfSubjectAccessReview)
+			if !ok {
+				return errors.New("it only asks")
+			}
+			review.Status.Allowed = allowed(review.Spec.ResourceAttributes)
+			return nil
+		},
+	})
+}
+
+func TestRights(t *testing.T) {
+	without := func(resource string, verbs ...string) func(*authorizationv1.ResourceAttributes) bool {
+		return func(a *authorizationv1.ResourceAttributes) bool {
+			return a.Resource != resource || len(verbs) > 0 && !strings.Contains(strings.Join(verbs, " "), a.Verb)
+		}
+	}
+	for name, test := range map[string]struct {
+		allowed func(*authorizationv1.ResourceAttributes) bool
+		change  func(*options)
+		want    rights
+		fails   string
+	}{
+		"everything":                 {without("nothing"), nil, rights{leases: true, record: true, namespaces: true}, ""},
+		"no leases":                  {without("leases"), nil, rights{record: true, namespaces: true}, ""},
+		"leases are not wanted":      {without("nothing"), func(o *options) { o.leaderElect = false }, rights{record: true, namespaces: true}, ""},
+		"leases cannot be updated":   {without("leases", "update"), nil, rights{record: true, namespaces: true}, ""},
+		"no config maps":             {without("configmaps"), nil, rights{leases: true, namespaces: true}, ""},
+		"config maps only to read":   {without("configmaps", "patch", "create"), nil, rights{leases: true, namespaces: true}, ""},
+		"no namespaces":              {without("namespaces"), nil, rights{leases: true, record: true}, ""},
+		"no nodes":                   {without("nodes"), nil, rights{}, "the right to list nodes is missing"},
+		"nodes cannot be watched":    {without("nodes", "watch"), nil, rights{}, "the right to watch nodes is missing"},
+		"volumes cannot be deleted":  {without("persistentvolumes", "delete"), nil, rights{}, "the right to delete persistentvolumes is missing"},
+		"no claims":                  {without("persistentvolumeclaims"), nil, rights{}, "the right to list persistentvolumeclaims is missing"},
+		"no pods":                    {without("pods"), nil, rights{leases: true, record: true, namespaces: true}, ""},
+		"no pods, but to be deleted": {without("pods"), func(o *options) { o.deletePods = true }, rights{}, "the right to delete pods is missing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOptions()
+			if test.change != nil {
+				test.change(o)
+			}
+			got, err := findRights(t.Context(), reviewer(t, test.allowed), o)
+			if got != test.want || (err == nil) != (test.fails == "") || err != nil && !strings.Contains(err.Error(), test.fails) {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestServe(t *testing.T) {
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ready := &readiness{}
+	stop := serve(logr.Discard(), listener, "/m", ready)
+	get := func(path string) (int, string) {
+		t.Helper()
+		response, err := http.Get("http://" + listener.Addr().String() + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = response.Body.Close() }()
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode, string(body)
+	}
+	expect := func(path string, code int, contains string) {
+		t.Helper()
+		if got, body := get(path); got != code || !strings.Contains(body, contains) {
+			t.Errorf("%s: %d %s", path, got, body)
+		}
+	}
+	expect("/healthz", http.StatusOK, "ok")
+	expect("/readyz", http.StatusServiceUnavailable, "waiting for the API server")
+	site := &localvolume.Site{Inventory: localvolume.NewInventory(nil, nil, clock.RealClock{})}
+	ready.knows(site)
+	expect("/readyz", http.StatusServiceUnavailable, "waiting for the caches")
+	site.Inventory.MarkSynced()
+	expect("/readyz", http.StatusOK, "ok")
+	ready.knows(nil) // nothing to watch
+	expect("/readyz", http.StatusOK, "ok")
+	expect("/m", http.StatusOK, "go_goroutines")
+	expect("/metrics", http.StatusNotFound, "")
+	stop()
+	if connection, err := net.Dial("tcp", listener.Addr().String()); err == nil {
+		t.Errorf("it still serves: %v", connection.Close())
+	}
+}

@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cleanup
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+)
+
+// reportNodes logs each node that is lost or back, on one line.
+func (r *reconciler) reportNodes(ctx context.Context, subjects []localvolume.Subject) {
+	missing := r.site.Inventory.Missing()
+	r.site.Metrics.Missing.WithLabelValues(r.site.Name).Set(float64(len(missing)))
+	var volumes, claims map[string]int
+	for node, since := range missing {
+		if before, known := r.missing[node]; known && before.Equal(since) {
+			continue
+		}
+		if volumes == nil { // only when there is something to tell
+			volumes, claims = count(subjects)
+		}
+		log.FromContext(ctx).Info("A node with local volumes is missing", "node", node, "since", since.UTC().Format(time.RFC3339),
+			"staleVolumes", volumes[node], "claimsToDelete", claims[node], "deletionDelay", r.site.Config.PVCDeletionDelay.Duration.String())
+	}
+	for node := range r.missing {
+		if _, still := missing[node]; !still && r.site.Inventory.Answers(node) {
+			log.FromContext(ctx).Info("A node with local volumes is back", "node", node)
+		}
+	}
+	r.missing = missing
+}
+
+// count returns how many stale volumes a node has, and how many claims of them are to go.
+func count(subjects []localvolume.Subject) (volumes, claims map[string]int) {
+	volumes, claims = map[string]int{}, map[string]int{}
+	for i := range subjects {
+		for _, node := range subjects[i].Nodes {
+			volumes[node]++
+			if subjects[i].ClaimDecision.Action != localvolume.Keep {
+				claims[node]++
+			}
+		}
+	}
+	return volumes, claims
+}
+
+// reportClaims tells claims that they will be deleted, that they will not after all, and why one stays.
+func (r *reconciler) reportClaims(subjects []localvolume.Subject) {
+	stale := make(map[types.UID]bool, len(subjects))
+	pending := make(map[types.UID]bool, len(subjects))
+	for i := range subjects {
+		claim, decision := subjects[i].Claim, subjects[i].ClaimDecision
+		if claim == nil {
+			continue
+		}
+		stale[claim.UID] = true
+		switch {
+		case r.deleted[claim.UID]:
+			pending[claim.UID] = true
+		case decision.Action != localvolume.Keep:
+			pending[claim.UID] = true
+			r.schedule(&subjects[i])
+		case decision.Skipped != "":
+			message := fmt.Sprintf("%s, but the claim is kept: %s.", localvolume.GoneSentence(subjects[i].Nodes), decision.Skipped)
+			if r.told.New(claim.UID, message) {
+				r.site.Recorder.Event(claim, corev1.EventTypeNormal, localvolume.EventSkipped, message)
+			}
+		}
+	}
+	for uid, appointment := range r.scheduled {
+		if pending[uid] {
+			continue
+		}
+		delete(r.scheduled, uid)
+		// One that was deleted, by us or by somebody else, need not be told. If its node is back, it is kept.
+		if !r.deleted[uid] && !r.site.Inventory.AllMissing(appointment.nodes) {
+			r.site.Recorder.Event(appointment.claim, corev1.EventTypeNormal, localvolume.EventCancelled,
+				fmt.Sprintf("%s is back, the claim is kept.", localvolume.Nodes(appointment.nodes)))
+		}
+	}
+	for uid := range r.deleted {
+		if !stale[uid] {
+			delete(r.deleted, uid)
+		}
+	}
+	r.told.Keep(stale)
+}
+
+// schedule tells a claim when it will be deleted, once for each time its node goes missing.
+func (r *reconciler) schedule(subject *localvolume.Subject) {
+	claim := subject.Claim
+	before, known := r.scheduled[claim.UID]
+	if known && before.since.Equal(subject.Since) {
+		return
+	}
+	if known {
+		r.site.Recorder.Event(claim, corev1.EventTypeNormal, localvolume.EventCancelled,
+			fmt.Sprintf("%s was back for a moment, the delay begins anew.", localvolume.Nodes(subject.Nodes)))
+	}
+	until := subject.Since.Add(r.site.Config.PVCDeletionDelay.Duration)
+	will := "will"
+	if r.site.DryRun() {
+		will = "would, but for the dry run,"
+	}
+	r.site.Recorder.Event(claim, corev1.EventTypeWarning, localvolume.EventScheduled,
+		fmt.Sprintf("%s, and local volume %s with it. The claim %s be deleted at %s unless the node comes back.",
+			localvolume.GoneSentence(subject.Nodes), subject.Volume.Name, will, until.UTC().Format(time.RFC3339)))
+	r.scheduled[claim.UID] = appointment{claim: claim, since: subject.Since, nodes: subject.Nodes}
+}
+
+// reportUnbound tells volumes that they are never touched, because they do not name their nodes.
+func (r *reconciler) reportUnbound() {
+	unbound := r.site.Inventory.NotNodeBound()
+	r.site.Metrics.NotNodeBound.WithLabelValues(r.site.Name).Set(float64(len(unbound)))
+	known := make(map[types.UID]bool, len(unbound))
+	for _, volume := range unbound {
+		known[volume.UID] = true
+		const message = "The volume is never cleaned up: not every term of its required node affinity names nodes (In, on a node topology key or on metadata.name)."
+		if r.unbound.New(volume.UID, message) {
+			r.site.Recorder.Event(volume, corev1.EventTypeWarning, localvolume.EventNotNodeBound, message)
+		}
+	}
+	r.unbound.Keep(known)
+}

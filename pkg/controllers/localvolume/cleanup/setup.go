@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cleanup
+
+import (
+	"fmt"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/deleter"
+)
+
+const (
+	// eventQPS and eventBurst are the limits of the client that sends events, in requests per second. The burst is for
+	// the news that a claim will be deleted, of all claims of lost nodes at once. What comes later, with the deletions,
+	// can take its time: it has the time at which it happened, and the API server has the deletions to do.
+	eventQPS   = 50
+	eventBurst = 1000
+)
+
+// Options say how the controllers fit into a process.
+type Options struct {
+	// RecordNamespace is the namespace of the ConfigMap that says since when nodes are missing. NoRecord does without
+	// it: there is no right to write it.
+	RecordNamespace string
+	NoRecord        bool
+	// Namespaces says that namespaces may be listed and watched: without them their annotations are not seen.
+	Namespaces bool
+	// Deleter adds the Deleter, too.
+	Deleter bool
+}
+
+// AddToManager adds the CleanupController, and the Deleter with it, for the cluster that a manager runs against. Its
+// cache should be built with localvolume.CacheOptions. Without a storage class nothing is added, nothing watched, and
+// the Site is nil.
+func AddToManager(mgr manager.Manager, config configv1alpha1.LocalVolumeConfiguration, options Options) (*localvolume.Site, error) {
+	if len(config.StorageClassNames) == 0 {
+		mgr.GetLogger().Info("No storage class is opted in, local volumes are not watched", "controller", ControllerName)
+		return nil, nil
+	}
+	own, err := newClient(mgr, mgr.GetConfig())
+	if err != nil {
+		return nil, err
+	}
+	limited := rest.CopyConfig(mgr.GetConfig())
+	limited.QPS, limited.Burst, limited.RateLimiter = eventQPS, eventBurst, nil
+	forEvents, err := newClient(mgr, limited)
+	if err != nil {
+		return nil, err
+	}
+	telemetry, err := localvolume.NewMetrics(metrics.Registry)
+	if err != nil {
+		return nil, err
+	}
+	sender := localvolume.NewEventSender(forEvents, clock.RealClock{}, telemetry)
+	if err := mgr.Add(sender); err != nil {
+		return nil, fmt.Errorf("add the events of controller %s: %w", ControllerName, err)
+	}
+	site := localvolume.NewSite(localvolume.Dependencies{
+		Cache: mgr.GetCache(), Client: own, Recorder: sender, Clock: clock.RealClock{}, Metrics: telemetry,
+		Config: config, RecordNamespace: options.RecordNamespace, NoRecord: options.NoRecord, Namespaces: options.Namespaces,
+	})
+	return site, addControllers(mgr, site, options.Deleter)
+}
+
+func addControllers(mgr manager.Manager, site *localvolume.Site, withDeleter bool) error {
+	constructors := []func(*localvolume.Site, controller.TypedOptions[localvolume.Pass]) (controller.TypedController[localvolume.Pass], error){New}
+	if withDeleter {
+		constructors = append(constructors, deleter.New)
+	}
+	for _, construct := range constructors {
+		var defaults controller.TypedOptions[localvolume.Pass]
+		defaults.DefaultFromConfig(mgr.GetControllerOptions())
+		c, err := construct(site, defaults)
+		if err != nil {
+			return err
+		}
+		if err := mgr.Add(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// newClient returns a client that knows nothing of the cache. The manager's own one waits to see its own writes, and
+// a deletion of a thousand claims needs none of that.
+func newClient(mgr manager.Manager, config *rest.Config) (client.Client, error) {
+	c, err := client.New(config, client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return nil, fmt.Errorf("create a client of controller %s: %w", ControllerName, err)
+	}
+	return c, nil
+}

@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package localvolume
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// noon is when the nodes of these tests went missing.
+var noon = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// staleVolume is a volume that is bound to the claim of boundClaim, as the change makes it.
+func staleVolume(change ...func(*corev1.PersistentVolume)) *corev1.PersistentVolume {
+	volume := withAffinity(term(in(hostname, "a")))
+	volume.Name, volume.UID = "v", "uid-v"
+	volume.Spec.Local = &corev1.LocalVolumeSource{Path: "/mnt/v"}
+	volume.Spec.StorageClassName = "local"
+	volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
+	volume.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "ns", Name: "c", UID: "uid-c"}
+	volume.Status.Phase = corev1.VolumeBound
+	for _, f := range change {
+		f(volume)
+	}
+	return volume
+}
+
+func boundClaim(change ...func(*corev1.PersistentVolumeClaim)) *corev1.PersistentVolumeClaim {
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", UID: "uid-c"}}
+	claim.Spec.VolumeName = "v"
+	for _, f := range change {
+		f(claim)
+	}
+	return claim
+}
+
+func optOut(object metav1.Object) {
+	object.SetAnnotations(map[string]string{OptOutAnnotation: OptOutValue})
+}
+
+func TestDecideClaim(t *testing.T) {
+	later := func(in *ClaimInput) { in.Now = noon.Add(time.Minute) }
+	for name, test := range map[string]struct {
+		change  func(*ClaimInput)
+		want    Action
+		skipped string
+	}{
+		"the delay is over":                 {later, Delete, ""},
+		"the delay is not over":             {func(in *ClaimInput) { in.Now = noon.Add(time.Minute - 1) }, Wait, ""},
+		"no delay":                          {func(in *ClaimInput) { in.Delay = 0 }, Delete, ""},
+		"any policy":                        {func(in *ClaimInput) { later(in); in.Volume.Spec.PersistentVolumeReclaimPolicy = "Retain" }, Delete, ""},
+		"the claim is gone":                 {func(in *ClaimInput) { later(in); in.Claim = nil }, Keep, ""},
+		"the volume has no claim":           {func(in *ClaimInput) { later(in); in.Volume.Spec.ClaimRef = nil }, Keep, ""},
+		"the claim has another volume":      {func(in *ClaimInput) { later(in); in.Claim.Spec.VolumeName = "w" }, Keep, ""},
+		"the claim has no volume yet":       {func(in *ClaimInput) { later(in); in.Claim.Spec.VolumeName = "" }, Keep, ""},
+		"another claim of that name":        {func(in *ClaimInput) { later(in); in.Claim.UID = "uid-d" }, Keep, ""},
+		"a volume reserved for a name":      {func(in *ClaimInput) { later(in); in.Volume.Spec.ClaimRef.UID = "" }, Keep, ""},
+		"a claim of another namespace":      {func(in *ClaimInput) { later(in); in.Claim.Namespace = "other" }, Keep, ""},
+		"a claim of another name":           {func(in *ClaimInput) { later(in); in.Claim.Name = "other" }, Keep, ""},
+		"the claim is being deleted":        {func(in *ClaimInput) { later(in); in.Claim.DeletionTimestamp = new(metav1.Now()) }, Keep, ""},
+		"the claim is opted out":            {func(in *ClaimInput) { later(in); optOut(in.Claim) }, Keep, "of the claim"},
+		"the volume is opted out":           {func(in *ClaimInput) { later(in); optOut(in.Volume) }, Keep, "of volume v"},
+		"the namespace is opted out":        {func(in *ClaimInput) { later(in); in.NamespaceOptedOut = true }, Keep, "of the namespace"},
+		"another value of the annotation":   {func(in *ClaimInput) { later(in); in.Claim.Annotations = map[string]string{OptOutAnnotation: "enabled"} }, Delete, ""},
+		"opted out before the delay ends":   {func(in *ClaimInput) { optOut(in.Claim) }, Keep, "of the claim"},
+		"a deletion is not worth a message": {func(in *ClaimInput) { optOut(in.Claim); in.Claim.DeletionTimestamp = new(metav1.Now()) }, Keep, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := ClaimInput{Volume: staleVolume(), Claim: boundClaim(), Since: noon, Now: noon, Delay: time.Minute}
+			test.change(&in)
+			got := DecideClaim(in)
+			if got.Action != test.want || !strings.Contains(got.Skipped, test.skipped) || (got.Skipped == "") != (test.skipped == "") {
+				t.Errorf("got %+v", got)
+			}
+			if got.Action == Wait && !got.Until.Equal(noon.Add(time.Minute)) {
+				t.Errorf("it waits until %s", got.Until)
+			}
+		})
+	}
+}
+
+func TestDecideVolume(t *testing.T) {
+	type phase = corev1.PersistentVolumePhase
+	type policy = corev1.PersistentVolumeReclaimPolicy
+	const (
+		deletes = corev1.PersistentVolumeReclaimDelete
+		retains = corev1.PersistentVolumeReclaimRetain
+		recycle = corev1.PersistentVolumeReclaimRecycle
+	)
+	for name, test := range map[string]struct {
+		phase   phase
+		policy  policy
+		change  func(*VolumeInput)
+		want    Action
+		skipped string
+	}{
+		"Released, Delete":                 {corev1.VolumeReleased, deletes, nil, Delete, ""},
+		"Released, Retain":                 {corev1.VolumeReleased, retains, nil, Keep, "Retain"},
+		"Released, Recycle":                {corev1.VolumeReleased, recycle, nil, Keep, "Recycle"},
+		"Available, Delete":                {corev1.VolumeAvailable, deletes, nil, Delete, ""},
+		"Available, Retain":                {corev1.VolumeAvailable, retains, nil, Delete, ""},
+		"Bound":                            {corev1.VolumeBound, deletes, nil, Keep, ""},
+		"Pending":                          {corev1.VolumePending, deletes, nil, Keep, ""},
+		"no phase":                         {"", deletes, nil, Keep, ""},
+		"Failed":                           {corev1.VolumeFailed, deletes, nil, Keep, "Failed"},
+		"Failed, included":                 {corev1.VolumeFailed, deletes, func(in *VolumeInput) { in.IncludeFailed = true }, Delete, ""},
+		"Failed and Retain, included":      {corev1.VolumeFailed, retains, func(in *VolumeInput) { in.IncludeFailed = true }, Keep, ""},
+		"being deleted":                    {corev1.VolumeReleased, deletes, func(in *VolumeInput) { in.Volume.DeletionTimestamp = new(metav1.Now()) }, Keep, ""},
+		"opted out":                        {corev1.VolumeReleased, deletes, func(in *VolumeInput) { optOut(in.Volume) }, Keep, "its annotation"},
+		"the namespace is opted out":       {corev1.VolumeReleased, deletes, func(in *VolumeInput) { in.NamespaceOptedOut = true }, Keep, "namespace"},
+		"the node is gone for a moment":    {corev1.VolumeAvailable, deletes, func(in *VolumeInput) { in.Now = noon.Add(settleTime - 1) }, Wait, ""},
+		"the node is gone for long enough": {corev1.VolumeAvailable, deletes, func(in *VolumeInput) { in.Now = noon.Add(settleTime) }, Delete, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := VolumeInput{Since: noon, Now: noon.Add(time.Hour), Volume: staleVolume(func(v *corev1.PersistentVolume) {
+				v.Status.Phase, v.Spec.PersistentVolumeReclaimPolicy = test.phase, test.policy
+			})}
+			if test.change != nil {
+				test.change(&in)
+			}
+			got := DecideVolume(in)
+			if got.Action != test.want || !strings.Contains(got.Skipped, test.skipped) || (got.Skipped == "") != (test.skipped == "") {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}
+
+func TestBrake(t *testing.T) {
+	for name, test := range map[string]struct {
+		nodes, missing, live int
+		limit                float64
+		acknowledged         int
+		engaged              bool
+	}{
+		"nothing is missing":                {10, 0, 10, 0.55, 0, false},
+		"one of two":                        {1, 1, 1, 0.55, 0, false},
+		"both of two, others live":          {8, 2, 0, 0.55, 0, false},
+		"three of five reach it":            {2, 3, 2, 0.55, 0, true},
+		"three of six do not":               {3, 3, 3, 0.55, 0, false},
+		"11 of 20 reach it":                 {9, 11, 9, 0.55, 0, true},
+		"10 of 20 do not":                   {10, 10, 10, 0.55, 0, false},
+		"a lower limit":                     {7, 3, 7, 0.3, 0, true},
+		"all of many":                       {100, 10, 0, 0.55, 0, true},
+		"an empty list, one missing":        {0, 1, 0, 0.55, 0, true},
+		"an empty list, nothing to do":      {0, 0, 0, 0.55, 0, false},
+		"off":                               {9, 11, 9, 1, 0, false},
+		"off, and an empty list":            {0, 11, 0, 1, 0, false},
+		"acknowledged":                      {9, 11, 9, 0.55, 11, false},
+		"acknowledged, but more are gone":   {8, 12, 8, 0.55, 11, true},
+		"an acknowledged empty list":        {0, 3, 0, 0.55, 3, false},
+		"an empty list with more than that": {0, 4, 0, 0.55, 3, true},
+	} {
+		reason := brake(Census{Nodes: test.nodes, Missing: test.missing, Live: test.live}, test.limit, test.acknowledged)
+		if (reason != "") != test.engaged {
+			t.Errorf("%s: %q", name, reason)
+		}
+	}
+}

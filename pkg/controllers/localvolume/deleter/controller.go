@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package deleter is the Deleter: it deletes local volumes whose node is gone and that nobody has: Available ones, and
+// Released ones with the reclaim policy Delete. It runs beside the CleanupController of the same Site and depends on
+// what that one knows.
+package deleter
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+)
+
+const (
+	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
+	ControllerName = "local-volume-deleter"
+
+	// A pass that failed is repeated after a pause that doubles.
+	minBackoff = localvolume.PassInterval
+	maxBackoff = 30 * time.Second
+)
+
+// reconciler deletes volumes. One pass runs at a time.
+type reconciler struct {
+	site *localvolume.Site
+
+	// lastPass is when the last pass ended.
+	lastPass time.Time
+	// unreported is how many volumes were deleted and not logged yet.
+	unreported int
+	// deleted are the volumes that were deleted and are not gone yet.
+	deleted map[types.UID]bool
+	// told is what was last told of volumes that stay, or go now.
+	told localvolume.Told
+}
+
+// New returns the controller of a Site whose CleanupController runs, too. options may have a name check, warm-up and
+// logger; what it reconciles is set here.
+func New(site *localvolume.Site, options controller.TypedOptions[localvolume.Pass]) (controller.TypedController[localvolume.Pass], error) {
+	options.Reconciler = newReconciler(site)
+	options.MaxConcurrentReconciles = 1 // its deletions are parallel, its decisions are one
+	options.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[localvolume.Pass](minBackoff, maxBackoff)
+	c, err := controller.NewTypedUnmanaged(ControllerName, options)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.Watch(site.Follow())
+}
+
+func newReconciler(site *localvolume.Site) *reconciler {
+	return &reconciler{site: site, deleted: map[types.UID]bool{}, told: localvolume.Told{}}
+}

@@ -1,0 +1,260 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deleter
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/localvolumetest"
+)
+
+// bench is a cluster with a controller on it.
+type bench struct {
+	*localvolumetest.World
+	r *reconciler
+}
+
+func newBench(t *testing.T, configure func(*configv1alpha1.LocalVolumeConfiguration), nodes ...string) *bench {
+	t.Helper()
+	w := localvolumetest.New(t, configure, nodes...)
+	return &bench{World: w, r: newReconciler(w.Site)}
+}
+
+// volume makes a volume, which the cache is told.
+func (b *bench) volume(name, node string, phase corev1.PersistentVolumePhase, policy corev1.PersistentVolumeReclaimPolicy, change ...func(*corev1.PersistentVolume)) *corev1.PersistentVolume {
+	b.T.Helper()
+	volume := localvolumetest.Volume(name, node, append(change, func(v *corev1.PersistentVolume) {
+		v.Status.Phase, v.Spec.PersistentVolumeReclaimPolicy = phase, policy
+	})...)
+	b.Add(volume)
+	b.Tell()
+	return volume
+}
+
+// after lets time pass and makes a pass; the cache is told what is stored.
+func (b *bench) after(d time.Duration) (time.Duration, error) {
+	b.T.Helper()
+	b.Clock.Step(d)
+	b.Tell()
+	result, err := b.r.Reconcile(b.T.Context(), localvolume.Pass{})
+	return result.RequeueAfter, err
+}
+
+func (b *bench) pass(d time.Duration) time.Duration {
+	b.T.Helper()
+	next, err := b.after(d)
+	if err != nil {
+		b.T.Fatal(err)
+	}
+	return next
+}
+
+func (b *bench) deletions() int {
+	count := 0
+	for _, request := range b.Requests() {
+		if strings.HasPrefix(request, "delete") {
+			count++
+		}
+	}
+	return count
+}
+
+const (
+	deletes = corev1.PersistentVolumeReclaimDelete
+	retains = corev1.PersistentVolumeReclaimRetain
+)
+
+func TestVolumesOfLostNodes(t *testing.T) {
+	for name, test := range map[string]struct {
+		phase     corev1.PersistentVolumePhase
+		policy    corev1.PersistentVolumeReclaimPolicy
+		node      string // "a" is lost, "b" lives
+		change    func(*corev1.PersistentVolume)
+		configure func(*configv1alpha1.LocalVolumeConfiguration)
+		deleted   bool
+		event     string
+	}{
+		"Released, Delete":     {corev1.VolumeReleased, deletes, "a", nil, nil, true, "Normal LocalVolumeCleanupDeleting v: Deleting the volume in phase Released, because node a is gone."},
+		"Available, Delete":    {corev1.VolumeAvailable, deletes, "a", nil, nil, true, "Normal LocalVolumeCleanupDeleting v: Deleting the volume in phase Available, because node a is gone."},
+		"Available, Retain":    {corev1.VolumeAvailable, retains, "a", nil, nil, true, "Normal LocalVolumeCleanupDeleting v: Deleting the volume in phase Available, because node a is gone."},
+		"Released, Retain":     {corev1.VolumeReleased, retains, "a", nil, nil, false, "Normal LocalVolumeCleanupSkipped v: Node a is gone, but the volume is kept: its reclaim policy is Retain."},
+		"Bound":                {corev1.VolumeBound, deletes, "a", nil, nil, false, ""},
+		"Failed":               {corev1.VolumeFailed, deletes, "a", nil, nil, false, "Normal LocalVolumeCleanupSkipped v: Node a is gone, but the volume is kept: its phase is Failed, and volumes that failed are not included."},
+		"Failed, included":     {corev1.VolumeFailed, deletes, "a", nil, func(c *configv1alpha1.LocalVolumeConfiguration) { c.IncludeFailedVolumes = new(true) }, true, "Normal LocalVolumeCleanupDeleting v: Deleting the volume in phase Failed, because node a is gone."},
+		"its node exists":      {corev1.VolumeReleased, deletes, "b", nil, nil, false, ""},
+		"another class":        {corev1.VolumeReleased, deletes, "a", func(v *corev1.PersistentVolume) { v.Spec.StorageClassName = "other" }, nil, false, ""},
+		"a CSI source":         {corev1.VolumeReleased, deletes, "a", func(v *corev1.PersistentVolume) { v.Spec.Local, v.Spec.CSI = nil, &corev1.CSIPersistentVolumeSource{} }, nil, false, ""},
+		"not node-bound":       {corev1.VolumeReleased, deletes, "a", func(v *corev1.PersistentVolume) { v.Spec.NodeAffinity = nil }, nil, false, ""},
+		"opted out":            {corev1.VolumeAvailable, deletes, "a", optOut[*corev1.PersistentVolume], nil, false, "Normal LocalVolumeCleanupSkipped v: Node a is gone, but the volume is kept: its annotation groundskeeper.io/local-volume-cleanup says \"disabled\"."},
+		"dry run":              {corev1.VolumeAvailable, deletes, "a", nil, func(c *configv1alpha1.LocalVolumeConfiguration) { c.DryRun = new(true) }, false, "Normal LocalVolumeCleanupSkipped v: Dry run: this volume would be deleted, because node a is gone."},
+		"no class is opted in": {corev1.VolumeAvailable, deletes, "a", nil, func(c *configv1alpha1.LocalVolumeConfiguration) { c.StorageClassNames = nil }, false, ""},
+		"its namespace opted out": {corev1.VolumeReleased, deletes, "a", func(v *corev1.PersistentVolume) {
+			v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "kept", Name: "c"}
+		}, nil, false, "Normal LocalVolumeCleanupSkipped v: Node a is gone, but the volume is kept: the annotation groundskeeper.io/local-volume-cleanup of the namespace of its claim says \"disabled\"."},
+		"its namespace is no more": {corev1.VolumeReleased, deletes, "a", func(v *corev1.PersistentVolume) {
+			v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "gone", Name: "c"}
+		}, nil, true, "Normal LocalVolumeCleanupDeleting v: Deleting the volume in phase Released, because node a is gone."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, test.configure, "a", "b", "unused")
+			kept := &corev1.Namespace{}
+			kept.Name = "kept"
+			optOut(kept)
+			b.Add(kept)
+			var changes []func(*corev1.PersistentVolume)
+			if test.change != nil {
+				changes = append(changes, test.change)
+			}
+			volume := b.volume("v", test.node, test.phase, test.policy, changes...)
+			b.LoseNode("a")
+			for range 3 {
+				b.pass(time.Minute)
+			}
+			if deleted := !b.Exists(volume); deleted != test.deleted {
+				t.Errorf("deleted is %v", deleted)
+			}
+			want := []string{}
+			if test.event != "" {
+				want = append(want, test.event)
+			}
+			if diff := cmp.Diff(want, append([]string{}, b.Events()...)); diff != "" {
+				t.Errorf("events (-want +got):\n%s", diff)
+			}
+			count := testutil.ToFloat64(b.Site.Metrics.VolumesDeleted.WithLabelValues(string(test.phase)))
+			if want := map[bool]float64{true: 1}[test.deleted]; count != want {
+				t.Errorf("%v deletions are counted", count)
+			}
+		})
+	}
+}
+
+func optOut[T client.Object](object T) {
+	object.SetAnnotations(map[string]string{localvolume.OptOutAnnotation: localvolume.OptOutValue})
+}
+
+// The interval is a safety net: it looks again only while something is stale.
+func TestInterval(t *testing.T) {
+	b := newBench(t, nil, "a", "b")
+	b.volume("v", "a", corev1.VolumeBound, deletes)
+	if next := b.pass(time.Second); next != 0 {
+		t.Errorf("nothing is stale, the next pass is after %s", next)
+	}
+	b.LoseNode("a")
+	if next := b.pass(time.Second); next != 10*time.Second || len(b.Requests()) > 0 {
+		t.Errorf("a volume that is bound: the next pass is after %s", next)
+	}
+}
+
+// A node has to be missing for a moment.
+func TestSettles(t *testing.T) {
+	b := newBench(t, nil, "a", "b")
+	volume := b.volume("v", "a", corev1.VolumeAvailable, deletes)
+	b.pass(time.Second)
+	b.Clock.Step(time.Second)
+	b.LoseNode("a")
+	if next := b.pass(0); next != time.Second || !b.Exists(volume) {
+		t.Errorf("the next pass is after %s", next)
+	}
+	b.pass(time.Second)
+	if b.Exists(volume) {
+		t.Error("it is still there")
+	}
+}
+
+// A volume that a finalizer holds is deleted, told and counted once.
+func TestFinalizer(t *testing.T) {
+	b := newBench(t, nil, "a", "b")
+	b.volume("v", "a", corev1.VolumeReleased, deletes, func(v *corev1.PersistentVolume) { v.Finalizers = []string{"example.com/foreign"} })
+	b.LoseNode("a")
+	b.Clock.Step(time.Minute)
+	for range 2 { // the cache does not see the deletion yet
+		if _, err := b.r.Reconcile(t.Context(), localvolume.Pass{}); err != nil {
+			t.Fatal(err)
+		}
+		b.Clock.Step(time.Second)
+	}
+	b.pass(time.Minute)
+	b.pass(time.Minute)
+	if n := b.deletions(); n != 1 || len(b.Events()) != 1 || testutil.ToFloat64(b.Site.Metrics.VolumesDeleted.WithLabelValues("Released")) != 1 {
+		t.Errorf("%d deletions", n)
+	}
+}
+
+// The volume that is deleted is the one that was decided about, in that state.
+func TestPreconditions(t *testing.T) {
+	b := newBench(t, nil, "a", "b")
+	volume := b.volume("v", "a", corev1.VolumeAvailable, deletes)
+	b.LoseNode("a")
+	b.pass(0)
+	localvolumetest.Change(b.World, volume, func(v *corev1.PersistentVolume) { v.Status.Phase = corev1.VolumeBound })
+	b.Clock.Step(time.Minute) // and the cache is late
+	if _, err := b.r.Reconcile(t.Context(), localvolume.Pass{}); err != nil {
+		t.Fatal(err)
+	}
+	if b.deletions() != 1 || !b.Exists(volume) {
+		t.Error("a volume that was bound meanwhile")
+	}
+}
+
+func TestDeletionFails(t *testing.T) {
+	b := newBench(t, nil, "a", "b")
+	b.volume("v", "a", corev1.VolumeAvailable, deletes)
+	b.LoseNode("a")
+	b.Refuse = func(request string) error {
+		if strings.HasPrefix(request, "delete") {
+			return errors.New("a webhook says no")
+		}
+		return nil
+	}
+	if _, err := b.after(time.Minute); err == nil || !strings.Contains(err.Error(), "delete persistent volume v: a webhook says no") {
+		t.Errorf("error %v", err)
+	}
+	if got := testutil.ToFloat64(b.Site.Metrics.VolumesFailed.WithLabelValues("Available")); got != 1 {
+		t.Errorf("%v failures are counted", got)
+	}
+}
+
+// What protects claims protects volumes, too.
+func TestGuards(t *testing.T) {
+	for name, prepare := range map[string]func(*bench){
+		"the nodes cannot be read": func(b *bench) {
+			b.Refuse = func(request string) error {
+				if request == "list nodes" {
+					return errors.New("timeout")
+				}
+				return nil
+			}
+		},
+		"the node is there":       func(b *bench) { b.MakeNode("a") },
+		"too many nodes are gone": func(b *bench) { b.LoseNode("b", "c") },
+		"nothing is known": func(b *bench) {
+			b.Site.Inventory = localvolume.NewInventory([]string{"local"}, []string{corev1.LabelHostname}, b.Clock)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, nil, "a", "b", "c", "d")
+			var volumes []client.Object
+			for _, node := range []string{"a", "b", "c", "d"} {
+				volumes = append(volumes, b.volume("v"+node, node, corev1.VolumeAvailable, deletes))
+			}
+			b.LoseNode("a")
+			prepare(b)
+			_, _ = b.after(time.Hour)
+			if n := b.deletions(); n > 0 || slices.ContainsFunc(volumes, func(v client.Object) bool { return !b.Exists(v) }) {
+				t.Errorf("%d deletions", n)
+			}
+		})
+	}
+}

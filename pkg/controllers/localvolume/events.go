@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package localvolume
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Reasons of the events.
+const (
+	// EventScheduled, on a claim: its node is gone, and it will be deleted. The original's name.
+	EventScheduled = "ReferencedNodeDeleted"
+	// EventCancelled, on a claim: its node is back.
+	EventCancelled = "LocalVolumeCleanupCancelled"
+	// EventDeleting, on a claim or a volume: it is deleted now.
+	EventDeleting = "LocalVolumeCleanupDeleting"
+	// EventSkipped, on a claim or a volume: it looks as if it should be deleted, and stays.
+	EventSkipped = "LocalVolumeCleanupSkipped"
+	// EventNotNodeBound, on a volume: it does not say which nodes it is on, so that it is never touched.
+	EventNotNodeBound = "LocalVolumeNotNodeBound"
+	// EventPodDeleted, on a pod: it waited for a claim that is gone.
+	EventPodDeleted = "LocalVolumeCleanupPodDeleted"
+	// EventBrakeEngaged and EventBrakeReleased, on the record: so many nodes are missing that nothing is deleted, and
+	// the end of that.
+	EventBrakeEngaged  = "TooManyNodesMissing"
+	EventBrakeReleased = "MissingNodesAccepted"
+)
+
+// Recorder takes events.
+type Recorder interface {
+	// Event tells something about an object. It returns at once.
+	Event(object client.Object, eventType, reason, message string)
+}
+
+const (
+	// component is the source of our events.
+	component = "local-volume-node-cleanup"
+	// eventQueue is how many events wait at most; further ones are dropped.
+	eventQueue = 20000
+	// eventSenders is how many events are sent at once.
+	eventSenders = 4
+	// eventTimeout ends the sending of one event, and of all that are left at the end.
+	eventTimeout = 5 * time.Second
+	// maxEventMessage and maxEventPrefix are what the API server takes of a message and, with our suffix, of a name.
+	maxEventMessage = 1024
+	maxEventPrefix  = 200
+)
+
+// EventSender sends events with a client of its own, so that they take nothing from the deletions, in the order in
+// which they came. It only ever creates them: the right to do that is all it needs.
+type EventSender struct {
+	client  client.Client
+	clock   clock.PassiveClock
+	metrics *Metrics
+	host    string
+	queue   chan *corev1.Event
+	number  atomic.Int64
+}
+
+// NewEventSender returns a sender; Start makes it send.
+func NewEventSender(c client.Client, clock clock.PassiveClock, metrics *Metrics) *EventSender {
+	host, err := os.Hostname()
+	if err != nil {
+		host = component // the field must not be empty
+	}
+	return &EventSender{client: c, clock: clock, metrics: metrics, host: host, queue: make(chan *corev1.Event, eventQueue)}
+}
+
+// Event implements Recorder.
+func (s *EventSender) Event(object client.Object, eventType, reason, message string) {
+	select {
+	case s.queue <- s.event(object, eventType, reason, message):
+	default:
+		s.metrics.EventsLost.Inc()
+	}
+}
+
+func (s *EventSender) event(object client.Object, eventType, reason, message string) *corev1.Event {
+	now := s.clock.Now()
+	namespace := object.GetNamespace()
+	if namespace == "" {
+		namespace = metav1.NamespaceDefault
+	}
+	prefix := object.GetName()
+	if len(prefix) > maxEventPrefix {
+		prefix = prefix[:maxEventPrefix]
+	}
+	if len(message) > maxEventMessage {
+		message = message[:maxEventMessage]
+	}
+	return &corev1.Event{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace,
+			Name:      fmt.Sprintf("%s.%x.%x", prefix, now.UnixNano(), s.number.Add(1)),
+		},
+		InvolvedObject: corev1.ObjectReference{
+			APIVersion: "v1", Kind: kindOf(object), Namespace: object.GetNamespace(), Name: object.GetName(),
+			UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
+		},
+		Type: eventType, Reason: reason, Message: message, Action: "Cleanup", Count: 1,
+		FirstTimestamp: metav1.NewTime(now), LastTimestamp: metav1.NewTime(now), EventTime: metav1.NewMicroTime(now),
+		Source:              corev1.EventSource{Component: component},
+		ReportingController: component, ReportingInstance: s.host,
+	}
+}
+
+// Start sends events until ctx is done, and then what is left, for a few seconds.
+func (s *EventSender) Start(ctx context.Context) error {
+	var group sync.WaitGroup
+	for range eventSenders {
+		group.Go(func() {
+			for {
+				select {
+				case event := <-s.queue:
+					s.send(context.WithoutCancel(ctx), event)
+				case <-ctx.Done():
+					s.flush(context.WithoutCancel(ctx))
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+	return nil
+}
+
+func (s *EventSender) flush(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
+	defer cancel()
+	for ctx.Err() == nil {
+		select {
+		case event := <-s.queue:
+			s.send(ctx, event)
+		default:
+			return
+		}
+	}
+}
+
+// send creates an event. One that cannot be created is counted and forgotten: its namespace may be on its way out.
+func (s *EventSender) send(ctx context.Context, event *corev1.Event) {
+	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
+	defer cancel()
+	if err := s.client.Create(ctx, event); err != nil {
+		s.metrics.EventsLost.Inc()
+	}
+}
+
+func kindOf(object client.Object) string {
+	switch object.(type) {
+	case *corev1.PersistentVolume:
+		return "PersistentVolume"
+	case *corev1.PersistentVolumeClaim:
+		return "PersistentVolumeClaim"
+	case *corev1.ConfigMap:
+		return "ConfigMap"
+	case *corev1.Pod:
+		return "Pod"
+	}
+	return object.GetObjectKind().GroupVersionKind().Kind
+}

@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package localvolume
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// presence are the nodes that exist, as one complete listing tells.
+type presence struct {
+	nodes int
+	// names are all the names the nodes answer to.
+	names map[string]bool
+}
+
+// look lists the nodes live: the metadata of all of them in one request, because a volume may name a node by a label.
+// The API server answers such a list from a state no older than the request.
+func (s *Site) look(ctx context.Context) (*presence, error) {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
+	if err := s.Client.List(ctx, list); err != nil {
+		return nil, fmt.Errorf("list the nodes before a deletion: %w", err)
+	}
+	if list.Continue != "" {
+		return nil, fmt.Errorf("list the nodes before a deletion: the list has only %d of them", len(list.Items))
+	}
+	present := &presence{nodes: len(list.Items), names: map[string]bool{}}
+	for i := range list.Items {
+		for _, name := range namesOf(&list.Items[i], s.Config.NodeTopologyKeys) {
+			present.names[name] = true
+		}
+	}
+	return present, nil
+}
+
+// Permit is the leave to delete one batch.
+type Permit struct {
+	site    *Site
+	present *presence
+}
+
+// Clear returns those of the subjects that are due and may be deleted now, MaxBatch at most, and the leave to do so.
+// There are none while the brake is engaged, by what the events told or by what a live look at the nodes shows. An
+// error means that the nodes cannot be read: then nothing may be deleted either.
+func (s *Site) Clear(ctx context.Context, subjects []Subject, isDue func(*Subject) bool) (*Permit, []Subject, error) {
+	if braked, err := s.braked(ctx, nil, subjects); braked || err != nil {
+		return nil, nil, err
+	}
+	var due []Subject
+	for i := range subjects {
+		if len(due) < MaxBatch && isDue(&subjects[i]) {
+			due = append(due, subjects[i])
+		}
+	}
+	if len(due) == 0 {
+		return nil, nil, nil
+	}
+	present, err := s.look(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if braked, err := s.braked(ctx, present, subjects); braked || err != nil {
+		return nil, nil, err
+	}
+	permit := &Permit{site: s, present: present}
+	return permit, slices.DeleteFunc(due, func(subject Subject) bool { return !permit.Allows(subject.Stale) }), nil
+}
+
+// Allows has the last word about one volume: none of its nodes was there when the batch began, and none has come
+// since. For a node that was there the delay begins anew.
+func (p *Permit) Allows(stale Stale) bool {
+	for _, node := range stale.Nodes {
+		if p.present.names[node] {
+			p.site.Inventory.Interrupt(stale.Nodes)
+			return false
+		}
+	}
+	return p.site.Inventory.AllMissing(stale.Nodes)
+}
+
+// braked says whether the brake is engaged. present nil is what the events told.
+func (s *Site) braked(ctx context.Context, present *presence, subjects []Subject) (bool, error) {
+	toDo := map[string]bool{}
+	for i := range subjects {
+		if !subjects[i].toDo() {
+			continue
+		}
+		for _, node := range subjects[i].Nodes {
+			toDo[node] = true
+		}
+	}
+	census := s.Inventory.census(present, toDo)
+	reason := brake(census, *s.Config.MaxMissingNodeFraction, 0)
+	if reason != "" {
+		acknowledged, err := s.record.acknowledged(ctx)
+		if err != nil {
+			return true, err
+		}
+		reason = brake(census, *s.Config.MaxMissingNodeFraction, acknowledged)
+	}
+	s.announceBrake(ctx, census, reason)
+	return reason != "", nil
+}
+
+// announceBrake tells when the brake engages and when it is released.
+func (s *Site) announceBrake(ctx context.Context, census Census, reason string) {
+	s.mu.Lock()
+	was := s.brakeEngaged
+	s.brakeEngaged = reason != ""
+	s.mu.Unlock()
+	switch {
+	case reason != "" && !was:
+		s.Metrics.Brake.WithLabelValues(s.Name).Set(1)
+		message := fmt.Sprintf("Nothing is deleted: %s. When these nodes are gone for good, set the annotation %s: %q on this config map.",
+			reason, AcknowledgeAnnotation, fmt.Sprint(census.Missing))
+		log.FromContext(ctx).Info("Too many nodes are missing, nothing is deleted", "reason", reason, "missing", census.Missing, "live", census.Live)
+		s.Recorder.Event(s.recordObject(), corev1.EventTypeWarning, EventBrakeEngaged, message)
+	case reason == "" && was:
+		s.Metrics.Brake.WithLabelValues(s.Name).Set(0)
+		log.FromContext(ctx).Info("Deletions go on", "missing", census.Missing, "live", census.Live)
+		s.Recorder.Event(s.recordObject(), corev1.EventTypeNormal, EventBrakeReleased, fmt.Sprintf("Deletions go on: %d nodes with local volumes are missing, %d are there.", census.Missing, census.Live))
+	}
+}
+
+// DeleteExactly deletes the very object that was decided about, in the state in which it was. It says false when the
+// object is gone or has changed: its event leads to another decision.
+func (s *Site) DeleteExactly(ctx context.Context, object client.Object) (bool, error) {
+	asDecided := client.Preconditions{UID: new(object.GetUID()), ResourceVersion: new(object.GetResourceVersion())}
+	// As metadata: of a typed object the client would decode, encode and decode again what the API server answers.
+	named := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName()}}
+	named.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kindOf(object)))
+	err := s.Client.Delete(ctx, named, asDecided)
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,251 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package localvolume
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	testingclock "k8s.io/utils/clock/testing"
+)
+
+// newTestInventory has class "local" opted in and is synced.
+func newTestInventory(t *testing.T, nodes ...string) (*Inventory, *testingclock.FakeClock) {
+	t.Helper()
+	clock := testingclock.NewFakeClock(noon)
+	inventory := NewInventory([]string{"local", "fast"}, []string{hostname}, clock)
+	for _, node := range nodes {
+		inventory.SetNode(testNode(node, node))
+	}
+	inventory.MarkSynced()
+	return inventory, clock
+}
+
+func testNode(name, host string) *metav1.PartialObjectMetadata {
+	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{hostname: host}}}
+}
+
+func on(name string, hosts ...string) *corev1.PersistentVolume {
+	return staleVolume(func(v *corev1.PersistentVolume) {
+		v.Name = name
+		v.Spec.NodeAffinity.Required.NodeSelectorTerms = []corev1.NodeSelectorTerm{term(in(hostname, hosts...))}
+	})
+}
+
+func staleNames(i *Inventory) []string {
+	var names []string
+	for _, stale := range i.Stale() {
+		names = append(names, stale.Volume.Name)
+	}
+	return names
+}
+
+func TestInventoryStale(t *testing.T) {
+	with := func(volume *corev1.PersistentVolume, change func(*corev1.PersistentVolumeSpec)) *corev1.PersistentVolume {
+		change(&volume.Spec)
+		return volume
+	}
+	for name, test := range map[string]struct {
+		nodes  []*metav1.PartialObjectMetadata
+		volume *corev1.PersistentVolume
+		stale  bool
+	}{
+		"its node is gone":                {nil, on("v", "a"), true},
+		"its node exists":                 {[]*metav1.PartialObjectMetadata{testNode("a", "a")}, on("v", "a"), false},
+		"another node exists":             {[]*metav1.PartialObjectMetadata{testNode("b", "b")}, on("v", "a"), true},
+		"a node has that hostname":        {[]*metav1.PartialObjectMetadata{testNode("n1", "a")}, on("v", "a"), false},
+		"a node has that name":            {[]*metav1.PartialObjectMetadata{testNode("a", "other")}, on("v", "a"), false},
+		"one of its nodes exists":         {[]*metav1.PartialObjectMetadata{testNode("b", "b")}, on("v", "a", "b"), false},
+		"both of its nodes are gone":      {nil, on("v", "a", "b"), true},
+		"one of several opted-in classes": {nil, with(on("v", "a"), func(s *corev1.PersistentVolumeSpec) { s.StorageClassName = "fast" }), true},
+		"another class":                   {nil, with(on("v", "a"), func(s *corev1.PersistentVolumeSpec) { s.StorageClassName = "other" }), false},
+		"no class":                        {nil, with(on("v", "a"), func(s *corev1.PersistentVolumeSpec) { s.StorageClassName = "" }), false},
+		"a CSI source": {nil, with(on("v", "a"), func(s *corev1.PersistentVolumeSpec) {
+			s.PersistentVolumeSource = corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{}}
+		}), false},
+		"not node-bound": {nil, with(on("v", "a"), func(s *corev1.PersistentVolumeSpec) {
+			s.NodeAffinity.Required.NodeSelectorTerms = []corev1.NodeSelectorTerm{term(in("topology.kubernetes.io/zone", "z"))}
+		}), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := testingclock.NewFakeClock(noon)
+			i := NewInventory([]string{"local", "fast"}, []string{hostname}, clock)
+			i.SetVolume(test.volume) // before the nodes are known: that must not count
+			if len(i.Stale()) > 0 || len(i.Missing()) > 0 {
+				t.Fatalf("before it is synced: %v, %v", i.Stale(), i.Missing())
+			}
+			for _, node := range test.nodes {
+				i.SetNode(node)
+			}
+			i.MarkSynced()
+			if got := len(i.Stale()) == 1; got != test.stale || i.IsStale("v") != test.stale {
+				t.Errorf("stale is %v", got)
+			}
+		})
+	}
+}
+
+func TestInventoryNoClasses(t *testing.T) {
+	i := NewInventory(nil, []string{hostname}, testingclock.NewFakeClock(noon))
+	i.MarkSynced()
+	if i.SetVolume(on("v", "a")) || len(i.Stale()) > 0 {
+		t.Error("nothing is opted in, yet the volume counts")
+	}
+}
+
+// A node that comes back, under whatever uid and for however short a time, loses all that it was missing for.
+func TestInventoryReturns(t *testing.T) {
+	i, clock := newTestInventory(t, "a", "b")
+	i.SetVolume(on("v", "a"))
+	step := func(what string, changed, want bool) {
+		t.Helper()
+		if changed != want {
+			t.Errorf("%s: changed is %v", what, changed)
+		}
+	}
+	step("a node without volumes", i.RemoveNode("b"), false)
+	clock.Step(time.Minute)
+	step("lost", i.RemoveNode("a"), true)
+	step("lost again", i.RemoveNode("a"), false)
+	if since := i.Missing()["a"]; !since.Equal(noon.Add(time.Minute)) {
+		t.Errorf("missing since %s", since)
+	}
+	clock.Step(time.Minute)
+	step("back", i.SetNode(testNode("a", "a")), true)
+	step("heartbeat", i.SetNode(testNode("a", "a")), false)
+	if len(i.Missing()) > 0 || len(i.Stale()) > 0 || i.AllMissing([]string{"a"}) {
+		t.Error("a node that is back is missing")
+	}
+	clock.Step(time.Minute)
+	step("lost a second time", i.RemoveNode("a"), true)
+	if since := i.Stale()[0].Since; !since.Equal(noon.Add(3 * time.Minute)) {
+		t.Errorf("missing since %s: the first time counts", since)
+	}
+}
+
+// Labels come and go like nodes; of two nodes with one label both have to be gone.
+func TestInventoryLabels(t *testing.T) {
+	i, _ := newTestInventory(t)
+	i.SetNode(testNode("n1", "a"))
+	i.SetNode(testNode("n2", "a"))
+	i.SetVolume(on("v", "a"))
+	i.RemoveNode("n1")
+	if i.IsStale("v") {
+		t.Error("a node still has the label")
+	}
+	if !i.SetNode(testNode("n2", "b")) || !i.IsStale("v") || !i.Answers("b") || i.Answers("a") {
+		t.Error("nobody has the label any more")
+	}
+	if !i.SetNode(testNode("n2", "a")) || i.IsStale("v") {
+		t.Error("the label is back")
+	}
+}
+
+func TestInventorySeveralNodes(t *testing.T) {
+	i, clock := newTestInventory(t, "a", "b")
+	i.SetVolume(on("v", "a", "b"))
+	i.RemoveNode("a")
+	clock.Step(time.Hour)
+	i.RemoveNode("b")
+	stale := i.Stale()
+	if len(stale) != 1 || !stale[0].Since.Equal(noon.Add(time.Hour)) {
+		t.Errorf("it is stale only since the last of its nodes is missing: %+v", stale)
+	}
+}
+
+func TestInventoryRestore(t *testing.T) {
+	before := noon.Add(-time.Hour)
+	for name, test := range map[string]struct {
+		record map[string]time.Time
+		happen func(*Inventory)
+		want   map[string]time.Time
+	}{
+		"missing before us and recorded": {map[string]time.Time{"a": before}, nil, map[string]time.Time{"a": before}},
+		"not recorded":                   {nil, nil, map[string]time.Time{"a": noon}},
+		"another node is recorded":       {map[string]time.Time{"b": before}, nil, map[string]time.Time{"a": noon}},
+		"a time in the future":           {map[string]time.Time{"a": noon.Add(time.Hour)}, nil, map[string]time.Time{"a": noon}},
+		"it was back in between": {map[string]time.Time{"a": before}, func(i *Inventory) {
+			i.SetNode(testNode("a", "a"))
+			i.RemoveNode("a")
+		}, map[string]time.Time{"a": noon}},
+		"it is back": {map[string]time.Time{"a": before}, func(i *Inventory) { i.SetNode(testNode("a", "a")) }, map[string]time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i, _ := newTestInventory(t)
+			i.SetVolume(on("v", "a"))
+			if test.happen != nil {
+				test.happen(i)
+			}
+			i.Restore(test.record)
+			if diff := cmp.Diff(test.want, i.Missing()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestInventoryVolumes(t *testing.T) {
+	i, clock := newTestInventory(t, "a")
+	if i.SetVolume(on("v", "a")) || i.SetVolume(on("w", "b")) != true {
+		t.Error("only the stale one is worth a pass")
+	}
+	if diff := cmp.Diff([]string{"w"}, staleNames(i)); diff != "" {
+		t.Error(diff)
+	}
+	clock.Step(time.Minute)
+	i.SetVolume(on("w", "b")) // an update does not begin the time anew
+	if since := i.Missing()["b"]; !since.Equal(noon) {
+		t.Errorf("missing since %s", since)
+	}
+	if !i.RemoveVolume("w") || i.RemoveVolume("w") || len(i.Missing()) > 0 {
+		t.Error("a node without volumes is missing to nobody")
+	}
+	if i.RemoveVolume("v") || len(i.pinned) > 0 || len(i.volumes) > 0 {
+		t.Errorf("something is left: %v", i.pinned)
+	}
+	zone := on("z", "a")
+	zone.Spec.NodeAffinity.Required.NodeSelectorTerms = []corev1.NodeSelectorTerm{term(in("zone", "z"))}
+	if !i.SetVolume(zone) || i.SetVolume(zone) || len(i.NotNodeBound()) != 1 {
+		t.Error("a volume that does not name its nodes is worth one message")
+	}
+	if i.RemoveVolume("z"); len(i.NotNodeBound()) != 0 {
+		t.Error("it is gone")
+	}
+}
+
+func TestInventoryInterrupt(t *testing.T) {
+	i, clock := newTestInventory(t)
+	i.SetVolume(on("v", "a"))
+	clock.Step(time.Minute)
+	i.Interrupt([]string{"a", "b"})
+	if diff := cmp.Diff(map[string]time.Time{"a": noon.Add(time.Minute)}, i.Missing()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCensus(t *testing.T) {
+	i, _ := newTestInventory(t, "a", "b", "c", "unused")
+	for name, host := range map[string]string{"v1": "a", "v2": "b", "v3": "c", "v4": "d"} {
+		i.SetVolume(on(name, host))
+	}
+	i.RemoveNode("a")
+	for name, test := range map[string]struct {
+		present *presence
+		toDo    map[string]bool
+		want    Census
+	}{
+		"what the events told":             {nil, map[string]bool{"a": true, "d": true}, Census{Nodes: 3, Missing: 2, Live: 2}},
+		"with nothing left to do on one":   {nil, map[string]bool{"a": true}, Census{Nodes: 3, Missing: 1, Live: 2}},
+		"a live list that is further":      {&presence{nodes: 1, names: map[string]bool{"c": true}}, map[string]bool{"a": true}, Census{Nodes: 1, Missing: 2, Live: 1}},
+		"a live list that has one back":    {&presence{nodes: 3, names: map[string]bool{"a": true, "b": true, "c": true}}, map[string]bool{"a": true, "d": true}, Census{Nodes: 3, Missing: 1, Live: 3}},
+		"a live list that has nobody left": {&presence{}, map[string]bool{"a": true, "d": true}, Census{Missing: 4}},
+	} {
+		if diff := cmp.Diff(test.want, i.census(test.present, test.toDo)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

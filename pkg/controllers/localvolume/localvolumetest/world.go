@@ -1,0 +1,380 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package localvolumetest is a cluster for the tests of the controllers of local volumes: a store that behaves like an
+// API server where they depend on it, a cache that knows what it is told, and a clock.
+package localvolumetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+)
+
+// Noon is when the tests begin, Delay the delay of claims.
+var Noon = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
+
+// Delay is how long a node is missing before a claim goes.
+const Delay = time.Minute
+
+// RecordNamespace is where the record is.
+const RecordNamespace = "groundskeeper-system"
+
+// World is a cluster.
+type World struct {
+	T *testing.T
+	// Store is the truth.
+	Store client.Client
+	Clock *testingclock.FakeClock
+	Site  *localvolume.Site
+	// Refuse may fail a live request: "list nodes", "get configmap", "patch configmap", "create configmap",
+	// "delete <kind> <name>", "list pods".
+	Refuse func(request string) error
+	// Deleting is called before each deletion reaches the store.
+	Deleting func(name string)
+
+	mu       sync.Mutex
+	requests []string
+	events   []string
+	cached   map[string]client.Object
+	uids     int
+}
+
+// New returns a cluster with these nodes and class "local" opted in.
+func New(t *testing.T, configure func(*configv1alpha1.LocalVolumeConfiguration), nodes ...string) *World {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	w := &World{T: t, Clock: testingclock.NewFakeClock(Noon), cached: map[string]client.Object{}}
+	indexed := fake.NewClientBuilder().WithScheme(scheme).
+		WithIndex(&corev1.Pod{}, "status.phase", func(o client.Object) []string { return []string{string(o.(*corev1.Pod).Status.Phase)} }).
+		WithIndex(&corev1.Pod{}, "spec.nodeName", func(o client.Object) []string { return []string{o.(*corev1.Pod).Spec.NodeName} }).
+		WithStatusSubresource(&corev1.PersistentVolumeClaim{}).Build()
+	w.Store = indexed
+	w.restart(configure)
+	for _, node := range nodes {
+		w.AddNode(node)
+	}
+	w.Site.Inventory.MarkSynced()
+	return w
+}
+
+// restart makes a new Site for the same cluster, as a new process would.
+func (w *World) restart(configure func(*configv1alpha1.LocalVolumeConfiguration)) {
+	w.T.Helper()
+	config := configv1alpha1.LocalVolumeConfiguration{StorageClassNames: []string{"local"}, PVCDeletionDelay: &metav1.Duration{Duration: Delay}}
+	if configure != nil {
+		configure(&config)
+	}
+	configv1alpha1.SetDefaults_LocalVolumeConfiguration(&config)
+	metrics, err := localvolume.NewMetrics(prometheus.NewRegistry())
+	if err != nil {
+		w.T.Fatal(err)
+	}
+	store, ok := w.Store.(client.WithWatch)
+	if !ok {
+		w.T.Fatalf("%T", w.Store)
+	}
+	w.Site = localvolume.NewSite(localvolume.Dependencies{
+		Cache: told{w: w}, Client: interceptor.NewClient(store, interceptor.Funcs{Get: w.get, List: w.list, Create: w.create, Patch: w.patch, Delete: w.delete}),
+		Recorder: recorder{w}, Clock: w.Clock, Metrics: metrics, Config: config, RecordNamespace: RecordNamespace, Namespaces: true,
+	})
+}
+
+// Restart makes a new Site for the same cluster, as a new process would, and tells it what exists.
+func (w *World) Restart(configure func(*configv1alpha1.LocalVolumeConfiguration)) {
+	w.T.Helper()
+	w.restart(configure)
+	w.Tell()
+	nodes := &corev1.NodeList{}
+	if err := w.Store.List(w.T.Context(), nodes); err != nil {
+		w.T.Fatal(err)
+	}
+	for i := range nodes.Items {
+		w.Site.Inventory.SetNode(&nodes.Items[i])
+	}
+	w.Site.Inventory.MarkSynced()
+}
+
+// Tell makes the cache of the Site what the store has of volumes, claims and namespaces. Nodes are told one by one.
+func (w *World) Tell() {
+	w.T.Helper()
+	ctx := w.T.Context()
+	volumes, claims, namespaces := &corev1.PersistentVolumeList{}, &corev1.PersistentVolumeClaimList{}, &corev1.NamespaceList{}
+	for _, list := range []client.ObjectList{volumes, claims, namespaces} {
+		if err := w.Store.List(ctx, list); err != nil {
+			w.T.Fatal(err)
+		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, stale := range w.Site.Inventory.Stale() {
+		if !slices.ContainsFunc(volumes.Items, func(v corev1.PersistentVolume) bool { return v.Name == stale.Volume.Name }) {
+			w.Site.Inventory.RemoveVolume(stale.Volume.Name)
+		}
+	}
+	for i := range volumes.Items {
+		w.Site.Inventory.SetVolume(&volumes.Items[i])
+	}
+	w.cached = map[string]client.Object{}
+	for i := range claims.Items {
+		w.cached[key("claim", client.ObjectKeyFromObject(&claims.Items[i]))] = &claims.Items[i]
+	}
+	for i := range namespaces.Items {
+		object := &metav1.PartialObjectMetadata{ObjectMeta: namespaces.Items[i].ObjectMeta}
+		w.cached[key("namespace", client.ObjectKeyFromObject(object))] = object
+	}
+}
+
+func key(kind string, k client.ObjectKey) string { return kind + " " + k.String() }
+
+// AddNode makes a node, and the events tell of it.
+func (w *World) AddNode(name string) {
+	w.T.Helper()
+	w.Site.Inventory.SetNode(w.MakeNode(name))
+}
+
+// MakeNode makes a node of which no event has come yet.
+func (w *World) MakeNode(name string) *corev1.Node {
+	w.T.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
+	w.Add(node)
+	return node
+}
+
+// LoseNode deletes a node, and the events tell of it.
+func (w *World) LoseNode(names ...string) {
+	w.T.Helper()
+	for _, name := range names {
+		if err := w.Store.Delete(w.T.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+			w.T.Fatal(err)
+		}
+		w.Site.Inventory.RemoveNode(name)
+	}
+}
+
+// Add puts an object into the store, with a uid.
+func (w *World) Add(object client.Object) {
+	w.T.Helper()
+	w.uids++
+	if object.GetUID() == "" {
+		object.SetUID(types.UID(fmt.Sprintf("uid-%d", w.uids)))
+	}
+	if err := w.Store.Create(w.T.Context(), object); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+// Volume returns an Available volume on a node.
+func Volume(name, node string, change ...func(*corev1.PersistentVolume)) *corev1.PersistentVolume {
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}}
+	volume.Spec.StorageClassName = "local"
+	volume.Spec.Local = &corev1.LocalVolumeSource{Path: "/mnt/" + name}
+	volume.Spec.PersistentVolumeReclaimPolicy = corev1.PersistentVolumeReclaimDelete
+	volume.Spec.NodeAffinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},
+	}}}}
+	volume.Status.Phase = corev1.VolumeAvailable
+	for _, f := range change {
+		f(volume)
+	}
+	return volume
+}
+
+// Bind makes a volume on a node and a claim of the same name, bound to each other.
+func (w *World) Bind(name, node string) (*corev1.PersistentVolume, *corev1.PersistentVolumeClaim) {
+	w.T.Helper()
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+	claim.Spec.VolumeName = name
+	if w.Store.Get(w.T.Context(), client.ObjectKey{Name: "default"}, &corev1.Namespace{}) != nil {
+		w.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
+	}
+	w.Add(claim)
+	volume := Volume(name, node, func(v *corev1.PersistentVolume) {
+		v.Status.Phase = corev1.VolumeBound
+		v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: name, UID: claim.UID}
+	})
+	w.Add(volume)
+	w.Tell()
+	return volume, claim
+}
+
+// Change edits an object in the store; the cache is not told.
+func Change[T client.Object](w *World, object T, edit func(T)) {
+	w.T.Helper()
+	if err := w.Store.Get(w.T.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		w.T.Fatal(err)
+	}
+	edit(object)
+	if err := w.Store.Update(w.T.Context(), object); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+// Exists says whether an object is in the store.
+func (w *World) Exists(object client.Object) bool {
+	w.T.Helper()
+	copied, ok := object.DeepCopyObject().(client.Object)
+	if !ok {
+		w.T.Fatalf("%T", object)
+	}
+	err := w.Store.Get(w.T.Context(), client.ObjectKeyFromObject(object), copied)
+	if client.IgnoreNotFound(err) != nil {
+		w.T.Fatal(err)
+	}
+	return err == nil
+}
+
+// Events returns the events since the last call, as "Type Reason kind/name: message".
+func (w *World) Events() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	events := w.events
+	w.events = nil
+	return events
+}
+
+// Requests returns the live requests since the last call.
+func (w *World) Requests() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	requests := w.requests
+	w.requests = nil
+	return requests
+}
+
+// recorder notes events.
+type recorder struct{ w *World }
+
+// Event implements localvolume.Recorder.
+func (r recorder) Event(object client.Object, eventType, reason, message string) {
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	r.w.events = append(r.w.events, fmt.Sprintf("%s %s %s: %s", eventType, reason, object.GetName(), message))
+}
+
+// told is a cache that has what it was told.
+type told struct {
+	cache.Cache
+	w *World
+}
+
+// Get implements client.Reader.
+func (c told) Get(_ context.Context, k client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	switch into := into.(type) {
+	case *corev1.PersistentVolumeClaim:
+		if found, ok := c.w.cached[key("claim", k)].(*corev1.PersistentVolumeClaim); ok {
+			*into = *found
+			return nil
+		}
+	case *metav1.PartialObjectMetadata:
+		if found, ok := c.w.cached[key("namespace", k)].(*metav1.PartialObjectMetadata); ok {
+			*into = *found
+			return nil
+		}
+	default:
+		return fmt.Errorf("%T is not in the cache", into)
+	}
+	return apierrors.NewNotFound(schema.GroupResource{Resource: "objects"}, k.Name)
+}
+
+func (w *World) request(name string) error {
+	w.mu.Lock()
+	w.requests = append(w.requests, name)
+	w.mu.Unlock()
+	if w.Refuse == nil {
+		return nil
+	}
+	return w.Refuse(name)
+}
+
+func (w *World) get(ctx context.Context, store client.WithWatch, k client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	kind := "object"
+	switch object.(type) {
+	case *corev1.ConfigMap:
+		kind = "configmap"
+	case *corev1.PersistentVolumeClaim:
+		kind = "claim"
+	}
+	if err := w.request("get " + kind); err != nil {
+		return err
+	}
+	return store.Get(ctx, k, object, options...)
+}
+
+func (w *World) list(ctx context.Context, store client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+	if _, ok := list.(*corev1.PodList); ok {
+		if err := w.request("list pods"); err != nil {
+			return err
+		}
+		return store.List(ctx, list, options...)
+	}
+	if err := w.request("list nodes"); err != nil {
+		return err
+	}
+	return store.List(ctx, list, options...)
+}
+
+func (w *World) create(ctx context.Context, store client.WithWatch, object client.Object, options ...client.CreateOption) error {
+	if err := w.request("create configmap"); err != nil {
+		return err
+	}
+	return store.Create(ctx, object, options...)
+}
+
+func (w *World) patch(ctx context.Context, store client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	if err := w.request("patch configmap"); err != nil {
+		return err
+	}
+	return store.Patch(ctx, object, patch, options...)
+}
+
+func (w *World) delete(ctx context.Context, store client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+	kind := map[string]string{"PersistentVolume": "volume", "PersistentVolumeClaim": "claim", "Pod": "pod"}[object.GetObjectKind().GroupVersionKind().Kind]
+	if err := w.request("delete " + kind + " " + object.GetName()); err != nil {
+		return err
+	}
+	if w.Deleting != nil {
+		w.Deleting(object.GetName())
+	}
+	parsed := (&client.DeleteOptions{}).ApplyOptions(options)
+	if parsed.Preconditions == nil || parsed.Preconditions.UID == nil || parsed.Preconditions.ResourceVersion == nil {
+		return errors.New("a deletion has no preconditions")
+	}
+	found, ok := object.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("%T is not an object", object)
+	}
+	if err := store.Get(ctx, client.ObjectKeyFromObject(object), found); err != nil {
+		return err
+	}
+	if found.GetUID() != *parsed.Preconditions.UID || found.GetResourceVersion() != *parsed.Preconditions.ResourceVersion {
+		return apierrors.NewConflict(schema.GroupResource{Resource: kind}, object.GetName(), errors.New("the precondition is not met"))
+	}
+	return store.Delete(ctx, object)
+}

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package localvolume
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Subject is a stale volume with its claim, and what is to be done with the two.
+type Subject struct {
+	Stale
+	// Claim is what the claimRef of the volume names, nil when that does not exist. It is the cache's own, not to be
+	// changed.
+	Claim                         *corev1.PersistentVolumeClaim
+	ClaimDecision, VolumeDecision Decision
+}
+
+// toDo says whether something is still to be deleted, now or later.
+func (s *Subject) toDo() bool {
+	if s.ClaimDecision.Action != Keep || s.VolumeDecision.Action != Keep {
+		return true
+	}
+	// The claim is on its way out, and then it will be the turn of the volume.
+	return s.Claim != nil && !s.Claim.DeletionTimestamp.IsZero() && s.Volume.DeletionTimestamp.IsZero() && !optedOut(s.Volume) &&
+		s.Volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete
+}
+
+// Survey decides about every stale volume and its claim, without a request.
+func (s *Site) Survey(ctx context.Context) ([]Subject, error) {
+	now := s.Clock.Now()
+	namespaces := map[string]namespaceState{}
+	stale := s.Inventory.Stale()
+	subjects := make([]Subject, 0, len(stale))
+	for _, found := range stale {
+		subject := Subject{Stale: found}
+		state := namespaceState{known: true}
+		if ref := found.Volume.Spec.ClaimRef; ref != nil {
+			var err error
+			if subject.Claim, err = s.claim(ctx, ref); err != nil {
+				return nil, err
+			}
+			if state, err = s.namespace(ctx, ref.Namespace, namespaces); err != nil {
+				return nil, err
+			}
+		}
+		subject.ClaimDecision = DecideClaim(ClaimInput{Volume: found.Volume, Claim: subject.Claim, NamespaceOptedOut: state.optedOut,
+			Since: found.Since, Delay: s.Config.PVCDeletionDelay.Duration, Now: now})
+		if !state.known && subject.ClaimDecision.Action == Delete {
+			// The claim came before its namespace, which may have the annotation.
+			subject.ClaimDecision = Decision{Action: Wait, Until: now.Add(PassInterval)}
+		}
+		subject.VolumeDecision = DecideVolume(VolumeInput{Volume: found.Volume, NamespaceOptedOut: state.optedOut,
+			IncludeFailed: *s.Config.IncludeFailedVolumes, Since: found.Since, Now: now})
+		subjects = append(subjects, subject)
+	}
+	return subjects, nil
+}
+
+func (s *Site) claim(ctx context.Context, ref *corev1.ObjectReference) (*corev1.PersistentVolumeClaim, error) {
+	claim := &corev1.PersistentVolumeClaim{}
+	err := s.Cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, claim, client.UnsafeDisableDeepCopy)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("get persistent volume claim %s/%s: %w", ref.Namespace, ref.Name, err)
+	}
+	return claim, nil
+}
+
+// namespaceState is what a namespace says about the claims in it.
+type namespaceState struct{ known, optedOut bool }
+
+func (s *Site) namespace(ctx context.Context, name string, seen map[string]namespaceState) (namespaceState, error) {
+	if state, ok := seen[name]; ok {
+		return state, nil
+	}
+	state := namespaceState{known: true}
+	if s.Namespaces {
+		object := namespaceMetadata()
+		err := s.Cache.Get(ctx, client.ObjectKey{Name: name}, object, client.UnsafeDisableDeepCopy)
+		if client.IgnoreNotFound(err) != nil {
+			return state, fmt.Errorf("get namespace %s: %w", name, err)
+		}
+		state = namespaceState{known: err == nil, optedOut: err == nil && optedOut(object)}
+	}
+	seen[name] = state
+	return state, nil
+}
+
+// earliest returns the decision that is over first, of those that wait.
+func earliest(decisions []Decision) (Decision, bool) {
+	waiting := slices.DeleteFunc(slices.Clone(decisions), func(d Decision) bool { return d.Action != Wait })
+	if len(waiting) == 0 {
+		return Decision{}, false
+	}
+	return slices.MinFunc(waiting, func(a, b Decision) int { return a.Until.Compare(b.Until) }), true
+}
+
+func namespaceMetadata() *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Namespace"))
+	return object
+}
+
+func nodeMetadata() *metav1.PartialObjectMetadata {
+	object := &metav1.PartialObjectMetadata{}
+	object.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Node"))
+	return object
+}

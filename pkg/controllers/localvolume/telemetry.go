@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package localvolume
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Metrics are the metrics of both controllers. The counters of deletions have the original's names, and count all
+// clusters of the process together.
+type Metrics struct {
+	VolumesDeleted, VolumesFailed *prometheus.CounterVec
+	ClaimsDeleted, ClaimsFailed   prometheus.Counter
+	EventsLost                    prometheus.Counter
+	// The gauges have the name of the cluster as their label.
+	Missing, NotNodeBound, Brake *prometheus.GaugeVec
+}
+
+// NewMetrics makes the metrics and registers them. A registry that has them already, from an earlier site of the same
+// process, goes on counting.
+func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
+	const original = "local_volume_node_cleanup_"
+	counter := func(name, help string) prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: name, Help: help})
+	}
+	byPhase := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: original + name, Help: help}, []string{"phase"})
+	}
+	gauge := func(name, help string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "groundskeeper_local_volume_" + name, Help: help}, []string{"cluster"})
+	}
+	m := &Metrics{
+		VolumesDeleted: byPhase("persistentvolume_delete_total", "Persistent volumes deleted, by their phase."),
+		VolumesFailed:  byPhase("persistentvolume_delete_failed_total", "Deletions of persistent volumes that failed, by the phase of the volume."),
+		ClaimsDeleted:  counter(original+"persistentvolumeclaim_delete_total", "Persistent volume claims deleted."),
+		ClaimsFailed:   counter(original+"persistentvolumeclaim_delete_failed_total", "Deletions of persistent volume claims that failed."),
+		EventsLost:     counter("groundskeeper_local_volume_events_lost_total", "Events that were not recorded: too many at once, or refused."),
+		Missing:        gauge("missing_nodes", "Nodes that opted-in local volumes name and that do not exist."),
+		NotNodeBound:   gauge("not_node_bound", "Opted-in local volumes that do not name their nodes and are never touched."),
+		Brake:          gauge("brake_engaged", "1 while so many nodes are missing that nothing is deleted."),
+	}
+	return m, errors.Join(
+		register(registry, &m.VolumesDeleted), register(registry, &m.VolumesFailed),
+		register(registry, &m.ClaimsDeleted), register(registry, &m.ClaimsFailed), register(registry, &m.EventsLost),
+		register(registry, &m.Missing), register(registry, &m.NotNodeBound), register(registry, &m.Brake),
+	)
+}
+
+func register[collector prometheus.Collector](registry prometheus.Registerer, metric *collector) error {
+	err := registry.Register(*metric)
+	var registered prometheus.AlreadyRegisteredError
+	if errors.As(err, &registered) {
+		if existing, ok := registered.ExistingCollector.(collector); ok {
+			*metric = existing
+			return nil
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("register the metrics of local volumes: %w", err)
+	}
+	return nil
+}
+
+// Told remembers what was told about objects, so that each thing is told once. It is for one goroutine.
+type Told map[types.UID]string
+
+// New says whether the message about an object is another one than the last.
+func (t Told) New(uid types.UID, message string) bool {
+	if last, ok := t[uid]; ok && last == message {
+		return false
+	}
+	t[uid] = message
+	return true
+}
+
+// Keep forgets all objects but those.
+func (t Told) Keep(uids map[types.UID]bool) {
+	for uid := range t {
+		if !uids[uid] {
+			delete(t, uid)
+		}
+	}
+}
+
+// Nodes names nodes in a message.
+func Nodes(nodes []string) string {
+	if len(nodes) == 1 {
+		return "Node " + nodes[0]
+	}
+	return "One of the nodes " + strings.Join(nodes, ", ")
+}
+
+// GoneSentence begins a message about nodes that are gone, Gone goes on with one.
+func GoneSentence(nodes []string) string { return "N" + strings.TrimPrefix(Gone(nodes), "n") }
+
+// Gone says that nodes are gone, within a sentence.
+func Gone(nodes []string) string {
+	if len(nodes) == 1 {
+		return "node " + nodes[0] + " is gone"
+	}
+	return "nodes " + strings.Join(nodes, ", ") + " are gone"
+}
