@@ -30,6 +30,7 @@ func up(ctx context.Context, out io.Writer, dir string, o upOptions) error {
 		Artifacts:      o.artifacts,
 		APIServers:     1,
 		Managers:       1,
+		Webhooks:       true,
 		ManagerConfig:  o.config,
 		APIServerFlags: strings.Fields(o.apiserverFlags),
 		ManagerFlags:   strings.Fields(o.managerFlags),

@@ -24,7 +24,7 @@ type controller struct {
 	apis []schema.GroupVersion
 	// cache restricts what the shared cache holds of some kinds, for every controller. nil: nothing.
 	cache func() (map[client.Object]cache.ByObject, error)
-	// add puts it into the manager.
+	// add puts it into the manager. nil: it does not run there (run starts it).
 	add func(ctx context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error
 }
 
@@ -42,12 +42,17 @@ func names(controllers []controller) []string {
 func selectEnabled(controllers []controller, enabled []string) []controller {
 	var selected []controller
 	for _, c := range controllers {
-		in := slices.Contains(enabled, "*") || slices.Contains(enabled, c.name)
-		if in && !slices.Contains(enabled, "-"+c.name) {
+		if isEnabled(c.name, enabled) {
 			selected = append(selected, c)
 		}
 	}
 	return selected
+}
+
+// isEnabled says whether the list of enabled controllers selects one.
+func isEnabled(name string, enabled []string) bool {
+	in := slices.Contains(enabled, "*") || slices.Contains(enabled, name)
+	return in && !slices.Contains(enabled, "-"+name)
 }
 
 // requiredAPIs returns the group versions the controllers cannot start without, each once.
@@ -66,6 +71,9 @@ func requiredAPIs(controllers []controller) []schema.GroupVersion {
 // addControllers puts the controllers into the manager; readiness learns of each when its caches are filled.
 func addControllers(ctx context.Context, mgr ctrl.Manager, controllers []controller, config *v1alpha1.ControllersConfiguration, ready *readiness) error {
 	for _, c := range controllers {
+		if c.add == nil {
+			continue
+		}
 		if err := c.add(ctx, ready.watch(mgr, c.name), config); err != nil {
 			return fmt.Errorf("controller %s: %w", c.name, err)
 		}

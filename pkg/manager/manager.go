@@ -6,6 +6,7 @@ package manager
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -13,7 +14,6 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -47,6 +47,15 @@ func run(ctx context.Context, config *v1alpha1.ControllerManagerConfiguration, l
 	enabled := selectEnabled(controllers, config.Controllers.Enabled)
 	logger.Info("Starting", "version", version.Version(), "commit", version.Commit(), "server", restConfig.Host,
 		"health", listener.Addr().String(), "controllers", names(enabled))
+	if slices.Contains(names(enabled), webhooksName) {
+		server, err := newWebhookServer(ctx, restConfig, config.Server.Webhooks)
+		if err != nil {
+			return err
+		}
+		logger.Info("Serving webhooks", "webhooks", server.listener.Addr().String(), "certificates", config.Server.Webhooks.Certificates.Mode)
+		stop := server.serve(ctx, ready)
+		defer stop()
+	}
 	err = waitForAPIs(ctx, restConfig, requiredAPIs(enabled), time.Second, startTimeout)
 	if ctx.Err() != nil {
 		return nil
@@ -70,9 +79,8 @@ func newManager(ctx context.Context, restConfig *rest.Config, config *v1alpha1.C
 			return nil, fmt.Errorf("registering types: %w", err)
 		}
 	}
-	// controller-runtime talks JSON about every group it does not know to have protobuf.
-	if err := apiutil.AddToProtobufScheme(groundskeeperscheme.AddToScheme); err != nil {
-		return nil, fmt.Errorf("registering types: %w", err)
+	if err := useProtobuf(ctx, restConfig); err != nil {
+		return nil, err
 	}
 	cacheOptions, err := cacheOptions(controllers, scheme)
 	if err != nil {

@@ -35,6 +35,8 @@ type Options struct {
 	Kubeconfig string
 	// HealthAddress overrides server.health when it is not empty: HOST:PORT, HOST may be empty.
 	HealthAddress string
+	// WebhookAddress overrides the address of server.webhooks when it is not empty: HOST:PORT, HOST may be empty.
+	WebhookAddress string
 	// Verbosity shows log lines up to this verbosity, whatever log.level says. 0: as log.level says.
 	Verbosity int
 
@@ -62,6 +64,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.PrintConfig, "print-config", o.PrintConfig, "print the effective configuration with all defaults and exit")
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "kubeconfig `file`, instead of clientConnection.kubeconfig (default: the pod's service account)")
 	flags.StringVar(&o.HealthAddress, "health-address", o.HealthAddress, "`HOST:PORT` to serve /healthz, /readyz and /metrics on, instead of server.health")
+	flags.StringVar(&o.WebhookAddress, "webhook-address", o.WebhookAddress, "`HOST:PORT` to serve the admission webhooks on, instead of that of server.webhooks")
 	flags.IntVarP(&o.Verbosity, "v", "v", o.Verbosity, "log up to this verbosity, at least what log.level says")
 }
 
@@ -75,6 +78,11 @@ func (o *Options) Complete() error {
 	if o.HealthAddress != "" {
 		if config.Server.Health, err = parseAddress(o.HealthAddress); err != nil {
 			return fmt.Errorf("--health-address: %w", err)
+		}
+	}
+	if o.WebhookAddress != "" {
+		if config.Server.Webhooks.AddressConfiguration, err = parseAddress(o.WebhookAddress); err != nil {
+			return fmt.Errorf("--webhook-address: %w", err)
 		}
 	}
 	// What is printed is meant for a file, so where it is printed must not change it.

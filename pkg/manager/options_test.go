@@ -195,13 +195,14 @@ func TestOptionsRefuse(t *testing.T) {
 		"bad quantity":        {head + "controllers:\n  project:\n    quotas:\n    - config:\n        spec:\n          hard:\n            pods: lots\n", nil, `FILE: line 9: controllers.project.quotas[0].config.spec.hard.pods: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`},
 		"text for a port":     {head + "server: {health: {port: http}}\n", nil, `FILE: line 3: server.health.port: expected a whole number of 32 bits, not string`},
 		"invalid value":       {head + "leaderElection:\n  leaseDuration: 5s\n", nil, `FILE: line 3: leaderElection.renewDeadline: Invalid value: "10s": must be shorter than leaseDuration`},
-		"unknown controller":  {head + "controllers:\n  enabled:\n  - \"*\"\n  - -projekt\n", nil, `FILE: line 6: controllers.enabled[1]: Unsupported value: "projekt": supported values: "project"`},
+		"unknown controller":  {head + "controllers:\n  enabled:\n  - \"*\"\n  - -projekt\n", nil, `FILE: line 6: controllers.enabled[1]: Unsupported value: "projekt": supported values: "` + strings.Join(names(controllers()), `", "`) + `"`},
 		"Gardener's":          {"apiVersion: controllermanager.config.gardener.cloud/v1alpha1\nkind: ControllerManagerConfiguration\ngardenClientConnection: {qps: -1}\n", nil, `FILE: line 3: gardenClientConnection.qps: Invalid value: -1: must be greater than 0`},
 		"unknown, Gardener's": {"apiVersion: controllermanager.config.gardener.cloud/v1alpha1\nkind: ControllerManagerConfiguration\nprojects: {}\n", nil, `FILE: line 3: unknown field "projects"`},
 		"several values":      {head + "clientConnection:\n  qps: 0\n  burst: -1\n", nil, `FILE: line 4: clientConnection.qps: Invalid value: 0: must be greater than 0; line 5: clientConnection.burst: Invalid value: -1: must be greater than 0`},
 		"bad health address":  {"", func(o *Options) { o.HealthAddress = "localhost" }, `--health-address: "localhost" is not HOST:PORT`},
 		"bad health port":     {"", func(o *Options) { o.HealthAddress = "localhost:http" }, `--health-address: "localhost:http" is not HOST:PORT with a numeric port`},
 		"health port too big": {"", func(o *Options) { o.HealthAddress = ":65536" }, `configuration: server.health.port: Invalid value: 65536: must be between 0 (any free port) and 65535`},
+		"bad webhook address": {"", func(o *Options) { o.WebhookAddress = "localhost" }, `--webhook-address: "localhost" is not HOST:PORT`},
 		"negative verbosity":  {"", func(o *Options) { o.Verbosity = -1 }, `-v: -1 is negative`},
 	} {
 		t.Run(name, func(t *testing.T) {

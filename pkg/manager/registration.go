@@ -7,23 +7,83 @@ import (
 	"context"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/cleanup"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/deleter"
+	"groundskeeper.io/groundskeeper/pkg/controllers/project/activity"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/lifecycle"
+	"groundskeeper.io/groundskeeper/pkg/controllers/project/stale"
+	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
 )
+
+// systemNamespace is where controllers keep what they have to remember.
+const systemNamespace = "groundskeeper-system"
 
 // controllers is the list of all controllers, in the order they are added.
 func controllers() []controller {
+	now := clock.RealClock{}
+	projects := &usage.Shared{}
+	// using makes the controllers of Projects share what they know of who uses one.
+	using := func(add func(ctrl.Manager, *v1alpha1.ControllersConfiguration, *usage.Usage) error) func(context.Context, ctrl.Manager, *v1alpha1.ControllersConfiguration) error {
+		return func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
+			use, err := projects.For(mgr, now, config.Project.UsageResources)
+			if err != nil {
+				return err
+			}
+			return add(mgr, config, use)
+		}
+	}
 	return []controller{
 		{
 			name:  lifecycle.ControllerName,
 			apis:  []schema.GroupVersion{gardenerv1beta1.SchemeGroupVersion},
 			cache: lifecycle.CacheOptions,
+			add: using(func(mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration, use *usage.Usage) error {
+				return lifecycle.AddToManager(mgr, config.Project, use)
+			}),
+		},
+		{
+			name: stale.ControllerName,
+			apis: []schema.GroupVersion{gardenerv1beta1.SchemeGroupVersion},
+			add: using(func(mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration, use *usage.Usage) error {
+				return stale.AddToManager(mgr, config.Project, use, now)
+			}),
+		},
+		{
+			name: activity.ControllerName,
+			apis: []schema.GroupVersion{gardenerv1beta1.SchemeGroupVersion},
+			add: using(func(mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration, use *usage.Usage) error {
+				return activity.AddToManager(mgr, config.Project, use, now)
+			}),
+		},
+		{
+			name:  cleanup.ControllerName,
+			cache: localvolume.CacheOptions,
 			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
-				return lifecycle.AddToManager(mgr, config.Project)
+				_, err := cleanup.AddToManager(mgr, config.LocalVolume, cleanup.Options{
+					RecordNamespace: systemNamespace,
+					Namespaces:      true,
+					Deleter:         isEnabled(deleter.ControllerName, config.Enabled),
+				})
+				return err
 			},
 		},
+		{
+			name: deleter.ControllerName,
+			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
+				// The cleanup adds it: it is part of that one.
+				if !isEnabled(cleanup.ControllerName, config.Enabled) {
+					mgr.GetLogger().Info("The deleter does not run, because the cleanup is not enabled", "controller", deleter.ControllerName, "needs", cleanup.ControllerName)
+				}
+				return nil
+			},
+		},
+		// No controller: it serves on every replica, so run starts it.
+		{name: webhooksName},
 	}
 }

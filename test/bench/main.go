@@ -26,6 +26,7 @@ func main() {
 func run() error {
 	projects := flag.Int("projects", projectsOfTheGoals, "how many Projects to create")
 	workers := flag.Int("workers", 16, "how many clients create at once")
+	only := flag.String("only", "", "the one benchmark to run: projects or localvolume; empty: all")
 	timeout := flag.Duration("timeout", 10*time.Minute, "when to give up")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -33,8 +34,24 @@ func run() error {
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
 	reporter := &report.Reporter{People: os.Stderr, Programs: os.Stdout}
-	if err := benchmarkProjects(ctx, reporter, *projects, *workers); err != nil {
-		return err
+	known := false
+	for _, benchmark := range []struct {
+		name string
+		run  func() error
+	}{
+		{"projects", func() error { return benchmarkProjects(ctx, reporter, *projects, *workers) }},
+		{"localvolume", func() error { return benchmarkLocalVolumes(ctx, reporter) }},
+	} {
+		if *only != "" && *only != benchmark.name {
+			continue
+		}
+		known = true
+		if err := benchmark.run(); err != nil {
+			return err
+		}
+	}
+	if !known {
+		return fmt.Errorf("-only: there is no benchmark %q", *only)
 	}
 	if n := reporter.Missed(); n > 0 {
 		return fmt.Errorf("%d figures missed their goals", n)

@@ -145,7 +145,7 @@ func (in badInputs) ofManager() map[string]badInput {
 		"kubeconfig is missing":    {[]string{"--kubeconfig=" + in.path("none")}, []string{"kubeconfig", in.path("none"), "no such file"}},
 		"kubeconfig is none":       {[]string{"--kubeconfig=" + in.path("plain")}, []string{"kubeconfig", in.path("plain")}},
 		"no kubeconfig, not a pod": {nil, []string{"--kubeconfig", "not a pod"}},
-		"host does not answer":     {[]string{"--kubeconfig=" + in.unreachable, "--health-address=127.0.0.1:0"}, []string{"127.0.0.1:" + nobody, "refused"}},
+		"host does not answer":     {[]string{"--kubeconfig=" + in.unreachable, "--health-address=127.0.0.1:0", "--webhook-address=127.0.0.1:0"}, []string{"127.0.0.1:" + nobody, "refused"}},
 		"port is taken":            {[]string{"--kubeconfig=" + in.stranger, "--health-address=127.0.0.1:" + in.somebody}, []string{"server.health", "127.0.0.1:" + in.somebody, "address already in use"}},
 		"address is none":          {[]string{"--kubeconfig=" + in.stranger, "--health-address=here"}, []string{"--health-address", `"here"`}},
 		"configuration is missing": {config("none"), []string{"--config", in.path("none"), "no such file"}},

@@ -97,7 +97,7 @@ func TestAPIServerStopsGracefully(t *testing.T) {
 func TestManagerStopsGracefully(t *testing.T) {
 	t.Parallel()
 	address := "127.0.0.1:" + freePort(t)
-	standby := start(t, t.Context(), manager, "--kubeconfig="+kubeconfigOf(manager), "--health-address="+address)
+	standby := start(t, t.Context(), manager, "--kubeconfig="+kubeconfigOf(manager), "--health-address="+address, "--webhook-address=127.0.0.1:0")
 	client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://" + address})
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func Inspect(ctx context.Context, dir string) ([]Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	prober, err := newProber(pkiDir(dir))
+	prober, err := newProber(pkiDir(dir), false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -22,6 +22,11 @@ func numbered(name string, i int) string {
 	return name + "-" + strconv.Itoa(i)
 }
 
+// webhookPort is the name of the port on which our i-th controller manager serves webhooks.
+func webhookPort(i int) string { return numbered(managerName, i) + webhookSuffix }
+
+const webhookSuffix = "-webhooks"
+
 // apiserverCommand is our i-th API server. The first is the one that the APIServices lead to.
 func (p *Plane) apiserverCommand(i int) (command, error) {
 	c, name := p.credentials, numbered(apiserverName, i)
@@ -34,10 +39,15 @@ func (p *Plane) apiserverCommand(i int) (command, error) {
 		return command{}, err
 	}
 	args := append(listenFlags(p.ports[name]),
-		"--tls-cert-file="+c.certificate(apiserverName), "--tls-private-key-file="+c.key(apiserverName),
 		"--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
 	)
-	inputs := append(c.pair(apiserverName), kubeconfig)
+	inputs := []string{kubeconfig}
+	if p.options.SelfManagedCertificates {
+		args = append(args, "--self-managed-certificates")
+	} else {
+		args = append(args, "--tls-cert-file="+c.certificate(apiserverName), "--tls-private-key-file="+c.key(apiserverName))
+		inputs = append(inputs, c.pair(apiserverName)...)
+	}
 	if p.options.SharedEtcd {
 		args = append(args, p.etcdClientFlags()...)
 		inputs = append(append(inputs, c.pair(etcdClientName)...), c.certificate("etcd-ca"))
@@ -70,7 +80,7 @@ func (p *Plane) managerCommand(i int) (command, error) {
 	if err != nil {
 		return command{}, err
 	}
-	args := []string{"--kubeconfig=" + kubeconfig, "--health-address=" + address(p.ports[name])}
+	args := []string{"--kubeconfig=" + kubeconfig, "--health-address=" + address(p.ports[name]), "--webhook-address=" + address(p.ports[webhookPort(i)])}
 	inputs := []string{kubeconfig}
 	if config := p.options.ManagerConfig; config != "" {
 		args, inputs = append(args, "--config="+config), append(inputs, config)

@@ -5,6 +5,7 @@ package plane
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -128,7 +129,7 @@ func (p *Plane) controllerManagerCommand() (command, error) {
 		"--leader-elect=false",
 		"--use-service-account-credentials",
 		"--service-account-private-key-file="+c.serviceAccountKey,
-		"--controllers="+strings.Join(controllers, ","),
+		"--controllers="+strings.Join(slices.Concat(controllers, p.options.KubeControllers), ","),
 		// The defaults (20 and 30) would make the time of a test or a benchmark theirs.
 		"--kube-api-qps=500", "--kube-api-burst=1000",
 	)

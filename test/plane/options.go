@@ -30,6 +30,14 @@ type Options struct {
 	// the API server.
 	SharedEtcd bool
 
+	// SelfManagedCertificates lets our API servers make their certificates themselves; the plane's authority signs none for
+	// them. Clients that reach them directly (Plane.DirectConfig) do not know the authority.
+	SelfManagedCertificates bool
+	// Webhooks registers the webhooks of artifacts/webhooks. They lead to the first controller manager.
+	Webhooks bool
+
+	// KubeControllers are controllers of kube-controller-manager to run besides those that every plane has.
+	KubeControllers []string
 	// Flags to add to a process. They come last, so that they win over the plane's own.
 	KubeAPIServerFlags         []string
 	KubeControllerManagerFlags []string
@@ -60,6 +68,9 @@ func (o Options) complete() (Options, error) {
 	}
 	if o.Managers > 0 && o.APIServers == 0 {
 		return o, errors.New("a controller manager needs an API server (Options.APIServers)")
+	}
+	if o.Webhooks && o.Managers == 0 {
+		return o, errors.New("webhooks need a controller manager (Options.Managers)")
 	}
 	for option, fallback := range map[*string]string{&o.BinDir: "_output/bin", &o.Artifacts: "artifacts"} {
 		if *option != "" {

@@ -30,6 +30,7 @@ func TestOptions(t *testing.T) {
 		fails   string
 	}{
 		"no folder":                 {Options{BinDir: all}, "Options.Dir"},
+		"webhooks without manager":  {Options{Dir: "d", BinDir: all, APIServers: 1, Webhooks: true}, "Options.Managers"},
 		"servers without one store": {Options{Dir: "d", BinDir: all, APIServers: 2}, "Options.SharedEtcd"},
 		"a manager without server":  {Options{Dir: "d", BinDir: all, Managers: 1}, "Options.APIServers"},
 		"no binaries":               {Options{Dir: "d", BinDir: t.TempDir()}, "no etcd, kube-apiserver, kube-controller-manager:"},

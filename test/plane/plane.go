@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Names of the clients of our own.
@@ -87,7 +88,7 @@ func (p *Plane) prepare() error {
 	if p.etcdTLS, err = clientTLS(c.dir, map[string]string{"etcd-ca": etcdClientName}); err != nil {
 		return err
 	}
-	if p.prober, err = newProber(c.dir); err != nil {
+	if p.prober, err = newProber(c.dir, p.options.SelfManagedCertificates); err != nil {
 		return err
 	}
 	return writeKubeconfig(p.AdminKubeconfig(), p.server(), adminName, c.cluster.pem, p.admin)
@@ -99,7 +100,7 @@ func (p *Plane) portNames() []string {
 		names = append(names, numbered(apiserverName, i))
 	}
 	for i := range p.options.Managers {
-		names = append(names, numbered(managerName, i))
+		names = append(names, numbered(managerName, i), webhookPort(i))
 	}
 	return names
 }
@@ -109,6 +110,7 @@ func (p *Plane) owns(port string) bool {
 	if port == etcdPeerName {
 		port = etcdName
 	}
+	port = strings.TrimSuffix(port, webhookSuffix) // it has the process of its owner
 	return p.state.running(port)
 }
 
@@ -138,8 +140,10 @@ func (p *Plane) start(ctx context.Context) (err error) {
 	if p.KubeControllerManager, err = p.run(ctx, p.controllerManagerCommand); err != nil {
 		return err
 	}
-	p.Managers, err = p.runAll(ctx, p.options.Managers, p.managerCommand)
-	return err
+	if p.Managers, err = p.runAll(ctx, p.options.Managers, p.managerCommand); err != nil || !p.options.Webhooks {
+		return err
+	}
+	return p.registerWebhooks(ctx)
 }
 
 // stopForeign stops processes that an earlier plane of the folder had and this one has not.

@@ -72,7 +72,11 @@ func (p *Plane) register(ctx context.Context) error {
 		return err
 	}
 	for _, object := range objects {
-		if err := onLoopback(object, p.ports[apiserverName], p.credentials.cluster.pem); err != nil {
+		ca := p.credentials.cluster.pem
+		if p.options.SelfManagedCertificates {
+			ca = nil
+		}
+		if err := onLoopback(object, p.ports[apiserverName], ca); err != nil {
 			return err
 		}
 	}
@@ -96,7 +100,7 @@ func (p *Plane) register(ctx context.Context) error {
 
 // onLoopback changes a manifest of the registration from a cluster with Pods to a process on this machine:
 // the Service becomes an external name, which the aggregator takes instead of endpoints, and the
-// APIService gets the port and the authority of the process.
+// APIService gets the port and the authority of the process, nil when the process writes it.
 func onLoopback(object *unstructured.Unstructured, port int, ca []byte) error {
 	switch object.GetKind() {
 	case "Service":
@@ -104,6 +108,9 @@ func onLoopback(object *unstructured.Unstructured, port int, ca []byte) error {
 	case "APIService":
 		if err := unstructured.SetNestedField(object.Object, int64(port), "spec", "service", "port"); err != nil {
 			return err
+		}
+		if ca == nil { // the server tells it itself
+			return nil
 		}
 		return unstructured.SetNestedField(object.Object, base64.StdEncoding.EncodeToString(ca), "spec", "caBundle")
 	}

@@ -47,7 +47,8 @@ type cluster struct {
 	reconciler *reconciler
 	recorder   *events.FakeRecorder
 	time       time.Time
-	served     map[schema.GroupVersionKind]bool
+	followed   *followed
+	served     map[schema.GroupResource]bool
 	// servedErr is the answer of a discovery that fails.
 	servedErr error
 	// fault may fail the write with the given number, counted from 0 since the last call of reset.
@@ -82,7 +83,11 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &cluster{t: t, store: store, recorder: events.NewFakeRecorder(100), served: map[schema.GroupVersionKind]bool{}}
+	timeToReady, err := registerTimeToReady(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{t: t, store: store, recorder: events.NewFakeRecorder(100), served: map[schema.GroupResource]bool{}}
 	c.time = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	cached := interceptor.NewClient(store, interceptor.Funcs{
 		Get: c.get, Create: c.create, Patch: c.patch, Delete: c.delete, SubResourceApply: c.applyStatus,
@@ -90,14 +95,11 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 			return errors.New("the reconciler patches, it does not update")
 		},
 	})
-	contents := newContents(store, store, func(_ context.Context, kind schema.GroupVersionKind) (bool, error) {
-		return c.served[kind], c.servedErr
-	})
-	c.reconciler = &reconciler{client: cached, live: store, contents: contents, recorder: c.recorder, outcomes: outcomes,
+	c.followed = &followed{cluster: c, known: store, live: store}
+	c.reconciler = &reconciler{client: cached, live: store, contents: contents{c.followed}, recorder: c.recorder, outcomes: outcomes, timeToReady: timeToReady,
 		now: func() time.Time { return c.time }}
-	for _, kind := range blockingKinds()[:2] {
-		c.served[kind] = true
-		contents.watch(kind)
+	for _, resource := range blockingResources()[:2] {
+		c.served[resource] = true
 	}
 	return c
 }

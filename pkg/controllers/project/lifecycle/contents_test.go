@@ -7,22 +7,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	fakediscovery "k8s.io/client-go/discovery/fake"
-	clientgotesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/project/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
 )
 
 func kluster(namespace, name string) *kubernikusv1.Kluster {
@@ -33,14 +34,107 @@ func backend(namespace, name string) *gimbalv1.DiscoveryBackend {
 	return &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
+// followed follows the blocking kinds of a cluster: what the watches know and what the API server has may differ.
+type followed struct {
+	*cluster
+	known, live client.Reader
+	told        []func(kinds.Event)
+	settledErr  error
+}
+
+func (f *followed) Known(resource schema.GroupResource, namespace string) ([]*kinds.Object, error) {
+	return f.list(context.Background(), f.known, resource, namespace)
+}
+
+func (f *followed) Live(patience time.Duration) kinds.Reader {
+	if patience != 0 {
+		f.t.Error("a kind that kept namespaces is forgotten after a while")
+	}
+	return f
+}
+
+func (f *followed) Find(ctx context.Context, resource schema.GroupResource, query kinds.Query) ([]*kinds.Object, error) {
+	if f.servedErr != nil {
+		return nil, f.servedErr
+	}
+	return f.list(ctx, f.live, resource, query.Namespace)
+}
+
+func (f *followed) Settled(context.Context, ...schema.GroupResource) error { return f.settledErr }
+
+func (f *followed) Tell(handle func(kinds.Event), _ ...schema.GroupResource) {
+	f.told = append(f.told, handle)
+}
+
+func (f *followed) list(ctx context.Context, from client.Reader, resource schema.GroupResource, namespace string) ([]*kinds.Object, error) {
+	if !f.served[resource] {
+		return nil, nil
+	}
+	kind := map[schema.GroupResource]schema.GroupVersionKind{
+		usage.Klusters:          kubernikusv1.SchemeGroupVersion.WithKind("KlusterList"),
+		usage.DiscoveryBackends: gimbalv1.SchemeGroupVersion.WithKind("DiscoveryBackendList"),
+		usage.Shoots:            gardenerv1beta1.SchemeGroupVersion.WithKind("ShootList"),
+	}[resource]
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(kind)
+	if err := from.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return nil, err
+	}
+	var objects []*kinds.Object
+	for i := range list.Items {
+		objects = append(objects, &kinds.Object{ObjectMeta: list.Items[i].ObjectMeta})
+	}
+	return objects, nil
+}
+
 func TestBlockingKinds(t *testing.T) {
 	var got []string
 	for _, kind := range blockingKinds() {
-		got = append(got, kind.String())
+		got = append(got, kind.kind+" "+kind.resource.String())
 	}
-	want := []string{"kubernikus.sap.cc/v1, Kind=Kluster", "gimbal.heptio.com/v1, Kind=DiscoveryBackend", "core.gardener.cloud/v1beta1, Kind=Shoot"}
+	want := []string{"Kluster klusters.kubernikus.sap.cc", "DiscoveryBackend discoverybackends.gimbal.heptio.com", "Shoot shoots.core.gardener.cloud"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// Whatever comes or goes wakes its Project, and nothing else does. No worker starts before it is known what is there.
+func TestContentSource(t *testing.T) {
+	c := newCluster(t)
+	dev := c.project("dev")
+	c.settle("dev")
+	s := contentSource{contents: c.reconciler.contents, toProject: mapper{cache: c.store}}
+	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+	defer queue.ShutDown()
+	if err := s.Start(t.Context(), queue); err != nil {
+		t.Fatal(err)
+	}
+	inside := &kinds.Object{ObjectMeta: metav1.ObjectMeta{Namespace: *dev.Spec.Namespace, Name: "a"}}
+	outside := &kinds.Object{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}
+	for name, test := range map[string]struct {
+		event kinds.Event
+		want  int
+	}{
+		"created":   {kinds.Event{New: inside}, 1},
+		"deleted":   {kinds.Event{Old: inside}, 1},
+		"changed":   {kinds.Event{Old: inside, New: inside}, 0},
+		"elsewhere": {kinds.Event{New: outside}, 0},
+	} {
+		c.followed.told[0](test.event)
+		if got := queue.Len(); got != test.want {
+			t.Errorf("%s: %d requests", name, got)
+		}
+		for queue.Len() > 0 {
+			request, _ := queue.Get()
+			queue.Done(request)
+		}
+	}
+	if err := s.WaitForSync(t.Context()); err != nil {
+		t.Error(err)
+	}
+	c.followed.settledErr = errors.New("the API server does not answer for klusters")
+	if err := s.WaitForSync(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "cannot tell what keeps project namespaces") {
+		t.Errorf("got %v", err)
 	}
 }
 
@@ -52,7 +146,10 @@ func TestContents(t *testing.T) {
 		"garden-c": nil,
 	} {
 		for source, list := range map[string]func(context.Context, string) ([]string, error){
-			"cache": c.reconciler.contents.cached, "API server": c.reconciler.contents.current,
+			"cache": func(_ context.Context, namespace string) ([]string, error) {
+				return c.reconciler.contents.cached(namespace)
+			},
+			"API server": c.reconciler.contents.current,
 		} {
 			got, err := list(t.Context(), namespace)
 			if err != nil {
@@ -67,25 +164,24 @@ func TestContents(t *testing.T) {
 
 // A deletion goes by what the API server says; when that is not to be had, nobody knows.
 func TestCurrentContentsAreKnownOrAnError(t *testing.T) {
-	shoot := blockingKinds()[2]
+	shoot := usage.Shoots
 	refused := errors.New("refused")
 	for name, test := range map[string]struct {
 		prepare func(*cluster)
 		want    string
 	}{
-		"all known":                     {func(*cluster) {}, ""},
-		"a kind that is not served":     {func(c *cluster) { c.served[shoot] = false }, ""},
-		"discovery fails":               {func(c *cluster) { c.servedErr = refused }, "refused"},
-		"a kind that was there is gone": {func(c *cluster) { c.served[blockingKinds()[0]] = false }, "kubernikus.sap.cc/v1 is not served any more: "},
+		"all known":                 {func(*cluster) {}, ""},
+		"a kind that is not served": {func(c *cluster) { c.served[shoot] = false }, ""},
+		"discovery fails":           {func(c *cluster) { c.servedErr = refused }, `find what keeps namespace "garden-a": refused`},
 		"listing fails": {func(c *cluster) {
-			c.reconciler.contents.live = interceptor.NewClient(c.store.(client.WithWatch), interceptor.Funcs{
+			c.followed.live = interceptor.NewClient(c.store.(client.WithWatch), interceptor.Funcs{
 				List: func(ctx context.Context, store client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 					if list.GetObjectKind().GroupVersionKind().Kind == "DiscoveryBackendList" {
 						return refused
 					}
 					return store.List(ctx, list, options...)
 				}})
-		}, `list DiscoveryBackends in namespace "garden-a": refused`},
+		}, `find what keeps namespace "garden-a": refused`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, kluster("garden-a", "a"))
@@ -105,10 +201,10 @@ func TestCurrentContentsAreKnownOrAnError(t *testing.T) {
 }
 
 func TestShootsCountWhereServed(t *testing.T) {
-	shoot := blockingKinds()[2]
+	shoot := usage.Shoots
 	c := newCluster(t)
 	object := &metav1.PartialObjectMetadata{}
-	object.SetGroupVersionKind(shoot)
+	object.SetGroupVersionKind(gardenerv1beta1.SchemeGroupVersion.WithKind("Shoot"))
 	object.Namespace, object.Name = "garden-a", "crazy-botany"
 	if err := c.store.Create(t.Context(), object); err != nil {
 		t.Fatal(err)
@@ -119,42 +215,6 @@ func TestShootsCountWhereServed(t *testing.T) {
 		if err != nil || (len(got) == 1 && got[0] == "Shoot crazy-botany") != served {
 			t.Errorf("served %t: got %q, %v", served, got, err)
 		}
-	}
-}
-
-func TestServedBy(t *testing.T) {
-	kind := kubernikusv1.SchemeGroupVersion.WithKind("Kluster")
-	list := func(kinds ...string) *metav1.APIResourceList {
-		resources := &metav1.APIResourceList{GroupVersion: "kubernikus.sap.cc/v1"}
-		for _, kind := range kinds {
-			resources.APIResources = append(resources.APIResources, metav1.APIResource{Kind: kind})
-		}
-		return resources
-	}
-	unavailable := apierrors.NewGenericServerResponse(http.StatusServiceUnavailable, "get", schema.GroupResource{}, "", "no endpoints", 0, true)
-	for name, test := range map[string]struct {
-		resources []*metav1.APIResourceList
-		err       error
-		want      bool
-		wantErr   bool
-	}{
-		"served":                     {resources: []*metav1.APIResourceList{list("Other", "Kluster")}, want: true},
-		"group without the kind":     {resources: []*metav1.APIResourceList{list("Other")}},
-		"no group":                   {},
-		"the server does not answer": {resources: []*metav1.APIResourceList{list("Kluster")}, err: unavailable, wantErr: true},
-		"forbidden":                  {err: apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no")), wantErr: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			discoverer := &fakediscovery.FakeDiscovery{Fake: &clientgotesting.Fake{Resources: test.resources}}
-			discoverer.AddReactor("*", "*", func(clientgotesting.Action) (bool, runtime.Object, error) { return true, nil, test.err })
-			got, err := servedBy(discoverer)(t.Context(), kind)
-			if got != test.want || (err != nil) != test.wantErr {
-				t.Errorf("got %t, %v", got, err)
-			}
-			if err != nil && !strings.Contains(err.Error(), "kubernikus.sap.cc/v1") {
-				t.Errorf("the error does not name the group: %v", err)
-			}
-		})
 	}
 }
 

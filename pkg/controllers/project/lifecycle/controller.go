@@ -17,9 +17,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -29,10 +26,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
 )
 
 const (
@@ -53,18 +50,20 @@ type reconciler struct {
 	client client.Client
 	// live reads from the API server. It has the last word before something is destroyed.
 	live     client.Reader
-	contents *contents
+	contents contents
 	quotas   []quotaRule
 	recorder events.EventRecorder
 	outcomes *prometheus.CounterVec
-	now      func() time.Time
+	// timeToReady is told how long a new Project took.
+	timeToReady prometheus.Observer
+	now         func() time.Time
 }
 
 // AddToManager adds the controller to a manager, whose scheme has to know Projects and Kubernetes' own kinds. The
-// manager's cache should be built with CacheOptions. An error means that the configuration cannot be used, that the
+// manager's cache should be built with CacheOptions, and the usage belongs to it. An error means that the configuration cannot be used, that the
 // controller was added twice, or that Kubernetes' API server does not answer. The one that serves Projects need not be
 // there yet.
-func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerConfiguration) error {
+func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerConfiguration, usage *usage.Usage) error {
 	quotas, err := newQuotaRules(config.Quotas)
 	if err != nil {
 		return err
@@ -73,9 +72,12 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 	if err != nil {
 		return err
 	}
-	discoverer, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	timeToReady, err := registerTimeToReady(metrics.Registry)
 	if err != nil {
-		return fmt.Errorf("create the discovery client of controller %s: %w", ControllerName, err)
+		return err
+	}
+	if err := registerPhases(metrics.Registry, mgr.GetCache()); err != nil {
+		return err
 	}
 	// The context would end a wait for the cache, but before the start of the manager there is none.
 	err = mgr.GetFieldIndexer().IndexField(context.Background(), &rbacv1.ClusterRole{}, extensionRoleIndex, indexExtensionRole)
@@ -85,11 +87,11 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 	r := &reconciler{
 		client:   mgr.GetClient(),
 		live:     mgr.GetAPIReader(),
-		contents: newContents(mgr.GetCache(), mgr.GetAPIReader(), servedBy(discoverer)),
+		contents: contents{usage.Kinds},
 		quotas:   quotas,
 		recorder: mgr.GetEventRecorder(fieldOwner),
-		outcomes: outcomes,
-		now:      time.Now,
+		outcomes: outcomes, timeToReady: timeToReady,
+		now: time.Now,
 	}
 	options := controller.Options{
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
@@ -100,7 +102,6 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 	toProject := mapper{cache: mgr.GetCache()}
 	byLabel := handler.EnqueueRequestsFromMapFunc(ofLabel)
 	byName := handler.EnqueueRequestsFromMapFunc(toProject.ofNamespace)
-	byNamespace := handler.EnqueueRequestsFromMapFunc(toProject.ofContent)
 	return builder.ControllerManagedBy(mgr).
 		Named(ControllerName).
 		WithOptions(options).
@@ -112,11 +113,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 		Watches(&rbacv1.ClusterRole{}, byLabel, builder.WithPredicates(changedOrGone())).
 		Watches(&rbacv1.ClusterRoleBinding{}, byLabel, builder.WithPredicates(changedOrGone())).
 		// What keeps a namespace, so that a deletion goes on when the last one is gone.
-		WatchesRawSource(newContentSource(r.contents, func(kind schema.GroupVersionKind) source.SyncingSource {
-			object := &metav1.PartialObjectMetadata{}
-			object.SetGroupVersionKind(kind)
-			return source.Kind[client.Object](mgr.GetCache(), object, byNamespace, comesOrGoes())
-		})).
+		WatchesRawSource(contentSource{contents: r.contents, toProject: toProject}).
 		Complete(r)
 }
 

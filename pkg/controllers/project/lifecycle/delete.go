@@ -61,7 +61,7 @@ func (p *pass) release(ctx context.Context) (reconcile.Result, error) {
 
 // occupants lists what keeps the namespace. The API server is asked only when the cache knows of nothing.
 func (p *pass) occupants(ctx context.Context, namespace string) ([]string, error) {
-	occupants, err := p.contents.cached(ctx, namespace)
+	occupants, err := p.contents.cached(namespace)
 	if err != nil || len(occupants) > 0 {
 		return occupants, err
 	}

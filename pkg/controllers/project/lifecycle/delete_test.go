@@ -84,7 +84,7 @@ func TestDeletionWaitsForWhatIsInTheNamespace(t *testing.T) {
 					c.add(object)
 				})
 				if !cached { // only the API server knows
-					c.reconciler.contents.cache = newCluster(t).store
+					c.followed.known = newCluster(t).store
 				}
 				result, err := c.reconcile("dev")
 				if err != nil || result.RequeueAfter != waitPeriod {
@@ -122,7 +122,7 @@ func TestDeletionIsNotAllowedWithoutKnowing(t *testing.T) {
 	for name, prepare := range map[string]func(*cluster){
 		"discovery fails": func(c *cluster) { c.servedErr = refused },
 		"a listing fails": func(c *cluster) {
-			c.reconciler.contents.live = interceptor.NewClient(c.store.(client.WithWatch), interceptor.Funcs{
+			c.followed.live = interceptor.NewClient(c.store.(client.WithWatch), interceptor.Funcs{
 				List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return refused }})
 		},
 		"the namespace cannot be read": func(c *cluster) {
@@ -261,7 +261,7 @@ func TestDeletionOfARefusedProject(t *testing.T) {
 	project := c.project("dev", wanting("garden-x"))
 	c.settle("dev")
 	c.servedErr = errors.New("no answer")
-	c.reconciler.contents.cache = newCluster(t).store
+	c.followed.known = newCluster(t).store
 	c.remove(project)
 	if wrote := c.settle("dev"); wrote != 1 || c.hasProject() {
 		t.Errorf("%q", c.writes)

@@ -83,7 +83,7 @@ func (p *pass) provide(ctx context.Context) (reconcile.Result, error) {
 	if err != nil {
 		return p.failed(gardenerv1beta1.ProjectNamespaceReady, reasonNamespaceFailed, err)
 	}
-	if err := p.reportDeletable(ctx, namespace); err != nil {
+	if err := p.reportDeletable(namespace); err != nil {
 		return p.failed(gardenerv1beta1.ProjectDeletable, reasonContentsUnknown, err)
 	}
 	switch decision.action {

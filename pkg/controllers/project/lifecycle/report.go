@@ -68,13 +68,13 @@ func (p *pass) reportRoles(err error) {
 
 // reportDeletable says what would keep the Project from being deleted now. It tells nothing of a namespace that is
 // not this Project's.
-func (p *pass) reportDeletable(ctx context.Context, namespace *corev1.Namespace) error {
+func (p *pass) reportDeletable(namespace *corev1.Namespace) error {
 	if namespace == nil {
 		p.report.set(gardenerv1beta1.ProjectDeletable, gardenerv1beta1.ConditionTrue, reasonNamespaceNotOwned,
 			"the project has no namespace that would keep it")
 		return nil
 	}
-	occupants, err := p.contents.cached(ctx, namespace.Name)
+	occupants, err := p.contents.cached(namespace.Name)
 	if err != nil {
 		return err
 	}
@@ -103,6 +103,9 @@ func (p *pass) writeStatus(ctx context.Context) error {
 	err := p.client.Status().Apply(ctx, patch, client.FieldOwner(fieldOwner), client.ForceOwnership)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("update the status of project %q: %w", p.project.Name, err)
+	}
+	if err == nil && next.Phase == gardenerv1beta1.ProjectReady && (before.Phase == "" || before.Phase == gardenerv1beta1.ProjectPending) {
+		p.timeToReady.Observe(p.now().Sub(p.project.CreationTimestamp.Time).Seconds())
 	}
 	return nil
 }

@@ -4,13 +4,14 @@
 package lifecycle
 
 import (
-	"errors"
-	"fmt"
+	"cmp"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/project/telemetry"
 )
 
 // Reasons of the events on a Project, Gardener's.
@@ -56,22 +57,33 @@ const (
 	outcomeRetried outcome = "retried"
 )
 
-// registerOutcomes counts passes by outcome. A registry that has the metric already, from an earlier manager in the
-// same process, goes on counting.
+// registerOutcomes counts passes by outcome.
 func registerOutcomes(registry prometheus.Registerer) (*prometheus.CounterVec, error) {
-	outcomes := prometheus.NewCounterVec(prometheus.CounterOpts{
+	return telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "groundskeeper_project_reconciles_total",
 		Help: "Passes over Projects, by outcome: ready, paused, waiting, refused, blocked, released, failed or retried.",
-	}, []string{"outcome"})
-	err := registry.Register(outcomes)
-	var registered prometheus.AlreadyRegisteredError
-	if errors.As(err, &registered) {
-		if existing, ok := registered.ExistingCollector.(*prometheus.CounterVec); ok {
-			return existing, nil
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("register the metrics of controller %s: %w", ControllerName, err)
-	}
-	return outcomes, nil
+	}, []string{"outcome"}))
+}
+
+// registerTimeToReady measures how long new Projects take, in seconds.
+func registerTimeToReady(registry prometheus.Registerer) (prometheus.Histogram, error) {
+	return telemetry.Register(registry, prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "groundskeeper_project_time_to_ready_seconds",
+		Help:    "Time from the creation of a Project until it is Ready first. One that failed before is not counted.",
+		Buckets: prometheus.ExponentialBuckets(0.25, 2, 12), // to 8.5 minutes; creation times are whole seconds
+	}))
+}
+
+// registerPhases counts the Projects in a cache by phase.
+func registerPhases(registry prometheus.Registerer, cache client.Reader) error {
+	return telemetry.Census{
+		Name: "groundskeeper_projects", Help: "Projects, by phase: Pending, Ready, Failed or Terminating.", Label: "phase",
+		Values: []string{
+			string(gardenerv1beta1.ProjectPending), string(gardenerv1beta1.ProjectReady),
+			string(gardenerv1beta1.ProjectFailed), string(gardenerv1beta1.ProjectTerminating),
+		},
+		Of: func(project *gardenerv1beta1.Project) string {
+			return string(cmp.Or(project.Status.Phase, gardenerv1beta1.ProjectPending))
+		},
+	}.Register(registry, cache)
 }

@@ -73,12 +73,12 @@ func (m mapper) ofNamespace(ctx context.Context, object client.Object) []reconci
 	return nil
 }
 
-// ofContent finds the Project of an object in its namespace.
-func (m mapper) ofContent(ctx context.Context, object client.Object) []reconcile.Request {
+// ofContent finds the Project of what is in a namespace.
+func (m mapper) ofContent(ctx context.Context, name string) []reconcile.Request {
 	namespace := &corev1.Namespace{}
-	if err := m.cache.Get(ctx, client.ObjectKey{Name: object.GetNamespace()}, namespace); err != nil {
+	if err := m.cache.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
 		if !apierrors.IsNotFound(err) {
-			log.FromContext(ctx).Error(err, "cannot find the project of an object", "object", client.ObjectKeyFromObject(object))
+			log.FromContext(ctx).Error(err, "cannot find the project of a namespace", "projectNamespace", name)
 		}
 		return nil
 	}
@@ -109,9 +109,4 @@ func projectChanged() predicate.Predicate {
 // changedOrGone drops creations: those are ours, or a creation of ours fails on them and looks at what is there.
 func changedOrGone() predicate.Predicate {
 	return predicate.Funcs{CreateFunc: func(event.CreateEvent) bool { return false }}
-}
-
-// comesOrGoes drops updates: what keeps a namespace does so whatever it looks like.
-func comesOrGoes() predicate.Predicate {
-	return predicate.Funcs{UpdateFunc: func(event.UpdateEvent) bool { return false }}
 }

@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package activity
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/project/kinds"
+)
+
+var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+
+func object(created time.Time, generation int64) *kinds.Object {
+	return &kinds.Object{ObjectMeta: metav1.ObjectMeta{UID: "1", Generation: generation, CreationTimestamp: metav1.NewTime(created)}}
+}
+
+func TestHappened(t *testing.T) {
+	other := object(noon, 1)
+	other.UID = "2"
+	old := noon.Add(-youth - time.Second)
+	for name, test := range map[string]struct {
+		event kinds.Event
+		want  time.Time
+	}{
+		"created":                      {kinds.Event{New: object(noon, 1)}, noon},
+		"created while we were away":   {kinds.Event{New: object(noon.Add(-youth), 1)}, noon},
+		"too old to be created":        {kinds.Event{New: object(old, 1)}, time.Time{}},
+		"there before, and young":      {kinds.Event{New: object(noon.Add(-time.Minute), 1), Initial: true}, noon.Add(-time.Minute)},
+		"there before, and old":        {kinds.Event{New: object(old, 1), Initial: true}, time.Time{}},
+		"changed":                      {kinds.Event{Old: object(old, 1), New: object(old, 2)}, noon},
+		"touched, but not its spec":    {kinds.Event{Old: object(old, 1), New: object(old, 1)}, time.Time{}},
+		"another one of the same name": {kinds.Event{Old: object(old, 1), New: other}, noon},
+		"deleted":                      {kinds.Event{Old: object(old, 1)}, noon},
+	} {
+		if at, active := happened(test.event, noon); active == test.want.IsZero() || active && !at.Equal(test.want) {
+			t.Errorf("%s: %s, %t", name, at, active)
+		}
+	}
+}
+
+// cluster is a reconciler with the Project dev on a store that counts writes.
+type cluster struct {
+	*reconciler
+	t      *testing.T
+	store  client.WithWatch
+	writes int
+	err    error
+}
+
+func newCluster(t *testing.T, change ...func(*gardenerv1beta1.Project, *corev1.Namespace)) *cluster {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, gardenerv1beta1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	project := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: "dev", UID: "1"}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-dev",
+		Labels: map[string]string{gardenerv1beta1.LabelProjectName: "dev"}, Annotations: map[string]string{gardenerv1beta1.AnnotationProjectUID: "1"}}}
+	for _, f := range change {
+		f(project, namespace)
+	}
+	c := &cluster{t: t, store: fake.NewClientBuilder().WithScheme(scheme).WithObjects(project, namespace).WithStatusSubresource(project).Build()}
+	c.reconciler = &reconciler{client: interceptor.NewClient(c.store, interceptor.Funcs{
+		SubResourcePatch: func(ctx context.Context, _ client.Client, name string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+			c.writes++
+			if c.err != nil {
+				return c.err
+			}
+			return c.store.SubResource(name).Patch(ctx, object, patch, options...)
+		},
+	})}
+	return c
+}
+
+// happens is an activity, and the pass it leads to.
+func (c *cluster) happens(at time.Time) error {
+	c.pending.note("garden-dev", at)
+	_, err := c.Reconcile(c.t.Context(), requestFor("garden-dev"))
+	return err
+}
+
+// last is the last activity that was written.
+func (c *cluster) last() *metav1.Time {
+	c.t.Helper()
+	project := &gardenerv1beta1.Project{}
+	if err := c.store.Get(c.t.Context(), client.ObjectKey{Name: "dev"}, project); err != nil {
+		c.t.Fatal(err)
+	}
+	return project.Status.LastActivityTimestamp
+}
+
+// At most one write a minute, and none that goes back in time.
+func TestActivityIsCoalesced(t *testing.T) {
+	c := newCluster(t)
+	for _, step := range []struct {
+		at     time.Duration
+		last   time.Duration
+		writes int
+	}{{0, 0, 1}, {time.Second, 0, 1}, {59 * time.Second, 0, 1}, {time.Minute, time.Minute, 2}, {90 * time.Second, time.Minute, 2}, {-time.Hour, time.Minute, 2}, {time.Hour, time.Hour, 3}} {
+		if err := c.happens(noon.Add(step.at)); err != nil {
+			t.Fatal(err)
+		}
+		if last := c.last(); last == nil || !last.Time.Equal(noon.Add(step.last)) || c.writes != step.writes {
+			t.Errorf("after %s: %s, %d writes", step.at, last, c.writes)
+		}
+	}
+	if _, err := c.Reconcile(t.Context(), requestFor("garden-dev")); err != nil || c.writes != 3 {
+		t.Errorf("without an activity it wrote: %v", err)
+	}
+}
+
+// What could not be written is not lost.
+func TestActivityIsTriedAgain(t *testing.T) {
+	c := newCluster(t)
+	c.err = errors.New("refused")
+	if err := c.happens(noon); err == nil {
+		t.Error("a failed write is no error")
+	}
+	c.err = nil
+	if _, err := c.Reconcile(t.Context(), requestFor("garden-dev")); err != nil || c.last() == nil {
+		t.Errorf("%v, %v", c.last(), err)
+	}
+}
+
+// An activity during a write is not lost either.
+func TestPending(t *testing.T) {
+	var p pending
+	p.note("a", noon)
+	p.note("a", noon.Add(-time.Hour))
+	if got := p.last("a"); !got.Equal(noon) {
+		t.Errorf("got %s", got)
+	}
+	p.note("a", noon.Add(time.Hour))
+	p.done("a", noon)
+	if got := p.last("a"); !got.Equal(noon.Add(time.Hour)) {
+		t.Errorf("got %s", got)
+	}
+	p.done("a", noon.Add(time.Hour))
+	if len(p.at) != 0 {
+		t.Errorf("%v", p.at)
+	}
+}
+
+func TestWhoseActivityIsNotWritten(t *testing.T) {
+	for name, change := range map[string]func(*gardenerv1beta1.Project, *corev1.Namespace){
+		"a namespace of nobody": func(_ *gardenerv1beta1.Project, n *corev1.Namespace) { n.Labels = nil },
+		"a namespace of another": func(_ *gardenerv1beta1.Project, n *corev1.Namespace) {
+			n.Annotations[gardenerv1beta1.AnnotationProjectUID] = "2"
+		},
+		"a project that is not there": func(_ *gardenerv1beta1.Project, n *corev1.Namespace) {
+			n.Labels[gardenerv1beta1.LabelProjectName] = "other"
+		},
+		"no such namespace": func(_ *gardenerv1beta1.Project, n *corev1.Namespace) { n.Name = "garden-other" },
+		"paused": func(p *gardenerv1beta1.Project, _ *corev1.Namespace) {
+			p.Annotations = map[string]string{pausedAnnotation: "true"}
+		},
+		"being deleted": func(p *gardenerv1beta1.Project, _ *corev1.Namespace) {
+			p.DeletionTimestamp, p.Finalizers = new(metav1.NewTime(noon)), []string{"gardener"}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, change)
+			if err := c.happens(noon); err != nil || c.writes > 0 || len(c.pending.at) > 0 {
+				t.Errorf("%d writes, %v", c.writes, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package activity writes when something last happened in a project: when an object that counts as use was created,
+// changed or deleted. It costs at most one write a minute for each Project.
+package activity
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/project/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
+)
+
+const (
+	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
+	ControllerName = "project-activity"
+	// fieldOwner is the manager of the fields we write.
+	fieldOwner = "project-activity-controller"
+
+	// pausedAnnotation with the value "true" makes the controllers leave an object alone.
+	pausedAnnotation = "groundskeeper.io/paused"
+)
+
+// reconciler writes the time of the last activity. Its requests name namespaces.
+type reconciler struct {
+	client  client.Client
+	usage   *usage.Usage
+	clock   clock.PassiveClock
+	pending pending
+}
+
+// AddToManager adds the controller to a manager, whose scheme has to know Projects and Kubernetes' own kinds. The usage
+// belongs to the same manager.
+func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerConfiguration, usage *usage.Usage, clock clock.PassiveClock) error {
+	r := &reconciler{client: mgr.GetClient(), usage: usage, clock: clock}
+	// Of Namespaces and Projects the controller needs the cache only: what happens to them is no activity.
+	never := builder.WithPredicates(predicate.NewPredicateFuncs(func(client.Object) bool { return false }))
+	return builder.ControllerManagedBy(mgr).
+		Named(ControllerName).
+		WithOptions(controller.Options{MaxConcurrentReconciles: int(*config.ConcurrentSyncs)}).
+		Watches(&corev1.Namespace{}, &handler.EnqueueRequestForObject{}, never).
+		Watches(&gardenerv1beta1.Project{}, &handler.EnqueueRequestForObject{}, never).
+		WatchesRawSource(source.Func(r.follow)).
+		Complete(r)
+}
+
+// follow notes what happens to the objects that count as use.
+func (r *reconciler) follow(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	r.usage.Kinds.Tell(func(e kinds.Event) {
+		at, active := happened(e, r.clock.Now())
+		if !active {
+			return
+		}
+		counts, err := r.usage.Counts(ctx, r.usage.Kinds.Watched(), e.Resource, e.Object())
+		if err != nil {
+			log.FromContext(ctx).V(1).Info("cannot tell whether an object counts as use", "resource", e.Resource.String(), "reason", err.Error())
+		}
+		if !counts {
+			return
+		}
+		r.pending.note(e.Object().Namespace, at)
+		queue.Add(requestFor(e.Object().Namespace))
+	}, r.usage.Counting()...)
+	return nil
+}
+
+// Reconcile writes the last activity in a namespace to its Project, if it is news.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	at := r.pending.last(request.Name)
+	if at.IsZero() {
+		return reconcile.Result{}, nil
+	}
+	project, err := r.projectOf(ctx, request.Name)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if project != nil {
+		if err := r.write(ctx, project, at); err != nil {
+			return reconcile.Result{}, err
+		}
+	}
+	r.pending.done(request.Name, at)
+	return reconcile.Result{}, nil
+}
+
+// projectOf finds the living Project of a namespace; nil when there is none, or one that is to be left alone.
+func (r *reconciler) projectOf(ctx context.Context, name string) (*gardenerv1beta1.Project, error) {
+	namespace, project := &corev1.Namespace{}, &gardenerv1beta1.Project{}
+	if err := r.client.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	key := client.ObjectKey{Name: namespace.Labels[gardenerv1beta1.LabelProjectName]}
+	if key.Name == "" {
+		return nil, nil
+	}
+	if err := r.client.Get(ctx, key, project); err != nil {
+		return nil, client.IgnoreNotFound(err)
+	}
+	// The label alone could name anybody's project.
+	if namespace.Annotations[gardenerv1beta1.AnnotationProjectUID] != string(project.UID) || !project.DeletionTimestamp.IsZero() ||
+		project.Annotations[pausedAnnotation] == "true" {
+		return nil, nil
+	}
+	return project, nil
+}
+
+// write writes the time of an activity, unless a later one is known, or one shortly before.
+func (r *reconciler) write(ctx context.Context, project *gardenerv1beta1.Project, at time.Time) error {
+	var last *time.Time
+	if known := project.Status.LastActivityTimestamp; known != nil {
+		last = &known.Time
+	}
+	if !isNews(at, last) {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": project.UID}, // one of the same name that came after it is refused
+		"status":   map[string]any{"lastActivityTimestamp": metav1.NewTime(at)},
+	})
+	if err != nil {
+		return err
+	}
+	object := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: project.Name}}
+	err = r.client.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldOwner))
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // it is gone
+	}
+	if err != nil {
+		return fmt.Errorf("write the last activity of project %q: %w", project.Name, err)
+	}
+	log.FromContext(ctx).V(1).Info("something happened in a project", "project", project.Name, "at", at)
+	return nil
+}
+
+func requestFor(namespace string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: namespace}}
+}

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+)
+
+// Finder finds the version in which the API server serves a kind; nil means that it does not. An error means that
+// nobody can say.
+type Finder func(ctx context.Context, kind *Kind) (*schema.GroupVersionResource, error)
+
+// NewFinder returns a Finder that asks the API server for the very group. A RESTMapper, or the list of all groups,
+// will not do: they take a group whose server does not answer for one that does not exist, and here that would let go
+// what is in use.
+func NewFinder(client discovery.DiscoveryInterfaceWithContext) Finder {
+	return func(ctx context.Context, kind *Kind) (*schema.GroupVersionResource, error) {
+		versions := []string{kind.Version}
+		if kind.Version == "" {
+			var err error
+			if versions, err = groupVersions(ctx, client, kind.Group); err != nil {
+				return nil, err
+			}
+		}
+		for _, version := range versions {
+			found := schema.GroupVersionResource{Group: kind.Group, Version: version, Resource: kind.Resource}
+			resources, err := client.ServerResourcesForGroupVersionWithContext(ctx, found.GroupVersion().String())
+			if apierrors.IsNotFound(err) {
+				continue
+			}
+			if err != nil {
+				return nil, fmt.Errorf("discover %s: %w", found.GroupVersion(), err)
+			}
+			if slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == kind.Resource }) {
+				return &found, nil
+			}
+		}
+		return nil, nil
+	}
+}
+
+// groupVersions are the versions of a group, the preferred one first.
+func groupVersions(ctx context.Context, client discovery.DiscoveryInterfaceWithContext, group string) ([]string, error) {
+	if group == "" {
+		return []string{"v1"}, nil
+	}
+	found := &metav1.APIGroup{}
+	err := client.RESTClient().Get().AbsPath("/apis/" + group).Do(ctx).Into(found)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("discover %s: %w", group, err)
+	}
+	versions := []string{found.PreferredVersion.Version}
+	for _, version := range found.Versions {
+		if !slices.Contains(versions, version.Version) {
+			versions = append(versions, version.Version)
+		}
+	}
+	return versions, nil
+}

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Event is something that happened to an object. Which of Old and New are there says what: New alone, it was created;
+// Old alone, it was deleted; both, it was changed.
+type Event struct {
+	Resource schema.GroupResource
+	Old, New *Object
+	// Initial is true for an object that was there before anybody looked.
+	Initial bool
+}
+
+// Object is the object as it is now, or was at last.
+func (e *Event) Object() *Object {
+	if e.New != nil {
+		return e.New
+	}
+	return e.Old
+}
+
+// handler is told the events of some resources.
+type handler struct {
+	resources []schema.GroupResource
+	handle    func(Event)
+}
+
+func (h *handler) wants(kind *Kind) bool { return slices.Contains(h.resources, kind.GroupResource) }
+
+// Tell calls a function for each event of the resources from now on, those of kinds that appear later included.
+// Objects that are there already come first, as initial ones. The function must not block.
+func (s *Set) Tell(handle func(Event), resources ...schema.GroupResource) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	added := handler{resources: resources, handle: handle}
+	s.handlers = append(s.handlers, added)
+	for _, kind := range s.kinds {
+		if state := s.states[kind.GroupResource]; state.watch != nil && added.wants(kind) {
+			state.watch.tell(handle)
+		}
+	}
+}
+
+// tell adds a function that is told the events of the watch.
+func (w *watch) tell(handle func(Event)) {
+	event := func(before, after any, initial bool) {
+		if unknown, ok := before.(cache.DeletedFinalStateUnknown); ok {
+			before = unknown.Obj
+		}
+		e := Event{Resource: w.kind.GroupResource, Initial: initial}
+		e.Old, _ = before.(*Object)
+		e.New, _ = after.(*Object)
+		if e.Old == nil && e.New == nil || e.Old != nil && e.New != nil && e.Old.ResourceVersion == e.New.ResourceVersion {
+			return // nothing is known of it, or nothing happened
+		}
+		handle(e)
+	}
+	// It fails only for an informer that has ended, of which there are no events.
+	_, _ = w.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc:    func(object any, initial bool) { event(nil, object, initial) },
+		UpdateFunc: func(before, after any) { event(before, after, false) },
+		DeleteFunc: func(object any) { event(object, nil, false) },
+	})
+}

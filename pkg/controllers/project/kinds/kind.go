@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kinds follows objects of kinds that the API server may or may not serve: a kind that appears is watched, one
+// that goes away is forgotten, and whenever it cannot be told what is there, whoever asks gets an error instead of
+// less than there is.
+//
+// Of each object only its identity is kept, and what a kind asks for by Value. The controllers of one manager share a
+// Set, so that each kind is watched once.
+package kinds
+
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Kind is a kind to follow. The zero value of all but GroupResource is a kind of which only metadata is read.
+type Kind struct {
+	schema.GroupResource
+	// Version is the version to read. Empty: the one that the server prefers.
+	Version string
+	// Value picks from the content of an object what is kept beyond its identity. nil: nothing.
+	Value func(content map[string]any) any
+	// Indexes say by which values an object is found, by the name of the index.
+	Indexes map[string]func(*Object) []string
+	// While names kinds of the same Set, before this one: without any of them this one is not watched. Empty: always.
+	While []schema.GroupResource
+}
+
+// Object is what is kept of an object: namespace, name, uid, resourceVersion, generation and the time of its creation,
+// and what its kind asks for.
+type Object struct {
+	metav1.ObjectMeta
+	// Value is what Kind.Value returned.
+	Value any
+}
+
+// Query selects objects of a kind. What is empty does not restrict.
+type Query struct {
+	Namespace, Name string
+	// Index and Value select by an index of the kind.
+	Index, Value string
+	// Any is for who wants to know whether there are any: not all need be returned.
+	Any bool
+}
+
+// object makes of a decoded object what is kept of it.
+func (k *Kind) object(meta metav1.Object, content map[string]any) *Object {
+	kept := &Object{ObjectMeta: metav1.ObjectMeta{
+		Namespace: meta.GetNamespace(), Name: meta.GetName(), UID: meta.GetUID(), ResourceVersion: meta.GetResourceVersion(),
+		Generation: meta.GetGeneration(), CreationTimestamp: meta.GetCreationTimestamp(),
+	}}
+	if k.Value != nil {
+		kept.Value = k.Value(content)
+	}
+	return kept
+}
+
+// selects says whether a query selects an object.
+func (k *Kind) selects(query Query, object *Object) bool {
+	if query.Namespace != "" && object.Namespace != query.Namespace || query.Name != "" && object.Name != query.Name {
+		return false
+	}
+	return query.Index == "" || slices.Contains(k.Indexes[query.Index](object), query.Value)
+}

@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+)
+
+// pageSize is how many objects a live list asks for at once.
+const pageSize = 500
+
+// Reader finds objects. A kind that is not served has none. An error means that nobody can say what there is, so that
+// nothing may be concluded from what is missing.
+type Reader interface {
+	Find(ctx context.Context, resource schema.GroupResource, query Query) ([]*Object, error)
+}
+
+// Watched returns a Reader of what the watches know. It asks the API server nothing, and fails while a watch, or the
+// question whether there is to be one, is not settled.
+func (s *Set) Watched() Reader { return watched{set: s} }
+
+// Known lists what the watches know of the objects in a namespace, be it late or not complete: good enough to tell
+// people, and not to decide by.
+func (s *Set) Known(resource schema.GroupResource, namespace string) ([]*Object, error) {
+	return watched{set: s, lenient: true}.Find(context.Background(), resource, Query{Namespace: namespace})
+}
+
+type watched struct {
+	set     *Set
+	lenient bool
+}
+
+// Find implements Reader.
+func (w watched) Find(_ context.Context, resource schema.GroupResource, query Query) ([]*Object, error) {
+	if err := w.set.problem(resource); err != nil && !w.lenient {
+		return nil, err
+	}
+	kind, watch := w.set.watchOf(resource)
+	if watch == nil {
+		return nil, nil
+	}
+	store := watch.informer.GetIndexer()
+	var found []any
+	var err error
+	switch {
+	case query.Index != "":
+		found, err = store.ByIndex(query.Index, query.Value)
+	case query.Namespace != "" && query.Name != "":
+		object, there, getErr := store.GetByKey(query.Namespace + "/" + query.Name)
+		if err = getErr; there {
+			found = []any{object}
+		}
+	case query.Namespace != "":
+		found, err = store.ByIndex(cache.NamespaceIndex, query.Namespace)
+	default:
+		found = store.List()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("find %s: %w", resource, err)
+	}
+	var objects []*Object
+	for _, each := range found {
+		if object, ok := each.(*Object); ok && kind.selects(query, object) {
+			objects = append(objects, object)
+		}
+	}
+	return objects, nil
+}
+
+// watchOf returns a kind and what follows it, if anything does.
+func (s *Set) watchOf(resource schema.GroupResource) (*Kind, *watch) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	for _, kind := range s.kinds {
+		if kind.GroupResource == resource {
+			return kind, s.states[resource].watch
+		}
+	}
+	return nil, nil
+}
+
+// Live returns a Reader that asks the API server, discovery included. It is what a deletion goes by. A kind that was
+// served and is not any more is an error for the time of patience, for ever when that is 0: its server may be away for
+// a moment, and its objects with it.
+func (s *Set) Live(patience time.Duration) Reader {
+	return &live{set: s, patience: patience, served: map[schema.GroupResource]*schema.GroupVersionResource{}}
+}
+
+// live asks once for each kind whether it is served: it lives for one decision only.
+type live struct {
+	set      *Set
+	patience time.Duration
+	served   map[schema.GroupResource]*schema.GroupVersionResource
+}
+
+// Find implements Reader.
+func (l *live) Find(ctx context.Context, resource schema.GroupResource, query Query) ([]*Object, error) {
+	kind, _ := l.set.watchOf(resource)
+	if kind == nil {
+		return nil, fmt.Errorf("%s is not followed", resource)
+	}
+	served, known := l.served[resource]
+	if !known {
+		var err error
+		if served, err = l.set.find(ctx, kind); err != nil {
+			return nil, err
+		}
+		l.served[resource] = served
+	}
+	if served == nil {
+		return nil, l.set.missing(kind, l.patience)
+	}
+	objects, _ := l.set.source.lister(kind, *served)
+	options := metav1.ListOptions{Limit: pageSize}
+	if query.Name != "" {
+		options.FieldSelector = metav1.ObjectNameField + "=" + query.Name
+	}
+	var found []*Object
+	for {
+		page, err := objects.list(ctx, query.Namespace, options)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", resource, err)
+		}
+		err = meta.EachListItem(page, func(item runtime.Object) error {
+			var object *Object
+			switch item := item.(type) {
+			case *metav1.PartialObjectMetadata:
+				object = kind.object(item, nil)
+			case *unstructured.Unstructured:
+				object = kind.object(item, item.Object)
+			default:
+				return fmt.Errorf("%T is not an object", item)
+			}
+			if kind.selects(query, object) {
+				found = append(found, object)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", resource, err)
+		}
+		list, err := meta.ListAccessor(page)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", resource, err)
+		}
+		if options.Continue = list.GetContinue(); options.Continue == "" || query.Any && len(found) > 0 {
+			return found, nil
+		}
+	}
+}
+
+// missing is an error when a kind that is not served now was there until lately.
+func (s *Set) missing(kind *Kind, patience time.Duration) error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	state := s.states[kind.GroupResource]
+	switch {
+	case state.watch == nil && state.lost.IsZero():
+		return nil // it never was, as far as anybody here knows
+	case state.watch == nil && patience > 0 && s.clock.Since(state.lost) >= patience:
+		return nil
+	case patience > 0:
+		return fmt.Errorf("%s is not served any more: bring it back, or wait %s after it was removed for good", kind.GroupResource, patience)
+	}
+	return fmt.Errorf("%s is not served any more: bring it back, or restart the controller manager when it was removed for good", kind.GroupResource)
+}

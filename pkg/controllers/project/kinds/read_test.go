@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgotesting "k8s.io/client-go/testing"
+)
+
+// Watches and the API server find the same.
+func TestFind(t *testing.T) {
+	c := newCluster(t, tree("a", "oak"), tree("a", "elm"), tree("b", "oak"), garden("a", "g", "oak"), garden("b", "h", "oak"), garden("b", "i", "elm"))
+	c.run(t)
+	c.settled(t)
+	for name, reader := range map[string]Reader{"watched": c.Watched(), "live": c.Live(0)} {
+		for _, test := range []struct {
+			resource schema.GroupResource
+			query    Query
+			want     []string
+		}{
+			{trees, Query{}, []string{"a/elm", "a/oak", "b/oak"}},
+			{trees, Query{Namespace: "a"}, []string{"a/elm", "a/oak"}},
+			{trees, Query{Namespace: "a", Name: "oak"}, []string{"a/oak"}},
+			{trees, Query{Namespace: "c"}, nil},
+			{trees, Query{Namespace: "a", Name: "ash"}, nil},
+			{gardens, Query{Index: "tree", Value: "oak"}, []string{"a/g", "b/h"}},
+			{gardens, Query{Index: "tree", Value: "oak", Namespace: "b"}, []string{"b/h"}},
+			{gardens, Query{Index: "tree", Value: "ash"}, nil},
+			{hedges, Query{}, nil},
+		} {
+			if diff := cmp.Diff(test.want, names(t, reader, test.resource, test.query)); diff != "" {
+				t.Errorf("%s, %s %+v:\n%s", name, test.resource, test.query, diff)
+			}
+		}
+		if _, err := reader.Find(t.Context(), schema.GroupResource{Resource: "weeds"}, Query{}); err == nil {
+			t.Errorf("%s: a kind that nobody asked to follow is no error", name)
+		}
+		found, err := reader.Find(t.Context(), gardens, Query{Namespace: "a"})
+		if err != nil || len(found) != 1 || found[0].Value != "oak" {
+			t.Errorf("%s: %+v, %v", name, found, err)
+		}
+		found, err = reader.Find(t.Context(), trees, Query{Namespace: "b"})
+		if err != nil || len(found) != 1 {
+			t.Fatalf("%s: %+v, %v", name, found, err)
+		}
+		want := named("b", "oak")
+		want.Labels = nil
+		if diff := cmp.Diff(want, found[0].ObjectMeta); diff != "" {
+			t.Errorf("%s keeps:\n%s", name, diff)
+		}
+	}
+}
+
+// A listing that fails anywhere is no listing.
+func TestFindFails(t *testing.T) {
+	c := newCluster(t, tree("a", "oak"))
+	c.run(t)
+	c.settled(t)
+	refused := errors.New("refused")
+	c.metadata.PrependReactor("list", "trees", func(clientgotesting.Action) (bool, runtime.Object, error) { return true, nil, refused })
+	if _, err := c.Live(0).Find(t.Context(), trees, Query{}); !errors.Is(err, refused) || !strings.HasPrefix(err.Error(), "list trees.example.com: ") {
+		t.Errorf("got %v", err)
+	}
+	c.serve(gardens, errors.New("discover example.com: 503"))
+	for name, reader := range map[string]Reader{"watched": c.Watched(), "live": c.Live(0)} {
+		if _, err := reader.Find(t.Context(), gardens, Query{}); err == nil || err.Error() != "discover example.com: 503" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if known, err := c.Known(trees, "a"); err != nil || len(known) != 1 {
+		t.Errorf("what is known is not told: %v, %v", known, err)
+	}
+	c.serve(gardens, true)
+	c.settled(t)
+}
+
+// All pages are read, unless one object is enough.
+func TestPages(t *testing.T) {
+	c := newCluster(t)
+	asked := 0
+	c.dynamic.PrependReactor("list", "gardens", func(clientgotesting.Action) (bool, runtime.Object, error) {
+		asked++
+		page := &unstructured.UnstructuredList{Items: []unstructured.Unstructured{*garden("a", fmt.Sprintf("g%d", asked), "oak")}}
+		page.SetAPIVersion("example.com/v1")
+		page.SetKind("GardenList")
+		if asked < 3 {
+			page.SetContinue(fmt.Sprint(asked + 1))
+		}
+		return true, page, nil
+	})
+	if got := names(t, c.Live(0), gardens, Query{}); len(got) != 3 || asked != 3 {
+		t.Errorf("%d pages: %q", asked, got)
+	}
+	asked = 0
+	if got := names(t, c.Live(0), gardens, Query{Any: true}); len(got) != 1 || asked != 1 {
+		t.Errorf("%d pages: %q", asked, got)
+	}
+}

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgotesting "k8s.io/client-go/testing"
+)
+
+// As long as it is not known what there is, nobody may go by it.
+func TestNothingIsKnownAtFirst(t *testing.T) {
+	c := newCluster(t)
+	if _, err := c.Watched().Find(t.Context(), trees, Query{}); err == nil {
+		t.Error("a Set that does not run says that there is nothing")
+	}
+	block := make(chan struct{})
+	c.metadata.PrependReactor("list", "trees", func(clientgotesting.Action) (bool, runtime.Object, error) {
+		<-block
+		return false, nil, nil
+	})
+	c.run(t)
+	if err := c.Settled(t.Context(), gardens); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Watched().Find(t.Context(), trees, Query{}); err == nil || err.Error() != "not all trees.example.com are known yet" {
+		t.Errorf("got %v", err)
+	}
+	expired, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
+	defer cancel()
+	if err := c.Settled(expired, trees, gardens); err == nil || err.Error() != "the API server does not answer for trees.example.com" {
+		t.Errorf("got %v", err)
+	}
+	stopped, stop := context.WithCancel(t.Context())
+	stop()
+	if err := c.Settled(stopped, trees); err != nil {
+		t.Errorf("the end of the process is an error: %v", err)
+	}
+	close(block)
+	c.settled(t)
+}
+
+// Kinds come and go. While one that was there is away, nothing may be deleted for some time, or for ever.
+func TestKindsComeAndGo(t *testing.T) {
+	c := newCluster(t, tree("a", "oak"))
+	c.served = map[schema.GroupResource]any{trees: false, gardens: false, hedges: true}
+	c.run(t)
+	c.settled(t)
+	for name, reader := range map[string]Reader{"watched": c.Watched(), "live": c.Live(0)} {
+		if got := names(t, reader, trees, Query{}); got != nil {
+			t.Errorf("%s: a kind that is not served has %q", name, got)
+		}
+	}
+	if _, watch := c.watchOf(hedges); watch != nil {
+		t.Error("hedges are watched, though there are no gardens")
+	}
+	c.serve(trees, true)
+	c.serve(gardens, true)
+	c.settled(t)
+	if got := names(t, c.Watched(), trees, Query{}); len(got) != 1 {
+		t.Errorf("a kind that came has %q", got)
+	}
+	if _, watch := c.watchOf(hedges); watch == nil {
+		t.Error("hedges are not watched, though there are gardens")
+	}
+
+	// The API server knows it first.
+	c.mu.Lock()
+	c.served[trees] = false
+	c.mu.Unlock()
+	if _, err := c.Live(time.Hour).Find(t.Context(), trees, Query{}); err == nil {
+		t.Error("a kind that has just gone has no objects")
+	}
+	c.serve(trees, false)
+	c.serve(gardens, false)
+	c.settled(t)
+	if got := names(t, c.Watched(), trees, Query{}); got != nil {
+		t.Errorf("a kind that has gone has %q", got)
+	}
+	if _, watch := c.watchOf(hedges); watch != nil {
+		t.Error("hedges are still watched")
+	}
+	for patience, want := range map[time.Duration]string{
+		time.Hour: "trees.example.com is not served any more: bring it back, or wait 1h0m0s after it was removed for good",
+		0:         "trees.example.com is not served any more: bring it back, or restart the controller manager when it was removed for good",
+	} {
+		if _, err := c.Live(patience).Find(t.Context(), trees, Query{}); err == nil || err.Error() != want {
+			t.Errorf("patience %s: %v", patience, err)
+		}
+	}
+	c.time.SetTime(c.time.Now().Add(time.Hour))
+	if _, err := c.Live(time.Hour).Find(t.Context(), trees, Query{}); err != nil {
+		t.Errorf("after an hour: %v", err)
+	}
+	if _, err := c.Live(0).Find(t.Context(), trees, Query{}); err == nil {
+		t.Error("a kind that is never forgotten is forgotten after an hour")
+	}
+	c.serve(trees, true)
+	c.settled(t)
+	if _, err := c.Live(0).Find(t.Context(), trees, Query{}); err != nil {
+		t.Errorf("it is back: %v", err)
+	}
+}
+
+// A watch that fails is noticed, and looked after soon.
+func TestWatchFails(t *testing.T) {
+	c := newCluster(t)
+	c.metadata.PrependReactor("list", "trees", func(clientgotesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("trees is forbidden")
+	})
+	c.run(t)
+	eventually(t, func() bool {
+		_, err := c.Watched().Find(t.Context(), trees, Query{})
+		return err != nil && err.Error() == "list trees.example.com: trees is forbidden"
+	})
+	if pause := <-c.looks; pause != retryPeriod {
+		t.Errorf("the next look comes after %s", pause)
+	}
+}
+
+func TestPauses(t *testing.T) {
+	c := newCluster(t)
+	c.run(t)
+	c.settled(t)
+	<-c.looks
+	eventually(t, func() bool { return <-c.looks == time.Minute })
+	c.serve(trees, errors.New("503"))
+	if pause := <-c.looks; pause != retryPeriod {
+		t.Errorf("after a failure the next look comes after %s", pause)
+	}
+}

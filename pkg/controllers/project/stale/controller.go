@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package stale finds Projects that nobody uses, marks them, and deletes them in the end.
+//
+// What is to be said about a Project follows from its status, its namespace, what uses it, the configuration and the
+// time, and from nothing else (decide.go), so that a change of the configuration counts for all Projects with the next
+// pass. A pass over a Project of which there is nothing new writes nothing and asks the API server nothing.
+package stale
+
+import (
+	"context"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/project/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
+)
+
+const (
+	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
+	ControllerName = "project-stale"
+	// fieldOwner is the manager of the fields we write.
+	fieldOwner = "project-stale-controller"
+	// eventSource is the source of the events on Projects, the same for all their controllers.
+	eventSource = "project-controller"
+)
+
+// reconciler looks for stale Projects.
+type reconciler struct {
+	// client reads from the caches and writes to the API server.
+	client client.Client
+	// live reads from the API server. It has the last word before a Project is deleted.
+	live client.Reader
+	// watchedUse and liveUse say what uses the project of a namespace, by what the watches know and by what the API server
+	// says now: "" nothing; an error, that nobody can say.
+	watchedUse, liveUse func(ctx context.Context, namespace string) (string, error)
+
+	policy    policy
+	clock     clock.PassiveClock
+	recorder  events.EventRecorder
+	passes    *prometheus.CounterVec
+	deletions prometheus.Counter
+}
+
+// AddToManager adds the controller to a manager, whose scheme has to know Projects and Kubernetes' own kinds. The usage
+// belongs to the same manager.
+func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerConfiguration, usage *usage.Usage, clock clock.PassiveClock) error {
+	passes, deletions, err := register(metrics.Registry, mgr.GetCache())
+	if err != nil {
+		return err
+	}
+	r := &reconciler{
+		client: mgr.GetClient(), live: mgr.GetAPIReader(),
+		watchedUse: func(ctx context.Context, namespace string) (string, error) {
+			return usage.Of(ctx, usage.Kinds.Watched(), namespace)
+		},
+		liveUse: func(ctx context.Context, namespace string) (string, error) {
+			return usage.Of(ctx, usage.Kinds.Live(patience), namespace)
+		},
+		policy: newPolicy(config), clock: clock, recorder: mgr.GetEventRecorder(eventSource), passes: passes, deletions: deletions,
+	}
+	return builder.ControllerManagedBy(mgr).
+		Named(ControllerName).
+		WithOptions(controller.Options{MaxConcurrentReconciles: int(*config.ConcurrentSyncs)}).
+		For(&gardenerv1beta1.Project{}, builder.WithPredicates(projectChanged())).
+		// For the annotation that exempts a project.
+		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(ofNamespace), builder.WithPredicates(predicate.AnnotationChangedPredicate{})).
+		WatchesRawSource(source.Func(wake{client: mgr.GetClient(), usage: usage}.start)).
+		Complete(r)
+}
+
+// wake wakes the Projects whose use may have changed: those that came into use again should not wait for it.
+type wake struct {
+	client client.Reader
+	usage  *usage.Usage
+}
+
+func (w wake) start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	w.usage.Kinds.Tell(func(e kinds.Event) {
+		namespaces, err := w.usage.Touched(ctx, w.usage.Kinds.Watched(), e)
+		if err != nil {
+			// The next look at those Projects finds it.
+			log.FromContext(ctx).V(1).Info("cannot tell whose use has changed", "reason", err.Error())
+		}
+		for _, name := range namespaces {
+			namespace := &corev1.Namespace{}
+			if w.client.Get(ctx, client.ObjectKey{Name: name}, namespace) != nil {
+				continue
+			}
+			for _, request := range ofNamespace(ctx, namespace) {
+				queue.Add(request)
+			}
+		}
+	}, w.usage.Resources()...)
+	return nil
+}
+
+// ofNamespace finds the Project of a namespace.
+func ofNamespace(_ context.Context, namespace client.Object) []reconcile.Request {
+	if project := namespace.GetLabels()[gardenerv1beta1.LabelProjectName]; project != "" {
+		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: project}}}
+	}
+	return nil
+}
+
+// projectChanged lets through what can change a decision: of the status that is the last activity. Our own writes are
+// not worth a pass; a resync passes.
+func projectChanged() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, isProject := e.ObjectOld.(*gardenerv1beta1.Project)
+			after, areProjects := e.ObjectNew.(*gardenerv1beta1.Project)
+			if !isProject || !areProjects {
+				return false
+			}
+			return before.ResourceVersion == after.ResourceVersion || before.UID != after.UID ||
+				before.Generation != after.Generation ||
+				before.Annotations[pausedAnnotation] != after.Annotations[pausedAnnotation] ||
+				!before.Status.LastActivityTimestamp.Equal(after.Status.LastActivityTimestamp)
+		},
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
+}

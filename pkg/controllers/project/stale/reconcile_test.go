@@ -1,0 +1,327 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+// cluster is a reconciler on a store, with a cache that may be behind it. It counts writes and can fail them.
+type cluster struct {
+	*reconciler
+	t *testing.T
+	// store is the truth; the cache is the same until it is replaced.
+	store    client.WithWatch
+	cache    client.Reader
+	time     *testclock.FakePassiveClock
+	recorder *events.FakeRecorder
+	// use and useErr are the answers about what uses the project, of the watches and of the API server.
+	use, liveUse       string
+	useErr, liveUseErr error
+	writes             []string
+	fault              func(write string) error
+}
+
+func newCluster(t *testing.T, objects ...client.Object) *cluster {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, gardenerv1beta1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	store := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&gardenerv1beta1.Project{}).Build()
+	passes, deletions, err := register(prometheus.NewRegistry(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &cluster{t: t, store: store, cache: store, time: testclock.NewFakePassiveClock(birth), recorder: events.NewFakeRecorder(100)}
+	writes := interceptor.NewClient(store, interceptor.Funcs{
+		Get: func(ctx context.Context, _ client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			return c.cache.Get(ctx, key, object, options...)
+		},
+		Patch: func(ctx context.Context, store client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			return c.write("patch", func() error { return store.Patch(ctx, object, patch, options...) })
+		},
+		SubResourcePatch: func(ctx context.Context, _ client.Client, name string, object client.Object, patch client.Patch, options ...client.SubResourcePatchOption) error {
+			return c.write("patch "+name, func() error { return store.SubResource(name).Patch(ctx, object, patch, options...) })
+		},
+		Delete: func(ctx context.Context, store client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+			return c.write("delete", func() error { return c.delete(ctx, store, object, options...) })
+		},
+	})
+	c.reconciler = &reconciler{
+		client: writes, live: store, policy: testPolicy(), clock: c.time, recorder: c.recorder, passes: passes, deletions: deletions,
+		watchedUse: func(context.Context, string) (string, error) { return c.use, c.useErr },
+		liveUse:    func(context.Context, string) (string, error) { return c.liveUse, c.liveUseErr },
+	}
+	return c
+}
+
+func (c *cluster) write(what string, do func() error) error {
+	c.writes = append(c.writes, what)
+	if c.fault != nil {
+		if err := c.fault(what); err != nil {
+			return err
+		}
+	}
+	return do()
+}
+
+// delete checks the preconditions, which the store does not.
+func (c *cluster) delete(ctx context.Context, store client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+	given := (&client.DeleteOptions{}).ApplyOptions(options).Preconditions
+	if given == nil || given.UID == nil || given.ResourceVersion == nil {
+		c.t.Error("a deletion without a precondition")
+		return errors.New("no precondition")
+	}
+	current := &gardenerv1beta1.Project{}
+	if err := store.Get(ctx, client.ObjectKeyFromObject(object), current); err != nil {
+		return err
+	}
+	if *given.UID != current.UID || *given.ResourceVersion != current.ResourceVersion {
+		return apierrors.NewConflict(gardenerv1beta1.Resource("projects"), object.GetName(), errors.New("precondition"))
+	}
+	if current.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] != "true" {
+		return apierrors.NewForbidden(gardenerv1beta1.Resource("projects"), object.GetName(), errors.New("not confirmed"))
+	}
+	return store.Delete(ctx, object)
+}
+
+// pass makes one pass so many days after the birth.
+func (c *cluster) pass(days float64) (reconcile.Result, error) {
+	c.time.SetTime(at(days))
+	c.writes = nil
+	return c.Reconcile(c.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "dev"}})
+}
+
+// must is a pass that succeeds.
+func (c *cluster) must(days float64) time.Duration {
+	c.t.Helper()
+	result, err := c.pass(days)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return result.RequeueAfter
+}
+
+// project reads the Project, nil when it is gone.
+func (c *cluster) project() *gardenerv1beta1.Project {
+	c.t.Helper()
+	project := &gardenerv1beta1.Project{}
+	err := c.store.Get(c.t.Context(), client.ObjectKey{Name: "dev"}, project)
+	if client.IgnoreNotFound(err) != nil {
+		c.t.Fatal(err)
+	}
+	if err != nil {
+		return nil
+	}
+	return project
+}
+
+// marks are the timestamps of the Project in days after the birth, and the reason of its condition.
+func (c *cluster) marks() string {
+	c.t.Helper()
+	project := c.project()
+	if project == nil {
+		return "gone"
+	}
+	days := func(t *metav1.Time) string {
+		if t == nil {
+			return "-"
+		}
+		return fmt.Sprint(t.Sub(birth).Hours() / 24)
+	}
+	reason := "-"
+	if i := staleIndex(&project.Status); i >= 0 {
+		reason = project.Status.Conditions[i].Reason
+	}
+	return days(project.Status.StaleSinceTimestamp) + " " + days(project.Status.StaleAutoDeleteTimestamp) + " " + reason
+}
+
+// told are the events since the last call, without their messages.
+func (c *cluster) told() string {
+	var all []string
+	for {
+		select {
+		case event := <-c.recorder.Events:
+			all = append(all, strings.Join(strings.Fields(event)[:2], " "))
+		default:
+			return strings.Join(all, ", ")
+		}
+	}
+}
+
+// A project from fresh to deleted, each pass done twice: the second one writes and tells nothing.
+func TestWayOut(t *testing.T) {
+	c := newCluster(t, testProject(), testNamespace())
+	const warning = "Warning ProjectStale"
+	for _, step := range []struct {
+		day          float64
+		marks, event string
+		after        time.Duration
+		writes       int
+	}{
+		{0, "- - -", "", 12 * time.Hour, 0},
+		{29.75, "- - -", "", 6 * time.Hour, 0},
+		{30, "30 - Unused", warning, 12 * time.Hour, 1},
+		{43.5, "30 - Unused", "", 12 * time.Hour, 0},
+		{44, "30 120 DeletionPlanned", warning, 12 * time.Hour, 1},
+		{118.9, "30 120 DeletionPlanned", "", (2*time.Hour + 24*time.Minute), 0},
+		{119, "30 120 DeletionImminent", warning, 12 * time.Hour, 1},
+		{119.9, "30 120 DeletionImminent", "", (2*time.Hour + 24*time.Minute), 0},
+	} {
+		for i := range 2 {
+			after := c.must(step.day)
+			if c.marks() != step.marks || after.Round(time.Second) != step.after {
+				t.Errorf("day %v: %s, next after %s", step.day, c.marks(), after)
+			}
+			if writes := step.writes * (1 - i); len(c.writes) != writes {
+				t.Errorf("day %v, pass %d: it wrote %q", step.day, i, c.writes)
+			}
+			if told := c.told(); i == 0 && told != step.event || i == 1 && told != "" {
+				t.Errorf("day %v, pass %d: events %q", step.day, i, told)
+			}
+		}
+	}
+	c.must(120)
+	if diff := cmp.Diff([]string{"patch", "delete"}, c.writes); diff != "" || c.marks() != "gone" {
+		t.Errorf("%s, %s", c.marks(), diff)
+	}
+	if told := c.told(); told != warning {
+		t.Errorf("events %q", told)
+	}
+	if got := testutil.ToFloat64(c.deletions); got != 1 {
+		t.Errorf("%v deletions are counted", got)
+	}
+	if after := c.must(121); after != 0 || len(c.writes) > 0 {
+		t.Errorf("a project that is gone: next after %s, writes %q", after, c.writes)
+	}
+}
+
+func TestDryRunDeletesNothing(t *testing.T) {
+	c := newCluster(t, testProject(marked(on(30), on(120))), testNamespace())
+	c.policy.dryRun = true
+	c.must(120)
+	c.must(500)
+	if c.marks() != "30 120 DryRun" || c.told() != "Warning ProjectStale" || testutil.ToFloat64(c.deletions) != 0 {
+		t.Errorf("%s", c.marks())
+	}
+	c.policy.dryRun = false
+	c.must(501)
+	if c.marks() != "gone" {
+		t.Errorf("%s", c.marks())
+	}
+}
+
+func TestUseTakesTheMarksBack(t *testing.T) {
+	for name, come := range map[string]func(*cluster){
+		"used":   func(c *cluster) { c.use = "shoots" },
+		"active": func(c *cluster) { c.change(active(on(100))) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, testProject(), testNamespace())
+			c.must(30)
+			c.must(44)
+			c.told()
+			come(c)
+			c.must(101)
+			if !strings.HasPrefix(c.marks(), "- - ") || c.told() != "Normal ProjectNotStale" {
+				t.Errorf("%s", c.marks())
+			}
+			c.must(102)
+			if len(c.writes) > 0 {
+				t.Errorf("it writes again: %q", c.writes)
+			}
+		})
+	}
+}
+
+// change edits the Project and its status by hand.
+func (c *cluster) change(how func(*gardenerv1beta1.Project)) {
+	c.t.Helper()
+	project := c.project()
+	how(project)
+	status := project.Status
+	if err := c.store.Update(c.t.Context(), project); err != nil {
+		c.t.Fatal(err)
+	}
+	project.Status = status
+	if err := c.store.Status().Update(c.t.Context(), project); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// When it cannot be told what uses a project nothing is set, moved or taken back, whatever the marks are.
+func TestUnknownUseChangesNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		since, autoDelete *metav1.Time
+		policy            func(*policy)
+	}{
+		"nothing would be set":            {nil, nil, func(*policy) {}},
+		"no date would be set":            {on(30), nil, func(*policy) {}},
+		"the date would not be moved":     {on(30), on(120), func(p *policy) { p.expiration = 400 * day }},
+		"the date would not be taken":     {on(30), on(120), func(p *policy) { p.gracePeriod = 400 * day }},
+		"the project would not be erased": {on(30), on(120), func(*policy) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, testProject(marked(test.since, test.autoDelete)), testNamespace())
+			test.policy(&c.policy)
+			before := c.project()
+			c.useErr = errors.New("list shoots: no answer")
+			if after := c.must(300); after != unknownPeriod {
+				t.Errorf("it is tried again after %s", after)
+			}
+			if diff := cmp.Diff(before, c.project()); diff != "" || len(c.writes) > 0 || c.told() != "" {
+				t.Errorf("%q %s", c.writes, diff)
+			}
+			if got := testutil.ToFloat64(c.passes.WithLabelValues(outcomeUnknown)); got != 1 {
+				t.Errorf("%v passes are counted as unknown", got)
+			}
+		})
+	}
+	c := newCluster(t, testProject(marked(on(30), on(120))), exempt("true"))
+	c.useErr = errors.New("list shoots: no answer")
+	if c.must(300); c.marks() != "- - Exempt" {
+		t.Errorf("an exempt project is not spared: %s", c.marks())
+	}
+}
+
+func TestWhoIsNotConcernedIsLeftAlone(t *testing.T) {
+	for name, objects := range map[string][]client.Object{
+		"no name of a namespace": {testProject(marked(on(30), on(120)), func(p *gardenerv1beta1.Project) { p.Spec.Namespace = nil }), testNamespace()},
+		"no namespace":           {testProject(marked(on(30), on(120)))},
+		"another's namespace":    {testProject(marked(on(30), on(120))), testNamespace(gardenerv1beta1.AnnotationProjectUID, "2")},
+		"paused":                 {testProject(marked(on(30), on(120)), func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{pausedAnnotation: "true"} }), testNamespace()},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t, objects...)
+			if after := c.must(300); after != 12*time.Hour || len(c.writes) > 0 {
+				t.Errorf("next after %s, writes %q", after, c.writes)
+			}
+		})
+	}
+}

@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stale
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+// patience is how long nothing is deleted after a kind that was served went away: an API server that is being replaced
+// takes what it serves with it, and brings it back.
+const patience = day
+
+// remove deletes a Project whose time is over. It does not come back, so all that was decided by is read once more, from
+// the API server: the Project with its marks, the annotation of its namespace, and what uses it. The very Project that
+// was read, in the state in which it was read, is deleted, or none.
+func (r *reconciler) remove(ctx context.Context, seen *gardenerv1beta1.Project) (reconcile.Result, error) {
+	project := &gardenerv1beta1.Project{}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(seen), project); err != nil {
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	namespace, err := namespaceOf(ctx, r.live, project)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if project.UID != seen.UID || !isConcerned(project, namespace) {
+		return reconcile.Result{RequeueAfter: soon}, nil
+	}
+	d, err := r.look(ctx, r.liveUse, project, namespace)
+	if err != nil {
+		return r.unknown(ctx, err)
+	}
+	if !d.delete {
+		log.FromContext(ctx).Info("a project is kept, because it is not stale any more", "reason", d.reason)
+		return retried(ctx, r.mark(ctx, project, &d))
+	}
+	if err := r.confirm(ctx, project); err != nil {
+		return retried(ctx, err)
+	}
+	asRead := client.Preconditions{UID: new(project.UID), ResourceVersion: new(project.ResourceVersion)}
+	if err := r.client.Delete(ctx, project, asRead); err != nil {
+		return retried(ctx, fmt.Errorf("delete stale project %q: %w", project.Name, err))
+	}
+	r.deletions.Inc()
+	r.passes.WithLabelValues(outcomeDeleted).Inc()
+	log.FromContext(ctx).Info("deleted a stale project", "since", inWords(d.since), "autoDelete", inWords(d.autoDelete))
+	r.recorder.Eventf(project, nil, corev1.EventTypeWarning, eventStale, actionDelete,
+		"the project is being deleted: nothing uses it since %s, and its date was %s", inWords(d.since), inWords(d.autoDelete))
+	return reconcile.Result{}, nil
+}
+
+// confirm gives a Project the annotation without which nobody may delete it.
+func (r *reconciler) confirm(ctx context.Context, project *gardenerv1beta1.Project) error {
+	if project.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] == "true" {
+		return nil
+	}
+	before := project.DeepCopy()
+	metav1.SetMetaDataAnnotation(&project.ObjectMeta, gardenerv1beta1.AnnotationConfirmDeletion, "true")
+	changes := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Patch(ctx, project, changes, client.FieldOwner(fieldOwner)); err != nil {
+		return fmt.Errorf("confirm the deletion of project %q: %w", project.Name, err)
+	}
+	return nil
+}
+
+// withdraw takes a confirmation back that was written for a deletion which did not come about. Otherwise whoever deletes
+// the Project next would not be asked.
+func (r *reconciler) withdraw(ctx context.Context, project *gardenerv1beta1.Project, d *decision) error {
+	date := project.Status.StaleAutoDeleteTimestamp
+	if d.stale || date == nil || date.After(r.clock.Now()) || project.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] != "true" {
+		return nil
+	}
+	before := project.DeepCopy()
+	delete(project.Annotations, gardenerv1beta1.AnnotationConfirmDeletion)
+	changes := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Patch(ctx, project, changes, client.FieldOwner(fieldOwner)); err != nil {
+		return fmt.Errorf("withdraw the confirmation to delete project %q: %w", project.Name, err)
+	}
+	return nil
+}

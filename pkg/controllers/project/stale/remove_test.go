@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stale
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+// due is a cluster whose project is to be deleted, as far as the cache knows: it stays as it is now.
+func due(t *testing.T) *cluster {
+	t.Helper()
+	c := newCluster(t, testProject(), testNamespace())
+	c.must(30)
+	c.must(44)
+	c.must(119)
+	c.told()
+	c.cache = newCluster(t, c.project(), testNamespace()).store
+	return c
+}
+
+// What the API server says now decides, whatever the cache says. Each of these keeps the project.
+func TestLastLookKeepsTheProject(t *testing.T) {
+	for name, change := range map[string]func(*cluster){
+		"used":             func(c *cluster) { c.liveUse = "shoots" },
+		"use is not known": func(c *cluster) { c.liveUseErr = errors.New("discover core.gardener.cloud/v1beta1: no answer") },
+		"active":           func(c *cluster) { c.change(active(on(119.5))) },
+		"another date":     func(c *cluster) { c.change(marked(on(30), on(140))) },
+		"no date":          func(c *cluster) { c.change(marked(on(30), nil)) },
+		"paused": func(c *cluster) {
+			c.change(func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{pausedAnnotation: "true"} })
+		},
+		"exempt":             func(c *cluster) { c.annotate(gardenerv1beta1.AnnotationSkipStaleCheck, "true") },
+		"another's":          func(c *cluster) { c.annotate(gardenerv1beta1.AnnotationProjectUID, "2") },
+		"a namespace unseen": func(c *cluster) { c.live = failing(c, &corev1.Namespace{}) },
+		"a project unseen":   func(c *cluster) { c.live = failing(c, &gardenerv1beta1.Project{}) },
+		"made anew": func(c *cluster) {
+			project := c.project()
+			if err := c.store.Delete(c.t.Context(), project); err != nil {
+				c.t.Fatal(err)
+			}
+			project.UID, project.ResourceVersion = "2", ""
+			if err := c.store.Create(c.t.Context(), project); err != nil {
+				c.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := due(t)
+			change(c)
+			_, _ = c.pass(121)
+			project := c.project()
+			if project == nil {
+				t.Fatal("the project is gone")
+			}
+			if project.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] != "" {
+				t.Error("its deletion is confirmed")
+			}
+			for _, write := range c.writes {
+				if write == "delete" {
+					t.Error("a deletion was tried")
+				}
+			}
+		})
+	}
+}
+
+func (c *cluster) annotate(key, value string) {
+	c.t.Helper()
+	namespace := testNamespace(key, value)
+	if err := c.store.Update(c.t.Context(), namespace); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// failing fails to read objects of the type of one.
+func failing(c *cluster, like client.Object) client.Reader {
+	return interceptor.NewClient(c.store, interceptor.Funcs{
+		Get: func(ctx context.Context, store client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			_, isProject := object.(*gardenerv1beta1.Project)
+			if _, wanted := like.(*gardenerv1beta1.Project); wanted == isProject {
+				return errors.New("no answer")
+			}
+			return store.Get(ctx, key, object, options...)
+		}})
+}
+
+// Whoever changes the project between the last look and the deletion saves it for this time.
+func TestDeletionIsOfWhatWasSeen(t *testing.T) {
+	c := due(t)
+	c.fault = func(write string) error {
+		if write == "delete" {
+			c.change(active(on(120.5)))
+		}
+		return nil
+	}
+	if after := c.must(121); after != soon || c.project() == nil {
+		t.Errorf("next after %s, project %v", after, c.project())
+	}
+	c.cache, c.fault = c.store, nil
+	// It is not stale any more, and nobody has confirmed that it may go.
+	c.must(121)
+	if project := c.project(); c.marks() != "- - RecentlyActive" || project.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] != "" {
+		t.Errorf("%s, annotations %v", c.marks(), project.Annotations)
+	}
+}
+
+// A deletion that fails is tried again; people are told once, when it succeeds.
+func TestDeletionIsTriedAgain(t *testing.T) {
+	c := due(t)
+	refused := apierrors.NewForbidden(gardenerv1beta1.Resource("projects"), "dev", errors.New("no"))
+	c.fault = func(write string) error {
+		if write == "delete" {
+			return refused
+		}
+		return nil
+	}
+	for range 2 {
+		if _, err := c.pass(121); err == nil || c.told() != "" {
+			t.Errorf("got %v", err)
+		}
+	}
+	c.fault = nil
+	c.must(121)
+	if c.project() != nil || c.told() != "Warning ProjectStale" {
+		t.Error("the project is still there")
+	}
+}
+
+// A confirmation that a user gave stays his as long as the project's time is not over.
+func TestConfirmationOfOthersStays(t *testing.T) {
+	c := newCluster(t, testProject(marked(on(30), on(120)), func(p *gardenerv1beta1.Project) {
+		p.Annotations = map[string]string{gardenerv1beta1.AnnotationConfirmDeletion: "true"}
+	}), testNamespace())
+	c.use = "shoots"
+	c.must(100)
+	if c.project().Annotations[gardenerv1beta1.AnnotationConfirmDeletion] != "true" || c.marks() != "- - InUse" {
+		t.Errorf("%s, annotations %v", c.marks(), c.project().Annotations)
+	}
+}

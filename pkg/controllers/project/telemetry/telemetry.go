@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package telemetry has what the metrics of the Project controllers share.
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+// countTimeout bounds the wait for a cache that is not filled yet. Without a count there is no metric, until later.
+const countTimeout = time.Second
+
+// Register adds a metric to a registry and returns it. A registry that has it already, from an earlier manager in the
+// same process, goes on with the one it has.
+func Register[C prometheus.Collector](registry prometheus.Registerer, metric C) (C, error) {
+	err := registry.Register(metric)
+	var registered prometheus.AlreadyRegisteredError
+	if errors.As(err, &registered) {
+		if existing, ok := registered.ExistingCollector.(C); ok {
+			return existing, nil
+		}
+	}
+	if err != nil {
+		return metric, fmt.Errorf("register a metric: %w", err)
+	}
+	return metric, nil
+}
+
+// Census counts Projects, when it is asked: by the value of a label, of which each has one at a time.
+type Census struct {
+	// Name and Help describe the metric, Label names its label.
+	Name, Help, Label string
+	// Values are all values of the label, so that those without any Project show as 0.
+	Values []string
+	// Of is the value of a Project. An empty one does not count.
+	Of func(*gardenerv1beta1.Project) string
+}
+
+// Register adds the census of the Projects in a cache to a registry. It takes the place of an earlier one of the same
+// name, whose cache belongs to a manager that has ended.
+func (c Census) Register(registry prometheus.Registerer, cache client.Reader) error {
+	collector := &census{Census: c, cache: cache, desc: prometheus.NewDesc(c.Name, c.Help, []string{c.Label}, nil)}
+	err := registry.Register(collector)
+	var registered prometheus.AlreadyRegisteredError
+	if errors.As(err, &registered) {
+		registry.Unregister(registered.ExistingCollector)
+		err = registry.Register(collector)
+	}
+	if err != nil {
+		return fmt.Errorf("register metric %s: %w", c.Name, err)
+	}
+	return nil
+}
+
+type census struct {
+	Census
+	cache client.Reader
+	desc  *prometheus.Desc
+}
+
+// Describe implements prometheus.Collector.
+func (c *census) Describe(descs chan<- *prometheus.Desc) { descs <- c.desc }
+
+// Collect implements prometheus.Collector.
+func (c *census) Collect(metrics chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
+	defer cancel()
+	projects := &gardenerv1beta1.ProjectList{}
+	if err := c.cache.List(ctx, projects, client.UnsafeDisableDeepCopy); err != nil {
+		return
+	}
+	counts := map[string]int{}
+	for _, value := range c.Values {
+		counts[value] = 0
+	}
+	for i := range projects.Items {
+		if value := c.Of(&projects.Items[i]); value != "" {
+			counts[value]++
+		}
+	}
+	for value, count := range counts {
+		metrics <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(count), value)
+	}
+}

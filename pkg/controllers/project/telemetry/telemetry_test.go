@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package telemetry
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+func store(t *testing.T, projects ...client.Object) client.Client {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := gardenerv1beta1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(projects...).Build()
+}
+
+func project(name string, phase gardenerv1beta1.ProjectPhase) *gardenerv1beta1.Project {
+	return &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: gardenerv1beta1.ProjectStatus{Phase: phase}}
+}
+
+// A census counts what is in the cache of the latest manager, at the time it is asked.
+func TestCensus(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	census := Census{Name: "projects", Help: "By phase.", Label: "phase", Values: []string{"Ready", "Failed"},
+		Of: func(p *gardenerv1beta1.Project) string { return string(p.Status.Phase) }}
+	if err := census.Register(registry, store(t, project("a", "Failed"))); err != nil {
+		t.Fatal(err)
+	}
+	cache := store(t, project("a", "Ready"), project("b", "Ready"), project("c", ""))
+	if err := census.Register(registry, cache); err != nil {
+		t.Fatal(err)
+	}
+	if err := cache.Create(t.Context(), project("d", "Ready")); err != nil {
+		t.Fatal(err)
+	}
+	want := "# HELP projects By phase.\n# TYPE projects gauge\nprojects{phase=\"Failed\"} 0\nprojects{phase=\"Ready\"} 3\n"
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want)); err != nil {
+		t.Error(err)
+	}
+	// A cache that cannot be read has no count, which is something else than none.
+	blind := fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build()
+	if err := census.Register(registry, blind); err != nil {
+		t.Fatal(err)
+	}
+	if families, err := registry.Gather(); err != nil || len(families) > 0 {
+		t.Errorf("%v, %v", families, err)
+	}
+}
+
+func TestRegister(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	counter := func() prometheus.Counter {
+		return prometheus.NewCounter(prometheus.CounterOpts{Name: "a", Help: "b"})
+	}
+	first, err := Register(registry, counter())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first.Inc()
+	second, err := Register(registry, counter())
+	if err != nil || testutil.ToFloat64(second) != 1 {
+		t.Errorf("the second one does not go on with the first: %v", err)
+	}
+	if _, err := Register(registry, prometheus.NewCounter(prometheus.CounterOpts{Name: "a", Help: "another"})); err == nil {
+		t.Error("a name that is taken is no error")
+	}
+}

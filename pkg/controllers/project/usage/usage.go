@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package usage knows who uses a project: objects of certain resources in its namespace, and Secrets and Quotas there
+// that something in use refers to, from whatever namespace.
+//
+// A Kluster and a DiscoveryBackend name a Secret of their own namespace only. Where such a Secret is in use, its user is
+// in the same project and counts itself, so that these references need no look.
+package usage
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/project/kinds"
+)
+
+// Usage tells what uses a project.
+type Usage struct {
+	// Kinds are the kinds that this is known by. They include those that keep a namespace from being deleted.
+	Kinds *kinds.Set
+	// direct are the resources whose objects count wherever they are.
+	direct []schema.GroupResource
+}
+
+// New returns a Usage for the resources, each as plural.group, and Gardener's own.
+func New(find kinds.Finder, source kinds.Source, clock clock.PassiveClock, period time.Duration, resources []string) *Usage {
+	all, direct := followed(resources)
+	return &Usage{Kinds: kinds.NewSet(find, source, clock, period, all...), direct: direct}
+}
+
+// Shared is the one Usage of all controllers of a manager. Its zero value is ready.
+type Shared struct {
+	// Period is the pause between two looks at which kinds are served. 0: kinds.DiscoveryPeriod.
+	Period time.Duration
+
+	once  sync.Once
+	usage *Usage
+	err   error
+}
+
+// For returns the Usage, which the first call makes and adds to the manager.
+func (s *Shared) For(mgr manager.Manager, clock clock.PassiveClock, resources []string) (*Usage, error) {
+	s.once.Do(func() {
+		if s.Period == 0 {
+			s.Period = kinds.DiscoveryPeriod
+		}
+		s.usage, s.err = forManager(mgr, clock, s.Period, resources)
+	})
+	return s.usage, s.err
+}
+
+func forManager(mgr manager.Manager, clock clock.PassiveClock, period time.Duration, resources []string) (*Usage, error) {
+	discoverer, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("create a client for discovery: %w", err)
+	}
+	metadataClient, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("create a client for metadata: %w", err)
+	}
+	dynamicClient, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	if err != nil {
+		return nil, fmt.Errorf("create a client for any kind: %w", err)
+	}
+	source := kinds.Source{Metadata: metadataClient, Dynamic: dynamicClient}
+	usage := New(kinds.NewFinder(discoverer), source, clock, period, resources)
+	return usage, mgr.Add(usage.Kinds)
+}
+
+// Of says what uses the project of a namespace: the resource of something that does, "" when nothing does. An error
+// means that nobody can say.
+func (u *Usage) Of(ctx context.Context, reader kinds.Reader, namespace string) (string, error) {
+	for _, resource := range u.direct {
+		found, err := reader.Find(ctx, resource, kinds.Query{Namespace: namespace, Any: true})
+		if err != nil {
+			return "", err
+		}
+		if len(found) > 0 {
+			return resource.String(), nil
+		}
+	}
+	referred, err := references(ctx, reader, func(r reference) bool { return r.namespace == namespace }, namespace)
+	if err != nil {
+		return "", err
+	}
+	for _, reference := range referred {
+		found, err := reader.Find(ctx, reference.resource, kinds.Query{Namespace: reference.namespace, Name: reference.name})
+		if err != nil {
+			return "", err
+		}
+		if len(found) > 0 {
+			return reference.resource.String(), nil
+		}
+	}
+	return "", nil
+}
+
+// Counts says whether an object counts as use: one of a direct resource always does, a Secret or a Quota when
+// something in use refers to it.
+func (u *Usage) Counts(ctx context.Context, reader kinds.Reader, resource schema.GroupResource, object *kinds.Object) (bool, error) {
+	if slices.Contains(u.direct, resource) {
+		return true, nil
+	}
+	found, err := references(ctx, reader, func(r reference) bool {
+		return r == reference{resource, object.Namespace, object.Name}
+	}, object.Namespace)
+	return len(found) > 0, err
+}
+
+// references are those into a namespace that are wanted, of bindings that a Shoot uses.
+func references(ctx context.Context, reader kinds.Reader, wanted func(reference) bool, namespace string) ([]reference, error) {
+	var all []reference
+	for _, resource := range bindings() {
+		bindings, err := reader.Find(ctx, resource, kinds.Query{Index: byTarget, Value: namespace})
+		if err != nil {
+			return nil, err
+		}
+		for _, binding := range bindings {
+			references, _ := binding.Value.([]reference)
+			references = slices.DeleteFunc(slices.Clone(references), func(r reference) bool { return !wanted(r) })
+			if len(references) == 0 {
+				continue
+			}
+			users, err := reader.Find(ctx, Shoots, kinds.Query{Namespace: binding.Namespace, Any: true,
+				Index: byBinding, Value: bindingKey(resource, binding.Namespace, binding.Name)})
+			if err != nil {
+				return nil, err
+			}
+			if len(users) > 0 {
+				all = append(all, references...)
+			}
+		}
+	}
+	return all, nil
+}
+
+// Resources are all resources by which it is known who uses a project.
+func (u *Usage) Resources() []schema.GroupResource {
+	return slices.Concat(u.direct, bindings(), []schema.GroupResource{Secrets, Quotas})
+}
+
+// Counting are the resources whose objects can count as use themselves.
+func (u *Usage) Counting() []schema.GroupResource {
+	counting := slices.Clone(u.direct)
+	for _, resource := range []schema.GroupResource{Secrets, Quotas} {
+		if !slices.Contains(counting, resource) {
+			counting = append(counting, resource)
+		}
+	}
+	return counting
+}
+
+// Touched are the namespaces whose use may have changed by an event: that of the object, and those that it refers to,
+// or did.
+func (u *Usage) Touched(ctx context.Context, reader kinds.Reader, event kinds.Event) ([]string, error) {
+	namespaces := []string{event.Object().Namespace}
+	for _, object := range []*kinds.Object{event.Old, event.New} {
+		if object == nil {
+			continue
+		}
+		switch {
+		case slices.Contains(bindings(), event.Resource):
+			namespaces = append(namespaces, targets(object)...)
+		case event.Resource == Shoots:
+			used, _ := object.Value.(map[schema.GroupResource]string)
+			for resource, name := range used {
+				found, err := reader.Find(ctx, resource, kinds.Query{Namespace: object.Namespace, Name: name})
+				if err != nil {
+					return namespaces, err
+				}
+				for _, binding := range found {
+					namespaces = append(namespaces, targets(binding)...)
+				}
+			}
+		}
+	}
+	slices.Sort(namespaces)
+	return slices.Compact(namespaces), nil
+}

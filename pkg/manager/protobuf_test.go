@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+)
+
+// Only a server that refuses protobuf is talked to in JSON.
+func TestRefusesProtobuf(t *testing.T) {
+	for answer, want := range map[int]bool{
+		http.StatusOK: false, http.StatusNotAcceptable: true, http.StatusNotFound: false, http.StatusForbidden: false, http.StatusInternalServerError: false,
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/apis/core.gardener.cloud/v1beta1/projects" || r.Header.Get("Accept") != runtime.ContentTypeProtobuf {
+				t.Errorf("asked for %s as %s", r.URL.Path, r.Header.Get("Accept"))
+			}
+			w.WriteHeader(answer)
+		}))
+		defer server.Close()
+		client, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: server.URL})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := refusesProtobuf(t.Context(), client.RESTClient(), ourAPIs()[0].resource); got != want {
+			t.Errorf("%d: %t", answer, got)
+		}
+	}
+}

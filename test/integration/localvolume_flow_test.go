@@ -1,0 +1,309 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+)
+
+// delay is the delay of claims in these tests.
+const delay = 2 * time.Second
+
+// The cleanup of local volumes on a real control plane: the binder, the protection finalizers and StatefulSets are
+// Kubernetes' own. Each test has a storage class, and so a drop-in, of its own.
+func TestLocalVolumes(t *testing.T) {
+	p := newVolumePlane(t)
+	t.Run("flows", func(t *testing.T) {
+		for name, test := range map[string]func(*testing.T, *volumePlane){
+			"StatefulSet, by the controller manager": testStatefulSet,
+			"the drop-in":                            testDropIn,
+			"a node that returns":                    testNodeReturns,
+			"a label that is not the name":           testLabelIsNotTheName,
+			"a claim bound late":                     testLateBound,
+			"failed volumes":                         testFailedVolumes,
+			"restart":                                testRestart,
+			"nodes that may not be listed":           testNodesForbidden,
+			"all nodes at once":                      testAllNodes,
+			"the rights of the original":             testOriginalRights,
+			"pending pods":                           testPendingPods,
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				test(t, p)
+			})
+		}
+	})
+	refused, requests := p.refusals(t)
+	for _, user := range []string{dropIn, manager} {
+		if user = "system:serviceaccount:groundskeeper-system:" + user; requests[user] == 0 {
+			t.Errorf("the audit log has no request of %s", user)
+		}
+		for _, what := range refused {
+			if strings.HasPrefix(what, user+" ") {
+				t.Errorf("a right is missing in artifacts/: %s", what)
+			}
+		}
+	}
+}
+
+// The whole story: a StatefulSet loses its node, and goes on elsewhere.
+func testStatefulSet(t *testing.T, p *volumePlane) {
+	v := p.newVolumes(t, managedClass)
+	nodes := map[string]*corev1.Node{"a": v.node("a"), "b": v.node("b")}
+	volumes := map[string]*corev1.PersistentVolume{"a": v.volume("a", "a"), "b": v.volume("b", "b")}
+	labels := map[string]string{"app": "db"}
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: v.ns, Name: "db"}}
+	set.Spec.Replicas = new(int32(1))
+	set.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
+	set.Spec.Template.Labels = labels
+	set.Spec.Template.Spec.Containers = []corev1.Container{{Name: "db", Image: "db"}}
+	template := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "data"}}
+	template.Spec.StorageClassName = new(v.class)
+	template.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
+	template.Spec.Resources.Requests = volumes["a"].Spec.Capacity
+	set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{template}
+	v.create(set)
+
+	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: v.ns, Name: "data-db-0"}}
+	boundClaim := func(before *corev1.PersistentVolumeClaim) {
+		t.Helper()
+		eventually(t, func(ctx context.Context) error {
+			if err := v.c.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
+				return err
+			}
+			if claim.Status.Phase != corev1.ClaimBound || before != nil && claim.UID == before.UID {
+				return fmt.Errorf("claim %s is %s", claim.UID, claim.Status.Phase)
+			}
+			return nil
+		})
+	}
+	boundClaim(nil)
+	lost := strings.TrimPrefix(claim.Spec.VolumeName, v.ns+"-")
+	other := map[string]string{"a": "b", "b": "a"}[lost]
+
+	// The scheduler's part, and then the loss of the node.
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: v.ns, Name: "db-0"}}
+	eventually(t, func(ctx context.Context) error { return v.c.Get(ctx, client.ObjectKeyFromObject(pod), pod) })
+	if err := v.c.SubResource("binding").Create(t.Context(), pod, &corev1.Binding{Target: corev1.ObjectReference{Kind: "Node", Name: nodes[lost].Name}}); err != nil {
+		t.Fatal(err)
+	}
+	since := v.lose(nodes[lost])
+	before := claim.DeepCopy()
+	scheduled := v.event(before, localvolume.EventScheduled)
+	if scheduled.Type != corev1.EventTypeWarning || scheduled.InvolvedObject.UID != before.UID {
+		t.Errorf("event %+v", scheduled)
+	}
+	// A pod of that node still uses the claim, which therefore stays Terminating until the pod is gone.
+	eventually(t, func(ctx context.Context) error {
+		if err := v.c.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
+			return err
+		}
+		if claim.DeletionTimestamp.IsZero() {
+			return fmt.Errorf("claim %s is not deleted", claim.Name)
+		}
+		return nil
+	})
+	if waited := time.Since(since); waited < delay {
+		t.Errorf("the claim went after %s", waited)
+	}
+	// The pod garbage collector's part.
+	if err := v.c.Delete(t.Context(), pod, client.GracePeriodSeconds(0)); err != nil {
+		t.Fatal(err)
+	}
+	v.gone(before, volumes[lost])
+	v.event(volumes[lost], localvolume.EventDeleting)
+	boundClaim(before)
+	if claim.Spec.VolumeName != volumes[other].Name {
+		t.Errorf("the new claim has volume %s", claim.Spec.VolumeName)
+	}
+	v.stays("its node lives", claim, volumes[other])
+}
+
+// The drop-in with the rights in artifacts/: what goes, and what stays beside it.
+func testDropIn(t *testing.T, p *volumePlane) {
+	v := p.newVolumes(t, "")
+	a, b := v.node("a"), v.node("b")
+	otherClass := p.newVolumes(t, "")
+	_, foreign := otherClass.bound("foreign", "x", func(pv *corev1.PersistentVolume) {
+		pv.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values = []string{a.Name}
+	})
+	volume, claim := v.bound("deleted", "a")
+	retained, retainedClaim := v.bound("retained", "a", func(pv *corev1.PersistentVolume) { pv.Spec.PersistentVolumeReclaimPolicy = "Retain" })
+	held, heldClaim := v.bound("held", "a", func(pv *corev1.PersistentVolume) { pv.Finalizers = []string{"example.com/foreign"} })
+	optedOut, optedOutClaim := v.bound("opted-out", "a", func(pv *corev1.PersistentVolume) {
+		pv.Annotations[localvolume.OptOutAnnotation] = localvolume.OptOutValue
+	})
+	zone, zoneClaim := v.bound("zone", "a", func(pv *corev1.PersistentVolume) {
+		pv.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Key = "topology.kubernetes.io/zone"
+	})
+	living, livingClaim := v.bound("living", "b")
+	available := v.volume("available", "a")
+	v.phase(available, corev1.VolumeAvailable)
+	c := v.clean()
+	v.event(zone, localvolume.EventNotNodeBound)
+
+	since := v.lose(a)
+	v.gone(available)
+	v.gone(claim, retainedClaim, heldClaim)
+	if waited := time.Since(since); waited < delay {
+		t.Errorf("the claims went after %s", waited)
+	}
+	v.gone(volume)
+	for object, reason := range map[client.Object]string{
+		claim: localvolume.EventScheduled, volume: localvolume.EventDeleting, retained: localvolume.EventSkipped,
+		optedOutClaim: localvolume.EventSkipped, available: localvolume.EventDeleting,
+	} {
+		v.event(object, reason)
+	}
+	v.phase(retained, corev1.VolumeReleased)
+	v.event(held, localvolume.EventDeleting)
+	c.metric(`local_volume_node_cleanup_persistentvolumeclaim_delete_total 3`)
+	c.metric(`local_volume_node_cleanup_persistentvolume_delete_total{phase="Available"} 1`)
+	c.metric(`local_volume_node_cleanup_persistentvolume_delete_total{phase="Released"} 2`)
+	c.metric(`groundskeeper_local_volume_missing_nodes{cluster=""} 1`)
+	c.metric(`groundskeeper_local_volume_not_node_bound{cluster=""} 1`)
+	v.stays("not to be touched", retained, optedOut, optedOutClaim, zone, zoneClaim, living, livingClaim, foreign, b)
+	eventually(t, func(ctx context.Context) error {
+		if err := v.c.Get(ctx, client.ObjectKeyFromObject(held), held); err != nil {
+			return err
+		}
+		if held.DeletionTimestamp.IsZero() {
+			return fmt.Errorf("volume %s is not deleted", held.Name)
+		}
+		return nil
+	})
+	if err := v.c.Patch(t.Context(), held, client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`))); err != nil {
+		t.Fatal(err)
+	}
+	v.gone(held)
+	c.metric(`local_volume_node_cleanup_persistentvolume_delete_total{phase="Released"} 2`)
+}
+
+// A node that flaps, or comes back with another uid, has lost nothing; a second loss starts a full delay.
+func testNodeReturns(t *testing.T, p *volumePlane) {
+	v := p.newVolumes(t, "")
+	a, b := v.node("a"), v.node("b")
+	v.node("c")
+	_, claim := v.bound("a", "a")
+	_, canary := v.bound("b", "b")
+	_, living := v.bound("c", "c")
+	v.clean()
+	v.lose(a, b)
+	v.event(claim, localvolume.EventScheduled)
+	a = v.node("a")
+	v.gone(canary)
+	v.stays("its node is back", claim, living)
+	v.event(claim, localvolume.EventCancelled)
+	v.lose(a)
+	a = v.node("a") // back at once
+	second := v.lose(a)
+	v.gone(claim)
+	if waited := time.Since(second); waited < delay {
+		t.Errorf("the claim went %s after the last loss", waited)
+	}
+	v.stays("its node lives", living)
+}
+
+// A volume names its node by the label, which need not be the name of the node.
+func testLabelIsNotTheName(t *testing.T, p *volumePlane) {
+	v := p.newVolumes(t, "")
+	node, other := v.node("i-0001", "host-1"), v.node("i-0002", "host-2")
+	_, claim := v.bound("one", "host-1")
+	_, canary := v.bound("two", "host-2")
+	c := v.clean()
+	c.metric(`groundskeeper_local_volume_missing_nodes{cluster=""} 0`)
+	v.lose(other)
+	v.gone(canary)
+	v.stays("the node has the label", claim)
+	v.lose(node)
+	v.gone(claim)
+}
+
+// A claim that is bound to a volume whose node is gone already does not wait for another loss.
+func testLateBound(t *testing.T, p *volumePlane) {
+	v := p.newVolumes(t, "")
+	v.node("living")
+	c := v.clean("--dry-run")
+	volume, claim := v.bound("late", "never-there")
+	v.event(claim, localvolume.EventScheduled)
+	v.event(claim, localvolume.EventSkipped)
+	v.stays("a dry run", claim, volume)
+	c.kill()
+	v.clean()
+	v.gone(claim, volume)
+	again, late := v.bound("again", "never-there")
+	v.gone(late, again)
+}
+
+// Without an external provisioner Kubernetes tries to delete a Released volume, and fails: then it stays, unless asked for.
+func testFailedVolumes(t *testing.T, p *volumePlane) {
+	v := p.newVolumes(t, "")
+	a := v.node("a")
+	v.node("b")
+	volume, claim := v.bound("failed", "a", func(pv *corev1.PersistentVolume) { pv.Annotations = nil })
+	c := v.clean("--dry-run")
+	if err := v.c.Delete(t.Context(), claim); err != nil {
+		t.Fatal(err)
+	}
+	v.phase(volume, corev1.VolumeFailed)
+	c.kill()
+	c = v.clean("--leader-elect=false")
+	canary := v.volume("canary", "a")
+	v.phase(canary, corev1.VolumeAvailable)
+	v.lose(a)
+	v.gone(canary)
+	v.event(volume, localvolume.EventSkipped)
+	v.stays("it failed", volume)
+	c.kill()
+	v.clean("--leader-elect=false", "--include-failed-volumes")
+	v.gone(volume)
+}
+
+// A crash in the middle of the delay neither loses nor restarts it.
+func testRestart(t *testing.T, p *volumePlane) {
+	v := p.newVolumes(t, "")
+	a := v.node("a")
+	v.node("b")
+	_, claim := v.bound("a", "a")
+	const long = 8 * time.Second
+	flags := []string{"--leader-elect=false", "--pvc-deletion-delay=" + long.String()}
+	c := v.clean(flags...)
+	since := v.lose(a)
+	record := &corev1.ConfigMap{}
+	eventually(t, func(ctx context.Context) error {
+		return v.c.Get(ctx, client.ObjectKey{Namespace: v.ns, Name: localvolume.RecordName}, record)
+	})
+	at, err := time.Parse(time.RFC3339Nano, record.Data[a.Name])
+	if err != nil || len(record.Data) != 1 {
+		t.Fatalf("the record is %v, %v", record.Data, err)
+	}
+	eventually(t, func(context.Context) error { // half of the delay passes
+		if rest := long/2 - time.Since(since); rest > 0 {
+			return fmt.Errorf("%s too early", rest)
+		}
+		return nil
+	})
+	c.kill()
+	v.stays("in the middle of the delay", claim)
+	started := time.Now()
+	v.clean(flags...)
+	v.gone(claim)
+	if waited := time.Since(at); waited < long {
+		t.Errorf("it went %s after the loss", waited)
+	}
+	if again := time.Since(started); again >= long {
+		t.Errorf("the delay began anew with the process: %s", again)
+	}
+}

@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+)
+
+// allow gives a user rights to the whole cluster, and returns the binding.
+func (v *volumes) allow(user, name string, rules ...rbacv1.PolicyRule) *rbacv1.ClusterRoleBinding {
+	v.t.Helper()
+	name = v.ns + "-" + name
+	v.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules})
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: name},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}}}
+	v.create(binding)
+	return binding
+}
+
+func to(resource string, verbs ...string) rbacv1.PolicyRule {
+	return rbacv1.PolicyRule{APIGroups: []string{""}, Resources: []string{resource}, Verbs: verbs}
+}
+
+// Who may not list nodes knows of none, and must not take that for a loss.
+func testNodesForbidden(t *testing.T, p *volumePlane) {
+	v := p.newVolumes(t, "")
+	user := "blind-" + v.ns
+	rest := []rbacv1.PolicyRule{to("persistentvolumes", "list", "watch", "delete"), to("persistentvolumeclaims", "list", "watch", "delete"), to("events", "create")}
+	v.allow(user, "rest", rest...)
+	a, b := v.node("a"), v.node("b")
+	volume, claim := v.bound("a", "a")
+	available := v.volume("available", "a")
+	v.phase(available, corev1.VolumeAvailable)
+	never, neverClaim := v.bound("never", "never-there")
+
+	// From the beginning: it says what is missing and ends.
+	blind := v.startAs(user)
+	if code := blind.exitCode(); code != 1 || !strings.Contains(blind.stderrText(), "the right to list nodes is missing") {
+		t.Errorf("it ends with %d: %s", code, blind.stderrText())
+	}
+	v.stays("nobody may list nodes", volume, claim, available, never, neverClaim)
+
+	// In the middle of the delay: nothing goes until the nodes can be read again.
+	sees := v.allow(user, "nodes", to("nodes", "list", "watch"))
+	v.c.Delete(t.Context(), neverClaim) //nolint:errcheck // it only has to go
+	v.gone(neverClaim)
+	v.c.Delete(t.Context(), never) //nolint:errcheck // it only has to go
+	v.gone(never)
+	c := v.cleanAs(user, "--pvc-deletion-delay=3s")
+	v.lose(a)
+	v.event(claim, localvolume.EventScheduled)
+	if err := v.c.Delete(t.Context(), sees); err != nil {
+		t.Fatal(err)
+	}
+	c.says("list the nodes before a deletion")
+	v.stays("the nodes cannot be read", volume, claim, b)
+	sees.ResourceVersion, sees.UID = "", ""
+	v.create(sees)
+	v.gone(claim, volume)
+}
+
+// When most nodes are gone at once, nothing goes, until somebody says that it is all right.
+func testAllNodes(t *testing.T, p *volumePlane) {
+	v := p.newVolumes(t, "")
+	var nodes []*corev1.Node
+	var objects []client.Object
+	for i := range 4 {
+		host := fmt.Sprintf("n%d", i)
+		nodes = append(nodes, v.node(host))
+		volume, claim := v.bound(host, host)
+		objects = append(objects, volume, claim)
+	}
+	c := v.clean("--stale-pv-discovery-interval=1")
+	v.lose(nodes...)
+	c.metric(`groundskeeper_local_volume_brake_engaged{cluster=""} 1`)
+	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: v.ns, Name: localvolume.RecordName}}
+	v.event(record, localvolume.EventBrakeEngaged)
+	eventually(t, func(ctx context.Context) error { // the delay is long over
+		if err := v.c.Get(ctx, client.ObjectKeyFromObject(record), record); err != nil {
+			return err
+		}
+		if len(record.Data) != len(nodes) {
+			return fmt.Errorf("the record is %v", record.Data)
+		}
+		return nil
+	})
+	acknowledge := func(n int) {
+		t.Helper()
+		patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:"%d"}}}`, localvolume.AcknowledgeAnnotation, n)
+		if err := v.c.Patch(t.Context(), record, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	acknowledge(3)
+	v.stays("three are acknowledged, four are gone", objects...)
+	// A node that is back makes it three of four: acknowledged.
+	v.node("n0")
+	v.gone(objects[2:]...)
+	v.stays("its node is back", objects[:2]...)
+	v.event(record, localvolume.EventBrakeReleased)
+	c.metric(`groundskeeper_local_volume_brake_engaged{cluster=""} 0`)
+}
+
+// With the rights of the original's rbac.yaml it works: without leases, config maps and namespaces, and events are
+// only created.
+func testOriginalRights(t *testing.T, p *volumePlane) {
+	v := p.newVolumes(t, "")
+	user := "original-" + v.ns
+	v.allow(user, "original",
+		to("persistentvolumes", "get", "list", "watch", "delete"), to("persistentvolumeclaims", "get", "list", "watch", "delete"),
+		to("nodes", "get", "list", "watch"), to("events", "create"))
+	a := v.node("a")
+	v.node("b")
+	volume, claim := v.bound("a", "a")
+	c := v.cleanAs(user)
+	v.lose(a)
+	v.event(claim, localvolume.EventScheduled)
+	v.gone(claim, volume)
+	v.event(volume, localvolume.EventDeleting)
+	for _, lack := range []string{"No leader is elected", "are kept in memory", "of namespaces is not seen"} {
+		if n := strings.Count(c.stderrText(), lack); n != 1 {
+			t.Errorf("the log has %d lines with %q:\n%s", n, lack, c.stderrText())
+		}
+	}
+	refused, _ := p.refusals(t)
+	for _, what := range refused {
+		if strings.HasPrefix(what, user+" ") {
+			t.Errorf("it asks for what it may not: %s", what)
+		}
+	}
+}
+
+// A pod that waits for a claim that is gone is deleted when that is asked for, with the rights of its own manifest.
+func testPendingPods(t *testing.T, p *volumePlane) {
+	v := p.newVolumes(t, "")
+	user := "pods-" + v.ns
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: user},
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: dropIn},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}}}
+	v.create(binding)
+	refusing := v.startAs(user, "--delete-pending-pods")
+	if code := refusing.exitCode(); code != 1 || !strings.Contains(refusing.stderrText(), "the right to delete pods is missing") {
+		t.Errorf("without the rights it ends with %d: %s", code, refusing.stderrText())
+	}
+	v.allow(user, "pods", to("pods", "list", "delete"), to("persistentvolumeclaims", "get"))
+	a := v.node("a")
+	v.node("b")
+	_, claim := v.bound("a", "a")
+	pod := func(name, claim string) *corev1.Pod {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: v.ns, Name: name}}
+		pod.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
+		pod.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}}}
+		eventually(t, func(ctx context.Context) error { // its service account has to be there
+			return v.c.Create(ctx, pod)
+		})
+		return pod
+	}
+	waits, other := pod("waits", claim.Name), pod("other", "another")
+	v.cleanAs(user, "--delete-pending-pods")
+	v.lose(a)
+	v.gone(claim, waits)
+	v.stays("it waits for something else", other)
+	if err := ignoreGone(v.c.Delete(t.Context(), other, client.GracePeriodSeconds(0))); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/test/plane"
+)
+
+// One project goes from fresh to stale to deleted, another comes back from stale: by use, and then by what happens in it.
+func TestStaleProjects(t *testing.T) {
+	t.Parallel()
+	g := newGarden(t, startPlane(t, plane.Options{Dir: t.TempDir(), APIServers: 1}))
+	gone, back := g.project(t, "gone"), g.project(t, "back")
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: gone.NamespaceName()}}
+	if err := g.client.Get(t.Context(), client.ObjectKeyFromObject(namespace), namespace); err != nil {
+		t.Fatal(err)
+	}
+
+	g.pass(31)
+	for _, project := range []*gardenerv1beta1.Project{gone, back} {
+		g.stale(t, project, "True", "Unused", true, false)
+		if since := project.Status.StaleSinceTimestamp; !since.Time.Equal(g.clock.Now().Truncate(time.Second)) {
+			t.Errorf("project %s is stale since %s, and it is %s", project.Name, since, g.clock.Now())
+		}
+	}
+	g.pass(14)
+	for _, project := range []*gardenerv1beta1.Project{gone, back} {
+		g.stale(t, project, "True", "DeletionPlanned", true, true)
+		status := &project.Status
+		if date := status.StaleSinceTimestamp.AddDate(0, 0, 90); !status.StaleAutoDeleteTimestamp.Time.Equal(date) {
+			t.Errorf("project %s goes on %s, not on %s", project.Name, status.StaleAutoDeleteTimestamp, date)
+		}
+	}
+
+	// An object of the API server's time is older than an hour by now, so that it is use, but no activity.
+	kluster := klusterIn(back.NamespaceName(), "k", "")
+	if err := g.client.Create(t.Context(), kluster); err != nil {
+		t.Fatal(err)
+	}
+	g.stale(t, back, "False", "InUse", false, false)
+	if last := back.Status.LastActivityTimestamp; last != nil {
+		t.Errorf("an object of long ago was activity on %s", last)
+	}
+	kluster.Spec.SSHPublicKey = "ssh-rsa AAAA"
+	if err := g.client.Update(t.Context(), kluster); err != nil {
+		t.Fatal(err)
+	}
+	g.activeNow(t, back)
+	g.pass(20)
+	if err := remove(t.Context(), g.client, kluster); err != nil {
+		t.Fatal(err)
+	}
+	// Nobody here takes down what a Kluster is made of.
+	if err := g.client.Patch(t.Context(), kluster, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	g.activeNow(t, back)
+	g.stale(t, back, "False", "RecentlyActive", false, false)
+
+	g.pass(55.5)
+	g.stale(t, gone, "True", "DeletionImminent", true, true)
+	g.stale(t, back, "True", "Unused", true, false) // once more, after 30 quiet days
+	g.pass(0.5)
+	g.gone(t, gone)
+	eventually(t, func(ctx context.Context) error { return isGone(ctx, g.client, namespace) })
+	g.warned(t, gone, "Unused", "DeletionPlanned", "DeletionImminent", "Delete")
+}
+
+// activeNow waits until a Project's last activity is now.
+func (g *garden) activeNow(t *testing.T, project *gardenerv1beta1.Project) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) error {
+		if err := g.client.Get(ctx, client.ObjectKeyFromObject(project), project); err != nil {
+			return err
+		}
+		if last := project.Status.LastActivityTimestamp; last == nil || !last.Time.Equal(g.clock.Now().Truncate(time.Second)) {
+			return fmt.Errorf("the last activity of project %s was on %s, and it is %s", project.Name, last, g.clock.Now())
+		}
+		return nil
+	})
+}
+
+// warned waits until there is exactly one warning about a Project for each of the actions, with its planned date.
+func (g *garden) warned(t *testing.T, project *gardenerv1beta1.Project, actions ...string) {
+	t.Helper()
+	date := project.Status.StaleAutoDeleteTimestamp.UTC().Format(time.RFC3339)
+	eventually(t, func(ctx context.Context) error {
+		events := &corev1.EventList{}
+		if err := g.client.List(ctx, events, client.MatchingFields{"involvedObject.name": project.Name, "reason": "ProjectStale"}); err != nil {
+			return err
+		}
+		seen := map[string]int{}
+		for _, event := range events.Items {
+			if event.Type == corev1.EventTypeWarning && strings.Contains(event.Message, date) {
+				seen[event.Action]++
+			}
+		}
+		want := map[string]int{}
+		for _, action := range actions {
+			want[action] = 1
+		}
+		return diffError(want, seen)
+	})
+}

@@ -1,0 +1,256 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/discovery"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	followed "groundskeeper.io/groundskeeper/pkg/controllers/project/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
+	"groundskeeper.io/groundskeeper/test/plane"
+)
+
+const (
+	gardenerCore     = "core.gardener.cloud/v1beta1"
+	gardenerSecurity = "security.gardener.cloud/v1alpha1"
+)
+
+// Controllers only: Gardener's own kinds, Project included, are custom resources, and our API server does not run. The
+// five conditions of the seed hold, with kinds that come and go. It is not run beside others, because it counts passes.
+func TestStaleProjectsOfGardener(t *testing.T) {
+	p := startPlane(t, plane.Options{Dir: t.TempDir()})
+	applied(t, clientOf(t, p.Config()), "testdata/project-crd.yaml", artifact("namespaces.yaml"),
+		artifact("rbac", "controller-manager.yaml"), artifact("controllers-only", "controller-manager.yaml"))
+	awaitServed(t, p)
+	binaryMakesReady(t, p)
+	outage := brokenGroup(t, p)
+	g := newGarden(t, p, func(config *configv1alpha1.ProjectControllerConfiguration) {
+		config.UsageResources = append(config.UsageResources, "widgets.broken.example.com")
+	})
+	projects := map[string]*gardenerv1beta1.Project{}
+	for _, name := range []string{"shoot", "plant", "entry", "secret", "quota", "credentials", "idle"} {
+		projects[name] = g.project(t, name)
+	}
+	unused := func(reason string, autoDelete bool, names ...string) {
+		t.Helper()
+		for _, name := range names {
+			g.stale(t, projects[name], "True", reason, true, autoDelete)
+		}
+	}
+	used := func(names ...string) {
+		t.Helper()
+		for _, name := range names {
+			g.stale(t, projects[name], "False", "InUse", false, false)
+		}
+	}
+	quiet := func(names ...string) {
+		t.Helper()
+		for _, name := range names {
+			g.stale(t, projects[name], "False", "RecentlyActive", false, false)
+		}
+	}
+	everybody := []string{"shoot", "plant", "entry", "secret", "quota", "credentials", "idle"}
+
+	// As long as one group does not answer nobody knows anything, and nothing is marked.
+	g.pass(31)
+	g.looksInVain(t, projects["idle"])
+	if err := g.client.Get(t.Context(), client.ObjectKeyFromObject(projects["idle"]), projects["idle"]); err != nil {
+		t.Fatal(err)
+	}
+	if since := projects["idle"].Status.StaleSinceTimestamp; since != nil {
+		t.Fatalf("a project is stale since %s, though a group does not answer", since)
+	}
+	if err := g.client.Delete(t.Context(), outage); err != nil {
+		t.Fatal(err)
+	}
+	// There are none of the kinds yet, which is as good as having none of their objects.
+	unused("Unused", false, everybody...)
+
+	definitions := g.apply(t, "testdata/gardener-crds.yaml")
+	reference := func(to string) map[string]any {
+		return map[string]any{"namespace": projects[to].NamespaceName(), "name": "referred"}
+	}
+	g.create(t, projects["plant"], gardenerCore, "Plant", "p", nil)
+	g.create(t, projects["entry"], gardenerCore, "BackupEntry", "b", nil)
+	for _, name := range []string{"secret", "credentials", "idle"} {
+		g.create(t, projects[name], "v1", "Secret", "referred", nil)
+		g.create(t, projects[name], "v1", "Secret", "other", nil)
+	}
+	g.create(t, projects["quota"], gardenerCore, "Quota", "referred", nil)
+	g.create(t, projects["idle"], gardenerCore, "Quota", "referred", nil)
+	// In the namespace of the Shoots: bindings of other projects' Secrets and Quotas, and one that nobody uses.
+	g.create(t, projects["shoot"], gardenerCore, "SecretBinding", "sb", map[string]any{
+		"secretRef": reference("secret"), "quotas": []any{reference("quota")}})
+	g.create(t, projects["shoot"], gardenerSecurity, "CredentialsBinding", "cb", map[string]any{
+		"credentialsRef": map[string]any{"apiVersion": "v1", "kind": "Secret", "namespace": projects["credentials"].NamespaceName(), "name": "referred"}})
+	g.create(t, projects["shoot"], gardenerCore, "SecretBinding", "unused", map[string]any{
+		"secretRef": reference("idle"), "quotas": []any{reference("idle")}})
+	first := g.create(t, projects["shoot"], gardenerCore, "Shoot", "first", map[string]any{"spec": map[string]any{"secretBindingName": "sb"}})
+	second := g.create(t, projects["shoot"], gardenerCore, "Shoot", "second", map[string]any{"spec": map[string]any{"credentialsBindingName": "cb"}})
+	used("shoot", "plant", "entry", "secret", "quota", "credentials")
+	unused("Unused", false, "idle")
+
+	// A Shoot that uses another binding leaves what it used, and one that goes is activity in its own project.
+	if err := g.client.Patch(t.Context(), first, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"secretBindingName":"none"}}`))); err != nil {
+		t.Fatal(err)
+	}
+	unused("Unused", false, "secret", "quota")
+	used("credentials")
+	for _, shoot := range []*unstructured.Unstructured{first, second} {
+		if err := g.client.Delete(t.Context(), shoot); err != nil {
+			t.Fatal(err)
+		}
+	}
+	quiet("shoot")
+	unused("Unused", false, "credentials")
+
+	// A kind goes, with its objects: they were deleted just now.
+	for _, definition := range definitions {
+		if definition.GetName() == "plants.core.gardener.cloud" {
+			if err := g.client.Delete(t.Context(), definition); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	quiet("plant")
+	eventually(t, func(ctx context.Context) error { // it is noticed: for a day from now, nothing is deleted
+		g.clock.SetTime(g.clock.Now().Add(time.Second))
+		_, err := g.use.Kinds.Live(time.Second).Find(ctx, usage.Plants, followed.Query{})
+		return err
+	})
+	g.pass(31)
+	unused("DeletionPlanned", true, "secret", "quota", "credentials", "idle")
+	unused("Unused", false, "shoot", "plant")
+	used("entry")
+
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: projects["idle"].NamespaceName()}}
+	g.pass(60)
+	g.gone(t, projects["idle"])
+	eventually(t, func(ctx context.Context) error {
+		if err := g.client.Get(ctx, client.ObjectKeyFromObject(namespace), namespace); client.IgnoreNotFound(err) != nil {
+			return err
+		} else if err == nil {
+			return fmt.Errorf("namespace %s is still there", namespace.Name)
+		}
+		return nil
+	})
+	used("entry")
+}
+
+// binaryMakesReady runs the binary, as it is shipped, until it has made a Project Ready. Custom resources know no protobuf.
+func binaryMakesReady(t *testing.T, p *plane.Plane) {
+	t.Helper()
+	config := write(t, `{apiVersion: config.groundskeeper.io/v1alpha1, kind: ControllerManagerConfiguration, controllers: {enabled: [project, project-stale, project-activity]}}`)
+	ctx, stop := context.WithCancel(t.Context())
+	child := start(t, ctx, manager, "--config="+config, "--kubeconfig="+p.AdminKubeconfig(), "--health-address=127.0.0.1:0")
+	c := clientOf(t, p.Config())
+	project := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: "binary"}}
+	if err := c.Create(t.Context(), project); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func(ctx context.Context) error {
+		if err := isReady(ctx, c, project); err != nil {
+			return fmt.Errorf("%w; the binary says: %s", err, child.stderr.last())
+		}
+		return nil
+	})
+	stop()
+	_ = child.exitCode()
+}
+
+// gone waits until a Project is gone.
+func (g *garden) gone(t *testing.T, project *gardenerv1beta1.Project) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) error {
+		current := &gardenerv1beta1.Project{}
+		if err := g.client.Get(ctx, client.ObjectKeyFromObject(project), current); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		return fmt.Errorf("project %s is still there, deleted at %v: %+v", project.Name, current.DeletionTimestamp, current.Status)
+	})
+}
+
+// awaitServed waits until Projects can be listed.
+func awaitServed(t *testing.T, p *plane.Plane) {
+	t.Helper()
+	c := clientOf(t, p.Config())
+	eventually(t, func(ctx context.Context) error { return c.List(ctx, &gardenerv1beta1.ProjectList{}) })
+}
+
+// brokenGroup registers a group of which nobody answers, and waits until that shows.
+func brokenGroup(t *testing.T, p *plane.Plane) client.Object {
+	t.Helper()
+	service := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"group": "broken.example.com", "version": "v1", "groupPriorityMinimum": int64(1000), "versionPriority": int64(10),
+		"insecureSkipTLSVerify": true, "service": map[string]any{"namespace": "default", "name": "nobody"},
+	}}}
+	service.SetAPIVersion("apiregistration.k8s.io/v1")
+	service.SetKind("APIService")
+	service.SetName("v1.broken.example.com")
+	if err := clientOf(t, p.Config()).Create(t.Context(), service); err != nil {
+		t.Fatal(err)
+	}
+	discoverer, err := discovery.NewDiscoveryClientForConfig(p.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func(ctx context.Context) error {
+		_, err := discoverer.ServerResourcesForGroupVersionWithContext(ctx, "broken.example.com/v1")
+		if apierrors.IsServiceUnavailable(err) {
+			return nil
+		}
+		return fmt.Errorf("discovery says %w", err)
+	})
+	return service
+}
+
+// looksInVain waits until the controller looked at a project, again and again, and could not tell whether it is in use.
+func (g *garden) looksInVain(t *testing.T, project *gardenerv1beta1.Project) {
+	t.Helper()
+	before, n := unknownLooks(t), 0
+	eventually(t, func(ctx context.Context) error {
+		// More than the other projects account for, whose next looks come after ten seconds.
+		if unknownLooks(t) >= before+20 {
+			return nil
+		}
+		n++
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: project.NamespaceName()}}
+		touch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/look":"%d"}}}`, n)
+		if err := g.client.Patch(ctx, namespace, client.RawPatch(types.MergePatchType, touch)); err != nil {
+			return err
+		}
+		return fmt.Errorf("%d changes made the controller look in vain less often", n)
+	})
+}
+
+// unknownLooks is how often a controller in this process could not tell whether a project is in use.
+func unknownLooks(t *testing.T) float64 {
+	t.Helper()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			if family.GetName() == "groundskeeper_project_stale_checks_total" && m.GetLabel()[0].GetValue() == "unknown" {
+				return m.GetCounter().GetValue()
+			}
+		}
+	}
+	return 0
+}
