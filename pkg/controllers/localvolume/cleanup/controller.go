@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
@@ -32,16 +33,14 @@ type reconciler struct {
 
 	// lastPass is when the last pass ended.
 	lastPass time.Time
-	// unreported is how many claims were deleted and not logged yet.
-	unreported int
 	// scheduled are the claims that were told that they will be deleted.
 	scheduled map[types.UID]appointment
-	// deleted are the claims that were deleted and are not gone yet.
-	deleted map[types.UID]bool
+	// deletions deletes claims, and tells them why they stay.
+	deletions *localvolume.Deletions
 	// missing are the nodes that were reported missing, and since when.
 	missing map[string]time.Time
-	// told is what was last told of claims that stay, or go now, unbound the same of volumes that name no nodes.
-	told, unbound localvolume.Told
+	// unbound is what was last told of volumes that name no nodes.
+	unbound localvolume.Told
 	// waiters deletes pods that wait for a claim that is gone; nil when that is not wanted.
 	waiters *waiters
 }
@@ -56,12 +55,22 @@ type appointment struct {
 
 func newReconciler(site *localvolume.Site) *reconciler {
 	r := &reconciler{
-		site: site, scheduled: map[types.UID]appointment{}, deleted: map[types.UID]bool{}, missing: map[string]time.Time{},
-		told: localvolume.Told{}, unbound: localvolume.Told{},
+		site: site, scheduled: map[types.UID]appointment{}, missing: map[string]time.Time{}, unbound: localvolume.Told{},
 	}
 	if *site.Config.DeletePendingPods {
 		r.waiters = &waiters{site: site}
 	}
+	r.deletions = site.NewDeletions(localvolume.Target{
+		Noun:     "claim",
+		Object:   func(s *localvolume.Subject) client.Object { return s.Claim },
+		Decision: func(s *localvolume.Subject) localvolume.Decision { return s.ClaimDecision },
+		Announcement: func(s *localvolume.Subject) string {
+			return "Deleting the claim of volume " + s.Volume.Name
+		},
+		Before:  func(s *localvolume.Subject) { r.waiters.expect(s.Claim) },
+		Deleted: func(*localvolume.Subject) { site.Metrics.ClaimsDeleted.Inc() },
+		Failed:  func(*localvolume.Subject) { site.Metrics.ClaimsFailed.Inc() },
+	})
 	return r
 }
 

@@ -347,7 +347,7 @@ func TestDeletionFails(t *testing.T) {
 	}
 	b.Events()
 	for range 2 {
-		if _, err := b.after(localvolumetest.Delay); err == nil || !strings.Contains(err.Error(), "delete persistent volume claim default/c: a webhook says no") {
+		if _, err := b.after(localvolumetest.Delay); err == nil || !strings.Contains(err.Error(), "delete PersistentVolumeClaim default/c: a webhook says no") {
 			t.Errorf("error %v", err)
 		}
 	}

@@ -63,16 +63,13 @@ func (r *reconciler) reportClaims(subjects []localvolume.Subject) {
 		}
 		stale[claim.UID] = true
 		switch {
-		case r.deleted[claim.UID]:
+		case r.deletions.Has(claim.UID):
 			pending[claim.UID] = true
 		case decision.Action != localvolume.Keep:
 			pending[claim.UID] = true
 			r.schedule(&subjects[i])
 		case decision.Skipped != "":
-			message := fmt.Sprintf("%s, but the claim is kept: %s.", localvolume.GoneSentence(subjects[i].Nodes), decision.Skipped)
-			if r.told.New(claim.UID, message) {
-				r.site.Recorder.Event(claim, corev1.EventTypeNormal, localvolume.EventSkipped, message)
-			}
+			r.deletions.Skip(&subjects[i], decision.Skipped)
 		}
 	}
 	for uid, appointment := range r.scheduled {
@@ -81,17 +78,12 @@ func (r *reconciler) reportClaims(subjects []localvolume.Subject) {
 		}
 		delete(r.scheduled, uid)
 		// One that was deleted, by us or by somebody else, need not be told. If its node is back, it is kept.
-		if !r.deleted[uid] && !r.site.Inventory.AllMissing(appointment.nodes) {
+		if !r.deletions.Has(uid) && !r.site.Inventory.AllMissing(appointment.nodes) {
 			r.site.Recorder.Event(appointment.claim, corev1.EventTypeNormal, localvolume.EventCancelled,
 				fmt.Sprintf("%s is back, the claim is kept.", localvolume.Nodes(appointment.nodes)))
 		}
 	}
-	for uid := range r.deleted {
-		if !stale[uid] {
-			delete(r.deleted, uid)
-		}
-	}
-	r.told.Keep(stale)
+	r.deletions.Keep(stale)
 }
 
 // schedule tells a claim when it will be deleted, once for each time its node goes missing.

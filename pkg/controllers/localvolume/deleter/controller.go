@@ -9,8 +9,8 @@ package deleter
 import (
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
@@ -31,12 +31,8 @@ type reconciler struct {
 
 	// lastPass is when the last pass ended.
 	lastPass time.Time
-	// unreported is how many volumes were deleted and not logged yet.
-	unreported int
-	// deleted are the volumes that were deleted and are not gone yet.
-	deleted map[types.UID]bool
-	// told is what was last told of volumes that stay, or go now.
-	told localvolume.Told
+	// deletions deletes volumes, and tells them why they stay.
+	deletions *localvolume.Deletions
 }
 
 // New returns the controller of a Site whose CleanupController runs, too. options may have a name check, warm-up and
@@ -53,5 +49,14 @@ func New(site *localvolume.Site, options controller.TypedOptions[localvolume.Pas
 }
 
 func newReconciler(site *localvolume.Site) *reconciler {
-	return &reconciler{site: site, deleted: map[types.UID]bool{}, told: localvolume.Told{}}
+	phase := func(s *localvolume.Subject) string { return string(s.Volume.Status.Phase) }
+	return &reconciler{site: site, deletions: site.NewDeletions(localvolume.Target{
+		Noun:         "volume",
+		Object:       func(s *localvolume.Subject) client.Object { return s.Volume },
+		Decision:     func(s *localvolume.Subject) localvolume.Decision { return s.VolumeDecision },
+		Announcement: func(s *localvolume.Subject) string { return "Deleting the volume in phase " + phase(s) },
+		Before:       func(*localvolume.Subject) {},
+		Deleted:      func(s *localvolume.Subject) { site.Metrics.VolumesDeleted.WithLabelValues(phase(s)).Inc() },
+		Failed:       func(s *localvolume.Subject) { site.Metrics.VolumesFailed.WithLabelValues(phase(s)).Inc() },
+	})}
 }

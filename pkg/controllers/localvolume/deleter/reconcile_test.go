@@ -218,7 +218,7 @@ func TestDeletionFails(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := b.after(time.Minute); err == nil || !strings.Contains(err.Error(), "delete persistent volume v: a webhook says no") {
+	if _, err := b.after(time.Minute); err == nil || !strings.Contains(err.Error(), "delete PersistentVolume v: a webhook says no") {
 		t.Errorf("error %v", err)
 	}
 	if got := testutil.ToFloat64(b.Site.Metrics.VolumesFailed.WithLabelValues("Available")); got != 1 {
