@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"fmt"
+	"net/netip"
+
+	"github.com/google/uuid"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/midonet"
+)
+
+// kindEndpointsPort is the kind of the Translation of one port of one endpoint.
+const kindEndpointsPort = "Endpoints-Port"
+
+// endpointPort is a port that endpoints listen at.
+type endpointPort struct {
+	name     string
+	protocol corev1.Protocol
+	number   int
+}
+
+// Endpoints returns what the endpoints of a Service become: for each port of each a chain that translates to it, and a
+// jump there from the chain of the Service's port. Slices are all EndpointSlices of the Service; which endpoint is in
+// which of them does not matter. A Service that is not served has none, and Service says why.
+func Endpoints(service *corev1.Service, slices []*discoveryv1.EndpointSlice, config Config) Result {
+	c := newCollector(OwnerOf(kindService, service))
+	address, _ := clusterAddress(service, config)
+	if !address.IsValid() {
+		return c.done()
+	}
+	ids := NewIDs(config.Tenant)
+	for _, slice := range slices {
+		if slice.AddressType != discoveryv1.AddressTypeIPv4 {
+			continue
+		}
+		ports := portsOf(service, slice)
+		for _, endpoint := range slice.Endpoints {
+			if endpoint.Conditions.Ready != nil && !*endpoint.Conditions.Ready || len(endpoint.Addresses) == 0 {
+				continue
+			}
+			target, failed := parseIPv4("endpoint of slice "+slice.Name, endpoint.Addresses[0]) // the others mean nothing
+			if failed != nil {
+				c.skip(*failed)
+				continue
+			}
+			for _, port := range ports {
+				key := fmt.Sprintf("%s/%s/%s/%s/%d/%s", service.Name, port.name, address, target, port.number, port.protocol)
+				if !c.has(kindEndpointsPort, key) {
+					spread := ids.serviceChain(servicePortKey(service, port.name))
+					c.add(kindEndpointsPort, key, endpointResources(ids.ForKey("Endpoint", key), key, spread, address, target, port.number, config)...)
+				}
+			}
+		}
+	}
+	return c.done()
+}
+
+// endpointResources sends what is for one port of a Service to an endpoint. An endpoint that talks to itself by way of
+// the Service would answer itself directly, so its own packets come from the Service's address.
+func endpointResources(id uuid.UUID, key string, spread uuid.UUID, service, target netip.Addr, number int, config Config) []midonetv1.BackendResource {
+	return []midonetv1.BackendResource{
+		config.chain(id, "KUBE-SEP-"+key),
+		jump(spread, SubID(id, "Jump to Endpoint"), id),
+		resource("Rule", id, &midonet.Rule{
+			ID: SubID(id, "DNAT").String(), Type: midonet.DNATRule, FlowAction: midonet.AcceptFlow,
+			NATTargets: natTargets(target, number, number),
+		}),
+		snat(id, SubID(id, "SNAT"), target, service),
+	}
+}
+
+// portsOf are the ports of a slice that the Service has under the same name and protocol, and that can be translated.
+// Others have no chain to jump from.
+func portsOf(service *corev1.Service, slice *discoveryv1.EndpointSlice) []endpointPort {
+	var ports []endpointPort
+	for _, listed := range slice.Ports {
+		if listed.Port == nil {
+			continue
+		}
+		port := endpointPort{protocol: corev1.ProtocolTCP, number: int(*listed.Port)}
+		if listed.Name != nil {
+			port.name = *listed.Name
+		}
+		if listed.Protocol != nil {
+			port.protocol = *listed.Protocol
+		}
+		if serves(service, port) {
+			ports = append(ports, port)
+		}
+	}
+	return ports
+}
+
+func serves(service *corev1.Service, port endpointPort) bool {
+	for _, listed := range service.Spec.Ports {
+		if listed.Name == port.name && listed.Protocol == port.protocol {
+			_, ok := protocolNumber(listed.Protocol)
+			return ok
+		}
+	}
+	return false
+}

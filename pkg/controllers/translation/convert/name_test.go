@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package convert
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+func TestDNSName(t *testing.T) {
+	long := strings.Repeat("a", 250)
+	for _, test := range []struct{ name, want string }{
+		{"foo.bar", "foo.bar"},
+		{"Foo.Bar", "foo.bar-84625620bc9d2c2a323e78a21663b3b1efe9c35f"},
+		{"foo/bar", "foo-bar-17cdeaefa5cc6022481c824e15a47a7726f593dd"},
+		{"foo-bar", "foo-bar"},
+		{"a:b", "a-b-" + sha1Hex("a:b")},
+		{"fe80::1", "fe80--1-" + sha1Hex("fe80::1")},
+		{long + "bcd", long + "bcd"},
+		{long + "bcde", long[:212] + "-" + sha1Hex(long+"bcde")},
+		{long + "/", long[:212] + "-" + sha1Hex(long+"/")},
+		{long[:213] + "/", long[:212] + "-" + sha1Hex(long[:213]+"/")},
+		{long[:211] + "/", long[:211] + "--" + sha1Hex(long[:211]+"/")},
+		{long[:210] + ".-" + long, long[:210] + "-" + sha1Hex(long[:210]+".-"+long)},
+	} {
+		t.Run(test.name, func(t *testing.T) { expect(t, dnsName(test.name), test.want) })
+	}
+}
+
+func TestTranslationName(t *testing.T) {
+	for _, test := range []struct{ kind, key, want string }{
+		{"Pod", "web-0", "pod.4.web-0"},
+		{"Node", "a.example.com", "node.4.a.example.com"},
+		// The hash is that of the name with the kind in lower case, and the key as it is.
+		{"Node-Address", "node-a/ExternalIP/203.0.113.11", "node-address.4.node-a-externalip-203.0.113.11-70d99c69288a08c2406c9d927958704e4e38be37"},
+		{"midonet-global", "chain", "midonet-global.4.chain"},
+	} {
+		t.Run(test.kind, func(t *testing.T) { expect(t, TranslationName(test.kind, test.key), test.want) })
+	}
+}
+
+func TestVersionOf(t *testing.T) {
+	for name, want := range map[string]string{
+		"pod.4.web-0": "4", "pod.3.web-0": "3", "node.12.a.b.c": "12", "node-address.4.a-externalip": "4",
+		"": "", "pod": "", "pod.4": "", "pod.4.": "", "pod..web-0": "", ".4.web-0": "", "my.own.name": "", "pod.4a.x": "", "pod.-4.x": "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			version, ok := VersionOf(name)
+			expect(t, version, want)
+			expect(t, ok, want != "")
+		})
+	}
+}
+
+// FuzzTranslationName builds keys of names that Kubernetes allows, as the converters do.
+func FuzzTranslationName(f *testing.F) {
+	f.Add("Pod", "web-0", "")
+	f.Add("Endpoints-Port", "kube-dns", "10.0.0.1/53/UDP")
+	f.Add("Node-Address", strings.Repeat("a", 253), "InternalIP/fe80::1")
+	f.Add("Pod", strings.Repeat("a.", 120)+"a", "")
+	f.Fuzz(func(t *testing.T, kind, name, rest string) {
+		if len(validation.IsDNS1035Label(strings.ToLower(kind))) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
+			t.Skip()
+		}
+		if strings.Trim(rest, "0123456789/:") != "" {
+			t.Skip()
+		}
+		key := strings.TrimSuffix(name+"/"+rest, "/")
+		got := TranslationName(kind, key)
+		if wrong := validation.IsDNS1123Subdomain(got); len(wrong) > 0 {
+			t.Errorf("%s %s: %q: %v", kind, key, got, wrong)
+		}
+		if version, ok := VersionOf(got); !ok || version != TranslationVersion {
+			t.Errorf("%q has version %q", got, version)
+		}
+		if other := TranslationName(kind, key+"0"); other == got {
+			t.Errorf("%s %s shares %q with %s0", kind, key, got, key)
+		}
+	})
+}
+
+// FuzzVersionOf holds what is read against how it is written.
+func FuzzVersionOf(f *testing.F) {
+	for _, seed := range []string{"pod.4.web-0", "...", "", "a.1.", "a.1.b\xff"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, name string) {
+		version, ok := VersionOf(name)
+		if !ok {
+			expect(t, version, "")
+			return
+		}
+		kind, key, found := strings.Cut(name, "."+version+".")
+		if !found || kind == "" || key == "" || strings.Contains(kind, ".") || strings.Trim(version, "0123456789") != "" {
+			t.Errorf("%q: version %q, kind %q, key %q", name, version, kind, key)
+		}
+	})
+}

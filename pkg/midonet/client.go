@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package midonet
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Client talks to one MidoNet. It is for many goroutines at a time.
+type Client struct {
+	options Options
+	base    *url.URL
+	http    *http.Client
+	session session
+	clock   clock.PassiveClock
+	// pause waits between two attempts, or until the context ends.
+	pause func(context.Context, time.Duration) error
+	// random is in [0, 1) and spreads the pauses.
+	random func() float64
+}
+
+// errRefused marks calls that are wrong in themselves and were not sent.
+var errRefused = errors.New("not sent")
+
+// Create makes a resource. An answer that was lost makes the caller's next try a conflict: after one, Get tells.
+func (c *Client) Create(ctx context.Context, r Resource) error {
+	k, err := kindFor(Create, r.Ref)
+	if err != nil {
+		return err
+	}
+	b, err := k.Decode(r.Body)
+	if err != nil {
+		return refuse(Create, r.Ref, err)
+	}
+	path, err := k.createPath(b, r.Parent)
+	if err != nil {
+		return refuse(Create, r.Ref, err)
+	}
+	_, err = c.do(ctx, request{verb: Create, ref: r.Ref, method: http.MethodPost, path: path, body: r.Body, contentType: k.MediaType})
+	return err
+}
+
+// Update replaces a resource. A field that the body leaves out is cleared, but for ids, ports, peers and bindings.
+func (c *Client) Update(ctx context.Context, r Resource) error {
+	k, err := kindFor(Update, r.Ref)
+	if err != nil {
+		return err
+	}
+	path, err := k.itemPath(r.Parent, r.ID)
+	if err != nil {
+		return refuse(Update, r.Ref, err)
+	}
+	_, err = c.do(ctx, request{verb: Update, ref: r.Ref, method: http.MethodPut, path: path, body: r.Body, contentType: k.MediaType})
+	return err
+}
+
+// Delete removes a resource and what the server removes with it. One that is gone is an error for which IsNotFound
+// holds, but not for a Router, a Route and a TunnelZone, whose absence the server does not tell.
+func (c *Client) Delete(ctx context.Context, ref Ref) error {
+	k, err := kindFor(Delete, ref)
+	if err != nil {
+		return err
+	}
+	path, err := k.itemPath(ref.Parent, ref.ID)
+	if err != nil {
+		return refuse(Delete, ref, err)
+	}
+	_, err = c.do(ctx, request{verb: Delete, ref: ref, method: http.MethodDelete, path: path})
+	return err
+}
+
+// Get reads a resource.
+func (c *Client) Get(ctx context.Context, ref Ref) (Resource, error) {
+	k, err := kindFor(Get, ref)
+	if err != nil {
+		return Resource{}, err
+	}
+	path, err := k.itemPath(ref.Parent, ref.ID)
+	if err != nil {
+		return Resource{}, refuse(Get, ref, err)
+	}
+	data, err := c.do(ctx, request{verb: Get, ref: ref, method: http.MethodGet, path: path, accept: k.MediaType})
+	if err != nil {
+		return Resource{}, err
+	}
+	if _, err := k.Decode(data); err != nil {
+		return Resource{}, &Error{Op: Get.String(), Ref: ref, Err: err}
+	}
+	return Resource{Ref: ref, Body: data}, nil
+}
+
+// Query says what to list.
+type Query struct {
+	// Kind is the kind of the resources.
+	Kind string
+	// ParentKind and Parent say under which resource; both empty for a kind that stands alone.
+	ParentKind, Parent string
+	// Tenant narrows a list of routers, bridges or chains to one owner; empty: of all.
+	Tenant string
+}
+
+// List reads all resources of a kind under a parent. Rules come in the order of their chain. The list is whole or the
+// call fails.
+func (c *Client) List(ctx context.Context, q Query) ([]Resource, error) {
+	ref := Ref{Kind: q.Kind, Parent: q.Parent}
+	k, err := kindFor(List, ref)
+	if err != nil {
+		return nil, err
+	}
+	path, err := k.collectionPath(q.ParentKind, q.Parent)
+	if err != nil {
+		return nil, refuse(List, ref, err)
+	}
+	var query url.Values
+	if q.Tenant != "" {
+		if !k.tenants {
+			return nil, refuse(List, ref, fmt.Errorf("%s cannot be listed by tenant", k.Name))
+		}
+		query = url.Values{"tenant_id": {q.Tenant}}
+	}
+	data, err := c.do(ctx, request{verb: List, ref: ref, method: http.MethodGet, path: path, query: query, accept: k.CollectionType})
+	if err != nil {
+		return nil, err
+	}
+	var items []json.RawMessage
+	if err := json.Unmarshal(data, &items); err != nil || items == nil {
+		return nil, &Error{Op: List.String(), Ref: ref, Err: errors.Join(errors.New("the answer is not a list"), err)}
+	}
+	resources := make([]Resource, 0, len(items))
+	for _, item := range items {
+		b, err := k.Decode(item)
+		if err != nil {
+			return nil, &Error{Op: List.String(), Ref: ref, Err: err}
+		}
+		resources = append(resources, Resource{Ref: Ref{Kind: k.Name, Parent: q.Parent, ID: b.Key()}, Body: item})
+	}
+	return resources, nil
+}
+
+// Hosts lists the machines that run MidoNet's agent.
+func (c *Client) Hosts(ctx context.Context) ([]Host, error) {
+	resources, err := c.List(ctx, Query{Kind: "Host"})
+	if err != nil {
+		return nil, err
+	}
+	hosts := make([]Host, len(resources))
+	for i, r := range resources {
+		// List has decoded it once.
+		if err := json.Unmarshal(r.Body, &hosts[i]); err != nil {
+			return nil, &Error{Op: List.String(), Ref: r.Ref, Err: err}
+		}
+	}
+	return hosts, nil
+}
+
+// kindFor finds the kind and wants it to have the verb.
+func kindFor(v Verb, ref Ref) (Kind, error) {
+	k, ok := KindNamed(ref.Kind)
+	switch {
+	case !ok:
+		return k, refuse(v, ref, fmt.Errorf("kind %q is not one of MidoNet's", ref.Kind))
+	case !k.Has(v):
+		return k, refuse(v, ref, fmt.Errorf("MidoNet cannot %s a %s", v, k.Name))
+	default:
+		return k, nil
+	}
+}
+
+// refuse is the error of a call that is wrong in itself.
+func refuse(v Verb, ref Ref, err error) error {
+	return &Error{Op: v.String(), Ref: ref, Err: fmt.Errorf("%w: %w", errRefused, err)}
+}

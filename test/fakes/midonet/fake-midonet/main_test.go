@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// The command prints where it serves, has the hosts it was given, and ends with its context.
+func TestServe(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	reader, writer := io.Pipe()
+	var problems bytes.Buffer
+	var wg sync.WaitGroup
+	code := -1
+	wg.Go(func() {
+		code = execute(ctx, []string{"--address=127.0.0.1:0", "--hosts=node-a,node-b", "--latency=1ms", "--username=admin", "--password=open"}, writer, &problems)
+		_ = writer.Close()
+	})
+	lines := bufio.NewScanner(reader)
+	url := ""
+	for url == "" && lines.Scan() {
+		if strings.Contains(lines.Text(), "open") {
+			t.Errorf("the password is printed: %s", lines.Text())
+		}
+		_, url, _ = strings.Cut(lines.Text(), "Content: ")
+	}
+	if url == "" {
+		t.Fatalf("the command printed no place: %s", problems.String())
+	}
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, _ := io.ReadAll(resp.Body)
+	_ = resp.Body.Close()
+	if !strings.Contains(string(data), "hosts (2)") {
+		t.Errorf("the listing is %s", data)
+	}
+	cancel()
+	wg.Wait()
+	if code != 0 {
+		t.Errorf("exit code %d, want 0: %s", code, problems.String())
+	}
+}
+
+func TestFlags(t *testing.T) {
+	for _, args := range [][]string{{"--address=0.0.0.0:0"}, {"--address=x"}, {"--latency=-1s"}, {"more"}, {"--unknown"}} {
+		var out, problems bytes.Buffer
+		if code := execute(t.Context(), args, &out, &problems); code != 1 || !strings.HasPrefix(problems.String(), "error: ") {
+			t.Errorf("%v: exit code %d with %q, want 1 and an error", args, code, problems.String())
+		}
+	}
+}

@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package midonet
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+)
+
+// Count says of which requests a number is.
+type Count struct {
+	Method string `json:"method"`
+	// Path is the path with * for each id, for instance /chains/*/rules.
+	Path string `json:"path"`
+	// Code is the answer; 0: the connection was cut before there was one.
+	Code int `json:"code"`
+}
+
+// Refusal is a request that was refused.
+type Refusal struct {
+	Method  string `json:"method"`
+	Path    string `json:"path"`
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+// refusalLimit is how many refusals are kept, the last ones.
+const refusalLimit = 1000
+
+// count notes an answer. A latency that the client did not wait for counts as a cut.
+func (s *Server) count(r *http.Request, path string, code int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts[Count{r.Method, withoutIDs(path), code}]++
+}
+
+// note keeps a refusal for people to read.
+func (s *Server) note(r *http.Request, path string, answer *httptest.ResponseRecorder) {
+	var body struct {
+		Message string `json:"message"`
+	}
+	_ = json.Unmarshal(answer.Body.Bytes(), &body)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.failed = append(s.failed, Refusal{r.Method, path, answer.Code, body.Message})
+	if len(s.failed) > refusalLimit {
+		s.failed = slices.Delete(s.failed, 0, len(s.failed)-refusalLimit)
+	}
+}
+
+// withoutIDs makes one path of those that differ by ids only.
+func withoutIDs(path string) string {
+	segments := strings.Split(path, "/")
+	for i, segment := range segments {
+		if strings.ContainsAny(segment, "0123456789") {
+			segments[i] = "*"
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
+// Requests are the requests since the start or the last ResetRequests.
+func (s *Server) Requests() map[Count]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	counts := make(map[Count]int, len(s.counts))
+	for c, n := range s.counts {
+		counts[c] = n
+	}
+	return counts
+}
+
+// Writes is how many requests tried to change something, logins not among them.
+func (s *Server) Writes() int {
+	writes := 0
+	for c, n := range s.Requests() {
+		if c.Method != http.MethodGet && c.Path != "/login" {
+			writes += n
+		}
+	}
+	return writes
+}
+
+// Refusals are the last requests that were refused, oldest first.
+func (s *Server) Refusals() []Refusal {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.failed)
+}
+
+// ResetRequests counts from 0 and forgets the refusals.
+func (s *Server) ResetRequests() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.counts)
+	s.failed = nil
+}
+
+func (s *Server) listRequests(w http.ResponseWriter, _ *http.Request) {
+	type row struct {
+		Count
+		Requests int `json:"requests"`
+	}
+	rows := []row{}
+	for c, n := range s.Requests() {
+		rows = append(rows, row{c, n})
+	}
+	slices.SortFunc(rows, func(a, b row) int {
+		if c := strings.Compare(a.Path+" "+a.Method, b.Path+" "+b.Method); c != 0 {
+			return c
+		}
+		return a.Code - b.Code
+	})
+	refusals := s.Refusals()
+	if refusals == nil {
+		refusals = []Refusal{}
+	}
+	page(w, map[string]any{"counts": rows, "refused": refusals})
+}

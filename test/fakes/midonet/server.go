@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package midonet
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Root is the path that the API is under, as on the real server.
+const Root = "/midonet-api"
+
+// Options say how the fake behaves.
+type Options struct {
+	// Username, Password and Project are what a login must have. Without a user name no request needs a token; without
+	// a project any will do.
+	Username, Password, Project string
+	// TokenLifetime is how long a token is good for; 0: an hour.
+	TokenLifetime time.Duration
+	// Now is the clock of the tokens; nil: the real one.
+	Now func() time.Time
+}
+
+// Server is the fake. Its zero value is of no use; see New.
+type Server struct {
+	options Options
+	api     *http.ServeMux
+	admin   *http.ServeMux
+	faults  faults
+	wait    func(context.Context, time.Duration)
+
+	mu     sync.Mutex
+	store  *store
+	tokens map[string]time.Time // token → its end
+	counts map[Count]int
+	failed []Refusal
+}
+
+// New makes a fake without any content.
+func New(o Options) *Server {
+	if o.TokenLifetime == 0 {
+		o.TokenLifetime = time.Hour
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	s := &Server{options: o, store: newStore(), tokens: map[string]time.Time{}, counts: map[Count]int{}, wait: wait}
+	s.api = s.routes()
+	s.admin = s.pages()
+	return s
+}
+
+// wait takes its time, unless the client goes away.
+func wait(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+// ServeHTTP answers a request of the API or of the pages.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	path, ok := strings.CutPrefix(r.URL.Path, Root)
+	if !ok {
+		s.admin.ServeHTTP(w, r)
+		return
+	}
+	// net/http sees that a client went away only when the body is read.
+	data, _ := io.ReadAll(io.LimitReader(r.Body, bodyLimit+1))
+	r.Body = io.NopCloser(bytes.NewReader(data))
+	fault := s.faults.next(r.Method, path)
+	if fault.Latency > 0 {
+		s.wait(r.Context(), fault.Latency)
+		if r.Context().Err() != nil {
+			s.count(r, path, 0)
+			panic(http.ErrAbortHandler)
+		}
+	}
+	if fault.Cut == CutRequest {
+		s.count(r, path, 0)
+		panic(http.ErrAbortHandler) // closes the connection without an answer
+	}
+	answer := httptest.NewRecorder()
+	if fault.Status != 0 {
+		writeProblem(answer, refuse(fault.Status, "%s", fault.Message))
+	} else {
+		http.StripPrefix(Root, http.HandlerFunc(s.serveAPI)).ServeHTTP(answer, r)
+	}
+	s.count(r, path, answer.Code)
+	if answer.Code >= 400 {
+		s.note(r, path, answer)
+	}
+	if fault.Cut == CutAnswer {
+		panic(http.ErrAbortHandler)
+	}
+	for name, values := range answer.Header() {
+		w.Header()[name] = values
+	}
+	w.WriteHeader(answer.Code)
+	_, _ = w.Write(answer.Body.Bytes())
+}
+
+// serveAPI checks the token and hands on. What the mux itself says about paths and methods gets MidoNet's form.
+func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/login" {
+		if p := s.authorize(r); p != nil {
+			writeProblem(w, p)
+			return
+		}
+	}
+	handler, pattern := s.api.Handler(r)
+	if pattern != "" {
+		s.api.ServeHTTP(w, r)
+		return
+	}
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, r)
+	writeProblem(w, refuse(answer.Code, "%s", http.StatusText(answer.Code)))
+}
+
+// problem is a refusal.
+type problem struct {
+	status  int
+	message string
+}
+
+func refuse(status int, format string, args ...any) *problem {
+	return &problem{status: status, message: fmt.Sprintf(format, args...)}
+}
+
+// writeProblem answers in the form of the server: {"message", "code"}.
+func writeProblem(w http.ResponseWriter, p *problem) {
+	w.Header().Set("Content-Type", vendor("Error-v1"))
+	w.WriteHeader(p.status)
+	_ = json.NewEncoder(w).Encode(map[string]any{"message": p.message, "code": p.status})
+}
+
+// vendor is a media type of MidoNet.
+func vendor(name string) string { return "application/vnd.org.midonet." + name + "+json" }
