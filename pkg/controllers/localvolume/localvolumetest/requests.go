@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package localvolumetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// recorder notes events.
+type recorder struct{ w *World }
+
+// Event implements localvolume.Recorder.
+func (r recorder) Event(object client.Object, eventType, reason, message string) {
+	r.w.mu.Lock()
+	defer r.w.mu.Unlock()
+	r.w.events = append(r.w.events, fmt.Sprintf("%s %s %s: %s", eventType, reason, object.GetName(), message))
+}
+
+// told is a cache that has what it was told.
+type told struct {
+	cache.Cache
+	w *World
+}
+
+// Get implements client.Reader.
+func (c told) Get(_ context.Context, k client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+	c.w.mu.Lock()
+	defer c.w.mu.Unlock()
+	switch into := into.(type) {
+	case *corev1.PersistentVolumeClaim:
+		if found, ok := c.w.cached[key("claim", k)].(*corev1.PersistentVolumeClaim); ok {
+			*into = *found
+			return nil
+		}
+	case *metav1.PartialObjectMetadata:
+		if found, ok := c.w.cached[key("namespace", k)].(*metav1.PartialObjectMetadata); ok {
+			*into = *found
+			return nil
+		}
+	default:
+		return fmt.Errorf("%T is not in the cache", into)
+	}
+	return apierrors.NewNotFound(schema.GroupResource{Resource: "objects"}, k.Name)
+}
+
+func (w *World) request(name string) error {
+	w.mu.Lock()
+	w.requests = append(w.requests, name)
+	w.mu.Unlock()
+	if w.Refuse == nil {
+		return nil
+	}
+	return w.Refuse(name)
+}
+
+func (w *World) get(ctx context.Context, store client.WithWatch, k client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	kind := "object"
+	switch object.(type) {
+	case *corev1.ConfigMap:
+		kind = "configmap"
+	case *corev1.PersistentVolumeClaim:
+		kind = "claim"
+	}
+	if err := w.request("get " + kind); err != nil {
+		return err
+	}
+	return store.Get(ctx, k, object, options...)
+}
+
+func (w *World) list(ctx context.Context, store client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+	if _, ok := list.(*corev1.PodList); ok {
+		if err := w.request("list pods"); err != nil {
+			return err
+		}
+		return store.List(ctx, list, options...)
+	}
+	if err := w.request("list nodes"); err != nil {
+		return err
+	}
+	return store.List(ctx, list, options...)
+}
+
+func (w *World) create(ctx context.Context, store client.WithWatch, object client.Object, options ...client.CreateOption) error {
+	if err := w.request("create configmap"); err != nil {
+		return err
+	}
+	return store.Create(ctx, object, options...)
+}
+
+func (w *World) patch(ctx context.Context, store client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	if err := w.request("patch configmap"); err != nil {
+		return err
+	}
+	return store.Patch(ctx, object, patch, options...)
+}
+
+func (w *World) delete(ctx context.Context, store client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+	kind := map[string]string{"PersistentVolume": "volume", "PersistentVolumeClaim": "claim", "Pod": "pod"}[object.GetObjectKind().GroupVersionKind().Kind]
+	if err := w.request("delete " + kind + " " + object.GetName()); err != nil {
+		return err
+	}
+	if w.Deleting != nil {
+		w.Deleting(object.GetName())
+	}
+	parsed := (&client.DeleteOptions{}).ApplyOptions(options)
+	if parsed.Preconditions == nil || parsed.Preconditions.UID == nil || parsed.Preconditions.ResourceVersion == nil {
+		return errors.New("a deletion has no preconditions")
+	}
+	found, ok := object.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("%T is not an object", object)
+	}
+	if err := store.Get(ctx, client.ObjectKeyFromObject(object), found); err != nil {
+		return err
+	}
+	if found.GetUID() != *parsed.Preconditions.UID || found.GetResourceVersion() != *parsed.Preconditions.ResourceVersion {
+		return apierrors.NewConflict(schema.GroupResource{Resource: kind}, object.GetName(), errors.New("the precondition is not met"))
+	}
+	return store.Delete(ctx, object)
+}
