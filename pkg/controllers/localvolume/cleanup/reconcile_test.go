@@ -267,6 +267,20 @@ func TestLiveReadFails(t *testing.T) {
 	b.gone("they can again", claim)
 }
 
+func TestLiveReadIsPartial(t *testing.T) {
+	b := newBench(t, nil, "a", "b")
+	_, claim := b.Bind("c", "a")
+	b.LoseNode("a")
+	b.Truncate = true
+	if _, err := b.after(time.Hour); err == nil || !strings.Contains(err.Error(), "the list has only 1 of them") {
+		t.Errorf("error %v", err)
+	}
+	b.kept("the node may be in the rest of the list", claim)
+	b.Truncate = false
+	b.pass(time.Second)
+	b.gone("the list is whole", claim)
+}
+
 func TestNotSynced(t *testing.T) {
 	b := newBench(t, nil, "a")
 	_, claim := b.Bind("c", "gone")

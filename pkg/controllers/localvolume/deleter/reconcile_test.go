@@ -258,3 +258,15 @@ func TestGuards(t *testing.T) {
 		})
 	}
 }
+
+func TestNotSynced(t *testing.T) {
+	b := newBench(t, nil, "a")
+	volume := b.volume("v", "gone", corev1.VolumeAvailable, deletes)
+	b.Site.Inventory = localvolume.NewInventory([]string{"local"}, []string{corev1.LabelHostname}, b.Clock)
+	if _, err := b.after(time.Hour); err == nil {
+		t.Error("a pass without synced caches")
+	}
+	if !b.Exists(volume) {
+		t.Error("nothing is known yet, and the volume was deleted")
+	}
+}

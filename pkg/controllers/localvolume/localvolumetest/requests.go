@@ -87,7 +87,13 @@ func (w *World) list(ctx context.Context, store client.WithWatch, list client.Ob
 	if err := w.request("list nodes"); err != nil {
 		return err
 	}
-	return store.List(ctx, list, options...)
+	if err := store.List(ctx, list, options...); err != nil {
+		return err
+	}
+	if w.Truncate {
+		list.SetContinue("more")
+	}
+	return nil
 }
 
 func (w *World) create(ctx context.Context, store client.WithWatch, object client.Object, options ...client.CreateOption) error {

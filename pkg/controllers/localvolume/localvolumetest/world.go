@@ -46,6 +46,8 @@ type World struct {
 	// Refuse may fail a live request: "list nodes", "get configmap", "patch configmap", "create configmap",
 	// "delete <kind> <name>", "list pods".
 	Refuse func(request string) error
+	// Truncate makes a list of nodes end before its end, as with a limit.
+	Truncate bool
 	// Deleting is called before each deletion reaches the store.
 	Deleting func(name string)
 
