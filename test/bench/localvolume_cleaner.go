@@ -19,14 +19,20 @@ import (
 	"syscall"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/tools/clientcmd/api"
 
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
 const (
-	cleanerName = "groundskeeper-local-volume-node-cleanup"
-	cleanerUser = "system:serviceaccount:groundskeeper-system:" + cleanerName
+	cleanerName      = "groundskeeper-local-volume-node-cleanup"
+	cleanerNamespace = "groundskeeper-system"
+	cleanerUser      = "system:serviceaccount:" + cleanerNamespace + ":" + cleanerName
 )
 
 // cleanerPolicy records the requests of the drop-in and nothing else.
@@ -54,12 +60,12 @@ type cleanerReading struct {
 
 // startCleaner starts the drop-in with the rights in artifacts/ and waits until it knows everything.
 func startCleaner(ctx context.Context, p *plane.Plane, dir string) (*cleaner, error) {
-	apply := exec.CommandContext(ctx, p.Kubectl(), "--kubeconfig", p.AdminKubeconfig(), "apply", "-f", "artifacts/local-volume/rbac.yaml")
+	apply := exec.CommandContext(ctx, p.Kubectl(), "--kubeconfig", p.AdminKubeconfig(), "apply", "-f", "artifacts/local-volume/rbac.yaml", "-f", "artifacts/local-volume/state.yaml")
 	if out, err := apply.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("kubectl apply: %w: %s", err, out)
 	}
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	if err := p.KubeconfigFor(kubeconfig, cleanerUser, "system:serviceaccounts", "system:serviceaccounts:groundskeeper-system"); err != nil {
+	if err := tokenKubeconfig(ctx, p, kubeconfig); err != nil {
 		return nil, err
 	}
 	address, err := freeAddress(ctx)
@@ -73,7 +79,7 @@ func startCleaner(ctx context.Context, p *plane.Plane, dir string) (*cleaner, er
 	}
 	defer func() { _ = file.Close() }() // the process has its own handle
 	c.cmd = exec.CommandContext(ctx, filepath.Join(filepath.Dir(p.Kubectl()), cleanerName),
-		"--kubeconfig="+kubeconfig, "--storageclass-names="+benchClass, "--pvc-deletion-delay=1s", "--namespace=groundskeeper-system", "--listen-address="+address)
+		"--kubeconfig="+kubeconfig, "--storageclass-names="+benchClass, "--pvc-deletion-delay=1s", "--namespace="+cleanerNamespace, "--listen-address="+address)
 	c.cmd.Stderr = file
 	if err := c.cmd.Start(); err != nil {
 		return nil, err
@@ -94,6 +100,25 @@ func startCleaner(ctx context.Context, p *plane.Plane, dir string) (*cleaner, er
 		return nil, fmt.Errorf("%s is not ready: %w: %s", cleanerName, err, content)
 	}
 	return c, nil
+}
+
+// tokenKubeconfig writes a kubeconfig with a token of the service account, as a pod has one: kube-apiserver checks a
+// token once, and a certificate with every request.
+func tokenKubeconfig(ctx context.Context, p *plane.Plane, path string) error {
+	client, err := kubernetes.NewForConfig(p.Config())
+	if err != nil {
+		return err
+	}
+	token, err := client.CoreV1().ServiceAccounts(cleanerNamespace).CreateToken(ctx, cleanerName, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("token of %s: %w", cleanerUser, err)
+	}
+	config := api.NewConfig()
+	config.Clusters["plane"] = &api.Cluster{Server: p.Config().Host, CertificateAuthorityData: p.CA()}
+	config.AuthInfos[cleanerName] = &api.AuthInfo{Token: token.Status.Token}
+	config.Contexts["plane"] = &api.Context{Cluster: "plane", AuthInfo: cleanerName}
+	config.CurrentContext = "plane"
+	return clientcmd.WriteToFile(*config, path)
 }
 
 func freeAddress(ctx context.Context) (string, error) {

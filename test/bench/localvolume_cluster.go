@@ -132,6 +132,8 @@ type observation struct {
 	// claimsDeleted and volumesDeleted are until the last deletion was asked for. Kubernetes then takes its finalizers
 	// away, one after the other, and so they are gone later.
 	claimsDeleted, volumesDeleted, claimsGone, volumesGone time.Duration
+	// floor is until as many claims are gone that are deleted with nothing else to do; 0: not measured.
+	floor time.Duration
 	// deleting is when and at which revision the deletion of a claim began, told the same of its event.
 	deleting, told map[string]moment
 }

@@ -68,6 +68,7 @@ type Site struct {
 	// mu guards what follows.
 	mu           sync.Mutex
 	queues       []workqueue.TypedRateLimitingInterface[Pass]
+	paces        []*Pace
 	brakeEngaged bool
 }
 
@@ -152,6 +153,9 @@ func (s *Site) Next(subjects []Subject, decision func(*Subject) Decision) (time.
 func (s *Site) notify() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	for _, pace := range s.paces {
+		pace.changed()
+	}
 	for _, queue := range s.queues {
 		queue.Add(Pass{})
 	}

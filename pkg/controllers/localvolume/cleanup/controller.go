@@ -22,6 +22,9 @@ const (
 	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
 	ControllerName = "local-volume-cleanup"
 
+	// patience is how long a pass waits for the last of the nodes that are lost together.
+	patience = 2 * time.Second
+
 	// A pass that failed is repeated after a pause that doubles.
 	minBackoff = localvolume.PassInterval
 	maxBackoff = 30 * time.Second
@@ -31,8 +34,7 @@ const (
 type reconciler struct {
 	site *localvolume.Site
 
-	// lastPass is when the last pass ended.
-	lastPass time.Time
+	pace *localvolume.Pace
 	// scheduled are the claims that were told that they will be deleted.
 	scheduled map[types.UID]appointment
 	// deletions deletes claims, and tells them why they stay.
@@ -55,7 +57,7 @@ type appointment struct {
 
 func newReconciler(site *localvolume.Site) *reconciler {
 	r := &reconciler{
-		site: site, scheduled: map[types.UID]appointment{}, missing: map[string]time.Time{}, unbound: localvolume.Told{},
+		site: site, pace: site.NewPace(patience), scheduled: map[types.UID]appointment{}, missing: map[string]time.Time{}, unbound: localvolume.Told{},
 	}
 	if *site.Config.DeletePendingPods {
 		r.waiters = &waiters{site: site}

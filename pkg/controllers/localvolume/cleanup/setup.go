@@ -22,7 +22,7 @@ const (
 	// eventQPS and eventBurst are the limits of the client that sends events, in requests per second. The burst is for
 	// the news that a claim will be deleted, of all claims of lost nodes at once. What comes later, with the deletions,
 	// can take its time: it has the time at which it happened, and the API server has the deletions to do.
-	eventQPS   = 50
+	eventQPS   = 20
 	eventBurst = 1000
 )
 

@@ -20,6 +20,10 @@ const (
 	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
 	ControllerName = "local-volume-deleter"
 
+	// patience is how long a pass waits for the last of the claims that go together. Volumes can wait: somebody hopes
+	// for a new claim, and nobody for a volume on a lost node to go.
+	patience = 10 * time.Second
+
 	// A pass that failed is repeated after a pause that doubles.
 	minBackoff = localvolume.PassInterval
 	maxBackoff = 30 * time.Second
@@ -29,8 +33,7 @@ const (
 type reconciler struct {
 	site *localvolume.Site
 
-	// lastPass is when the last pass ended.
-	lastPass time.Time
+	pace *localvolume.Pace
 	// deletions deletes volumes, and tells them why they stay.
 	deletions *localvolume.Deletions
 }
@@ -50,7 +53,7 @@ func New(site *localvolume.Site, options controller.TypedOptions[localvolume.Pas
 
 func newReconciler(site *localvolume.Site) *reconciler {
 	phase := func(s *localvolume.Subject) string { return string(s.Volume.Status.Phase) }
-	return &reconciler{site: site, deletions: site.NewDeletions(localvolume.Target{
+	return &reconciler{site: site, pace: site.NewPace(patience), deletions: site.NewDeletions(localvolume.Target{
 		Noun:         "volume",
 		Object:       func(s *localvolume.Subject) client.Object { return s.Volume },
 		Decision:     func(s *localvolume.Subject) localvolume.Decision { return s.VolumeDecision },

@@ -15,11 +15,10 @@ import (
 
 // Reconcile makes one pass over everything that is stale.
 func (r *reconciler) Reconcile(ctx context.Context, _ localvolume.Pass) (reconcile.Result, error) {
-	now := r.site.Clock.Now()
-	if rest := localvolume.PassInterval - now.Sub(r.lastPass); rest > 0 {
+	if rest := r.pace.Begin(); rest > 0 {
 		return reconcile.Result{RequeueAfter: rest}, nil
 	}
-	defer func() { r.lastPass = r.site.Clock.Now() }()
+	defer r.pace.End()
 	if !r.site.Inventory.Synced() {
 		return reconcile.Result{}, errors.New("the volumes, claims and nodes of the cluster are not known yet")
 	}

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package localvolume
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// quiet is how long nothing must change before a pass begins.
+const quiet = 250 * time.Millisecond
+
+// Pace says when the next pass of a controller is due. Changes come in crowds: nodes that are lost together, claims
+// that go one after the other. A pass waits for a moment of quiet, but not for ever, so that one look at the nodes
+// settles the crowd, and what is deleted next does not hold up what is being deleted.
+type Pace struct {
+	clock    clock.PassiveClock
+	patience time.Duration
+
+	mu sync.Mutex
+	// first and last are when something changed since the last pass began; zero when nothing did.
+	first, last time.Time
+	// ended is when the last pass ended.
+	ended time.Time
+}
+
+// NewPace returns the pace of a controller of the Site that waits for quiet no longer than its patience.
+func (s *Site) NewPace(patience time.Duration) *Pace {
+	p := &Pace{clock: s.Clock, patience: patience}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.paces = append(s.paces, p)
+	return p
+}
+
+// changed says that there is something new to look at.
+func (p *Pace) changed() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = p.clock.Now()
+	if p.first.IsZero() {
+		p.first = p.last
+	}
+}
+
+// Begin returns how long to wait yet; 0 begins a pass.
+func (p *Pace) Begin() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.clock.Now()
+	due := p.ended.Add(PassInterval)
+	if !p.first.IsZero() {
+		due = later(due, earlier(p.last.Add(quiet), p.first.Add(p.patience)))
+	}
+	if rest := due.Sub(now); rest > 0 {
+		return rest
+	}
+	p.first = time.Time{}
+	return 0
+}
+
+// End says that the pass is over.
+func (p *Pace) End() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = p.clock.Now()
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
