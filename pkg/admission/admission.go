@@ -15,6 +15,7 @@ import (
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 	quota "k8s.io/apiserver/pkg/quota/v1/generic"
 
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/backendresources"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/customverbauthorizer"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/deletionconfirmation"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/projectmutator"
@@ -29,6 +30,7 @@ func Register(plugins *admission.Plugins) {
 	terminationprotection.Register(plugins)
 	deletionconfirmation.Register(plugins)
 	customverbauthorizer.Register(plugins)
+	backendresources.Register(plugins)
 }
 
 // Order lists the plugins in the order in which they see a request: all that change it, then all that refuse it. The
@@ -43,6 +45,7 @@ func Order() []string {
 		mutatingadmissionpolicy.PluginName,
 		mutatingwebhook.PluginName,
 		customverbauthorizer.PluginName,
+		backendresources.PluginName,
 		validatingadmissionpolicy.PluginName,
 		validatingwebhook.PluginName,
 		resourcequota.PluginName,

@@ -17,6 +17,7 @@ import (
 	validatingwebhook "k8s.io/apiserver/pkg/admission/plugin/webhook/validating"
 	quota "k8s.io/apiserver/pkg/quota/v1"
 
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/backendresources"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/customverbauthorizer"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/deletionconfirmation"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/projectmutator"
@@ -43,7 +44,7 @@ func TestEveryPluginIsInTheOrder(t *testing.T) {
 	if !slices.Equal(registered, order) {
 		t.Errorf("registered: %v\nin the order: %v", registered, order)
 	}
-	for _, name := range []string{projectmutator.PluginName, deletionconfirmation.PluginName, terminationprotection.PluginName, customverbauthorizer.PluginName} {
+	for _, name := range []string{projectmutator.PluginName, deletionconfirmation.PluginName, terminationprotection.PluginName, customverbauthorizer.PluginName, backendresources.PluginName} {
 		if !slices.Contains(registered, name) {
 			t.Errorf("%s is not registered", name)
 		}
@@ -60,6 +61,9 @@ func TestOrder(t *testing.T) {
 		{deletionconfirmation.PluginName, mutatingwebhook.PluginName, "webhooks see who confirmed a deletion"},
 		{terminationprotection.PluginName, deletionconfirmation.PluginName, "nobody confirms the deletion of what is protected"},
 		{customverbauthorizer.PluginName, resourcequota.PluginName, "nothing is counted that is refused"},
+		{mutatingadmissionpolicy.PluginName, backendresources.PluginName, "what changes a request comes before what refuses it"},
+		{mutatingwebhook.PluginName, backendresources.PluginName, "what changes a request comes before what refuses it"},
+		{backendresources.PluginName, resourcequota.PluginName, "nothing is counted that is refused"},
 		{mutatingadmissionpolicy.PluginName, validatingadmissionpolicy.PluginName, "what changes a request comes before what refuses it"},
 		{mutatingwebhook.PluginName, validatingadmissionpolicy.PluginName, "what changes a request comes before what refuses it"},
 		{mutatingadmissionpolicy.PluginName, validatingwebhook.PluginName, "what changes a request comes before what refuses it"},
@@ -114,6 +118,12 @@ func TestInitializer(t *testing.T) {
 	confirmation := deletionconfirmation.New()
 	Initializer(own).Initialize(confirmation)
 	if err := confirmation.ValidateInitialization(); err != nil {
+		t.Error(err)
+	}
+	resources := backendresources.New()
+	Initializer(own).Initialize(resources)
+	resources.SetDrainedNotification(t.Context().Done())
+	if err := resources.ValidateInitialization(); err != nil {
 		t.Error(err)
 	}
 	Initializer(own).Initialize(projectmutator.New()) // wants nothing, gets nothing

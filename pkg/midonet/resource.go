@@ -6,6 +6,7 @@ package midonet
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	kjson "sigs.k8s.io/json"
 )
@@ -41,6 +42,28 @@ func (r Ref) String() string {
 	}
 }
 
+// Identity returns what the server knows the resource by: the Ref without its parent, where the path of an item has
+// none. Two Refs with one Identity are one resource, that has moved from one parent to another.
+func (r Ref) Identity() Ref {
+	if k, ok := KindNamed(r.Kind); ok && !strings.Contains(k.item, "{parent}") {
+		r.Parent = ""
+	}
+	return r
+}
+
+// Check says what is wrong with a Ref that comes from outside; nil when there can be such a resource.
+func (r Ref) Check() error {
+	k, ok := KindNamed(r.Kind)
+	if !ok {
+		return fmt.Errorf("kind %q is not one of MidoNet's", r.Kind)
+	}
+	if err := k.checkParent(r.Parent); err != nil {
+		return err
+	}
+	_, err := k.itemPath(r.Parent, r.ID)
+	return err
+}
+
 // Resource is one resource with its body.
 type Resource struct {
 	Ref
@@ -51,19 +74,25 @@ type Resource struct {
 // NewResource makes a resource of what a Translation says. The error names the field that is wrong; an unknown kind is
 // an error, a field that is not modelled here is not.
 func NewResource(kind, parent, body string) (Resource, error) {
+	r, _, err := ParseResource(kind, parent, body)
+	return r, err
+}
+
+// ParseResource is NewResource, and the typed body with it.
+func ParseResource(kind, parent, body string) (Resource, Body, error) {
 	k, ok := KindNamed(kind)
 	if !ok {
-		return Resource{}, fmt.Errorf("kind %q is not one of MidoNet's", kind)
+		return Resource{}, nil, fmt.Errorf("kind %q is not one of MidoNet's", kind)
 	}
-	b, err := k.Decode([]byte(body))
+	raw := json.RawMessage(body)
+	b, err := k.Decode(raw)
 	if err != nil {
-		return Resource{}, err
+		return Resource{}, nil, err
 	}
-	r := Resource{Ref: Ref{Kind: kind, Parent: parent, ID: b.Key()}, Body: json.RawMessage(body)}
 	if _, err := k.createPath(b, parent); err != nil {
-		return Resource{}, err
+		return Resource{}, nil, err
 	}
-	return r, nil
+	return Resource{Ref: Ref{Kind: kind, Parent: parent, ID: b.Key()}, Body: raw}, b, nil
 }
 
 // Decode reads a body. Names of fields count with their case, as on the server; unknown ones are left out.

@@ -6,6 +6,7 @@ package v1alpha1
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -128,6 +129,45 @@ func SetDefaults_ProjectControllerConfiguration(obj *ProjectControllerConfigurat
 func SetDefaults_QuotaConfiguration(obj *QuotaConfiguration) {
 	if obj.ProjectSelector == nil {
 		obj.ProjectSelector = &metav1.LabelSelector{}
+	}
+}
+
+// SetDefaults_TranslationConfiguration fills in what is left out.
+func SetDefaults_TranslationConfiguration(obj *TranslationConfiguration) {
+	if obj.Tenant == "" {
+		obj.Tenant = "midonetkube"
+	}
+	if obj.TunnelZoneName == "" {
+		obj.TunnelZoneName = "DefaultTunnelZone"
+	}
+	if obj.ServiceTypes == nil {
+		obj.ServiceTypes = []corev1.ServiceType{corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer}
+	}
+	if obj.NodeGracePeriod == nil {
+		obj.NodeGracePeriod = &metav1.Duration{Duration: 5 * time.Minute}
+	}
+}
+
+// SetDefaults_PushConfiguration fills in what is left out.
+func SetDefaults_PushConfiguration(obj *PushConfiguration) {
+	if obj.Mode == "" {
+		obj.Mode = PushModeRepair
+	}
+	if obj.Concurrency == nil {
+		obj.Concurrency = new(int32(16))
+	}
+	if obj.DriftInterval == nil {
+		obj.DriftInterval = &metav1.Duration{Duration: 10 * time.Minute}
+	}
+	if obj.Orphans == "" {
+		obj.Orphans = OrphanPolicyReport
+	}
+}
+
+// SetDefaults_MidoNetConfiguration fills in what is left out.
+func SetDefaults_MidoNetConfiguration(obj *MidoNetConfiguration) {
+	if obj.Timeout == nil {
+		obj.Timeout = &metav1.Duration{Duration: 4 * time.Second}
 	}
 }
 

@@ -84,6 +84,8 @@ type ControllersConfiguration struct {
 	Enabled []string `json:"enabled"`
 	// Project configures the controllers of Projects.
 	Project ProjectControllerConfiguration `json:"project"`
+	// Translation configures the controllers of Translations.
+	Translation TranslationConfiguration `json:"translation"`
 	// LocalVolume configures the cleanup of local volumes whose node is gone.
 	LocalVolume LocalVolumeConfiguration `json:"localVolume"`
 }

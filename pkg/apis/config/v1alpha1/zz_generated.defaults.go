@@ -39,5 +39,8 @@ func SetObjectDefaults_ControllerManagerConfiguration(in *ControllerManagerConfi
 		a := &in.Controllers.Project.Quotas[i]
 		SetDefaults_QuotaConfiguration(a)
 	}
+	SetDefaults_TranslationConfiguration(&in.Controllers.Translation)
+	SetDefaults_PushConfiguration(&in.Controllers.Translation.Push)
+	SetDefaults_MidoNetConfiguration(&in.Controllers.Translation.MidoNet)
 	SetDefaults_LocalVolumeConfiguration(&in.Controllers.LocalVolume)
 }

@@ -49,6 +49,15 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 	volumes := func(change func(*v1alpha1.LocalVolumeConfiguration)) func(*config) {
 		return func(c *config) { change(&c.Controllers.LocalVolume) }
 	}
+	translation := func(change func(*v1alpha1.TranslationConfiguration)) func(*config) {
+		return func(c *config) { change(&c.Controllers.Translation) }
+	}
+	midonet := func(change func(*v1alpha1.MidoNetConfiguration)) func(*config) {
+		return func(c *config) {
+			c.Controllers.Translation.MidoNet.URL = "http://midonet:8181/midonet-api"
+			change(&c.Controllers.Translation.MidoNet)
+		}
+	}
 	enabled := func(names ...string) func(*config) {
 		return func(c *config) { c.Controllers.Enabled = names }
 	}
@@ -186,6 +195,37 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 		"fraction 1.1": {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.MaxMissingNodeFraction = new(1.1) }), `controllers.localVolume.maxMissingNodeFraction: Invalid value: 1.1: must be greater than 0 and at most 1 (1: never stop)`},
 		"fraction NaN": {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.MaxMissingNodeFraction = new(math.NaN()) }), `controllers.localVolume.maxMissingNodeFraction: Invalid value: NaN: must be greater than 0 and at most 1 (1: never stop)`},
 		"threads 0":    {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.WorkerThreads = new(int32(0)) }), `controllers.localVolume.workerThreads: Invalid value: 0: must be greater than 0`},
+
+		"service types": {translation(func(t *v1alpha1.TranslationConfiguration) { t.ServiceTypes = []corev1.ServiceType{} }), ""},
+		"service type":  {translation(func(t *v1alpha1.TranslationConfiguration) { t.ServiceTypes = []corev1.ServiceType{"ExternalName"} }), `controllers.translation.serviceTypes[0]: Unsupported value: "ExternalName": supported values: "ClusterIP", "NodePort", "LoadBalancer"`},
+		"type twice": {translation(func(t *v1alpha1.TranslationConfiguration) {
+			t.ServiceTypes = []corev1.ServiceType{"NodePort", "NodePort"}
+		}), `controllers.translation.serviceTypes[1]: Duplicate value: "NodePort"`},
+		"grace period 0":  {translation(func(t *v1alpha1.TranslationConfiguration) { t.NodeGracePeriod = duration(0) }), ""},
+		"grace period -1": {translation(func(t *v1alpha1.TranslationConfiguration) { t.NodeGracePeriod = duration(-1) }), `controllers.translation.nodeGracePeriod: Invalid value: "-1ns": must be greater than or equal to 0s`},
+		"push, mode":      {translation(func(t *v1alpha1.TranslationConfiguration) { t.Push.Mode = "dry-run" }), `controllers.translation.push.mode: Unsupported value: "dry-run": supported values: "repair", "observe", "plan"`},
+		"push, threads":   {translation(func(t *v1alpha1.TranslationConfiguration) { t.Push.Concurrency = new(int32(0)) }), `controllers.translation.push.concurrency: Invalid value: 0: must be greater than 0`},
+		"push, drift":     {translation(func(t *v1alpha1.TranslationConfiguration) { t.Push.DriftInterval = duration(time.Second - 1) }), `controllers.translation.push.driftInterval: Invalid value: "999.999999ms": must be at least 1s`},
+		"push, orphans":   {translation(func(t *v1alpha1.TranslationConfiguration) { t.Push.Orphans = "keep" }), `controllers.translation.push.orphans: Unsupported value: "keep": supported values: "report", "delete"`},
+
+		"midonet": {midonet(func(*v1alpha1.MidoNetConfiguration) {}), ""},
+		"midonet, all": {midonet(func(m *v1alpha1.MidoNetConfiguration) {
+			m.URL, m.Username, m.PasswordFile, m.Project = "https://10.0.0.1/midonet-api/", "a", "/b", "c"
+		}), ""},
+		"midonet, off":         {translation(func(t *v1alpha1.TranslationConfiguration) { t.MidoNet.Timeout = duration(time.Hour) }), ""},
+		"midonet, no scheme":   {midonet(func(m *v1alpha1.MidoNetConfiguration) { m.URL = "midonet:8181/midonet-api" }), `controllers.translation.midonet.url: Invalid value: "": must be a URL with http or https and a host, for instance http://midonet:8181/midonet-api`},
+		"midonet, broken":      {midonet(func(m *v1alpha1.MidoNetConfiguration) { m.URL = "http://me:secret@a b/midonet-api" }), `controllers.translation.midonet.url: Invalid value: "": must be a URL with http or https and a host, for instance http://midonet:8181/midonet-api`},
+		"midonet, path":        {midonet(func(m *v1alpha1.MidoNetConfiguration) { m.URL = "http://midonet:8181/" }), `controllers.translation.midonet.url: Invalid value: "http://midonet:8181/": must end in /midonet-api`},
+		"midonet, query":       {midonet(func(m *v1alpha1.MidoNetConfiguration) { m.URL = "http://midonet/midonet-api?a=b" }), `controllers.translation.midonet.url: Invalid value: "http://midonet/midonet-api?a=b": must end in /midonet-api`},
+		"midonet, secret":      {midonet(func(m *v1alpha1.MidoNetConfiguration) { m.URL = "http://me:secret@midonet/midonet-api" }), `controllers.translation.midonet.url: Invalid value: "http://me:xxxxx@midonet/midonet-api": must have no user and no password: use username and passwordFile`},
+		"midonet, no password": {midonet(func(m *v1alpha1.MidoNetConfiguration) { m.Username = "a" }), `controllers.translation.midonet.passwordFile: Required value: username is set: name the file that holds the password`},
+		"midonet, no user":     {midonet(func(m *v1alpha1.MidoNetConfiguration) { m.PasswordFile = "/a" }), `controllers.translation.midonet.username: Required value: passwordFile is set: say whose password it is`},
+		"midonet, timeout 0":   {midonet(func(m *v1alpha1.MidoNetConfiguration) { m.Timeout = duration(0) }), `controllers.translation.midonet.timeout: Invalid value: "0s": must be greater than 0s`},
+		"midonet, slow":        {midonet(func(m *v1alpha1.MidoNetConfiguration) { m.Timeout = duration(5 * time.Second) }), `controllers.translation.midonet.timeout: Invalid value: "5s": must be shorter than leaderElection.leaseDuration less renewDeadline, 5s: a write of a former leader must not land after another one began`},
+		"midonet, alone": {func(c *config) {
+			midonet(func(m *v1alpha1.MidoNetConfiguration) { m.Timeout = duration(5 * time.Second) })(c)
+			c.LeaderElection.LeaderElect = new(false)
+		}, ""},
 
 		"everything at once": {func(c *config) {
 			c.ClientConnection.QPS = new(float32(0))

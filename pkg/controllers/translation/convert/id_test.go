@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"regexp"
 	"testing"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
 func TestIDVectors(t *testing.T) {
@@ -25,7 +27,7 @@ func TestIDVectors(t *testing.T) {
 		{"MAC address", MACForKey("hey").String(), "ac:ca:ba:fa:69:0b"},
 		{"interface", InterfaceName("foo", "bar"), "mido17cdeaefa5c"},
 		{"id version", IDVersion, "4"},
-		{"translation version", TranslationVersion, "4"},
+		{"translation version", midonetv1.TranslationVersion, "4"},
 	} {
 		t.Run(test.what, func(t *testing.T) { expect(t, test.got, test.want) })
 	}

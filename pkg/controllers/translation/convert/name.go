@@ -7,27 +7,14 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
-)
 
-// TranslationVersion is part of the name of every Translation, and of no id. A new one has every Translation written
-// anew; the backend resources in it stay.
-const TranslationVersion = "4"
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+)
 
 // TranslationName returns the name of the Translation of what a key names, for instance pod.4.web-0. A key that is not
 // fit for a name of Kubernetes is made so, and a hash of the original keeps it apart from others.
 func TranslationName(kind, key string) string {
-	return dnsName(strings.ToLower(kind) + "." + TranslationVersion + "." + key)
-}
-
-// VersionOf returns the version in the name of a Translation, and false for a name that TranslationName never made. A
-// Translation with a version other than TranslationVersion is stale.
-func VersionOf(name string) (version string, ok bool) {
-	kind, rest, _ := strings.Cut(name, ".")
-	version, key, found := strings.Cut(rest, ".")
-	if !found || kind == "" || key == "" || version == "" || strings.Trim(version, "0123456789") != "" {
-		return "", false
-	}
-	return version, true
+	return dnsName(strings.ToLower(kind) + "." + midonetv1.TranslationVersion + "." + key)
 }
 
 func dnsName(name string) string {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
 func TestDNSName(t *testing.T) {
@@ -42,19 +44,6 @@ func TestTranslationName(t *testing.T) {
 	}
 }
 
-func TestVersionOf(t *testing.T) {
-	for name, want := range map[string]string{
-		"pod.4.web-0": "4", "pod.3.web-0": "3", "node.12.a.b.c": "12", "node-address.4.a-externalip": "4",
-		"": "", "pod": "", "pod.4": "", "pod.4.": "", "pod..web-0": "", ".4.web-0": "", "my.own.name": "", "pod.4a.x": "", "pod.-4.x": "",
-	} {
-		t.Run(name, func(t *testing.T) {
-			version, ok := VersionOf(name)
-			expect(t, version, want)
-			expect(t, ok, want != "")
-		})
-	}
-}
-
 // FuzzTranslationName builds keys of names that Kubernetes allows, as the converters do.
 func FuzzTranslationName(f *testing.F) {
 	f.Add("Pod", "web-0", "")
@@ -73,29 +62,11 @@ func FuzzTranslationName(f *testing.F) {
 		if wrong := validation.IsDNS1123Subdomain(got); len(wrong) > 0 {
 			t.Errorf("%s %s: %q: %v", kind, key, got, wrong)
 		}
-		if version, ok := VersionOf(got); !ok || version != TranslationVersion {
+		if version, ok := midonetv1.VersionOf(got); !ok || version != midonetv1.TranslationVersion {
 			t.Errorf("%q has version %q", got, version)
 		}
 		if other := TranslationName(kind, key+"0"); other == got {
 			t.Errorf("%s %s shares %q with %s0", kind, key, got, key)
-		}
-	})
-}
-
-// FuzzVersionOf holds what is read against how it is written.
-func FuzzVersionOf(f *testing.F) {
-	for _, seed := range []string{"pod.4.web-0", "...", "", "a.1.", "a.1.b\xff"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, name string) {
-		version, ok := VersionOf(name)
-		if !ok {
-			expect(t, version, "")
-			return
-		}
-		kind, key, found := strings.Cut(name, "."+version+".")
-		if !found || kind == "" || key == "" || strings.Contains(kind, ".") || strings.Trim(version, "0123456789") != "" {
-			t.Errorf("%q: version %q, kind %q, key %q", name, version, kind, key)
 		}
 	})
 }

@@ -59,8 +59,10 @@ func synced(t *midonetv1.Translation) any {
 // rules are the steps of creation and update that only Translations have.
 type rules struct{}
 
-func (rules) PrepareForCreate(*midonetv1.Translation)      {}
-func (rules) PrepareForUpdate(_, _ *midonetv1.Translation) {}
+func (rules) PrepareForCreate(*midonetv1.Translation) {}
+
+// PrepareForUpdate records what the update takes out of the list.
+func (rules) PrepareForUpdate(t, old *midonetv1.Translation) { recordShrink(t, old) }
 
 func (rules) Validate(t *midonetv1.Translation) field.ErrorList {
 	return validation.ValidateTranslation(t)

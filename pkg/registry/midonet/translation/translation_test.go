@@ -22,7 +22,7 @@ func TestRules(t *testing.T) {
 	}
 	prepared := good()
 	rules{}.PrepareForCreate(prepared)
-	rules{}.PrepareForUpdate(prepared, &midonetv1.Translation{})
+	rules{}.PrepareForUpdate(prepared, good())
 	if diff := cmp.Diff(good(), prepared); diff != "" {
 		t.Errorf("the server decides something of a Translation (-want +got):\n%s", diff)
 	}

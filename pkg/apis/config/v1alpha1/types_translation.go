@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// TranslationConfiguration configures the controllers of Translations.
+type TranslationConfiguration struct {
+	// Tenant owns the backend resources. It is part of their ids, so that another tenant is another network.
+	Tenant string `json:"tenant"`
+	// TunnelZoneName is the name of the default tunnel zone. It is unique in one MidoNet.
+	TunnelZoneName string `json:"tunnelZoneName"`
+	// ServiceTypes are the types of Services whose cluster IP is translated: ClusterIP, NodePort, LoadBalancer.
+	ServiceTypes []corev1.ServiceType `json:"serviceTypes"`
+	// NodeGracePeriod is how long the resources of a Node stay that lost its host-id.
+	NodeGracePeriod *metav1.Duration `json:"nodeGracePeriod"`
+	// Push says how Translations reach the backend.
+	Push PushConfiguration `json:"push"`
+	// MidoNet is the backend. Without a URL the controllers of Translations do not run.
+	MidoNet MidoNetConfiguration `json:"midonet"`
+}
+
+// PushMode is what the pusher does about differences.
+type PushMode string
+
+// The modes, from most to least.
+const (
+	// PushModeRepair pushes Translations and puts right what somebody else changed in the backend.
+	PushModeRepair PushMode = "repair"
+	// PushModeObserve pushes Translations and reports what somebody else changed.
+	PushModeObserve PushMode = "observe"
+	// PushModePlan writes nothing to the backend and reports what it would.
+	PushModePlan PushMode = "plan"
+)
+
+// OrphanPolicy is what happens to backend resources of the tenant that no Translation lists.
+type OrphanPolicy string
+
+// The policies.
+const (
+	// OrphanPolicyReport counts them and logs them.
+	OrphanPolicyReport OrphanPolicy = "report"
+	// OrphanPolicyDelete deletes them.
+	OrphanPolicyDelete OrphanPolicy = "delete"
+)
+
+// PushConfiguration says how Translations reach the backend.
+type PushConfiguration struct {
+	// Mode is repair, observe (report what others changed) or plan (write nothing at all).
+	Mode PushMode `json:"mode"`
+	// Concurrency is how many Translations are pushed at the same time.
+	Concurrency *int32 `json:"concurrency"`
+	// DriftInterval is the pause between two comparisons of the whole backend with the Translations.
+	DriftInterval *metav1.Duration `json:"driftInterval"`
+	// Orphans says what happens to resources of the tenant that no Translation lists: report or delete.
+	Orphans OrphanPolicy `json:"orphans"`
+}
+
+// MidoNetConfiguration says how to reach MidoNet's API.
+type MidoNetConfiguration struct {
+	// URL is the root of the API and ends in /midonet-api. Empty: the controllers of Translations do not run.
+	URL string `json:"url"`
+	// Username is the user to log in as. Empty: no login.
+	Username string `json:"username"`
+	// PasswordFile holds the password. It is read again when it changes.
+	PasswordFile string `json:"passwordFile"`
+	// Project is the project to log in to. Empty: the server's default.
+	Project string `json:"project"`
+	// Timeout ends a write. It is shorter than what a Lease lasts on after the leader gave up renewing it
+	// (leaseDuration less renewDeadline), so that no write of a former leader lands late.
+	Timeout *metav1.Duration `json:"timeout"`
+}
