@@ -14,13 +14,14 @@ LOCALPLANE := $(BIN)/localplane
 export CONFIG ?=
 export APISERVER_FLAGS ?=
 export MANAGER_FLAGS ?=
+export MIDONET ?=
 
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
 
 build: ## Build our binaries into _output/bin
 	@mkdir -p $(BIN)
-	@hack/progress.sh "packages compiled for Groundskeeper" go build -v -ldflags '$(STAMP)' -o $(BIN)/ ./cmd/... ./hack/localplane
+	@hack/progress.sh "packages compiled for Groundskeeper" go build -v -ldflags '$(STAMP)' -o $(BIN)/ ./cmd/... ./hack/localplane ./test/fakes/midonet/fake-midonet
 
 kubernetes: ## Build kube-apiserver, kube-controller-manager, kubectl and etcd into _output/bin (once, cached)
 	@hack/kubernetes/build.sh $(BIN)
@@ -47,8 +48,8 @@ bench: build kubernetes ## Measure; figures on stderr, each as a line of JSON on
 soak: build kubernetes ## Run the random tests with their full number of rounds
 	SOAK=1000 go test -p 1 -timeout 120m -run Soak ./...
 
-up: build kubernetes ## Start a local control plane; CONFIG=file APISERVER_FLAGS= MANAGER_FLAGS=
-	@$(LOCALPLANE) up --config "$$CONFIG" --apiserver-flags "$$APISERVER_FLAGS" --manager-flags "$$MANAGER_FLAGS"
+up: build kubernetes ## Start a local control plane; CONFIG=file APISERVER_FLAGS= MANAGER_FLAGS= MIDONET=fake
+	@$(LOCALPLANE) up --config "$$CONFIG" --apiserver-flags "$$APISERVER_FLAGS" --manager-flags "$$MANAGER_FLAGS" --midonet "$$MIDONET"
 
 down: $(LOCALPLANE) ## Stop the local control plane and keep its data
 	@$(LOCALPLANE) down

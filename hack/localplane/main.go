@@ -69,6 +69,7 @@ func newCommand(out io.Writer) *cobra.Command {
 	up.Flags().StringVar(&o.config, "config", "", "configuration file of the controller manager; empty: all defaults")
 	up.Flags().StringVar(&o.apiserverFlags, "apiserver-flags", "", "further flags of the API server, separated by spaces")
 	up.Flags().StringVar(&o.managerFlags, "manager-flags", "", "further flags of the controller manager, separated by spaces")
+	up.Flags().StringVar(&o.midonet, "midonet", "", "backend of Translations to start: fake, or empty for none")
 
 	down := &cobra.Command{
 		Use:   "down",

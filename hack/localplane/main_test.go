@@ -35,6 +35,7 @@ func TestBadInput(t *testing.T) {
 		"unknown flag":    {[]string{"up", "--jump"}, "--jump"},
 		"an argument":     {[]string{"down", "now"}, "now"},
 		"no folder":       {[]string{"status", "--dir="}, "--dir"},
+		"unknown backend": {[]string{"up", "--dir=" + dir, "--midonet=foo"}, `"foo" is not known; "fake" starts`},
 		"no binaries":     {[]string{"up", "--dir=" + dir, "--bin=" + dir}, "make build kubernetes"},
 	} {
 		if _, err := localplane(t, test.args...); err == nil || !strings.Contains(err.Error(), test.want) {

@@ -18,12 +18,16 @@ type upOptions struct {
 	binDir, artifacts            string
 	config                       string
 	apiserverFlags, managerFlags string
+	midonet                      string
 }
 
 // up makes everything run, creates the example Project when it was never created, and says how to go on.
 func up(ctx context.Context, out io.Writer, dir string, o upOptions) error {
 	began := time.Now()
 	tell := func(line string) { fmt.Fprintln(out, line) }
+	if o.midonet != "" && o.midonet != "fake" {
+		return fmt.Errorf("--midonet (MIDONET of make): %q is not known; \"fake\" starts a fake of MidoNet, empty starts none", o.midonet)
+	}
 	p, err := plane.Start(ctx, plane.Options{
 		Dir:            dir,
 		BinDir:         o.binDir,
@@ -31,6 +35,7 @@ func up(ctx context.Context, out io.Writer, dir string, o upOptions) error {
 		APIServers:     1,
 		Managers:       1,
 		Webhooks:       true,
+		MidoNet:        o.midonet == "fake",
 		ManagerConfig:  o.config,
 		APIServerFlags: strings.Fields(o.apiserverFlags),
 		ManagerFlags:   strings.Fields(o.managerFlags),
@@ -51,10 +56,23 @@ The control plane is ready after %.1f s. To use it:
   kubectl get projects
   kubectl explain project.spec
 
-make status shows its processes, make down stops it and keeps the data, make clean-up deletes it.
+%smake status shows its processes, make down stops it and keeps the data, make clean-up deletes it.
 Logs: %s
-`, time.Since(began).Seconds(), p.AdminKubeconfig(), filepath.Dir(p.Kubectl()), filepath.Join(dir, "logs"))
+`, time.Since(began).Seconds(), p.AdminKubeconfig(), filepath.Dir(p.Kubectl()), midonet(p), filepath.Join(dir, "logs"))
 	return nil
+}
+
+// midonet says how to look into the fake of MidoNet, nothing for a plane without it.
+func midonet(p *plane.Plane) string {
+	if p.MidoNet == nil {
+		return ""
+	}
+	return fmt.Sprintf(`The fake of MidoNet is at %[1]s. It has the hosts %[2]s.
+
+  curl %[3]s    # what it holds
+  curl -X PUT %[3]shosts/NAME    # one more host, for a Node of that name
+
+`, p.MidoNetURL(), strings.Join(plane.MidoNetHosts(), ", "), p.MidoNetPages())
 }
 
 // status shows the processes of the control plane in the folder.
@@ -80,6 +98,11 @@ func status(ctx context.Context, out io.Writer, dir string) error {
 			pid = fmt.Sprint(s.PID)
 		}
 		fmt.Fprintf(out, row, s.Name, pid, s.Address, what)
+	}
+	for _, s := range all {
+		if s.PID != 0 && s.Page != "" {
+			fmt.Fprintf(out, "\n%s shows what it holds at %s\n", s.Name, s.Page)
+		}
 	}
 	if running > 0 {
 		fmt.Fprintf(out, "\nexport KUBECONFIG=%s\n", filepath.Join(dir, "admin.kubeconfig"))

@@ -47,7 +47,7 @@ func TestSelectEnabled(t *testing.T) {
 
 // What the binary registers has to fit together: no name twice, no two restrictions of one cache.
 func TestControllers(t *testing.T) {
-	all := controllers()
+	all := controllers(nil)
 	if sorted := slices.Sorted(slices.Values(names(all))); len(slices.Compact(sorted)) != len(all) {
 		t.Errorf("a name is there twice: %v", names(all))
 	}

@@ -29,8 +29,9 @@ const startTimeout = 30 * time.Second
 // reconcileTimeout ends a reconcile that hangs; it is tried again. A usual one takes milliseconds.
 const reconcileTimeout = 2 * time.Minute
 
-// run runs the enabled controllers until ctx is done. An end that was asked for is not an error.
-func run(ctx context.Context, config *v1alpha1.ControllerManagerConfiguration, logger logr.Logger, controllers []controller) error {
+// run runs the enabled controllers until ctx is done. An end that was asked for is not an error. The fence is that of
+// the configured election.
+func run(ctx context.Context, config *v1alpha1.ControllerManagerConfiguration, logger logr.Logger, fence *Fence, controllers []controller) error {
 	ctx = logr.NewContext(ctx, logger)
 	restConfig, err := restConfig(config.ClientConnection)
 	if err != nil {
@@ -63,7 +64,7 @@ func run(ctx context.Context, config *v1alpha1.ControllerManagerConfiguration, l
 	if err != nil {
 		return err
 	}
-	mgr, err := newManager(ctx, restConfig, config, enabled, ready)
+	mgr, err := newManager(ctx, restConfig, config, fence, enabled, ready)
 	if err != nil {
 		return err
 	}
@@ -71,8 +72,8 @@ func run(ctx context.Context, config *v1alpha1.ControllerManagerConfiguration, l
 	return mgr.Start(ctx)
 }
 
-// newManager builds the manager with its client, its cache and the given controllers.
-func newManager(ctx context.Context, restConfig *rest.Config, config *v1alpha1.ControllerManagerConfiguration, controllers []controller, ready *readiness) (ctrl.Manager, error) {
+// newManager builds the manager with its client, its cache, its lock and the given controllers.
+func newManager(ctx context.Context, restConfig *rest.Config, config *v1alpha1.ControllerManagerConfiguration, fence *Fence, controllers []controller, ready *readiness) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, groundskeeperscheme.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -87,6 +88,10 @@ func newManager(ctx context.Context, restConfig *rest.Config, config *v1alpha1.C
 		return nil, err
 	}
 	election := config.LeaderElection
+	lock, stopEvents, err := newLock(restConfig, scheme, election, fence)
+	if err != nil {
+		return nil, err
+	}
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme:    scheme,
 		Logger:    logr.FromContextOrDiscard(ctx),
@@ -100,19 +105,21 @@ func newManager(ctx context.Context, restConfig *rest.Config, config *v1alpha1.C
 			// A client that waits to see its own write has no limit of its own.
 			ReconciliationTimeout: reconcileTimeout,
 		},
-		LeaderElection:                *election.LeaderElect,
-		LeaderElectionNamespace:       election.ResourceNamespace,
-		LeaderElectionID:              election.ResourceName,
-		LeaseDuration:                 &election.LeaseDuration.Duration,
-		RenewDeadline:                 &election.RenewDeadline.Duration,
-		RetryPeriod:                   &election.RetryPeriod.Duration,
-		LeaderElectionReleaseOnCancel: true,
+		LeaderElection:                      *election.LeaderElect,
+		LeaderElectionResourceLockInterface: lock,
+		LeaderElectionID:                    election.ResourceName, // in metrics
+		LeaseDuration:                       &election.LeaseDuration.Duration,
+		RenewDeadline:                       &election.RenewDeadline.Duration,
+		RetryPeriod:                         &election.RetryPeriod.Duration,
+		LeaderElectionReleaseOnCancel:       true,
 		// serveHealth serves both.
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
 	})
 	if err != nil {
+		stopEvents()
 		return nil, fmt.Errorf("API server %s: %w", restConfig.Host, err)
 	}
+	mgr = &electedManager{Manager: mgr, stop: stopEvents}
 	return mgr, addControllers(ctx, mgr, controllers, &config.Controllers, ready)
 }

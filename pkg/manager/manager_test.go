@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -78,8 +79,8 @@ func TestManager(t *testing.T) {
 	ctx, cancel := context.WithCancel(logr.NewContext(t.Context(), logger))
 	defer cancel()
 	found := make(chan *corev1.ConfigMap, 1)
-	ready := &readiness{}
-	mgr, err := newManager(ctx, &rest.Config{Host: server.URL, UserAgent: "me/v1"}, config, []controller{watching(found)}, ready)
+	ready, fence := &readiness{}, newFence(config.LeaderElection)
+	mgr, err := newManager(ctx, &rest.Config{Host: server.URL, UserAgent: "me/v1"}, config, fence, []controller{watching(found)}, ready)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,6 +93,17 @@ func TestManager(t *testing.T) {
 	}
 	if api.holder() == "" {
 		t.Error("a controller works without the lease")
+	}
+	if err := fence.Check(); err != nil {
+		t.Errorf("the leader may not write: %v", err)
+	}
+	if err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return api.asked("/api/v1/namespaces/groundskeeper-system/events") != nil, nil
+	}); err != nil {
+		t.Errorf("no event tells who leads: %v", err)
+	}
+	if hostname, err := os.Hostname(); err != nil || !strings.HasPrefix(api.holder(), hostname+"_") {
+		t.Errorf("the lease is held by %q: it does not name the host", api.holder())
 	}
 	for _, path := range []string{"/healthz", "/readyz"} {
 		if code, body := get(t, "http://"+listener.Addr().String()+path); code != http.StatusOK || body != "ok" {
@@ -146,6 +158,9 @@ func TestManager(t *testing.T) {
 	if holder := api.holder(); holder != "" {
 		t.Errorf("%s still holds the lease", holder)
 	}
+	if err := fence.Check(); err == nil {
+		t.Error("who gave up the lease may still write")
+	}
 	stopHealth()
 	if connection, err := net.Dial("tcp", listener.Addr().String()); err == nil {
 		t.Errorf("the health server is still there: %v", connection.Close())
@@ -171,8 +186,8 @@ func TestManagerStandby(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(logr.NewContext(t.Context(), logr.Discard()))
 	defer cancel()
-	ready := &readiness{}
-	mgr, err := newManager(ctx, &rest.Config{Host: server.URL}, config, []controller{watching(nil)}, ready)
+	ready, fence := &readiness{}, newFence(config.LeaderElection)
+	mgr, err := newManager(ctx, &rest.Config{Host: server.URL}, config, fence, []controller{watching(nil)}, ready)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,6 +205,9 @@ func TestManagerStandby(t *testing.T) {
 	case <-mgr.Elected():
 		t.Error("it took the lease of somebody else")
 	default:
+	}
+	if err := fence.Check(); err == nil {
+		t.Error("a replica that waits may write")
 	}
 	cancel()
 	if err := <-stopped; err != nil {
@@ -224,7 +242,7 @@ func startRun(ctx context.Context, t *testing.T, server string, controllers ...c
 	config.Controllers.Enabled = []string{"*", "-broken"}
 	addresses, end := make(addressLog, 1), make(chan error, 1)
 	go func() {
-		end <- run(ctx, config, newLogger(addresses, v1alpha1.LogConfiguration{Level: v1alpha1.LogLevelInfo}, 0), controllers)
+		end <- run(ctx, config, newLogger(addresses, v1alpha1.LogConfiguration{Level: v1alpha1.LogLevelInfo}, 0), newFence(config.LeaderElection), controllers)
 	}()
 	return "http://" + <-addresses, end
 }
@@ -287,7 +305,7 @@ func TestRunNamesTheProblem(t *testing.T) {
 	}
 	config.Server.Health = v1alpha1.AddressConfiguration{BindAddress: "127.0.0.1", Port: new(int32(address.Port))}
 	config.ClientConnection.Kubeconfig = write(t, "{clusters: [{name: a, cluster: {server: \"http://127.0.0.1:1\"}}], contexts: [{name: a, context: {cluster: a}}], current-context: a}")
-	err = run(t.Context(), config, logr.Discard(), nil)
+	err = run(t.Context(), config, logr.Discard(), nil, nil)
 	if want := "server.health: listen tcp " + address.String() + ": bind: address already in use"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

@@ -100,7 +100,7 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("-v: %d is negative", o.Verbosity)
 	}
 	var errs configfile.Errors
-	for _, err := range validation.ValidateControllerManagerConfiguration(o.config, names(controllers())) {
+	for _, err := range validation.ValidateControllerManagerConfiguration(o.config, names(controllers(nil))) {
 		errs = append(errs, o.place(err))
 	}
 	if len(errs) > 0 {
@@ -118,7 +118,8 @@ func (o *Options) Run(ctx context.Context) error {
 	if len(o.ignored) > 0 {
 		logger.Info("Ignoring fields of Gardener's configuration that mean nothing here", "file", o.ConfigFile, "fields", o.ignored)
 	}
-	return run(ctx, o.config, logger, controllers())
+	fence := newFence(o.config.LeaderElection)
+	return run(ctx, o.config, logger, fence, controllers(fence))
 }
 
 // load reads the configuration file, ours or Gardener's. No file is an empty configuration.

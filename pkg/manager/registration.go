@@ -24,8 +24,9 @@ import (
 // systemNamespace is where controllers keep what they have to remember.
 const systemNamespace = "groundskeeper-system"
 
-// controllers is the list of all controllers, in the order they are added.
-func controllers() []controller {
+// controllers is the list of all controllers, in the order they are added. Those that write to something that knows
+// nothing of the Lease ask the fence first; for the list alone it may be nil.
+func controllers(_ *Fence) []controller {
 	now := clock.RealClock{}
 	projects := &usage.Shared{}
 	// using makes the controllers of Projects share what they know of who uses one.

@@ -199,7 +199,7 @@ func TestWebhookServerStopsGracefully(t *testing.T) {
 func TestWebhooksCanBeTurnedOff(t *testing.T) {
 	for enabled, want := range map[string]bool{"*": true, "* -webhooks": false, "project": false, "webhooks": true} {
 		found := false
-		for _, c := range selectEnabled(controllers(), strings.Fields(enabled)) {
+		for _, c := range selectEnabled(controllers(nil), strings.Fields(enabled)) {
 			found = found || c.name == webhooksName
 		}
 		if found != want {

@@ -62,7 +62,11 @@ func (p *Plane) EtcdTLS() *tls.Config { return p.etcdTLS.Clone() }
 // Processes returns the handles of all processes, in the order of their start.
 func (p *Plane) Processes() []*Process {
 	servers := append([]*Process{p.Etcd, p.KubeAPIServer}, p.APIServers...)
-	return append(append(servers, p.KubeControllerManager), p.Managers...)
+	servers = append(servers, p.KubeControllerManager)
+	if p.MidoNet != nil {
+		servers = append(servers, p.MidoNet)
+	}
+	return append(servers, p.Managers...)
 }
 
 // Dir returns the folder of the plane.

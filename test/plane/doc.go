@@ -3,7 +3,8 @@
 
 // Package plane runs a Kubernetes control plane of real binaries on loopback, without containers: etcd,
 // kube-apiserver and kube-controller-manager, and, when asked for, Groundskeeper's API servers and
-// controller managers, registered and authorized by the manifests in artifacts/ as in production.
+// controller managers, registered and authorized by the manifests in artifacts/ as in production, with a fake of MidoNet
+// as their backend.
 //
 // "make up" and every test that needs the real thing use it. All that a plane makes lies in one folder: a
 // plane started on the folder of an earlier one takes over what still runs, starts again what died, with

@@ -24,6 +24,8 @@ type Status struct {
 	Name    string
 	PID     int    // 0: it does not run
 	Address string // host:port
+	// Page is the URL of a page to read, empty for a process without one.
+	Page    string
 	LogFile string
 	// Err is why it is not ready; nil: it is.
 	Err error
@@ -46,6 +48,9 @@ func Inspect(ctx context.Context, dir string) ([]Status, error) {
 	var all []Status
 	for _, r := range s.records() {
 		status := Status{Name: r.Name, Address: r.Address, LogFile: logFile(dir, r.Name)}
+		if r.Name == midonetName {
+			status.Page = midonetPages(r.Address)
+		}
 		if r.alive() {
 			status.PID, status.Err = r.PID, probe(ctx, prober, r.Health)
 		} else {

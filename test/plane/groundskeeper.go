@@ -4,6 +4,7 @@
 package plane
 
 import (
+	"fmt"
 	"path/filepath"
 	"strconv"
 )
@@ -82,7 +83,11 @@ func (p *Plane) managerCommand(i int) (command, error) {
 	}
 	args := []string{"--kubeconfig=" + kubeconfig, "--health-address=" + address(p.ports[name]), "--webhook-address=" + address(p.ports[webhookPort(i)])}
 	inputs := []string{kubeconfig}
-	if config := p.options.ManagerConfig; config != "" {
+	config, err := p.managerConfig()
+	if err != nil {
+		return command{}, fmt.Errorf("configuration of %s: %w", name, err)
+	}
+	if config != "" {
 		args, inputs = append(args, "--config="+config), append(inputs, config)
 	}
 	return command{

@@ -35,6 +35,8 @@ type Options struct {
 	SelfManagedCertificates bool
 	// Webhooks registers the webhooks of artifacts/webhooks. They lead to the first controller manager.
 	Webhooks bool
+	// MidoNet starts a fake of MidoNet's API and leads the controller managers to it (Plane.MidoNetURL).
+	MidoNet bool
 
 	// KubeControllers are controllers of kube-controller-manager to run besides those that every plane has.
 	KubeControllers []string
@@ -111,6 +113,9 @@ func (o Options) checkBinaries() error {
 	}
 	if o.Managers > 0 {
 		names = append(names, managerName)
+	}
+	if o.MidoNet {
+		names = append(names, midonetName)
 	}
 	var missing []string
 	for _, name := range names {

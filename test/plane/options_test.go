@@ -36,6 +36,7 @@ func TestOptions(t *testing.T) {
 		"no binaries":               {Options{Dir: "d", BinDir: t.TempDir()}, "no etcd, kube-apiserver, kube-controller-manager:"},
 		"no server binary":          {Options{Dir: "d", BinDir: kubernetes, APIServers: 1}, "no groundskeeper-apiserver:"},
 		"no manager binary":         {Options{Dir: "d", BinDir: kubernetes, APIServers: 1, Managers: 1}, "groundskeeper-controller-manager"},
+		"no fake of MidoNet":        {Options{Dir: "d", BinDir: all, MidoNet: true}, "no fake-midonet:"},
 		"no configuration":          {Options{Dir: "d", BinDir: all, ManagerConfig: "nowhere.yaml"}, "nowhere.yaml"},
 		"control plane alone":       {Options{Dir: "d", BinDir: kubernetes}, ""},
 		"all":                       {Options{Dir: "d", BinDir: all, APIServers: 2, Managers: 2, SharedEtcd: true, ManagerConfig: "options.go"}, ""},

@@ -25,6 +25,8 @@ type Plane struct {
 	// The processes. Those of ours are as many as the options asked for.
 	Etcd, KubeAPIServer, KubeControllerManager *Process
 	APIServers, Managers                       []*Process
+	// MidoNet is the fake of MidoNet, nil when the options did not ask for it.
+	MidoNet *Process
 
 	options     Options
 	dir         string
@@ -102,6 +104,9 @@ func (p *Plane) portNames() []string {
 	for i := range p.options.Managers {
 		names = append(names, numbered(managerName, i), webhookPort(i))
 	}
+	if p.options.MidoNet {
+		names = append(names, midonetName)
+	}
 	return names
 }
 
@@ -140,16 +145,25 @@ func (p *Plane) start(ctx context.Context) (err error) {
 	if p.KubeControllerManager, err = p.run(ctx, p.controllerManagerCommand); err != nil {
 		return err
 	}
+	if p.options.MidoNet {
+		if p.MidoNet, err = p.run(ctx, p.midonetCommand); err != nil {
+			return err
+		}
+	}
 	if p.Managers, err = p.runAll(ctx, p.options.Managers, p.managerCommand); err != nil || !p.options.Webhooks {
 		return err
 	}
 	return p.registerWebhooks(ctx)
 }
 
-// stopForeign stops processes that an earlier plane of the folder had and this one has not.
+// stopForeign stops and forgets processes that an earlier plane of the folder had and this one has not.
 func (p *Plane) stopForeign(ctx context.Context) error {
 	wanted := p.portNames()
-	return p.state.stop(ctx, p.dir, p.options.Progress, func(r record) bool { return !slices.Contains(wanted, r.Name) })
+	foreign := func(r record) bool { return !slices.Contains(wanted, r.Name) }
+	if err := p.state.stop(ctx, p.dir, p.options.Progress, foreign); err != nil {
+		return err
+	}
+	return p.state.forget(foreign)
 }
 
 // Stop ends all processes, the last started first. The data stays.

@@ -89,6 +89,14 @@ func (s *state) set(r record) error {
 	return s.save()
 }
 
+// forget drops what is remembered of the chosen processes. They do not run.
+func (s *state) forget(choose func(record) bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Processes = slices.DeleteFunc(s.Processes, choose)
+	return s.save()
+}
+
 func (s *state) index(name string) int {
 	return slices.IndexFunc(s.Processes, func(r record) bool { return r.Name == name })
 }

@@ -29,7 +29,7 @@ type endpointPort struct {
 // jump there from the chain of the Service's port. Slices are all EndpointSlices of the Service; which endpoint is in
 // which of them does not matter. A Service that is not served has none, and Service says why.
 func Endpoints(service *corev1.Service, slices []*discoveryv1.EndpointSlice, config Config) Result {
-	c := newCollector(OwnerOf(kindService, service))
+	c := newCollector(OwnerOf(KindService, service))
 	address, _ := clusterAddress(service, config)
 	if !address.IsValid() {
 		return c.done()

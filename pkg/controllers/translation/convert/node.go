@@ -13,9 +13,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
-// Kinds of the Translations of a Node.
+// Kinds of the Translations of a Node, beside its own.
 const (
-	kindNode               = "Node"
 	kindNodeAddress        = "Node-Address"
 	kindNodeTunnelEndpoint = "Node-Tunnel-Endpoint"
 	kindNodeMAC            = "Node-MAC"
@@ -52,8 +51,8 @@ func Node(node *corev1.Node, config Config) Result {
 		Node: node, ids: ids, host: host, subnet: pods,
 		bridge: base, routerPort: SubID(base, "Router Port"), port: SubID(base, "Node Port"), chain: SubID(base, "Node Port Chain"),
 	}
-	c := newCollector(OwnerOf(kindNode, node))
-	c.add(kindNode, node.Name, view.network(config)...)
+	c := newCollector(OwnerOf(KindNode, node))
+	c.add(KindNode, node.Name, view.network(config)...)
 	view.addresses(c)
 	view.tunnelEndpoint(c)
 	view.neighbour(c)

@@ -10,9 +10,16 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
+// Kinds of owners. The first Translation of an owner has the owner's kind in its name.
+const (
+	KindNode    = "Node"
+	KindPod     = "Pod"
+	KindService = "Service"
+)
+
 // Owner is the object that a Translation is made of. The zero Owner is that of the globals: none.
 type Owner struct {
-	// Kind is Node, Pod or Service.
+	// Kind is one of the constants above.
 	Kind      string
 	Namespace string
 	Name      string

@@ -9,9 +9,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
-// Kinds of the Translations of a Pod.
+// Kinds of the Translations of a Pod, beside its own.
 const (
-	kindPod    = "Pod"
 	kindPodMAC = "Pod-MAC"
 	kindPodARP = "Pod-ARP"
 )
@@ -33,8 +32,8 @@ func Pod(pod *corev1.Pod, node *corev1.Node, config Config) Result {
 	}
 	ids := NewIDs(config.Tenant)
 	at, own := ids.bridge(node.Name), ids.ForKey("Pod", pod.Namespace+"/"+pod.Name)
-	c := newCollector(OwnerOf(kindPod, pod))
-	c.add(kindPod, pod.Name,
+	c := newCollector(OwnerOf(KindPod, pod))
+	c.add(KindPod, pod.Name,
 		resource("Port", at, &midonet.Port{ID: own.String(), Type: midonet.BridgePort}),
 		binding(host, own, InterfaceName(pod.Namespace, pod.Name)))
 

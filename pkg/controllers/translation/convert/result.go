@@ -38,6 +38,16 @@ type Problem struct {
 	Message string
 }
 
+// Note returns the message as an event takes it: on one line, and not too long.
+func (p Problem) Note() string {
+	const most = 1024 // bytes, by the API server
+	note := strings.ReplaceAll(p.Message, "\n", "; ")
+	if len(note) <= most {
+		return note
+	}
+	return strings.ToValidUTF8(note[:most-len("…")], "") + "…"
+}
+
 // Result is what an object becomes.
 type Result struct {
 	// Translations are those that are wanted, sorted by name. When Waiting is nil, any other of the same owner is

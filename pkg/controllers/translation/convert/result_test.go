@@ -132,3 +132,15 @@ func BenchmarkEndpoints(b *testing.B) {
 		}
 	}
 }
+
+func TestNote(t *testing.T) {
+	for name, test := range map[string]struct{ message, want string }{
+		"short":       {"one thing", "one thing"},
+		"two lines":   {"one\ntwo", "one; two"},
+		"too long":    {strings.Repeat("x", 2000), strings.Repeat("x", 1021) + "…"},
+		"a broken ü":  {strings.Repeat("x", 1020) + strings.Repeat("ü", 10), strings.Repeat("x", 1020) + "…"},
+		"just enough": {strings.Repeat("x", 1024), strings.Repeat("x", 1024)},
+	} {
+		t.Run(name, func(t *testing.T) { expect(t, Problem{Message: test.message}.Note(), test.want) })
+	}
+}

@@ -14,17 +14,14 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
-// Kinds of the Translations of a Service.
-const (
-	kindService     = "Service"
-	kindServicePort = "Service-Port"
-)
+// kindServicePort is the kind of the Translation of one port of a Service.
+const kindServicePort = "Service-Port"
 
 // Service returns what a Service becomes: for each port a chain that its endpoints jump from, and a rule that jumps to
 // it. They are two Translations, so that another address or port replaces the rule, which MidoNet cannot change, and
 // leaves the chain with its endpoints alone. The chains stand in the order of the ports.
 func Service(service *corev1.Service, config Config) Result {
-	c := newCollector(OwnerOf(kindService, service))
+	c := newCollector(OwnerOf(KindService, service))
 	address, failed := clusterAddress(service, config)
 	if failed != nil {
 		c.skip(*failed)
@@ -51,7 +48,7 @@ func Service(service *corev1.Service, config Config) Result {
 			TPDst: &midonet.PortRange{Start: int(listed.Port), End: int(listed.Port)}, JumpChainID: spread.String(),
 		}))
 	}
-	c.add(kindService, service.Name, chains...)
+	c.add(KindService, service.Name, chains...)
 	return c.done()
 }
 

@@ -14,6 +14,7 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -33,6 +34,7 @@ func main() {
 func execute(ctx context.Context, args []string, out, problems io.Writer) int {
 	var (
 		address string
+		file    string
 		hosts   []string
 		options midonet.Options
 		latency time.Duration
@@ -44,6 +46,13 @@ func execute(ctx context.Context, args []string, out, problems io.Writer) int {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if file != "" {
+				password, err := os.ReadFile(file)
+				if err != nil {
+					return fmt.Errorf("--password-file: %w", err)
+				}
+				options.Password = strings.TrimSpace(string(password))
+			}
 			fake := midonet.New(options)
 			for _, host := range hosts {
 				fake.AddHost(host)
@@ -61,9 +70,11 @@ func execute(ctx context.Context, args []string, out, problems io.Writer) int {
 	flags.StringSliceVar(&hosts, "hosts", nil, "names of hosts that have the agent, for instance node-a,node-b")
 	flags.StringVar(&options.Username, "username", "", "user that may log in; without it no request needs a token")
 	flags.StringVar(&options.Password, "password", "", "password of the user")
+	flags.StringVar(&file, "password-file", "", "file with the password of the user, instead of --password")
 	flags.StringVar(&options.Project, "project", "", "tenant that a login must name; empty: any")
 	flags.DurationVar(&options.TokenLifetime, "token-lifetime", time.Hour, "how long a token is good for")
 	flags.DurationVar(&latency, "latency", 0, "pause before each answer")
+	cmd.MarkFlagsMutuallyExclusive("password", "password-file")
 	cmd.SetArgs(args)
 	cmd.SetOut(out)
 	cmd.SetErr(problems)

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+)
+
+// Fence says whether this process may still write as the leader to something that knows nothing of the Lease. The
+// elector alone is too late for that: it gives up a retry period after the renew deadline, and a machine that was
+// suspended goes on working before it looks at the time.
+//
+// Another replica takes the Lease leaseDuration after the last renewal at the earliest. A write that starts while the
+// fence is open and ends within leaseDuration less renewDeadline has therefore landed by then.
+type Fence struct {
+	// lease is the name of the Lease, for messages.
+	lease string
+	// deadline is how long after a renewal the fence is open. 0: there is no election, it is always open.
+	deadline time.Duration
+	now      func() instant
+
+	mu sync.Mutex
+	// held says that the last request made us the holder of the Lease; renewed is when it was sent.
+	held    bool
+	renewed instant
+}
+
+// instant is a moment by two clocks: the monotonic one stands still while the machine is suspended, the wall clock
+// can be set back.
+type instant struct {
+	wall      time.Time
+	monotonic time.Duration
+}
+
+// since returns how long ago the earlier moment was, by the clock that says longer.
+func (i instant) since(earlier instant) time.Duration {
+	return max(i.monotonic-earlier.monotonic, i.wall.Sub(earlier.wall))
+}
+
+// newFence returns the fence of an election. It is closed until a lock that it guards is held.
+func newFence(election v1alpha1.LeaderElectionConfiguration) *Fence {
+	start := time.Now()
+	fence := &Fence{
+		lease: election.ResourceNamespace + "/" + election.ResourceName,
+		now: func() instant {
+			t := time.Now()
+			return instant{wall: t.Round(0), monotonic: t.Sub(start)}
+		},
+	}
+	if *election.LeaderElect {
+		fence.deadline = election.RenewDeadline.Duration
+	}
+	return fence
+}
+
+// Check returns nil when a write may start. Its error says why not; the same write may be tried again, by whoever
+// holds the Lease then.
+func (f *Fence) Check() error {
+	if f.deadline == 0 {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.held {
+		return fmt.Errorf("this replica does not hold the Lease %s", f.lease)
+	}
+	if age := f.now().since(f.renewed); age >= f.deadline {
+		return fmt.Errorf("the Lease %s was renewed %s ago, and leaderElection.renewDeadline is %s: another replica may take it", f.lease, age.Round(time.Millisecond), f.deadline)
+	}
+	return nil
+}
+
+// guard returns a lock that tells the fence of what becomes of it. The lock is one of the Lease of the fence.
+func (f *Fence) guard(lock resourcelock.Interface) resourcelock.Interface {
+	return &guardedLock{Interface: lock, fence: f}
+}
+
+// opened notes that a request that was sent at that moment made us the holder.
+func (f *Fence) opened(sent instant) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.held, f.renewed = true, sent
+}
+
+func (f *Fence) closed() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.held = false
+}
+
+// guardedLock is a lock whose requests a fence sees.
+type guardedLock struct {
+	resourcelock.Interface
+	fence *Fence
+}
+
+// Get implements resourcelock.Interface. That somebody else holds the lock closes the fence.
+func (l *guardedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	record, raw, err := l.Interface.Get(ctx)
+	if err == nil && record.HolderIdentity != l.Identity() {
+		l.fence.closed()
+	}
+	return record, raw, err
+}
+
+// Create implements resourcelock.Interface.
+func (l *guardedLock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.write(record, func() error { return l.Interface.Create(ctx, record) })
+}
+
+// Update implements resourcelock.Interface.
+func (l *guardedLock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+	return l.write(record, func() error { return l.Interface.Update(ctx, record) })
+}
+
+// write tells the fence of a request that makes us the holder, or nobody. The time that counts is that of sending it:
+// the others may have seen the renewal long before its answer is here.
+func (l *guardedLock) write(record resourcelock.LeaderElectionRecord, send func() error) error {
+	if record.HolderIdentity != l.Identity() {
+		l.fence.closed() // before the others can know
+		return send()
+	}
+	sent := l.fence.now()
+	if err := send(); err != nil {
+		return err // a renewal that may have arrived is none
+	}
+	l.fence.opened(sent)
+	return nil
+}
