@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package annotate tells Nodes which MidoNet hosts they are: it fills in the annotations that a Node is converted by,
+// where they are absent. One that is there is never changed, whatever it holds.
+//
+// One listing of the hosts serves all Nodes. A Node gets its annotations with one request, and one that has them costs
+// none.
+package annotate
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+	"groundskeeper.io/groundskeeper/pkg/midonet"
+)
+
+const (
+	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
+	ControllerName = "translation-annotate"
+	// fieldOwner is the manager of the fields we write, and the source of our events.
+	fieldOwner = "translation-annotate-controller"
+
+	// A pass that failed is tried again after a pause that doubles.
+	minBackoff = 50 * time.Millisecond
+	maxBackoff = 30 * time.Second
+	// A host that is not there yet is looked for more patiently: it comes when its agent runs.
+	minPatience = listingPause
+	maxPatience = 5 * time.Minute
+)
+
+// Hosts knows the hosts of the backend. A *midonet.Client does.
+type Hosts interface {
+	// Hosts lists all of them, or fails.
+	Hosts(ctx context.Context) ([]midonet.Host, error)
+}
+
+// reconciler annotates Nodes. One pass runs at a time.
+type reconciler struct {
+	// client reads from the cache and writes to the API server.
+	client    client.Client
+	directory *directory
+	recorder  events.EventRecorder
+	// patience spaces the tries of what a Node waits for.
+	patience workqueue.TypedRateLimiter[reconcile.Request]
+	troubles troubles
+	// annotated counts the Nodes that got annotations.
+	annotated prometheus.Counter
+}
+
+// AddToManager adds the controller to a manager, whose scheme has to know Kubernetes' own kinds. Without the URL of a
+// MidoNet nothing is added and nothing watched, and hosts may be nil.
+func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfiguration, hosts Hosts, clock clock.PassiveClock) error {
+	if config.MidoNet.URL == "" {
+		mgr.GetLogger().Info("No MidoNet is configured, nodes are not annotated", "controller", ControllerName)
+		return nil
+	}
+	meters, err := newMeters(metrics.Registry)
+	if err != nil {
+		return err
+	}
+	r := newReconciler(hosts, clock, meters)
+	r.client, r.recorder = mgr.GetClient(), mgr.GetEventRecorder(fieldOwner)
+	return builder.ControllerManagedBy(mgr).
+		Named(ControllerName).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: 1, // what takes time is the listing, and that is for all
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
+		}).
+		For(&corev1.Node{}, builder.WithPredicates(changed())).
+		Complete(r)
+}
+
+// newReconciler makes a reconciler without its connections.
+func newReconciler(hosts Hosts, clock clock.PassiveClock, meters *meters) *reconciler {
+	return &reconciler{
+		directory: &directory{hosts: hosts, clock: clock, listings: meters.listings},
+		patience:  workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minPatience, maxPatience),
+		troubles:  troubles{gauge: meters.waiting, known: map[string]convert.Problem{}},
+		annotated: meters.annotated,
+	}
+}
+
+// changed drops updates that change nothing here, such as the heartbeats of a Node. A resync passes.
+func changed() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, isNode := e.ObjectOld.(*corev1.Node)
+			after, areNodes := e.ObjectNew.(*corev1.Node)
+			if !isNode || !areNodes {
+				return false
+			}
+			return before.ResourceVersion == after.ResourceVersion || before.UID != after.UID ||
+				!equality.Semantic.DeepEqual(present(before), present(after)) ||
+				!equality.Semantic.DeepEqual(before.Status.Addresses, after.Status.Addresses)
+		},
+	}
+}

@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package annotate
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+)
+
+// retryPeriod is the pause after the Node changed under a pass.
+const retryPeriod = time.Second
+
+// Reconcile fills in what one Node lacks, all of it at once: without a host the rest is of no use.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	node := &corev1.Node{}
+	switch err := r.client.Get(ctx, request.NamespacedName, node); {
+	case apierrors.IsNotFound(err), err == nil && !node.DeletionTimestamp.IsZero():
+		r.settled(request)
+		return reconcile.Result{}, nil
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("get node %s: %w", request.Name, err)
+	}
+	host := ""
+	if lacksHost(node) {
+		ids, err := r.directory.find(ctx, node.Name)
+		if wrong := unusable(node.Name, ids, err); wrong != nil {
+			return r.wait(ctx, request, node, *wrong)
+		}
+		host = ids[0]
+	}
+	if err := r.annotate(ctx, node, missing(node, host)); err != nil {
+		switch {
+		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
+			log.FromContext(ctx).V(1).Info("The node changed meanwhile, trying again", "reason", err.Error())
+			return reconcile.Result{RequeueAfter: retryPeriod}, nil
+		case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
+			return r.wait(ctx, request, node, convert.Problem{Reason: reasonRefused, Message: err.Error()})
+		}
+		return reconcile.Result{}, fmt.Errorf("annotate node %s: %w", node.Name, err)
+	}
+	r.settled(request)
+	return reconcile.Result{}, nil
+}
+
+// unusable says why a look at the hosts did not find the one of a Node.
+func unusable(node string, ids []string, err error) *convert.Problem {
+	switch {
+	case err != nil:
+		return &convert.Problem{Reason: reasonBackend, Message: "the hosts of MidoNet cannot be listed: " + err.Error()}
+	case len(ids) == 0:
+		return &convert.Problem{Reason: reasonNoHost, Message: fmt.Sprintf(
+			"MidoNet has no host named %s: start its agent there under this name, or set annotation %s", node, midonetv1.AnnotationHostID)}
+	case len(ids) > 1:
+		return &convert.Problem{Reason: reasonManyHosts, Message: fmt.Sprintf(
+			"MidoNet has %d hosts named %s (%s): remove all but one, or set annotation %s", len(ids), node, few(ids), midonetv1.AnnotationHostID)}
+	default:
+		return nil
+	}
+}
+
+// few lists the first of several ids, in an order that does not change.
+func few(ids []string) string {
+	const most = 3
+	sorted := slices.Sorted(slices.Values(ids))
+	if len(sorted) > most {
+		sorted = append(sorted[:most], "…")
+	}
+	return strings.Join(sorted, ", ")
+}
+
+// annotate adds annotations to a Node. The write fails when somebody else was quicker: what he set stays.
+func (r *reconciler) annotate(ctx context.Context, node *corev1.Node, add map[string]string) error {
+	if len(add) == 0 {
+		return nil
+	}
+	before := node.DeepCopy()
+	for name, value := range add {
+		metav1.SetMetaDataAnnotation(&node.ObjectMeta, name, value)
+	}
+	changes := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+	if err := r.client.Patch(ctx, node, changes, client.FieldOwner(fieldOwner)); err != nil {
+		return err
+	}
+	r.annotated.Inc()
+	var told []string
+	for _, name := range slices.Sorted(maps.Keys(add)) {
+		told = append(told, fmt.Sprintf("%s=%q", name, add[name]))
+	}
+	text := strings.Join(told, ", ")
+	log.FromContext(ctx).Info("Annotated a node", "annotations", text)
+	r.recorder.Eventf(before, nil, corev1.EventTypeNormal, eventAnnotated, actionAnnotate, "the node was annotated: %s", text)
+	return nil
+}
+
+// wait tells what a Node waits for, once for each change, and looks again later.
+func (r *reconciler) wait(ctx context.Context, request reconcile.Request, node *corev1.Node, wrong convert.Problem) (reconcile.Result, error) {
+	if r.troubles.set(node.Name, wrong) {
+		log.FromContext(ctx).Info("A node is not annotated", "reason", wrong.Reason, "problem", wrong.Message)
+		r.recorder.Eventf(node, nil, corev1.EventTypeWarning, wrong.Reason, actionAnnotate, "%s", wrong.Note())
+	}
+	return reconcile.Result{RequeueAfter: r.patience.When(request)}, nil
+}
+
+// settled forgets what a Node waited for.
+func (r *reconciler) settled(request reconcile.Request) {
+	r.troubles.end(request.Name)
+	r.patience.Forget(request)
+}

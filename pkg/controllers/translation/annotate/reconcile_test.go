@@ -1,0 +1,323 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package annotate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/midonet"
+	fakemidonet "groundskeeper.io/groundskeeper/test/fakes/midonet"
+)
+
+func TestMissing(t *testing.T) {
+	const id, zone, ip = midonetv1.AnnotationHostID, midonetv1.AnnotationTunnelZoneID, midonetv1.AnnotationTunnelEndpointIP
+	typed := func(kind corev1.NodeAddressType, address string) *corev1.Node {
+		node := testNode("a")
+		node.Status.Addresses = []corev1.NodeAddress{{Type: kind, Address: address}}
+		return node
+	}
+	with := func(annotations map[string]string) *corev1.Node {
+		node := testNode("a", "192.0.2.1")
+		node.Annotations = annotations
+		return node
+	}
+	for name, tc := range map[string]struct {
+		node *corev1.Node
+		want map[string]string
+	}{
+		"all":                  {testNode("a", "192.0.2.1"), map[string]string{id: "h", zone: "", ip: "192.0.2.1"}},
+		"the first address":    {testNode("a", "192.0.2.2", "192.0.2.1"), map[string]string{id: "h", zone: "", ip: "192.0.2.2"}},
+		"the first of IPv4":    {testNode("a", "fd00::1", "192.0.2.1"), map[string]string{id: "h", zone: "", ip: "192.0.2.1"}},
+		"only IPv6":            {testNode("a", "fd00::1"), map[string]string{id: "h", zone: ""}},
+		"no address":           {testNode("a"), map[string]string{id: "h", zone: ""}},
+		"no valid address":     {testNode("a", "host"), map[string]string{id: "h", zone: ""}},
+		"external address":     {typed(corev1.NodeExternalIP, "192.0.2.1"), map[string]string{id: "h", zone: ""}},
+		"all there":            {with(map[string]string{id: "x", zone: "y", ip: "z"}), map[string]string{}},
+		"all there, and empty": {with(map[string]string{id: "", zone: "", ip: ""}), map[string]string{}},
+		"no host-id":           {with(map[string]string{zone: "y", ip: "z"}), map[string]string{id: "h"}},
+		"no zone":              {with(map[string]string{id: "x", ip: "z"}), map[string]string{zone: ""}},
+		"no endpoint":          {with(map[string]string{id: "x", zone: "y"}), map[string]string{ip: "192.0.2.1"}},
+		"others":               {with(map[string]string{"other": "x"}), map[string]string{id: "h", zone: "", ip: "192.0.2.1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tc.want, missing(tc.node, "h")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A Node gets all that it lacks with one request, and costs none after that; one listing serves all.
+func TestAnnotate(t *testing.T) {
+	w := newWorld(t, testNode("a", "192.0.2.1"), testNode("b", "192.0.2.2"))
+	a, b := w.midonet.AddHost("a"), w.midonet.AddHost("b")
+	w.pass("a", 1)
+	meta := w.patches[0]["metadata"].(map[string]any)
+	want := map[string]any{midonetv1.AnnotationHostID: a, midonetv1.AnnotationTunnelZoneID: "", midonetv1.AnnotationTunnelEndpointIP: "192.0.2.1"}
+	if diff := cmp.Diff(want, meta["annotations"]); diff != "" || len(meta) != 2 || len(w.patches[0]) != 1 {
+		t.Errorf("%v %s", w.patches[0], diff)
+	}
+	w.pass("b", 1)
+	if got := w.node("b").Annotations[midonetv1.AnnotationHostID]; got != b {
+		t.Errorf("b has host %s", got)
+	}
+	wantEvent := fmt.Sprintf(`Normal NodeAnnotated the node was annotated: midonet.org/host-id=%q, midonet.org/tunnel-endpoint-ip="192.0.2.1", midonet.org/tunnel-zone-id=""`, a)
+	if got := w.events(); len(got) != 2 || got[0] != wantEvent {
+		t.Errorf("events %q", got)
+	}
+	w.restart()
+	w.pass("a", 0)
+	w.pass("b", 0)
+	if got := w.listings(); got != 1 {
+		t.Errorf("%d listings", got)
+	}
+	if got := testutil.ToFloat64(w.meters.annotated); got != 2 {
+		t.Errorf("%v annotated", got)
+	}
+}
+
+// What is there stays, whatever it holds, and a Node with a host-id needs no listing.
+func TestNothingIsOverwritten(t *testing.T) {
+	node := testNode("a", "192.0.2.1")
+	node.Annotations = map[string]string{midonetv1.AnnotationHostID: "not a uuid", midonetv1.AnnotationTunnelEndpointIP: ""}
+	w := newWorld(t, node)
+	w.midonet.AddHost("a")
+	w.pass("a", 1)
+	want := map[string]string{midonetv1.AnnotationHostID: "not a uuid", midonetv1.AnnotationTunnelEndpointIP: "", midonetv1.AnnotationTunnelZoneID: ""}
+	if diff := cmp.Diff(want, w.node("a").Annotations); diff != "" {
+		t.Error(diff)
+	}
+	if got := w.listings(); got != 0 {
+		t.Errorf("%d listings", got)
+	}
+}
+
+// An address that comes later is added later.
+func TestAddressComesLater(t *testing.T) {
+	w := newWorld(t, testNode("a"))
+	w.midonet.AddHost("a")
+	w.pass("a", 1)
+	node := w.node("a")
+	node.Status.Addresses = testNode("a", "192.0.2.1").Status.Addresses
+	if err := w.store.Status().Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	w.pass("a", 1)
+	if got := w.node("a").Annotations[midonetv1.AnnotationTunnelEndpointIP]; got != "192.0.2.1" {
+		t.Errorf("%q", got)
+	}
+}
+
+// A host that is not there yet is looked for with patience, told once, and found when it comes. Names are compared
+// exactly.
+func TestHostComesLater(t *testing.T) {
+	w := newWorld(t, testNode("a"), testNode("b"))
+	w.midonet.AddHost("A")
+	w.midonet.AddHost("a.example.org")
+	first := w.pass("a", 0)
+	second := w.pass("a", 0)
+	if first.RequeueAfter != minPatience || second.RequeueAfter != 2*minPatience {
+		t.Errorf("again after %v and %v", first.RequeueAfter, second.RequeueAfter)
+	}
+	w.pass("b", 0)
+	if got := w.events(); len(got) != 2 || !strings.HasPrefix(got[0], "Warning HostNotFound MidoNet has no host named a: start its agent") {
+		t.Errorf("events %q", got)
+	}
+	if w.listings() != 1 || w.waiting(reasonNoHost) != 2 {
+		t.Errorf("%d listings, %v nodes wait", w.listings(), w.waiting(reasonNoHost))
+	}
+	if annotations := w.node("a").Annotations; len(annotations) != 0 {
+		t.Errorf("annotations without a host: %v", annotations)
+	}
+	w.midonet.AddHost("a")
+	w.step(listingPause)
+	w.pass("a", 1)
+	w.pass("b", 0)
+	if got := w.listings(); got != 2 {
+		t.Errorf("%d listings", got)
+	}
+	if w.waiting(reasonNoHost) != 1 || w.reconciler.patience.NumRequeues(request("a")) != 0 {
+		t.Errorf("%v nodes wait, patience of %d tries", w.waiting(reasonNoHost), w.reconciler.patience.NumRequeues(request("a")))
+	}
+}
+
+// A listing is good for a while, and not for ever.
+func TestListingAges(t *testing.T) {
+	w := newWorld(t, testNode("a"), testNode("b"), testNode("c"))
+	for _, name := range []string{"a", "b", "c"} {
+		w.midonet.AddHost(name)
+	}
+	w.pass("a", 1)
+	w.step(listingAge - 1)
+	w.pass("b", 1)
+	if got := w.listings(); got != 1 {
+		t.Errorf("%d listings", got)
+	}
+	w.step(1)
+	w.pass("c", 1)
+	if got := w.listings(); got != 2 {
+		t.Errorf("%d listings", got)
+	}
+}
+
+// several is a MidoNet in which hosts share a name, which the fake does not allow.
+type several []midonet.Host
+
+func (s several) Hosts(context.Context) ([]midonet.Host, error) { return s, nil }
+
+func TestHostsOfOneName(t *testing.T) {
+	w := newWorld(t, testNode("a", "192.0.2.1"))
+	w.hosts = several{{ID: "2", Name: "a", Alive: true}, {ID: "1", Name: "a"}, {ID: "3", Name: "b"}}
+	w.restart()
+	w.pass("a", 0)
+	w.step(listingAge)
+	w.hosts.(several)[0], w.hosts.(several)[1] = w.hosts.(several)[1], w.hosts.(several)[0]
+	w.pass("a", 0)
+	if got := w.events(); len(got) != 1 || got[0] != "Warning HostAmbiguous MidoNet has 2 hosts named a (1, 2): remove all but one, or set annotation midonet.org/host-id" {
+		t.Errorf("events %q", got)
+	}
+	if got := w.waiting(reasonManyHosts); got != 1 {
+		t.Errorf("%v nodes wait", got)
+	}
+	if got := few([]string{"4", "3", "2", "1"}); got != "1, 2, 3, …" {
+		t.Errorf("%q", got)
+	}
+}
+
+// A backend that is out of order is asked now and then for all Nodes, told once, and forgotten when it is back.
+func TestBackendFails(t *testing.T) {
+	w := newWorld(t, testNode("a"), testNode("b"))
+	w.midonet.AddHost("a")
+	w.midonet.AddHost("b")
+	if err := w.midonet.Inject(fakemidonet.Fault{Path: "/hosts", Status: http.StatusServiceUnavailable, Message: "down", Times: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if result := w.pass("a", 0); result.RequeueAfter != minPatience {
+		t.Errorf("again after %v", result.RequeueAfter)
+	}
+	w.pass("b", 0)
+	if w.listings() != 1 || w.waiting(reasonBackend) != 2 {
+		t.Errorf("%d listings, %v nodes wait", w.listings(), w.waiting(reasonBackend))
+	}
+	w.step(listingPause)
+	w.pass("a", 0)
+	if got := w.events(); len(got) != 2 || !strings.HasPrefix(got[0], "Warning HostsUnknown the hosts of MidoNet cannot be listed: list Host: 503 Service Unavailable: down") {
+		t.Errorf("events %q", got)
+	}
+	w.step(listingPause)
+	w.pass("a", 1)
+	w.pass("b", 1)
+	if got := w.waiting(reasonBackend); got != 0 {
+		t.Errorf("%v nodes wait", got)
+	}
+	for outcome, want := range map[string]float64{listingFailed: 2, listingDone: 1} {
+		if got := testutil.ToFloat64(w.meters.listings.WithLabelValues(outcome)); got != want {
+			t.Errorf("%v listings are %s", got, outcome)
+		}
+	}
+}
+
+// An error of the backend that says something else each time is told once.
+func TestChangingErrorsAreOne(t *testing.T) {
+	w := newWorld(t, testNode("a"))
+	w.hosts = &moody{}
+	w.restart()
+	for range 3 {
+		w.pass("a", 0)
+		w.step(listingPause)
+	}
+	if got := w.events(); len(got) != 1 {
+		t.Errorf("events %q", got)
+	}
+}
+
+type moody struct{ times int }
+
+func (m *moody) Hosts(context.Context) ([]midonet.Host, error) {
+	m.times++
+	return nil, fmt.Errorf("error %d", m.times)
+}
+
+// A Node that is gone or going is left alone, and what it waited for is forgotten.
+func TestNodeGoes(t *testing.T) {
+	node := testNode("a")
+	node.Finalizers = []string{"some/thing"}
+	w := newWorld(t, node)
+	w.pass("a", 0)
+	if err := w.store.Delete(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	w.midonet.AddHost("a")
+	w.step(listingAge)
+	if result := w.pass("a", 0); result.RequeueAfter != 0 || w.waiting(reasonNoHost) != 0 {
+		t.Errorf("again after %v", result.RequeueAfter)
+	}
+	node = w.node("a")
+	node.Finalizers = nil
+	if err := w.store.Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	if result := w.pass("a", 0); result.RequeueAfter != 0 {
+		t.Errorf("again after %v", result.RequeueAfter)
+	}
+}
+
+// What the API server says to a write.
+func TestWriteFails(t *testing.T) {
+	nodes := corev1.Resource("nodes")
+	for name, tc := range map[string]struct {
+		fault   error
+		after   any
+		failed  bool
+		refused bool
+	}{
+		"conflict":  {apierrors.NewConflict(nodes, "a", errors.New("changed")), retryPeriod, false, false},
+		"gone":      {apierrors.NewNotFound(nodes, "a"), retryPeriod, false, false},
+		"forbidden": {apierrors.NewForbidden(nodes, "a", errors.New("no right to patch")), minPatience, false, true},
+		"no server": {errors.New("connection refused"), nil, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, testNode("a"))
+			w.midonet.AddHost("a")
+			w.fault = func() error { return tc.fault }
+			result, _, err := w.reconcile("a")
+			if (err != nil) != tc.failed || tc.after != nil && result.RequeueAfter != tc.after {
+				t.Errorf("result %v, error %v", result, err)
+			}
+			events := w.events()
+			if (len(events) == 1) != tc.refused || tc.refused && !strings.HasPrefix(events[0], `Warning AnnotationRefused nodes "a" is forbidden: no right to patch`) {
+				t.Errorf("events %q", events)
+			}
+		})
+	}
+}
+
+// Somebody who sets an annotation at the same time is not overruled.
+func TestLateRead(t *testing.T) {
+	w := newWorld(t, testNode("a"))
+	w.midonet.AddHost("a")
+	w.fault = func() error {
+		node := w.node("a")
+		metav1.SetMetaDataAnnotation(&node.ObjectMeta, midonetv1.AnnotationHostID, "theirs")
+		return w.store.Update(t.Context(), node)
+	}
+	if result := w.pass("a", 1); result.RequeueAfter != retryPeriod {
+		t.Errorf("again after %v", result.RequeueAfter)
+	}
+	if got := w.node("a").Annotations[midonetv1.AnnotationHostID]; got != "theirs" {
+		t.Errorf("%q", got)
+	}
+}

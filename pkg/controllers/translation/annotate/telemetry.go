@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package annotate
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/project/telemetry"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+)
+
+// Reasons of events, and of the gauge of Nodes that wait.
+const (
+	// eventAnnotated: a Node got annotations.
+	eventAnnotated = "NodeAnnotated"
+	// reasonNoHost: there is no host of the Node's name.
+	reasonNoHost = "HostNotFound"
+	// reasonManyHosts: there are several hosts of the Node's name.
+	reasonManyHosts = "HostAmbiguous"
+	// reasonBackend: the hosts cannot be listed.
+	reasonBackend = "HostsUnknown"
+	// reasonRefused: the API server does not take the annotations.
+	reasonRefused = "AnnotationRefused"
+)
+
+// actionAnnotate is the action of the events.
+const actionAnnotate = "Annotate"
+
+// Ends of a listing, as a label of the metric.
+const (
+	listingDone   = "done"
+	listingFailed = "failed"
+)
+
+// meters are the metrics of the controller.
+type meters struct {
+	listings  *prometheus.CounterVec
+	annotated prometheus.Counter
+	waiting   *prometheus.GaugeVec
+}
+
+// newMeters makes the metrics and registers them. Those of a registry that has them already, from an earlier manager in
+// the same process, go on; the gauge begins at nothing.
+func newMeters(registry prometheus.Registerer) (*meters, error) {
+	m := &meters{
+		listings: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "groundskeeper_translation_host_listings_total",
+			Help: "Listings of MidoNet's hosts for the annotations of Nodes, by outcome: done or failed.",
+		}, []string{"outcome"}),
+		annotated: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "groundskeeper_translation_nodes_annotated_total",
+			Help: "Writes of annotations of Nodes.",
+		}),
+		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "groundskeeper_translation_nodes_unannotated",
+			Help: "Nodes that lack annotations which cannot be filled in now, by reason.",
+		}, []string{"reason"}),
+	}
+	var errs [3]error
+	m.listings, errs[0] = telemetry.Register(registry, m.listings)
+	m.annotated, errs[1] = telemetry.Register(registry, m.annotated)
+	m.waiting, errs[2] = telemetry.Register(registry, m.waiting)
+	m.waiting.Reset()
+	return m, errors.Join(errs[:]...)
+}
+
+// troubles remembers what Nodes wait for, so that each thing is told once, and counts them. It is for one goroutine.
+type troubles struct {
+	gauge *prometheus.GaugeVec
+	known map[string]convert.Problem
+}
+
+// set says what a Node waits for, and returns whether that is new. A backend that does not answer has many ways to say
+// so, which are one.
+func (t *troubles) set(node string, now convert.Problem) bool {
+	before, known := t.known[node]
+	if known {
+		t.gauge.WithLabelValues(before.Reason).Dec()
+	}
+	t.gauge.WithLabelValues(now.Reason).Inc()
+	t.known[node] = now
+	return !known || before.Reason != now.Reason || now.Reason != reasonBackend && before.Message != now.Message
+}
+
+// end says that a Node waits for nothing.
+func (t *troubles) end(node string) {
+	if before, known := t.known[node]; known {
+		t.gauge.WithLabelValues(before.Reason).Dec()
+		delete(t.known, node)
+	}
+}

@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package annotate
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"groundskeeper.io/groundskeeper/pkg/midonet"
+	fakemidonet "groundskeeper.io/groundskeeper/test/fakes/midonet"
+)
+
+// world is a reconciler on a store of Nodes and a MidoNet that speaks HTTP. It counts the writes of Nodes.
+type world struct {
+	t          *testing.T
+	store      client.WithWatch
+	midonet    *fakemidonet.Server
+	hosts      Hosts
+	reconciler *reconciler
+	meters     *meters
+	recorder   *events.FakeRecorder
+	clock      *testingclock.FakePassiveClock
+	// fault fails writes.
+	fault   func() error
+	patches []map[string]any
+}
+
+func newWorld(t *testing.T, nodes ...client.Object) *world {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	if err := corev1.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{
+		t: t, midonet: fakemidonet.New(fakemidonet.Options{}), recorder: events.NewFakeRecorder(1000),
+		clock: testingclock.NewFakePassiveClock(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)),
+		store: fake.NewClientBuilder().WithScheme(scheme).WithObjects(nodes...).Build(),
+	}
+	server := httptest.NewServer(w.midonet)
+	t.Cleanup(server.Close)
+	hosts, err := midonet.New(midonet.Options{URL: server.URL + fakemidonet.Root, Attempts: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.hosts = hosts
+	w.meters, err = newMeters(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.restart()
+	return w
+}
+
+// restart makes a reconciler that remembers nothing.
+func (w *world) restart() {
+	w.reconciler = newReconciler(w.hosts, w.clock, w.meters)
+	w.reconciler.recorder = w.recorder
+	w.reconciler.client = interceptor.NewClient(w.store, interceptor.Funcs{Patch: w.patch})
+}
+
+func (w *world) patch(ctx context.Context, store client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	data, err := patch.Data(object)
+	if err != nil {
+		return err
+	}
+	var body map[string]any
+	if err := json.Unmarshal(data, &body); err != nil {
+		return err
+	}
+	meta, _ := body["metadata"].(map[string]any)
+	if patch.Type() != types.MergePatchType || meta["resourceVersion"] == nil {
+		return errors.New("a patch of a node may overwrite what was not read: " + string(data))
+	}
+	w.patches = append(w.patches, body)
+	if w.fault != nil {
+		if err := w.fault(); err != nil {
+			return err
+		}
+	}
+	return store.Patch(ctx, object, patch, options...)
+}
+
+// reconcile makes a pass over a Node and returns what it patched.
+func (w *world) reconcile(node string) (reconcile.Result, []map[string]any, error) {
+	w.patches = nil
+	result, err := w.reconciler.Reconcile(w.t.Context(), request(node))
+	return result, w.patches, err
+}
+
+// pass makes a pass that succeeds with so many patches.
+func (w *world) pass(node string, patches int) reconcile.Result {
+	w.t.Helper()
+	result, patched, err := w.reconcile(node)
+	if err != nil || len(patched) != patches {
+		w.t.Fatalf("%d patches, want %d, error %v: %v", len(patched), patches, err, patched)
+	}
+	return result
+}
+
+// node reads a Node.
+func (w *world) node(name string) *corev1.Node {
+	w.t.Helper()
+	node := &corev1.Node{}
+	if err := w.store.Get(w.t.Context(), client.ObjectKey{Name: name}, node); err != nil {
+		w.t.Fatal(err)
+	}
+	return node
+}
+
+// listings is how many times the hosts were listed.
+func (w *world) listings() int {
+	count := 0
+	for request, times := range w.midonet.Requests() {
+		if request.Method == http.MethodGet && request.Path == "/hosts" {
+			count += times
+		}
+	}
+	return count
+}
+
+func (w *world) step(by time.Duration) { w.clock.SetTime(w.clock.Now().Add(by)) }
+
+// events are the events since the last call, as "Type Reason Message".
+func (w *world) events() []string {
+	var all []string
+	for {
+		select {
+		case event := <-w.recorder.Events:
+			all = append(all, event)
+		default:
+			return all
+		}
+	}
+}
+
+func (w *world) waiting(reason string) float64 {
+	return testutil.ToFloat64(w.meters.waiting.WithLabelValues(reason))
+}
+
+func request(node string) reconcile.Request {
+	return reconcile.Request{NamespacedName: types.NamespacedName{Name: node}}
+}
+
+func testNode(name string, addresses ...string) *corev1.Node {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name)}}
+	for _, address := range addresses {
+		node.Status.Addresses = append(node.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
+	}
+	return node
+}

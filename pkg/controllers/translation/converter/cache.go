@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package converter
+
+import (
+	"slices"
+	"unique"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+)
+
+// CacheOptions makes a cache keep of Nodes, Pods, Services and EndpointSlices only what is read here. Whoever else
+// reads these kinds from that cache does not see the rest. Of Translations it keeps all but the managed fields, and what
+// thousands of them have in common only once.
+func CacheOptions() (map[client.Object]cache.ByObject, error) {
+	reduced := cache.ByObject{Transform: reduce}
+	return map[client.Object]cache.ByObject{
+		&corev1.Node{}:               reduced,
+		&corev1.Pod{}:                reduced,
+		&corev1.Service{}:            reduced,
+		&discoveryv1.EndpointSlice{}: reduced,
+		&midonetv1.Translation{}:     reduced,
+	}, nil
+}
+
+// reduce is the transform of the cache. Metadata of these kinds alone keeps what it has.
+func reduce(object any) (any, error) {
+	switch object := object.(type) {
+	case *midonetv1.Translation:
+		object.ManagedFields = nil
+		intern(object)
+		return object, nil
+	case client.Object:
+		return trimmed(object), nil
+	default:
+		return object, nil // the last known state of what went while nobody watched
+	}
+}
+
+// trimmed is a copy of an object with what is read of it.
+func trimmed(object client.Object) client.Object {
+	switch full := object.(type) {
+	case *corev1.Node:
+		return trimmedNode(full)
+	case *corev1.Pod:
+		return trimmedPod(full)
+	case *corev1.Service:
+		return trimmedService(full)
+	case *discoveryv1.EndpointSlice:
+		return trimmedSlice(full)
+	default:
+		kept, ok := object.DeepCopyObject().(client.Object)
+		if !ok {
+			return object
+		}
+		kept.SetManagedFields(nil)
+		return kept
+	}
+}
+
+func trimmedNode(full *corev1.Node) *corev1.Node {
+	kept := &corev1.Node{ObjectMeta: trimmedMeta(full, midonetv1.AnnotationHostID, midonetv1.AnnotationTunnelZoneID,
+		midonetv1.AnnotationTunnelEndpointIP, midonetv1.AnnotationMACAddress)}
+	kept.Spec.PodCIDR, kept.Spec.PodCIDRs = full.Spec.PodCIDR, others(full.Spec.PodCIDRs)
+	kept.Status.Addresses = full.Status.Addresses
+	return kept
+}
+
+func trimmedPod(full *corev1.Pod) *corev1.Pod {
+	kept := &corev1.Pod{ObjectMeta: trimmedMeta(full, midonetv1.AnnotationMACAddress)}
+	kept.Spec.NodeName, kept.Spec.HostNetwork = interned(full.Spec.NodeName), full.Spec.HostNetwork
+	kept.Status.Phase, kept.Status.PodIP, kept.Status.PodIPs = full.Status.Phase, full.Status.PodIP, others(full.Status.PodIPs)
+	return kept
+}
+
+func trimmedService(full *corev1.Service) *corev1.Service {
+	kept := &corev1.Service{ObjectMeta: trimmedMeta(full)}
+	kept.Spec.Type, kept.Spec.ClusterIP, kept.Spec.ClusterIPs = full.Spec.Type, full.Spec.ClusterIP, others(full.Spec.ClusterIPs)
+	for _, port := range full.Spec.Ports {
+		kept.Spec.Ports = append(kept.Spec.Ports, corev1.ServicePort{Name: port.Name, Protocol: port.Protocol, Port: port.Port})
+	}
+	return kept
+}
+
+// trimmedSlice keeps the first address of the endpoints that are ready: the others mean nothing.
+func trimmedSlice(full *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
+	kept := &discoveryv1.EndpointSlice{ObjectMeta: trimmedMeta(full), AddressType: full.AddressType}
+	if service, ok := full.Labels[discoveryv1.LabelServiceName]; ok {
+		kept.Labels = map[string]string{discoveryv1.LabelServiceName: service}
+	}
+	for _, endpoint := range full.Endpoints {
+		if ready := endpoint.Conditions.Ready; (ready == nil || *ready) && len(endpoint.Addresses) > 0 {
+			kept.Endpoints = append(kept.Endpoints, discoveryv1.Endpoint{Addresses: slices.Clone(endpoint.Addresses[:1])})
+		}
+	}
+	for _, port := range full.Ports {
+		kept.Ports = append(kept.Ports, discoveryv1.EndpointPort{Name: port.Name, Protocol: port.Protocol, Port: port.Port})
+	}
+	return kept
+}
+
+func trimmedMeta(object metav1.Object, annotations ...string) metav1.ObjectMeta {
+	kept := metav1.ObjectMeta{
+		Namespace: interned(object.GetNamespace()), Name: object.GetName(), UID: object.GetUID(),
+		ResourceVersion: object.GetResourceVersion(), DeletionTimestamp: object.GetDeletionTimestamp(),
+	}
+	for _, name := range annotations {
+		if value, ok := object.GetAnnotations()[name]; ok {
+			metav1.SetMetaDataAnnotation(&kept, name, value)
+		}
+	}
+	return kept
+}
+
+// others keeps a list of several: the first is there as a field of its own, too.
+func others[T any](all []T) []T {
+	if len(all) < 2 {
+		return nil
+	}
+	return all
+}
+
+// intern keeps one copy of the kinds and parents that many resources name.
+func intern(translation *midonetv1.Translation) {
+	translation.Namespace = interned(translation.Namespace)
+	for i := range translation.Resources {
+		resource := &translation.Resources[i]
+		resource.Kind, resource.Parent = interned(resource.Kind), interned(resource.Parent)
+	}
+	for i := range translation.Status.Resources {
+		resource := &translation.Status.Resources[i]
+		resource.Kind, resource.Parent = interned(resource.Kind), interned(resource.Parent)
+		resource.State = midonetv1.BackendResourceState(interned(string(resource.State)))
+	}
+}
+
+func interned(text string) string { return unique.Make(text).Value() }

@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package converter
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+)
+
+// reduced is an object as the cache keeps it.
+func reduced[T client.Object](t *testing.T, object T) T {
+	t.Helper()
+	var again any = object.DeepCopyObject()
+	for range 2 { // a cache may reduce what it has reduced before
+		kept, err := reduce(again)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again = kept
+	}
+	return again.(T)
+}
+
+// What the cache keeps is enough: each pair of the oracle is converted from it as from the whole object.
+func TestCacheKeepsWhatIsConverted(t *testing.T) {
+	files, err := filepath.Glob("../convert/testdata/*.json")
+	if err != nil || len(files) < 4 {
+		t.Fatalf("%q %v", files, err)
+	}
+	config := convert.Config{Tenant: "midonetkube", TunnelZoneName: "z", ServiceTypes: []corev1.ServiceType{corev1.ServiceTypeClusterIP}}
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var pair struct {
+			Node           *corev1.Node
+			Pod            *corev1.Pod
+			Service        *corev1.Service
+			EndpointSlices []*discoveryv1.EndpointSlice
+		}
+		if err := json.Unmarshal(content, &pair); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		var whole, kept []convert.Result
+		if node := pair.Node; node != nil {
+			// In two families, as nodes of such clusters are.
+			node.Spec.PodCIDRs = append([]string{node.Spec.PodCIDR}, "fd00::/64")
+			whole, kept = append(whole, convert.Node(node, config)), append(kept, convert.Node(reduced(t, node), config))
+		}
+		if pod := pair.Pod; pod != nil {
+			pod.Status.PodIP, pod.Status.PodIPs = "fd00::7", []corev1.PodIP{{IP: "fd00::7"}, {IP: "10.1.0.7"}}
+			whole, kept = append(whole, convert.Pod(pod, pair.Node, config)), append(kept, convert.Pod(reduced(t, pod), reduced(t, pair.Node), config))
+		}
+		if service := pair.Service; service != nil {
+			service.Spec.ClusterIP, service.Spec.ClusterIPs = "fd00::1", []string{"fd00::1", service.Spec.ClusterIP}
+			var trimmed []*discoveryv1.EndpointSlice
+			for _, slice := range pair.EndpointSlices {
+				slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.9.9.9"}, Conditions: discoveryv1.EndpointConditions{Ready: new(false)}})
+				trimmed = append(trimmed, reduced(t, slice))
+			}
+			whole = append(whole, convert.Service(service, config), convert.Endpoints(service, pair.EndpointSlices, config))
+			kept = append(kept, convert.Service(reduced(t, service), config), convert.Endpoints(reduced(t, service), trimmed, config))
+		}
+		if diff := cmp.Diff(whole, kept); diff != "" {
+			t.Errorf("%s: %s", file, diff)
+		}
+	}
+}
+
+// What is not read is not kept.
+func TestCacheDropsTheRest(t *testing.T) {
+	meta := metav1.ObjectMeta{
+		Name: "x", Namespace: "shop", UID: "u", ResourceVersion: "1", Labels: map[string]string{"app": "x"}, Annotations: map[string]string{"long": "text"},
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "m"}}, OwnerReferences: []metav1.OwnerReference{{Name: "o"}}, Finalizers: []string{"f/f"},
+	}
+	bare := metav1.ObjectMeta{Name: "x", Namespace: "shop", UID: "u", ResourceVersion: "1"}
+	for _, tc := range []struct{ whole, want client.Object }{
+		{&corev1.Node{ObjectMeta: meta, Status: corev1.NodeStatus{Images: []corev1.ContainerImage{{}}}}, &corev1.Node{ObjectMeta: bare}},
+		{&corev1.Pod{ObjectMeta: meta, Spec: corev1.PodSpec{Containers: []corev1.Container{{}}}}, &corev1.Pod{ObjectMeta: bare}},
+		{&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Selector: map[string]string{"a": "b"}}}, &corev1.Service{ObjectMeta: bare}},
+		{&discoveryv1.EndpointSlice{ObjectMeta: meta, Endpoints: []discoveryv1.Endpoint{{}}}, &discoveryv1.EndpointSlice{ObjectMeta: bare}},
+	} {
+		if diff := cmp.Diff(tc.want, reduced(t, tc.whole)); diff != "" {
+			t.Error(diff)
+		}
+	}
+	metadata := &metav1.PartialObjectMetadata{ObjectMeta: *meta.DeepCopy()}
+	if got := reduced(t, metadata); got.ManagedFields != nil || got.Labels["app"] != "x" || got.Annotations["long"] != "text" {
+		t.Errorf("metadata of others: %+v", got.ObjectMeta)
+	}
+	if gone := (toolscache.DeletedFinalStateUnknown{Key: "k"}); true {
+		if got, err := reduce(gone); got != gone || err != nil {
+			t.Errorf("%v %v", got, err)
+		}
+	}
+}
+
+// A Translation is kept whole, for the pusher; what many have in common is kept once.
+func TestCacheKeepsTranslations(t *testing.T) {
+	filled := func() *midonetv1.Translation {
+		translation := made("x.4.y")
+		translation.Annotations = map[string]string{"a": "b"}
+		translation.Resources[0].Parent = string([]byte(hostB))
+		translation.Status.Resources = []midonetv1.BackendResourceStatus{{Kind: "Port", ID: "1", Parent: string([]byte(hostB)), State: midonetv1.BackendResourceSynced}}
+		return translation
+	}
+	first, second := filled(), filled()
+	first.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
+	for _, translation := range []*midonetv1.Translation{first, second} {
+		if _, err := reduce(translation); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(filled(), first); diff != "" {
+		t.Error(diff)
+	}
+	if unsafe.StringData(first.Resources[0].Parent) != unsafe.StringData(second.Status.Resources[0].Parent) {
+		t.Error("a parent is kept twice")
+	}
+}
+
+// Only kinds that nobody else needs whole are restricted.
+func TestRestrictedKinds(t *testing.T) {
+	options, err := CacheOptions()
+	if err != nil || len(options) != 5 {
+		t.Fatalf("%v %v", options, err)
+	}
+	for object, by := range options {
+		if by.Transform == nil || by.Label != nil || by.Field != nil || by.Namespaces != nil {
+			t.Errorf("%T: objects are left out", object)
+		}
+	}
+}

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package converter
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+)
+
+// kindEndpoints is the kind that owned the Translations of endpoints before, in midonet-kube-controllers.
+const kindEndpoints = "Endpoints"
+
+// claim says whose a Translation is, from the point of view of one owner.
+type claim int
+
+const (
+	// foreign: it is somebody else's, or nobody's we know. It is neither changed nor deleted.
+	foreign claim = iota
+	// ours: it names this very owner.
+	ours
+	// inherited: it names an earlier owner of the same kind and name, or the Endpoints of a Service, that it is taken
+	// over from.
+	inherited
+)
+
+// claimOf tells whose a Translation is. The label decides, and the owner reference where there is no label: one whose
+// two claims contradict each other is left to whoever made it so.
+func claimOf(owner convert.Owner, translation *midonetv1.Translation) claim {
+	uid, labelled := translation.Labels[midonetv1.LabelOwnerUID]
+	_, global := translation.Labels[midonetv1.LabelGlobal]
+	switch {
+	case owner.Kind == "":
+		if global && !labelled {
+			return ours
+		}
+		return foreign
+	case global || labelled && uid == "":
+		return foreign
+	case uid == string(owner.UID):
+		return ours
+	case len(translation.OwnerReferences) != 1:
+		return foreign
+	}
+	ref := translation.OwnerReferences[0]
+	switch {
+	case labelled && uid != string(ref.UID):
+		return foreign
+	case ref.UID == owner.UID:
+		return ours
+	case ownsAs(ref, owner.Kind, owner.Name), owner.Kind == convert.KindService && ownsAs(ref, kindEndpoints, owner.Name):
+		return inherited
+	default:
+		return foreign
+	}
+}
+
+// Keys of the index of Translations by owner.
+const globalKey = "global"
+
+func uidKey(uid types.UID) string        { return "uid/" + string(uid) }
+func endpointsKey(service string) string { return "endpoints/" + service }
+
+// translationKeys are the keys by which an owner finds its Translations. Those of one that was recreated are found by
+// their names, which are the same.
+func translationKeys(object client.Object) []string {
+	var keys []string
+	uid, labelled := object.GetLabels()[midonetv1.LabelOwnerUID]
+	if labelled {
+		keys = append(keys, uidKey(types.UID(uid)))
+	}
+	if _, global := object.GetLabels()[midonetv1.LabelGlobal]; global {
+		keys = append(keys, globalKey)
+	}
+	for _, ref := range object.GetOwnerReferences() {
+		if ownsAs(ref, kindEndpoints, ref.Name) {
+			keys = append(keys, endpointsKey(ref.Name))
+		}
+		if !labelled {
+			keys = append(keys, uidKey(ref.UID))
+		}
+	}
+	return keys
+}
+
+// keysOf are the keys by which the Translations of an owner are found.
+func keysOf(owner convert.Owner) []string {
+	switch owner.Kind {
+	case "":
+		return []string{globalKey}
+	case convert.KindService:
+		return []string{uidKey(owner.UID), endpointsKey(owner.Name)}
+	default:
+		return []string{uidKey(owner.UID)}
+	}
+}

@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package converter writes Translations: it keeps those of every Node, Pod and Service, and those of the whole cluster,
+// as package convert says they should be.
+//
+// A pass is about one owner. It reads from caches, decides by pure functions (claim.go, plan.go) and writes only what
+// differs: a new Translation costs one request, one that is as it should be none. Everything that is wanted is written
+// before anything stale is deleted, so that the pusher can hand backend resources over from one Translation to another.
+// What an owner that is gone leaves behind is left to Kubernetes' garbage collector.
+package converter
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+)
+
+const (
+	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
+	ControllerName = "translation-convert"
+	// fieldOwner is the manager of the fields we write, and the source of our events.
+	fieldOwner = "translation-convert-controller"
+
+	// workers is how many passes there are at the same time.
+	workers = 8
+
+	// A pass that failed is tried again after a pause that doubles. The longest is short enough that all goes on soon
+	// after an outage.
+	minBackoff = 50 * time.Millisecond
+	maxBackoff = 30 * time.Second
+	// What somebody has to put right first is tried again more patiently.
+	minPatience = 5 * time.Second
+	maxPatience = 5 * time.Minute
+)
+
+// reconciler brings the Translations of owners to the state that the owners ask for.
+type reconciler struct {
+	// client reads from the caches and writes to the API server.
+	client client.Client
+	// live reads from the API server. It has the last word before a Translation changes its owner, and before a Node
+	// loses its network.
+	live        client.Reader
+	config      convert.Config
+	gracePeriod time.Duration
+	clock       clock.PassiveClock
+	recorder    events.EventRecorder
+	ledger      *ledger
+	losses      losses
+	// patience spaces the tries of what somebody has to put right.
+	patience workqueue.TypedRateLimiter[unit]
+	passes   *prometheus.CounterVec
+	writes   *prometheus.CounterVec
+}
+
+// AddToManager adds the controller to a manager, whose scheme has to know Translations and Kubernetes' own kinds. The
+// manager's cache should be built with CacheOptions. Without the URL of a MidoNet nothing is added and nothing watched.
+// An error means that the controller was added twice, or that the API server does not answer or does not serve
+// Translations.
+func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfiguration, clock clock.PassiveClock) error {
+	if config.MidoNet.URL == "" {
+		mgr.GetLogger().Info("No MidoNet is configured, nothing is translated", "controller", ControllerName)
+		return nil
+	}
+	meters, err := newMeters(metrics.Registry)
+	if err != nil {
+		return err
+	}
+	// The context would end a wait for the cache, but before the start of the manager there is none.
+	if err := addIndexes(context.Background(), mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	r := newReconciler(config, clock, meters)
+	r.client, r.live, r.recorder = mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(fieldOwner)
+	to := mapper{cache: mgr.GetCache()}
+	enqueue := handler.TypedEnqueueRequestsFromMapFunc[client.Object, unit]
+	return builder.TypedControllerManagedBy[unit](mgr).
+		Named(ControllerName).
+		WithOptions(controller.TypedOptions[unit]{
+			MaxConcurrentReconciles: workers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[unit](minBackoff, maxBackoff),
+		}).
+		WithLogConstructor(func(u *unit) logr.Logger {
+			logger := mgr.GetLogger().WithValues("controller", ControllerName)
+			if u == nil {
+				return logger
+			}
+			return logger.WithValues("owner", u.String())
+		}).
+		WatchesRawSource(source.TypedFunc[unit](enqueueGlobals)).
+		Watches(&corev1.Node{}, enqueue(ofNode), builder.WithPredicates(changed())).
+		Watches(&corev1.Node{}, enqueue(to.podsOf), builder.WithPredicates(hostIDChanged())).
+		Watches(&corev1.Pod{}, enqueue(ofPod), builder.WithPredicates(changed())).
+		Watches(&corev1.Service{}, enqueue(ofService), builder.WithPredicates(changed())).
+		Watches(&discoveryv1.EndpointSlice{}, enqueue(ofSlice), builder.WithPredicates(changed())).
+		// What we wrote, so that a manual edit is corrected, and one that was waited for is noticed when it is gone.
+		Watches(&midonetv1.Translation{}, enqueue(ofTranslation), builder.WithPredicates(translationChanged())).
+		Complete(r)
+}
+
+// newReconciler makes a reconciler without its connections.
+func newReconciler(config configv1alpha1.TranslationConfiguration, clock clock.PassiveClock, meters *meters) *reconciler {
+	return &reconciler{
+		config: convert.Config{
+			Tenant: config.Tenant, TunnelZoneName: config.TunnelZoneName, ServiceTypes: config.ServiceTypes,
+		},
+		gracePeriod: config.NodeGracePeriod.Duration,
+		clock:       clock,
+		ledger:      newLedger(meters.skipped, meters.blocked),
+		patience:    workqueue.NewTypedItemExponentialFailureRateLimiter[unit](minPatience, maxPatience),
+		passes:      meters.passes,
+		writes:      meters.writes,
+	}
+}

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package converter
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+)
+
+// problem is why an owner, or a part of it, is not translated.
+type problem struct {
+	convert.Problem
+	// blocks says that it keeps Translations from being written, and not only a part of the owner from having one.
+	blocks bool
+	// silent says that there is no event.
+	silent bool
+}
+
+func blocked(reason, message string) problem {
+	return problem{Problem: convert.Problem{Reason: reason, Message: message}, blocks: true}
+}
+
+// ledger remembers the problems of owners, so that each is told once, and counts them by reason.
+type ledger struct {
+	skipped, blocked *prometheus.GaugeVec
+
+	mu       sync.Mutex
+	problems map[unit][]problem
+}
+
+func newLedger(skipped, blocked *prometheus.GaugeVec) *ledger {
+	return &ledger{skipped: skipped, blocked: blocked, problems: map[unit][]problem{}}
+}
+
+// set says what problems an owner has now, and returns those that it did not have before.
+func (l *ledger) set(u unit, now []problem) []problem {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before := l.problems[u]
+	for _, p := range before {
+		l.gauge(p).Dec()
+	}
+	var news []problem
+	for _, p := range now {
+		l.gauge(p).Inc()
+		if !slices.Contains(before, p) {
+			news = append(news, p)
+		}
+	}
+	if len(now) == 0 {
+		delete(l.problems, u)
+	} else {
+		l.problems[u] = now
+	}
+	return news
+}
+
+func (l *ledger) gauge(p problem) prometheus.Gauge {
+	if p.blocks {
+		return l.blocked.WithLabelValues(p.Reason)
+	}
+	return l.skipped.WithLabelValues(p.Reason)
+}

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package converter
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+)
+
+// subject is an object with what it becomes.
+type subject struct {
+	// object takes the events. It is from the cache, so nothing in it may be changed.
+	object client.Object
+	owner  convert.Owner
+	result convert.Result
+}
+
+// read reads the object of a unit, with all that its Translations depend on, and converts it. It is nil for one that is
+// gone or on its way out: garbage collection deletes what it leaves, and until then its network stays as it is.
+func (r *reconciler) read(ctx context.Context, u unit) (*subject, error) {
+	switch u.kind {
+	case convert.KindNode:
+		node := &corev1.Node{}
+		if there, err := r.find(ctx, u, node); !there {
+			return nil, err
+		}
+		return &subject{node, convert.OwnerOf(u.kind, node), convert.Node(node, r.config)}, nil
+	case convert.KindPod:
+		pod := &corev1.Pod{}
+		if there, err := r.find(ctx, u, pod); !there {
+			return nil, err
+		}
+		node, err := r.nodeOf(ctx, pod)
+		if err != nil {
+			return nil, err
+		}
+		return &subject{pod, convert.OwnerOf(u.kind, pod), convert.Pod(pod, node, r.config)}, nil
+	case convert.KindService:
+		service := &corev1.Service{}
+		if there, err := r.find(ctx, u, service); !there {
+			return nil, err
+		}
+		slices, err := r.slicesOf(ctx, service)
+		if err != nil {
+			return nil, err
+		}
+		return &subject{service, convert.OwnerOf(u.kind, service),
+			convert.Join(convert.Service(service, r.config), convert.Endpoints(service, slices, r.config))}, nil
+	default:
+		result := convert.Globals(r.config)
+		return &subject{result.Translations[0].DeepCopy(), convert.Owner{}, result}, nil
+	}
+}
+
+// find reads the object of a unit and says whether it is there to stay.
+func (r *reconciler) find(ctx context.Context, u unit, into client.Object) (bool, error) {
+	if err := r.client.Get(ctx, u.key(), into, client.UnsafeDisableDeepCopy); err != nil {
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return false, fmt.Errorf("get %s: %w", u, err)
+	}
+	return into.GetDeletionTimestamp().IsZero(), nil
+}
+
+// nodeOf reads the Node that a Pod runs on, nil when there is none.
+func (r *reconciler) nodeOf(ctx context.Context, pod *corev1.Pod) (*corev1.Node, error) {
+	if pod.Spec.NodeName == "" {
+		return nil, nil
+	}
+	node := &corev1.Node{}
+	if err := r.client.Get(ctx, client.ObjectKey{Name: pod.Spec.NodeName}, node, client.UnsafeDisableDeepCopy); err != nil {
+		if apierrors.IsNotFound(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("get node %s: %w", pod.Spec.NodeName, err)
+	}
+	return node, nil
+}
+
+func (r *reconciler) slicesOf(ctx context.Context, service *corev1.Service) ([]*discoveryv1.EndpointSlice, error) {
+	list := &discoveryv1.EndpointSliceList{}
+	err := r.client.List(ctx, list, client.InNamespace(service.Namespace), client.MatchingFields{slicesByService: service.Name}, client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return nil, fmt.Errorf("list the endpoint slices of service %s/%s: %w", service.Namespace, service.Name, err)
+	}
+	slices := make([]*discoveryv1.EndpointSlice, len(list.Items))
+	for i := range list.Items {
+		slices[i] = &list.Items[i]
+	}
+	return slices, nil
+}
+
+// existing reads the Translations of an owner and those that have the name of a wanted one, by name. They are from the
+// cache, so nothing in them may be changed.
+func (r *reconciler) existing(ctx context.Context, owner convert.Owner, wanted []midonetv1.Translation) (map[string]*midonetv1.Translation, error) {
+	found := map[string]*midonetv1.Translation{}
+	for _, key := range keysOf(owner) {
+		list := &midonetv1.TranslationList{}
+		// A list that sees our own writes would wait for those of all other passes, too. What is found here to be in need
+		// of a write is read again by its name before it gets one.
+		err := r.client.List(ctx, list, client.InNamespace(owner.TranslationNamespace()), client.MatchingFields{translationsByOwner: key},
+			client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency)
+		if err != nil {
+			return nil, fmt.Errorf("list the translations of %s: %w", describe(owner), err)
+		}
+		for i := range list.Items {
+			found[list.Items[i].Name] = &list.Items[i]
+		}
+	}
+	for i := range wanted {
+		if found[wanted[i].Name] == nil {
+			if err := r.reread(ctx, owner, wanted[i].Name, found); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return found, nil
+}
+
+// reread reads a Translation as it is after our own writes.
+func (r *reconciler) reread(ctx context.Context, owner convert.Owner, name string, into map[string]*midonetv1.Translation) error {
+	translation := &midonetv1.Translation{}
+	key := client.ObjectKey{Namespace: owner.TranslationNamespace(), Name: name}
+	err := r.client.Get(ctx, key, translation, client.UnsafeDisableDeepCopy)
+	switch {
+	case err == nil:
+		into[name] = translation
+	case apierrors.IsNotFound(err):
+		delete(into, name)
+	default:
+		return fmt.Errorf("get translation %s: %w", key, err)
+	}
+	return nil
+}
+
+// describe names an owner in messages.
+func describe(owner convert.Owner) string {
+	return unit{kind: owner.Kind, namespace: owner.Namespace, name: owner.Name}.String()
+}

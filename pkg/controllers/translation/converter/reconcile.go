@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package converter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+)
+
+const (
+	// retryPeriod is the pause after something changed under a pass. The change itself mostly comes sooner.
+	retryPeriod = time.Second
+	// waitPeriod is how often something that a watch should tell is looked at again, in case it did not.
+	waitPeriod = time.Minute
+)
+
+// Reconcile brings the Translations of one owner to what they should be.
+func (r *reconciler) Reconcile(ctx context.Context, u unit) (reconcile.Result, error) {
+	o, result, err := r.look(ctx, u)
+	switch {
+	case isTransient(err):
+		log.FromContext(ctx).V(1).Info("Something changed meanwhile, trying again", "reason", err.Error())
+		o, result, err = outcomeRetried, reconcile.Result{RequeueAfter: retryPeriod}, nil
+	case err != nil:
+		o = outcomeFailed
+	case o == outcomeDone:
+		r.patience.Forget(u)
+	}
+	r.passes.WithLabelValues(labelOf(u), string(o)).Inc()
+	return result, err
+}
+
+// look reads an owner and acts by what it finds.
+func (r *reconciler) look(ctx context.Context, u unit) (outcome, reconcile.Result, error) {
+	s, err := r.read(ctx, u)
+	switch {
+	case err != nil:
+		return "", reconcile.Result{}, err
+	case s == nil:
+		r.forget(u)
+		return outcomeGone, reconcile.Result{}, nil
+	case s.result.Waiting != nil:
+		return r.wait(ctx, u, s)
+	default:
+		r.losses.end(u)
+		return r.provide(ctx, u, s)
+	}
+}
+
+// forget drops what is remembered of an owner that is gone.
+func (r *reconciler) forget(u unit) {
+	r.losses.end(u)
+	r.ledger.set(u, nil)
+	r.patience.Forget(u)
+}
+
+// provide writes what an owner wants and deletes what it does not.
+func (r *reconciler) provide(ctx context.Context, u unit, s *subject) (outcome, reconcile.Result, error) {
+	p, err := r.plan(ctx, s.owner, s.result.Translations)
+	if err != nil {
+		return "", reconcile.Result{}, err
+	}
+	if p.inherits(s.owner) {
+		if err := r.confirm(ctx, s); err != nil {
+			return "", reconcile.Result{}, err
+		}
+	}
+	problems := skippedOf(s)
+	if err := r.carryOut(ctx, s.owner, &p); err != nil {
+		return r.failed(ctx, u, s, problems, err)
+	}
+	if len(p.taken) > 0 {
+		r.tell(ctx, u, s, append(problems, blocked(reasonNameTaken, fmt.Sprintf(
+			"somebody else has the names of %d translations: delete or rename %s in namespace %s, or remove what they belong to",
+			len(p.taken), namesOf(p.taken), s.owner.TranslationNamespace()))))
+		return outcomeTaken, reconcile.Result{RequeueAfter: r.patience.When(u)}, nil
+	}
+	r.tell(ctx, u, s, problems)
+	if !p.complete() {
+		return outcomeWaiting, reconcile.Result{RequeueAfter: waitPeriod}, nil
+	}
+	return outcomeDone, reconcile.Result{}, nil
+}
+
+// failed ends a pass that did not get its writes through. What the API server refuses is for somebody to put right, who
+// is told the server's words.
+func (r *reconciler) failed(ctx context.Context, u unit, s *subject, problems []problem, err error) (outcome, reconcile.Result, error) {
+	refused := (*refusal)(nil)
+	if !errors.As(err, &refused) {
+		return "", reconcile.Result{}, err
+	}
+	r.tell(ctx, u, s, append(problems, blocked(reasonRefused, refused.Error())))
+	return outcomeRefused, reconcile.Result{RequeueAfter: r.patience.When(u)}, nil
+}
+
+// plan decides what to do. It decides twice when there is something to do: the second time by what our own writes have
+// made of it, which the cache tells a moment later.
+func (r *reconciler) plan(ctx context.Context, owner convert.Owner, wanted []midonetv1.Translation) (plan, error) {
+	existing, err := r.existing(ctx, owner, wanted)
+	if err != nil {
+		return plan{}, err
+	}
+	first, err := newPlan(owner, wanted, existing)
+	if err != nil || !first.acts() {
+		return first, err
+	}
+	for _, name := range first.found() {
+		if err := r.reread(ctx, owner, name, existing); err != nil {
+			return plan{}, err
+		}
+	}
+	return newPlan(owner, wanted, existing)
+}
+
+// tell records the problems of an owner, and says what is new of them: in an event and in the log.
+func (r *reconciler) tell(ctx context.Context, u unit, s *subject, problems []problem) {
+	for _, news := range summarize(r.ledger.set(u, problems)) {
+		log.FromContext(ctx).Info("An object is not translated, or not all of it", "reason", news.Reason, "problem", news.Message)
+		r.warn(s.object, news.Problem)
+	}
+}
+
+// summarize makes one problem of several with one reason.
+func summarize(problems []problem) []problem {
+	var summed []problem
+	count := map[string]int{}
+	for _, p := range problems {
+		if p.silent {
+			continue
+		}
+		if count[p.Reason]++; count[p.Reason] == 1 {
+			summed = append(summed, p)
+		}
+	}
+	for i := range summed {
+		if more := count[summed[i].Reason] - 1; more > 0 {
+			summed[i].Message = fmt.Sprintf("%s (and %d more)", summed[i].Message, more)
+		}
+	}
+	return summed
+}
+
+func skippedOf(s *subject) []problem {
+	var problems []problem
+	for _, skipped := range s.result.Skipped {
+		problems = append(problems, problem{Problem: skipped})
+	}
+	return problems
+}
+
+func labelOf(u unit) string {
+	if u.kind == "" {
+		return globalKey
+	}
+	return strings.ToLower(u.kind)
+}

@@ -1,0 +1,419 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package converter
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+)
+
+// Each kind of owner: its Translations are created with one request each, as package convert says, and a second pass
+// costs none.
+func TestOwners(t *testing.T) {
+	node, pod, service := testNode("a"), testPod("web-0", "a"), testService("front")
+	node.Annotations[midonetv1.AnnotationTunnelEndpointIP] = "192.0.2.1"
+	slice := testSlice("front", "1", "10.1.0.7", "10.1.0.8")
+	config := convert.Config{Tenant: "midonetkube", TunnelZoneName: "DefaultTunnelZone", ServiceTypes: []corev1.ServiceType{corev1.ServiceTypeClusterIP}}
+	for name, tc := range map[string]struct {
+		unit      unit
+		namespace string
+		want      []midonetv1.Translation
+		requests  []string
+	}{
+		"globals": {unit{}, "kube-system", convert.Globals(config).Translations,
+			[]string{"create midonet-global.4.chain", "create midonet-global.4.cluster-router", "create midonet-global.4.tunnel-zone"}},
+		"node": {nodeA, "default", convert.Node(node, config).Translations,
+			[]string{"create node-tunnel-endpoint.4.a-192.0.2.1-51329ede-9b0f-5923-98ee-bf4ef08af54f-" + hostA, "create node.4.a"}},
+		"pod": {podWeb, "shop", convert.Pod(pod, node, config).Translations, []string{"create pod.4.web-0"}},
+		"service": {front, "shop",
+			convert.Join(convert.Service(service, config), convert.Endpoints(service, []*discoveryv1.EndpointSlice{slice}, config)).Translations,
+			[]string{"create endpoints-port.4.front-web-10.96.0.10-10.1.0.7-8080-tcp", "create endpoints-port.4.front-web-10.96.0.10-10.1.0.8-8080-tcp",
+				"create service-port.4.shop-front-web-10.96.0.10-6-80", "create service.4.front"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, node, pod, service, slice)
+			w.expectRequests(tc.unit, tc.requests...)
+			stored := w.translations(tc.namespace)
+			if len(stored) != len(tc.want) {
+				t.Errorf("%d translations, want %d", len(stored), len(tc.want))
+			}
+			for _, want := range tc.want {
+				got := stored[want.Name]
+				if got == nil {
+					t.Errorf("%s is missing", want.Name)
+					continue
+				}
+				if diff := cmp.Diff(want.Resources, got.Resources); diff != "" {
+					t.Error(diff)
+				}
+				meta := metav1.ObjectMeta{Name: got.Name, Namespace: got.Namespace, Labels: got.Labels, OwnerReferences: got.OwnerReferences, Finalizers: got.Finalizers}
+				if diff := cmp.Diff(want.ObjectMeta, meta); diff != "" {
+					t.Error(diff)
+				}
+			}
+			w.expectRequests(tc.unit)
+			w.expectEvents()
+			if got := counted(w.reconciler.passes, labelOf(tc.unit), "done"); got != 2 {
+				t.Errorf("%v passes counted", got)
+			}
+		})
+	}
+}
+
+// An owner that asks for nothing gets nothing, and one that is gone or going keeps what it has.
+func TestNothingToDo(t *testing.T) {
+	ended, host := testPod("ended", "a"), testPod("host", "a")
+	ended.Status.Phase, host.Spec.HostNetwork = corev1.PodFailed, true
+	headless := testService("headless")
+	headless.Spec.ClusterIP = corev1.ClusterIPNone
+	w := newWorld(t, testNode("a"), ended, host, headless)
+	for _, u := range []unit{
+		unitOf(convert.KindPod, ended), unitOf(convert.KindPod, host), unitOf(convert.KindService, headless),
+		unitOf(convert.KindPod, testPod("gone", "a")), {kind: convert.KindNode, name: "gone"},
+	} {
+		w.expectRequests(u)
+	}
+	w.expectEvents()
+}
+
+func TestOwnerGoes(t *testing.T) {
+	service := testService("front")
+	service.Finalizers = []string{"some/load-balancer"}
+	w := newWorld(t, service, testSlice("front", "1", "10.1.0.7"))
+	w.settle(front)
+	before := w.names("shop")
+	w.remove(service)
+	change(w, testSlice("front", "1"), func(s *discoveryv1.EndpointSlice) { s.Endpoints = nil })
+	w.expectRequests(front)
+	change(w, service, func(s *corev1.Service) { s.Finalizers = nil })
+	w.expectRequests(front)
+	if diff := cmp.Diff(before, w.names("shop")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A Translation that was edited by hand is put right with one request, and what others have in it stays.
+func TestEditedByHand(t *testing.T) {
+	w := newWorld(t, testNode("a"), testPod("web-0", "a"))
+	w.settle(podWeb)
+	want := w.one("shop", "pod.4.web-0")
+	for name, edit := range map[string]func(*midonetv1.Translation){
+		"resources":  func(t *midonetv1.Translation) { t.Resources = t.Resources[:1] },
+		"body":       func(t *midonetv1.Translation) { t.Resources[0].Body = "{}" },
+		"label":      func(t *midonetv1.Translation) { delete(t.Labels, midonetv1.LabelOwnerUID) },
+		"owner":      func(t *midonetv1.Translation) { t.OwnerReferences = nil },
+		"finalizer":  func(t *midonetv1.Translation) { t.Finalizers = nil },
+		"everything": func(t *midonetv1.Translation) { t.Resources, t.OwnerReferences, t.Finalizers = nil, nil, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			change(w, w.one("shop", "pod.4.web-0"), func(t *midonetv1.Translation) {
+				edit(t)
+				t.Annotations = map[string]string{"somebody": name}
+				t.Status.ObservedGeneration = 3
+			})
+			w.expectRequests(podWeb, "patch pod.4.web-0")
+			got := w.one("shop", "pod.4.web-0")
+			if diff := cmp.Diff(want.Resources, got.Resources); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff(want.OwnerReferences, got.OwnerReferences); diff != "" {
+				t.Error(diff)
+			}
+			if !slices.Equal(want.Finalizers, got.Finalizers) || got.Labels[midonetv1.LabelOwnerUID] != "pod-web-0" || got.Annotations["somebody"] != name {
+				t.Errorf("%+v", got.ObjectMeta)
+			}
+			w.expectRequests(podWeb)
+		})
+	}
+}
+
+// What an owner does not want any more goes, each with one request, and nothing else does.
+func TestStale(t *testing.T) {
+	slice := testSlice("front", "1", "10.1.0.7", "10.1.0.8")
+	w := newWorld(t, testService("front"), slice)
+	w.settle(front)
+	other := made("endpoints-port.4.other", ownedBy("Service", "back", "uid-of-back"))
+	own := made("my-own", ownedBy("Service", "front", "service-front"))
+	elsewhere := made("endpoints-port.4.elsewhere", ownedBy("Service", "front", "service-front"))
+	elsewhere.Namespace = "default"
+	for _, translation := range []*midonetv1.Translation{other, own, elsewhere} {
+		translation.ResourceVersion = ""
+		w.add(translation)
+	}
+	change(w, slice, func(s *discoveryv1.EndpointSlice) { s.Endpoints = s.Endpoints[:1] })
+	w.expectRequests(front, "delete endpoints-port.4.front-web-10.96.0.10-10.1.0.8-8080-tcp")
+	w.expectRequests(front)
+	want := []string{"endpoints-port.4.front-web-10.96.0.10-10.1.0.7-8080-tcp", "-endpoints-port.4.front-web-10.96.0.10-10.1.0.8-8080-tcp",
+		"endpoints-port.4.other", "my-own", "service-port.4.shop-front-web-10.96.0.10-6-80", "service.4.front"}
+	if diff := cmp.Diff(want, w.names("shop")); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"endpoints-port.4.elsewhere"}, w.names("default")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// No slices are no endpoints.
+func TestNoSlices(t *testing.T) {
+	slice := testSlice("front", "1", "10.1.0.7")
+	w := newWorld(t, testService("front"), slice)
+	w.settle(front)
+	w.remove(slice)
+	w.expectRequests(front, "delete endpoints-port.4.front-web-10.96.0.10-10.1.0.7-8080-tcp")
+}
+
+// An endpoint that moves between slices is not touched.
+func TestMovedEndpoint(t *testing.T) {
+	w := newWorld(t, testService("front"), testSlice("front", "1", "10.1.0.7"))
+	w.settle(front)
+	w.add(testSlice("front", "2", "10.1.0.7"))
+	w.expectRequests(front)
+	w.remove(testSlice("front", "1"))
+	w.expectRequests(front)
+}
+
+// Everything that is wanted is written before anything stale is deleted.
+func TestWritesBeforeDeletes(t *testing.T) {
+	slice := testSlice("front", "1", "10.1.0.7", "10.1.0.8", "10.1.0.9")
+	w := newWorld(t, testService("front"), slice)
+	w.settle(front)
+	change(w, w.one("shop", "service.4.front"), func(t *midonetv1.Translation) { t.Resources = nil })
+	change(w, slice, func(s *discoveryv1.EndpointSlice) {
+		s.Endpoints = testSlice("front", "1", "10.1.1.1", "10.1.1.2", "10.1.1.3").Endpoints
+	})
+	_, requests, err := w.reconcile(front)
+	if err != nil || len(requests) != 7 {
+		t.Fatalf("%q %v", requests, err)
+	}
+	for i, request := range requests {
+		if strings.HasPrefix(request, "delete") != (i >= 4) {
+			t.Errorf("request %d is %s", i, request)
+		}
+	}
+}
+
+// As long as one wanted Translation could not be written, nothing of another version is deleted, whatever went wrong:
+// its resources may be those that are not taken over yet. What is dead goes, unless the API server fails.
+func TestFailedWriteKeepsAnotherVersion(t *testing.T) {
+	for name, tc := range map[string]struct {
+		fault   error
+		deletes int
+	}{
+		"server gone": {errors.New("connection refused"), 0},
+		"refused":     {forbidden("x"), 2},
+		"changed":     {conflict("x"), 2},
+		"exists":      {apierrors.NewAlreadyExists(midonetv1.Resource("translations"), "x"), 2},
+		"invalid":     {apierrors.NewInvalid(midonetv1.SchemeGroupVersion.WithKind("Translation").GroupKind(), "x", nil), 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			slice := testSlice("front", "1", "10.1.0.7", "10.1.0.8")
+			w := newWorld(t, testService("front"), slice)
+			w.settle(front)
+			before := len(w.names("shop"))
+			w.add(formerTranslation(w))
+			change(w, slice, func(s *discoveryv1.EndpointSlice) {
+				s.Endpoints = testSlice("front", "1", "10.1.1.1", "10.1.1.2").Endpoints
+			})
+			w.reset()
+			w.fault = func(_ int, write string) error {
+				if strings.HasPrefix(write, "create") && strings.Contains(write, "10.1.1.2") {
+					return tc.fault
+				}
+				return nil
+			}
+			result, requests, err := w.reconcile(front)
+			deletes := slices.DeleteFunc(slices.Clone(requests), func(r string) bool { return !strings.HasPrefix(r, "delete") })
+			if len(deletes) != tc.deletes || slices.Contains(deletes, "delete service.3.front") || err == nil && result.RequeueAfter == 0 {
+				t.Errorf("requests %q, result %v, error %v", requests, result, err)
+			}
+			w.reset()
+			w.settle(front)
+			got := slices.DeleteFunc(w.names("shop"), func(n string) bool { return strings.HasPrefix(n, "-") })
+			if len(got) != before || !slices.ContainsFunc(got, func(n string) bool { return strings.Contains(n, "10.1.1.2") }) {
+				t.Errorf("%q", got)
+			}
+		})
+	}
+}
+
+// Each write of a life fails once: the end is always the same.
+func TestEveryWriteFailsOnce(t *testing.T) {
+	for name, fault := range map[string]error{"refused": forbidden("x"), "conflict": conflict("x"), "lost": errors.New("connection reset")} {
+		t.Run(name, func(t *testing.T) {
+			for number := 0; ; number++ {
+				slice := testSlice("front", "1", "10.1.0.7", "10.1.0.8")
+				w := newWorld(t, testService("front"), slice)
+				count, failed := 0, ""
+				settle := func() {
+					for range 10 {
+						before := count
+						w.fault = func(_ int, write string) error {
+							w.mu.Lock()
+							defer w.mu.Unlock()
+							if count++; count-1 == number {
+								failed = write
+								return fault
+							}
+							return nil
+						}
+						if _, _, err := w.reconcile(front); err == nil && before == count {
+							return
+						}
+					}
+					t.Fatalf("it does not settle after %q", failed)
+				}
+				settle()
+				change(w, slice, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses[0] = "10.1.0.9" })
+				change(w, w.one("shop", "service.4.front"), func(t *midonetv1.Translation) { t.Resources = nil })
+				settle()
+				want := []string{"-endpoints-port.4.front-web-10.96.0.10-10.1.0.7-8080-tcp", "endpoints-port.4.front-web-10.96.0.10-10.1.0.8-8080-tcp",
+					"endpoints-port.4.front-web-10.96.0.10-10.1.0.9-8080-tcp", "service-port.4.shop-front-web-10.96.0.10-6-80", "service.4.front"}
+				got := w.names("shop")
+				slices.SortFunc(got, func(a, b string) int { return strings.Compare(strings.TrimPrefix(a, "-"), strings.TrimPrefix(b, "-")) })
+				if diff := cmp.Diff(want, got); diff != "" || w.one("shop", "service.4.front").Resources == nil {
+					t.Errorf("after %q failed: %s", failed, diff)
+				}
+				if failed == "" {
+					if number < 7 {
+						t.Errorf("only %d writes were there to fail", number)
+					}
+					return
+				}
+			}
+		})
+	}
+}
+
+// When the API server is gone, a Service with many endpoints does not ask it as many times.
+func TestServerGoneEndsAPass(t *testing.T) {
+	var addresses []string
+	for i := range 100 {
+		addresses = append(addresses, fmt.Sprintf("10.2.0.%d", i+1))
+	}
+	w := newWorld(t, testService("front"), testSlice("front", "1", addresses...))
+	w.fault = func(int, string) error { return errors.New("connection refused") }
+	_, requests, err := w.reconcile(front)
+	if err == nil || len(requests) > maxParallelWrites {
+		t.Errorf("%d requests, error %v", len(requests), err)
+	}
+	if w.most > maxParallelWrites {
+		t.Errorf("%d requests at the same time", w.most)
+	}
+}
+
+// The globals come back when somebody deletes one, and it is gone.
+func TestGlobalIsRestored(t *testing.T) {
+	w := newWorld(t)
+	w.settle(unit{})
+	router := w.one("kube-system", "midonet-global.4.cluster-router")
+	w.remove(router)
+	result := w.expectRequests(unit{})
+	if result.RequeueAfter != waitPeriod {
+		t.Errorf("requeued after %v", result.RequeueAfter)
+	}
+	w.released(router)
+	w.expectRequests(unit{}, "create midonet-global.4.cluster-router")
+	restored := w.one("kube-system", "midonet-global.4.cluster-router")
+	if restored.UID == router.UID || len(restored.OwnerReferences) > 0 {
+		t.Errorf("%+v", restored.ObjectMeta)
+	}
+}
+
+// What cannot be read is not taken for absent: nothing is written.
+func TestUnreadableCache(t *testing.T) {
+	slice := testSlice("front", "1", "10.1.0.7")
+	for what, u := range map[string]unit{
+		"get *v1.Node": nodeA, "get *v1.Pod": podWeb, "get *v1.Service": front, "get *v1.Translation": front,
+		"list *v1.EndpointSliceList": front, "list *v1.TranslationList": front,
+	} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t, testNode("a"), testPod("web-0", "a"), testService("front"), slice.DeepCopy())
+			w.settle(front)
+			change(w, slice.DeepCopy(), func(s *discoveryv1.EndpointSlice) { s.Endpoints = nil })
+			failure := errors.New("no kind is registered")
+			w.unread = func(read string) error {
+				if read == what {
+					return failure
+				}
+				return nil
+			}
+			if _, requests, err := w.reconcile(u); !errors.Is(err, failure) || len(requests) > 0 {
+				t.Errorf("requests %q, error %v", requests, err)
+			}
+			if got := counted(w.reconciler.passes, labelOf(u), "failed"); got != 1 {
+				t.Errorf("%v failures counted", got)
+			}
+		})
+	}
+	w := newWorld(t, testPod("web-0", "a"))
+	w.unread = func(read string) error {
+		if read == "get *v1.Node" {
+			return errors.New("no")
+		}
+		return nil
+	}
+	if _, _, err := w.reconcile(podWeb); err == nil {
+		t.Error("a node that cannot be read is one that is missing")
+	}
+}
+
+// The last look, at the API server, has to succeed.
+func TestUnreadableServer(t *testing.T) {
+	failure := errors.New("connection refused")
+	pod := testPod("web-0", "a")
+	w := newWorld(t, testNode("a"), pod)
+	w.settle(podWeb)
+	recreated(w, pod)
+	w.liveErr = failure
+	if _, requests, err := w.reconcile(podWeb); !errors.Is(err, failure) || len(requests) != 1 {
+		t.Errorf("requests %q, error %v", requests, err)
+	}
+	w, _ = losing(t, nil)
+	w.expectRequests(nodeA)
+	w.clock.SetTime(w.clock.Now().Add(grace))
+	w.liveErr = failure
+	if _, requests, err := w.reconcile(nodeA); !errors.Is(err, failure) || len(requests) != 1 {
+		t.Errorf("requests %q, error %v", requests, err)
+	}
+}
+
+// A Translation that is gone when it is to be written is not there any more; a server that knows none is out of order.
+func TestNotFound(t *testing.T) {
+	unserved := apierrors.NewGenericServerResponse(404, "patch", midonetv1.Resource("translations"), "x", "404 page not found", 0, true)
+	for name, tc := range map[string]struct {
+		fault   error
+		retried bool
+	}{
+		"gone":       {apierrors.NewNotFound(midonetv1.Resource("translations"), "x"), true},
+		"not served": {unserved, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, testNode("a"), testPod("web-0", "a"))
+			w.settle(podWeb)
+			change(w, w.one("shop", "pod.4.web-0"), func(t *midonetv1.Translation) { t.Resources = nil })
+			w.fault = func(int, string) error { return tc.fault }
+			result, _, err := w.reconcile(podWeb)
+			if (err == nil) != tc.retried || (result.RequeueAfter == retryPeriod) != tc.retried {
+				t.Errorf("%v %v", result, err)
+			}
+		})
+	}
+	w := newWorld(t, testNode("a"), testPod("web-0", "a"))
+	w.fault = func(int, string) error { return unserved }
+	if _, _, err := w.reconcile(podWeb); err == nil {
+		t.Error("a create that fails so is tried again at once")
+	}
+}

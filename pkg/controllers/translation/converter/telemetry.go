@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package converter
+
+import (
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/project/telemetry"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+)
+
+// Reasons of events and of problems, beside those of package convert.
+const (
+	// reasonNameTaken: somebody else's Translation has the name of a wanted one.
+	reasonNameTaken = "TranslationNameTaken"
+	// reasonRefused: the API server does not take a Translation, for instance because a resource belongs to another.
+	reasonRefused = "TranslationRefused"
+	// eventRemoved: a Node had no host-id for the grace period, and its Translations are deleted.
+	eventRemoved = "TranslationsRemoved"
+)
+
+// actionTranslate is the action of the events.
+const actionTranslate = "Translate"
+
+// outcome is how a pass over an owner ended, as a label of the metric.
+type outcome string
+
+const (
+	outcomeDone outcome = "done"
+	// outcomeGone: the object is gone or going, and garbage collection has the rest to do.
+	outcomeGone    outcome = "gone"
+	outcomeWaiting outcome = "waiting"
+	outcomeTaken   outcome = "taken"
+	outcomeRefused outcome = "refused"
+	outcomeFailed  outcome = "failed"
+	// outcomeRetried: something changed under the pass, which is not worth telling.
+	outcomeRetried outcome = "retried"
+)
+
+// Operations, as a label of the metric.
+const (
+	operationCreate = "create"
+	operationUpdate = "update"
+	operationAdopt  = "adopt"
+	operationDelete = "delete"
+)
+
+// meters are the metrics of the controller.
+type meters struct {
+	skipped, blocked *prometheus.GaugeVec
+	passes, writes   *prometheus.CounterVec
+}
+
+// newMeters makes the metrics and registers them. Those of a registry that has them already, from an earlier manager in
+// the same process, go on; the gauges begin at nothing.
+func newMeters(registry prometheus.Registerer) (*meters, error) {
+	m := &meters{
+		skipped: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "groundskeeper_translation_skipped",
+			Help: "Parts of objects that have no translation, such as IPv6 addresses and SCTP ports, by reason.",
+		}, []string{"reason"}),
+		blocked: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "groundskeeper_translation_blocked",
+			Help: "Objects whose Translations cannot be written now, by reason.",
+		}, []string{"reason"}),
+		passes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "groundskeeper_translation_conversions_total",
+			Help: "Passes over objects to translate, by kind and outcome: done, gone, waiting, taken, refused, failed or retried.",
+		}, []string{"kind", "outcome"}),
+		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "groundskeeper_translation_writes_total",
+			Help: "Writes of Translations, by operation: create, update, adopt or delete.",
+		}, []string{"operation"}),
+	}
+	var errs [4]error
+	m.skipped, errs[0] = telemetry.Register(registry, m.skipped)
+	m.blocked, errs[1] = telemetry.Register(registry, m.blocked)
+	m.passes, errs[2] = telemetry.Register(registry, m.passes)
+	m.writes, errs[3] = telemetry.Register(registry, m.writes)
+	m.skipped.Reset()
+	m.blocked.Reset()
+	return m, errors.Join(errs[:]...)
+}
+
+// warn tells an owner what keeps it from being translated.
+func (r *reconciler) warn(object client.Object, news convert.Problem) {
+	r.recorder.Eventf(object, nil, corev1.EventTypeWarning, news.Reason, actionTranslate, "%s", news.Note())
+}

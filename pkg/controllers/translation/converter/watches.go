@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package converter
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+)
+
+// Indexes of the caches.
+const (
+	// podsByNode finds the Pods on a Node.
+	podsByNode = ControllerName + "/node"
+	// slicesByService finds the EndpointSlices of a Service, within its namespace.
+	slicesByService = ControllerName + "/service"
+	// translationsByOwner finds Translations by the keys that translationKeys returns.
+	translationsByOwner = ControllerName + "/owner"
+)
+
+func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
+	for _, index := range []struct {
+		object client.Object
+		name   string
+		keys   client.IndexerFunc
+	}{
+		{&corev1.Pod{}, podsByNode, nodeKey},
+		{&discoveryv1.EndpointSlice{}, slicesByService, serviceKey},
+		{&midonetv1.Translation{}, translationsByOwner, translationKeys},
+	} {
+		if err := indexer.IndexField(ctx, index.object, index.name, index.keys); err != nil {
+			return fmt.Errorf("index %T for controller %s: %w", index.object, ControllerName, err)
+		}
+	}
+	return nil
+}
+
+func nodeKey(object client.Object) []string {
+	if pod, ok := object.(*corev1.Pod); ok && pod.Spec.NodeName != "" && !pod.Spec.HostNetwork {
+		return []string{pod.Spec.NodeName}
+	}
+	return nil
+}
+
+func serviceKey(object client.Object) []string {
+	if name := object.GetLabels()[discoveryv1.LabelServiceName]; name != "" {
+		return []string{name}
+	}
+	return nil
+}
+
+// changed drops updates of what is not read here, such as the heartbeats of a Node. A resync passes, so that whatever
+// was missed is found in the end.
+func changed() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			return e.ObjectOld.GetResourceVersion() == e.ObjectNew.GetResourceVersion() ||
+				!equality.Semantic.DeepEqual(content(e.ObjectOld), content(e.ObjectNew))
+		},
+	}
+}
+
+// content is what is read of an object.
+func content(object client.Object) client.Object {
+	kept := trimmed(object)
+	kept.SetResourceVersion("")
+	return kept
+}
+
+// hostIDChanged lets Nodes through whose Pods have something to learn. The Pods that a Node has at the start come by
+// themselves, and when a Node goes nothing is to be done about them.
+func hostIDChanged() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, after := e.ObjectOld.GetAnnotations(), e.ObjectNew.GetAnnotations()
+			return before[midonetv1.AnnotationHostID] != after[midonetv1.AnnotationHostID]
+		},
+		DeleteFunc: func(event.DeleteEvent) bool { return false },
+	}
+}
+
+// translationChanged drops what the pusher does: it writes the status. The Translations that are there at the start
+// need no pass, because their owners come by themselves.
+func translationChanged() predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, after := e.ObjectOld, e.ObjectNew
+			return before.GetResourceVersion() == after.GetResourceVersion() ||
+				before.GetUID() != after.GetUID() ||
+				before.GetGeneration() != after.GetGeneration() ||
+				before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
+				!maps.Equal(before.GetLabels(), after.GetLabels()) ||
+				!slices.Equal(before.GetFinalizers(), after.GetFinalizers()) ||
+				!equality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
+		},
+	}
+}

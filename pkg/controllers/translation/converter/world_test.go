@@ -1,0 +1,450 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package converter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+)
+
+// world is a reconciler on a store that behaves like an API server where the reconciler depends on it: uids, generations
+// and preconditions. It counts requests, tells their order and can fail each write. Reads of the cache cost none.
+type world struct {
+	t *testing.T
+	// store is the truth, past the counting.
+	store      client.Client
+	reconciler *reconciler
+	recorder   *events.FakeRecorder
+	clock      *testingclock.FakePassiveClock
+	registry   *prometheus.Registry
+	// live is what a live read finds, instead of what is in the store.
+	live client.Object
+	// liveErr fails live reads.
+	liveErr error
+	// behind are Translations as a cache that is behind lists them.
+	behind *midonetv1.TranslationList
+	// unread fails the reads of a cache.
+	unread func(what string) error
+	// fault may fail the write with the given number, counted from 0 since the last call of reset.
+	fault func(number int, write string) error
+
+	mu       sync.Mutex
+	requests []string
+	uids     int
+	// parallel is how many writes are under way, most how many there were at most.
+	parallel, most int
+}
+
+func testConfig() configv1alpha1.TranslationConfiguration {
+	config := configv1alpha1.TranslationConfiguration{}
+	configv1alpha1.SetDefaults_TranslationConfiguration(&config)
+	config.MidoNet.URL = "http://localhost/midonet-api"
+	return config
+}
+
+func testScheme(t *testing.T) *runtime.Scheme {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, discoveryv1.AddToScheme, midonetv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return scheme
+}
+
+func newWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	store := fake.NewClientBuilder().WithScheme(testScheme(t)).WithObjects(objects...).
+		WithGlobalResourceVersionCounter().
+		WithStatusSubresource(&midonetv1.Translation{}).
+		WithIndex(&corev1.Pod{}, podsByNode, nodeKey).
+		WithIndex(&discoveryv1.EndpointSlice{}, slicesByService, serviceKey).
+		WithIndex(&midonetv1.Translation{}, translationsByOwner, translationKeys).
+		Build()
+	w := &world{
+		t: t, store: store, recorder: events.NewFakeRecorder(1000), registry: prometheus.NewRegistry(),
+		clock: testingclock.NewFakePassiveClock(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)),
+	}
+	meters, err := newMeters(w.registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.reconciler = newReconciler(testConfig(), w.clock, meters)
+	w.reconciler.recorder = w.recorder
+	w.reconciler.live = interceptor.NewClient(store, interceptor.Funcs{Get: w.getLive})
+	w.reconciler.client = interceptor.NewClient(store, interceptor.Funcs{
+		Get: w.get, List: w.list, Create: w.create, Patch: w.patch, Delete: w.delete,
+		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error {
+			return errors.New("the reconciler patches, it does not update")
+		},
+		SubResourcePatch: func(context.Context, client.Client, string, client.Object, client.Patch, ...client.SubResourcePatchOption) error {
+			return errors.New("the status is the pusher's")
+		},
+	})
+	return w
+}
+
+// get reads from the cache.
+func (w *world) get(ctx context.Context, store client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	if (&client.GetOptions{}).ApplyOptions(options).DisableReadYourWritesConsistency {
+		return fmt.Errorf("get %s does not see our own writes", key)
+	}
+	if w.unread != nil {
+		if err := w.unread(fmt.Sprintf("get %T", object)); err != nil {
+			return err
+		}
+	}
+	return store.Get(ctx, key, object, options...)
+}
+
+// list reads Translations as the cache lists them, which needs an index.
+func (w *world) list(ctx context.Context, store client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+	applied := (&client.ListOptions{}).ApplyOptions(options)
+	if applied.FieldSelector == nil || applied.Namespace == "" {
+		return fmt.Errorf("a list of the whole cluster: %T", list)
+	}
+	if _, ok := list.(*midonetv1.TranslationList); ok && !applied.DisableReadYourWritesConsistency {
+		return errors.New("a list of translations waits for the writes of all other passes")
+	}
+	if w.unread != nil {
+		if err := w.unread(fmt.Sprintf("list %T", list)); err != nil {
+			return err
+		}
+	}
+	if into, ok := list.(*midonetv1.TranslationList); ok && w.behind != nil {
+		w.behind.DeepCopyInto(into)
+		return nil
+	}
+	return store.List(ctx, list, options...)
+}
+
+func (w *world) getLive(ctx context.Context, store client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+	w.mu.Lock()
+	w.requests = append(w.requests, "get "+key.Name)
+	w.mu.Unlock()
+	if w.liveErr != nil {
+		return w.liveErr
+	}
+	err := store.Get(ctx, key, object, options...)
+	if w.live != nil && err == nil {
+		object.SetUID(w.live.GetUID())
+		object.SetDeletionTimestamp(w.live.GetDeletionTimestamp())
+		object.SetAnnotations(w.live.GetAnnotations())
+	}
+	return err
+}
+
+func (w *world) create(ctx context.Context, store client.WithWatch, object client.Object, options ...client.CreateOption) error {
+	return w.write("create", object, func() error {
+		w.mu.Lock()
+		w.uids++
+		object.SetUID(types.UID(fmt.Sprintf("translation-%d", w.uids)))
+		w.mu.Unlock()
+		object.SetGeneration(1)
+		return store.Create(ctx, object, options...)
+	})
+}
+
+func (w *world) patch(ctx context.Context, store client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+	return w.write("patch", object, func() error {
+		data, err := patch.Data(object)
+		if err != nil {
+			return err
+		}
+		switch text := string(data); {
+		case patch.Type() != types.MergePatchType, !strings.Contains(text, `"resourceVersion"`), !strings.Contains(text, `"uid"`):
+			return fmt.Errorf("a patch of %s may overwrite what was not read: %s", object.GetName(), text)
+		case strings.Contains(text, `"status"`):
+			return fmt.Errorf("a patch of %s has a status: %s", object.GetName(), text)
+		}
+		return store.Patch(ctx, object, patch, options...)
+	})
+}
+
+func (w *world) delete(ctx context.Context, store client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+	return w.write("delete", object, func() error {
+		parsed := (&client.DeleteOptions{}).ApplyOptions(options)
+		if parsed.Preconditions == nil || parsed.Preconditions.UID == nil || parsed.Preconditions.ResourceVersion == nil {
+			return fmt.Errorf("a deletion of %s has no preconditions", object.GetName())
+		}
+		return store.Delete(ctx, object, options...)
+	})
+}
+
+// write counts a write, and fails it when it is to fail.
+func (w *world) write(verb string, object client.Object, do func() error) error {
+	w.mu.Lock()
+	number, name := len(w.requests), verb+" "+unhashed(object.GetName())
+	w.requests = append(w.requests, name)
+	w.parallel++
+	w.most = max(w.most, w.parallel)
+	fault := w.fault
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		w.parallel--
+		w.mu.Unlock()
+	}()
+	if fault != nil {
+		if err := fault(number, name); err != nil {
+			return err
+		}
+	}
+	return do()
+}
+
+// reset forgets requests, events and faults.
+func (w *world) reset() {
+	w.requests, w.fault = nil, nil
+	w.events()
+}
+
+// reconcile makes one pass and returns the requests that it took.
+func (w *world) reconcile(u unit) (reconcile.Result, []string, error) {
+	w.t.Helper()
+	w.requests = nil
+	result, err := w.reconciler.Reconcile(w.t.Context(), u)
+	return result, w.requests, err
+}
+
+// settle passes until nothing is asked for any more, and returns the requests that took, sorted.
+func (w *world) settle(u unit) []string {
+	w.t.Helper()
+	var all []string
+	for range 20 {
+		_, requests, err := w.reconcile(u)
+		all = append(all, requests...)
+		if err == nil && len(requests) == 0 {
+			slices.Sort(all)
+			return all
+		}
+	}
+	w.t.Fatalf("the reconciler never stops: %q", all)
+	return nil
+}
+
+// expectRequests makes a pass that must succeed with those requests, in any order.
+func (w *world) expectRequests(u unit, want ...string) reconcile.Result {
+	w.t.Helper()
+	result, got, err := w.reconcile(u)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		w.t.Fatalf("requests:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	return result
+}
+
+// translations are those in a namespace, by name.
+func (w *world) translations(namespace string) map[string]*midonetv1.Translation {
+	w.t.Helper()
+	list := &midonetv1.TranslationList{}
+	if err := w.store.List(w.t.Context(), list, client.InNamespace(namespace)); err != nil {
+		w.t.Fatal(err)
+	}
+	found := map[string]*midonetv1.Translation{}
+	for i := range list.Items {
+		found[list.Items[i].Name] = &list.Items[i]
+	}
+	return found
+}
+
+// names are those of the Translations in a namespace, without their hashes; the ones that are being deleted have a minus.
+func (w *world) names(namespace string) []string {
+	w.t.Helper()
+	all := w.translations(namespace)
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		text := unhashed(name)
+		if !all[name].DeletionTimestamp.IsZero() {
+			text = "-" + text
+		}
+		names = append(names, text)
+	}
+	return names
+}
+
+// one is the Translation whose name begins so.
+func (w *world) one(namespace, prefix string) *midonetv1.Translation {
+	w.t.Helper()
+	for name, translation := range w.translations(namespace) {
+		if strings.HasPrefix(name, prefix) {
+			return translation
+		}
+	}
+	w.t.Fatalf("no translation in %s begins with %s: %q", namespace, prefix, w.names(namespace))
+	return nil
+}
+
+// add puts an object into the store by hand.
+func (w *world) add(objects ...client.Object) {
+	w.t.Helper()
+	for _, object := range objects {
+		if object.GetUID() == "" {
+			w.uids++
+			object.SetUID(types.UID(fmt.Sprintf("added-%d", w.uids)))
+		}
+		if err := w.store.Create(w.t.Context(), object); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// remove deletes an object by hand; one with finalizers stays until they are gone.
+func (w *world) remove(object client.Object) {
+	w.t.Helper()
+	if err := w.store.Delete(w.t.Context(), object); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// released takes the finalizer of a Translation away, as the pusher does.
+func (w *world) released(translation *midonetv1.Translation) {
+	w.t.Helper()
+	change(w, translation, func(t *midonetv1.Translation) { t.Finalizers = nil })
+}
+
+// change edits an object by hand.
+func change[T client.Object](w *world, object T, edit func(T)) {
+	w.t.Helper()
+	if err := w.store.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
+		w.t.Fatal(err)
+	}
+	edit(object)
+	if err := w.store.Update(w.t.Context(), object); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// events are the events since the last call, as "Type Reason Message".
+func (w *world) events() []string {
+	var all []string
+	for {
+		select {
+		case event := <-w.recorder.Events:
+			all = append(all, event)
+		default:
+			return all
+		}
+	}
+}
+
+// expectEvents wants one event for each beginning.
+func (w *world) expectEvents(want ...string) {
+	w.t.Helper()
+	got := w.events()
+	if len(got) != len(want) {
+		w.t.Fatalf("events: %q, want %q", got, want)
+	}
+	for i := range want {
+		if !strings.HasPrefix(got[i], want[i]) {
+			w.t.Errorf("event: %q, want %q", got[i], want[i])
+		}
+	}
+}
+
+// counted and gauged are the values of metrics.
+func counted(vec *prometheus.CounterVec, labels ...string) float64 {
+	return testutil.ToFloat64(vec.WithLabelValues(labels...))
+}
+
+func gauged(vec *prometheus.GaugeVec, labels ...string) float64 {
+	return testutil.ToFloat64(vec.WithLabelValues(labels...))
+}
+
+func conflict(name string) error {
+	return apierrors.NewConflict(midonetv1.Resource("translations"), name, errors.New("changed"))
+}
+
+func forbidden(name string) error {
+	return apierrors.NewForbidden(midonetv1.Resource("translations"), name, errors.New("Port 1 belongs to translation other"))
+}
+
+func unhashed(name string) string {
+	if cut := len(name) - 41; cut > 0 && name[cut] == '-' && strings.Trim(name[cut+1:], "0123456789abcdef") == "" {
+		return name[:cut]
+	}
+	return name
+}
+
+const (
+	hostA = "11111111-1111-4111-8111-111111111111"
+	hostB = "22222222-2222-4222-8222-222222222222"
+)
+
+func testNode(name string) *corev1.Node {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: name, UID: types.UID("node-" + name), Annotations: map[string]string{midonetv1.AnnotationHostID: hostA},
+	}}
+	node.Spec.PodCIDR, node.Spec.PodCIDRs = "10.1.0.0/24", []string{"10.1.0.0/24"}
+	return node
+}
+
+func testPod(name, node string) *corev1.Pod {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("pod-" + name)}}
+	pod.Spec.NodeName = node
+	return pod
+}
+
+func testService(name string) *corev1.Service {
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("service-" + name)}}
+	service.Spec.Type, service.Spec.ClusterIP = corev1.ServiceTypeClusterIP, "10.96.0.10"
+	service.Spec.Ports = []corev1.ServicePort{{Name: "web", Protocol: corev1.ProtocolTCP, Port: 80}}
+	return service
+}
+
+func testSlice(service, suffix string, addresses ...string) *discoveryv1.EndpointSlice {
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: service + "-" + suffix, UID: types.UID("slice-" + service + suffix),
+			Labels: map[string]string{discoveryv1.LabelServiceName: service},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: new("web"), Protocol: new(corev1.ProtocolTCP), Port: new(int32(8080))}},
+	}
+	for _, address := range addresses {
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{address}})
+	}
+	return slice
+}
+
+func unitOf(kind string, object client.Object) unit {
+	return unit{kind: kind, namespace: object.GetNamespace(), name: object.GetName()}
+}
+
+var (
+	nodeA  = unit{kind: convert.KindNode, name: "a"}
+	podWeb = unit{kind: convert.KindPod, namespace: "shop", name: "web-0"}
+	front  = unit{kind: convert.KindService, namespace: "shop", name: "front"}
+)

@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package converter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+)
+
+// maxParallelWrites bounds the requests of one pass that are under way at once. The Translations of a Service do not
+// depend on each other, and one after the other they would take as many round trips.
+const maxParallelWrites = 8
+
+// errChanged says that an object went away, or is another one, since it was looked at.
+var errChanged = errors.New("it was changed meanwhile")
+
+// isTransient says whether an error comes from looking at something that has changed since. Another pass settles it,
+// so there is nothing to tell anybody.
+func isTransient(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, errChanged) ||
+		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// refusal is a write that the API server will not have as it is, in its own words.
+type refusal struct{ error }
+
+// Unwrap is the server's answer.
+func (r *refusal) Unwrap() error { return r.error }
+
+// judged marks an error that is a refusal.
+func judged(err error) error {
+	switch {
+	case err == nil || isTransient(err):
+		return err
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
+		return &refusal{err}
+	default:
+		return err
+	}
+}
+
+// carryOut writes what is wanted, and then deletes what is not. What holds resources that another Translation is to have
+// is deleted only when all the writes succeeded: the pusher learns of both in this order, and hands the resources over
+// instead of deleting and making them again.
+func (r *reconciler) carryOut(ctx context.Context, owner convert.Owner, p *plan) error {
+	err := each(p.create, func(translation *midonetv1.Translation) error { return r.create(ctx, translation) })
+	err = worst(err, each(p.update, func(u update) error { return r.patch(ctx, u) }))
+	remove := p.stale
+	switch {
+	case severity(err) == severe: // the API server fails
+		remove = nil
+	case err != nil:
+		err = fmt.Errorf("write the translations of %s: %w", describe(owner), err)
+	case p.complete():
+		remove = slices.Concat(p.stale, p.former)
+	default:
+		remove = slices.Concat(p.stale, p.obstacles)
+	}
+	if failed := each(remove, func(translation *midonetv1.Translation) error { return r.remove(ctx, translation) }); failed != nil {
+		err = worst(err, fmt.Errorf("delete stale translations of %s: %w", describe(owner), failed))
+	}
+	return err
+}
+
+// goneIsChanged marks an error that says that what was to be changed is gone. A server that does not serve Translations
+// says something else.
+func goneIsChanged(err error) error {
+	if apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
+		return fmt.Errorf("%w: %w", errChanged, err)
+	}
+	return err
+}
+
+// create writes a copy: the answer of the server is put into what was sent.
+func (r *reconciler) create(ctx context.Context, translation *midonetv1.Translation) error {
+	if err := r.client.Create(ctx, translation.DeepCopy(), client.FieldOwner(fieldOwner)); err != nil {
+		return judged(err)
+	}
+	r.writes.WithLabelValues(operationCreate).Inc()
+	return nil
+}
+
+func (r *reconciler) patch(ctx context.Context, u update) error {
+	answer := &midonetv1.Translation{ObjectMeta: metav1.ObjectMeta{Namespace: u.current.Namespace, Name: u.current.Name}}
+	if err := r.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, u.patch), client.FieldOwner(fieldOwner)); err != nil {
+		return judged(goneIsChanged(err))
+	}
+	operation := operationUpdate
+	if u.inherits {
+		operation = operationAdopt
+	}
+	r.writes.WithLabelValues(operation).Inc()
+	return nil
+}
+
+// remove deletes the very Translation that was read, in the state in which it was read.
+func (r *reconciler) remove(ctx context.Context, translation *midonetv1.Translation) error {
+	asRead := client.Preconditions{UID: new(translation.UID), ResourceVersion: new(translation.ResourceVersion)}
+	target := &midonetv1.Translation{ObjectMeta: metav1.ObjectMeta{Namespace: translation.Namespace, Name: translation.Name}}
+	if err := r.client.Delete(ctx, target, asRead); err != nil {
+		return judged(goneIsChanged(err))
+	}
+	r.writes.WithLabelValues(operationDelete).Inc()
+	return nil
+}
+
+// confirm reads the owner once more, from the API server. A cache that is behind would give a Translation back to an
+// owner that is gone, and garbage collection would delete it.
+func (r *reconciler) confirm(ctx context.Context, s *subject) error {
+	current := &metav1.PartialObjectMetadata{}
+	current.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(s.owner.Kind))
+	err := r.live.Get(ctx, client.ObjectKeyFromObject(s.object), current)
+	switch {
+	case client.IgnoreNotFound(err) != nil:
+		return fmt.Errorf("get %s: %w", describe(s.owner), err)
+	case err != nil, current.UID != s.owner.UID, !current.DeletionTimestamp.IsZero():
+		return fmt.Errorf("%s: %w", describe(s.owner), errChanged)
+	default:
+		return nil
+	}
+}
+
+// each does something with several items, a few at the same time, and returns the worst error. It goes on after an
+// error that is about one item, and stops when the API server fails.
+func each[T any](items []T, do func(T) error) error {
+	errs := make([]error, len(items))
+	slots := make(chan struct{}, maxParallelWrites)
+	var failed atomic.Bool
+	var group sync.WaitGroup
+	for i, item := range items {
+		slots <- struct{}{}
+		if failed.Load() {
+			break
+		}
+		group.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = do(item)
+			if severity(errs[i]) == severe {
+				failed.Store(true)
+			}
+		})
+	}
+	group.Wait()
+	return worst(errs...)
+}
+
+// Severities of errors.
+const (
+	none = iota
+	passing
+	lasting
+	severe
+)
+
+func severity(err error) int {
+	refused := (*refusal)(nil)
+	switch {
+	case err == nil:
+		return none
+	case errors.As(err, &refused):
+		return lasting
+	case isTransient(err):
+		return passing
+	default:
+		return severe
+	}
+}
+
+// worst returns the error that says most: thousands of writes fail with one reason as a rule.
+func worst(errs ...error) error {
+	var found error
+	for _, err := range errs {
+		if severity(err) > severity(found) {
+			found = err
+		}
+	}
+	return found
+}
