@@ -64,7 +64,8 @@ type reconciler struct {
 	clock       clock.PassiveClock
 	recorder    events.EventRecorder
 	ledger      *ledger
-	losses      losses
+	// losses are of Nodes that have Translations, newcomers are those that never had a host-id.
+	losses, newcomers losses
 	// patience spaces the tries of what somebody has to put right.
 	patience workqueue.TypedRateLimiter[unit]
 	passes   *prometheus.CounterVec

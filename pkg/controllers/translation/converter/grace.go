@@ -19,7 +19,10 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
 
-// losses knows since when Nodes lack the host-id that they had. It is kept in memory alone: a restart begins the grace
+// newcomerPeriod is how long a Node may lack the host-id that it never had before there is an event about it.
+const newcomerPeriod = 10 * time.Second
+
+// losses knows since when Nodes lack the host-id. It is kept in memory alone: a restart begins the grace
 // period anew, so that nothing goes early, and nothing is written to remember it.
 type losses struct {
 	mu    sync.Mutex
@@ -69,16 +72,19 @@ func (r *reconciler) wait(ctx context.Context, u unit, s *subject) (outcome, rec
 	if err != nil {
 		return "", reconcile.Result{}, err
 	}
-	if len(p.stale) == 0 {
+	now, kept := r.clock.Now(), len(p.stale)+len(p.former)
+	if kept == 0 {
 		r.losses.end(u)
+		// The annotator may be about to name the host of a new Node.
+		left := r.newcomers.begin(u, s.owner.UID, now).Add(newcomerPeriod).Sub(now)
+		report.silent = left > 0
 		r.tell(ctx, u, s, []problem{report})
-		return outcomeWaiting, reconcile.Result{}, nil
+		return outcomeWaiting, reconcile.Result{RequeueAfter: max(left, 0)}, nil
 	}
-	now := r.clock.Now()
 	until := r.losses.begin(u, s.owner.UID, now).Add(r.gracePeriod)
 	if left := until.Sub(now); left > 0 {
 		report.Message += fmt.Sprintf("; its %d translations, and the network of its pods with them, stay until %s",
-			len(p.stale), until.UTC().Format(time.RFC3339))
+			kept, until.UTC().Format(time.RFC3339))
 		r.tell(ctx, u, s, []problem{report})
 		return outcomeWaiting, reconcile.Result{RequeueAfter: left}, nil
 	}
@@ -89,9 +95,9 @@ func (r *reconciler) wait(ctx context.Context, u unit, s *subject) (outcome, rec
 		return r.failed(ctx, u, s, []problem{report}, err)
 	}
 	r.losses.end(u)
-	log.FromContext(ctx).Info("Deleted the translations of a node that lost its host-id", "translations", len(p.stale), "gracePeriod", r.gracePeriod.String())
+	log.FromContext(ctx).Info("Deleted the translations of a node that lost its host-id", "translations", kept, "gracePeriod", r.gracePeriod.String())
 	r.warn(s.object, convert.Problem{Reason: eventRemoved,
-		Message: fmt.Sprintf("the node has no host-id for %s: its %d translations are deleted", r.gracePeriod, len(p.stale))})
+		Message: fmt.Sprintf("the node has no host-id for %s: its %d translations are deleted", r.gracePeriod, kept)})
 	return outcomeWaiting, reconcile.Result{}, nil
 }
 

@@ -64,6 +64,24 @@ func TestNodeLosesItsHostID(t *testing.T) {
 	}
 }
 
+// The grace period is for what another version wrote, too, and begins when the Node is seen with it: not when it was seen
+// without a host-id and without a network.
+func TestGraceForAnotherVersion(t *testing.T) {
+	w, _ := losing(t, nil)
+	former := w.one("default", "node.4.a").DeepCopy()
+	w.remove(w.one("default", "node.4.a"))
+	w.released(w.one("default", "node.4.a"))
+	w.expectRequests(nodeA)
+	w.clock.SetTime(w.clock.Now().Add(2 * grace))
+	former.Name, former.UID, former.ResourceVersion = "node.3.a", "", ""
+	w.add(former)
+	if result := w.expectRequests(nodeA); result.RequeueAfter != grace {
+		t.Errorf("requeued after %v", result.RequeueAfter)
+	}
+	w.clock.SetTime(w.clock.Now().Add(grace))
+	w.expectRequests(nodeA, "get a", "delete node.3.a")
+}
+
 // A host-id that comes back ends the grace period; the next loss begins another.
 func TestHostIDComesBack(t *testing.T) {
 	w, node := losing(t, nil)
@@ -160,11 +178,20 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// A Node that never had a network has none to lose.
+// A Node that never had a network has none to lose. There is no word about it before the annotator had its time, but it
+// is counted.
 func TestNewNodeWaits(t *testing.T) {
 	node := testNode("a")
 	node.Annotations = nil
 	w := newWorld(t, node)
+	if result := w.expectRequests(nodeA); result.RequeueAfter != newcomerPeriod {
+		t.Errorf("requeued after %v", result.RequeueAfter)
+	}
+	w.expectEvents()
+	if got := gauged(w.reconciler.ledger.blocked, convert.ReasonHostIDMissing); got != 1 {
+		t.Errorf("%v blocked", got)
+	}
+	w.clock.SetTime(w.clock.Now().Add(newcomerPeriod))
 	if result := w.expectRequests(nodeA); result.RequeueAfter != 0 {
 		t.Errorf("requeued after %v", result.RequeueAfter)
 	}

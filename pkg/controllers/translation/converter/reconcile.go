@@ -53,6 +53,7 @@ func (r *reconciler) look(ctx context.Context, u unit) (outcome, reconcile.Resul
 		return r.wait(ctx, u, s)
 	default:
 		r.losses.end(u)
+		r.newcomers.end(u)
 		return r.provide(ctx, u, s)
 	}
 }
@@ -60,6 +61,7 @@ func (r *reconciler) look(ctx context.Context, u unit) (outcome, reconcile.Resul
 // forget drops what is remembered of an owner that is gone.
 func (r *reconciler) forget(u unit) {
 	r.losses.end(u)
+	r.newcomers.end(u)
 	r.ledger.set(u, nil)
 	r.patience.Forget(u)
 }
