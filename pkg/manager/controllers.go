@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -20,6 +21,8 @@ import (
 type controller struct {
 	// name is what controllers.enabled calls it.
 	name string
+	// off says why the configuration leaves it nothing to do, so that it does not run; empty: it runs. nil: it always does.
+	off func(config *v1alpha1.ControllersConfiguration) (why string)
 	// apis are the group versions it cannot start without.
 	apis []schema.GroupVersion
 	// cache restricts what the shared cache holds of some kinds, for every controller. nil: nothing.
@@ -47,6 +50,20 @@ func selectEnabled(controllers []controller, enabled []string) []controller {
 		}
 	}
 	return selected
+}
+
+// dropOff takes out the controllers that the configuration leaves nothing to do, with a log line each.
+func dropOff(logger logr.Logger, controllers []controller, config *v1alpha1.ControllersConfiguration) []controller {
+	return slices.DeleteFunc(slices.Clone(controllers), func(c controller) bool {
+		why := ""
+		if c.off != nil {
+			why = c.off(config)
+		}
+		if why != "" {
+			logger.Info("A controller does not run: it has nothing to do", "controller", c.name, "why", why)
+		}
+		return why != ""
+	})
 }
 
 // isEnabled says whether the list of enabled controllers selects one.

@@ -12,11 +12,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -25,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	groundskeeperscheme "groundskeeper.io/groundskeeper/pkg/apis/scheme"
 )
 
 func TestSelectEnabled(t *testing.T) {
@@ -51,14 +54,34 @@ func TestControllers(t *testing.T) {
 	if sorted := slices.Sorted(slices.Values(names(all))); len(slices.Compact(sorted)) != len(all) {
 		t.Errorf("a name is there twice: %v", names(all))
 	}
-	if got := names(all); !slices.Equal(got, []string{"project", "project-stale", "project-activity", "local-volume-cleanup", "local-volume-deleter", "webhooks"}) {
+	if got := names(all); !slices.Equal(got, []string{"project", "project-stale", "project-activity",
+		"translation-convert", "translation-annotate", "translation-push", "local-volume-cleanup", "local-volume-deleter", "webhooks"}) {
 		t.Errorf("the controllers are %v", got)
 	}
-	if _, err := cacheOptions(all, clientgoscheme.Scheme); err != nil {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, groundskeeperscheme.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := cacheOptions(all, scheme); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff([]schema.GroupVersion{{Group: "core.gardener.cloud", Version: "v1beta1"}}, requiredAPIs(append(all, all...))); diff != "" {
+	projects, translations := schema.GroupVersion{Group: "core.gardener.cloud", Version: "v1beta1"}, schema.GroupVersion{Group: "midonet.org", Version: "v1"}
+	if diff := cmp.Diff([]schema.GroupVersion{projects, translations}, requiredAPIs(append(all, all...))); diff != "" {
 		t.Error(diff)
+	}
+	// Without a MidoNet nobody asks for its API, which a host with Projects alone does not serve.
+	config := &v1alpha1.ControllersConfiguration{}
+	if diff := cmp.Diff([]schema.GroupVersion{projects}, requiredAPIs(dropOff(logr.Discard(), all, config))); diff != "" {
+		t.Error(diff)
+	}
+	if got := len(all) - len(dropOff(logr.Discard(), all, config)); got != 3 {
+		t.Errorf("without a MidoNet %d controllers do not run", got)
+	}
+	config.Translation.MidoNet.URL = "http://midonet/midonet-api"
+	if got := len(dropOff(logr.Discard(), all, config)); got != len(all) {
+		t.Errorf("with a MidoNet %d of %d controllers run", got, len(all))
 	}
 }
 

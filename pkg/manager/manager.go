@@ -45,7 +45,7 @@ func run(ctx context.Context, config *v1alpha1.ControllerManagerConfiguration, l
 	ready.begin(apiServer)
 	stop := serveHealth(logger, listener, ready, metrics.Registry)
 	defer stop()
-	enabled := selectEnabled(controllers, config.Controllers.Enabled)
+	enabled := dropOff(logger, selectEnabled(controllers, config.Controllers.Enabled), &config.Controllers)
 	logger.Info("Starting", "version", version.Version(), "commit", version.Commit(), "server", restConfig.Host,
 		"health", listener.Addr().String(), "controllers", names(enabled))
 	if slices.Contains(names(enabled), webhooksName) {

@@ -12,6 +12,7 @@ import (
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/cleanup"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/deleter"
@@ -19,6 +20,10 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/lifecycle"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/stale"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/annotate"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/converter"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/midonetbackend"
 )
 
 // systemNamespace is where controllers keep what they have to remember.
@@ -26,8 +31,9 @@ const systemNamespace = "groundskeeper-system"
 
 // controllers is the list of all controllers, in the order they are added. Those that write to something that knows
 // nothing of the Lease ask the fence first; for the list alone it may be nil.
-func controllers(_ *Fence) []controller {
+func controllers(fence *Fence) []controller {
 	now := clock.RealClock{}
+	network := &midoNet{fence: fence}
 	projects := &usage.Shared{}
 	// using makes the controllers of Projects share what they know of who uses one.
 	using := func(add func(ctrl.Manager, *v1alpha1.ControllersConfiguration, *usage.Usage) error) func(context.Context, ctrl.Manager, *v1alpha1.ControllersConfiguration) error {
@@ -61,6 +67,38 @@ func controllers(_ *Fence) []controller {
 			add: using(func(mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration, use *usage.Usage) error {
 				return activity.AddToManager(mgr, config.Project, use, now)
 			}),
+		},
+		{
+			name:  converter.ControllerName,
+			off:   noMidoNet,
+			apis:  []schema.GroupVersion{midonetv1.SchemeGroupVersion},
+			cache: converter.CacheOptions,
+			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
+				return converter.AddToManager(mgr, config.Translation, now)
+			},
+		},
+		{
+			name: annotate.ControllerName,
+			off:  noMidoNet,
+			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
+				client, err := network.client(config.Translation.MidoNet)
+				if err != nil {
+					return err
+				}
+				return annotate.AddToManager(mgr, config.Translation, client, now)
+			},
+		},
+		{
+			name: push.ControllerName,
+			off:  noMidoNet,
+			apis: []schema.GroupVersion{midonetv1.SchemeGroupVersion},
+			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
+				client, err := network.client(config.Translation.MidoNet)
+				if err != nil {
+					return err
+				}
+				return push.AddToManager(mgr, config.Translation, midonetbackend.New(client, config.Translation.Tenant))
+			},
 		},
 		{
 			name:  cleanup.ControllerName,

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -21,7 +22,9 @@ type Client struct {
 	base    *url.URL
 	http    *http.Client
 	session session
-	clock   clock.PassiveClock
+	// password is the one of the last login, so that no message repeats it.
+	password atomic.Pointer[string]
+	clock    clock.PassiveClock
 	// pause waits between two attempts, or until the context ends.
 	pause func(context.Context, time.Duration) error
 	// random is in [0, 1) and spreads the pauses.
@@ -30,6 +33,9 @@ type Client struct {
 
 // errRefused marks calls that are wrong in themselves and were not sent.
 var errRefused = errors.New("not sent")
+
+// errFenced marks writes that Options.BeforeWrite stopped. They are refused, too.
+var errFenced = fmt.Errorf("%w: this process may not write now", errRefused)
 
 // Create makes a resource. An answer that was lost makes the caller's next try a conflict: after one, Get tells.
 func (c *Client) Create(ctx context.Context, r Resource) error {

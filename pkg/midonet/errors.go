@@ -64,6 +64,22 @@ func IsNotFound(err error) bool { return StatusOf(err) == http.StatusNotFound }
 // IsConflict says that the server has something else in that place, or lost a race. Only a Get can tell.
 func IsConflict(err error) bool { return StatusOf(err) == http.StatusConflict }
 
+// IsFenced says that Options.BeforeWrite stopped the write.
+func IsFenced(err error) bool { return errors.Is(err, errFenced) }
+
+// IsInvalid says that the call was wrong in itself and was not sent.
+func IsInvalid(err error) bool { return errors.Is(err, errRefused) && !IsFenced(err) }
+
+// IsLogin says that logging in failed.
+func IsLogin(err error) bool {
+	for e, ok := errors.AsType[*Error](err); ok; e, ok = errors.AsType[*Error](e.Err) {
+		if e.Op == opLogin {
+			return true
+		}
+	}
+	return false
+}
+
 // IsTransient says that the same call may succeed later without anybody's doing: no answer came, or the server was
 // busy or broken. A 500 is one of those, but for an entry of a MAC or ARP table it can also mean that the entry exists.
 func IsTransient(err error) bool {

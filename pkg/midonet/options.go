@@ -27,6 +27,9 @@ type Options struct {
 	URL string
 	// Credentials are for logging in. Without a user name nobody logs in, and requests have no token.
 	Credentials Credentials
+	// Password, if not nil, gives the password at each login, in place of that of the credentials: it may change while
+	// the client lives. Its error ends the login and must not hold the password.
+	Password func() (string, error)
 	// Timeout is the time for one write with all that belongs to it (logging in, trying again), and for one attempt at
 	// a read. 0: DefaultTimeout.
 	Timeout time.Duration
@@ -78,7 +81,7 @@ func (o Options) complete() (Options, *url.URL, error) {
 	}
 	base.Path = strings.TrimRight(base.Path, "/")
 	base.RawPath = ""
-	if o.Credentials.Username == "" && o.Credentials.Password != "" {
+	if o.Credentials.Username == "" && (o.Credentials.Password != "" || o.Password != nil) {
 		return o, nil, errors.New("midonet credentials: the password has no user name")
 	}
 	if o.Timeout < 0 || o.Attempts < 0 || o.MinBackoff < 0 || o.MaxBackoff < 0 {
@@ -98,6 +101,9 @@ func (o Options) complete() (Options, *url.URL, error) {
 	}
 	if o.MaxBackoff < o.MinBackoff {
 		return o, nil, fmt.Errorf("midonet backoff: the longest pause (%s) is below the first (%s)", o.MaxBackoff, o.MinBackoff)
+	}
+	if o.Password == nil {
+		o.Password = func() (string, error) { return o.Credentials.Password, nil }
 	}
 	if o.BeforeWrite == nil {
 		o.BeforeWrite = func() error { return nil }

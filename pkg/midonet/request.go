@@ -82,7 +82,7 @@ func (c *Client) do(ctx context.Context, r request) ([]byte, error) {
 	for attempt := 1; ; attempt++ {
 		if r.write() {
 			if err := c.options.BeforeWrite(); err != nil {
-				return nil, &Error{Op: r.verb.String(), Ref: r.ref, Err: fmt.Errorf("%w: %w", errRefused, err)}
+				return nil, &Error{Op: r.verb.String(), Ref: r.ref, Err: fmt.Errorf("%w: %w", errFenced, err)}
 			}
 		}
 		a, token, err := c.attempt(ctx, r)
@@ -198,7 +198,11 @@ func (c *Client) failure(r request, a answer, token string, err error) error {
 		return e
 	}
 	if err == nil {
-		e.Message = message(a.body, c.options.Credentials.Password, token)
+		password := ""
+		if p := c.password.Load(); p != nil {
+			password = *p
+		}
+		e.Message = message(a.body, password, token)
 		if a.status/100 == 3 {
 			e.Message = "the server redirects; give the URL that it redirects to"
 		}

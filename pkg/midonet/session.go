@@ -77,6 +77,11 @@ func (s *session) forget(token string) {
 // login fetches a token: POST /login with the user as Basic auth gives {"key", "expires"}.
 func (c *Client) login(ctx context.Context) (string, time.Time, error) {
 	credentials := c.options.Credentials
+	var err error
+	if credentials.Password, err = c.options.Password(); err != nil {
+		return "", time.Time{}, &Error{Op: opLogin, Err: err}
+	}
+	c.password.Store(&credentials.Password)
 	header := http.Header{}
 	header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(credentials.Username+":"+credentials.Password)))
 	if credentials.Project != "" {

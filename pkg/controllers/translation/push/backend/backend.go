@@ -1,0 +1,39 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backend
+
+import "context"
+
+// Backend is one backend network. Its methods are called from many goroutines. Errors of those with a context are
+// *Error; a method that is not told to is not fenced and not retried by the engine within one call.
+type Backend interface {
+	// Resolve understands an item. It does no I/O. An error is for people: what is wrong with which field; one for
+	// which errors.Is(err, ErrUnknownKind) holds says that the backend has no place for the kind.
+	Resolve(item Item) (Resource, error)
+	// Locate understands where a resource is of which only kind, parent and id are known, as a status keeps them.
+	Locate(kind, parent, id string) (Ref, error)
+	// Create makes a resource. Position is its place among its ordered siblings, 1 is the head; 0 when it is not ordered.
+	// A Conflict says that the key or a slot is taken, or that a race was lost: only Get tells.
+	Create(ctx context.Context, r Resource, position int) error
+	// Update replaces the body of a resource that is Updatable.
+	Update(ctx context.Context, r Resource) error
+	// Delete removes a resource; one that is gone is no error. The backend may remove what lies under it, too.
+	Delete(ctx context.Context, ref Ref) error
+	// Get reads a resource, and false when it is not there.
+	Get(ctx context.Context, r Resource) (Observed, bool, error)
+	// Collection says which list has the resource, and false for a kind that is in none and has to be read by Get.
+	Collection(r Resource) (Collection, bool)
+	// List reads a collection: all of it, ordered resources in their order, or an error. A parent that is gone is NotFound.
+	List(ctx context.Context, c Collection) ([]Observed, error)
+	// Roots are the collections of what stands alone and belongs to the tenant.
+	Roots() []Collection
+	// Children are the collections under a resource that a pusher may have filled.
+	Children(ref Ref) []Collection
+	// Differences are the names of the fields that the body of a wanted resource sets and the backend has otherwise.
+	// Fields that the body does not set do not count, nor does the order among siblings. None: it is as wanted.
+	Differences(want Resource, have Observed) []string
+	// Copy returns the resource under another id, always the same one, for a replacement that is made before the break.
+	// It is called for resources of kinds with Doubles only; the body may be {} when only the place is of interest.
+	Copy(r Resource) Resource
+}

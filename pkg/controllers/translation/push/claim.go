@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package push
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
+)
+
+// globalOwner is the owner of the Translations that have none. It is no uid.
+const globalOwner = "global"
+
+// claimOf is a Translation as the engine sees it.
+func claimOf(translation *midonetv1.Translation) engine.Claim {
+	claim := engine.Claim{
+		Name:     client.ObjectKeyFromObject(translation),
+		UID:      translation.UID,
+		Created:  translation.CreationTimestamp.Time,
+		Owner:    ownerOf(translation),
+		Current:  isCurrent(translation.Name),
+		Deleting: !translation.DeletionTimestamp.IsZero(),
+		Items:    make([]backend.Item, len(translation.Resources)),
+		Pushed:   make([]engine.Pushed, len(translation.Status.Resources)),
+	}
+	for i, resource := range translation.Resources {
+		claim.Items[i] = backend.Item{Kind: resource.Kind, Parent: resource.Parent, Body: resource.Body}
+	}
+	for i := range translation.Status.Resources {
+		pushed := &translation.Status.Resources[i]
+		claim.Pushed[i] = engine.Pushed{
+			Kind: pushed.Kind, Parent: pushed.Parent, ID: pushed.ID,
+			State: engine.State(pushed.State), Hash: pushed.BodyHash, Code: int(pushed.HTTPStatus), Message: pushed.Message,
+		}
+	}
+	return claim
+}
+
+// ownerOf is the same for all Translations of one object, whatever version made them, and empty for one that nobody
+// translated.
+func ownerOf(translation *midonetv1.Translation) string {
+	if _, global := translation.Labels[midonetv1.LabelGlobal]; global {
+		return globalOwner
+	}
+	return translation.Labels[midonetv1.LabelOwnerUID]
+}
+
+// isCurrent says whether a name is of the version that converters write now. A name without a version is nobody's past.
+func isCurrent(name string) bool {
+	version, ok := midonetv1.VersionOf(name)
+	return !ok || version == midonetv1.TranslationVersion
+}

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package push is the controller that brings Translations to the backend: the Kubernetes side of the push engine. It
+// tells the engine which Translations there are, pushes those that changed or that the engine wakes, and writes into
+// the status of each what came of it.
+//
+// The engine's memory is made of the Translations and their statuses when this process becomes the leader, so that a
+// restart asks the backend nothing about what is in sync. A new Translation costs one write of its status, one that is
+// deleted the removal of its finalizer, and one that is in sync nothing.
+package push
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
+)
+
+const (
+	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
+	ControllerName = "translation-push"
+	// fieldOwner is the manager of the fields we write, and the source of our events.
+	fieldOwner = "translation-push-controller"
+
+	// A write to the API server that failed is tried again after a pause that doubles. What fails in the backend has
+	// the engine's pauses.
+	minBackoff = 50 * time.Millisecond
+	maxBackoff = 30 * time.Second
+)
+
+// pusher is the engine as this controller uses it.
+type pusher interface {
+	Observe(engine.Claim)
+	Forget(types.NamespacedName)
+	Push(context.Context, types.NamespacedName) (engine.Outcome, error)
+	Drift(context.Context) (engine.Report, error)
+	Counts() map[engine.State]int
+}
+
+// reconciler pushes Translations.
+type reconciler struct {
+	// client writes to the API server. Translations are read off the watch.
+	client   client.Client
+	engine   pusher
+	recorder events.EventRecorder
+	// seen are the Translations that the engine knows.
+	seen sightings
+	// queue is where the engine's wakes go, once the controller has one.
+	queue atomic.Pointer[workqueue.TypedRateLimitingInterface[reconcile.Request]]
+	// checks asks for drift passes.
+	checks demand
+	now    func() time.Time
+}
+
+// AddToManager adds the controller to a manager, whose scheme has to know Translations and whose cache should hold all
+// of them. The backend is that of the configured tenant. An error means that the controller was added twice or that the
+// metrics have names that are taken.
+func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfiguration, b backend.Backend) error {
+	telemetry, err := newTelemetry(metrics.Registry)
+	if err != nil {
+		return err
+	}
+	log := mgr.GetLogger().WithValues("controller", ControllerName)
+	r := &reconciler{client: mgr.GetClient(), recorder: mgr.GetEventRecorder(fieldOwner), checks: newDemand(), now: time.Now}
+	options := engineOptions(config.Push)
+	options.Clock, options.Log, options.Wake = clock.RealClock{}, log, r.wake
+	options.Pushed = func(took time.Duration) { telemetry.pushed.Observe(took.Seconds()) }
+	r.engine = engine.New(b, options)
+	if err := registerCounts(metrics.Registry, r.engine); err != nil {
+		return err
+	}
+	all := &synced{
+		SyncingSource: source.Kind(mgr.GetCache(), &midonetv1.Translation{}, r.handler()),
+		done:          make(chan struct{}),
+	}
+	err = builder.ControllerManagedBy(mgr).
+		Named(ControllerName).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: options.Concurrency,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
+			// What a standby saw while another process pushed would be old by the time it leads. The cache, which takes
+			// longest, may be warm all the same.
+			EnableWarmup: new(false),
+		}).
+		WatchesRawSource(source.Func(r.useQueue)).
+		WatchesRawSource(all).
+		Complete(r)
+	if err != nil {
+		return err
+	}
+	err = mgr.Add(&driftLoop{
+		engine: r.engine, ready: all.done, checks: r.checks, interval: config.Push.DriftInterval.Duration,
+		telemetry: telemetry, log: log,
+	})
+	if err != nil {
+		return fmt.Errorf("the drift loop of controller %s: %w", ControllerName, err)
+	}
+	return nil
+}
+
+// engineOptions are the engine's options as far as they are configured.
+func engineOptions(config configv1alpha1.PushConfiguration) engine.Options {
+	options := engine.Options{
+		// An unknown mode must not write; the configuration is validated all the same.
+		Mode:          engine.Plan,
+		DeleteOrphans: config.Orphans == configv1alpha1.OrphanPolicyDelete,
+		Concurrency:   1,
+	}
+	switch config.Mode {
+	case configv1alpha1.PushModeRepair:
+		options.Mode = engine.Repair
+	case configv1alpha1.PushModeObserve:
+		options.Mode = engine.Observe
+	}
+	if config.Concurrency != nil {
+		options.Concurrency = int(*config.Concurrency)
+	}
+	return options
+}

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package push
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
+)
+
+// driftRetry is the longest pause after a pass that could not read everything.
+const driftRetry = time.Minute
+
+// demand asks for a drift pass. Demands that come before it begins are one.
+type demand chan struct{}
+
+func newDemand() demand { return make(demand, 1) }
+
+// ask does not block.
+func (d demand) ask() {
+	select {
+	case d <- struct{}{}:
+	default:
+	}
+}
+
+// driftLoop compares the backend with the Translations: at the start, then with a pause between two passes, and on
+// demand. It runs on the leader only.
+type driftLoop struct {
+	engine interface {
+		Drift(context.Context) (engine.Report, error)
+	}
+	// ready is closed when the engine knows all Translations.
+	ready     <-chan struct{}
+	checks    demand
+	interval  time.Duration
+	telemetry *telemetry
+	log       logr.Logger
+}
+
+// Start implements manager.Runnable.
+func (l *driftLoop) Start(ctx context.Context) error {
+	select {
+	case <-l.ready:
+	case <-ctx.Done():
+		return nil
+	}
+	for ctx.Err() == nil {
+		wait := time.NewTimer(l.pass(ctx))
+		select {
+		case <-wait.C:
+		case <-l.checks:
+		case <-ctx.Done():
+		}
+		wait.Stop()
+	}
+	return nil
+}
+
+// pass compares once, tells what it found, and says how long to wait for the next pass.
+func (l *driftLoop) pass(ctx context.Context) time.Duration {
+	started := time.Now()
+	report, err := l.engine.Drift(ctx)
+	if ctx.Err() != nil {
+		return l.interval
+	}
+	l.telemetry.passed(report, err == nil)
+	if report.Drifted > 0 || report.Orphans > 0 || report.Deleted > 0 {
+		l.log.Info("The backend differs from the Translations", "drifted", report.Drifted, "repaired", report.Repaired,
+			"orphans", report.Orphans, "orphansDeleted", report.Deleted, "someOrphans", report.Names, "took", time.Since(started).String())
+	}
+	if err != nil {
+		l.log.Error(err, "The backend could not be compared as a whole")
+		return min(l.interval, driftRetry)
+	}
+	return l.interval
+}

@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package push
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
+)
+
+// passes notes when passes begin.
+type passes struct {
+	at     []time.Duration
+	from   time.Time
+	report engine.Report
+	err    error
+	takes  time.Duration
+}
+
+func (p *passes) Drift(context.Context) (engine.Report, error) {
+	p.at = append(p.at, time.Since(p.from))
+	time.Sleep(p.takes) // of the bubble's clock
+	return p.report, p.err
+}
+
+// run runs the loop in a bubble for as long as do takes.
+func run(t *testing.T, p *passes, interval time.Duration, do func(ready chan struct{}, checks demand)) (log string, registry *prometheus.Registry) {
+	t.Helper()
+	registry = prometheus.NewRegistry()
+	var lines []string
+	synctest.Test(t, func(t *testing.T) {
+		metrics, err := newTelemetry(registry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.from = time.Now()
+		ready := make(chan struct{})
+		loop := &driftLoop{engine: p, ready: ready, checks: newDemand(), interval: interval, telemetry: metrics,
+			log: funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- loop.Start(ctx) }()
+		do(ready, loop.checks)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return strings.Join(lines, "\n"), registry
+}
+
+func wantPasses(t *testing.T, p *passes, minutes ...float64) {
+	t.Helper()
+	if len(p.at) != len(minutes) {
+		t.Fatalf("passes at %v", p.at)
+	}
+	for i, at := range p.at {
+		if at.Minutes() != minutes[i] {
+			t.Errorf("pass %d at %s, want %v min", i, at, minutes[i])
+		}
+	}
+}
+
+func TestDriftLoop(t *testing.T) {
+	t.Run("from the start, with pauses", func(t *testing.T) {
+		p := &passes{takes: time.Minute}
+		log, _ := run(t, p, 10*time.Minute, func(ready chan struct{}, _ demand) {
+			time.Sleep(5 * time.Minute) // nothing happens before all is known
+			close(ready)
+			time.Sleep(25 * time.Minute)
+		})
+		wantPasses(t, p, 5, 16, 27)
+		if log != "" {
+			t.Errorf("nothing differs, and it says: %s", log)
+		}
+	})
+	t.Run("on demand, and several demands are one", func(t *testing.T) {
+		p := &passes{takes: time.Minute}
+		run(t, p, time.Hour, func(ready chan struct{}, checks demand) {
+			close(ready)
+			time.Sleep(30 * time.Second)
+			for range 5 {
+				checks.ask()
+			}
+			time.Sleep(4 * time.Minute)
+			checks.ask()
+			synctest.Wait()
+		})
+		wantPasses(t, p, 0, 1, 4.5)
+	})
+	t.Run("sooner after a failure", func(t *testing.T) {
+		p := &passes{err: errors.New("500"), report: engine.Report{Orphans: 7}}
+		log, registry := run(t, p, 10*time.Minute, func(ready chan struct{}, _ demand) {
+			close(ready)
+			time.Sleep(150 * time.Second)
+		})
+		wantPasses(t, p, 0, 1, 2)
+		if !strings.Contains(log, "500") {
+			t.Errorf("the log does not say why: %s", log)
+		}
+		wantMetric(t, registry, "groundskeeper_translation_orphans", 0) // half a look knows no orphans
+	})
+	t.Run("never ready", func(t *testing.T) {
+		p := &passes{}
+		run(t, p, time.Minute, func(chan struct{}, demand) { time.Sleep(time.Hour) })
+		wantPasses(t, p)
+	})
+}
+
+// What a pass found is counted and logged.
+func TestDriftIsTold(t *testing.T) {
+	p := &passes{report: engine.Report{Drifted: 3, Repaired: 2, Orphans: 5, Deleted: 1, Names: []string{"Chain x"}}}
+	log, registry := run(t, p, 10*time.Minute, func(ready chan struct{}, _ demand) {
+		close(ready)
+		time.Sleep(15 * time.Minute)
+	})
+	if !strings.Contains(log, "Chain x") {
+		t.Errorf("the log does not name the orphan: %s", log)
+	}
+	wantMetric(t, registry, "groundskeeper_translation_drift_found_total", 6)
+	wantMetric(t, registry, "groundskeeper_translation_drift_repaired_total", 4)
+	wantMetric(t, registry, "groundskeeper_translation_orphans", 4)
+}
+
+func wantMetric(t *testing.T, registry *prometheus.Registry, name string, want float64) {
+	t.Helper()
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == name {
+			if got := family.GetMetric()[0].GetCounter().GetValue() + family.GetMetric()[0].GetGauge().GetValue(); got != want {
+				t.Errorf("%s is %v, want %v", name, got, want)
+			}
+			return
+		}
+	}
+	t.Errorf("there is no %s", name)
+}
+
+// The count of resources shows every state, of the latest engine.
+func TestCounts(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	for range 2 {
+		if err := registerCounts(registry, &scripted{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := newTelemetry(registry); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "# HELP groundskeeper_translation_resources Backend resources of Translations, by state: Pending, Synced, Drifted, Failed, Deleting or NotApplicable.\n# TYPE groundskeeper_translation_resources gauge\n"
+	for _, line := range []string{`Deleting"} 0`, `Drifted"} 0`, `Failed"} 0`, `NotApplicable"} 0`, `Pending"} 0`, `Synced"} 3`} {
+		want += `groundskeeper_translation_resources{state="` + line + "\n"
+	}
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "groundskeeper_translation_resources"); err != nil {
+		t.Error(err)
+	}
+}

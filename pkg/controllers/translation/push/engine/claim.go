@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+)
+
+// Claim is an ordered list of wanted resources, and what is known of them from before.
+type Claim struct {
+	// Name is unique among the Claims that there are.
+	Name types.NamespacedName
+	// UID tells it from another one that had the name before.
+	UID types.UID
+	// Created decides who owns a resource that two Claims want: the older one.
+	Created time.Time
+	// Owner is the same for Claims that were made of one object. Empty: unknown, it is nobody's.
+	Owner string
+	// Current says that the Claim has the version that is written now. Of two Claims of one owner that want a resource
+	// the current one has it, whatever their age.
+	Current bool
+	// Deleting says that nothing is wanted any more.
+	Deleting bool
+	// Items are the wanted resources, each behind those it needs.
+	Items []backend.Item
+	// Pushed is what was reported of the Claim last.
+	Pushed []Pushed
+}
+
+// State says how one resource in the backend relates to the one that is wanted.
+type State string
+
+// The states.
+const (
+	Pending       State = "Pending"
+	Synced        State = "Synced"
+	Drifted       State = "Drifted"
+	Failed        State = "Failed"
+	Deleting      State = "Deleting"
+	NotApplicable State = "NotApplicable"
+)
+
+// Pushed is the state of one resource of a Claim.
+type Pushed struct {
+	// Kind, Parent and ID name the resource; Ref of a backend can be had of them.
+	Kind, Parent, ID string
+	State            State
+	// Hash is that of the body that the backend accepted last, and of the parent; empty: none is known.
+	Hash string
+	// Code is the status code of the backend's last answer that was not a success; 0 when there is none.
+	Code int
+	// Message says why the resource is not in sync.
+	Message string
+}
+
+// Reason says why a Claim is not in sync, or why it needs somebody. It is a word for a condition.
+type Reason string
+
+// The reasons.
+const (
+	// ReasonSynced: the backend has everything.
+	ReasonSynced Reason = "Synced"
+	// ReasonWaiting: a resource that another Claim has to bring is not there yet, or one has to go first.
+	ReasonWaiting Reason = "Waiting"
+	// ReasonRetrying: the backend did not answer or was busy; it is tried again by itself.
+	ReasonRetrying Reason = "Retrying"
+	// ReasonDrifted: somebody else changed the backend, and the mode is not to repair it.
+	ReasonDrifted Reason = "Drifted"
+	// ReasonPlanned: the mode is to write nothing.
+	ReasonPlanned Reason = "Planned"
+	// ReasonConflict: another Claim has a resource, or something that only one can have. It stalls.
+	ReasonConflict Reason = "Conflict"
+	// ReasonRefused: the backend does not take a resource. It stalls.
+	ReasonRefused Reason = "Refused"
+	// ReasonUnknownKind: the backend has no resources of a kind. It stalls.
+	ReasonUnknownKind Reason = "UnknownKind"
+	// ReasonInvalid: an item cannot be understood. It stalls.
+	ReasonInvalid Reason = "Invalid"
+)
+
+// Outcome is what came of one push of a Claim.
+type Outcome struct {
+	// Pushed is the new state of each wanted resource, in the order of the Claim, and behind them of each that is no
+	// longer wanted and not known to be gone.
+	Pushed []Pushed
+	// Reason is ReasonSynced, or the gravest one why it is not. Message is for people and names the resources.
+	Reason  Reason
+	Message string
+	// Stalled says that somebody must act: trying again soon makes no sense.
+	Stalled bool
+	// Gone says that nothing of a Claim that is Deleting is left in the backend, as far as it is not another's.
+	Gone bool
+	// Settling says that what is missing is expected in a moment (a resource under way in another Claim): there is no
+	// need to report yet, RetryAfter is when there is.
+	Settling bool
+	// RetryAfter is when to push again if nothing wakes the Claim before; 0: there is no need.
+	RetryAfter time.Duration
+}

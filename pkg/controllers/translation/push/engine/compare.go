@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+)
+
+// finding is what a drift pass found out about a resource.
+type finding struct {
+	entry
+	kind findingKind
+	// message says how the backend has it otherwise.
+	message string
+}
+
+type findingKind int
+
+const (
+	asWanted findingKind = iota
+	isMissing
+	isDifferent
+	isMisplaced
+	// isDoubled: a copy of it was left.
+	isDoubled
+)
+
+// missingFrom is the finding that nothing is there.
+func missingFrom(en entry) finding {
+	return finding{entry: en, kind: isMissing, message: "it was deleted in the backend"}
+}
+
+// differing is the finding about a resource that is there.
+func differing(b backend.Backend, en entry, want backend.Resource, have backend.Observed) finding {
+	fields := b.Differences(want, have)
+	if have.Parent != want.Parent {
+		fields = append(fields, "parent")
+	}
+	if len(fields) == 0 {
+		return finding{entry: en, kind: asWanted}
+	}
+	return finding{entry: en, kind: isDifferent, message: "it was changed in the backend: " + strings.Join(fields, ", ")}
+}
+
+// compare holds the entries of a collection against its list. Strangers are those of the list that are neither an
+// entry nor the copy of one.
+func compare(b backend.Backend, entries []entry, list []backend.Observed) (findings []finding, strangers []backend.Observed) {
+	at := make(map[backend.Key]int, len(list))
+	for i := range list {
+		at[list[i].Key] = i
+	}
+	known := make(map[backend.Key]struct{}, len(entries))
+	for _, en := range entries {
+		known[en.n.key] = struct{}{}
+		want, err := b.Resolve(*en.wanted)
+		if err != nil {
+			continue
+		}
+		doubled := false
+		if want.Doubles {
+			key := b.Copy(want).Key
+			known[key] = struct{}{}
+			_, doubled = at[key]
+		}
+		if !en.check {
+			continue
+		}
+		i, there := at[en.n.key]
+		switch {
+		case doubled:
+			findings = append(findings, finding{entry: en, kind: isDoubled, message: "a copy of it was left in the backend"})
+		case !there:
+			findings = append(findings, missingFrom(en))
+		default:
+			findings = append(findings, differing(b, en, want, list[i]))
+		}
+	}
+	markMisplaced(findings, at)
+	for i := range list {
+		if _, ok := known[list[i].Key]; !ok && !list[i].Foreign {
+			strangers = append(strangers, list[i])
+		}
+	}
+	return findings, strangers
+}
+
+// markMisplaced finds, among those that are as wanted otherwise, the ordered ones that do not stand in the order of
+// their Claim. At tells their places in the list.
+func markMisplaced(findings []finding, at map[backend.Key]int) {
+	for start := 0; start < len(findings); {
+		end := start + 1
+		for end < len(findings) && findings[end].c == findings[start].c {
+			end++
+		}
+		var present []int
+		for i := start; i < end; i++ {
+			if _, there := at[findings[i].n.key]; there && findings[i].ordered {
+				present = append(present, i)
+			}
+		}
+		slices.SortFunc(present, func(i, j int) int { return cmp.Compare(at[findings[i].n.key], at[findings[j].n.key]) })
+		places := make([]int, len(present))
+		for k, i := range present {
+			places[k] = -findings[i].place
+		}
+		for _, k := range misplacedIn(places) {
+			if f := &findings[present[k]]; f.kind == asWanted {
+				f.kind, f.message = isMisplaced, "it was moved among its siblings in the backend"
+			}
+		}
+		start = end
+	}
+}

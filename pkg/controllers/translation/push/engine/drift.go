@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+)
+
+// Drift reads all that the backend has of what Claims want and of what belongs to the tenant, each collection once, and
+// compares. What the backend has otherwise is put right by the pushes that it wakes, or reported, as the mode says.
+// The error says that something could not be read: nothing was concluded about that.
+func (e *Engine) Drift(ctx context.Context) (Report, error) {
+	e.drifting.Lock()
+	defer e.drifting.Unlock()
+	p := &pass{e: e, snapshot: e.snapshot(), visited: map[backend.Collection]struct{}{}, parents: map[backend.Key]parentState{}}
+	defer e.with(func(x *index) { x.buried = nil })
+
+	p.walk(ctx)
+	p.each(ctx, len(p.alone), func(i int) { p.readOne(ctx, p.alone[i]) })
+	if err := ctx.Err(); err != nil {
+		return p.report, fmt.Errorf("drift pass: %w", err)
+	}
+	if err := p.orphans(ctx); err != nil {
+		return p.report, fmt.Errorf("drift pass: delete orphans: %w", err)
+	}
+	if p.failed != nil {
+		return p.report, fmt.Errorf("drift pass: %d of %d reads failed, one of them: %w", p.failures, p.report.Reads, p.failed)
+	}
+	return p.report, nil
+}
+
+// pass is one run of Drift.
+type pass struct {
+	e *Engine
+	snapshot
+	visited map[backend.Collection]struct{}
+
+	// mu guards what follows.
+	mu     sync.Mutex
+	report Report
+	// parents are what collections lie under, and what the pass found of them.
+	parents map[backend.Key]parentState
+	// found are the collections under what was read last.
+	found []backend.Collection
+	// strangers are what belongs to the tenant and to no Claim, parents before children. observed counts all that may.
+	strangers []backend.Observed
+	observed  int
+	failed    error
+	failures  int
+}
+
+// each calls fn with 0 to n-1, Concurrency at once, until ctx ends.
+func (p *pass) each(ctx context.Context, n int, fn func(int)) {
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(n, p.e.o.Concurrency) {
+		wg.Go(func() {
+			for i := range next {
+				fn(i)
+			}
+		})
+	}
+	for i := range n {
+		if ctx.Err() != nil {
+			break
+		}
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+}
+
+// readList reads a collection and enters what it tells.
+func (p *pass) readList(ctx context.Context, c backend.Collection) {
+	list, err := p.e.b.List(ctx, c)
+	entries := p.listed[c]
+	if err != nil && backend.ReasonOf(err) != backend.NotFound {
+		p.fail(err)
+		return
+	}
+	findings, strangers := compare(p.e.b, entries, list)
+	var below []backend.Collection
+	own := 0
+	for i := range list {
+		below = append(below, p.e.b.Children(list[i].Ref)...)
+		if !list[i].Foreign {
+			own++
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report.Reads++
+	p.observed += own
+	p.found = append(p.found, below...)
+	p.strangers = append(p.strangers, strangers...)
+	p.noteParents(list, entries)
+	p.e.enter(findings, &p.report)
+}
+
+// readOne reads a resource that is in no list.
+func (p *pass) readOne(ctx context.Context, en entry) {
+	want, err := p.e.b.Resolve(*en.wanted)
+	if err != nil {
+		return
+	}
+	have, there, err := p.e.b.Get(ctx, want)
+	if err != nil && backend.ReasonOf(err) != backend.NotFound {
+		p.fail(err)
+		return
+	}
+	f := missingFrom(en)
+	if there {
+		f = differing(p.e.b, en, want, have)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report.Reads++
+	p.e.enter([]finding{f}, &p.report)
+}
+
+// fail notes a read that failed.
+func (p *pass) fail(err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.report.Reads++
+	p.failures++
+	p.failed = err
+}

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+// enter takes over findings, as far as nothing happened to the resources since the pass began, and counts them.
+func (e *Engine) enter(findings []finding, r *Report) {
+	e.with(func(x *index) {
+		for i := range findings {
+			f := &findings[i]
+			if f.n.busy || f.n.seq != f.seq || f.n.own != f.c || x.nodes[f.n.key] != f.n {
+				continue
+			}
+			if f.kind != asWanted {
+				r.Drifted++
+			}
+			switch e.o.Mode {
+			case Repair:
+				if x.repair(f) {
+					r.Repaired++
+				}
+			case Observe:
+				x.note(f)
+			case Plan:
+			}
+		}
+	})
+}
+
+// repair marks what the next push has to put right, and says whether there is anything.
+func (x *index) repair(f *finding) bool {
+	n := f.n
+	n.proven = true
+	if f.kind == asWanted {
+		return false
+	}
+	n.seq++
+	n.setDrift(f.message)
+	switch f.kind {
+	case isMissing:
+		n.know, n.hash, n.misplaced = gone, digest{}, false
+		x.release(n)
+		x.undermine(n)
+	case isMisplaced:
+		n.misplaced = true
+	case isDoubled:
+		n.know, n.copied = unknown, true
+	default:
+		n.know = unknown
+	}
+	x.wake(n.own)
+	return true
+}
+
+// note enters what is only reported. What a Claim wanted last is kept: the report ends when it wants something else.
+func (x *index) note(f *finding) {
+	n := f.n
+	know := landed
+	if f.kind == isMissing {
+		know = gone
+	}
+	n.proven = true
+	if n.know == know && n.drift() == f.message {
+		return
+	}
+	before := n.know
+	n.know = know
+	n.seq++
+	n.setDrift(f.message)
+	x.wake(n.own)
+	if before != landed && know == landed {
+		x.wakeWaiters(n)
+	}
+}

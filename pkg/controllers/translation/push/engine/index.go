@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"time"
+	"unique"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+)
+
+// index is what is known of Claims and of the backend, in memory. The engine's mutex guards it.
+type index struct {
+	claims map[types.NamespacedName]*claim
+	nodes  map[backend.Key]*node
+	// slots are, by slot, the nodes that hold it in the backend or are about to.
+	slots map[string][]*node
+	// doubling are the kinds of which some resource doubles.
+	doubling map[string]struct{}
+	counts   tally
+	// woken are the Claims that the current use of the index concerns, now its time.
+	woken map[types.NamespacedName]struct{}
+	now   time.Time
+	// buried, while a drift pass runs, are the keys that were dropped since it began.
+	buried map[backend.Key]struct{}
+}
+
+func newIndex() index {
+	return index{
+		claims:   map[types.NamespacedName]*claim{},
+		nodes:    map[backend.Key]*node{},
+		slots:    map[string][]*node{},
+		doubling: map[string]struct{}{},
+	}
+}
+
+// knowledge is what is known of a resource in the backend.
+type knowledge uint8
+
+const (
+	// absent: nothing tells that it is there.
+	absent knowledge = iota
+	// gone: it was seen not to be there.
+	gone
+	// landed: it is there, with the body of the node's hash.
+	landed
+	// unknown: it must be read before it is written.
+	unknown
+)
+
+// node is a key that Claims list, have to delete, or need; or an alias that they need.
+type node struct {
+	key backend.Key
+	// parent is where the resource lies, as far as it is there. hash is that of the body that the backend accepted last.
+	parent string
+	hash   digest
+	know   knowledge
+	// busy: a call for it is under way. proven: this process knows better than what was reported by one before.
+	busy, proven bool
+	// copied: a copy of it may be there. misplaced: it does not stand where it should among its siblings.
+	copied, misplaced bool
+	// seq changes whenever what is known does.
+	seq uint32
+	// unlisted is since when no live Claim brings it, in nanoseconds of Unix time.
+	unlisted int64
+	// own is the live Claim that has it, nil when no live one lists it. refs are all that list it or have to delete it.
+	own  *claim
+	refs []*claim
+	// needers are the nodes that need it.
+	needers set[*node]
+	rare    *rare
+}
+
+// rare is what most nodes do not have.
+type rare struct {
+	// providers are the nodes that satisfy an alias.
+	providers set[*node]
+	// waiters are the Claims to wake when it lands or goes.
+	waiters set[*claim]
+	// held are the slots that it holds.
+	held []string
+	// drift says how the backend has it otherwise; empty: it does not.
+	drift string
+}
+
+// claim is a Claim and what is known of it.
+type claim struct {
+	Claim
+	// gen changes with everything that a push depends on.
+	gen   uint64
+	items []item
+	// tail are the resources that are no longer listed and not known to be gone, in the order they were listed in.
+	tail []item
+	// waits are the nodes that it waits for.
+	waits []*node
+	// pushed: it was pushed by this process, which thereby knows better than what was reported.
+	pushed bool
+	// retry is the trouble that holds up the whole Claim: the backend did not answer.
+	retry *trouble
+	// seen is when the content was first pushed, wrote that something was written for it, synced that it was in sync
+	// since.
+	seen          time.Time
+	wrote, synced bool
+	// blocked is since when a delete waits for dependents.
+	blocked time.Time
+	// counted is what the counts have of it.
+	counted tally
+}
+
+// item is one resource of a claim.
+type item struct {
+	// node is nil when the item cannot be understood, trouble says why.
+	node   *node
+	parent string
+	want   digest
+	// in is the collection that has it, zero if none has.
+	in    unique.Handle[backend.Collection]
+	needs []*node
+	more  *extras
+	// trouble is why it is not tried now.
+	trouble *trouble
+	ordered bool
+	doubles bool
+}
+
+// extras are what few resources have.
+type extras struct {
+	aliases []*node
+	slots   []string
+}
+
+// trouble is a failure that is not tried again before its time.
+type trouble struct {
+	verdict
+	tries int
+	until time.Time
+	// missing: something that nobody lists is needed. It ends when that lands.
+	missing bool
+}
+
+// rarely is n's rare part, made when there is none.
+func (n *node) rarely() *rare {
+	if n.rare == nil {
+		n.rare = &rare{}
+	}
+	return n.rare
+}
+
+// drift says how the backend has n otherwise than it was pushed.
+func (n *node) drift() string {
+	if n.rare == nil {
+		return ""
+	}
+	return n.rare.drift
+}
+
+func (n *node) setDrift(message string) {
+	if message != n.drift() {
+		n.rarely().drift = message
+	}
+}
+
+// brings says whether c is live and lists n.
+func (c *claim) brings(n *node) bool { return !c.Deleting && c.listed(n) != nil }
+
+// listed is the item with which c lists n, or nil.
+func (c *claim) listed(n *node) *item { return find(c.items, n) }
+
+// item is the item with which c lists n or has to delete it, or nil.
+func (c *claim) item(n *node) *item {
+	if it := find(c.items, n); it != nil {
+		return it
+	}
+	return find(c.tail, n)
+}
+
+func find(items []item, n *node) *item {
+	for i := range items {
+		if items[i].node == n {
+			return &items[i]
+		}
+	}
+	return nil
+}

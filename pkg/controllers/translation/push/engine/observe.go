@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Observe takes over a Claim as it is now: a new one, a changed one, or one seen at start. It is cheap when nothing
+// changed, and wakes those whom a change concerns, the Claim itself included. What was reported of a Claim counts until
+// the Claim is pushed for the first time; after that the engine knows better.
+func (e *Engine) Observe(c Claim) {
+	e.observing.Lock()
+	defer e.observing.Unlock()
+
+	e.mu.Lock()
+	old := e.x.claims[c.Name]
+	same := old != nil && old.UID == c.UID && slices.Equal(old.Items, c.Items)
+	pushed := old != nil && old.UID == c.UID && old.pushed
+	e.mu.Unlock()
+
+	s := sight{Claim: c, same: same}
+	if !same {
+		s.readings = e.read(c.Items)
+	}
+	if !pushed {
+		s.reported = e.locate(c.Pushed)
+	}
+	e.with(func(x *index) { x.observe(s, e.o.Mode) })
+}
+
+// Forget drops a Claim that is gone from the API server: its finalizer was removed or it never had one. What it left in
+// the backend belongs to nobody then.
+func (e *Engine) Forget(name types.NamespacedName) {
+	e.observing.Lock()
+	defer e.observing.Unlock()
+	e.with(func(x *index) {
+		if c := x.claims[name]; c != nil {
+			x.forget(c)
+		}
+	})
+}
+
+// sight is a Claim as Observe got it, understood.
+type sight struct {
+	Claim
+	// same: the items are those that the index has.
+	same     bool
+	readings []reading
+	reported []report
+}

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+)
+
+// evictions is how many resources in the way of one are deleted in one push.
+const evictions = 8
+
+// Push brings about what a Claim wants, as far as that is possible now, and says how far that is. Only one call for a
+// Claim may run at a time. The error is that of ctx, one for which backend.ReasonOf says Fenced, or ErrUnknownClaim.
+func (e *Engine) Push(ctx context.Context, name types.NamespacedName) (Outcome, error) {
+	if err := ctx.Err(); err != nil {
+		return Outcome{}, err
+	}
+	p := e.begin(name)
+	if p == nil {
+		return Outcome{}, fmt.Errorf("claim %s: %w", name, ErrUnknownClaim)
+	}
+	var err error
+	switch {
+	case e.o.Mode == Plan:
+		err = p.plan(ctx)
+	case p.deleting:
+		err = p.clear(ctx)
+	default:
+		if err = p.bringAll(ctx); err == nil {
+			err = p.shrink(ctx)
+		}
+	}
+	if err != nil {
+		return Outcome{}, fmt.Errorf("push claim %s: %w", name, err)
+	}
+	return p.finish(), nil
+}
+
+// push is one run of Push.
+type push struct {
+	e *Engine
+	c *claim
+	// gen, deleting, wanted and items are those of the Claim when the push began. While gen is the Claim's still, so
+	// are the others.
+	gen      uint64
+	deleting bool
+	wanted   []backend.Item
+	items    []item
+	// verdicts are those of the items, swept those of what has to go.
+	verdicts []verdict
+	swept    map[*node]verdict
+	// age is how long ago the content was first pushed.
+	age time.Duration
+}
+
+// begin prepares a push; nil when there is no such Claim.
+func (e *Engine) begin(name types.NamespacedName) *push {
+	var p *push
+	e.with(func(x *index) {
+		c := x.claims[name]
+		if c == nil {
+			return
+		}
+		x.stopWaiting(c)
+		c.pushed = true
+		if c.seen.IsZero() {
+			c.seen = x.now
+		}
+		p = &push{
+			e: e, c: c, gen: c.gen, deleting: c.Deleting, wanted: c.Items, items: c.items,
+			verdicts: make([]verdict, len(c.items)), swept: map[*node]verdict{}, age: x.now.Sub(c.seen),
+		}
+	})
+	return p
+}
+
+// bringAll brings about one item after the other. What one needs stands before it.
+func (p *push) bringAll(ctx context.Context) error {
+	for i := range p.items {
+		if err := p.bring(ctx, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bring brings about one item, or says why that is not possible now.
+func (p *push) bring(ctx context.Context, i int) error {
+	for range evictions {
+		l := p.look(i)
+		switch l.action {
+		case actWrite:
+			v, err := p.work(ctx, i, l.job)
+			p.verdicts[i] = v
+			return err
+		case actEvict:
+			v, err := p.take(ctx, l.evict, nil)
+			if err != nil {
+				return err
+			}
+			if v.away {
+				continue
+			}
+			v.state = l.verdict.state
+			p.verdicts[i] = v
+		default:
+			p.verdicts[i] = l.verdict
+		}
+		return nil
+	}
+	p.verdicts[i] = verdict{state: Pending, reason: ReasonWaiting, key: p.items[i].node.key.String(), message: "its place is being cleared", retry: recheck}
+	return nil
+}

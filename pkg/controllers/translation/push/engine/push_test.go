@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"testing"
+	"time"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+)
+
+// small is a network of three Claims that need each other.
+func small(w *world) {
+	w.put("pod", port("b", "p", 1), plug("h", "p", []string{"Port/p", "seat of h"}, []string{"eth0 of h"}))
+	w.put("node", box("b", 1, "Table/t"), wanted("Seat", "z", fakeBody{ID: "h", Alias: "seat of h"}))
+	w.put("global", wanted("Zone", "", fakeBody{ID: "z"}), table("t", 1), table("s", 1), rule("t", "r1", 1, "Table/s"), rule("t", "r2", 1))
+}
+
+func TestEachResourceIsMadeOnce(t *testing.T) {
+	w := newWorld(t, Options{})
+	small(w)
+	w.run(time.Minute)
+	w.expectSynced()
+	expect(t, "requests", w.writes()+w.backend.calls["get"]+w.backend.calls["list"], 9)
+	expect(t, "refusals", len(w.backend.refused), 0)
+	expectList(t, "rules", w.list("Rule", "t"), "r2", "r1")
+	expect(t, "synced", w.engine.Counts()[Synced], 9)
+
+	// Nothing is asked again, by this process or by the next one.
+	w.resetCalls()
+	w.restart()
+	w.run(time.Minute)
+	w.expectSynced()
+	expect(t, "calls after a restart", len(w.backend.log), 0)
+}
+
+func TestDeletingInAnyOrderLeavesNothing(t *testing.T) {
+	w := newWorld(t, Options{})
+	small(w)
+	w.run(time.Minute)
+	w.resetCalls()
+	w.delete("global")
+	w.delete("node")
+	w.delete("pod")
+	w.run(time.Minute)
+	expect(t, "claims left", len(w.claims), 0)
+	expect(t, "objects left", len(w.backend.objects), 0)
+	expect(t, "requests", len(w.backend.log), 9)
+	expect(t, "nodes left in the index", len(w.engine.x.nodes), 0)
+	expect(t, "objects that went before their time", len(w.backend.cascaded), 0)
+}
+
+func TestWhatIsListedNoMoreIsDeletedLast(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.put("a", box("b", 1), port("b", "p1", 1), port("b", "p2", 1))
+	w.run(time.Minute)
+	w.resetCalls()
+	w.put("a", box("b", 1), port("b", "p3", 1))
+	w.run(time.Minute)
+	w.expectSynced()
+	expectList(t, "calls", w.backend.log, "create Port p3", "delete Port p2", "delete Port p1")
+	expect(t, "reported", len(w.outcome("a").Pushed), 2)
+}
+
+func TestWhatWasPushedAndIsListedNoMoreIsDeletedAfterARestart(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.put("a", box("b", 1), port("b", "p1", 1))
+	w.run(time.Minute)
+	w.claims[named("a")].Items = []backend.Item{box("b", 1)}
+	w.restart()
+	w.run(time.Minute)
+	w.expectSynced()
+	expectList(t, "ports", w.list("Port", "b"))
+}
+
+func TestContentIsUpdatedOrReplaced(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.put("a", box("b", 1), table("t", 1), rule("t", "r1", 1), rule("t", "r2", 1), rule("t", "r3", 1))
+	w.run(time.Minute)
+	w.resetCalls()
+	w.put("a", box("b", 2), table("t", 1), rule("t", "r1", 1), rule("t", "r2", 2), rule("t", "r3", 1))
+	w.run(time.Minute)
+	w.expectSynced()
+	expectList(t, "calls", w.backend.log,
+		"update Box b", "list Rule t", "create Rule r2-copy", "delete Rule r2", "create Rule r2", "delete Rule r2-copy")
+	expectList(t, "rules", w.list("Rule", "t"), "r3", "r2", "r1")
+	expect(t, "refusals", len(w.backend.refused), 0)
+}
+
+func TestReplacingATableBringsBackItsRules(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.put("a", table("t", 1))
+	w.put("b", rule("t", "r1", 1), rule("t", "r2", 1))
+	w.run(time.Minute)
+	w.put("a", table("t", 2))
+	w.run(time.Minute)
+	w.expectSynced()
+	expectList(t, "rules", w.list("Rule", "t"), "r2", "r1")
+}
+
+func TestWithoutAModeNothingIsWritten(t *testing.T) {
+	f := newFake()
+	e := New(f, Options{})
+	e.Observe(Claim{Name: named("a"), Items: []backend.Item{box("b", 1)}})
+	o, err := e.Push(t.Context(), named("a"))
+	if err != nil || o.Reason != ReasonPlanned {
+		t.Fatalf("outcome %+v, error %v", o, err)
+	}
+	expectList(t, "calls", f.log, "get Box b")
+	for state, n := range e.Counts() {
+		expect(t, string(state), n, map[State]int{Pending: 1}[state])
+	}
+}

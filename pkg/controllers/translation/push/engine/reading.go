@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"errors"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+)
+
+// reading is an item, understood, or why it cannot be.
+type reading struct {
+	backend.Resource
+	digest  digest
+	in      backend.Collection
+	listed  bool
+	trouble *trouble
+}
+
+// report is what was reported of a resource, and where that is.
+type report struct {
+	backend.Ref
+	Pushed
+}
+
+// read understands items.
+func (e *Engine) read(items []backend.Item) []reading {
+	readings := make([]reading, len(items))
+	seen := make(map[backend.Key]struct{}, len(items))
+	for i, item := range items {
+		r := &readings[i]
+		var err error
+		if r.Resource, err = e.b.Resolve(item); err != nil {
+			r.trouble = misunderstood(err)
+			continue
+		}
+		if _, twice := seen[r.Key]; twice {
+			r.trouble = &trouble{verdict: verdict{state: Failed, reason: ReasonInvalid, key: r.String(), message: "it is listed twice: remove one"}}
+			continue
+		}
+		seen[r.Key] = struct{}{}
+		r.digest = digestOf(r.Body, r.Parent)
+		r.in, r.listed = e.b.Collection(r.Resource)
+		r.Body = nil
+	}
+	return readings
+}
+
+// misunderstood is the trouble with an item that the backend does not understand.
+func misunderstood(err error) *trouble {
+	if errors.Is(err, backend.ErrUnknownKind) {
+		return &trouble{verdict: verdict{state: NotApplicable, reason: ReasonUnknownKind, message: err.Error()}}
+	}
+	return &trouble{verdict: verdict{state: Failed, reason: ReasonInvalid, message: err.Error()}}
+}
+
+// locate finds what was reported. Where the backend cannot have it, it never was pushed. A resource counts once.
+func (e *Engine) locate(pushed []Pushed) []report {
+	reports := make([]report, 0, len(pushed))
+	seen := make(map[backend.Key]struct{}, len(pushed))
+	for _, p := range pushed {
+		ref, err := e.b.Locate(p.Kind, p.Parent, p.ID)
+		if err != nil || p.State == NotApplicable {
+			continue
+		}
+		if _, twice := seen[ref.Key]; twice {
+			continue
+		}
+		seen[ref.Key] = struct{}{}
+		reports = append(reports, report{Ref: ref, Pushed: p})
+	}
+	return reports
+}

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"slices"
+	"time"
+)
+
+// observe brings the index up to date with a Claim.
+func (x *index) observe(s sight, mode Mode) {
+	c := x.claims[s.Name]
+	if c != nil && c.UID != s.UID {
+		x.forget(c)
+		c = nil
+	}
+	isNew := c == nil
+	if isNew {
+		c = &claim{}
+		x.claims[s.Name] = c
+	}
+	changed := isNew || !s.same || c.Deleting != s.Deleting || c.Current != s.Current || c.Owner != s.Owner || !c.Created.Equal(s.Created)
+	if !changed && c.pushed {
+		return
+	}
+	turned := c.Deleting != s.Deleting
+	c.Claim = s.Claim
+	c.Pushed = nil
+	if changed {
+		c.gen++
+		c.retry = nil
+		c.blocked = time.Time{}
+	}
+	if turned {
+		// What was in the way of making a resource is not in the way of deleting it.
+		for i := range c.items {
+			if c.items[i].node != nil {
+				c.items[i].trouble = nil
+			}
+		}
+	}
+	if !s.same {
+		x.relist(c, s.readings)
+		c.seen, c.wrote, c.synced = time.Time{}, false, false
+	}
+	for i := range c.items {
+		if n := c.items[i].node; n != nil {
+			x.reown(n)
+		}
+	}
+	if !c.pushed {
+		x.believe(c, s.reported, mode)
+	}
+	if changed {
+		x.wake(c)
+	}
+}
+
+// relist replaces what c lists. What it listed before and does not any more has to be deleted.
+func (x *index) relist(c *claim, readings []reading) {
+	old := c.items
+	items := make([]item, len(readings))
+	for i := range readings {
+		items[i] = x.link(c, &readings[i])
+		if n := items[i].node; n != nil {
+			if before := find(old, n); before != nil && before.want == items[i].want {
+				items[i].trouble = before.trouble
+			}
+		}
+	}
+	c.items = items
+	tail := c.tail
+	c.tail = nil
+	for _, it := range slices.Concat(tail, old) {
+		switch {
+		case it.node == nil:
+		case find(items, it.node) != nil || !c.pushed:
+			x.unlink(c, &it)
+		default:
+			it.trouble = nil
+			c.tail = append(c.tail, it)
+			x.reown(it.node)
+		}
+	}
+}

@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"slices"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+)
+
+// replacement is how far the replacement of a resource by way of a copy is: which of them are there.
+type replacement struct {
+	// there: something has the key. right: it is as wanted.
+	there, right bool
+	// copied: the copy is there. copyRight: it is as wanted.
+	copied, copyRight bool
+}
+
+// step is the next thing to do for a replacement.
+type step int
+
+const (
+	stepDone step = iota
+	// stepCopy makes the copy in the place of the old one, or of nothing.
+	stepCopy
+	// stepDropCopy deletes the copy.
+	stepDropCopy
+	// stepDrop deletes the old one. The copy does its work now.
+	stepDrop
+	// stepMake makes the new one, in the place of the copy if there is one.
+	stepMake
+)
+
+// next is what to do now. It depends on nothing but what is there, so it goes on wherever a process before it stopped.
+func (r replacement) next() step {
+	switch {
+	case r.right && r.copied:
+		return stepDropCopy
+	case r.right:
+		return stepDone
+	case !r.there:
+		return stepMake
+	case !r.copied:
+		return stepCopy
+	case !r.copyRight:
+		return stepDropCopy
+	default:
+		return stepDrop
+	}
+}
+
+// replace puts the wanted resource in the place of another one with its key, without a moment in which neither it nor
+// a copy of it is there.
+func (j *job) replace(ctx context.Context) error {
+	list, err := j.b.List(ctx, j.in)
+	if err != nil && backend.ReasonOf(err) != backend.NotFound {
+		return err
+	}
+	copied := j.b.Copy(j.want)
+	r := j.progress(list, copied)
+	order := keysOf(list)
+	for step := r.next(); step != stepDone; step = r.next() {
+		switch step {
+		case stepCopy:
+			place := max(slices.Index(order, j.want.Key), 0)
+			j.copied = true
+			if err := j.put(ctx, copied, place); err != nil {
+				return err
+			}
+			order = slices.Insert(order, place, copied.Key)
+			r.copied, r.copyRight = true, true
+		case stepDrop:
+			if err := j.remove(ctx, j.at); err != nil {
+				return err
+			}
+			order = slices.DeleteFunc(order, func(k backend.Key) bool { return k == j.want.Key })
+			r.there = false
+		case stepMake:
+			if !r.copied {
+				j.copied = false
+				return nil // it is made in the ordinary way
+			}
+			if err := j.put(ctx, j.want, slices.Index(order, copied.Key)); err != nil {
+				if backend.ReasonOf(err) == backend.Transient {
+					j.know = unknown
+				}
+				return err
+			}
+			j.landed()
+			j.done = false
+			r.there, r.right = true, true
+		case stepDropCopy:
+			j.wrote = true
+			if err := j.b.Delete(ctx, copied.Ref); err != nil && backend.ReasonOf(err) != backend.NotFound {
+				return err
+			}
+			order = slices.DeleteFunc(order, func(k backend.Key) bool { return k == copied.Key })
+			r.copied = false
+		}
+	}
+	j.copied = false
+	j.done = !j.misplaced
+	return nil
+}
+
+// lookForCopy finds out whether a copy is there at all. Mostly none is, and the list of the collection, which may be
+// long, need not be read.
+func (j *job) lookForCopy(ctx context.Context) error {
+	_, there, err := j.b.Get(ctx, j.b.Copy(j.want))
+	if err = orGone(err); err != nil {
+		return err
+	}
+	j.looked, j.copied = true, there
+	return nil
+}
+
+// progress is how far the replacement is, by the list of the collection.
+func (j *job) progress(list []backend.Observed, copied backend.Resource) replacement {
+	var r replacement
+	for _, have := range list {
+		switch have.Key {
+		case j.want.Key:
+			j.found(have)
+			r.there, r.right = true, j.hash == j.digest
+		case copied.Key:
+			r.copied, r.copyRight = true, len(j.b.Differences(copied, have)) == 0
+			j.copied = true
+		}
+	}
+	if !r.there {
+		j.vanished()
+		j.copied = r.copied
+	}
+	j.done = false
+	return r
+}
+
+// put makes a resource at a place, from 0, of the list.
+func (j *job) put(ctx context.Context, r backend.Resource, place int) error {
+	position := 0
+	if r.Ordered {
+		position = place + 1
+	}
+	j.wrote = true
+	return j.b.Create(ctx, r, position)
+}

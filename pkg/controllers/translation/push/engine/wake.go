@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"iter"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// wake has Claims pushed again.
+func (x *index) wake(claims ...*claim) {
+	if x.woken == nil {
+		x.woken = map[types.NamespacedName]struct{}{}
+	}
+	for _, c := range claims {
+		if x.claims[c.Name] == c {
+			x.woken[c.Name] = struct{}{}
+		}
+	}
+}
+
+// waitFor has c woken when n lands, goes, or changes hands.
+func (x *index) waitFor(c *claim, n *node) {
+	n.rarely().waiters.add(c)
+	c.waits = append(c.waits, n)
+}
+
+// stopWaiting takes back all that c waits for. A push begins with it, and waits anew where it has to.
+func (x *index) stopWaiting(c *claim) {
+	for _, n := range c.waits {
+		if n.rare != nil {
+			n.rare.waiters.remove(c)
+			x.drop(n)
+		}
+	}
+	c.waits = nil
+}
+
+// wakeWaiters wakes those who wait for n or for an alias that n satisfies.
+func (x *index) wakeWaiters(n *node) {
+	x.wakeWaitersAt(n)
+	for a := range x.aliasesOf(n) {
+		x.wakeWaitersAt(a)
+	}
+}
+
+func (x *index) wakeWaitersAt(n *node) {
+	if n.rare == nil {
+		return
+	}
+	for c := range n.rare.waiters.all() {
+		x.wake(c)
+	}
+	n.rare.waiters = set[*claim]{}
+}
+
+// aliasesOf are the aliases that n satisfies, in the view of all that list it. One can come more than once.
+func (x *index) aliasesOf(n *node) iter.Seq[*node] {
+	return func(yield func(*node) bool) {
+		for _, c := range n.refs {
+			it := c.item(n)
+			if it == nil || it.more == nil {
+				continue
+			}
+			for _, a := range it.more.aliases {
+				if !yield(a) {
+					return
+				}
+			}
+		}
+	}
+}

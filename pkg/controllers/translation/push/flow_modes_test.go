@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package push
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
+)
+
+// What somebody changed or removed by hand is put right, in its place.
+func TestDrift(t *testing.T) {
+	p := newPlane(t)
+	p.create(translation("chain", chain(chainID, "main"), rule(ruleID, "accept"), rule(rule2ID, "drop")), translation("bridge", bridge()))
+	p.settle(time.Minute)
+	before := p.server.Content()
+	p.byHand(http.MethodDelete, "/rules/"+rule2ID, "Rule-v2", nil)
+	p.byHand(http.MethodPut, "/bridges/"+bridgeID, "Bridge-v4", map[string]string{"tenantId": "midonetkube", "name": "mine"})
+	if report := p.drift(); report.Drifted != 2 || report.Repaired != 2 {
+		t.Errorf("report %+v", report)
+	}
+	if diff := cmp.Diff(before, p.server.Content()); diff != "" {
+		t.Error(diff)
+	}
+	want(t, "chain", p.states("chain"), append([]string{"Chain Synced", "Rule Synced", "Rule Synced"}, allSynced...))
+	if report := p.drift(); report.Drifted != 0 {
+		t.Errorf("report after the repair %+v", report)
+	}
+}
+
+// In mode observe drift is told and left.
+func TestObserve(t *testing.T) {
+	p := newPlane(t)
+	p.mode = engine.Observe
+	p.restart()
+	p.create(translation("bridge", bridge()), translation("chain", chain(chainID, "main")))
+	p.settle(time.Minute)
+	p.server.ResetRequests()
+	p.byHand(http.MethodPut, "/bridges/"+bridgeID, "Bridge-v4", map[string]string{"tenantId": "midonetkube", "name": "mine"})
+	p.drift()
+	if n := p.server.Writes(); n != 1 { // the one by hand
+		t.Errorf("%d writes", n)
+	}
+	want(t, "bridge", p.states("bridge"), []string{"Bridge Drifted", "Synced=False Drifted"})
+	if told := p.told(); len(told) != 1 || !strings.Contains(told[0], "name") {
+		t.Errorf("events: %v", told)
+	}
+	p.restart()
+	p.settle(time.Hour)
+	p.drift()
+	want(t, "bridge after a restart", p.states("bridge"), []string{"Bridge Drifted", "Synced=False Drifted"})
+	if p.server.Writes() > 0 || len(p.told()) > 0 {
+		t.Error("a restart repairs or repeats")
+	}
+}
+
+// In mode plan nothing is written to the backend, and a Translation that is deleted stays.
+func TestPlan(t *testing.T) {
+	p := newPlane(t)
+	p.create(translation("old", chain(preID, "pre")))
+	p.settle(time.Minute)
+	p.mode = engine.Plan
+	p.restart()
+	p.create(translation("new", chain(chainID, "main")))
+	p.delete("old")
+	p.settle(time.Hour)
+	if n := p.server.Writes(); n > 0 {
+		t.Errorf("%d writes", n)
+	}
+	want(t, "new", p.states("new"), []string{"Chain Pending", "Synced=False Planned"})
+	if message := p.read("new").Status.Resources[0].Message; !strings.Contains(message, "create") {
+		t.Errorf("planned: %s", message)
+	}
+	if message := p.read("old").Status.Resources[0].Message; !strings.Contains(message, "delete") {
+		t.Errorf("planned: %s", message)
+	}
+	p.mode = engine.Repair
+	p.restart()
+	p.settle(time.Minute)
+	want(t, "backend", p.content(), []string{"Chain " + chainID})
+	want(t, "old", p.states("old"), []string{"gone"})
+}
+
+// What nobody wants is told; when that is configured it is deleted, the second time that it is seen.
+func TestOrphans(t *testing.T) {
+	p := newPlane(t)
+	p.create(translation("chain", chain(chainID, "main"), rule(ruleID, "accept")), translation("bridge", bridge()))
+	p.settle(time.Minute)
+	p.byHand(http.MethodPost, "/chains", "Chain-v1", map[string]string{"id": preID, "tenantId": "midonetkube"})
+	p.byHand(http.MethodPost, "/chains/"+preID+"/rules", "Rule-v2", map[string]string{"id": rule2ID, "type": "drop"})
+	filled := p.content()
+	for range 3 {
+		if report := p.drift(); report.Orphans != 2 || report.Deleted != 0 {
+			t.Errorf("report %+v", report)
+		}
+	}
+	want(t, "backend", p.content(), filled)
+	p.orphans = true
+	p.restart()
+	p.settle(time.Minute)
+	if report := p.drift(); report.Deleted != 0 {
+		t.Errorf("the first pass of a process deletes: %+v", report)
+	}
+	if report := p.drift(); report.Deleted != 2 {
+		t.Errorf("the second pass: %+v", report)
+	}
+	want(t, "backend", p.content(), []string{"Bridge " + bridgeID, "Chain " + chainID, "Rule " + ruleID})
+}

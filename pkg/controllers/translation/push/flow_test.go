@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package push
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+)
+
+var allSynced = []string{"Synced=True Synced"}
+
+func want(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: %s", what, diff)
+	}
+}
+
+// noRefusals says that the backend took everything at the first try.
+func (p *plane) noRefusals() {
+	p.t.Helper()
+	if refusals := p.server.Refusals(); len(refusals) > 0 {
+		p.t.Errorf("refused: %v", refusals)
+	}
+}
+
+// What a Translation wants lands, whatever the order in which they come; each costs one write of its status.
+func TestCreate(t *testing.T) {
+	p := newPlane(t)
+	p.create(translation("a-port", port()), translation("b-bridge", bridge()),
+		translation("c-chain", chain(chainID, "main"), rule(ruleID, "accept"), rule(rule2ID, "drop")))
+	p.settle(time.Minute)
+	p.noRefusals()
+	want(t, "backend", p.content(), []string{"Bridge " + bridgeID, "Chain " + chainID, "Port " + portID, "Rule " + rule2ID, "Rule " + ruleID})
+	want(t, "port", p.states("a-port"), append([]string{"Port Synced"}, allSynced...))
+	want(t, "chain", p.states("c-chain"), append([]string{"Chain Synced", "Rule Synced", "Rule Synced"}, allSynced...))
+	if p.server.Writes() != 5 || len(p.writes) != 3 {
+		t.Errorf("%d requests for 5 resources, and %v", p.server.Writes(), p.writes)
+	}
+	if told := p.told(); told != nil {
+		t.Errorf("events: %v", told)
+	}
+	if tr := p.read("c-chain"); tr.Status.ObservedGeneration != tr.Generation {
+		t.Errorf("generation %d, observed %d", tr.Generation, tr.Status.ObservedGeneration)
+	}
+}
+
+// A resource that waits is Pending, and lands when what it needs does.
+func TestWaiting(t *testing.T) {
+	p := newPlane(t)
+	p.create(translation("a-port", port()), translation("b-bridge", bridge()))
+	p.settle(4 * time.Second)
+	want(t, "port", p.states("a-port"), []string{"Port Pending", "Synced=False Waiting"})
+	p.create(translation("c-chain", chain(chainID, "main")))
+	p.settle(time.Minute)
+	want(t, "port", p.states("a-port"), append([]string{"Port Synced"}, allSynced...))
+	p.noRefusals()
+}
+
+// After a restart nothing is written, neither to the backend nor to the API server, and nothing is read.
+func TestRestart(t *testing.T) {
+	p := newPlane(t)
+	p.create(translation("chain", chain(chainID, "main"), rule(ruleID, "accept")), translation("bridge", bridge(), port()))
+	p.settle(time.Minute)
+	p.restart()
+	p.settle(time.Hour)
+	if requests := p.server.Requests(); len(requests) > 0 || len(p.writes) > 0 {
+		t.Errorf("requests %v, writes %v", requests, p.writes)
+	}
+	if report := p.drift(); report.Drifted > 0 || report.Orphans > 0 || p.server.Writes() > 0 {
+		t.Errorf("a pass over what is in sync: %+v, %d writes", report, p.server.Writes())
+	}
+}
+
+// A resource that is taken out of a Translation goes, one that is changed is changed.
+func TestUpdate(t *testing.T) {
+	p := newPlane(t)
+	p.create(translation("chain", chain(chainID, "main"), chain(preID, "pre")), translation("bridge", bridge()))
+	p.settle(time.Minute)
+	p.change("chain", func(tr *midonetv1.Translation) {
+		tr.Resources = []midonetv1.BackendResource{chain(chainID, "main"), rule(ruleID, "drop")}
+	})
+	p.change("bridge", func(tr *midonetv1.Translation) {
+		tr.Resources[0].Body = strings.ReplaceAll(tr.Resources[0].Body, "node-a", "node-b")
+	})
+	p.settle(time.Minute)
+	want(t, "backend", p.content(), []string{"Bridge " + bridgeID, "Chain " + chainID, "Rule " + ruleID})
+	want(t, "chain", p.states("chain"), append([]string{"Chain Synced", "Rule Synced"}, allSynced...))
+	if !strings.Contains(p.server.Listing(), "node-b") {
+		t.Error("the bridge has its old name")
+	}
+}
+
+// What a Translation brought goes before it does, in an order that the backend takes, and the finalizer with it.
+func TestDelete(t *testing.T) {
+	p := newPlane(t)
+	p.create(translation("chain", chain(chainID, "main"), rule(ruleID, "accept")), translation("bridge", bridge()), translation("port", port()))
+	p.settle(time.Minute)
+	p.writes = nil
+	for _, name := range []string{"chain", "bridge", "port"} {
+		p.delete(name)
+	}
+	p.settle(time.Minute)
+	want(t, "backend", p.content(), nil)
+	for _, name := range []string{"chain", "bridge", "port"} {
+		want(t, name, p.states(name), []string{"gone"})
+	}
+	for _, write := range p.writes {
+		if strings.HasPrefix(write, "status") {
+			t.Errorf("a status was written for what goes at once: %v", p.writes)
+		}
+	}
+	p.noRefusals()
+}
+
+// A Translation that was deleted while nobody pushed, and one whose finalizer somebody took away to keep the backend.
+func TestDeleteWhileDown(t *testing.T) {
+	p := newPlane(t)
+	kept := translation("kept", chain(preID, "pre"))
+	kept.Finalizers = append(kept.Finalizers, "foreign")
+	p.create(translation("chain", chain(chainID, "main")), kept)
+	p.settle(time.Minute)
+	p.delete("chain")
+	p.delete("kept")
+	p.change("kept", func(tr *midonetv1.Translation) { tr.Finalizers = []string{"foreign"} })
+	p.restart()
+	p.settle(time.Minute)
+	want(t, "backend", p.content(), []string{"Chain " + preID})
+	want(t, "chain", p.states("chain"), []string{"gone"})
+}
+
+// Of two Translations that want a resource the older one has it; the other is told so, and gets it when that goes.
+func TestConflict(t *testing.T) {
+	p := newPlane(t)
+	younger := translation("younger", chain(chainID, "theirs"))
+	younger.CreationTimestamp.Time = start
+	p.create(translation("older", chain(chainID, "ours")), younger)
+	p.settle(time.Minute)
+	want(t, "younger", p.states("younger"), []string{"Chain Failed", "Synced=False Conflict", "Stalled=True Conflict"})
+	if !strings.Contains(p.server.Listing(), "ours") {
+		t.Error("the younger one has it")
+	}
+	p.delete("older")
+	p.settle(time.Minute)
+	want(t, "younger", p.states("younger"), append([]string{"Chain Synced"}, allSynced...))
+	if !strings.Contains(p.server.Listing(), "theirs") {
+		t.Error("the chain is still the older one's")
+	}
+}
+
+// A Translation of a new version takes over, and the old one goes without a request.
+func TestVersionChange(t *testing.T) {
+	p := newPlane(t)
+	owned := func(name string) *midonetv1.Translation {
+		tr := translation(name, chain(chainID, "main"), rule(ruleID, "accept"))
+		tr.Labels = map[string]string{midonetv1.LabelOwnerUID: "owner"}
+		return tr
+	}
+	p.create(owned("chain.3.a"))
+	p.settle(time.Minute)
+	p.server.ResetRequests()
+	p.create(owned("chain.4.a"))
+	p.settle(time.Minute)
+	p.delete("chain.3.a")
+	p.settle(time.Minute)
+	want(t, "old", p.states("chain.3.a"), []string{"gone"})
+	want(t, "new", p.states("chain.4.a"), append([]string{"Chain Synced", "Rule Synced"}, allSynced...))
+	if n := p.server.Writes(); n > 0 {
+		t.Errorf("%d writes", n)
+	}
+}

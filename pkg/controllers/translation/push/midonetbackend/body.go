@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package midonetbackend
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/google/uuid"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+)
+
+// withPosition is the body of a rule with its place in the chain. The rest of it stays as it was written; when it has
+// a position of its own, the fields come in the order of their names.
+func withPosition(body json.RawMessage, position int) (json.RawMessage, error) {
+	fields, err := fieldsOf(body)
+	if err != nil {
+		return nil, err
+	}
+	if _, has := fields["position"]; has {
+		return with(body, "position", position)
+	}
+	trimmed := bytes.TrimRight(body, " \t\r\n")
+	edited := append(make([]byte, 0, len(trimmed)+16), trimmed[:len(trimmed)-1]...)
+	if len(fields) > 0 {
+		edited = append(edited, ',')
+	}
+	edited = append(edited, `"position":`...)
+	return append(strconv.AppendInt(edited, int64(position), 10), '}'), nil
+}
+
+// with is a body with one field set and all fields in the order of their names.
+func with(body json.RawMessage, name string, value any) (json.RawMessage, error) {
+	fields, err := fieldsOf(body)
+	if err != nil {
+		return nil, err
+	}
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		return nil, fmt.Errorf("body: %s: %w", name, err)
+	}
+	fields[name] = encoded
+	return json.Marshal(fields)
+}
+
+// fieldsOf takes a body apart.
+func fieldsOf(body json.RawMessage) (map[string]json.RawMessage, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(body, &fields); err != nil {
+		return nil, fmt.Errorf("body: %w", err)
+	}
+	if fields == nil {
+		return nil, errors.New("body: it is null")
+	}
+	return fields, nil
+}
+
+// Copy is the resource under an id that follows from its own.
+func (b *Backend) Copy(r backend.Resource) backend.Resource {
+	original, err := uuid.Parse(r.ID)
+	if err != nil {
+		return r // Resolve has seen to it that it is one
+	}
+	id := uuid.NewSHA1(original, []byte("replacement")).String()
+	body, err := with(r.Body, "id", id)
+	if err != nil {
+		return r // Resolve has read it
+	}
+	r.ID, r.Body = id, body
+	return r
+}

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package midonetbackend
+
+import (
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+	"groundskeeper.io/groundskeeper/pkg/midonet"
+)
+
+// failure says what an error of the client means. nil stays nil.
+func failure(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &backend.Error{Reason: reasonOf(err), Code: codeOf(err), Message: messageOf(err), Err: err}
+}
+
+// codeOf is the code of the server's answer, to the login if that failed.
+func codeOf(err error) int {
+	if code := midonet.StatusOf(err); code != 0 {
+		return code
+	}
+	if e, ok := errors.AsType[*midonet.Error](err); ok {
+		return midonet.StatusOf(e.Err)
+	}
+	return 0
+}
+
+func reasonOf(err error) backend.Reason {
+	switch status := midonet.StatusOf(err); {
+	case midonet.IsFenced(err):
+		return backend.Fenced
+	case midonet.IsLogin(err):
+		// A password is changed here and there one after the other, so even a refused login may soon be taken.
+		return backend.Transient
+	case midonet.IsInvalid(err):
+		return backend.Refused
+	case status == 0, midonet.IsTransient(err):
+		return backend.Transient
+	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusRequestTimeout:
+		return backend.Transient
+	case status == http.StatusNotFound:
+		return backend.NotFound
+	case status == http.StatusConflict:
+		return backend.Conflict
+	case status/100 == 3:
+		// The configured URL is wrong, not the resource.
+		return backend.Transient
+	default:
+		return backend.Refused
+	}
+}
+
+// messageOf is the server's message, or what is known instead.
+func messageOf(err error) string {
+	e, ok := errors.AsType[*midonet.Error](err)
+	if !ok {
+		return err.Error()
+	}
+	text := e.Message
+	if text == "" && e.Err != nil {
+		text = withoutSource(e.Err)
+	}
+	if text == "" {
+		text = strconv.Itoa(e.Status) + " " + http.StatusText(e.Status)
+	}
+	if midonet.IsLogin(err) {
+		return "logging in to MidoNet failed (check translation.midonet: username, passwordFile and project): " + text
+	}
+	if e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden {
+		return "MidoNet does not let this user do that (check translation.midonet: username, passwordFile and project): " + text
+	}
+	return text
+}
+
+// withoutSource is an error's text without our own end of the connection: its port is another one each time, and a
+// message that is new each time is written to the API server each time.
+func withoutSource(err error) string {
+	op, ok := errors.AsType[*net.OpError](err)
+	if !ok || op.Source == nil {
+		return err.Error()
+	}
+	stable := *op
+	stable.Source = nil
+	return stable.Error()
+}
+
+// hasReason says whether a call failed for that reason.
+func hasReason(err error, reason backend.Reason) bool {
+	return err != nil && backend.ReasonOf(err) == reason
+}

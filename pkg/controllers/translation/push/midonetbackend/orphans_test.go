@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package midonetbackend
+
+import (
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+	"groundskeeper.io/groundskeeper/pkg/midonet"
+)
+
+// found are the resources that a look through the tenant's network shows and that may be ours.
+func (n *network) found() []string {
+	n.t.Helper()
+	var keys []string
+	for queue := n.Roots(); len(queue) > 0; queue = queue[1:] {
+		for _, o := range n.listed(queue[0]) {
+			if !o.Foreign {
+				keys = append(keys, o.String())
+			}
+			queue = append(queue, n.Children(o.Ref)...)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// What somebody else may have made, or the server itself, is never taken for ours; what is ours, or lies in a chain of
+// ours, always is.
+func TestForeign(t *testing.T) {
+	n := newNetwork(t, midonet.Options{})
+	n.fill()
+	ours := []string{
+		"Bridge " + bridgeID, "Chain " + chainID, "Chain " + preID, "Port " + bPortID, "Port " + rPortID,
+		"Route " + routeID, "Router " + routerID, "Rule " + ruleID,
+	}
+	slices.Sort(ours)
+	if diff := cmp.Diff(ours, n.found()); diff != "" {
+		t.Error(diff)
+	}
+	// The way out of the cluster: a port, its Local route, a route, a link. And another tenant's bridge.
+	n.byHand(http.MethodPost, "/routers/"+routerID+"/ports", "Port-v3", `{"id":"`+randomID+`","type":"Router","portSubnet":["172.16.0.2/30"]}`)
+	n.byHand(http.MethodPost, "/routers/"+routerID+"/routes", "Route-v1", `{"dstNetworkAddr":"0.0.0.0","dstNetworkLength":0,"srcNetworkAddr":"0.0.0.0","srcNetworkLength":0,"nextHopPort":"`+randomID+`","type":"Normal"}`)
+	n.byHand(http.MethodPost, "/routers/"+routerID+"/routes", "Route-v1", `{"id":"`+otherID+`","learned":true,"dstNetworkAddr":"10.0.0.0","dstNetworkLength":8,"srcNetworkAddr":"0.0.0.0","srcNetworkLength":0,"nextHopPort":"`+randomID+`","type":"Normal"}`)
+	n.byHand(http.MethodPost, "/bridges", "Bridge-v4", `{"id":"`+otherID+`","tenantId":"other"}`)
+	if diff := cmp.Diff(ours, n.found()); diff != "" {
+		t.Errorf("what others made: %s", diff)
+	}
+	for _, kind := range []string{"TunnelZone", "TunnelZoneHost", "HostInterfacePort", "MACPort", "IPv4MACPair"} {
+		c, _ := n.Collection(n.resolve(item(kind)))
+		for _, o := range n.listed(c) {
+			if !o.Foreign {
+				t.Errorf("%s may be somebody else's", o)
+			}
+		}
+	}
+	// A chain of the tenant, a rule in one of our chains, a port and a route with derived ids.
+	for path, body := range map[string][2]string{
+		"/chains":                          {"Chain-v1", `{"id":"` + randomID + `","tenantId":"midonetkube"}`},
+		"/chains/" + preID + "/rules":      {"Rule-v2", `{"id":"` + randomID + `","type":"drop"}`},
+		"/bridges/" + bridgeID + "/ports":  {"Port-v3", `{"id":"` + otherID + `","type":"Bridge"}`},
+		"/routers/" + routerID + "/routes": {"Route-v1", `{"id":"` + zoneID + `","dstNetworkAddr":"10.3.0.0","dstNetworkLength":24,"srcNetworkAddr":"0.0.0.0","srcNetworkLength":0,"nextHopPort":"` + rPortID + `","type":"Normal"}`},
+	} {
+		n.byHand(http.MethodPost, path, body[0], body[1])
+	}
+	ours = append(ours, "Chain "+randomID, "Rule "+randomID, "Port "+otherID, "Route "+zoneID)
+	slices.Sort(ours)
+	if diff := cmp.Diff(ours, n.found()); diff != "" {
+		t.Errorf("what may be cleared away: %s", diff)
+	}
+}
+
+// A list under what is gone says so.
+func TestListWithoutParent(t *testing.T) {
+	n := newNetwork(t, midonet.Options{})
+	_, err := n.List(t.Context(), backend.Collection{Kind: "Rule", ParentKind: "Chain", Parent: chainID})
+	wantReason(t, err, backend.NotFound, http.StatusNotFound, chainID)
+}

@@ -1,0 +1,146 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package midonetbackend
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+	"groundskeeper.io/groundskeeper/pkg/midonet"
+)
+
+// Get reads a resource. A link is read off its port.
+func (b *Backend) Get(ctx context.Context, r backend.Resource) (backend.Observed, bool, error) {
+	ref := at(r.Ref)
+	if r.Kind == "PortLink" {
+		ref = midonet.Ref{Kind: "Port", ID: r.Parent}
+	}
+	read, err := b.client.Get(ctx, ref)
+	if midonet.IsNotFound(err) {
+		return backend.Observed{}, false, nil
+	}
+	if err != nil {
+		return backend.Observed{}, false, failure(err)
+	}
+	if r.Kind == "PortLink" {
+		return linkOf(r.Ref, read.Body)
+	}
+	read.Parent = parentIn(read, r.Parent)
+	return observed(read), true, nil
+}
+
+// linkOf is the link that a port shows, and false when it shows none.
+func linkOf(ref backend.Ref, port json.RawMessage) (backend.Observed, bool, error) {
+	var body midonet.Port
+	if err := json.Unmarshal(port, &body); err != nil {
+		return backend.Observed{}, false, failure(err)
+	}
+	if body.PeerID == "" {
+		return backend.Observed{}, false, nil
+	}
+	link, err := json.Marshal(midonet.PortLink{PeerID: body.PeerID})
+	return backend.Observed{Ref: ref, Body: link}, err == nil, failure(err)
+}
+
+// parentIn is the parent that a resource says it is under. A kind with ids of its own can be under another one than
+// the one it is looked for.
+func parentIn(r midonet.Resource, wanted string) string {
+	var body struct {
+		DeviceID string `json:"deviceId"`
+		RouterID string `json:"routerId"`
+		ChainID  string `json:"chainId"`
+	}
+	if json.Unmarshal(r.Body, &body) != nil {
+		return wanted
+	}
+	parent := map[string]string{"Port": body.DeviceID, "Route": body.RouterID, "Rule": body.ChainID}[r.Kind]
+	if parent == "" {
+		return wanted
+	}
+	return strings.ToLower(parent)
+}
+
+// observed is a resource as the client read it.
+func observed(r midonet.Resource) backend.Observed {
+	return backend.Observed{Ref: refOf(r.Ref), Body: r.Body, Foreign: foreign(r)}
+}
+
+// Collection says which list has a resource.
+func (b *Backend) Collection(r backend.Resource) (backend.Collection, bool) {
+	kind, ok := midonet.KindNamed(r.Kind)
+	if !ok || !kind.Has(midonet.List) {
+		return backend.Collection{}, false
+	}
+	c := backend.Collection{Kind: r.Kind, Parent: r.Parent}
+	switch parents := kind.ParentKinds(); {
+	case r.Kind == "Port":
+		c.ParentKind = portType(r.Body)
+	case len(parents) > 0:
+		c.ParentKind = parents[0]
+	case isTenantsKind(r.Kind):
+		// The list has those of our tenant only.
+		return c, tenantOf(r.Body) == b.tenant
+	}
+	return c, true
+}
+
+// List reads a collection. What belongs to a tenant is listed by tenant.
+func (b *Backend) List(ctx context.Context, c backend.Collection) ([]backend.Observed, error) {
+	query := midonet.Query{Kind: c.Kind, ParentKind: c.ParentKind, Parent: c.Parent}
+	if isTenantsKind(c.Kind) {
+		query.Tenant = b.tenant
+	}
+	resources, err := b.client.List(ctx, query)
+	if err != nil {
+		return nil, failure(err)
+	}
+	list := make([]backend.Observed, len(resources))
+	for i, r := range resources {
+		list[i] = observed(r)
+	}
+	return list, nil
+}
+
+// Roots are the lists of what stands alone and belongs to the tenant. Tunnel zones belong to nobody.
+func (b *Backend) Roots() []backend.Collection {
+	return []backend.Collection{{Kind: "Chain"}, {Kind: "Router"}, {Kind: "Bridge"}}
+}
+
+// Children are the lists under a resource that can have something to clear away. The rest is foreign in any case.
+func (b *Backend) Children(ref backend.Ref) []backend.Collection {
+	var kinds []string
+	switch ref.Kind {
+	case "Chain":
+		kinds = []string{"Rule"}
+	case "Router":
+		kinds = []string{"Route", "Port"}
+	case "Bridge":
+		kinds = []string{"Port"}
+	}
+	children := make([]backend.Collection, 0, len(kinds))
+	for _, kind := range kinds {
+		children = append(children, backend.Collection{Kind: kind, ParentKind: ref.Kind, Parent: ref.ID})
+	}
+	return children
+}
+
+func isTenantsKind(kind string) bool { return kind == "Chain" || kind == "Router" || kind == "Bridge" }
+
+func tenantOf(body json.RawMessage) string {
+	var fields struct {
+		TenantID string `json:"tenantId"`
+	}
+	_ = json.Unmarshal(body, &fields)
+	return fields.TenantID
+}
+
+func portType(body json.RawMessage) string {
+	var fields struct {
+		Type string `json:"type"`
+	}
+	_ = json.Unmarshal(body, &fields)
+	return fields.Type
+}

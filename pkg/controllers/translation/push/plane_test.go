@@ -1,0 +1,246 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package push
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	testclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/midonetbackend"
+	"groundskeeper.io/groundskeeper/pkg/midonet"
+	fake "groundskeeper.io/groundskeeper/test/fakes/midonet"
+)
+
+// plane is a store, the engine, and a fake MidoNet: all of a cluster that pushing needs, on a clock of its own. One
+// thing happens at a time, so that a test is the same each time.
+type plane struct {
+	*store
+	server *fake.Server
+	url    string
+	clock  *testclock.FakePassiveClock
+	mode   engine.Mode
+	// orphans has orphans deleted.
+	orphans bool
+	// shown is what the watch has shown, due what comes again and when.
+	shown map[types.NamespacedName]*midonetv1.Translation
+	due   map[types.NamespacedName]time.Time
+	uids  int
+	queue *added
+}
+
+func newPlane(t *testing.T, objects ...client.Object) *plane {
+	t.Helper()
+	p := &plane{store: newStore(t, objects...), server: fake.New(fake.Options{}), clock: testclock.NewFakePassiveClock(start), mode: engine.Repair}
+	p.server.AddHost("node-a")
+	web := httptest.NewServer(p.server)
+	t.Cleanup(web.Close)
+	p.url = web.URL + fake.Root
+	p.restart()
+	return p
+}
+
+// restart is a new process with the same API server and backend.
+func (p *plane) restart() {
+	p.t.Helper()
+	connection, err := midonet.New(midonet.Options{URL: p.url, Attempts: 1})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.shown, p.due = map[types.NamespacedName]*midonetv1.Translation{}, map[types.NamespacedName]time.Time{}
+	p.reconciler = &reconciler{client: p.client, recorder: p.recorder, checks: newDemand(), now: p.clock.Now}
+	p.engine = engine.New(midonetbackend.New(connection, "midonetkube"), engine.Options{Mode: p.mode, DeleteOrphans: p.orphans, Concurrency: 4, Clock: p.clock, Wake: p.wake})
+	p.queue = &added{}
+	if err := p.useQueue(p.t.Context(), p.queue); err != nil {
+		p.t.Fatal(err)
+	}
+	p.writes = nil
+	p.server.ResetRequests()
+}
+
+// create makes Translations as a converter does.
+func (p *plane) create(translations ...*midonetv1.Translation) {
+	p.t.Helper()
+	for _, tr := range translations {
+		p.uids++
+		tr.UID = types.UID(fmt.Sprintf("uid-%d", p.uids))
+		if err := p.Create(p.t.Context(), tr); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+func (p *plane) delete(name string) {
+	p.t.Helper()
+	if err := p.Delete(p.t.Context(), p.read(name)); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// settle runs the controller until it has nothing to do, for as long as the clock may go on.
+func (p *plane) settle(horizon time.Duration) {
+	p.t.Helper()
+	end := p.clock.Now().Add(horizon)
+	q := p.queue
+	for range 10000 {
+		p.watch(q)
+		for name, at := range p.due {
+			if !at.After(p.clock.Now()) {
+				q.Add(reconcile.Request{NamespacedName: name})
+				delete(p.due, name)
+			}
+		}
+		if len(q.names) > 0 {
+			names := slices.Compact(slices.Sorted(slices.Values(q.names)))
+			q.names = nil
+			for _, name := range names {
+				p.push(name)
+			}
+			continue
+		}
+		next := end.Add(1)
+		for _, at := range p.due {
+			if at.Before(next) {
+				next = at
+			}
+		}
+		if next.After(end) {
+			return
+		}
+		p.clock.SetTime(next)
+	}
+	p.t.Fatalf("it does not come to rest: %v", p.writes)
+}
+
+func (p *plane) push(name string) {
+	p.t.Helper()
+	request := reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "default", Name: name}}
+	result, err := p.Reconcile(p.t.Context(), request)
+	if err != nil {
+		p.t.Fatalf("%s: %v", name, err)
+	}
+	delete(p.due, request.NamespacedName)
+	if result.RequeueAfter > 0 {
+		p.due[request.NamespacedName] = p.clock.Now().Add(result.RequeueAfter)
+	}
+}
+
+// watch shows what changed since the last call.
+func (p *plane) watch(q *added) {
+	p.t.Helper()
+	var list midonetv1.TranslationList
+	if err := p.List(p.t.Context(), &list); err != nil {
+		p.t.Fatal(err)
+	}
+	h, there := p.handler(), map[types.NamespacedName]bool{}
+	for i := range list.Items {
+		now := &list.Items[i]
+		name := client.ObjectKeyFromObject(now)
+		there[name] = true
+		before := p.shown[name]
+		p.shown[name] = now
+		if !now.DeletionTimestamp.IsZero() {
+			// The store has the real time there, and everything else lives on the clock.
+			now.DeletionTimestamp = new(metav1.NewTime(p.clock.Now()))
+			if before != nil && !before.DeletionTimestamp.IsZero() {
+				now.DeletionTimestamp = before.DeletionTimestamp
+			}
+		}
+		switch {
+		case before == nil:
+			h.Create(p.t.Context(), event.TypedCreateEvent[*midonetv1.Translation]{Object: now}, q)
+		case before.ResourceVersion != now.ResourceVersion:
+			h.Update(p.t.Context(), event.TypedUpdateEvent[*midonetv1.Translation]{ObjectOld: before, ObjectNew: now}, q)
+		}
+	}
+	for name, before := range p.shown {
+		if !there[name] {
+			delete(p.shown, name)
+			h.Delete(p.t.Context(), event.TypedDeleteEvent[*midonetv1.Translation]{Object: before}, q)
+		}
+	}
+}
+
+// drift is one pass, and what it has repaired.
+func (p *plane) drift() engine.Report {
+	p.t.Helper()
+	report, err := p.engine.Drift(p.t.Context())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.settle(time.Minute)
+	return report
+}
+
+// content is what the backend holds, by kind and id, rules in their order.
+func (p *plane) content() []string {
+	var lines []string
+	for _, i := range p.server.Content() {
+		if i.Kind != "Host" {
+			lines = append(lines, i.Kind+" "+i.ID)
+		}
+	}
+	return lines
+}
+
+// states are the states of a Translation's resources, and then its conditions.
+func (p *plane) states(name string) []string {
+	p.t.Helper()
+	tr := p.read(name)
+	if tr == nil {
+		return []string{"gone"}
+	}
+	var lines []string
+	for _, r := range tr.Status.Resources {
+		line := r.Kind + " " + string(r.State)
+		if r.HTTPStatus != 0 {
+			line += fmt.Sprintf(" %d", r.HTTPStatus)
+		}
+		lines = append(lines, line)
+	}
+	for _, c := range tr.Status.Conditions {
+		lines = append(lines, c.Type+"="+string(c.Status)+" "+c.Reason)
+	}
+	return lines
+}
+
+// byHand does what an administrator would do with curl.
+func (p *plane) byHand(method, path, mediaType string, body any) {
+	p.t.Helper()
+	data := ""
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		data = string(encoded)
+	}
+	request, err := http.NewRequestWithContext(p.t.Context(), method, p.url+path, strings.NewReader(data))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/vnd.org.midonet."+mediaType+"+json")
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode/100 != 2 {
+		p.t.Fatalf("%s %s: %s", method, path, response.Status)
+	}
+}

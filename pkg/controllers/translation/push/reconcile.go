@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package push
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
+)
+
+const (
+	// conflictPause is the pause after somebody else was quicker. The watch mostly tells sooner.
+	conflictPause = 50 * time.Millisecond
+	// fencedPause is the pause after a write that was not allowed. Either the Lease is renewed in a moment, or this
+	// process ends.
+	fencedPause = time.Second
+	// leaveTime is how long a Translation that is being deleted may wait for others to go before its status says so:
+	// most are gone by then, and a status would be a write for nothing.
+	leaveTime = 2 * time.Second
+)
+
+// Reconcile pushes one Translation and writes down what came of it.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	translation := r.seen.get(request.NamespacedName)
+	if translation == nil {
+		return reconcile.Result{}, nil
+	}
+	outcome, err := r.engine.Push(ctx, request.NamespacedName)
+	switch {
+	case errors.Is(err, engine.ErrUnknownClaim):
+		return reconcile.Result{}, nil // it went meanwhile
+	case err != nil && backend.ReasonOf(err) == backend.Fenced:
+		log.FromContext(ctx).V(1).Info("Not pushed", "reason", err.Error())
+		return reconcile.Result{RequeueAfter: fencedPause}, nil
+	case errors.Is(ctx.Err(), context.Canceled):
+		return reconcile.Result{}, nil // the process ends
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("push translation %s: %w", request.NamespacedName, err)
+	}
+	again := reconcile.Result{RequeueAfter: outcome.RetryAfter}
+	switch {
+	case !translation.DeletionTimestamp.IsZero() && outcome.Gone:
+		again, err = reconcile.Result{}, r.release(ctx, translation)
+	case outcome.Settling:
+		return again, nil
+	case r.isLeaving(translation, outcome):
+		return reconcile.Result{RequeueAfter: leaveTime}, nil
+	default:
+		err = r.report(ctx, translation, outcome)
+	}
+	switch {
+	case apierrors.IsNotFound(err):
+		return reconcile.Result{}, nil
+	case apierrors.IsConflict(err):
+		return reconcile.Result{RequeueAfter: conflictPause}, nil
+	case err != nil:
+		return reconcile.Result{}, err
+	}
+	return again, nil
+}
+
+// isLeaving says whether a Translation was deleted just now and only waits for others that go, too.
+func (r *reconciler) isLeaving(translation *midonetv1.Translation, outcome engine.Outcome) bool {
+	if translation.DeletionTimestamp.IsZero() || outcome.Reason != engine.ReasonWaiting {
+		return false
+	}
+	age := r.now().Sub(translation.DeletionTimestamp.Time)
+	return age >= 0 && age < leaveTime // the clock of the API server may be ahead of ours
+}
+
+// report writes the status, if it says anything new. It fails with a conflict when the Translation is not the one that
+// was pushed: the server itself notes in the status what an update takes out, and that must not be lost.
+func (r *reconciler) report(ctx context.Context, translation *midonetv1.Translation, outcome engine.Outcome) error {
+	status := nextStatus(translation, outcome, r.now())
+	if equality.Semantic.DeepEqual(translation.Status, status) {
+		return nil
+	}
+	next := translation.DeepCopy()
+	next.Status = status
+	// The write is seen through the watch like any other; no read waits for it.
+	err := r.client.Status().Update(ctx, next, client.FieldOwner(fieldOwner), client.DisableReadYourWritesConsistency)
+	if err != nil {
+		return fmt.Errorf("update the status of translation %s: %w", client.ObjectKeyFromObject(translation), err)
+	}
+	r.tell(ctx, translation, next, outcome)
+	r.seen.wrote(translation, next)
+	return nil
+}
+
+// release removes our finalizer from the very object that was pushed, in the state in which it was, and leaves those
+// of others.
+func (r *reconciler) release(ctx context.Context, translation *midonetv1.Translation) error {
+	finalizers := slices.DeleteFunc(slices.Clone(translation.Finalizers), func(f string) bool { return f == midonetv1.FinalizerName })
+	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{
+		"uid": translation.UID, "resourceVersion": translation.ResourceVersion, "finalizers": finalizers,
+	}})
+	if err != nil {
+		return fmt.Errorf("release translation %s: %w", client.ObjectKeyFromObject(translation), err)
+	}
+	err = r.client.Patch(ctx, translation.DeepCopy(), client.RawPatch(types.MergePatchType, patch),
+		client.FieldOwner(fieldOwner), client.DisableReadYourWritesConsistency)
+	if err != nil {
+		return fmt.Errorf("release translation %s: %w", client.ObjectKeyFromObject(translation), err)
+	}
+	return nil
+}

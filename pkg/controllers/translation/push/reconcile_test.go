@@ -1,0 +1,206 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
+)
+
+var requestA = reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "default", Name: "a"}}
+
+// scriptedStore is a store with the Translation a, that was seen, and an engine with an answer.
+func scriptedStore(t *testing.T, outcome engine.Outcome, err error, edits ...func(*midonetv1.Translation)) (*store, *scripted) {
+	t.Helper()
+	tr := translation("a", chain(chainID, "a"))
+	for _, edit := range edits {
+		edit(tr)
+	}
+	s := newStore(t, tr)
+	answers := &scripted{outcome: outcome, err: err}
+	s.engine = answers
+	s.observe(s.read("a"))
+	return s, answers
+}
+
+var (
+	isSynced = engine.Outcome{Reason: engine.ReasonSynced, Pushed: []engine.Pushed{{Kind: "Chain", ID: chainID, State: engine.Synced, Hash: "h"}}}
+	isGone   = engine.Outcome{Reason: engine.ReasonSynced, Gone: true}
+)
+
+func TestReconcile(t *testing.T) {
+	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "translations"}, "a", errors.New("it changed"))
+	for name, tc := range map[string]struct {
+		outcome engine.Outcome
+		err     error
+		edit    func(*midonetv1.Translation)
+		fault   error
+		writes  []string
+		after   time.Duration
+		fails   string
+	}{
+		"in sync":                  {outcome: isSynced, writes: []string{"status of a"}},
+		"to be tried again":        {outcome: engine.Outcome{Reason: engine.ReasonRetrying, RetryAfter: time.Minute}, writes: []string{"status of a"}, after: time.Minute},
+		"settling":                 {outcome: engine.Outcome{Reason: engine.ReasonWaiting, Settling: true, RetryAfter: time.Second}, after: time.Second},
+		"gone":                     {outcome: isGone, edit: deleting, writes: []string{"finalizers of a"}},
+		"gone, but not deleted":    {outcome: isGone, writes: []string{"status of a"}},
+		"waits for others":         {outcome: engine.Outcome{Reason: engine.ReasonWaiting, RetryAfter: time.Minute}, edit: deletedAt(start.Add(-time.Second)), after: leaveTime},
+		"waits for long":           {outcome: engine.Outcome{Reason: engine.ReasonWaiting, RetryAfter: time.Minute}, edit: deletedAt(start.Add(-leaveTime)), writes: []string{"status of a"}, after: time.Minute},
+		"deleted in the future":    {outcome: engine.Outcome{Reason: engine.ReasonWaiting}, edit: deletedAt(start.Add(time.Second)), writes: []string{"status of a"}},
+		"not gone":                 {outcome: engine.Outcome{Reason: engine.ReasonRetrying}, edit: deleting, writes: []string{"status of a"}},
+		"status lost a race":       {outcome: isSynced, fault: conflict, after: conflictPause},
+		"finalizer lost a race":    {outcome: isGone, edit: deleting, fault: conflict, after: conflictPause},
+		"gone meanwhile":           {outcome: isSynced, fault: apierrors.NewNotFound(schema.GroupResource{}, "a")},
+		"API server broken":        {outcome: isSynced, fault: apierrors.NewInternalError(errors.New("broken")), fails: `update the status of translation default/a`},
+		"API server broken at end": {outcome: isGone, edit: deleting, fault: apierrors.NewInternalError(errors.New("broken")), fails: `release translation default/a`},
+		"unknown to the engine":    {err: fmt.Errorf("a: %w", engine.ErrUnknownClaim)},
+		"fenced":                   {err: &backend.Error{Reason: backend.Fenced, Message: "no Lease"}, after: fencedPause},
+		"took too long":            {err: context.DeadlineExceeded, fails: "push translation default/a"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var edits []func(*midonetv1.Translation)
+			if tc.edit != nil {
+				edits = append(edits, tc.edit)
+			}
+			s, _ := scriptedStore(t, tc.outcome, tc.err, edits...)
+			s.fault = tc.fault
+			result, err := s.Reconcile(t.Context(), requestA)
+			if (err != nil) != (tc.fails != "") || err != nil && !strings.Contains(err.Error(), tc.fails) {
+				t.Errorf("it fails with %v, want %q", err, tc.fails)
+			}
+			if result.RequeueAfter != tc.after {
+				t.Errorf("it comes again after %s, want %s", result.RequeueAfter, tc.after)
+			}
+			if diff := cmp.Diff(tc.writes, s.writes); diff != "" {
+				t.Errorf("writes: %s", diff)
+			}
+		})
+	}
+}
+
+func deletedAt(at time.Time) func(*midonetv1.Translation) {
+	return func(tr *midonetv1.Translation) { tr.DeletionTimestamp = new(metav1.NewTime(at)) }
+}
+
+// What was never seen is not pushed, and the end of the process is no failure.
+func TestReconcileNothing(t *testing.T) {
+	s, answers := scriptedStore(t, isSynced, nil)
+	answers.told = nil
+	if result, err := s.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "b"}}); err != nil || result != (reconcile.Result{}) || answers.told != nil {
+		t.Errorf("%v, %v, %v", result, err, answers.told)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	answers.err = ended.Err()
+	if _, err := s.Reconcile(ended, requestA); err != nil || len(s.writes) > 0 {
+		t.Errorf("at the end: %v, %v", err, s.writes)
+	}
+}
+
+// The same outcome is written once, also before the watch shows the write.
+func TestReconcileWritesOnce(t *testing.T) {
+	s, answers := scriptedStore(t, isSynced, nil)
+	for range 3 {
+		if _, err := s.Reconcile(t.Context(), requestA); err != nil {
+			t.Fatal(err)
+		}
+		s.now = s.now.Add(time.Hour)
+	}
+	s.observe(s.read("a"))
+	if _, err := s.Reconcile(t.Context(), requestA); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"status of a"}, s.writes); diff != "" {
+		t.Error(diff)
+	}
+	if !slices.Contains(answers.told, "push a") || !s.seen.has(s.read("a")) {
+		t.Errorf("the engine was told %v", answers.told)
+	}
+}
+
+// A write that is based on an old Translation is lost: the server notes in the status what an update takes out.
+func TestReconcileLosesToAnUpdate(t *testing.T) {
+	noted := midonetv1.BackendResourceStatus{Kind: "Chain", ID: preID, State: midonetv1.BackendResourceDeleting, BodyHash: "old"}
+	s, answers := scriptedStore(t, isSynced, nil)
+	answers.onPush = func() {
+		s.change("a", func(tr *midonetv1.Translation) { tr.Resources = nil })
+		tr := s.read("a")
+		tr.Status.Resources = []midonetv1.BackendResourceStatus{noted}
+		if err := s.Client.Status().Update(t.Context(), tr); err != nil {
+			t.Fatal(err)
+		}
+	}
+	result, err := s.Reconcile(t.Context(), requestA)
+	if err != nil || result.RequeueAfter != conflictPause {
+		t.Fatalf("%v, %v", result, err)
+	}
+	if diff := cmp.Diff([]midonetv1.BackendResourceStatus{noted}, s.read("a").Status.Resources); diff != "" {
+		t.Errorf("what the server noted is lost: %s", diff)
+	}
+}
+
+// The finalizers of others stay, and with them the Translation.
+func TestReleaseLeavesForeignFinalizers(t *testing.T) {
+	s, _ := scriptedStore(t, isGone, nil, deleting, func(tr *midonetv1.Translation) {
+		tr.Finalizers = []string{"first", midonetv1.FinalizerName, "last"}
+	})
+	if _, err := s.Reconcile(t.Context(), requestA); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"first", "last"}, s.read("a").Finalizers); diff != "" {
+		t.Error(diff)
+	}
+	s, _ = scriptedStore(t, isGone, nil, deleting)
+	if _, err := s.Reconcile(t.Context(), requestA); err != nil || s.read("a") != nil {
+		t.Errorf("it is still there: %v", err)
+	}
+}
+
+// People are told when a Translation begins to need them, and once.
+func TestEvents(t *testing.T) {
+	stalled := engine.Outcome{Reason: engine.ReasonRefused, Stalled: true, Message: "Chain x: no\nreally",
+		Pushed: []engine.Pushed{{Kind: "Chain", ID: chainID, State: engine.Failed, Message: "no"}}}
+	drifted := engine.Outcome{Reason: engine.ReasonDrifted, Message: "Chain x: name",
+		Pushed: []engine.Pushed{{Kind: "Chain", ID: chainID, State: engine.Drifted, Message: "fields differ: name"}}}
+	s, answers := scriptedStore(t, isSynced, nil)
+	for _, step := range []struct {
+		name    string
+		outcome engine.Outcome
+		fault   error
+		want    []string
+	}{
+		{"pushed", isSynced, nil, nil},
+		{"refused, and not written", stalled, apierrors.NewConflict(schema.GroupResource{}, "a", errors.New("x")), nil},
+		{"refused", stalled, nil, []string{"Warning Refused Chain x: no; really"}},
+		{"still refused", engine.Outcome{Reason: engine.ReasonRefused, Stalled: true, Message: "Chain x: no, again"}, nil, nil},
+		{"put right", isSynced, nil, nil},
+		{"drifted", drifted, nil, []string{"Warning Drifted Chain " + chainID + ": fields differ: name"}},
+		{"still drifted", drifted, nil, nil},
+		{"waiting", engine.Outcome{Reason: engine.ReasonWaiting}, nil, nil},
+	} {
+		answers.outcome, s.fault = step.outcome, step.fault
+		if _, err := s.Reconcile(t.Context(), requestA); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(step.want, s.told()); diff != "" {
+			t.Errorf("%s: %s", step.name, diff)
+		}
+	}
+}

@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	projecttelemetry "groundskeeper.io/groundskeeper/pkg/controllers/project/telemetry"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
+)
+
+// Actions of the events on a Translation. The reason is that of the condition.
+const (
+	actionPush         = "Push"
+	actionCompareDrift = "Compare"
+)
+
+// tell sends events for what a status did not say before, and logs a plan, of which there is nothing else to see.
+func (r *reconciler) tell(ctx context.Context, before, after *midonetv1.Translation, outcome engine.Outcome) {
+	message := bounded(outcome.Message, maxMessage)
+	if isStalled(after) && !isStalled(before) {
+		r.recorder.Eventf(after, nil, corev1.EventTypeWarning, string(outcome.Reason), actionPush, "%s", message)
+	}
+	if drifted := firstDrifted(after); drifted != nil && firstDrifted(before) == nil {
+		r.recorder.Eventf(after, nil, corev1.EventTypeWarning, string(engine.ReasonDrifted), actionCompareDrift, "%s",
+			bounded(drifted.Kind+" "+drifted.ID+": "+drifted.Message, maxMessage))
+	}
+	if outcome.Reason == engine.ReasonPlanned {
+		log.FromContext(ctx).Info("Planned", "translation", client.ObjectKeyFromObject(after), "plan", message)
+	}
+}
+
+func isStalled(translation *midonetv1.Translation) bool {
+	return meta.IsStatusConditionTrue(translation.Status.Conditions, midonetv1.ConditionStalled)
+}
+
+// firstDrifted is the first resource that somebody else changed, or nil.
+func firstDrifted(translation *midonetv1.Translation) *midonetv1.BackendResourceStatus {
+	resources := translation.Status.Resources
+	i := slices.IndexFunc(resources, func(s midonetv1.BackendResourceStatus) bool {
+		return s.State == midonetv1.BackendResourceDrifted
+	})
+	if i < 0 {
+		return nil
+	}
+	return &resources[i]
+}
+
+// telemetry are the metrics of pushes and drift passes.
+type telemetry struct {
+	pushed                    prometheus.Histogram
+	driftFound, driftRepaired prometheus.Counter
+	orphans                   prometheus.Gauge
+}
+
+// newTelemetry registers the metrics, or finds those of an earlier manager of this process.
+func newTelemetry(registry prometheus.Registerer) (*telemetry, error) {
+	pushed, errPushed := projecttelemetry.Register(registry, prometheus.NewHistogram(prometheus.HistogramOpts{
+		Name:    "groundskeeper_translation_push_duration_seconds",
+		Help:    "Time from the first push of a Translation's content until the backend had all of it.",
+		Buckets: prometheus.ExponentialBuckets(0.005, 2, 16), // to 2.7 minutes
+	}))
+	found, errFound := projecttelemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "groundskeeper_translation_drift_found_total",
+		Help: "Resources that the backend had otherwise than they were pushed.",
+	}))
+	repaired, errRepaired := projecttelemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "groundskeeper_translation_drift_repaired_total",
+		Help: "Resources that were scheduled to be put right after that.",
+	}))
+	orphans, errOrphans := projecttelemetry.Register(registry, prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "groundskeeper_translation_orphans",
+		Help: "Resources of the tenant in the backend that no Translation lists, as of the last complete drift pass.",
+	}))
+	if err := errors.Join(errPushed, errFound, errRepaired, errOrphans); err != nil {
+		return nil, fmt.Errorf("controller %s: %w", ControllerName, err)
+	}
+	return &telemetry{pushed: pushed, driftFound: found, driftRepaired: repaired, orphans: orphans}, nil
+}
+
+// passed counts a drift pass. One that is not complete does not know the orphans.
+func (t *telemetry) passed(report engine.Report, complete bool) {
+	t.driftFound.Add(float64(report.Drifted))
+	t.driftRepaired.Add(float64(report.Repaired))
+	if complete {
+		t.orphans.Set(float64(report.Orphans - report.Deleted))
+	}
+}
+
+// counts shows the resources of an engine by state.
+type counts struct {
+	engine interface{ Counts() map[engine.State]int }
+	desc   *prometheus.Desc
+}
+
+// registerCounts adds the count to a registry. It takes the place of that of an earlier manager of this process.
+func registerCounts(registry prometheus.Registerer, of interface{ Counts() map[engine.State]int }) error {
+	c := &counts{engine: of, desc: prometheus.NewDesc("groundskeeper_translation_resources",
+		"Backend resources of Translations, by state: Pending, Synced, Drifted, Failed, Deleting or NotApplicable.", []string{"state"}, nil)}
+	err := registry.Register(c)
+	if registered := (prometheus.AlreadyRegisteredError{}); errors.As(err, &registered) {
+		registry.Unregister(registered.ExistingCollector)
+		err = registry.Register(c)
+	}
+	if err != nil {
+		return fmt.Errorf("controller %s: %w", ControllerName, err)
+	}
+	return nil
+}
+
+// Describe implements prometheus.Collector.
+func (c *counts) Describe(descs chan<- *prometheus.Desc) { descs <- c.desc }
+
+// Collect implements prometheus.Collector.
+func (c *counts) Collect(metrics chan<- prometheus.Metric) {
+	counted := c.engine.Counts()
+	for _, state := range []engine.State{engine.Pending, engine.Synced, engine.Drifted, engine.Failed, engine.Deleting, engine.NotApplicable} {
+		metrics <- prometheus.MustNewConstMetric(c.desc, prometheus.GaugeValue, float64(counted[state]), string(state))
+	}
+}

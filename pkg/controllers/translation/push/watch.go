@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package push
+
+import (
+	"context"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+)
+
+// checkDriftAnnotation, set or changed on any Translation, asks for a drift pass now. Its value does not matter.
+const checkDriftAnnotation = "midonet.org/check-drift"
+
+// handler tells the engine of each Translation before it is queued.
+func (r *reconciler) handler() handler.TypedEventHandler[*midonetv1.Translation, reconcile.Request] {
+	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
+	return handler.TypedFuncs[*midonetv1.Translation, reconcile.Request]{
+		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*midonetv1.Translation], q queue) {
+			r.observe(e.Object)
+			q.Add(requestFor(e.Object))
+		},
+		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*midonetv1.Translation], q queue) {
+			if e.ObjectOld.Annotations[checkDriftAnnotation] != e.ObjectNew.Annotations[checkDriftAnnotation] {
+				r.checks.ask()
+			}
+			ours := r.seen.has(e.ObjectNew)
+			r.observe(e.ObjectNew)
+			if !ours || e.ObjectOld.ResourceVersion == e.ObjectNew.ResourceVersion {
+				q.Add(requestFor(e.ObjectNew))
+			}
+		},
+		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*midonetv1.Translation], _ queue) {
+			r.forget(client.ObjectKeyFromObject(e.Object))
+		},
+	}
+}
+
+// observe tells the engine of a Translation. One that is being deleted without our finalizer is none of ours any more:
+// whoever took the finalizer away wants to keep what is in the backend.
+func (r *reconciler) observe(translation *midonetv1.Translation) {
+	if isReleased(translation) {
+		r.forget(client.ObjectKeyFromObject(translation))
+		return
+	}
+	// In this order, so that an outcome is never older than the Translation it is written to: the other way round is
+	// found out by the API server.
+	r.engine.Observe(claimOf(translation))
+	r.seen.set(translation)
+}
+
+func (r *reconciler) forget(name types.NamespacedName) {
+	r.engine.Forget(name)
+	r.seen.drop(name)
+}
+
+// useQueue takes note of the controller's queue. Before, all Translations are queued by the event that shows them.
+func (r *reconciler) useQueue(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	r.queue.Store(&queue)
+	return nil
+}
+
+// wake queues a Translation that the engine has news for. It does not block.
+func (r *reconciler) wake(name types.NamespacedName) {
+	if queue := r.queue.Load(); queue != nil {
+		(*queue).Add(reconcile.Request{NamespacedName: name})
+	}
+}
+
+func isReleased(translation *midonetv1.Translation) bool {
+	return !translation.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(translation, midonetv1.FinalizerName)
+}
+
+func requestFor(translation *midonetv1.Translation) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(translation)}
+}
+
+// sightings are the Translations that the engine knows, as they were when it was told of them or as we wrote them
+// since. They are not to be changed. The zero value has none.
+type sightings struct {
+	mu     sync.Mutex
+	latest map[types.NamespacedName]*midonetv1.Translation
+}
+
+func (s *sightings) set(translation *midonetv1.Translation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.latest == nil {
+		s.latest = map[types.NamespacedName]*midonetv1.Translation{}
+	}
+	s.latest[client.ObjectKeyFromObject(translation)] = translation
+}
+
+func (s *sightings) drop(name types.NamespacedName) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.latest, name)
+}
+
+// get is the latest sighting, or nil.
+func (s *sightings) get(name types.NamespacedName) *midonetv1.Translation {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.latest[name]
+}
+
+// has says whether this very version was seen, or written by us.
+func (s *sightings) has(translation *midonetv1.Translation) bool {
+	latest := s.get(client.ObjectKeyFromObject(translation))
+	return latest != nil && latest.UID == translation.UID && latest.ResourceVersion == translation.ResourceVersion
+}
+
+// wrote replaces what we wrote to, unless the watch was quicker.
+func (s *sightings) wrote(before, after *midonetv1.Translation) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if name := client.ObjectKeyFromObject(before); s.latest[name] == before {
+		s.latest[name] = after
+	}
+}
+
+// synced closes done when a source has shown all that there was at its start.
+type synced struct {
+	source.SyncingSource
+	once sync.Once
+	done chan struct{}
+}
+
+// WaitForSync implements source.SyncingSource.
+func (s *synced) WaitForSync(ctx context.Context) error {
+	if err := s.SyncingSource.WaitForSync(ctx); err != nil {
+		return err
+	}
+	if ctx.Err() == nil {
+		s.once.Do(func() { close(s.done) })
+	}
+	return nil
+}

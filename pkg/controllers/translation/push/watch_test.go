@@ -1,0 +1,233 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package push
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
+)
+
+// scripted is an engine that notes what it is told and answers as it is told.
+type scripted struct {
+	told    []string
+	outcome engine.Outcome
+	err     error
+	// onPush, if not nil, runs during a push.
+	onPush func()
+}
+
+func (s *scripted) Observe(c engine.Claim) {
+	what := "observe "
+	if c.Deleting {
+		what = "observe deleting "
+	}
+	s.told = append(s.told, what+c.Name.Name)
+}
+
+func (s *scripted) Forget(name types.NamespacedName) {
+	s.told = append(s.told, "forget "+name.Name)
+}
+
+func (s *scripted) Push(_ context.Context, name types.NamespacedName) (engine.Outcome, error) {
+	s.told = append(s.told, "push "+name.Name)
+	if s.onPush != nil {
+		s.onPush()
+	}
+	return s.outcome, s.err
+}
+
+func (s *scripted) Drift(context.Context) (engine.Report, error) { return engine.Report{}, nil }
+func (s *scripted) Counts() map[engine.State]int                 { return map[engine.State]int{engine.Synced: 3} }
+
+// added notes what is added to a queue, with its priority.
+type added struct {
+	priorityqueue.PriorityQueue[reconcile.Request]
+	names      []string
+	priorities []int
+}
+
+func (a *added) Add(request reconcile.Request) {
+	a.AddWithOpts(priorityqueue.AddOpts{}, request)
+}
+
+func (a *added) AddWithOpts(o priorityqueue.AddOpts, requests ...reconcile.Request) {
+	for _, request := range requests {
+		a.names = append(a.names, request.Name)
+		priority := 0
+		if o.Priority != nil {
+			priority = *o.Priority
+		}
+		a.priorities = append(a.priorities, priority)
+	}
+}
+
+// at is a Translation in a version of its own.
+func at(version string, edits ...func(*midonetv1.Translation)) *midonetv1.Translation {
+	tr := translation("a", chain(chainID, "a"))
+	tr.ResourceVersion = version
+	for _, edit := range edits {
+		edit(tr)
+	}
+	return tr
+}
+
+func deleting(tr *midonetv1.Translation) { tr.DeletionTimestamp = new(metav1.NewTime(start)) }
+
+func withoutFinalizer(tr *midonetv1.Translation) { tr.Finalizers = []string{"foreign"} }
+
+func annotated(value string) func(*midonetv1.Translation) {
+	return func(tr *midonetv1.Translation) { tr.Annotations = map[string]string{checkDriftAnnotation: value} }
+}
+
+// The engine learns of every change before it is queued; only what we wrote ourselves is not queued.
+func TestHandler(t *testing.T) {
+	create := func(initial bool, tr *midonetv1.Translation) func(handler.TypedEventHandler[*midonetv1.Translation, reconcile.Request], *added) {
+		return func(h handler.TypedEventHandler[*midonetv1.Translation, reconcile.Request], q *added) {
+			h.Create(t.Context(), event.TypedCreateEvent[*midonetv1.Translation]{Object: tr, IsInInitialList: initial}, q)
+		}
+	}
+	update := func(before, after *midonetv1.Translation) func(handler.TypedEventHandler[*midonetv1.Translation, reconcile.Request], *added) {
+		return func(h handler.TypedEventHandler[*midonetv1.Translation, reconcile.Request], q *added) {
+			h.Update(t.Context(), event.TypedUpdateEvent[*midonetv1.Translation]{ObjectOld: before, ObjectNew: after}, q)
+		}
+	}
+	for name, tc := range map[string]struct {
+		event   func(handler.TypedEventHandler[*midonetv1.Translation, reconcile.Request], *added)
+		told    []string
+		queued  []string
+		urgency []int
+		seen    string
+		check   bool
+	}{
+		"new":                   {create(false, at("2")), []string{"observe a"}, []string{"a"}, []int{0}, "2", false},
+		"there at the start":    {create(true, at("2")), []string{"observe a"}, []string{"a"}, []int{handler.LowPriority}, "2", false},
+		"changed":               {update(at("1"), at("3")), []string{"observe a"}, []string{"a"}, []int{0}, "3", false},
+		"written by us":         {update(at("1"), at("2")), []string{"observe a"}, nil, nil, "2", false},
+		"again":                 {update(at("2"), at("2")), []string{"observe a"}, []string{"a"}, []int{handler.LowPriority}, "2", false},
+		"being deleted":         {update(at("1"), at("3", deleting)), []string{"observe deleting a"}, []string{"a"}, []int{0}, "3", false},
+		"released":              {update(at("1"), at("3", deleting, withoutFinalizer)), []string{"forget a"}, []string{"a"}, []int{0}, "", false},
+		"alive without ours":    {update(at("1"), at("3", withoutFinalizer)), []string{"observe a"}, []string{"a"}, []int{0}, "3", false},
+		"annotated":             {update(at("1"), at("3", annotated("now"))), []string{"observe a"}, []string{"a"}, []int{0}, "3", true},
+		"annotated again":       {update(at("1", annotated("now")), at("3", annotated("later"))), []string{"observe a"}, []string{"a"}, []int{0}, "3", true},
+		"annotation stays":      {update(at("1", annotated("now")), at("3", annotated("now"))), []string{"observe a"}, []string{"a"}, []int{0}, "3", false},
+		"annotated at creation": {create(false, at("2", annotated("now"))), []string{"observe a"}, []string{"a"}, []int{0}, "2", false},
+		"gone": {func(h handler.TypedEventHandler[*midonetv1.Translation, reconcile.Request], q *added) {
+			h.Delete(t.Context(), event.TypedDeleteEvent[*midonetv1.Translation]{Object: at("3")}, q)
+		}, []string{"forget a"}, nil, nil, "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			engine := &scripted{}
+			r := &reconciler{engine: engine, checks: newDemand()}
+			r.seen.set(at("2")) // what we wrote last
+			q := &added{}
+			tc.event(r.handler(), q)
+			if diff := cmp.Diff(tc.told, engine.told); diff != "" {
+				t.Errorf("told the engine: %s", diff)
+			}
+			if !cmp.Equal(tc.queued, q.names) || !cmp.Equal(tc.urgency, q.priorities) {
+				t.Errorf("queued %v with priorities %v", q.names, q.priorities)
+			}
+			seen := ""
+			if tr := r.seen.get(requestFor(at("2")).NamespacedName); tr != nil {
+				seen = tr.ResourceVersion
+			}
+			if seen != tc.seen {
+				t.Errorf("saw version %q last, want %q", seen, tc.seen)
+			}
+			if asked := len(r.checks) > 0; asked != tc.check {
+				t.Errorf("asked for a drift pass: %v", asked)
+			}
+		})
+	}
+}
+
+// Another object of the same name and version is not the one we wrote.
+func TestSightingsOfAnother(t *testing.T) {
+	var s sightings
+	if s.has(at("1")) || s.get(types.NamespacedName{Name: "a"}) != nil {
+		t.Error("nothing was seen")
+	}
+	before := at("1")
+	s.set(before)
+	if other := at("1", func(tr *midonetv1.Translation) { tr.UID = "other" }); s.has(other) {
+		t.Error("another uid is another object")
+	}
+	newer := at("3")
+	s.set(newer)
+	if s.wrote(before, at("2")); !s.has(newer) {
+		t.Error("the watch was quicker, and what we wrote is old")
+	}
+	s.drop(requestFor(before).NamespacedName)
+	if s.wrote(newer, at("4")); s.get(requestFor(before).NamespacedName) != nil {
+		t.Error("what is gone came back")
+	}
+}
+
+// Wakes go into the queue once there is one, and never wait.
+func TestWake(t *testing.T) {
+	r := &reconciler{}
+	r.wake(types.NamespacedName{Name: "early"})
+	q := &added{}
+	if err := r.useQueue(t.Context(), workqueue.TypedRateLimitingInterface[reconcile.Request](q)); err != nil {
+		t.Fatal(err)
+	}
+	r.wake(types.NamespacedName{Name: "a"})
+	if diff := cmp.Diff([]string{"a"}, q.names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// syncs is a source of which only the sync counts.
+type syncs struct {
+	source.SyncingSource
+	err error
+}
+
+func (s syncs) WaitForSync(context.Context) error { return s.err }
+
+// Drift passes wait until all Translations were shown, and for ever if that fails.
+func TestSynced(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, tc := range map[string]struct {
+		ctx  context.Context
+		err  error
+		done bool
+	}{
+		"synced": {t.Context(), nil, true},
+		"failed": {t.Context(), errors.New("no cache"), false},
+		"ended":  {ended, nil, false},
+	} {
+		s := &synced{SyncingSource: syncs{err: tc.err}, done: make(chan struct{})}
+		for range 2 {
+			if err := s.WaitForSync(tc.ctx); !errors.Is(err, tc.err) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		select {
+		case <-s.done:
+			if !tc.done {
+				t.Errorf("%s: it says that all was shown", name)
+			}
+		default:
+			if tc.done {
+				t.Errorf("%s: it does not say that all was shown", name)
+			}
+		}
+	}
+}

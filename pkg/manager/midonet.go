@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/midonetbackend"
+	"groundskeeper.io/groundskeeper/pkg/midonet"
+)
+
+// midoNet is the one client of MidoNet's API that the controllers of Translations share, once one of them asks for it.
+type midoNet struct {
+	fence  *Fence
+	shared *midonet.Client
+}
+
+func (m *midoNet) client(config v1alpha1.MidoNetConfiguration) (*midonet.Client, error) {
+	if m.shared == nil {
+		client, err := midonetbackend.NewClient(config, m.fence.Check, metrics.Registry)
+		if err != nil {
+			return nil, err
+		}
+		m.shared = client
+	}
+	return m.shared, nil
+}
+
+// noMidoNet says that the controllers of Translations have no backend.
+func noMidoNet(config *v1alpha1.ControllersConfiguration) string {
+	if config.Translation.MidoNet.URL == "" {
+		return "controllers.translation.midonet.url is empty"
+	}
+	return ""
+}
