@@ -85,7 +85,7 @@ func controllers(fence *Fence) []controller {
 				if err != nil {
 					return err
 				}
-				return annotate.AddToManager(mgr, config.Translation, client, now)
+				return annotate.AddToManager(mgr, client, now)
 			},
 		},
 		{

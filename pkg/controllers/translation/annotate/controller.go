@@ -27,7 +27,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
@@ -65,13 +64,8 @@ type reconciler struct {
 	annotated prometheus.Counter
 }
 
-// AddToManager adds the controller to a manager, whose scheme has to know Kubernetes' own kinds. Without the URL of a
-// MidoNet nothing is added and nothing watched, and hosts may be nil.
-func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfiguration, hosts Hosts, clock clock.PassiveClock) error {
-	if config.MidoNet.URL == "" {
-		mgr.GetLogger().Info("No MidoNet is configured, nodes are not annotated", "controller", ControllerName)
-		return nil
-	}
+// AddToManager adds the controller to a manager, whose scheme has to know Kubernetes' own kinds.
+func AddToManager(mgr manager.Manager, hosts Hosts, clock clock.PassiveClock) error {
 	meters, err := newMeters(metrics.Registry)
 	if err != nil {
 		return err

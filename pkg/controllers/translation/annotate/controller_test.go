@@ -23,7 +23,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
-	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
@@ -61,15 +60,10 @@ func (i *informers) GetInformer(_ context.Context, object client.Object, _ ...ca
 	return controllertest.NewFakeInformer(controllertest.Synced), nil
 }
 
-// Without a MidoNet nothing is added; with one, Nodes are watched, and nothing else.
+// Nodes are watched, and nothing else.
 func TestAddToManager(t *testing.T) {
 	mgr := &fakeManager{world: newWorld(t), informers: &informers{watched: make(chan string, 10)}}
-	config := configv1alpha1.TranslationConfiguration{}
-	if err := AddToManager(mgr, config, nil, mgr.world.clock); err != nil || len(mgr.added) > 0 {
-		t.Fatalf("error %v, %d added", err, len(mgr.added))
-	}
-	config.MidoNet.URL = "http://localhost/midonet-api"
-	if err := AddToManager(mgr, config, mgr.world.hosts, mgr.world.clock); err != nil || len(mgr.added) != 1 {
+	if err := AddToManager(mgr, mgr.world.hosts, mgr.world.clock); err != nil || len(mgr.added) != 1 {
 		t.Fatalf("error %v, %d added", err, len(mgr.added))
 	}
 	ctx, stop := context.WithCancel(t.Context())

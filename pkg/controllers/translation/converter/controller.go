@@ -73,14 +73,9 @@ type reconciler struct {
 }
 
 // AddToManager adds the controller to a manager, whose scheme has to know Translations and Kubernetes' own kinds. The
-// manager's cache should be built with CacheOptions. Without the URL of a MidoNet nothing is added and nothing watched.
-// An error means that the controller was added twice, or that the API server does not answer or does not serve
-// Translations.
+// manager's cache should be built with CacheOptions. An error means that the controller was added twice, or that the
+// API server does not answer or does not serve Translations.
 func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfiguration, clock clock.PassiveClock) error {
-	if config.MidoNet.URL == "" {
-		mgr.GetLogger().Info("No MidoNet is configured, nothing is translated", "controller", ControllerName)
-		return nil
-	}
 	meters, err := newMeters(metrics.Registry)
 	if err != nil {
 		return err

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -116,21 +115,6 @@ func (i *informers) GetInformer(_ context.Context, object client.Object, _ ...ca
 		informer.Synced()
 	}
 	return informer, nil
-}
-
-// Without a MidoNet nothing is added, and nothing is registered or watched.
-func TestNothingWithoutMidoNet(t *testing.T) {
-	mgr := newFakeManager(newWorld(t))
-	logged := ""
-	mgr.logger = funcr.New(func(_, line string) { logged += line + "\n" }, funcr.Options{})
-	config := testConfig()
-	config.MidoNet.URL = ""
-	if err := AddToManager(mgr, config, mgr.world.clock); err != nil || len(mgr.added) > 0 || len(mgr.informers.watched) > 0 {
-		t.Errorf("error %v, %d added", err, len(mgr.added))
-	}
-	if want := `"level"=0 "msg"="No MidoNet is configured, nothing is translated" "controller"="translation-convert"` + "\n"; logged != want {
-		t.Errorf("logged %q", logged)
-	}
 }
 
 // Until every cache is filled there is no pass, and so nothing is taken for stale. The globals are what a pass at the
