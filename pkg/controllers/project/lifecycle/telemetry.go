@@ -11,7 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/project/telemetry"
+	"groundskeeper.io/groundskeeper/pkg/controllers/project/census"
+	"groundskeeper.io/groundskeeper/pkg/controllers/telemetry"
 )
 
 // Reasons of the events on a Project, Gardener's.
@@ -76,7 +77,7 @@ func registerTimeToReady(registry prometheus.Registerer) (prometheus.Histogram, 
 
 // registerPhases counts the Projects in a cache by phase.
 func registerPhases(registry prometheus.Registerer, cache client.Reader) error {
-	return telemetry.Census{
+	return census.Census{
 		Name: "groundskeeper_projects", Help: "Projects, by phase: Pending, Ready, Failed or Terminating.", Label: "phase",
 		Values: []string{
 			string(gardenerv1beta1.ProjectPending), string(gardenerv1beta1.ProjectReady),

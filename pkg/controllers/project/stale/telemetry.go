@@ -8,7 +8,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/project/telemetry"
+	"groundskeeper.io/groundskeeper/pkg/controllers/project/census"
+	"groundskeeper.io/groundskeeper/pkg/controllers/telemetry"
 )
 
 // How a pass over a Project ended, as a label of the metric.
@@ -48,7 +49,7 @@ func register(registry prometheus.Registerer, cache client.Reader) (passes *prom
 	if err != nil {
 		return nil, nil, err
 	}
-	return passes, deletions, telemetry.Census{
+	return passes, deletions, census.Census{
 		Name: "groundskeeper_projects_stale", Help: "Stale Projects, by their date of deletion: none or planned.", Label: "deletion",
 		Values: []string{withoutDate, withDate},
 		Of: func(project *gardenerv1beta1.Project) string {

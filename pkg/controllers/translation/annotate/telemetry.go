@@ -8,7 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"groundskeeper.io/groundskeeper/pkg/controllers/project/telemetry"
+	"groundskeeper.io/groundskeeper/pkg/controllers/telemetry"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
 

@@ -10,7 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"groundskeeper.io/groundskeeper/pkg/controllers/project/telemetry"
+	"groundskeeper.io/groundskeeper/pkg/controllers/telemetry"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
 

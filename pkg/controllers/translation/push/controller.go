@@ -74,7 +74,7 @@ type reconciler struct {
 // of them. The backend is that of the configured tenant. An error means that the controller was added twice or that the
 // metrics have names that are taken.
 func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfiguration, b backend.Backend) error {
-	telemetry, err := newTelemetry(metrics.Registry)
+	meters, err := newMeters(metrics.Registry)
 	if err != nil {
 		return err
 	}
@@ -82,7 +82,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 	r := &reconciler{client: mgr.GetClient(), recorder: mgr.GetEventRecorder(fieldOwner), checks: newDemand(), now: time.Now}
 	options := engineOptions(config.Push)
 	options.Clock, options.Log, options.Wake = clock.RealClock{}, log, r.wake
-	options.Pushed = func(took time.Duration) { telemetry.pushed.Observe(took.Seconds()) }
+	options.Pushed = func(took time.Duration) { meters.pushed.Observe(took.Seconds()) }
 	r.engine = engine.New(b, options)
 	if err := registerCounts(metrics.Registry, r.engine); err != nil {
 		return err
@@ -108,7 +108,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 	}
 	err = mgr.Add(&driftLoop{
 		engine: r.engine, ready: all.done, checks: r.checks, interval: config.Push.DriftInterval.Duration,
-		telemetry: telemetry, log: log,
+		meters: meters, log: log,
 	})
 	if err != nil {
 		return fmt.Errorf("the drift loop of controller %s: %w", ControllerName, err)

@@ -40,7 +40,7 @@ func TestMetricsThatAreTaken(t *testing.T) {
 	for _, name := range []string{"push_duration_seconds", "drift_found_total", "drift_repaired_total", "orphans"} {
 		registry := prometheus.NewRegistry()
 		registry.MustRegister(prometheus.NewCounterVec(prometheus.CounterOpts{Name: "groundskeeper_translation_" + name, Help: "another"}, []string{"x"}))
-		if _, err := newTelemetry(registry); err == nil || !strings.Contains(err.Error(), ControllerName) {
+		if _, err := newMeters(registry); err == nil || !strings.Contains(err.Error(), ControllerName) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

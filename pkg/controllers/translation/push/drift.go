@@ -35,11 +35,11 @@ type driftLoop struct {
 		Drift(context.Context) (engine.Report, error)
 	}
 	// ready is closed when the engine knows all Translations.
-	ready     <-chan struct{}
-	checks    demand
-	interval  time.Duration
-	telemetry *telemetry
-	log       logr.Logger
+	ready    <-chan struct{}
+	checks   demand
+	interval time.Duration
+	meters   *meters
+	log      logr.Logger
 }
 
 // Start implements manager.Runnable.
@@ -68,7 +68,7 @@ func (l *driftLoop) pass(ctx context.Context) time.Duration {
 	if ctx.Err() != nil {
 		return l.interval
 	}
-	l.telemetry.passed(report, err == nil)
+	l.meters.passed(report, err == nil)
 	if report.Drifted > 0 || report.Orphans > 0 || report.Deleted > 0 {
 		l.log.Info("The backend differs from the Translations", "drifted", report.Drifted, "repaired", report.Repaired,
 			"orphans", report.Orphans, "orphansDeleted", report.Deleted, "someOrphans", report.Names, "took", time.Since(started).String())

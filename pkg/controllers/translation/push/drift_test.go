@@ -39,13 +39,13 @@ func run(t *testing.T, p *passes, interval time.Duration, do func(ready chan str
 	registry = prometheus.NewRegistry()
 	var lines []string
 	synctest.Test(t, func(t *testing.T) {
-		metrics, err := newTelemetry(registry)
+		metrics, err := newMeters(registry)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p.from = time.Now()
 		ready := make(chan struct{})
-		loop := &driftLoop{engine: p, ready: ready, checks: newDemand(), interval: interval, telemetry: metrics,
+		loop := &driftLoop{engine: p, ready: ready, checks: newDemand(), interval: interval, meters: metrics,
 			log: funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -156,7 +156,7 @@ func TestCounts(t *testing.T) {
 		if err := registerCounts(registry, &scripted{}); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := newTelemetry(registry); err != nil {
+		if _, err := newMeters(registry); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
-	projecttelemetry "groundskeeper.io/groundskeeper/pkg/controllers/project/telemetry"
+	"groundskeeper.io/groundskeeper/pkg/controllers/telemetry"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 )
 
@@ -57,40 +57,40 @@ func firstDrifted(translation *midonetv1.Translation) *midonetv1.BackendResource
 	return &resources[i]
 }
 
-// telemetry are the metrics of pushes and drift passes.
-type telemetry struct {
+// meters are the metrics of pushes and drift passes.
+type meters struct {
 	pushed                    prometheus.Histogram
 	driftFound, driftRepaired prometheus.Counter
 	orphans                   prometheus.Gauge
 }
 
-// newTelemetry registers the metrics, or finds those of an earlier manager of this process.
-func newTelemetry(registry prometheus.Registerer) (*telemetry, error) {
-	pushed, errPushed := projecttelemetry.Register(registry, prometheus.NewHistogram(prometheus.HistogramOpts{
+// newMeters registers the metrics, or finds those of an earlier manager of this process.
+func newMeters(registry prometheus.Registerer) (*meters, error) {
+	pushed, errPushed := telemetry.Register(registry, prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "groundskeeper_translation_push_duration_seconds",
 		Help:    "Time from the first push of a Translation's content until the backend had all of it.",
 		Buckets: prometheus.ExponentialBuckets(0.005, 2, 16), // to 2.7 minutes
 	}))
-	found, errFound := projecttelemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
+	found, errFound := telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "groundskeeper_translation_drift_found_total",
 		Help: "Resources that the backend had otherwise than they were pushed.",
 	}))
-	repaired, errRepaired := projecttelemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
+	repaired, errRepaired := telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "groundskeeper_translation_drift_repaired_total",
 		Help: "Resources that were scheduled to be put right after that.",
 	}))
-	orphans, errOrphans := projecttelemetry.Register(registry, prometheus.NewGauge(prometheus.GaugeOpts{
+	orphans, errOrphans := telemetry.Register(registry, prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "groundskeeper_translation_orphans",
 		Help: "Resources of the tenant in the backend that no Translation lists, as of the last complete drift pass.",
 	}))
 	if err := errors.Join(errPushed, errFound, errRepaired, errOrphans); err != nil {
 		return nil, fmt.Errorf("controller %s: %w", ControllerName, err)
 	}
-	return &telemetry{pushed: pushed, driftFound: found, driftRepaired: repaired, orphans: orphans}, nil
+	return &meters{pushed: pushed, driftFound: found, driftRepaired: repaired, orphans: orphans}, nil
 }
 
 // passed counts a drift pass. One that is not complete does not know the orphans.
-func (t *telemetry) passed(report engine.Report, complete bool) {
+func (t *meters) passed(report engine.Report, complete bool) {
 	t.driftFound.Add(float64(report.Drifted))
 	t.driftRepaired.Add(float64(report.Repaired))
 	if complete {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package telemetry
+package census
 
 import (
 	"strings"
@@ -56,24 +56,5 @@ func TestCensus(t *testing.T) {
 	}
 	if families, err := registry.Gather(); err != nil || len(families) > 0 {
 		t.Errorf("%v, %v", families, err)
-	}
-}
-
-func TestRegister(t *testing.T) {
-	registry := prometheus.NewRegistry()
-	counter := func() prometheus.Counter {
-		return prometheus.NewCounter(prometheus.CounterOpts{Name: "a", Help: "b"})
-	}
-	first, err := Register(registry, counter())
-	if err != nil {
-		t.Fatal(err)
-	}
-	first.Inc()
-	second, err := Register(registry, counter())
-	if err != nil || testutil.ToFloat64(second) != 1 {
-		t.Errorf("the second one does not go on with the first: %v", err)
-	}
-	if _, err := Register(registry, prometheus.NewCounter(prometheus.CounterOpts{Name: "a", Help: "another"})); err == nil {
-		t.Error("a name that is taken is no error")
 	}
 }

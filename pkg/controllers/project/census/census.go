@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package telemetry has what the metrics of the Project controllers share.
-package telemetry
+// Package census counts Projects for metrics.
+package census
 
 import (
 	"context"
@@ -18,22 +18,6 @@ import (
 
 // countTimeout bounds the wait for a cache that is not filled yet. Without a count there is no metric, until later.
 const countTimeout = time.Second
-
-// Register adds a metric to a registry and returns it. A registry that has it already, from an earlier manager in the
-// same process, goes on with the one it has.
-func Register[C prometheus.Collector](registry prometheus.Registerer, metric C) (C, error) {
-	err := registry.Register(metric)
-	var registered prometheus.AlreadyRegisteredError
-	if errors.As(err, &registered) {
-		if existing, ok := registered.ExistingCollector.(C); ok {
-			return existing, nil
-		}
-	}
-	if err != nil {
-		return metric, fmt.Errorf("register a metric: %w", err)
-	}
-	return metric, nil
-}
 
 // Census counts Projects, when it is asked: by the value of a label, of which each has one at a time.
 type Census struct {
