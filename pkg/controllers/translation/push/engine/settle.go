@@ -39,17 +39,16 @@ func (p *push) failed(x *index, it *item, err error) verdict {
 	s := situation{know: it.node.know, hashed: it.node.hash != digest{}, copied: it.node.copied, drift: it.node.drift()}
 	v := verdict{state: s.waiting(), key: it.node.key.String(), code: codeOf(err), message: err.Error()}
 	first, last := retryFirst, retryLast
-	missing := false
+	// It was tried though nobody lists that. It may be why the backend refuses, in whatever words.
+	short := x.shortageOf(it).node
 	switch reason := backend.ReasonOf(err); {
 	case reason == backend.Transient:
 		v.reason = ReasonRetrying
 		return p.holdUp(x, v)
 	case reason == backend.NotFound:
 		v.reason = ReasonWaiting
-		if short := x.shortageOf(it).node; short != nil {
-			// It was tried though nobody lists that, and that is what is missing.
-			missing, first, last = true, missingFirst, missingLast
-			x.waitFor(p.c, short)
+		if short != nil {
+			first, last = missingFirst, missingLast
 		} else {
 			x.doubtNeeds(p.c, it)
 		}
@@ -63,7 +62,10 @@ func (p *push) failed(x *index, it *item, err error) verdict {
 		first, last = refusedFirst, refusedLast
 	}
 	it.trouble = it.trouble.again(v, x.now, first, last)
-	it.trouble.missing = missing
+	if short != nil {
+		it.trouble.missing = true
+		x.waitFor(p.c, short)
+	}
 	return it.trouble.verdict
 }
 
