@@ -201,17 +201,18 @@ func (c *chaos) converged(t *testing.T) {
 // leader that cannot renew its lease in time, on a machine that is too busy, must not go on.
 func (c *chaos) supervise(t *testing.T) {
 	t.Helper()
-	manager := c.Managers[0]
-	if manager.PID() != 0 {
-		return
-	}
-	says := strings.Join(manager.Tail(5), "\n")
-	if !strings.Contains(says, "leader election lost") {
-		t.Fatalf("%s ended:\n%s", manager.Name(), says)
-	}
-	t.Logf("%s lost its lease and is started again", manager.Name())
-	if err := manager.Start(t.Context()); err != nil {
-		t.Fatal(err)
+	for _, manager := range c.Managers {
+		if manager.PID() != 0 {
+			continue
+		}
+		says := strings.Join(manager.Tail(5), "\n")
+		if !strings.Contains(says, "leader election lost") {
+			t.Fatalf("%s ended:\n%s", manager.Name(), says)
+		}
+		t.Logf("%s lost its lease and is started again", manager.Name())
+		if err := manager.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
