@@ -26,8 +26,9 @@ func main() {
 func run() error {
 	projects := flag.Int("projects", projectsOfTheGoals, "how many Projects to create")
 	workers := flag.Int("workers", 16, "how many clients create at once")
-	only := flag.String("only", "", "the one benchmark to run: projects or localvolume; empty: all")
-	timeout := flag.Duration("timeout", 10*time.Minute, "when to give up")
+	services := flag.Int("services", servicesOfTheGoals, "how many Services, with as many Pods, to translate")
+	only := flag.String("only", "", "the one benchmark to run: projects, localvolume, translations or translations-engine; empty: all")
+	timeout := flag.Duration("timeout", 30*time.Minute, "when to give up")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -41,6 +42,8 @@ func run() error {
 	}{
 		{"projects", func() error { return benchmarkProjects(ctx, reporter, *projects, *workers) }},
 		{"localvolume", func() error { return benchmarkLocalVolumes(ctx, reporter) }},
+		{benchmarkTranslationsName, func() error { return benchmarkTranslations(ctx, reporter, *services) }},
+		{benchmarkEngineName, func() error { return benchmarkEngine(ctx, reporter, *services) }},
 	} {
 		if *only != "" && *only != benchmark.name {
 			continue

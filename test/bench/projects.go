@@ -4,15 +4,12 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -164,29 +161,18 @@ func measure(ctx context.Context, p *plane.Plane) (reading, error) {
 
 // writesOf reads from the metrics of the manager how many writes it has sent, the renewals of its lease among them.
 func writesOf(ctx context.Context, manager *plane.Process) (float64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+manager.Address()+"/metrics", nil)
+	samples, err := scrape(ctx, http.DefaultClient, "http://"+manager.Address()+"/metrics", "rest_client_requests_total")
 	if err != nil {
 		return 0, err
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer func() { _ = response.Body.Close() }()
-	sum, found := 0.0, false
-	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
-		labels, isRequests := strings.CutPrefix(lines.Text(), "rest_client_requests_total{")
-		if !isRequests || strings.Contains(labels, `method="GET"`) {
-			continue
-		}
-		value, err := strconv.ParseFloat(labels[strings.LastIndexByte(labels, ' ')+1:], 64)
-		if err != nil {
-			return 0, err
-		}
-		sum, found = sum+value, true
-	}
-	if !found {
+	if len(samples) == 0 {
 		return 0, fmt.Errorf("the metrics of %s have no rest_client_requests_total", manager.Name())
+	}
+	sum := 0.0
+	for _, s := range samples {
+		if s.labels["method"] != http.MethodGet {
+			sum += s.value
+		}
 	}
 	return sum, nil
 }

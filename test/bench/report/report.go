@@ -17,7 +17,7 @@ type Figure struct {
 	Process   string `json:"process,omitempty"`
 	// Name says what was measured, in words that stay the same from run to run.
 	Name string `json:"name"`
-	// Value is in Unit: s, CPU-s, MiB, ms, 1 (a count).
+	// Value is in Unit: s, CPU-s, MiB, ms, µs, B (bytes), 1 (a count).
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
 	// Objects is how many objects the load had.

@@ -5,6 +5,7 @@ package converter
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 	"time"
 
@@ -125,4 +126,66 @@ func benchmarkNode() *corev1.Node {
 		node.Status.Images = append(node.Status.Images, corev1.ContainerImage{Names: []string{fmt.Sprintf("registry.example.com/image-%d", i)}})
 	}
 	return node
+}
+
+// BenchmarkCached is what a Translation in sync takes in the cache, as it comes from the API server and is reduced.
+func BenchmarkCached(b *testing.B) {
+	const services = 500
+	config := benchmarkConfig()
+	var encoded [][]byte
+	for i := range services {
+		service, slices := serviceOf(10)
+		service.Name, service.UID = fmt.Sprintf("front-%d", i), types.UID(fmt.Sprintf("0e3ab5a5-0000-4000-8000-%012d", i))
+		result := convert.Join(convert.Service(service, config), convert.Endpoints(service, slices, config))
+		for k := range result.Translations {
+			data, err := inSync(&result.Translations[k]).Marshal()
+			if err != nil {
+				b.Fatal(err)
+			}
+			encoded = append(encoded, data)
+		}
+	}
+	for b.Loop() {
+		before := heapInUse()
+		cached := make([]any, len(encoded))
+		for i, data := range encoded {
+			translation := &midonetv1.Translation{}
+			if err := translation.Unmarshal(data); err != nil {
+				b.Fatal(err)
+			}
+			var err error
+			if cached[i], err = reduce(translation); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(heapInUse()-before)/float64(len(cached)), "B/translation")
+		runtime.KeepAlive(cached)
+	}
+	runtime.KeepAlive(encoded)
+}
+
+// inSync is a Translation as the pusher leaves it.
+func inSync(t *midonetv1.Translation) *midonetv1.Translation {
+	now := metav1.NewTime(time.Unix(1.9e9, 0))
+	t.UID, t.ResourceVersion, t.Generation, t.CreationTimestamp = "7c0ee34b-5b5e-4bb5-a9d7-4b6f1b5d7a11", "123456", 1, now
+	t.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: fieldOwner, Operation: metav1.ManagedFieldsOperationUpdate, FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{}}`)}}
+	t.Status.ObservedGeneration = 1
+	t.Status.Conditions = []metav1.Condition{{
+		Type: midonetv1.ConditionSynced, Status: metav1.ConditionTrue, ObservedGeneration: 1, LastTransitionTime: now,
+		Reason: "Synced", Message: "The backend has all resources.",
+	}}
+	for _, listed := range t.Resources {
+		t.Status.Resources = append(t.Status.Resources, midonetv1.BackendResourceStatus{
+			Kind: listed.Kind, Parent: listed.Parent, ID: "7c0ee34b-5b5e-4bb5-a9d7-4b6f1b5d7a11", State: midonetv1.BackendResourceSynced,
+			BodyHash: "0123456789abcdef0123456789abcdef", LastTransitionTime: &now,
+		})
+	}
+	return t
+}
+
+func heapInUse() uint64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
 }

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -127,17 +128,36 @@ func others[T any](all []T) []T {
 	return all
 }
 
-// intern keeps one copy of the kinds and parents that many resources name.
+// intern keeps one copy of what many Translations have in common: kinds and parents of resources, owners, and the words
+// of a status.
 func intern(translation *midonetv1.Translation) {
 	translation.Namespace = interned(translation.Namespace)
+	for i := range translation.OwnerReferences {
+		owner := &translation.OwnerReferences[i]
+		owner.APIVersion, owner.Kind, owner.Name = interned(owner.APIVersion), interned(owner.Kind), interned(owner.Name)
+		owner.UID = types.UID(interned(string(owner.UID)))
+	}
+	for i, finalizer := range translation.Finalizers {
+		translation.Finalizers[i] = interned(finalizer)
+	}
 	for i := range translation.Resources {
 		resource := &translation.Resources[i]
 		resource.Kind, resource.Parent = interned(resource.Kind), interned(resource.Parent)
 	}
+	var before *metav1.Time
 	for i := range translation.Status.Resources {
 		resource := &translation.Status.Resources[i]
 		resource.Kind, resource.Parent = interned(resource.Kind), interned(resource.Parent)
 		resource.State = midonetv1.BackendResourceState(interned(string(resource.State)))
+		if resource.LastTransitionTime.Equal(before) {
+			resource.LastTransitionTime = before // nobody writes to what is in the cache
+		}
+		before = resource.LastTransitionTime
+	}
+	for i := range translation.Status.Conditions {
+		condition := &translation.Status.Conditions[i]
+		condition.Type, condition.Reason, condition.Message = interned(condition.Type), interned(condition.Reason), interned(condition.Message)
+		condition.Status = metav1.ConditionStatus(interned(string(condition.Status)))
 	}
 }
 

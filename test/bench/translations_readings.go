@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"k8s.io/client-go/rest"
+
+	fakemidonet "groundskeeper.io/groundskeeper/test/fakes/midonet"
+	"groundskeeper.io/groundskeeper/test/plane"
+)
+
+// fakePages are the pages on which the fake of MidoNet shows what it was asked and takes hosts and faults.
+type fakePages struct{ root string }
+
+// ask sends a request to a page; in is the body, empty for none, and out takes the answer, nil for none.
+func (f *fakePages) ask(ctx context.Context, method, page string, in []byte, out any) error {
+	request, err := http.NewRequestWithContext(ctx, method, f.root+page, strings.NewReader(string(in)))
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	data, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode >= http.StatusMultipleChoices {
+		err = fmt.Errorf("%s: %s", response.Status, data)
+	}
+	if err == nil && out != nil {
+		err = json.Unmarshal(data, out)
+	}
+	if err != nil {
+		return fmt.Errorf("%s %s of the fake: %w", method, page, err)
+	}
+	return nil
+}
+
+// backendRequests are numbers of requests to the backend, without logins.
+type backendRequests map[fakemidonet.Count]int
+
+// requests returns the requests since the last forget.
+func (f *fakePages) requests(ctx context.Context) (backendRequests, error) {
+	var page struct {
+		Counts []struct {
+			fakemidonet.Count
+			Requests int `json:"requests"`
+		} `json:"counts"`
+	}
+	if err := f.ask(ctx, http.MethodGet, "requests", nil, &page); err != nil {
+		return nil, err
+	}
+	requests := backendRequests{}
+	for _, row := range page.Counts {
+		if row.Path != "/login" {
+			requests[row.Count] = row.Requests
+		}
+	}
+	return requests, nil
+}
+
+func (f *fakePages) forget(ctx context.Context) error {
+	return f.ask(ctx, http.MethodDelete, "requests", nil, nil)
+}
+
+// of counts the requests that a function selects.
+func (r backendRequests) of(is func(fakemidonet.Count) bool) int {
+	n := 0
+	for c, requests := range r {
+		if is(c) {
+			n += requests
+		}
+	}
+	return n
+}
+
+func isWrite(c fakemidonet.Count) bool { return c.Method != http.MethodGet }
+
+// isRefused counts cut connections, too.
+func isRefused(c fakemidonet.Count) bool { return c.Code < 200 || c.Code >= 300 }
+
+// isSingleRead is a read of one resource, and no listing.
+func isSingleRead(c fakemidonet.Count) bool { return !isWrite(c) && strings.HasSuffix(c.Path, "/*") }
+
+// isListing is a read of a collection.
+func isListing(c fakemidonet.Count) bool { return !isWrite(c) && !isSingleRead(c) }
+
+// translationWrites are the writes of Translations that our API server has answered: creates, statuses, all others, and
+// of all these the ones it refused.
+type translationWrites struct{ creates, statuses, others, refused float64 }
+
+func (w translationWrites) minus(before translationWrites) translationWrites {
+	return translationWrites{w.creates - before.creates, w.statuses - before.statuses, w.others - before.others, w.refused - before.refused}
+}
+
+func (w translationWrites) all() float64 { return w.creates + w.statuses + w.others }
+
+// writesOfTranslations reads the metrics of our API server.
+func writesOfTranslations(ctx context.Context, p *plane.Plane) (translationWrites, error) {
+	client, err := rest.HTTPClientFor(p.DirectConfig(0))
+	if err != nil {
+		return translationWrites{}, err
+	}
+	defer client.CloseIdleConnections()
+	samples, err := scrape(ctx, client, "https://"+p.APIServers[0].Address()+"/metrics", "apiserver_request_total")
+	var writes translationWrites
+	for _, s := range samples {
+		if s.labels["resource"] != "translations" {
+			continue
+		}
+		switch verb := s.labels["verb"]; {
+		case verb == "POST":
+			writes.creates += s.value
+		case verb != "PUT" && verb != "PATCH" && verb != "APPLY" && !strings.HasPrefix(verb, "DELETE"):
+			continue
+		case s.labels["subresource"] == "status":
+			writes.statuses += s.value
+		default:
+			writes.others += s.value
+		}
+		if !strings.HasPrefix(s.labels["code"], "2") {
+			writes.refused += s.value
+		}
+	}
+	return writes, err
+}
+
+// networkUsage is what the processes have used.
+func networkUsage(p *plane.Plane) (map[string]usage, error) {
+	used := map[string]usage{}
+	for _, process := range p.Processes() {
+		pid := process.PID()
+		if pid == 0 {
+			continue // it is stopped
+		}
+		u, err := usageOf(pid)
+		if err != nil {
+			return nil, fmt.Errorf("cannot measure %s: %w", process.Name(), err)
+		}
+		used[process.Name()] = u
+	}
+	return used, nil
+}

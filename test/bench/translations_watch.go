@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
+	"groundskeeper.io/groundskeeper/pkg/generated/informers/externalversions"
+)
+
+// tracker watches all Translations and notes when as many exist, and are in sync, as are expected.
+type tracker struct {
+	mu sync.Mutex
+	// synced has all Translations that exist, and whether the backend has them as they are now.
+	synced map[types.UID]bool
+	inSync int
+	want   int
+	// exist and done are when all that are expected existed and were in sync.
+	exist, done time.Time
+	reached     chan struct{}
+}
+
+// trackTranslations begins to watch, until ctx ends. It asks our API server itself, so that what is watched for the
+// measurement costs kube-apiserver nothing.
+func trackTranslations(ctx context.Context, config *rest.Config) (*tracker, error) {
+	config = rest.CopyConfig(config)
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf
+	client, err := versioned.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	t := &tracker{synced: map[types.UID]bool{}}
+	informer := externalversions.NewSharedInformerFactory(client, 0).Midonet().V1().Translations().Informer()
+	if err := informer.SetTransform(essence); err != nil {
+		return nil, err
+	}
+	_, err = informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
+		AddFunc:    t.see,
+		UpdateFunc: func(_, now any) { t.see(now) },
+		DeleteFunc: t.lose,
+	})
+	if err != nil {
+		return nil, err
+	}
+	go informer.RunWithContext(ctx)
+	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+		return nil, errors.Join(errors.New("translations cannot be watched"), context.Cause(ctx))
+	}
+	return t, nil
+}
+
+// essence drops what is not looked at.
+func essence(object any) (any, error) {
+	if translation, ok := object.(*midonetv1.Translation); ok {
+		translation.ManagedFields, translation.OwnerReferences, translation.Labels = nil, nil, nil
+		translation.Resources, translation.Status.Resources = nil, nil
+	}
+	return object, nil
+}
+
+func (t *tracker) see(object any) {
+	translation, ok := object.(*midonetv1.Translation)
+	if !ok {
+		return
+	}
+	status := &translation.Status
+	synced := status.ObservedGeneration == translation.Generation && meta.IsStatusConditionTrue(status.Conditions, midonetv1.ConditionSynced)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.synced[translation.UID] {
+		t.inSync--
+	}
+	t.synced[translation.UID] = synced
+	if synced {
+		t.inSync++
+	}
+	t.check()
+}
+
+func (t *tracker) lose(object any) {
+	if last, ok := object.(cache.DeletedFinalStateUnknown); ok {
+		object = last.Obj
+	}
+	translation, ok := object.(*midonetv1.Translation)
+	if !ok {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.synced[translation.UID] {
+		t.inSync--
+	}
+	delete(t.synced, translation.UID)
+	t.check()
+}
+
+// check notes what is reached.
+func (t *tracker) check() {
+	if t.reached == nil || len(t.synced) != t.want {
+		return
+	}
+	if t.exist.IsZero() {
+		t.exist = time.Now()
+	}
+	if t.inSync == t.want {
+		t.done = time.Now()
+		close(t.reached)
+		t.reached = nil
+	}
+}
+
+// until waits until that many Translations exist and are in sync, and returns when the last one existed and when the
+// last one was in sync. It tells how far it is.
+func (t *tracker) until(ctx context.Context, want int) (exist, synced time.Time, err error) {
+	reached := make(chan struct{})
+	t.mu.Lock()
+	t.want, t.reached, t.exist, t.done = want, reached, time.Time{}, time.Time{}
+	t.check()
+	t.mu.Unlock()
+	ticks := time.NewTicker(progressInterval)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-reached:
+			t.mu.Lock()
+			defer t.mu.Unlock()
+			return t.exist, t.done, nil
+		case <-ticks.C:
+			fmt.Fprintf(os.Stderr, "%s\n", t)
+		case <-ctx.Done():
+			return exist, synced, fmt.Errorf("%s: %w", t, context.Cause(ctx))
+		}
+	}
+}
+
+// progressInterval is how often people are told how far a long measurement is.
+const progressInterval = 10 * time.Second
+
+// String says how far it is.
+func (t *tracker) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return fmt.Sprintf("of %d translations %d exist and %d are in sync", t.want, len(t.synced), t.inSync)
+}
