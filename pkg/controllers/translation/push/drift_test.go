@@ -109,6 +109,7 @@ func TestDriftLoop(t *testing.T) {
 			t.Errorf("the log does not say why: %s", log)
 		}
 		wantMetric(t, registry, "groundskeeper_translation_orphans", 0) // half a look knows no orphans
+		wantPassesCounted(t, registry, `{outcome="failed"} 3`)
 	})
 	t.Run("never ready", func(t *testing.T) {
 		p := &passes{}
@@ -130,6 +131,17 @@ func TestDriftIsTold(t *testing.T) {
 	wantMetric(t, registry, "groundskeeper_translation_drift_found_total", 6)
 	wantMetric(t, registry, "groundskeeper_translation_drift_repaired_total", 4)
 	wantMetric(t, registry, "groundskeeper_translation_orphans", 4)
+	wantPassesCounted(t, registry, `{outcome="done"} 2`)
+}
+
+func wantPassesCounted(t *testing.T, registry *prometheus.Registry, want string) {
+	t.Helper()
+	const name = "groundskeeper_translation_drift_passes_total"
+	want = "# HELP " + name + " Comparisons of the whole backend with the Translations, by outcome: done, or failed when something could not be read.\n" +
+		"# TYPE " + name + " counter\n" + name + want + "\n"
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), name); err != nil {
+		t.Error(err)
+	}
 }
 
 func wantMetric(t *testing.T, registry *prometheus.Registry, name string, want float64) {

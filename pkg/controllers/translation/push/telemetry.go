@@ -60,6 +60,7 @@ func firstDrifted(translation *midonetv1.Translation) *midonetv1.BackendResource
 // meters are the metrics of pushes and drift passes.
 type meters struct {
 	pushed                    prometheus.Histogram
+	driftPasses               *prometheus.CounterVec
 	driftFound, driftRepaired prometheus.Counter
 	orphans                   prometheus.Gauge
 }
@@ -71,6 +72,10 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 		Help:    "Time from the first push of a Translation's content until the backend had all of it.",
 		Buckets: prometheus.ExponentialBuckets(0.005, 2, 16), // to 2.7 minutes
 	}))
+	passes, errPasses := telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "groundskeeper_translation_drift_passes_total",
+		Help: "Comparisons of the whole backend with the Translations, by outcome: done, or failed when something could not be read.",
+	}, []string{"outcome"}))
 	found, errFound := telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "groundskeeper_translation_drift_found_total",
 		Help: "Resources that the backend had otherwise than they were pushed.",
@@ -83,19 +88,22 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 		Name: "groundskeeper_translation_orphans",
 		Help: "Resources of the tenant in the backend that no Translation lists, as of the last complete drift pass.",
 	}))
-	if err := errors.Join(errPushed, errFound, errRepaired, errOrphans); err != nil {
+	if err := errors.Join(errPushed, errPasses, errFound, errRepaired, errOrphans); err != nil {
 		return nil, fmt.Errorf("controller %s: %w", ControllerName, err)
 	}
-	return &meters{pushed: pushed, driftFound: found, driftRepaired: repaired, orphans: orphans}, nil
+	return &meters{pushed: pushed, driftPasses: passes, driftFound: found, driftRepaired: repaired, orphans: orphans}, nil
 }
 
 // passed counts a drift pass. One that is not complete does not know the orphans.
 func (t *meters) passed(report engine.Report, complete bool) {
 	t.driftFound.Add(float64(report.Drifted))
 	t.driftRepaired.Add(float64(report.Repaired))
-	if complete {
-		t.orphans.Set(float64(report.Orphans - report.Deleted))
+	if !complete {
+		t.driftPasses.WithLabelValues("failed").Inc()
+		return
 	}
+	t.driftPasses.WithLabelValues("done").Inc()
+	t.orphans.Set(float64(report.Orphans - report.Deleted))
 }
 
 // counts shows the resources of an engine by state.
