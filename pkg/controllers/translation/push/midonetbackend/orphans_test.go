@@ -81,3 +81,13 @@ func TestListWithoutParent(t *testing.T) {
 	_, err := n.List(t.Context(), backend.Collection{Kind: "Rule", ParentKind: "Chain", Parent: chainID})
 	wantReason(t, err, backend.NotFound, http.StatusNotFound, chainID)
 }
+
+// A Local route is the server's, whatever its id.
+func TestForeignRoute(t *testing.T) {
+	for route, want := range map[string]bool{"Normal": false, "Local": true} {
+		r := midonet.Resource{Ref: midonet.Ref{Kind: "Route", ID: routeID}, Body: []byte(`{"type":"` + route + `"}`)}
+		if got := foreign(r); got != want {
+			t.Errorf("a %s route is foreign: %v", route, got)
+		}
+	}
+}
