@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// groundskeeper-discoverer copies the services of a backend cluster into this one, so that routes here can send traffic
+// there. There is one for each DiscoveryBackend.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
+
+	"groundskeeper.io/groundskeeper/pkg/version"
+)
+
+// name is the name of the binary.
+const name = "groundskeeper-discoverer"
+
+// Exit codes.
+const (
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// gcPercent is how much garbage there may be beside what is in use. There is a discoverer for each backend and most of
+// them have little to do: memory counts for more than time here. The environment variable GOGC goes before it.
+const gcPercent = 25
+
+func main() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+	os.Exit(execute(signals.SetupSignalHandler(), os.Args[1:], os.Getenv, os.Stdout, os.Stderr, runKubernetes))
+}
+
+// errUsage is in the chain of errors that are about the flags.
+var errUsage = errors.New("bad usage")
+
+// execute reads the command line, runs, and returns the exit code.
+func execute(ctx context.Context, args []string, getenv func(string) string, out, problems io.Writer, run func(context.Context, *options) error) int {
+	root := &cobra.Command{
+		Use:           name,
+		Short:         "Copy the services of a backend cluster into this one",
+		Version:       version.String(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          noArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return fmt.Errorf("%w: say what the backend is: %s kubernetes", errUsage, name)
+		},
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
+	root.CompletionOptions.DisableDefaultCmd = true
+	root.AddCommand(newKubernetes(getenv, run))
+	root.SetArgs(args)
+	root.SetOut(out)
+	root.SetErr(problems)
+	err := root.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errUsage):
+		fmt.Fprintf(problems, "error: %v\nSee %s --help.\n", err, name)
+		return exitUsage
+	default:
+		fmt.Fprintln(problems, "error:", err)
+		return exitFailed
+	}
+}
+
+func newKubernetes(getenv func(string) string, run func(context.Context, *options) error) *cobra.Command {
+	o := newOptions(getenv)
+	cmd := &cobra.Command{
+		Use:     "kubernetes",
+		Short:   "Copy the Services and EndpointSlices of another Kubernetes cluster",
+		Version: version.String(),
+		Args:    noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.validate(); err != nil {
+				return fmt.Errorf("%w: %w", errUsage, err)
+			}
+			return run(cmd.Context(), o)
+		},
+	}
+	o.addFlags(cmd.Flags())
+	return cmd
+}
+
+func noArgs(cmd *cobra.Command, args []string) error {
+	if err := cobra.NoArgs(cmd, args); err != nil {
+		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	return nil
+}

@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	upstream "groundskeeper.io/groundskeeper/pkg/discoverer/kubernetes"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/lease"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
+	gimbalclient "groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned/typed/gimbal/v1"
+)
+
+// backendSubject is under what the ledger has problems with the backend as a whole.
+const backendSubject = "backend"
+
+// newLogger returns the log of the process.
+func newLogger(debug bool) logr.Logger {
+	flags := flag.NewFlagSet(name, flag.ContinueOnError)
+	klog.InitFlags(flags)
+	if debug {
+		_ = flags.Set("v", "1") // a number is always taken
+	}
+	return klog.Background()
+}
+
+// connect makes the clients and the parts that use them.
+func (d *discoverer) connect(here, there *rest.Config, queue workqueue.TypedRateLimitingInterface[types.NamespacedName]) error {
+	var clients [4]kubernetes.Interface
+	for i, config := range []*rest.Config{here, unlimited(here), there, unlimited(there)} {
+		client, err := kubernetes.NewForConfig(config)
+		if err != nil {
+			return fmt.Errorf("API server %s: %w", config.Host, err)
+		}
+		clients[i] = client
+	}
+	gimbal, err := gimbalclient.NewForConfig(here)
+	if err != nil {
+		return fmt.Errorf("API server %s: %w", here.Host, err)
+	}
+	d.here, d.backends = clients[0], gimbal.DiscoveryBackends(d.backendNamespace)
+	d.upstream, err = upstream.New(upstream.Options{
+		Backend: d.backend, Client: clients[2], Watching: clients[3], Namespaces: d.allow, Annotations: d.annotations,
+		ExternalNames: d.externalNames, Meters: d.meters, Clock: clock.RealClock{},
+	})
+	if err != nil {
+		return err
+	}
+	d.replica, err = replica.New(replica.Options{
+		Backend: d.backend, Upstream: d.upstream, Client: clients[0], Watching: clients[1],
+		Policy: d.policy(), Annotations: d.annotations, Confined: d.confined(), Workers: d.threads, Resync: d.resync,
+		Ledger: d.ledger, Meters: d.meters, Clock: clock.RealClock{},
+	}, queue)
+	if err != nil {
+		return err
+	}
+	return d.upstream.Listen(d.replica)
+}
+
+// hold works and reports while it holds the Lease of the backend.
+func (d *discoverer) hold(ctx context.Context) error {
+	writer := &report.Writer{
+		Client: d.backends, Namespace: d.backendNamespace, Name: d.backend, Ledger: d.ledger, State: d.state, Clock: clock.RealClock{},
+	}
+	return lease.Hold(ctx, d.here.CoordinationV1(), d.backendNamespace, d.backend, d.identity, func(ctx context.Context) {
+		reported := make(chan struct{})
+		go func() {
+			defer close(reported)
+			writer.Run(ctx)
+		}()
+		d.work(ctx)
+		<-reported
+	})
+}
+
+// work writes copies until ctx is done. When it cannot begin, it tries again.
+func (d *discoverer) work(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := d.replica.Work(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		logr.FromContextOrDiscard(ctx).Error(err, "The work cannot begin, trying again")
+		d.meters.Error("StartFailed")
+		select {
+		case <-ctx.Done():
+		case <-time.After(d.timeout):
+		}
+	}
+}
+
+// tell returns what becomes of the answers of the backend.
+func (d *discoverer) tell(ctx context.Context) func(*report.Problem) {
+	return func(problem *report.Problem) {
+		if problem == nil {
+			d.ledger.Set(backendSubject)
+			return
+		}
+		d.meters.Error(problem.Type)
+		for _, news := range d.ledger.Set(backendSubject, *problem) {
+			logr.FromContextOrDiscard(ctx).Info("The backend does not answer as it should, its copies stay as they are", "type", news.Type, "problem", news.Message)
+		}
+	}
+}
+
+// state is what the status of the DiscoveryBackend says beside errors.
+func (d *discoverer) state() report.State {
+	last := d.replica.LastSync()
+	copied, endpoints, services := d.meters.Totals()
+	state := report.State{Counted: !last.IsZero(), Services: copied, Endpoints: endpoints, LastSync: last}
+	state.Discovered = discovered(d.ledger.Entries(), copied, services, last)
+	return state
+}
+
+// discovered says whether everything is copied.
+func discovered(entries []report.Entry, copied, services int, last time.Time) report.Discovered {
+	for _, entry := range entries {
+		if isAboutBackend(entry.Type) {
+			return report.Discovered{Status: metav1.ConditionFalse, Reason: entry.Type, Message: entry.Message}
+		}
+	}
+	switch {
+	case last.IsZero():
+		return report.Discovered{Status: metav1.ConditionFalse, Reason: report.ReasonPending, Message: "the backend is being listed and copied for the first time since the discoverer started"}
+	case len(entries) > 0:
+		return report.Discovered{Status: metav1.ConditionFalse, Reason: report.ReasonIncomplete, Message: fmt.Sprintf("%d of %d services are copied: status.errors says what is in the way of the others", copied, services)}
+	default:
+		return report.Discovered{Status: metav1.ConditionTrue, Reason: report.ReasonSynced, Message: "all services are copied"}
+	}
+}
+
+// measured is an http.RoundTripper that notes how long requests to the backend take. Watches are not requests that end.
+func (d *discoverer) measured(next http.RoundTripper) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		if request.URL.Query().Get("watch") == "true" {
+			return next.RoundTrip(request)
+		}
+		start := time.Now()
+		response, err := next.RoundTrip(request)
+		d.meters.Latency(pathOf(request.URL.Path), time.Since(start))
+		return response, err
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
+
+// pathOf is a path without the name of a namespace.
+func pathOf(path string) string {
+	parts := strings.Split(path, "/")
+	for i := range parts {
+		if i > 0 && parts[i-1] == "namespaces" {
+			parts[i] = "{namespace}"
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// isAboutBackend says whether an error is about the backend as a whole.
+func isAboutBackend(kind string) bool {
+	return kind == gimbalv1.ErrorAuthentication || kind == gimbalv1.ErrorConnection
+}

@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	upstream "groundskeeper.io/groundskeeper/pkg/discoverer/kubernetes"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
+	gimbalclient "groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned/typed/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/remote"
+	"groundskeeper.io/groundskeeper/pkg/version"
+)
+
+// Limits of the requests to the backend. There are few: watches, a question each period, a second listing at times.
+const (
+	backendQPS   = 50
+	backendBurst = 100
+)
+
+// runKubernetes discovers a Kubernetes cluster until ctx is done. An end that was asked for is not an error.
+func runKubernetes(ctx context.Context, o *options) error {
+	logger := newLogger(o.debug).WithValues("backend", o.backend)
+	ctx = logr.NewContext(ctx, logger)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.address())
+	if err != nil {
+		return fmt.Errorf("--prometheus-listen-address: %w", err)
+	}
+	d, err := newDiscoverer(o)
+	if err != nil {
+		_ = listener.Close()
+		return err
+	}
+	stop := serve(logger, listener, d.registry, d.replica.Check)
+	defer stop()
+	logger.Info("Starting", "version", version.Version(), "commit", version.Commit(), "server", d.server, "address", listener.Addr().String())
+	return d.run(ctx)
+}
+
+// discoverer is what a process is made of.
+type discoverer struct {
+	*options
+	server   string
+	registry *prometheus.Registry
+	ledger   *report.Ledger
+	meters   *telemetry.Meters
+	upstream *upstream.Upstream
+	replica  *replica.Replica
+	// here writes to this cluster.
+	here     kubernetes.Interface
+	backends gimbalclient.DiscoveryBackendInterface
+}
+
+func newDiscoverer(o *options) (*discoverer, error) {
+	here, err := configOfThisCluster(o)
+	if err != nil {
+		return nil, err
+	}
+	text, err := os.ReadFile(o.discoverKubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("--discover-kubecfg-file: %w", err)
+	}
+	queue := replica.NewQueue()
+	d := &discoverer{options: o, registry: prometheus.NewRegistry(), ledger: report.NewLedger(clock.RealClock{})}
+	d.meters = telemetry.New(o.backend, string(gimbalv1.BackendKubernetes), version.Version(), queue.Len)
+	d.registry.MustRegister(d.meters, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	there, err := remote.Config(text, remote.Options{QPS: backendQPS, Burst: backendBurst, Timeout: o.timeout, UserAgent: version.UserAgent(name), Wrap: d.measured})
+	if err != nil {
+		return nil, fmt.Errorf("--discover-kubecfg-file: %w", err)
+	}
+	d.server = there.Host
+	if err := d.connect(here, there, queue); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// configOfThisCluster returns how to connect to the cluster that the copies are for. The file is the administrator's
+// own, so it may say what it likes.
+func configOfThisCluster(o *options) (*rest.Config, error) {
+	var config *rest.Config
+	var err error
+	if o.gimbalKubeconfig == "" {
+		if config, err = rest.InClusterConfig(); err != nil {
+			return nil, fmt.Errorf("--gimbal-kubecfg-file is not given and this is not a pod: %w", err)
+		}
+	} else if config, err = clientcmd.BuildConfigFromFlags("", o.gimbalKubeconfig); err != nil {
+		return nil, fmt.Errorf("--gimbal-kubecfg-file: %w", err)
+	}
+	return remote.Limited(config, remote.Options{QPS: o.qps, Burst: o.burst, Timeout: o.timeout, UserAgent: version.UserAgent(name)}), nil
+}
+
+// unlimited returns a config for watches, whose requests do not end.
+func unlimited(config *rest.Config) *rest.Config {
+	watching := rest.CopyConfig(config)
+	watching.Timeout = 0
+	return watching
+}
+
+// passing ends a run: nil is an end that was asked for.
+func passing(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// run works until ctx is done or the Lease is lost.
+func (d *discoverer) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer cancel()
+	// Nobody waits for the end of these: they only read, and while a cluster does not answer they pause without looking
+	// whether they are to end.
+	go d.upstream.Watch(ctx)
+	go d.replica.Watch(ctx)
+	group.Go(func() {
+		if different, err := d.replica.Survey(ctx); err == nil {
+			logr.FromContextOrDiscard(ctx).Info("Compared the two clusters", "different", different)
+		} else if ctx.Err() == nil {
+			logr.FromContextOrDiscard(ctx).Error(err, "The two clusters cannot be compared")
+		}
+	})
+	group.Go(func() { d.upstream.Probe(ctx, clock.RealClock{}, min(d.probe, d.resync), d.tell(ctx)) })
+	return passing(ctx, d.hold(ctx))
+}
+
+// serve serves metrics and health over plain HTTP from the first moment. The returned function ends it.
+func serve(logger logr.Logger, listener net.Listener, registry *prometheus.Registry, ready func() error) (stop func()) {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if err := ready(); err != nil {
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			return
+		}
+		_, _ = w.Write([]byte("ok"))
+	})
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			logger.Error(err, "Metrics and health are not served any more")
+		}
+	}()
+	return func() { _ = server.Close(); <-ended }
+}

@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kubernetes
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
+)
+
+// Probe asks the backend for one Service and one EndpointSlice, now and every period, until ctx is done, and calls tell
+// with what is wrong, nil when it answers. A watch does not show that credentials have expired: it goes on with them for
+// up to an hour; nor, for a while, that nobody is there any more.
+func (u *Upstream) Probe(ctx context.Context, ticking clock.WithTicker, period time.Duration, tell func(*report.Problem)) {
+	ticker := ticking.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		err := u.ask(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		tell(Classify(err))
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+	}
+}
+
+func (u *Upstream) ask(ctx context.Context) error {
+	namespace := metav1.NamespaceAll
+	if len(u.Namespaces) > 0 {
+		namespace = u.Namespaces[0]
+	}
+	if _, err := u.Client.CoreV1().Services(namespace).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+		return err
+	}
+	_, err := u.Client.DiscoveryV1().EndpointSlices(namespace).List(ctx, metav1.ListOptions{Limit: 1})
+	return err
+}
+
+// Classify says what an error of a request to the backend means, nil for none. The message is the same as long as the
+// cause is: the errors themselves have port numbers in them that change with every try.
+func Classify(err error) *report.Problem {
+	connection := func(format string, args ...any) *report.Problem {
+		return &report.Problem{Type: gimbalv1.ErrorConnection, Message: fmt.Sprintf("the backend "+format, args...)}
+	}
+	var alert tls.AlertError
+	var unknown x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
+	var hostname x509.HostnameError
+	var dns *net.DNSError
+	var network net.Error
+	var status apierrors.APIStatus
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsUnauthorized(err), errors.As(err, &alert):
+		return &report.Problem{Type: gimbalv1.ErrorAuthentication, Message: "the backend refuses the credentials: put valid ones into the Secret"}
+	case apierrors.IsForbidden(err):
+		return &report.Problem{Type: gimbalv1.ErrorAuthentication, Message: "the credentials may not list services and endpointslices: give their user the right to list and watch them in the backend"}
+	case errors.As(err, &unknown):
+		return connection("has a certificate of an unknown authority: put the right certificate-authority-data into the kubeconfig")
+	case errors.As(err, &hostname):
+		return connection("has a certificate for another host: correct the server, or tls-server-name, in the kubeconfig")
+	case errors.As(err, &invalid):
+		return connection("has a certificate that is not valid, or not any more: renew it there")
+	case errors.As(err, &dns):
+		return connection("has a host name that cannot be resolved: correct the server in the kubeconfig")
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return connection("refuses connections: see whether it runs")
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &network) && network.Timeout():
+		return connection("does not answer in time: see whether it runs and can be reached")
+	case errors.As(err, &status) && status.Status().Code > 0:
+		return connection("answers with status %d: see whether its API server is healthy", status.Status().Code)
+	default:
+		return connection("does not answer: see whether it runs and can be reached, and the log of the discoverer")
+	}
+}

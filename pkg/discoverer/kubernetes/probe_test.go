@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kubernetes
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	ktesting "k8s.io/client-go/testing"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
+)
+
+func TestClassify(t *testing.T) {
+	refused := func(port int) error {
+		return &url.Error{Op: "Get", URL: "https://h", Err: &net.OpError{Op: "dial", Net: "tcp", Source: &net.TCPAddr{Port: port}, Err: fmt.Errorf("connect: %w", syscall.ECONNREFUSED)}}
+	}
+	services := schema.GroupResource{Resource: "services"}
+	for name, tc := range map[string]struct {
+		err        error
+		kind, says string
+	}{
+		"expired token":      {apierrors.NewUnauthorized("hunter2"), gimbalv1.ErrorAuthentication, "refuses the credentials"},
+		"expired client":     {&url.Error{Op: "Get", URL: "https://h", Err: tls.AlertError(45)}, gimbalv1.ErrorAuthentication, "refuses the credentials"},
+		"no rights":          {apierrors.NewForbidden(services, "", errors.New("hunter2")), gimbalv1.ErrorAuthentication, "may not list"},
+		"refused":            {refused(1), gimbalv1.ErrorConnection, "refuses connections"},
+		"timeout":            {&url.Error{Op: "Get", URL: "https://h", Err: context.DeadlineExceeded}, gimbalv1.ErrorConnection, "in time"},
+		"unknown host":       {&url.Error{Op: "Get", URL: "https://h", Err: &net.DNSError{Name: "h"}}, gimbalv1.ErrorConnection, "cannot be resolved"},
+		"unknown authority":  {&url.Error{Op: "Get", URL: "https://h", Err: x509.UnknownAuthorityError{}}, gimbalv1.ErrorConnection, "unknown authority"},
+		"another host":       {&url.Error{Op: "Get", URL: "https://h", Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "h"}}, gimbalv1.ErrorConnection, "another host"},
+		"expired server":     {x509.CertificateInvalidError{Reason: x509.Expired}, gimbalv1.ErrorConnection, "not valid"},
+		"the server is sick": {apierrors.NewInternalError(errors.New("hunter2")), gimbalv1.ErrorConnection, "status 500"},
+		"anything":           {errors.New("hunter2"), gimbalv1.ErrorConnection, "does not answer"},
+	} {
+		got := Classify(tc.err)
+		if got == nil || got.Type != tc.kind || !strings.Contains(got.Message, tc.says) || strings.Contains(got.Message, "hunter2") {
+			t.Errorf("%s: got %v", name, got)
+		}
+	}
+	if Classify(nil) != nil {
+		t.Error("nothing is wrong")
+	}
+	if *Classify(refused(1)) != *Classify(refused(2)) {
+		t.Error("the message has the port in it")
+	}
+}
+
+// A backend that fails is told of at the next question, and that it is well again, too.
+func TestProbe(t *testing.T) {
+	w := newWorld(t, nil, nil)
+	u, err := New(Options{Backend: "us", Client: w.there, Watching: w.there})
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	w.there.PrependReactor("list", "endpointslices", func(ktesting.Action) (bool, runtime.Object, error) {
+		if asked++; asked == 2 {
+			return true, nil, apierrors.NewUnauthorized("expired")
+		}
+		return false, nil, nil
+	})
+	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
+	ctx, cancel := context.WithCancel(t.Context())
+	var told []*report.Problem
+	u.Probe(ctx, clock, time.Minute, func(problem *report.Problem) {
+		told = append(told, problem)
+		if len(told) == 3 {
+			cancel()
+		}
+		clock.Step(time.Minute)
+	})
+	if len(told) != 3 || told[0] != nil || told[1] == nil || told[1].Type != gimbalv1.ErrorAuthentication || told[2] != nil {
+		t.Error(told)
+	}
+}

@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kubernetes discovers the services of a Kubernetes cluster.
+package kubernetes
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/utils/clock"
+
+	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/guard"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/naming"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
+	"groundskeeper.io/groundskeeper/pkg/remote"
+)
+
+// byService is the index of EndpointSlices by the namespace and name of their Service.
+const byService = "service"
+
+// pageSize is how many objects one request of a second listing returns.
+const pageSize = 500
+
+// Options are what an Upstream needs.
+type Options struct {
+	// Backend is the name of the backend.
+	Backend string
+	// Client asks the backend, and has a timeout. Watching watches it, and has none.
+	Client, Watching kubernetes.Interface
+	// Namespaces are those that are asked for, all when there are none.
+	Namespaces []string
+	// Annotations are the keys of the annotations that are copied.
+	Annotations []string
+	// ExternalNames says that Services of type ExternalName are copied.
+	ExternalNames bool
+	Meters        *telemetry.Meters
+	Clock         clock.PassiveClock
+}
+
+// Listener is told of changes. A Replica is one.
+type Listener interface {
+	Touch(key types.NamespacedName)
+	Deleted(key types.NamespacedName, copies ...guard.Ref)
+}
+
+// Upstream is a Kubernetes cluster as a backend.
+type Upstream struct {
+	Options
+	services *remote.Informers[*corev1.Service]
+	slices   *remote.Informers[*discoveryv1.EndpointSlice]
+	synced   []func() bool
+}
+
+// New returns an Upstream that knows nothing yet. An error is a programming error.
+func New(options Options) (*Upstream, error) {
+	u := &Upstream{Options: options}
+	var err error
+	u.services, err = remote.NewInformers(u.Namespaces, remote.Services(u.Watching, ""), &corev1.Service{}, u.trimService, nil)
+	if err != nil {
+		return nil, err
+	}
+	u.slices, err = remote.NewInformers(u.Namespaces, remote.EndpointSlices(u.Watching, discoveryv1.LabelServiceName), &discoveryv1.EndpointSlice{}, trimSlice, cache.Indexers{
+		byService: func(object any) ([]string, error) {
+			return []string{serviceOf(object.(*discoveryv1.EndpointSlice)).String()}, nil
+		},
+	})
+	return u, err
+}
+
+// Listen makes a listener be told of changes. It is called once, before Watch.
+func (u *Upstream) Listen(to Listener) error {
+	services, err := u.services.Handle(remote.Handlers[*corev1.Service]{
+		Set: func(service *corev1.Service) {
+			key := keyOf(service)
+			u.Meters.ServiceEvent(key, u.Clock.Now())
+			to.Touch(key)
+		},
+		Gone: func(service *corev1.Service, watched bool) {
+			key := keyOf(service)
+			if !watched {
+				to.Touch(key)
+				return
+			}
+			to.Deleted(key, guard.Ref{Kind: guard.Service, NamespacedName: u.copyOf(key)})
+		},
+	})
+	if err != nil {
+		return err
+	}
+	slices, err := u.slices.Handle(remote.Handlers[*discoveryv1.EndpointSlice]{
+		Set: func(slice *discoveryv1.EndpointSlice) {
+			key := serviceOf(slice)
+			u.Meters.EndpointsEvent(key, u.Clock.Now())
+			to.Touch(key)
+		},
+		Gone: func(slice *discoveryv1.EndpointSlice, watched bool) {
+			key := serviceOf(slice)
+			if !watched {
+				to.Touch(key)
+				return
+			}
+			to.Deleted(key, u.sliceRef(key, slice.Name))
+		},
+	})
+	u.synced = []func() bool{services, slices}
+	return err
+}
+
+// Watch fills the caches of the backend and keeps them up to date until ctx is done.
+func (u *Upstream) Watch(ctx context.Context) {
+	var group sync.WaitGroup
+	group.Go(func() { u.services.Run(ctx) })
+	group.Go(func() { u.slices.Run(ctx) })
+	group.Wait()
+}
+
+// Synced says whether everything was listed once.
+func (u *Upstream) Synced() bool {
+	for _, synced := range u.synced {
+		if !synced() {
+			return false
+		}
+	}
+	return len(u.synced) > 0
+}
+
+// Keys returns the namespaces and names of all Services.
+func (u *Upstream) Keys() []types.NamespacedName {
+	var keys []types.NamespacedName
+	u.services.Each(func(service *corev1.Service) { keys = append(keys, keyOf(service)) })
+	return keys
+}
+
+// Source returns a Service with its endpoints.
+func (u *Upstream) Source(key types.NamespacedName) (source *desired.Source, excluded bool) {
+	service, ok := u.services.Get(key.Namespace, key.Name)
+	if !ok {
+		return nil, false
+	}
+	if u.skips(service) {
+		return nil, true
+	}
+	source = &desired.Source{
+		Namespace: key.Namespace, Name: key.Name, Labels: service.Labels, Annotations: service.Annotations, Ports: service.Spec.Ports,
+	}
+	if service.Spec.Type == corev1.ServiceTypeExternalName {
+		source.ExternalName = service.Spec.ExternalName
+		return source, false
+	}
+	found, err := u.slices.Indexed(key.Namespace, byService, key.String())
+	if err != nil { // the index is always there
+		return nil, true
+	}
+	for _, slice := range found {
+		source.Slices = append(source.Slices, desired.Slice{
+			ID: slice.Name, AddressType: slice.AddressType, Ports: slice.Ports, Endpoints: slice.Endpoints,
+		})
+	}
+	return source, false
+}
+
+// Copies lists the backend anew, in pages, and returns the copies that its Services should have.
+func (u *Upstream) Copies(ctx context.Context) (sets.Set[guard.Ref], error) {
+	copies := sets.New[guard.Ref]()
+	namespaces := u.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	for _, namespace := range namespaces {
+		if err := u.copies(ctx, namespace, copies); err != nil {
+			return nil, err
+		}
+	}
+	return copies, nil
+}
+
+func (u *Upstream) copies(ctx context.Context, namespace string, into sets.Set[guard.Ref]) error {
+	for options := (metav1.ListOptions{Limit: pageSize}); ; {
+		list, err := u.Client.CoreV1().Services(namespace).List(ctx, options)
+		if err != nil {
+			return fmt.Errorf("list the services of the backend: %w", err)
+		}
+		for i := range list.Items {
+			if !u.skips(&list.Items[i]) {
+				into.Insert(guard.Ref{Kind: guard.Service, NamespacedName: u.copyOf(keyOf(&list.Items[i]))})
+			}
+		}
+		if options.Continue = list.Continue; options.Continue == "" {
+			break
+		}
+	}
+	for options := (metav1.ListOptions{Limit: pageSize, LabelSelector: discoveryv1.LabelServiceName}); ; {
+		list, err := u.Client.DiscoveryV1().EndpointSlices(namespace).List(ctx, options)
+		if err != nil {
+			return fmt.Errorf("list the endpoint slices of the backend: %w", err)
+		}
+		for i := range list.Items {
+			into.Insert(u.sliceRef(serviceOf(&list.Items[i]), list.Items[i].Name))
+		}
+		if options.Continue = list.Continue; options.Continue == "" {
+			return nil
+		}
+	}
+}
+
+// copyOf returns the name of the copy of a Service.
+func (u *Upstream) copyOf(key types.NamespacedName) types.NamespacedName {
+	return types.NamespacedName{Namespace: key.Namespace, Name: naming.Service(u.Backend, key.Name)}
+}
+
+// sliceRef returns the copy of an EndpointSlice.
+func (u *Upstream) sliceRef(key types.NamespacedName, slice string) guard.Ref {
+	ref := guard.Ref{Kind: guard.Slice, NamespacedName: u.copyOf(key)}
+	ref.Name = naming.Slice(ref.Name, slice)
+	return ref
+}
+
+func keyOf(service *corev1.Service) types.NamespacedName {
+	return types.NamespacedName{Namespace: service.Namespace, Name: service.Name}
+}
+
+func serviceOf(slice *discoveryv1.EndpointSlice) types.NamespacedName {
+	return types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
+}

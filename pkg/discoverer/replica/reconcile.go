@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/plan"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
+)
+
+// obstacle is why a service cannot be copied, for somebody to put right.
+type obstacle struct{ report.Problem }
+
+// errHeld says that a deletion waits for the guard.
+var errHeld = errors.New("a deletion waits for a second listing")
+
+// Error implements error.
+func (o *obstacle) Error() string { return o.Message }
+
+// process looks at one service and decides about another look.
+func (r *Replica) process(ctx context.Context, key types.NamespacedName) {
+	err := r.reconcile(ctx, key)
+	var blocked *obstacle
+	switch {
+	case ctx.Err() != nil:
+		return
+	case err == nil:
+		r.settle(key, nil)
+		r.queue.Forget(key)
+	case errors.As(err, &blocked):
+		r.settle(key, &blocked.Problem)
+		r.queue.Forget(key)
+		r.queue.AddAfter(key, patience)
+	case errors.Is(err, errHeld): // the guard has it looked at again
+		r.queue.Forget(key)
+		return
+	case isTransient(err):
+		logr.FromContextOrDiscard(ctx).V(1).Info("Something changed meanwhile, trying again", "service", key.String(), "reason", err.Error())
+		r.queue.AddRateLimited(key)
+		return
+	default:
+		r.Meters.ServiceError(key, errorType(err))
+		logr.FromContextOrDiscard(ctx).Error(err, "A service is not copied, trying again", "service", key.String())
+		r.queue.AddRateLimited(key)
+		return
+	}
+	r.passed(key)
+}
+
+// settle says what keeps a service from being copied; nil is nothing.
+func (r *Replica) settle(key types.NamespacedName, problem *report.Problem) {
+	if problem == nil {
+		r.Ledger.Set(key.String())
+		return
+	}
+	for _, news := range r.Ledger.Set(key.String(), *problem) {
+		r.Meters.ServiceError(key, news.Type)
+	}
+}
+
+// reconcile brings the copy of one service to what it should be.
+func (r *Replica) reconcile(ctx context.Context, key types.NamespacedName) error {
+	source, excluded := r.source(key)
+	have, err := r.existing(key)
+	if err != nil {
+		return err
+	}
+	if source == nil {
+		r.waitFor(key, "")
+		return r.withdraw(ctx, key, have, !excluded)
+	}
+	row := telemetry.Row{Upstream: source.EndpointCount()}
+	ready, err := r.namespaceReady(ctx, key)
+	if err != nil || !ready {
+		r.Meters.Set(key, row)
+		return err
+	}
+	want := desired.Build(r.Backend, source)
+	err = r.provide(ctx, key, want, have)
+	row.Copied = err == nil || errors.Is(err, errHeld)
+	if row.Copied {
+		row.Replicated = row.Upstream
+	}
+	row.Invalid = errors.As(err, new(*obstacle))
+	r.Meters.Set(key, row)
+	return err
+}
+
+// withdraw deletes the copy of a service that is gone or excluded.
+func (r *Replica) withdraw(ctx context.Context, key types.NamespacedName, have plan.Existing, gone bool) error {
+	if have.Empty() {
+		r.Meters.Forget(key)
+		return nil
+	}
+	operations, err := plan.Compute(nil, have, nil, gone)
+	if err != nil {
+		return err
+	}
+	return r.carryOut(ctx, key, operations)
+}
+
+// provide writes the copy of a service.
+func (r *Replica) provide(ctx context.Context, key types.NamespacedName, want *desired.Objects, have plan.Existing) error {
+	if have.Service == nil {
+		if other, ok := r.local.services.Get(key.Namespace, want.Service.Name); ok {
+			return taken(key, other, r.Backend)
+		}
+	}
+	r.needed(want)
+	operations, err := plan.Compute(want, have, r.Annotations, false)
+	if err != nil {
+		return err
+	}
+	return r.carryOut(ctx, key, operations)
+}
+
+// needed takes back the leave to delete copies that are wanted again.
+func (r *Replica) needed(want *desired.Objects) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sure.Delete(refOf(want.Service))
+	for _, slice := range want.Slices {
+		r.sure.Delete(refOf(slice))
+	}
+}
+
+// taken says whose the object is that has the name of the copy of a service, or of a part of it.
+func taken(key types.NamespacedName, other metav1.Object, backend string) error {
+	name := other.GetNamespace() + "/" + other.GetName()
+	if holder, ours := desired.ServiceSource(backend, other); ours {
+		return &obstacle{report.Problem{Type: gimbalv1.ErrorNameCollision, Message: fmt.Sprintf(
+			"services %s and %s of the backend would both be %s here: rename one of them", holder, key, name)}}
+	}
+	if owner := desired.BackendOf(other.GetLabels()); owner != "" && owner != backend {
+		return &obstacle{report.Problem{Type: gimbalv1.ErrorConflict, Message: fmt.Sprintf(
+			"%s, the name of the copy of service %s, belongs to backend %s: rename one of the services or backends", name, key, owner)}}
+	}
+	return &obstacle{report.Problem{Type: gimbalv1.ErrorConflict, Message: fmt.Sprintf(
+		"%s, the name of the copy of service %s, is somebody else's: delete or rename it, or rename the service", name, key)}}
+}
+
+// isTransient says whether an error comes from looking at something that has changed since. Another pass settles it.
+func isTransient(err error) bool {
+	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) ||
+		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+}
+
+// errorType is an error as a label of a metric.
+func errorType(err error) string {
+	if reason := apierrors.ReasonForError(err); reason != "" {
+		return string(reason)
+	}
+	return "RequestFailed"
+}
+
+// agrees notes that a service has its copy.
+func (r *Replica) agrees(key types.NamespacedName, source *desired.Source) {
+	count := source.EndpointCount()
+	r.Meters.Set(key, telemetry.Row{Copied: true, Upstream: count, Replicated: count})
+}

@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package replica keeps the copies of a backend's services in this cluster what they should be. It is the same for
+// every kind of backend: a mode of the discoverer says what the backend has (Upstream) and when that changes (Touch,
+// Deleted); the rest, which is who owns what, what may be deleted, what is written and what is reported, is here.
+package replica
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/guard"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
+)
+
+const (
+	// A pass that failed is tried again after a pause that doubles.
+	minBackoff = 50 * time.Millisecond
+	maxBackoff = 30 * time.Second
+	// patience is how often something is tried again that somebody has to put right, and that no watch tells of.
+	patience = time.Minute
+)
+
+// Upstream is what a backend has, as far as it is known. All of its functions may be called at any time.
+type Upstream interface {
+	// Synced says whether everything was listed once.
+	Synced() bool
+	// Keys returns the namespaces and names of all services.
+	Keys() []types.NamespacedName
+	// Source returns a service, nil when it is not there or not to be copied; excluded says that it is there.
+	Source(key types.NamespacedName) (source *desired.Source, excluded bool)
+	// Copies lists the whole backend anew and returns the copies that its services should have. A listing that is not
+	// complete is an error.
+	Copies(ctx context.Context) (sets.Set[guard.Ref], error)
+}
+
+// Policy says which namespaces are discovered, by exact names.
+type Policy struct {
+	// Allow are the namespaces that are discovered, all when it is empty. Deny wins.
+	Allow, Deny []string
+	// Missing says what happens to services whose namespace does not exist here.
+	Missing gimbalv1.MissingNamespacePolicy
+}
+
+// Admits says whether a namespace is discovered.
+func (p Policy) Admits(namespace string) bool {
+	return !slices.Contains(p.Deny, namespace) && (len(p.Allow) == 0 || slices.Contains(p.Allow, namespace))
+}
+
+// Options are what a Replica needs.
+type Options struct {
+	// Backend is the name of the backend.
+	Backend  string
+	Upstream Upstream
+	// Client writes to this cluster, and has a timeout. Watching reads from it, and has none.
+	Client, Watching kubernetes.Interface
+	Policy           Policy
+	// Annotations are the keys of the annotations that are copied.
+	Annotations []string
+	// Confined is the only namespace that may be read and written here. Empty means all.
+	Confined string
+	// Workers is how many services are worked on in parallel.
+	Workers int
+	// Resync is how often everything is compared when nothing changes.
+	Resync time.Duration
+	Ledger *report.Ledger
+	Meters *telemetry.Meters
+	Clock  clock.WithTicker
+}
+
+// Replica are the copies of one backend.
+type Replica struct {
+	Options
+	local *local
+	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
+	sweep chan struct{}
+
+	mu sync.Mutex
+	// sure are copies that may be deleted: a watch told that their source is gone, or a second listing.
+	sure  sets.Set[guard.Ref]
+	ahead ahead
+	// waiting are the services that wait for a namespace.
+	waiting map[string]sets.Set[types.NamespacedName]
+	// legacy are Services that only the labels of the original's released images mark as ours.
+	legacy map[types.NamespacedName]*corev1.Service
+	cycle  cycle
+	// surveyed says that both sides were compared once.
+	surveyed bool
+	// working says that writing is allowed.
+	working bool
+}
+
+// cycle is the way from a listing to copies that agree with it.
+type cycle struct {
+	begun, synced time.Time
+	pending       sets.Set[types.NamespacedName]
+}
+
+// New returns a Replica that does nothing yet. Its queue is there for the metrics. An error is a programming error.
+func New(options Options, queue workqueue.TypedRateLimitingInterface[types.NamespacedName]) (*Replica, error) {
+	r := &Replica{
+		Options: options,
+		queue:   queue,
+		sweep:   make(chan struct{}, 1),
+		sure:    sets.New[guard.Ref](),
+		ahead:   ahead{written: map[types.NamespacedName]map[guard.Ref]metav1.Object{}, removed: map[guard.Ref]types.UID{}},
+		waiting: map[string]sets.Set[types.NamespacedName]{},
+		legacy:  map[types.NamespacedName]*corev1.Service{},
+	}
+	local, err := newLocal(r)
+	if err != nil {
+		return nil, err
+	}
+	r.local = local
+	return r, nil
+}
+
+// NewQueue returns the queue of a Replica.
+func NewQueue() workqueue.TypedRateLimitingInterface[types.NamespacedName] {
+	return workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minBackoff, maxBackoff))
+}
+
+// Touch has a service looked at.
+func (r *Replica) Touch(key types.NamespacedName) {
+	r.mu.Lock()
+	working := r.working
+	r.mu.Unlock()
+	// Before the work begins everything will be looked at anyway.
+	if working {
+		r.queue.Add(key)
+	}
+}
+
+// Deleted says that the source of a copy is gone for sure, because the backend itself told so.
+func (r *Replica) Deleted(key types.NamespacedName, copies ...guard.Ref) {
+	r.mu.Lock()
+	r.sure.Insert(copies...)
+	r.mu.Unlock()
+	r.Touch(key)
+}
+
+// source returns a service that is to be copied.
+func (r *Replica) source(key types.NamespacedName) (source *desired.Source, excluded bool) {
+	source, excluded = r.Upstream.Source(key)
+	if source != nil && (!r.Policy.Admits(key.Namespace) || r.Confined != "" && key.Namespace != r.Confined) {
+		return nil, true
+	}
+	return source, excluded
+}
+
+func (r *Replica) isSure(ref guard.Ref) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.sure.Has(ref)
+}

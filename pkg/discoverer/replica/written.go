@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/guard"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/naming"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/plan"
+)
+
+// ahead are our own writes that the caches may not have yet. Without them, what changes twice in a moment would be
+// written by what was before: requests in vain, that the server refuses.
+type ahead struct {
+	written map[types.NamespacedName]map[guard.Ref]metav1.Object
+	removed map[guard.Ref]types.UID
+}
+
+// existing returns the copy of a source, as far as it is there.
+func (r *Replica) existing(key types.NamespacedName) (plan.Existing, error) {
+	var have plan.Existing
+	found, err := r.local.slices.Indexed(key.Namespace, bySource, key.String())
+	if err != nil {
+		return have, err
+	}
+	service, cached := r.local.services.Get(key.Namespace, naming.Service(r.Backend, key.Name))
+	if cached {
+		if owner, ours := desired.ServiceSource(r.Backend, service); ours && owner == key {
+			have.Service = service
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !cached {
+		have.Service = r.legacy[key]
+	}
+	for ref, object := range r.ahead.written[key] {
+		switch object := object.(type) {
+		case *corev1.Service:
+			have.Service = object
+		case *discoveryv1.EndpointSlice:
+			found = append(slices.DeleteFunc(found, func(slice *discoveryv1.EndpointSlice) bool { return slice.Name == ref.Name }), object)
+		}
+	}
+	if have.Service != nil && r.ahead.hasRemoved(have.Service) {
+		have.Service = nil
+	}
+	have.Slices = slices.DeleteFunc(found, func(slice *discoveryv1.EndpointSlice) bool { return r.ahead.hasRemoved(slice) })
+	return have, nil
+}
+
+func (a *ahead) hasRemoved(object metav1.Object) bool {
+	uid, removed := a.removed[refOf(object)]
+	return removed && uid == object.GetUID()
+}
+
+func (a *ahead) forget(key types.NamespacedName, ref guard.Ref) {
+	delete(a.written[key], ref)
+	if len(a.written[key]) == 0 {
+		delete(a.written, key)
+	}
+}
+
+// wrote notes what the API server has after a write, unless the caches have it already.
+func (r *Replica) wrote(key types.NamespacedName, object metav1.Object) {
+	ref := refOf(object)
+	r.mu.Lock()
+	if r.ahead.written[key] == nil {
+		r.ahead.written[key] = map[guard.Ref]metav1.Object{}
+	}
+	r.ahead.written[key][ref] = object
+	r.mu.Unlock()
+	// The event may have been handled before the lines above.
+	if cached := r.cached(ref); cached != nil {
+		r.caughtUp(key, cached)
+	}
+}
+
+// removing notes that a copy is about to be deleted: the event may come before the answer.
+func (r *Replica) removing(key types.NamespacedName, object metav1.Object) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ahead.removed[refOf(object)] = object.GetUID()
+	r.ahead.forget(key, refOf(object))
+}
+
+// caughtUp notes what the caches have of an object.
+func (r *Replica) caughtUp(key types.NamespacedName, object metav1.Object) {
+	ref := refOf(object)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	written := r.ahead.written[key][ref]
+	if written == nil {
+		return
+	}
+	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), written.GetResourceVersion())
+	if err != nil || order >= 0 || object.GetUID() != written.GetUID() {
+		r.ahead.forget(key, ref)
+	}
+}
+
+// isGone notes that an object is gone, or not deleted by us after all.
+func (r *Replica) isGone(key types.NamespacedName, object metav1.Object) {
+	ref := refOf(object)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.ahead.removed, ref)
+	if written := r.ahead.written[key][ref]; written != nil && written.GetUID() == object.GetUID() {
+		r.ahead.forget(key, ref)
+	}
+}
+
+// cached returns a copy as the caches have it, nil when they have not.
+func (r *Replica) cached(ref guard.Ref) metav1.Object {
+	switch ref.Kind {
+	case guard.Service:
+		if service, ok := r.local.services.Get(ref.Namespace, ref.Name); ok {
+			return service
+		}
+	case guard.Slice:
+		if slice, ok := r.local.slices.Get(ref.Namespace, ref.Name); ok {
+			return slice
+		}
+	}
+	return nil
+}

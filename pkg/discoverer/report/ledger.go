@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package report tells people what goes wrong: in status.errors of the DiscoveryBackend.
+package report
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+)
+
+// maxMessage is how long a message may be. Longer ones are cut.
+const maxMessage = 512
+
+// Problem is something that goes wrong. Two problems of one type and message are one.
+type Problem struct {
+	// Type is one of the Error constants of gimbal/v1.
+	Type string
+	// Message says what is wrong, with which object, and what to do. It has nothing in it that changes by itself.
+	Message string
+}
+
+// Entry is a Problem with the time when it was last seen, to the minute.
+type Entry struct {
+	Problem
+	Seen time.Time
+}
+
+// Ledger has the problems of now, each under what has it.
+type Ledger struct {
+	clock clock.PassiveClock
+
+	mu       sync.Mutex
+	subjects map[string][]Entry
+	changed  chan struct{}
+}
+
+// NewLedger returns a Ledger without problems.
+func NewLedger(clock clock.PassiveClock) *Ledger {
+	return &Ledger{clock: clock, subjects: map[string][]Entry{}, changed: make(chan struct{}, 1)}
+}
+
+// Set says what problems a subject has now, which may be none. It returns those that it did not have before.
+func (l *Ledger) Set(subject string, problems ...Problem) []Problem {
+	now := l.clock.Now().Truncate(time.Minute)
+	l.mu.Lock()
+	before := l.subjects[subject]
+	var entries []Entry
+	var news []Problem
+	for _, problem := range problems {
+		if len(problem.Message) > maxMessage {
+			problem.Message = problem.Message[:maxMessage-3] + "..."
+		}
+		entries = append(entries, Entry{Problem: problem, Seen: now})
+		if !slices.ContainsFunc(before, func(entry Entry) bool { return entry.Problem == problem }) {
+			news = append(news, problem)
+		}
+	}
+	if len(entries) == 0 {
+		delete(l.subjects, subject)
+	} else {
+		l.subjects[subject] = entries
+	}
+	same := slices.Equal(before, entries)
+	l.mu.Unlock()
+	if !same {
+		l.Poke()
+	}
+	return news
+}
+
+// Count returns how many subjects have a problem.
+func (l *Ledger) Count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.subjects)
+}
+
+// Changed is sent to after changes.
+func (l *Ledger) Changed() <-chan struct{} { return l.changed }
+
+// Poke has what is reported looked at soon.
+func (l *Ledger) Poke() {
+	select {
+	case l.changed <- struct{}{}:
+	default:
+	}
+}
+
+// severity orders the types: what is wrong with the whole backend comes first.
+func severity(kind string) int {
+	order := []string{gimbalv1.ErrorAuthentication, gimbalv1.ErrorConnection, gimbalv1.ErrorConflict, gimbalv1.ErrorNameCollision, gimbalv1.ErrorInvalidService, gimbalv1.ErrorNamespaceMissing}
+	if i := slices.Index(order, kind); i >= 0 {
+		return i
+	}
+	return len(order)
+}
+
+// Entries returns the problems, in order and each once. When there are more than MaxErrorsPerWriter, the last one
+// returned says so.
+func (l *Ledger) Entries() []Entry {
+	l.mu.Lock()
+	seen := map[Problem]time.Time{}
+	for _, entries := range l.subjects {
+		for _, entry := range entries {
+			if entry.Seen.After(seen[entry.Problem]) {
+				seen[entry.Problem] = entry.Seen
+			}
+		}
+	}
+	l.mu.Unlock()
+	problems := slices.SortedFunc(maps.Keys(seen), func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(severity(a.Type), severity(b.Type)), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Message, b.Message))
+	})
+	var entries []Entry
+	for i, problem := range problems {
+		if i == gimbalv1.MaxErrorsPerWriter-1 && len(problems) > gimbalv1.MaxErrorsPerWriter {
+			more := Problem{Type: problem.Type, Message: "there are more errors than fit here: repair these first, and see the log of the discoverer for the others"}
+			return append(entries, Entry{Problem: more, Seen: seen[problem]})
+		}
+		entries = append(entries, Entry{Problem: problem, Seen: seen[problem]})
+	}
+	return entries
+}

@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	gimbalapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/gimbal/v1"
+)
+
+var start = time.Unix(1_800_000_000, 0)
+
+func TestLedger(t *testing.T) {
+	clock := clocktesting.NewFakeClock(start)
+	l := NewLedger(clock)
+	collision := Problem{gimbalv1.ErrorNameCollision, "two of one name"}
+	unreachable := Problem{gimbalv1.ErrorConnection, "no answer"}
+	if news := l.Set("shop/a", collision); len(news) != 1 {
+		t.Error(news)
+	}
+	if news := l.Set("shop/b", collision); len(news) != 1 {
+		t.Error(news)
+	}
+	if news := l.Set("shop/a", collision); len(news) != 0 {
+		t.Error("told twice")
+	}
+	l.Set("backend", unreachable)
+	entries := l.Entries()
+	if len(entries) != 2 || entries[0].Problem != unreachable || entries[1].Problem != collision || l.Count() != 3 {
+		t.Fatalf("%v", entries)
+	}
+	// The time is that of the minute in which it was last seen.
+	if !entries[0].Seen.Equal(start.Truncate(time.Minute)) {
+		t.Error(entries[0].Seen)
+	}
+	clock.Step(time.Minute)
+	l.Set("shop/b", collision)
+	if entries := l.Entries(); !entries[1].Seen.Equal(start.Add(time.Minute).Truncate(time.Minute)) || !entries[0].Seen.Equal(start.Truncate(time.Minute)) {
+		t.Error(entries)
+	}
+	// One of the two is fixed, then the other.
+	l.Set("shop/a")
+	if len(l.Entries()) != 2 {
+		t.Error(l.Entries())
+	}
+	l.Set("shop/b")
+	l.Set("backend")
+	if len(l.Entries()) != 0 || l.Count() != 0 {
+		t.Error(l.Entries())
+	}
+}
+
+func TestLedgerIsBounded(t *testing.T) {
+	l := NewLedger(clocktesting.NewFakeClock(start))
+	for i := range gimbalv1.MaxErrorsPerWriter {
+		l.Set(fmt.Sprint(i), Problem{gimbalv1.ErrorConflict, fmt.Sprintf("%02d", i)})
+	}
+	if entries := l.Entries(); len(entries) != gimbalv1.MaxErrorsPerWriter || entries[49].Message != "49" {
+		t.Error(len(entries), entries[49])
+	}
+	l.Set("more", Problem{gimbalv1.ErrorConflict, "50"})
+	if entries := l.Entries(); len(entries) != gimbalv1.MaxErrorsPerWriter || !strings.Contains(entries[49].Message, "more errors") || entries[48].Message != "48" {
+		t.Error(len(entries), entries[49])
+	}
+	l = NewLedger(clocktesting.NewFakeClock(start))
+	l.Set("long", Problem{gimbalv1.ErrorConflict, strings.Repeat("x", 10000)})
+	if got := len(l.Entries()[0].Message); got != maxMessage {
+		t.Error(got)
+	}
+}
+
+// fakeClient has one DiscoveryBackend and counts what is written to it.
+type fakeClient struct {
+	backend *gimbalv1.DiscoveryBackend
+	writes  []*gimbalapply.DiscoveryBackendApplyConfiguration
+	options metav1.ApplyOptions
+	fails   error
+}
+
+func (f *fakeClient) Get(context.Context, string, metav1.GetOptions) (*gimbalv1.DiscoveryBackend, error) {
+	return f.backend.DeepCopy(), nil
+}
+
+func (f *fakeClient) ApplyStatus(_ context.Context, config *gimbalapply.DiscoveryBackendApplyConfiguration, options metav1.ApplyOptions) (*gimbalv1.DiscoveryBackend, error) {
+	if f.fails != nil {
+		return nil, f.fails
+	}
+	f.writes, f.options = append(f.writes, config), options
+	condition := config.Status.Conditions[0]
+	f.backend.Status.Conditions = []metav1.Condition{{
+		Type: *condition.Type, Status: *condition.Status, Reason: *condition.Reason, Message: *condition.Message, LastTransitionTime: *condition.LastTransitionTime,
+	}}
+	return f.backend.DeepCopy(), nil
+}
+
+func (f *fakeClient) last() *gimbalapply.DiscoveryBackendStatusApplyConfiguration {
+	return f.writes[len(f.writes)-1].Status
+}
+
+func TestWriter(t *testing.T) {
+	clock := clocktesting.NewFakeClock(start)
+	client := &fakeClient{backend: &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: "gimbal-discovery", Name: "us", UID: "u", Generation: 3}}}
+	client.backend.Status.Services, client.backend.Status.Endpoints = new(int32(7)), new(int32(8))
+	state := State{Discovered: Discovered{metav1.ConditionFalse, ReasonPending, "first"}}
+	ledger := NewLedger(clock)
+	w := &Writer{Client: client, Namespace: "gimbal-discovery", Name: "us", Ledger: ledger, State: func() State { return state }, Clock: clock}
+	write := func(want int) {
+		t.Helper()
+		if err := w.write(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(client.writes) != want {
+			t.Fatalf("%d writes, want %d", len(client.writes), want)
+		}
+	}
+	write(1)
+	if s := client.last(); *s.Services != 7 || *s.Endpoints != 8 || s.LastSyncTime != nil || len(s.Errors) != 0 {
+		t.Errorf("what is not known yet was changed: %+v", s)
+	}
+	if c := client.writes[0]; *c.UID != "u" || client.options.FieldManager != fieldOwner || !client.options.Force || *c.Status.Conditions[0].ObservedGeneration != 3 {
+		t.Errorf("%+v, %+v", c, client.options)
+	}
+	write(1) // nothing changed
+	state = State{Discovered: Discovered{metav1.ConditionTrue, ReasonSynced, "all"}, Counted: true, Services: 2, Endpoints: 10, LastSync: start}
+	clock.Step(10 * time.Second)
+	write(2)
+	if s := client.last(); *s.Services != 2 || *s.Endpoints != 10 || !s.LastSyncTime.Equal(new(metav1.NewTime(start))) || !s.Conditions[0].LastTransitionTime.Equal(new(metav1.NewTime(start.Add(10*time.Second)))) {
+		t.Errorf("%+v", s)
+	}
+	ledger.Set("backend", Problem{gimbalv1.ErrorConnection, "no answer"})
+	state.Discovered.Message = "changed"
+	clock.Step(10 * time.Second)
+	write(3)
+	if s := client.last(); len(s.Errors) != 1 || *s.Errors[0].Type != gimbalv1.ErrorConnection || !s.Conditions[0].LastTransitionTime.Equal(new(metav1.NewTime(start.Add(10*time.Second)))) {
+		t.Errorf("%+v", s)
+	}
+	// Seen again within the minute, it is no news.
+	ledger.Set("backend", Problem{gimbalv1.ErrorConnection, "no answer"})
+	write(3)
+	ledger.Set("backend")
+	write(4)
+	if s := client.last(); len(s.Errors) != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// A restart with nothing wrong says nothing until it knows something.
+func TestWriterAfterRestart(t *testing.T) {
+	clock := clocktesting.NewFakeClock(start)
+	client := &fakeClient{backend: &gimbalv1.DiscoveryBackend{}}
+	client.backend.Status.Conditions = []metav1.Condition{{Type: gimbalv1.ConditionDiscovered, Status: metav1.ConditionTrue}}
+	w := &Writer{Client: client, Ledger: NewLedger(clock), Clock: clock, State: func() State {
+		return State{Discovered: Discovered{metav1.ConditionFalse, ReasonPending, "first"}}
+	}}
+	if err := w.write(t.Context()); err != nil || len(client.writes) > 0 {
+		t.Error(err, client.writes)
+	}
+	w.Ledger.Set("backend", Problem{gimbalv1.ErrorAuthentication, "refused"})
+	if err := w.write(t.Context()); err != nil || len(client.writes) != 1 {
+		t.Error(err, client.writes)
+	}
+}
+
+// What was not written is tried again, on what is there then.
+func TestWriterFails(t *testing.T) {
+	clock := clocktesting.NewFakeClock(start)
+	client := &fakeClient{backend: &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{UID: "old"}}}
+	w := &Writer{Client: client, Ledger: NewLedger(clock), Clock: clock, State: func() State { return State{} }}
+	for _, fails := range []error{errors.New("broken"), apierrors.NewConflict(schema.GroupResource{}, "us", errors.New("uid"))} {
+		client.fails = fails
+		if err := w.write(t.Context()); !errors.Is(err, fails) {
+			t.Error(err)
+		}
+	}
+	client.fails, client.backend.UID = nil, "new"
+	if err := w.write(t.Context()); err != nil || len(client.writes) != 1 || *client.writes[0].UID != "new" {
+		t.Error(err, client.writes)
+	}
+}
+
+func TestRunEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	clock := clocktesting.NewFakeClock(start)
+	w := &Writer{Client: &fakeClient{backend: &gimbalv1.DiscoveryBackend{}}, Ledger: NewLedger(clock), Clock: clock, State: func() State { return State{} }}
+	w.Run(ctx)
+}

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package report
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metaapply "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/utils/clock"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	gimbalapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/gimbal/v1"
+)
+
+const (
+	// fieldOwner is the manager of what the discoverer writes into a status. The operator and the maintenance
+	// controller have their own.
+	fieldOwner = "groundskeeper-discoverer"
+
+	// settle is how long a change of the errors waits for others, period how often counts and times are looked at.
+	settle = time.Second
+	period = 10 * time.Second
+)
+
+// Reasons of the condition Discovered.
+const (
+	// ReasonPending: the backend was not listed yet, or not everything of it copied.
+	ReasonPending = "Pending"
+	// ReasonSynced: everything is copied.
+	ReasonSynced = "Synced"
+	// ReasonIncomplete: some services cannot be copied, status.errors says why.
+	ReasonIncomplete = "Incomplete"
+)
+
+// Discovered is the state of the condition Discovered.
+type Discovered struct {
+	Status          metav1.ConditionStatus
+	Reason, Message string
+}
+
+// State is what a status says beside errors.
+type State struct {
+	Discovered Discovered
+	// Counted says that Services and Endpoints are known.
+	Counted             bool
+	Services, Endpoints int
+	// LastSync is when all copies last agreed with a listing. It is zero before.
+	LastSync time.Time
+}
+
+// Client reads a DiscoveryBackend and writes its status. The generated client does.
+type Client interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions) (*gimbalv1.DiscoveryBackend, error)
+	ApplyStatus(ctx context.Context, backend *gimbalapply.DiscoveryBackendApplyConfiguration, options metav1.ApplyOptions) (*gimbalv1.DiscoveryBackend, error)
+}
+
+// Writer brings problems and state into the status of a DiscoveryBackend. It writes when something changed: errors at
+// once, all else every ten seconds at most.
+type Writer struct {
+	Client          Client
+	Namespace, Name string
+	Ledger          *Ledger
+	State           func() State
+	Clock           clock.Clock
+
+	before *gimbalv1.DiscoveryBackend
+	last   string
+}
+
+// Run writes until ctx is done.
+func (w *Writer) Run(ctx context.Context) {
+	log := logr.FromContextOrDiscard(ctx)
+	told := ""
+	for {
+		err := w.write(ctx)
+		if err != nil && ctx.Err() == nil && told != err.Error() {
+			told = err.Error()
+			log.Error(err, "The status of the DiscoveryBackend cannot be written")
+		} else if err == nil {
+			told = ""
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.Clock.After(period):
+		case <-w.Ledger.Changed():
+			select {
+			case <-ctx.Done():
+				return
+			case <-w.Clock.After(settle):
+			}
+		}
+	}
+}
+
+// write writes the status when it differs from what was written last.
+func (w *Writer) write(ctx context.Context) error {
+	if w.before == nil {
+		before, err := w.Client.Get(ctx, w.Name, metav1.GetOptions{})
+		if err != nil {
+			return fmt.Errorf("get DiscoveryBackend %s/%s: %w", w.Namespace, w.Name, err)
+		}
+		w.before = before
+	}
+	state, entries := w.State(), w.Ledger.Entries()
+	known := meta.FindStatusCondition(w.before.Status.Conditions, gimbalv1.ConditionDiscovered) != nil
+	if state.Discovered.Reason == ReasonPending && len(entries) == 0 && known {
+		return nil // a restart is no news
+	}
+	status := w.render(state, entries)
+	text, err := json.Marshal(status)
+	if err != nil {
+		return fmt.Errorf("status of DiscoveryBackend %s/%s: %w", w.Namespace, w.Name, err)
+	}
+	if string(text) == w.last {
+		return nil
+	}
+	// With the uid it is for this very object: not for one of the same name made since, and none is made by it.
+	config := gimbalapply.DiscoveryBackend(w.Name, w.Namespace).WithUID(w.before.UID).WithStatus(status)
+	after, err := w.Client.ApplyStatus(ctx, config, metav1.ApplyOptions{FieldManager: fieldOwner, Force: true})
+	if err != nil {
+		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+			w.before, w.last = nil, ""
+		}
+		return fmt.Errorf("apply the status of DiscoveryBackend %s/%s: %w", w.Namespace, w.Name, err)
+	}
+	w.before, w.last = after, string(text)
+	return nil
+}
+
+// render returns the status. What is not known yet stays as it was: leaving it out would take it away.
+func (w *Writer) render(state State, entries []Entry) *gimbalapply.DiscoveryBackendStatusApplyConfiguration {
+	status := gimbalapply.DiscoveryBackendStatus().WithConditions(w.condition(state.Discovered))
+	for _, entry := range entries {
+		status.WithErrors(gimbalapply.DiscoveryError().WithType(entry.Type).WithMessage(entry.Message).WithStatusTime(metav1.NewTime(entry.Seen)))
+	}
+	before := &w.before.Status
+	services, endpoints, synced := before.Services, before.Endpoints, before.LastSyncTime
+	if state.Counted {
+		services, endpoints = new(int32(state.Services)), new(int32(state.Endpoints))
+	}
+	if !state.LastSync.IsZero() {
+		synced = new(metav1.NewTime(state.LastSync.Truncate(time.Second)))
+	}
+	status.Services, status.Endpoints, status.LastSyncTime = services, endpoints, synced
+	return status
+}
+
+// condition returns the condition Discovered, whose time changes with its status.
+func (w *Writer) condition(discovered Discovered) *metaapply.ConditionApplyConfiguration {
+	since := metav1.NewTime(w.Clock.Now().Truncate(time.Second))
+	generation := w.before.Generation
+	if old := meta.FindStatusCondition(w.before.Status.Conditions, gimbalv1.ConditionDiscovered); old != nil && old.Status == discovered.Status {
+		since = old.LastTransitionTime
+	}
+	return metaapply.Condition().WithType(gimbalv1.ConditionDiscovered).WithStatus(discovered.Status).WithReason(discovered.Reason).
+		WithMessage(discovered.Message).WithObservedGeneration(generation).WithLastTransitionTime(since)
+}

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package remote connects to other clusters, whose kubeconfigs are in Secrets, and keeps caches of what is there.
+package remote
+
+import (
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
+
+	"groundskeeper.io/groundskeeper/pkg/remote/kubeconfig"
+)
+
+// Options are what a kubeconfig does not say about a connection.
+type Options struct {
+	// QPS and Burst limit the requests. 0 means no limit of our own.
+	QPS   float32
+	Burst int
+	// Timeout ends a request that takes longer. 0 means none, which watches need.
+	Timeout time.Duration
+	// UserAgent names the client.
+	UserAgent string
+	// Wrap sees every request. It may be nil.
+	Wrap transport.WrapperFunc
+}
+
+// Config returns how to connect, by the text of a kubeconfig. It refuses one that would make this process run a
+// command or read a file. No error has anything of the text in it.
+func Config(text []byte, options Options) (*rest.Config, error) {
+	config, err := kubeconfig.Load(text)
+	if err != nil {
+		return nil, err
+	}
+	return Limited(config, options), nil
+}
+
+// FromSecret returns how to connect, by the kubeconfig under a key of a Secret.
+func FromSecret(secret *corev1.Secret, key string, options Options) (*rest.Config, error) {
+	text, ok := secret.Data[key]
+	if !ok {
+		return nil, fmt.Errorf("secret %s/%s: key %q is missing", secret.Namespace, secret.Name, key)
+	}
+	config, err := Config(text, options)
+	if err != nil {
+		return nil, fmt.Errorf("secret %s/%s: key %q: %w", secret.Namespace, secret.Name, key, err)
+	}
+	return config, nil
+}
+
+// Limited returns a copy of a config with the options, which speaks protobuf where the server does.
+func Limited(config *rest.Config, options Options) *rest.Config {
+	limited := rest.CopyConfig(config)
+	limited.QPS, limited.Burst, limited.Timeout, limited.UserAgent = options.QPS, options.Burst, options.Timeout, options.UserAgent
+	if options.QPS == 0 {
+		limited.QPS = -1
+	}
+	limited.ContentType = runtime.ContentTypeProtobuf
+	limited.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	if options.Wrap != nil {
+		limited.Wrap(options.Wrap)
+	}
+	return limited
+}

@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/tools/cache"
+)
+
+const text = `{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: u}}], users: [{name: u, user: {token: hunter2}}], clusters: [{name: a, cluster: {server: "https://h:1"}}]}`
+
+func TestFromSecret(t *testing.T) {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "s"}, Data: map[string][]byte{
+		"config": []byte(text), "exec": []byte(strings.Replace(text, "token: hunter2", "exec: {command: hunter2}", 1)),
+	}}
+	config, err := FromSecret(secret, "config", Options{QPS: 3, Burst: 4, Timeout: time.Second, UserAgent: "me"})
+	if err != nil || config.Host != "https://h:1" || config.QPS != 3 || config.Burst != 4 || config.Timeout != time.Second || config.UserAgent != "me" {
+		t.Errorf("%v, %v", config, err)
+	}
+	if !strings.HasPrefix(config.AcceptContentTypes, "application/vnd.kubernetes.protobuf,") {
+		t.Error(config.AcceptContentTypes)
+	}
+	if config, err := FromSecret(secret, "config", Options{}); err != nil || config.QPS >= 0 || config.Timeout != 0 {
+		t.Errorf("not unlimited: %v, %v", config, err)
+	}
+	for key, want := range map[string]string{"missing": `secret n/s: key "missing" is missing`, "exec": `secret n/s: key "exec": users[0].user.exec`} {
+		if _, err := FromSecret(secret, key, Options{}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: %v", key, err)
+		}
+	}
+}
+
+func service(namespace, name string) *corev1.Service {
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{"big": "x"}, Labels: map[string]string{"app": "web"}}}
+}
+
+// Only what is asked for is kept, of some namespaces, until the context ends; then nothing runs any more.
+func TestInformers(t *testing.T) {
+	client := fake.NewClientset(service("a", "one"), service("b", "two"), service("c", "three"))
+	byApp := cache.Indexers{"app": func(object any) ([]string, error) { return []string{object.(*corev1.Service).Labels["app"]}, nil }}
+	informers, err := NewInformers([]string{"a", "b"}, Services(client, ""), &corev1.Service{}, func(s *corev1.Service) *corev1.Service {
+		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name, ResourceVersion: s.ResourceVersion, Labels: s.Labels}}
+	}, byApp)
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := make(chan string, 10)
+	synced, err := informers.Handle(Handlers[*corev1.Service]{
+		Set: func(s *corev1.Service) { events <- "set " + s.Name },
+		Gone: func(s *corev1.Service, watched bool) {
+			if watched {
+				events <- "gone " + s.Name
+			}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var group sync.WaitGroup
+	group.Go(func() { informers.Run(ctx) })
+	if err := wait.PollUntilContextTimeout(ctx, time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) { return synced() && informers.Synced(), nil }); err != nil {
+		t.Fatal(err)
+	}
+	<-events
+	<-events
+	if one, ok := informers.Get("a", "one"); !ok || len(one.Annotations) > 0 {
+		t.Errorf("%+v", one)
+	}
+	if _, ok := informers.Get("c", "three"); ok {
+		t.Error("it has another namespace")
+	}
+	if found, err := informers.Indexed("b", "app", "web"); err != nil || len(found) != 1 || found[0].Name != "two" {
+		t.Error(found, err)
+	}
+	if _, err := informers.Indexed("b", "none", "web"); err == nil {
+		t.Error("there is no such index")
+	}
+	if found, err := informers.Indexed("c", "app", "web"); err != nil || len(found) > 0 {
+		t.Error(found, err)
+	}
+	if err := client.CoreV1().Services("a").Delete(ctx, "one", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if event := <-events; event != "gone one" {
+		t.Error(event)
+	}
+	count := 0
+	informers.Each(func(*corev1.Service) { count++ })
+	if count != 1 {
+		t.Error(count)
+	}
+	cancel()
+	group.Wait()
+}
