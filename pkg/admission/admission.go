@@ -18,6 +18,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/backendresources"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/customverbauthorizer"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/deletionconfirmation"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/discoverybackendreach"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/projectmutator"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/terminationprotection"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
@@ -31,11 +32,13 @@ func Register(plugins *admission.Plugins) {
 	deletionconfirmation.Register(plugins)
 	customverbauthorizer.Register(plugins)
 	backendresources.Register(plugins)
+	discoverybackendreach.Register(plugins)
 }
 
 // Order lists the plugins in the order in which they see a request: all that change it, then all that refuse it. The
-// protection of a Kluster comes before the confirmation of its deletion, so that nobody confirms in vain. The quota is
-// last, so that nothing is counted that another plugin refuses.
+// protection of a Kluster comes before the confirmation of its deletion, so that nobody confirms in vain. The reach of a
+// backend is the last to change one, so that no policy widens it again. The quota is last, so that nothing is counted
+// that another plugin refuses.
 func Order() []string {
 	return []string{
 		lifecycle.PluginName,
@@ -44,6 +47,7 @@ func Order() []string {
 		deletionconfirmation.PluginName,
 		mutatingadmissionpolicy.PluginName,
 		mutatingwebhook.PluginName,
+		discoverybackendreach.PluginName,
 		customverbauthorizer.PluginName,
 		backendresources.PluginName,
 		validatingadmissionpolicy.PluginName,
@@ -53,10 +57,15 @@ func Order() []string {
 }
 
 // Initializer gives plugins what they need from us: the quota plugin, the counting of objects; our own, a client of the
-// server that they are part of.
-func Initializer(own versioned.Interface) admission.PluginInitializer { return pluginInitializer{own} }
+// server that they are part of, and the namespaces whose DiscoveryBackends reach into all others.
+func Initializer(own versioned.Interface, discoveryAdmins []string) admission.PluginInitializer {
+	return pluginInitializer{own, discoveryAdmins}
+}
 
-type pluginInitializer struct{ own versioned.Interface }
+type pluginInitializer struct {
+	own             versioned.Interface
+	discoveryAdmins []string
+}
 
 func (i pluginInitializer) Initialize(plugin admission.Interface) {
 	if wants, ok := plugin.(initializer.WantsQuotaConfiguration); ok {
@@ -64,5 +73,8 @@ func (i pluginInitializer) Initialize(plugin admission.Interface) {
 	}
 	if wants, ok := plugin.(interface{ SetClient(own versioned.Interface) }); ok {
 		wants.SetClient(i.own)
+	}
+	if wants, ok := plugin.(interface{ SetDiscoveryAdminNamespaces(namespaces []string) }); ok {
+		wants.SetDiscoveryAdminNamespaces(i.discoveryAdmins)
 	}
 }

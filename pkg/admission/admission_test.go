@@ -20,6 +20,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/backendresources"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/customverbauthorizer"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/deletionconfirmation"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/discoverybackendreach"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/projectmutator"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/terminationprotection"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
@@ -44,7 +45,7 @@ func TestEveryPluginIsInTheOrder(t *testing.T) {
 	if !slices.Equal(registered, order) {
 		t.Errorf("registered: %v\nin the order: %v", registered, order)
 	}
-	for _, name := range []string{projectmutator.PluginName, deletionconfirmation.PluginName, terminationprotection.PluginName, customverbauthorizer.PluginName, backendresources.PluginName} {
+	for _, name := range []string{projectmutator.PluginName, deletionconfirmation.PluginName, terminationprotection.PluginName, customverbauthorizer.PluginName, backendresources.PluginName, discoverybackendreach.PluginName} {
 		if !slices.Contains(registered, name) {
 			t.Errorf("%s is not registered", name)
 		}
@@ -63,6 +64,9 @@ func TestOrder(t *testing.T) {
 		{customverbauthorizer.PluginName, resourcequota.PluginName, "nothing is counted that is refused"},
 		{mutatingadmissionpolicy.PluginName, backendresources.PluginName, "what changes a request comes before what refuses it"},
 		{mutatingwebhook.PluginName, backendresources.PluginName, "what changes a request comes before what refuses it"},
+		{mutatingadmissionpolicy.PluginName, discoverybackendreach.PluginName, "no policy widens the reach of a backend"},
+		{mutatingwebhook.PluginName, discoverybackendreach.PluginName, "no webhook widens the reach of a backend"},
+		{discoverybackendreach.PluginName, validatingadmissionpolicy.PluginName, "policies see the reach that a backend has"},
 		{backendresources.PluginName, resourcequota.PluginName, "nothing is counted that is refused"},
 		{mutatingadmissionpolicy.PluginName, validatingadmissionpolicy.PluginName, "what changes a request comes before what refuses it"},
 		{mutatingwebhook.PluginName, validatingadmissionpolicy.PluginName, "what changes a request comes before what refuses it"},
@@ -99,11 +103,19 @@ type asking struct {
 
 func (a *asking) SetClient(own versioned.Interface) { a.client = own }
 
+// reaching is a plugin that wants to know whose backends reach into all namespaces.
+type reaching struct {
+	admission.Interface
+	namespaces []string
+}
+
+func (r *reaching) SetDiscoveryAdminNamespaces(namespaces []string) { r.namespaces = namespaces }
+
 var _ initializer.WantsQuotaConfiguration = &counting{}
 
 func TestInitializer(t *testing.T) {
 	plugin, own := &counting{}, fake.NewClientset()
-	Initializer(own).Initialize(plugin)
+	Initializer(own, nil).Initialize(plugin)
 	if plugin.configuration == nil {
 		t.Fatal("the quota plugin is not told how objects are counted")
 	}
@@ -111,20 +123,25 @@ func TestInitializer(t *testing.T) {
 		t.Errorf("not counted: %v", ignored)
 	}
 	asking := &asking{}
-	Initializer(own).Initialize(asking)
+	Initializer(own, nil).Initialize(asking)
 	if asking.client != own {
 		t.Error("a plugin that asks the server itself is given no client of it")
 	}
 	confirmation := deletionconfirmation.New()
-	Initializer(own).Initialize(confirmation)
+	Initializer(own, nil).Initialize(confirmation)
 	if err := confirmation.ValidateInitialization(); err != nil {
 		t.Error(err)
 	}
 	resources := backendresources.New()
-	Initializer(own).Initialize(resources)
+	Initializer(own, nil).Initialize(resources)
 	resources.SetDrainedNotification(t.Context().Done())
 	if err := resources.ValidateInitialization(); err != nil {
 		t.Error(err)
 	}
-	Initializer(own).Initialize(projectmutator.New()) // wants nothing, gets nothing
+	told := &reaching{}
+	Initializer(own, []string{"a"}).Initialize(told)
+	if !slices.Equal(told.namespaces, []string{"a"}) {
+		t.Errorf("the admin namespaces of backends are told as %q", told.namespaces)
+	}
+	Initializer(own, nil).Initialize(projectmutator.New()) // wants nothing, gets nothing
 }

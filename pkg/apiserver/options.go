@@ -58,6 +58,8 @@ type Options struct {
 	// SelfManagedCertificates makes the serving certificate, keeps it in a Secret that all replicas share, tells the
 	// APIServices of its authority, and replaces it before it ends.
 	SelfManagedCertificates bool
+	// DiscoveryAdminNamespaces are the namespaces whose DiscoveryBackends publish in every namespace.
+	DiscoveryAdminNamespaces []string
 	// Standalone runs without a kube-apiserver: everybody may do everything. For trying out, on loopback only.
 	Standalone bool
 }
@@ -68,6 +70,8 @@ func NewOptions() *Options {
 		RecommendedOptions:    genericoptions.NewRecommendedOptions(EtcdPrefix, nil),
 		ServerRun:             genericoptions.NewServerRunOptionsForComponent(componentName, componentGlobals()),
 		AuthorizeAnyNameFirst: true,
+
+		DiscoveryAdminNamespaces: []string{"gimbal-discovery"},
 	}
 	o.Etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
 	o.Etcd.DeleteCollectionWorkers = deleteCollectionWorkers
@@ -76,12 +80,12 @@ func NewOptions() *Options {
 	o.SecureServing.ServerCert.CertDirectory = "" // a certificate that nobody was given lives in memory
 	o.Admission.RecommendedPluginOrder = admission.Order()
 	admission.Register(o.Admission.Plugins)
-	o.ExtraAdmissionInitializers = admissionInitializers
+	o.ExtraAdmissionInitializers = o.admissionInitializers
 	return o
 }
 
-// admissionInitializers give admission a client of the server itself.
-func admissionInitializers(config *genericapiserver.RecommendedConfig) ([]apiadmission.PluginInitializer, error) {
+// admissionInitializers give admission a client of the server itself, and what flags say.
+func (o *Options) admissionInitializers(config *genericapiserver.RecommendedConfig) ([]apiadmission.PluginInitializer, error) {
 	loopback := rest.CopyConfig(config.LoopbackClientConfig)
 	loopback.QPS = -1 // it asks within requests, whose number is limited
 	loopback.ContentType = runtime.ContentTypeProtobuf
@@ -89,7 +93,7 @@ func admissionInitializers(config *genericapiserver.RecommendedConfig) ([]apiadm
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client of this server for its admission: %w", err)
 	}
-	return []apiadmission.PluginInitializer{admission.Initializer(own)}, nil
+	return []apiadmission.PluginInitializer{admission.Initializer(own, o.DiscoveryAdminNamespaces)}, nil
 }
 
 // componentGlobals registers two components: "kube", whose feature gates the library asks for and which therefore has
@@ -120,6 +124,9 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.SelfManagedCertificates, "self-managed-certificates", o.SelfManagedCertificates,
 		"Make the serving certificate, keep it in Secret groundskeeper-system/groundskeeper-apiserver-tls, write its authority into the "+
 			"APIServices of this server, and replace it before it ends. Instead of --tls-cert-file.")
+	fs.StringSliceVar(&o.DiscoveryAdminNamespaces, "discovery-admin-namespaces", o.DiscoveryAdminNamespaces,
+		"Namespaces whose DiscoveryBackends publish Services in every namespace. One elsewhere reaches its own namespace only. "+
+			"As controllers.discovery.adminNamespaces of the controller manager.")
 	fs.BoolVar(&o.Standalone, "standalone", o.Standalone,
 		"Run without a kube-apiserver: no authentication, no authorization, no admission. For trying out, on a loopback address only.")
 }

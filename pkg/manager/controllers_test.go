@@ -54,7 +54,7 @@ func TestControllers(t *testing.T) {
 	if sorted := slices.Sorted(slices.Values(names(all))); len(slices.Compact(sorted)) != len(all) {
 		t.Errorf("a name is there twice: %v", names(all))
 	}
-	if got := names(all); !slices.Equal(got, []string{"project", "project-stale", "project-activity",
+	if got := names(all); !slices.Equal(got, []string{"project", "project-stale", "project-activity", "discovery-operator",
 		"translation-convert", "translation-annotate", "translation-push", "local-volume-cleanup", "local-volume-deleter", "webhooks"}) {
 		t.Errorf("the controllers are %v", got)
 	}
@@ -68,20 +68,21 @@ func TestControllers(t *testing.T) {
 		t.Error(err)
 	}
 	projects, translations := schema.GroupVersion{Group: "core.gardener.cloud", Version: "v1beta1"}, schema.GroupVersion{Group: "midonet.org", Version: "v1"}
-	if diff := cmp.Diff([]schema.GroupVersion{projects, translations}, requiredAPIs(append(all, all...))); diff != "" {
+	backends := schema.GroupVersion{Group: "gimbal.heptio.com", Version: "v1"}
+	if diff := cmp.Diff([]schema.GroupVersion{projects, backends, translations}, requiredAPIs(append(all, all...))); diff != "" {
 		t.Error(diff)
 	}
-	// Without a MidoNet nobody asks for its API, which a host with Projects alone does not serve.
+	// Without a MidoNet and an image nobody asks for their APIs, which a host with Projects alone does not serve.
 	config := &v1alpha1.ControllersConfiguration{}
 	if diff := cmp.Diff([]schema.GroupVersion{projects}, requiredAPIs(dropOff(logr.Discard(), all, config))); diff != "" {
 		t.Error(diff)
 	}
-	if got := len(all) - len(dropOff(logr.Discard(), all, config)); got != 3 {
-		t.Errorf("without a MidoNet %d controllers do not run", got)
+	if got := len(all) - len(dropOff(logr.Discard(), all, config)); got != 4 {
+		t.Errorf("without a MidoNet and an image %d controllers do not run", got)
 	}
-	config.Translation.MidoNet.URL = "http://midonet/midonet-api"
+	config.Translation.MidoNet.URL, config.Discovery.Image = "http://midonet/midonet-api", "discoverer"
 	if got := len(dropOff(logr.Discard(), all, config)); got != len(all) {
-		t.Errorf("with a MidoNet %d of %d controllers run", got, len(all))
+		t.Errorf("with both %d of %d controllers run", got, len(all))
 	}
 }
 

@@ -12,7 +12,9 @@ import (
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/operator"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/cleanup"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/deleter"
@@ -67,6 +69,14 @@ func controllers(fence *Fence) []controller {
 			add: using(func(mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration, use *usage.Usage) error {
 				return activity.AddToManager(mgr, config.Project, use, now)
 			}),
+		},
+		{
+			name: operator.ControllerName,
+			off:  noDiscoverer,
+			apis: []schema.GroupVersion{gimbalv1.SchemeGroupVersion},
+			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
+				return operator.AddToManager(mgr, config.Discovery, now)
+			},
 		},
 		{
 			name:  converter.ControllerName,
@@ -125,4 +135,12 @@ func controllers(fence *Fence) []controller {
 		// No controller: it serves on every replica, so run starts it.
 		{name: webhooksName},
 	}
+}
+
+// noDiscoverer says that there is nothing for the operator to run.
+func noDiscoverer(config *v1alpha1.ControllersConfiguration) string {
+	if config.Discovery.Image == "" {
+		return "controllers.discovery.image is empty"
+	}
+	return ""
 }

@@ -144,7 +144,7 @@ func badBackends() []badObject {
 		{manifest: cluster("drainPolicy: Never"), want: "cluster.drainPolicy: Unsupported value"},
 		{manifest: cluster("drainGracePeriod: -1s"), want: "cluster.drainGracePeriod: Invalid value"},
 		{manifest: cluster("namespaces: {missing: Pray}"), want: "cluster.namespaces.missing: Unsupported value"},
-		{manifest: cluster("namespaces: {allow: [No_Name]}"), want: "cluster.namespaces.allow[0]: Invalid value"},
+		{manifest: cluster("namespaces: {deny: [No_Name]}"), want: "cluster.namespaces.deny[0]: Invalid value"},
 		{manifest: cluster("secrets: s"), want: `unknown field "cluster.secrets"`},
 	}
 }

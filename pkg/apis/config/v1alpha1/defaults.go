@@ -171,6 +171,13 @@ func SetDefaults_MidoNetConfiguration(obj *MidoNetConfiguration) {
 	}
 }
 
+// SetDefaults_DiscoveryConfiguration fills in what is left out.
+func SetDefaults_DiscoveryConfiguration(obj *DiscoveryConfiguration) {
+	if obj.AdminNamespaces == nil {
+		obj.AdminNamespaces = []string{"gimbal-discovery"}
+	}
+}
+
 // SetDefaults_LocalVolumeConfiguration fills in what is left out.
 func SetDefaults_LocalVolumeConfiguration(obj *LocalVolumeConfiguration) {
 	if obj.StorageClassNames == nil {

@@ -86,6 +86,8 @@ type ControllersConfiguration struct {
 	Project ProjectControllerConfiguration `json:"project"`
 	// Translation configures the controllers of Translations.
 	Translation TranslationConfiguration `json:"translation"`
+	// Discovery configures the controllers of DiscoveryBackends.
+	Discovery DiscoveryConfiguration `json:"discovery"`
 	// LocalVolume configures the cleanup of local volumes whose node is gone.
 	LocalVolume LocalVolumeConfiguration `json:"localVolume"`
 }

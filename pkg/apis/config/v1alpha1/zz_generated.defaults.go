@@ -42,5 +42,6 @@ func SetObjectDefaults_ControllerManagerConfiguration(in *ControllerManagerConfi
 	SetDefaults_TranslationConfiguration(&in.Controllers.Translation)
 	SetDefaults_PushConfiguration(&in.Controllers.Translation.Push)
 	SetDefaults_MidoNetConfiguration(&in.Controllers.Translation.MidoNet)
+	SetDefaults_DiscoveryConfiguration(&in.Controllers.Discovery)
 	SetDefaults_LocalVolumeConfiguration(&in.Controllers.LocalVolume)
 }

@@ -49,6 +49,9 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 	volumes := func(change func(*v1alpha1.LocalVolumeConfiguration)) func(*config) {
 		return func(c *config) { change(&c.Controllers.LocalVolume) }
 	}
+	discovery := func(change func(*v1alpha1.DiscoveryConfiguration)) func(*config) {
+		return func(c *config) { change(&c.Controllers.Discovery) }
+	}
 	translation := func(change func(*v1alpha1.TranslationConfiguration)) func(*config) {
 		return func(c *config) { change(&c.Controllers.Translation) }
 	}
@@ -195,6 +198,14 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 		"fraction 1.1": {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.MaxMissingNodeFraction = new(1.1) }), `controllers.localVolume.maxMissingNodeFraction: Invalid value: 1.1: must be greater than 0 and at most 1 (1: never stop)`},
 		"fraction NaN": {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.MaxMissingNodeFraction = new(math.NaN()) }), `controllers.localVolume.maxMissingNodeFraction: Invalid value: NaN: must be greater than 0 and at most 1 (1: never stop)`},
 		"threads 0":    {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.WorkerThreads = new(int32(0)) }), `controllers.localVolume.workerThreads: Invalid value: 0: must be greater than 0`},
+
+		"discovery": {discovery(func(d *v1alpha1.DiscoveryConfiguration) {
+			d.Image, d.AdminNamespaces = "registry.example:5000/discoverer@sha256:0123", []string{"a", "b"}
+		}), ""},
+		"no admins":             {discovery(func(d *v1alpha1.DiscoveryConfiguration) { d.AdminNamespaces = []string{} }), ""},
+		"discovery image":       {discovery(func(d *v1alpha1.DiscoveryConfiguration) { d.Image = "two words" }), `controllers.discovery.image: Invalid value: "two words": must be an image, for instance registry.example.com/groundskeeper-discoverer:v1`},
+		"admin namespace":       {discovery(func(d *v1alpha1.DiscoveryConfiguration) { d.AdminNamespaces = []string{"a.b"} }), `controllers.discovery.adminNamespaces[0]: Invalid value: "a.b": must not contain dots`},
+		"admin namespace twice": {discovery(func(d *v1alpha1.DiscoveryConfiguration) { d.AdminNamespaces = []string{"a", "a"} }), `controllers.discovery.adminNamespaces[1]: Duplicate value: "a"`},
 
 		"service types": {translation(func(t *v1alpha1.TranslationConfiguration) { t.ServiceTypes = []corev1.ServiceType{} }), ""},
 		"service type":  {translation(func(t *v1alpha1.TranslationConfiguration) { t.ServiceTypes = []corev1.ServiceType{"ExternalName"} }), `controllers.translation.serviceTypes[0]: Unsupported value: "ExternalName": supported values: "ClusterIP", "NodePort", "LoadBalancer"`},

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+)
+
+// newCache is a cache beside the manager's: of bindings that one has only those of Projects, and this one keeps the
+// managed fields, by which we see whether what we wrote is still there. Of Secrets it has names and versions.
+func newCache(mgr manager.Manager) (cache.Cache, error) {
+	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{labelName: discovererName})}
+	parts, err := cache.New(mgr.GetConfig(), cache.Options{
+		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
+		ReaderFailOnMissingInformer: true,
+		ByObject: map[client.Object]cache.ByObject{
+			&appsv1.Deployment{}:         ours,
+			&corev1.ServiceAccount{}:     ours,
+			&rbacv1.RoleBinding{}:        ours,
+			&rbacv1.ClusterRoleBinding{}: ours,
+			secretMetadata():             {Transform: nameAndVersion},
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("make the cache of controller %s: %w", ControllerName, err)
+	}
+	return parts, nil
+}
+
+func secretMetadata() *metav1.PartialObjectMetadata {
+	secret := &metav1.PartialObjectMetadata{}
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	return secret
+}
+
+// nameAndVersion drops all else of an object's metadata: Secrets are many, and ours are few.
+func nameAndVersion(object any) (any, error) {
+	full, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return object, nil
+	}
+	return &metav1.PartialObjectMetadata{TypeMeta: full.TypeMeta, ObjectMeta: metav1.ObjectMeta{
+		Namespace: full.Namespace, Name: full.Name, UID: full.UID, ResourceVersion: full.ResourceVersion,
+	}}, nil
+}
+
+// mapper finds the backends that an object belongs to and does not name.
+type mapper struct{ cache client.Reader }
+
+// ofSecret finds the backends that refer to a Secret.
+func (m mapper) ofSecret(ctx context.Context, secret client.Object) []reconcile.Request {
+	return m.find(ctx, func(backend *gimbalv1.DiscoveryBackend) bool {
+		return backend.Cluster.SecretName() == secret.GetName()
+	}, client.InNamespace(secret.GetNamespace()))
+}
+
+// ofClusterBinding finds the backend that a ClusterRoleBinding was made for, by its label.
+func (m mapper) ofClusterBinding(ctx context.Context, binding client.Object) []reconcile.Request {
+	name := binding.GetLabels()[labelInstance]
+	return m.find(ctx, func(backend *gimbalv1.DiscoveryBackend) bool { return backend.Name == name })
+}
+
+func (m mapper) find(ctx context.Context, is func(*gimbalv1.DiscoveryBackend) bool, options ...client.ListOption) []reconcile.Request {
+	backends := &gimbalv1.DiscoveryBackendList{}
+	// Objects of a cache are read only here, so that they need not be copied.
+	if err := m.cache.List(ctx, backends, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for i := range backends.Items {
+		if backend := &backends.Items[i]; is(backend) {
+			requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: backend.Namespace, Name: backend.Name}})
+		}
+	}
+	return requests
+}

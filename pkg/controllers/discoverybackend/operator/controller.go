@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package operator runs a discoverer for each DiscoveryBackend: a Deployment with what it may do, restarted when its
+// credentials change, and taken away again with everything that it copied here.
+//
+// A pass reads from caches, decides by pure functions (credentials.go, deployment.go, grants.go, copies.go, status.go)
+// and writes only what differs, by server-side apply. A new backend costs ten requests and its events; one that is as it
+// should be costs none.
+package operator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+)
+
+const (
+	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
+	ControllerName = "discovery-operator"
+	// fieldOwner is the manager of the fields we write, and the source of our events.
+	fieldOwner = "discovery-operator"
+
+	// workers is how many passes there are at the same time.
+	workers = 4
+
+	// A pass that failed is tried again after a pause that doubles.
+	minBackoff = 50 * time.Millisecond
+	maxBackoff = 30 * time.Second
+)
+
+// reconciler brings the discoverers of backends to the state that the backends ask for.
+type reconciler struct {
+	// cache has what is watched (cache.go).
+	cache client.Reader
+	// live reads from the API server. It has the last word before something is taken over or destroyed.
+	live client.Reader
+	// client writes.
+	client   client.Client
+	image    string
+	admins   []string
+	clock    clock.PassiveClock
+	recorder events.EventRecorder
+	secrets  *secrets
+	meters   *meters
+}
+
+// AddToManager adds the controller to a manager, whose scheme has to know DiscoveryBackends and Kubernetes' own kinds.
+// An error means that the controller was added twice, or that the API server does not answer.
+func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfiguration, clock clock.PassiveClock) error {
+	meters, err := newMeters(metrics.Registry)
+	if err != nil {
+		return err
+	}
+	parts, err := newCache(mgr)
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(parts); err != nil {
+		return fmt.Errorf("add the cache of controller %s: %w", ControllerName, err)
+	}
+	r := &reconciler{
+		cache: parts, live: mgr.GetAPIReader(), client: mgr.GetClient(),
+		image: config.Image, admins: config.AdminNamespaces,
+		clock: clock, recorder: mgr.GetEventRecorder(fieldOwner),
+		secrets: newSecrets(mgr.GetAPIReader()), meters: meters,
+	}
+	if err := mgr.Add(manager.RunnableFunc(r.sweepAtStart)); err != nil {
+		return fmt.Errorf("add the look for orphans to controller %s: %w", ControllerName, err)
+	}
+	owner := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &gimbalv1.DiscoveryBackend{}, handler.OnlyControllerOwner())
+	to := mapper{cache: parts}
+	return builder.ControllerManagedBy(mgr).
+		Named(ControllerName).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
+		}).
+		WatchesRawSource(source.Kind[client.Object](parts, &gimbalv1.DiscoveryBackend{}, &handler.EnqueueRequestForObject{})).
+		WatchesRawSource(source.Kind[client.Object](parts, secretMetadata(), handler.EnqueueRequestsFromMapFunc(to.ofSecret))).
+		// What we wrote, so that drift is corrected.
+		WatchesRawSource(source.Kind[client.Object](parts, &appsv1.Deployment{}, owner)).
+		WatchesRawSource(source.Kind[client.Object](parts, &corev1.ServiceAccount{}, owner)).
+		WatchesRawSource(source.Kind[client.Object](parts, &rbacv1.RoleBinding{}, owner)).
+		WatchesRawSource(source.Kind[client.Object](parts, &rbacv1.ClusterRoleBinding{}, handler.EnqueueRequestsFromMapFunc(to.ofClusterBinding))).
+		Complete(r)
+}
+
+// sweepAtStart looks for orphans once, when this process begins to lead.
+func (r *reconciler) sweepAtStart(ctx context.Context) error {
+	r.sweep(ctx)
+	return nil
+}

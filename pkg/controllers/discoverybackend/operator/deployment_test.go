@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+)
+
+func TestArguments(t *testing.T) {
+	kubernetes := credentials{keys: []string{keyKubeconfig}}
+	for name, tc := range map[string]struct {
+		namespace string
+		change    func(*gimbalv1.Cluster)
+		usable    credentials
+		want      []string
+	}{
+		"kubernetes": {adminNamespace, func(*gimbalv1.Cluster) {}, kubernetes, []string{"kubernetes", "--backend-name=east", "--backend-namespace=gimbal-discovery",
+			"--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--namespaces-missing=Wait", "--resync-interval=1800s"}},
+		"all of it": {adminNamespace, func(c *gimbalv1.Cluster) {
+			c.Debug, c.ExternalNames, c.RefreshInterval = true, true, new(int32(7))
+			c.Namespaces = gimbalv1.NamespacePolicy{Allow: []string{"a", "b"}, Deny: []string{"c"}, Missing: gimbalv1.MissingNamespaceCreate}
+		}, kubernetes, []string{"kubernetes", "--backend-name=east", "--backend-namespace=gimbal-discovery", "--debug",
+			"--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--external-names", "--namespaces-allow=a,b", "--namespaces-deny=c",
+			"--namespaces-missing=Create", "--resync-interval=7s"}},
+		// Whatever its author writes.
+		"elsewhere": {"shop", func(c *gimbalv1.Cluster) { c.Namespaces.Allow = []string{"bank", "shop"} }, kubernetes, []string{"kubernetes", "--backend-name=east",
+			"--backend-namespace=shop", "--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--namespaces-allow=shop", "--namespaces-missing=Wait", "--resync-interval=1800s"}},
+		"openstack": {adminNamespace, func(c *gimbalv1.Cluster) { c.Type, c.RefreshInterval = gimbalv1.BackendOpenStack, new(int32(30)) },
+			credentials{keys: []string{keyAuthURL, keyCertificateAuthority}}, []string{"openstack", "--backend-name=east", "--backend-namespace=gimbal-discovery",
+				"--namespaces-missing=Wait", "--openstack-certificate-authority=/etc/groundskeeper/credentials/certificate-authority-data", "--reconciliation-period=30s"}},
+	} {
+		backend := testBackend(tc.namespace, "east")
+		tc.change(&backend.Cluster)
+		if got := arguments(backend, tc.usable, []string{adminNamespace}); !slices.Equal(got, tc.want) {
+			t.Errorf("%s:\n got %q\nwant %q", name, got, tc.want)
+		}
+	}
+}
+
+// No password is in the Deployment: variables refer to the Secret, and only to keys that it has.
+func TestVariables(t *testing.T) {
+	backend := testBackend(adminNamespace, "east")
+	if got := variables(backend, credentials{keys: []string{keyKubeconfig}}); len(got) > 0 {
+		t.Errorf("kubernetes has %d variables", len(got))
+	}
+	backend.Cluster.Type = gimbalv1.BackendOpenStack
+	got := map[string]string{}
+	for _, variable := range variables(backend, credentials{keys: []string{keyAuthURL, keyPassword, keyClouds}}) {
+		switch {
+		case variable.ValueFrom != nil:
+			got[*variable.Name] = *variable.ValueFrom.SecretKeyRef.Name + "/" + *variable.ValueFrom.SecretKeyRef.Key
+		default:
+			got[*variable.Name] = *variable.Value
+		}
+	}
+	want := map[string]string{"OS_AUTH_URL": "creds/auth-url", "OS_PASSWORD": "creds/password", "OS_CLIENT_CONFIG_FILE": "/etc/groundskeeper/credentials/clouds.yaml"}
+	if len(got) != len(want) {
+		t.Errorf("got %v", got)
+	}
+	for name, value := range want {
+		if got[name] != value {
+			t.Errorf("%s is %q, want %q", name, got[name], value)
+		}
+	}
+}
+
+// What the page promises of the pod: one, replaced without a gap, by the rules of the restricted profile.
+func TestDesiredDeployment(t *testing.T) {
+	backend := testBackend(adminNamespace, "east")
+	spec := desiredDeployment(backend, credentials{keys: []string{keyKubeconfig}, digest: "d"}, "image", []string{adminNamespace}).Spec
+	rolling, pod := spec.Strategy.RollingUpdate, spec.Template.Spec
+	if *spec.Replicas != 1 || rolling.MaxSurge.IntValue() != 1 || rolling.MaxUnavailable.IntValue() != 0 {
+		t.Error("there is a gap, or there are two")
+	}
+	if spec.Template.Annotations[annotationDigest] != "d" || spec.Template.Labels[gimbalv1.LabelBackend] != "east" {
+		t.Errorf("the pods have %v, %v", spec.Template.Annotations, spec.Template.Labels)
+	}
+	container := pod.Containers[0]
+	if !*pod.SecurityContext.RunAsNonRoot || *pod.SecurityContext.SeccompProfile.Type != "RuntimeDefault" ||
+		*container.SecurityContext.AllowPrivilegeEscalation || !*container.SecurityContext.ReadOnlyRootFilesystem ||
+		!slices.Equal(container.SecurityContext.Capabilities.Drop, []corev1.Capability{"ALL"}) {
+		t.Error("the pod is not restricted")
+	}
+	if *container.LivenessProbe.HTTPGet.Path != "/healthz" || *container.ReadinessProbe.HTTPGet.Path != "/readyz" || *container.Ports[0].ContainerPort != metricsPort {
+		t.Error("the probes are not at the page's addresses")
+	}
+	if items := pod.Volumes[0].Secret.Items; len(items) != 1 || *items[0].Key != keyKubeconfig {
+		t.Error("more of the Secret is mounted than is used")
+	}
+	if *pod.ServiceAccountName != "east-discoverer" || !*pod.AutomountServiceAccountToken || *container.Image != "image" {
+		t.Error("the pod runs something else, or as somebody else")
+	}
+}
+
+// Only a backend of administrators is bound in all namespaces.
+func TestDesiredGrants(t *testing.T) {
+	for name, tc := range map[string]struct {
+		namespace            string
+		missing              gimbalv1.MissingNamespacePolicy
+		bindings, everywhere []string
+	}{
+		"admin":               {adminNamespace, gimbalv1.MissingNamespaceWait, []string{roleBackend}, []string{roleServices}},
+		"admin who creates":   {adminNamespace, gimbalv1.MissingNamespaceCreate, []string{roleBackend}, []string{roleServices, roleNamespaces}},
+		"elsewhere":           {"shop", gimbalv1.MissingNamespaceWait, []string{roleBackend, roleServices}, nil},
+		"elsewhere, creating": {"shop", gimbalv1.MissingNamespaceCreate, []string{roleBackend, roleServices}, nil},
+	} {
+		backend := testBackend(tc.namespace, "east")
+		backend.Cluster.Namespaces.Missing = tc.missing
+		got := desiredGrants(backend, []string{adminNamespace})
+		var bindings, everywhere []string
+		for _, binding := range got.bindings {
+			bindings = append(bindings, *binding.RoleRef.Name)
+			if *binding.Namespace != tc.namespace || *binding.Subjects[0].Namespace != tc.namespace {
+				t.Errorf("%s: a binding in namespace %s", name, *binding.Namespace)
+			}
+		}
+		for _, binding := range got.clusterBindings {
+			everywhere = append(everywhere, *binding.RoleRef.Name)
+		}
+		if !slices.Equal(bindings, tc.bindings) || !slices.Equal(everywhere, tc.everywhere) {
+			t.Errorf("%s: %q, and everywhere %q", name, bindings, everywhere)
+		}
+	}
+}

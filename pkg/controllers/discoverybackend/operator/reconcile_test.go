@@ -1,0 +1,335 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+)
+
+// A new backend gets all its parts; a second pass, and one after a restart, write nothing.
+func TestProvide(t *testing.T) {
+	backend := testBackend(adminNamespace, "east")
+	w := newWorld(t, backend, testSecret(adminNamespace, testKubeconfig))
+	sent := w.mustPass(backend)
+	if len(sent) != 10 {
+		t.Errorf("%d requests: %q", len(sent), sent)
+	}
+	deployment := w.deployment(backend)
+	if deployment == nil {
+		t.Fatal("there is no Deployment")
+	}
+	if !metav1.IsControlledBy(deployment, backend) {
+		t.Error("the Deployment does not belong to the backend")
+	}
+	for _, object := range []client.Object{
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: adminNamespace, Name: "east-discoverer"}},
+		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: adminNamespace, Name: roleBackend + "-east"}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: roleServices + "-east"}},
+	} {
+		if !w.get(object) {
+			t.Errorf("there is no %s", describe(object))
+		}
+	}
+	if got := w.condition(backend, gimbalv1.ConditionAvailable); got != "False/"+reasonStarting {
+		t.Error(got)
+	}
+	// The reference to the Deployment, whose uid the first pass may not have seen.
+	w.mustPass(backend)
+	if sent := w.mustPass(backend); len(sent) > 0 {
+		t.Errorf("a pass that changes nothing sends %q", sent)
+	}
+	w.reconciler.secrets = newSecrets(w.reconciler.live)
+	if sent := w.mustPass(backend); !slices.Equal(sent, []string{"get Secret creds"}) {
+		t.Errorf("a pass after a restart sends %q", sent)
+	}
+}
+
+// Drift of every part is corrected with one request.
+func TestDriftIsCorrected(t *testing.T) {
+	for name, tc := range map[string]struct {
+		object client.Object
+		edit   func(client.Object)
+	}{
+		"replicas": {&appsv1.Deployment{}, func(o client.Object) { o.(*appsv1.Deployment).Spec.Replicas = new(int32(0)) }},
+		"image":    {&appsv1.Deployment{}, func(o client.Object) { o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Image = "other" }},
+		"an argument more": {&appsv1.Deployment{}, func(o client.Object) {
+			container := &o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0]
+			container.Args = append(container.Args, "--debug")
+		}},
+		"privileges": {&appsv1.Deployment{}, func(o client.Object) {
+			o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = new(true)
+		}},
+		"label of the account": {&corev1.ServiceAccount{}, func(o client.Object) { o.SetLabels(map[string]string{labelName: discovererName}) }},
+		"subject":              {&rbacv1.RoleBinding{}, func(o client.Object) { o.(*rbacv1.RoleBinding).Subjects[0].Name = "other" }},
+		"subject everywhere":   {&rbacv1.ClusterRoleBinding{}, func(o client.Object) { o.(*rbacv1.ClusterRoleBinding).Subjects[0].Name = "other" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			backend := testBackend(adminNamespace, "east")
+			w := newWorld(t, backend, testSecret(adminNamespace, testKubeconfig))
+			w.mustPass(backend)
+			w.mustPass(backend)
+			object := tc.object
+			object.SetNamespace(adminNamespace)
+			switch object.(type) {
+			case *rbacv1.RoleBinding:
+				object.SetName(roleBackend + "-east")
+			case *rbacv1.ClusterRoleBinding:
+				object.SetNamespace("")
+				object.SetName(roleServices + "-east")
+			default:
+				object.SetName("east-discoverer")
+			}
+			w.change(object, func() { tc.edit(object) })
+			if sent := w.mustPass(backend); len(sent) != 1 || !strings.HasPrefix(sent[0], "apply ") {
+				t.Errorf("the correction sends %q", sent)
+			}
+			if sent := w.mustPass(backend); len(sent) > 0 {
+				t.Errorf("the pass after it sends %q", sent)
+			}
+		})
+	}
+	// What somebody adds without touching ours, as a mesh's sidecar, stays.
+	backend := testBackend(adminNamespace, "east")
+	w := newWorld(t, backend, testSecret(adminNamespace, testKubeconfig))
+	w.mustPass(backend)
+	w.mustPass(backend)
+	deployment := w.deployment(backend)
+	w.change(deployment, func() { deployment.Annotations = map[string]string{"somebody": "else"} })
+	if sent := w.mustPass(backend); len(sent) > 0 {
+		t.Errorf("somebody's annotation is answered with %q", sent)
+	}
+}
+
+// A change of the backend reaches the Deployment; a deleted Deployment comes back.
+func TestChangesReachTheDeployment(t *testing.T) {
+	backend := testBackend(adminNamespace, "east")
+	w := newWorld(t, backend, testSecret(adminNamespace, testKubeconfig))
+	w.mustPass(backend)
+	w.change(backend, func() { backend.Cluster.Debug = true })
+	w.mustPass(backend)
+	if args := w.deployment(backend).Spec.Template.Spec.Containers[0].Args; !slices.Contains(args, "--debug") {
+		t.Errorf("the arguments are %q", args)
+	}
+	w.remove(w.deployment(backend))
+	w.mustPass(backend)
+	if w.deployment(backend) == nil {
+		t.Error("a Deployment that somebody deleted does not come back")
+	}
+}
+
+// Other content of the Secret is another pod; the same content in a new version is not.
+func TestRotation(t *testing.T) {
+	backend := testBackend(adminNamespace, "east")
+	secret := testSecret(adminNamespace, testKubeconfig)
+	w := newWorld(t, backend, secret)
+	w.mustPass(backend)
+	w.mustPass(backend)
+	before := w.deployment(backend)
+	w.change(secret, func() { secret.Labels = map[string]string{"touched": "yes"} })
+	if sent := w.mustPass(backend); !slices.Equal(sent, []string{"get Secret creds"}) {
+		t.Errorf("the same credentials: %q", sent)
+	}
+	w.change(secret, func() { secret.Data["backend-name"] = []byte("ignored") })
+	w.mustPass(backend)
+	if got := w.deployment(backend); got.ResourceVersion != before.ResourceVersion {
+		t.Error("a key that the discoverer does not get restarts it")
+	}
+	w.change(secret, func() {
+		secret.Data[keyKubeconfig] = []byte(strings.ReplaceAll(testKubeconfig, "TOKEN", "OTHER"))
+	})
+	w.mustPass(backend)
+	digestOf := func(d *appsv1.Deployment) string { return d.Spec.Template.Annotations[annotationDigest] }
+	if after := w.deployment(backend); digestOf(after) == digestOf(before) || digestOf(after) == "" {
+		t.Errorf("other credentials do not restart the discoverer: %q", digestOf(after))
+	}
+	other := testSecret(adminNamespace, testKubeconfig)
+	other.Name, other.UID = "creds2", "secret2-uid"
+	w.create(other)
+	w.get(backend)
+	w.change(backend, func() { backend.Cluster.Secret = "creds2" })
+	w.mustPass(backend)
+	if got := w.deployment(backend).Spec.Template.Spec.Volumes[0].Secret.SecretName; got != "creds2" {
+		t.Errorf("Secret %s is mounted", got)
+	}
+}
+
+// A Secret that is gone or cannot be used is reported, and the discoverer that runs is left alone.
+func TestUnusableCredentials(t *testing.T) {
+	for name, tc := range map[string]struct {
+		spoil  func(w *world, secret *corev1.Secret)
+		reason string
+	}{
+		"missing":  {func(w *world, secret *corev1.Secret) { w.remove(secret) }, reasonSecretMissing},
+		"no key":   {func(w *world, secret *corev1.Secret) { w.change(secret, func() { secret.Data = nil }) }, reasonSecretInvalid},
+		"nonsense": {func(w *world, s *corev1.Secret) { w.change(s, func() { s.Data[keyKubeconfig] = []byte("x") }) }, reasonSecretInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			backend, secret := testBackend(adminNamespace, "east"), testSecret(adminNamespace, testKubeconfig)
+			w := newWorld(t, backend, secret)
+			w.mustPass(backend)
+			deployment := w.deployment(backend)
+			w.changeStatus(deployment, func() { deployment.Status.AvailableReplicas = 1 })
+			w.mustPass(backend)
+			before := w.deployment(backend)
+			tc.spoil(w, secret)
+			w.get(backend)
+			w.change(backend, func() { backend.Cluster.Debug = true }) // would change the Deployment
+			w.mustPass(backend)
+			if after := w.deployment(backend); after == nil || after.ResourceVersion != before.ResourceVersion {
+				t.Error("the Deployment was touched")
+			}
+			if got := w.condition(backend, gimbalv1.ConditionCredentialsValid); got != "False/"+tc.reason {
+				t.Error(got)
+			}
+			if got := w.condition(backend, gimbalv1.ConditionAvailable); got != "True/"+reasonDiscoverer {
+				t.Error(got)
+			}
+			if got := w.errors(backend); len(got) != 1 || !strings.HasPrefix(got[0], gimbalv1.ErrorAuthentication+`: Secret "creds"`) {
+				t.Errorf("errors: %q", got)
+			}
+			if sent := w.mustPass(backend); len(sent) > 0 {
+				t.Errorf("a second pass sends %q", sent)
+			}
+			if name == "missing" {
+				secret = testSecret(adminNamespace, testKubeconfig)
+				w.create(secret)
+			} else {
+				w.change(secret, func() { secret.Data = map[string][]byte{keyKubeconfig: []byte(testKubeconfig)} })
+			}
+			w.mustPass(backend)
+			if got := w.errors(backend); len(got) > 0 {
+				t.Errorf("errors after the repair: %q", got)
+			}
+			if args := w.deployment(backend).Spec.Template.Spec.Containers[0].Args; !slices.Contains(args, "--debug") {
+				t.Error("the change that waited does not come")
+			}
+		})
+	}
+}
+
+// Without credentials that can be used there is nothing that could crash.
+func TestNothingStartsWithoutCredentials(t *testing.T) {
+	backend := testBackend(adminNamespace, "east")
+	w := newWorld(t, backend)
+	w.mustPass(backend)
+	if w.deployment(backend) != nil {
+		t.Error("there is a Deployment")
+	}
+	if got := w.condition(backend, gimbalv1.ConditionAvailable); got != "False/"+reasonNotStarted {
+		t.Error(got)
+	}
+}
+
+// A Secret that could not be read says nothing about it: what runs is left alone, and the pass is tried again.
+func TestUnreadSecret(t *testing.T) {
+	backend, secret := testBackend(adminNamespace, "east"), testSecret(adminNamespace, testKubeconfig)
+	w := newWorld(t, backend, secret)
+	w.mustPass(backend)
+	w.change(secret, func() { secret.Data[keyKubeconfig] = []byte("changed") })
+	before := w.deployment(backend)
+	w.fault = func(request string) error {
+		if strings.HasPrefix(request, "get Secret") {
+			return errors.New("no answer")
+		}
+		return nil
+	}
+	if _, _, err := w.pass(backend); err == nil {
+		t.Error("no error")
+	}
+	if after := w.deployment(backend); after.ResourceVersion != before.ResourceVersion {
+		t.Error("the Deployment was touched")
+	}
+	if got := w.condition(backend, gimbalv1.ConditionCredentialsValid); got != "Unknown/"+reasonSecretUnknown {
+		t.Error(got)
+	}
+	if got := w.errors(backend); len(got) > 0 {
+		t.Errorf("errors: %q", got)
+	}
+}
+
+// Somebody else's object of the same name is neither taken over nor changed.
+func TestForeignObjectsStay(t *testing.T) {
+	for _, object := range []client.Object{
+		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: adminNamespace, Name: "east-discoverer", Labels: map[string]string{labelName: discovererName}}},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: adminNamespace, Name: "east-discoverer"}},
+		&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: adminNamespace, Name: roleBackend + "-east"}},
+		&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: roleServices + "-east"}},
+	} {
+		t.Run(describe(object), func(t *testing.T) {
+			object.SetUID("foreign")
+			backend := testBackend(adminNamespace, "east")
+			w := newWorld(t, backend, testSecret(adminNamespace, testKubeconfig), object)
+			w.get(object)
+			before := object.GetResourceVersion()
+			_, result, err := w.pass(backend)
+			if err != nil || result.RequeueAfter != conflictPeriod {
+				t.Errorf("%v, %v", result, err)
+			}
+			w.get(object)
+			if object.GetResourceVersion() != before {
+				t.Error("it was changed")
+			}
+			if got := w.errors(backend); len(got) != 1 || !strings.HasPrefix(got[0], gimbalv1.ErrorConflict+": "+describe(object)) {
+				t.Errorf("errors: %q", got)
+			}
+		})
+	}
+}
+
+// The rights of a backend follow its namespace and its policy; what it does not need any more goes.
+func TestRightsAreTakenAway(t *testing.T) {
+	backend := testBackend(adminNamespace, "east")
+	backend.Cluster.Namespaces.Missing = gimbalv1.MissingNamespaceCreate
+	w := newWorld(t, backend, testSecret(adminNamespace, testKubeconfig))
+	w.mustPass(backend)
+	create := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: roleNamespaces + "-east"}}
+	everywhere := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: roleServices + "-east"}}
+	foreign := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "foreign", Labels: map[string]string{labelName: discovererName, labelInstance: "east"}}}
+	w.create(foreign)
+	if !w.get(create) || !w.get(everywhere) {
+		t.Fatal("a binding is not there")
+	}
+	w.get(backend)
+	w.change(backend, func() { backend.Cluster.Namespaces.Missing = gimbalv1.MissingNamespaceWait })
+	w.mustPass(backend)
+	if w.get(create) || !w.get(everywhere) {
+		t.Error("the right to create namespaces stays, or too much went")
+	}
+	w.reconciler.admins = nil
+	w.mustPass(backend)
+	if w.get(everywhere) {
+		t.Error("a namespace that is not an admin's any more keeps its reach")
+	}
+	if !w.get(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: adminNamespace, Name: roleServices + "-east"}}) {
+		t.Error("it may not publish in its own namespace")
+	}
+	if !w.get(foreign) {
+		t.Error("a binding that we did not make is gone")
+	}
+}
+
+// A backend that came without the finalizer gets it before anything is made for it.
+func TestFinalizerFirst(t *testing.T) {
+	backend := testBackend(adminNamespace, "east")
+	backend.Finalizers = nil
+	w := newWorld(t, backend, testSecret(adminNamespace, testKubeconfig))
+	if sent := w.mustPass(backend); sent[0] != "patch DiscoveryBackend east" {
+		t.Errorf("first request: %q", sent[0])
+	}
+	w.get(backend)
+	if !slices.Contains(backend.Finalizers, gimbalv1.FinalizerName) {
+		t.Error("there is no finalizer")
+	}
+}

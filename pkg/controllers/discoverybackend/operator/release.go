@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+)
+
+// waitPeriod is how often a deletion looks whether what it waits for is gone.
+const waitPeriod = 2 * time.Second
+
+// releaseStep is a step of the deletion of a backend. It says what it waits for, "" when it is done. Each step may be
+// taken again: a pass starts with the first one.
+type releaseStep func(context.Context, *gimbalv1.DiscoveryBackend) (waiting string, err error)
+
+// releaseSteps are the steps in their order. Nothing copies any more before the copies go, or they would come back.
+func (r *reconciler) releaseSteps() []releaseStep {
+	return []releaseStep{r.stopDiscoverer, r.withdrawAll, r.removeCopies}
+}
+
+// release takes everything away that was made for a backend, and lets the backend go last. All it decides by is read
+// from the API server.
+func (r *reconciler) release(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (outcome, reconcile.Result, error) {
+	for _, step := range r.releaseSteps() {
+		waiting, err := step(ctx, backend)
+		if err != nil {
+			return outcomeFailed, reconcile.Result{}, err
+		}
+		if waiting != "" {
+			// The Deployment is not in the status any more: it goes.
+			return outcomeReleasing, reconcile.Result{RequeueAfter: waitPeriod}, r.writeStatus(ctx, backend, findings{terminating: waiting})
+		}
+	}
+	after := backend.DeepCopy()
+	controllerutil.RemoveFinalizer(after, gimbalv1.FinalizerName)
+	if err := client.IgnoreNotFound(r.patchFinalizers(ctx, backend, after)); err != nil {
+		return outcomeFailed, reconcile.Result{}, err
+	}
+	log.FromContext(ctx).Info("Released a backend: its discoverer and its copies are gone")
+	r.secrets.forget(client.ObjectKeyFromObject(backend))
+	return outcomeReleased, reconcile.Result{}, nil
+}
+
+// stopDiscoverer deletes the Deployment, and waits until its last pod is gone.
+func (r *reconciler) stopDiscoverer(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (string, error) {
+	deployment, err := r.deploymentOf(ctx, r.live, backend)
+	if err != nil {
+		return "", err
+	}
+	if deployment != nil && deployment.DeletionTimestamp.IsZero() {
+		if err := r.remove(ctx, deployment, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
+			return "", err
+		}
+		log.FromContext(ctx).Info("Stopped the discoverer of a backend that goes", "object", describe(deployment))
+		r.tell(backend, eventStopped, actionDelete, "deleted "+describe(deployment))
+	}
+	if deployment != nil {
+		return "the discoverer stops", nil
+	}
+	pods := &metav1.PartialObjectMetadataList{}
+	pods.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("PodList"))
+	if err := r.live.List(ctx, pods, client.InNamespace(backend.Namespace), client.MatchingLabels(selectorLabels(backend.Name))); err != nil {
+		return "", fmt.Errorf("list the pods of DiscoveryBackend %s/%s: %w", backend.Namespace, backend.Name, err)
+	}
+	if count := len(pods.Items); count > 0 {
+		return fmt.Sprintf("%s of the discoverer still there, first %q", plural(count, "pod"), pods.Items[0].Name), nil
+	}
+	return "", nil
+}
+
+// withdrawAll takes away the rights that do not go with the backend by themselves.
+func (r *reconciler) withdrawAll(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (string, error) {
+	return "", r.withdraw(ctx, backend, grants{})
+}
+
+// removeCopies deletes the Services and EndpointSlices of the backend. It deletes nothing before all of them are
+// listed, and is done when a listing has none.
+func (r *reconciler) removeCopies(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (string, error) {
+	namespace := backend.Namespace
+	if reachesAll(backend, r.admins) {
+		namespace = metav1.NamespaceAll
+	}
+	var plan []*metav1.PartialObjectMetadata
+	for _, kind := range copyKinds() {
+		objects, err := listCopies(ctx, r.live, kind, backend.Name, namespace)
+		if err != nil {
+			return "", err
+		}
+		plan = append(plan, deletionPlan(backend.Name, objects)...)
+	}
+	if len(plan) == 0 {
+		return "", nil
+	}
+	left := len(plan)
+	deleted, err := r.deleteCopies(ctx, plan[:min(left, maxDeletions)])
+	r.meters.removed.WithLabelValues(whyReleased).Add(float64(deleted))
+	if deleted > 0 {
+		log.FromContext(ctx).Info("Deleted copies of a backend that goes", "deleted", deleted, "found", left)
+		r.tell(backend, eventCopiesDeleted, actionDelete, "deleted "+plural(deleted, "copied object"))
+	}
+	return "the copied Services and EndpointSlices are deleted", err
+}

@@ -1,0 +1,205 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+)
+
+// copied is a Service with labels, as key and value in turns.
+func copied(namespace, name string, labels ...string) *corev1.Service {
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name), Labels: map[string]string{}}}
+	for i := 0; i < len(labels); i += 2 {
+		service.Labels[labels[i]] = labels[i+1]
+	}
+	return service
+}
+
+func copiedSlice(namespace, name string, labels ...string) *discoveryv1.EndpointSlice {
+	return &discoveryv1.EndpointSlice{ObjectMeta: copied(namespace, name, labels...).ObjectMeta, AddressType: discoveryv1.AddressTypeIPv4}
+}
+
+// deleted is a world with a backend that is being deleted after its discoverer ran.
+func deleted(t *testing.T, namespace string, objects ...client.Object) (*world, *gimbalv1.DiscoveryBackend) {
+	t.Helper()
+	backend := testBackend(namespace, "east")
+	w := newWorld(t, append(objects, backend, testSecret(namespace, testKubeconfig))...)
+	w.mustPass(backend)
+	w.remove(backend)
+	return w, backend
+}
+
+// The discoverer stops before its copies go, they go before the backend does, and nothing of others goes.
+func TestRelease(t *testing.T) {
+	ours := []client.Object{
+		copied("shop", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName),
+		copied("bank", "east-old", gimbalv1.LegacyLabelBackend, "east", labelManagedBy, discovererName),
+		copiedSlice("shop", "east-web-1", gimbalv1.LabelBackend, "east", discoveryv1.LabelManagedBy, discovererName),
+	}
+	others := []client.Object{
+		copied("shop", "unmarked", gimbalv1.LabelBackend, "east"),
+		copied("shop", "marked-by-another", gimbalv1.LabelBackend, "east", labelManagedBy, "helm"),
+		copied("shop", "of-another-backend", gimbalv1.LabelBackend, "west", labelManagedBy, discovererName),
+		copied("shop", "of-another-by-the-newer-label", gimbalv1.LabelBackend, "west", gimbalv1.LegacyLabelBackend, "east", labelManagedBy, discovererName),
+		copied("shop", "plain", labelManagedBy, discovererName),
+		copiedSlice("shop", "unmarked", gimbalv1.LabelBackend, "east", discoveryv1.LabelManagedBy, "endpointslice-controller.k8s.io"),
+	}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: adminNamespace, Name: "pod", Labels: selectorLabels("east")}}
+	w, backend := deleted(t, adminNamespace, append(append(slices.Clone(ours), others...), pod)...)
+	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: roleServices + "-east"}}
+
+	w.mustPass(backend)
+	if w.deployment(backend) != nil {
+		t.Fatal("the discoverer was not stopped")
+	}
+	if got := w.condition(backend, gimbalv1.ConditionAvailable); got != "False/"+reasonDeletionPending {
+		t.Error(got)
+	}
+	_, result, err := w.pass(backend)
+	if err != nil || result.RequeueAfter != waitPeriod {
+		t.Fatalf("with a pod: %v, %v", result, err)
+	}
+	for _, object := range ours {
+		if !w.get(object) {
+			t.Fatalf("%s went while a pod was there", describe(object))
+		}
+	}
+	w.remove(pod)
+	w.mustPass(backend)
+	for _, object := range ours {
+		if w.get(object) {
+			t.Errorf("%s stays", object.GetName())
+		}
+	}
+	if w.get(binding) {
+		t.Error("the right to all Services stays")
+	}
+	if !w.get(backend) {
+		t.Fatal("the backend went with its copies, unchecked")
+	}
+	w.mustPass(backend)
+	if w.get(backend) {
+		t.Error("the backend stays")
+	}
+	for _, object := range others {
+		if !w.get(object) {
+			t.Errorf("%s of somebody else is gone", object.GetName())
+		}
+	}
+}
+
+// A backend outside the admin namespaces deletes in its own namespace only.
+func TestReleaseStaysInReach(t *testing.T) {
+	own := copied("shop", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
+	beyond := copied("bank", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
+	w, backend := deleted(t, "shop", own, beyond)
+	for range 4 {
+		w.mustPass(backend)
+	}
+	if w.get(own) || !w.get(beyond) || w.get(backend) {
+		t.Errorf("own: %v, beyond: %v, backend: %v", w.get(own), w.get(beyond), w.get(backend))
+	}
+}
+
+// Nothing is deleted, and nothing released, on a listing that failed or is not whole.
+func TestReleaseGuards(t *testing.T) {
+	for name, spoil := range map[string]func(*world){
+		"services cannot be listed": func(w *world) { w.fault = failing("list ServiceList") },
+		"slices cannot be listed":   func(w *world) { w.fault = failing("list EndpointSliceList") },
+		"pods cannot be listed":     func(w *world) { w.fault = failing("list PodList") },
+		"a listing is partial":      func(w *world) { w.partial = true },
+		"the Deployment is unknown": func(w *world) { w.fault = failing("get Deployment") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			service := copied("shop", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
+			slice := copiedSlice("shop", "east-web-1", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
+			w, backend := deleted(t, adminNamespace, service, slice)
+			w.mustPass(backend) // stops the discoverer
+			spoil(w)
+			if _, _, err := w.pass(backend); err == nil {
+				t.Error("no error")
+			}
+			w.fault = nil
+			if !w.get(service) || !w.get(slice) || !w.get(backend) {
+				t.Error("something is gone")
+			}
+		})
+	}
+}
+
+// failing fails the requests that start with a text.
+func failing(prefix string) func(string) error {
+	return func(request string) error {
+		if strings.HasPrefix(request, prefix) {
+			return errors.New("no answer")
+		}
+		return nil
+	}
+}
+
+// What was replaced after the listing is another object, and stays.
+func TestReleaseDeletesWhatItRead(t *testing.T) {
+	service := copied("shop", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
+	w, backend := deleted(t, adminNamespace, service)
+	w.mustPass(backend)
+	w.fault = func(request string) error {
+		if request == "delete Service east-web" {
+			w.remove(service)
+			service = copied("shop", "east-web")
+			service.UID = "another"
+			w.create(service)
+		}
+		return nil
+	}
+	_, result, err := w.pass(backend)
+	if err != nil || result.RequeueAfter != retryPeriod {
+		t.Errorf("%v, %v", result, err)
+	}
+	if !w.get(service) {
+		t.Error("somebody's Service is gone")
+	}
+}
+
+// A Deployment of somebody else is no reason to wait, and stays.
+func TestReleaseLeavesAForeignDeployment(t *testing.T) {
+	w, backend := deleted(t, adminNamespace)
+	deployment := w.deployment(backend)
+	w.change(deployment, func() { deployment.OwnerReferences = nil })
+	for range 3 {
+		if _, _, err := w.pass(backend); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if w.deployment(backend) == nil || w.get(backend) {
+		t.Error("the Deployment is gone, or the backend waits")
+	}
+}
+
+// One pass deletes a bounded number of copies.
+func TestReleaseInParts(t *testing.T) {
+	var objects []client.Object
+	for i := range maxDeletions + 1 {
+		objects = append(objects, copied("shop", fmt.Sprintf("east-%d", i), gimbalv1.LabelBackend, "east", labelManagedBy, discovererName))
+	}
+	w, backend := deleted(t, adminNamespace, objects...)
+	w.mustPass(backend)
+	w.mustPass(backend)
+	left := &corev1.ServiceList{}
+	if err := w.store.List(t.Context(), left); err != nil || len(left.Items) != 1 {
+		t.Errorf("%d are left, %v", len(left.Items), err)
+	}
+}

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	gimbalapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/gimbal/v1"
+)
+
+func TestConditions(t *testing.T) {
+	usable, bad := credentials{digest: "d"}, credentials{reason: reasonSecretMissing, problem: "no Secret"}
+	running := appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 1, UpdatedReplicas: 1, AvailableReplicas: 1}
+	swapping := appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1}
+	stuck := *swapping.DeepCopy()
+	stuck.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Message: "too late"}}
+	refused := *stuck.DeepCopy()
+	refused.AvailableReplicas = 0
+	unseen := running
+	unseen.ObservedGeneration = 0
+	synced := func(b *gimbalv1.DiscoveryBackend) { b.Status.LastSyncTime = new(metav1.Now()) }
+	denied := func(b *gimbalv1.DiscoveryBackend) {
+		synced(b)
+		b.Status.Errors = []gimbalv1.DiscoveryError{{Type: gimbalv1.ErrorAuthentication, Message: "401"}}
+	}
+	none := func(*gimbalv1.DiscoveryBackend) {}
+	for name, tc := range map[string]struct {
+		found              findings
+		deployment         *appsv1.DeploymentStatus
+		backend            func(*gimbalv1.DiscoveryBackend)
+		available, credits string
+	}{
+		"nothing yet":           {findings{credentials: usable}, nil, none, "False/" + reasonNotStarted, "Unknown/" + reasonNotTried},
+		"no Secret":             {findings{credentials: bad}, nil, none, "False/" + reasonNotStarted, "False/" + reasonSecretMissing},
+		"starting":              {findings{credentials: usable}, &appsv1.DeploymentStatus{}, none, "False/" + reasonStarting, "Unknown/" + reasonNotTried},
+		"running":               {findings{credentials: usable}, &running, synced, "True/" + reasonDiscoverer, "True/" + reasonAccepted},
+		"swapping":              {findings{credentials: usable}, &swapping, synced, "True/" + reasonRollingOut, "True/" + reasonAccepted},
+		"not seen yet":          {findings{credentials: usable}, &unseen, synced, "True/" + reasonRollingOut, "True/" + reasonAccepted},
+		"the new one is stuck":  {findings{credentials: usable}, &stuck, synced, "True/" + reasonRolloutStuck, "True/" + reasonAccepted},
+		"the first is stuck":    {findings{credentials: usable}, &refused, none, "False/" + reasonRolloutStuck, "Unknown/" + reasonNotTried},
+		"the backend says no":   {findings{credentials: usable}, &running, denied, "True/" + reasonDiscoverer, "False/" + reasonRefused},
+		"the Secret went":       {findings{credentials: bad}, &running, synced, "True/" + reasonDiscoverer, "False/" + reasonSecretMissing},
+		"the Secret is unknown": {findings{unread: errors.New("no answer")}, &running, synced, "True/" + reasonDiscoverer, "Unknown/" + reasonSecretUnknown},
+		"going":                 {findings{terminating: "it stops"}, nil, synced, "False/" + reasonDeletionPending, ""},
+	} {
+		backend := testBackend(adminNamespace, "east")
+		tc.backend(backend)
+		if tc.deployment != nil {
+			tc.found.deployment = &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "east-discoverer", UID: "u", Generation: 1}, Status: *tc.deployment}
+		}
+		next, changed := nextStatus(backend, tc.found, nil, time.Now())
+		if !changed {
+			t.Errorf("%s: nothing to write", name)
+		}
+		for kind, want := range map[string]string{gimbalv1.ConditionAvailable: tc.available, gimbalv1.ConditionCredentialsValid: tc.credits} {
+			got := ""
+			if c := meta.FindStatusCondition(next.Conditions, kind); c != nil {
+				got = string(c.Status) + "/" + c.Reason
+			}
+			if got != want {
+				t.Errorf("%s: %s is %q, want %q", name, kind, got, want)
+			}
+		}
+	}
+}
+
+// The entries of the discoverer stay when those of the operator come and go, and are taken for no others.
+func TestErrorsOfOthersStay(t *testing.T) {
+	backend, secret := testBackend(adminNamespace, "east"), testSecret(adminNamespace, testKubeconfig)
+	w := newWorld(t, backend)
+	w.mustPass(backend)
+	theirs := gimbalapply.DiscoveryBackend(backend.Name, backend.Namespace).WithStatus(gimbalapply.DiscoveryBackendStatus().WithErrors(
+		gimbalapply.DiscoveryError().WithType(gimbalv1.ErrorAuthentication).WithMessage("401").WithStatusTime(metav1.Now())))
+	if err := w.store.Status().Apply(t.Context(), theirs, client.FieldOwner("discoverer"), client.ForceOwnership); err != nil {
+		t.Fatal(err)
+	}
+	if sent := w.mustPass(backend); len(sent) > 0 {
+		t.Errorf("an entry of the discoverer is answered with %q", sent)
+	}
+	if got := w.errors(backend); len(got) != 2 {
+		t.Errorf("errors: %q", got)
+	}
+	w.create(secret)
+	w.mustPass(backend)
+	if got := w.errors(backend); len(got) != 1 || !strings.HasSuffix(got[0], "401") {
+		t.Errorf("errors: %q", got)
+	}
+	if got := w.condition(backend, gimbalv1.ConditionCredentialsValid); got != "False/"+reasonRefused {
+		t.Error(got)
+	}
+}
+
+// Times change with what they speak of, not with the clock.
+func TestTimesStay(t *testing.T) {
+	backend := testBackend(adminNamespace, "east")
+	w := newWorld(t, backend)
+	w.mustPass(backend)
+	w.clock.SetTime(w.clock.Now().Add(time.Hour))
+	if sent := w.mustPass(backend); len(sent) > 0 {
+		t.Errorf("an hour later: %q", sent)
+	}
+}
+
+func TestBounded(t *testing.T) {
+	if got := bounded("a\nb"); got != "a; b" {
+		t.Error(got)
+	}
+	if got := bounded(strings.Repeat("ü", maxMessage)); len(got) > maxMessage || !strings.HasSuffix(got, "ü…") {
+		t.Errorf("%d bytes", len(got))
+	}
+}

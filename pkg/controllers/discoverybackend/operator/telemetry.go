@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Reasons of the events on a DiscoveryBackend, beside the reasons of its conditions.
+const (
+	// eventApplied: the discoverer was deployed, changed or put right.
+	eventApplied = "DiscovererApplied"
+	// eventStopped: the Deployment of a backend that goes was deleted.
+	eventStopped = "DiscovererStopped"
+	// eventCopiesDeleted: so were some of its copies.
+	eventCopiesDeleted = "CopiesDeleted"
+	// eventOrphaned: a Service names a backend that does not exist.
+	eventOrphaned = "BackendMissing"
+)
+
+// Actions of the events.
+const (
+	actionReconcile = "Reconcile"
+	actionDelete    = "Delete"
+	actionReport    = "Report"
+)
+
+func (r *reconciler) warn(object runtime.Object, reason, action, message string) {
+	r.recorder.Eventf(object, nil, corev1.EventTypeWarning, reason, action, "%s", bounded(message))
+}
+
+func (r *reconciler) tell(object runtime.Object, reason, action, message string) {
+	r.recorder.Eventf(object, nil, corev1.EventTypeNormal, reason, action, "%s", bounded(message))
+}
+
+// outcome is how a pass over a backend ended, as a label of the metric.
+type outcome string
+
+const (
+	outcomeProvided           outcome = "provided"
+	outcomeWithoutCredentials outcome = "without-credentials"
+	outcomeConflict           outcome = "conflict"
+	outcomeReleasing          outcome = "releasing"
+	outcomeReleased           outcome = "released"
+	outcomeFailed             outcome = "failed"
+	// outcomeRetried: something changed under the pass, which is not worth telling.
+	outcomeRetried outcome = "retried"
+)
+
+// meters are the metrics of the operator.
+type meters struct {
+	passes  *prometheus.CounterVec
+	writes  prometheus.Counter
+	removed *prometheus.CounterVec
+	orphans *prometheus.GaugeVec
+}
+
+// newMeters registers the metrics, or finds those of an earlier manager in the same process.
+func newMeters(registry prometheus.Registerer) (*meters, error) {
+	m := &meters{
+		passes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "groundskeeper_discovery_reconciles_total",
+			Help: "Passes over DiscoveryBackends, by outcome: provided, without-credentials, conflict, releasing, released, failed or retried.",
+		}, []string{"outcome"}),
+		writes: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "groundskeeper_discovery_parts_applied_total",
+			Help: "Objects of discoverers that were created, changed or put right.",
+		}),
+		removed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "groundskeeper_discovery_copies_deleted_total",
+			Help: "Copies that were deleted, by why: released (their backend was deleted) or orphaned (it did not exist).",
+		}, []string{"why"}),
+		orphans: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "groundskeeper_discovery_orphans",
+			Help: "Objects that named a backend that does not exist, when this process began to lead, by whether they carry our mark.",
+		}, []string{"marked"}),
+	}
+	return m, errors.Join(
+		register(registry, &m.passes), register(registry, &m.writes), register(registry, &m.removed), register(registry, &m.orphans))
+}
+
+func register[C prometheus.Collector](registry prometheus.Registerer, metric *C) error {
+	err := registry.Register(*metric)
+	var registered prometheus.AlreadyRegisteredError
+	if errors.As(err, &registered) {
+		if existing, ok := registered.ExistingCollector.(C); ok {
+			*metric = existing
+			return nil
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("register a metric: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,303 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	clientgoapply "k8s.io/client-go/applyconfigurations"
+	"k8s.io/client-go/tools/events"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+)
+
+const (
+	adminNamespace = "gimbal-discovery"
+	testKubeconfig = `{"kind":"Config","apiVersion":"v1","current-context":"c",
+"clusters":[{"name":"c","cluster":{"server":"https://backend.example"}}],
+"users":[{"name":"u","user":{"token":"TOKEN"}}],
+"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}]}`
+)
+
+// world is a reconciler on a store that merges what is applied as an API server does. It counts the requests that
+// leave the process, and can fail each of them.
+type world struct {
+	t *testing.T
+	// store is the truth, past the counting.
+	store      client.WithWatch
+	reconciler *reconciler
+	recorder   *events.FakeRecorder
+	clock      *clocktesting.FakePassiveClock
+
+	mu       sync.Mutex
+	requests []string
+	// fault may fail a request.
+	fault func(request string) error
+	// partial makes listings of metadata say that there is more.
+	partial bool
+	uids    int
+}
+
+func newWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, appsv1.AddToScheme, rbacv1.AddToScheme, discoveryv1.AddToScheme, gimbalv1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w := &world{t: t, recorder: events.NewFakeRecorder(100), clock: clocktesting.NewFakePassiveClock(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC))}
+	w.store = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithStatusSubresource(&gimbalv1.DiscoveryBackend{}, &appsv1.Deployment{}).
+		WithReturnManagedFields().
+		WithTypeConverters(backendConverter(t), clientgoapply.NewTypeConverter(scheme), managedfields.NewDeducedTypeConverter()).
+		Build()
+	meters, err := newMeters(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	counted := interceptor.NewClient(w.store, interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			return w.request("get", object, key, func() error { return c.Get(ctx, key, object, options...) })
+		},
+		List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			return w.request("list", list, client.ObjectKey{}, func() error {
+				err := c.List(ctx, list, options...)
+				if w.partial {
+					list.SetContinue("more")
+				}
+				return err
+			})
+		},
+		Apply: func(ctx context.Context, c client.WithWatch, object runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+			return w.request("apply", object, client.ObjectKey{}, func() error { return w.apply(ctx, c, object, options...) })
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			return w.request("patch", object, client.ObjectKeyFromObject(object), func() error { return c.Patch(ctx, object, patch, options...) })
+		},
+		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+			return w.request("delete", object, client.ObjectKeyFromObject(object), func() error { return w.delete(ctx, c, object, options...) })
+		},
+		Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error {
+			return errors.New("the operator applies, it does not create")
+		},
+		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error {
+			return errors.New("the operator applies, it does not update")
+		},
+		SubResourceApply: func(ctx context.Context, c client.Client, name string, object runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
+			return w.request("apply "+name+" of", object, client.ObjectKey{}, func() error {
+				return c.SubResource(name).Apply(ctx, object, options...)
+			})
+		},
+	})
+	w.reconciler = &reconciler{
+		cache: w.store, live: counted, client: counted, image: "registry.example/discoverer:v1", admins: []string{adminNamespace},
+		clock: w.clock, recorder: w.recorder, secrets: newSecrets(counted), meters: meters,
+	}
+	return w
+}
+
+// request counts and sends a request, or fails it.
+func (w *world) request(verb string, object any, key client.ObjectKey, send func() error) error {
+	kind := strings.TrimSuffix(fmt.Sprintf("%T", object), "ApplyConfiguration")
+	if metadata, ok := object.(runtime.Object); ok && strings.Contains(kind, "PartialObjectMetadata") {
+		kind = metadata.GetObjectKind().GroupVersionKind().Kind
+	}
+	entry := strings.TrimSpace(verb + " " + kind[strings.LastIndex(kind, ".")+1:] + " " + key.Name)
+	w.mu.Lock()
+	w.requests = append(w.requests, entry)
+	fault := w.fault
+	w.mu.Unlock()
+	if fault != nil {
+		if err := fault(entry); err != nil {
+			return err
+		}
+	}
+	return send()
+}
+
+// apply gives new objects a uid, as an API server does.
+func (w *world) apply(ctx context.Context, c client.WithWatch, desired runtime.ApplyConfiguration, options ...client.ApplyOption) error {
+	if err := c.Apply(ctx, desired, options...); err != nil {
+		return err
+	}
+	list := &appsv1.DeploymentList{}
+	if err := c.List(ctx, list); err != nil {
+		return err
+	}
+	for i := range list.Items {
+		if deployment := &list.Items[i]; deployment.UID == "" {
+			w.uids++
+			deployment.UID = types.UID(fmt.Sprintf("uid-%d", w.uids))
+			if err := c.Update(ctx, deployment, client.FieldOwner("apiserver")); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// delete enforces preconditions, which the store does not.
+func (w *world) delete(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+	preconditions := (&client.DeleteOptions{}).ApplyOptions(options).Preconditions
+	if preconditions == nil || preconditions.UID == nil || preconditions.ResourceVersion == nil {
+		return errors.New("deleted without preconditions")
+	}
+	current := &metav1.PartialObjectMetadata{}
+	kind, err := c.GroupVersionKindFor(object)
+	if err != nil {
+		return err
+	}
+	current.SetGroupVersionKind(kind)
+	if err := c.Get(ctx, client.ObjectKeyFromObject(object), current); err != nil {
+		return err
+	}
+	if current.UID != *preconditions.UID || current.ResourceVersion != *preconditions.ResourceVersion {
+		return apierrors.NewConflict(corev1.Resource(kind.Kind), current.Name, errors.New("precondition failed"))
+	}
+	return c.Delete(ctx, object)
+}
+
+// pass runs one pass over a backend and returns the requests that it sent.
+func (w *world) pass(backend *gimbalv1.DiscoveryBackend) (sent []string, result reconcile.Result, err error) {
+	w.t.Helper()
+	w.requests = nil
+	result, err = w.reconciler.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(backend)})
+	return w.requests, result, err
+}
+
+// mustPass is a pass that succeeds.
+func (w *world) mustPass(backend *gimbalv1.DiscoveryBackend) []string {
+	w.t.Helper()
+	sent, _, err := w.pass(backend)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return sent
+}
+
+// get reads an object, false when there is none.
+func (w *world) get(object client.Object) bool {
+	w.t.Helper()
+	err := w.store.Get(w.t.Context(), client.ObjectKeyFromObject(object), object)
+	if err != nil && !apierrors.IsNotFound(err) {
+		w.t.Fatal(err)
+	}
+	return err == nil
+}
+
+// deployment reads the Deployment of a backend, nil when there is none.
+func (w *world) deployment(backend *gimbalv1.DiscoveryBackend) *appsv1.Deployment {
+	w.t.Helper()
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: backend.Namespace, Name: partName(backend)}}
+	if !w.get(deployment) {
+		return nil
+	}
+	return deployment
+}
+
+// change edits an object as somebody else.
+func (w *world) change(object client.Object, edit func()) {
+	w.t.Helper()
+	if !w.get(object) {
+		w.t.Fatalf("%s is not there", object.GetName())
+	}
+	edit()
+	if err := w.store.Update(w.t.Context(), object, client.FieldOwner("somebody")); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// changeStatus edits the status of an object as somebody else.
+func (w *world) changeStatus(object client.Object, edit func()) {
+	w.t.Helper()
+	if !w.get(object) {
+		w.t.Fatalf("%s is not there", object.GetName())
+	}
+	edit()
+	if err := w.store.Status().Update(w.t.Context(), object, client.FieldOwner("somebody")); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) create(objects ...client.Object) {
+	w.t.Helper()
+	for _, object := range objects {
+		if err := w.store.Create(w.t.Context(), object); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+func (w *world) remove(object client.Object) {
+	w.t.Helper()
+	if err := w.store.Delete(w.t.Context(), object); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// condition is a condition of a backend as it is stored, as Status/Reason.
+func (w *world) condition(backend *gimbalv1.DiscoveryBackend, kind string) string {
+	w.t.Helper()
+	current := backend.DeepCopy()
+	if !w.get(current) {
+		return "gone"
+	}
+	if c := meta.FindStatusCondition(current.Status.Conditions, kind); c != nil {
+		return string(c.Status) + "/" + c.Reason
+	}
+	return ""
+}
+
+// errors are the entries of status.errors as they are stored, as Type: message.
+func (w *world) errors(backend *gimbalv1.DiscoveryBackend) []string {
+	w.t.Helper()
+	current := backend.DeepCopy()
+	w.get(current)
+	var entries []string
+	for _, entry := range current.Status.Errors {
+		entries = append(entries, entry.Type+": "+entry.Message)
+	}
+	return entries
+}
+
+func testBackend(namespace, name string) *gimbalv1.DiscoveryBackend {
+	backend := &gimbalv1.DiscoveryBackend{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(name + "-uid"), Generation: 1, Finalizers: []string{gimbalv1.FinalizerName}},
+		Cluster:    gimbalv1.Cluster{Type: gimbalv1.BackendKubernetes, Secret: "creds"},
+	}
+	gimbalv1.Normalize(backend)
+	return backend
+}
+
+func testSecret(namespace, content string) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "creds", UID: "secret-uid"},
+		Data:       map[string][]byte{keyKubeconfig: []byte(content)},
+	}
+}
