@@ -13,6 +13,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/warning"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
@@ -45,7 +46,7 @@ func (p *Plugin) SetDiscoveryAdminNamespaces(namespaces []string) {
 
 // Admit rewrites the field, whoever writes it: what is denied stays denied, and a backend that denies its own namespace
 // discovers nothing.
-func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetResource().GroupResource() != gimbalv1.Resource("discoverybackends") || a.GetSubresource() != "" ||
 		slices.Contains(p.admins, a.GetNamespace()) {
 		return nil
@@ -54,8 +55,14 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	if !ok {
 		return apierrors.NewInternalError(fmt.Errorf("a %T is not a DiscoveryBackend", a.GetObject()))
 	}
-	if own := []string{a.GetNamespace()}; !slices.Equal(backend.Cluster.Namespaces.Allow, own) {
-		backend.Cluster.Namespaces.Allow = own
+	own, wanted := []string{a.GetNamespace()}, backend.Cluster.Namespaces.Allow
+	if slices.Equal(wanted, own) {
+		return nil
 	}
+	if len(wanted) > 0 {
+		warning.AddWarning(ctx, "", fmt.Sprintf("cluster.namespaces.allow is set to %q instead of %q: only a backend in one of the namespaces %q reaches beyond its own",
+			own, wanted, p.admins))
+	}
+	backend.Cluster.Namespaces.Allow = own
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/warning"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
@@ -65,5 +66,29 @@ func TestAdmit(t *testing.T) {
 	}
 	if err := plugin.Admit(t.Context(), attributes(&gardenerv1beta1.Project{}, "shop", "discoverybackends", "", admission.Create), nil); err == nil {
 		t.Error("another object is no error")
+	}
+}
+
+// warnings records what a client is warned of.
+type warnings []string
+
+func (w *warnings) AddWarning(_, text string) { *w = append(*w, text) }
+
+// Who asked for other namespaces is told that they are not reached; who asked for none or for the own one is not.
+func TestWarning(t *testing.T) {
+	for allow, want := range map[string]int{"": 0, "team": 0, "kube-system": 1} {
+		backend := &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "us"}}
+		if allow != "" {
+			backend.Cluster.Namespaces.Allow = []string{allow}
+		}
+		plugin := New()
+		plugin.SetDiscoveryAdminNamespaces([]string{"gimbal-discovery"})
+		var got warnings
+		if err := plugin.Admit(warning.WithWarningRecorder(t.Context(), &got), attributes(backend, "team", "discoverybackends", "", admission.Create), nil); err != nil {
+			t.Fatal(err)
+		}
+		if len(got) != want || !slices.Equal(backend.Cluster.Namespaces.Allow, []string{"team"}) {
+			t.Errorf("allow %q: warnings %q, allowed %q", allow, got, backend.Cluster.Namespaces.Allow)
+		}
 	}
 }
