@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"groundskeeper.io/groundskeeper/pkg/controllers/project/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 )
 
 const (
