@@ -989,6 +989,13 @@ func schema_pkg_apis_gimbal_v1_DiscoveryBackendStatus(ref common.ReferenceCallba
 							Ref:         ref(v1.DiscovererReference{}.OpenAPIModelName()),
 						},
 					},
+					"endpointsDrained": {
+						SchemaProps: spec.SchemaProps{
+							Description: "EndpointsDrained is true in maintenance when the copied endpoints are not ready, whatever the backend says of them: there are routes whose weights cannot keep traffic away.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 				},
 			},
 		},

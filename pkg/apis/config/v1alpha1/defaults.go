@@ -176,6 +176,12 @@ func SetDefaults_DiscoveryConfiguration(obj *DiscoveryConfiguration) {
 	if obj.AdminNamespaces == nil {
 		obj.AdminNamespaces = []string{"gimbal-discovery"}
 	}
+	if obj.DrainConcurrency == nil {
+		obj.DrainConcurrency = new(int32(16))
+	}
+	if obj.IngressRoute == nil {
+		obj.IngressRoute = new(true)
+	}
 }
 
 // SetDefaults_LocalVolumeConfiguration fills in what is left out.

@@ -141,6 +141,16 @@ func (in *DiscoveryConfiguration) DeepCopyInto(out *DiscoveryConfiguration) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.DrainConcurrency != nil {
+		in, out := &in.DrainConcurrency, &out.DrainConcurrency
+		*out = new(int32)
+		**out = **in
+	}
+	if in.IngressRoute != nil {
+		in, out := &in.IngressRoute, &out.IngressRoute
+		*out = new(bool)
+		**out = **in
+	}
 	return
 }
 

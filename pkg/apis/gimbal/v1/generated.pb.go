@@ -292,6 +292,14 @@ func (m *DiscoveryBackendStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) 
 	_ = i
 	var l int
 	_ = l
+	i--
+	if m.EndpointsDrained {
+		dAtA[i] = 1
+	} else {
+		dAtA[i] = 0
+	}
+	i--
+	dAtA[i] = 0x48
 	if m.DiscovererRef != nil {
 		{
 			size, err := m.DiscovererRef.MarshalToSizedBuffer(dAtA[:i])
@@ -678,6 +686,7 @@ func (m *DiscoveryBackendStatus) Size() (n int) {
 		l = m.DiscovererRef.Size()
 		n += 1 + l + sovGenerated(uint64(l))
 	}
+	n += 2
 	return n
 }
 
@@ -845,6 +854,7 @@ func (this *DiscoveryBackendStatus) String() string {
 		`Routes:` + strings.Replace(this.Routes.String(), "RouteStatus", "RouteStatus", 1) + `,`,
 		`LastSyncTime:` + strings.Replace(fmt.Sprintf("%v", this.LastSyncTime), "Time", "v1.Time", 1) + `,`,
 		`DiscovererRef:` + strings.Replace(this.DiscovererRef.String(), "DiscovererReference", "DiscovererReference", 1) + `,`,
+		`EndpointsDrained:` + fmt.Sprintf("%v", this.EndpointsDrained) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -1952,6 +1962,26 @@ func (m *DiscoveryBackendStatus) Unmarshal(dAtA []byte) error {
 				return err
 			}
 			iNdEx = postIndex
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field EndpointsDrained", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.EndpointsDrained = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])

@@ -54,6 +54,10 @@ type DiscoveryBackendStatus struct {
 	// +optional
 	// +k8s:optional
 	DiscovererRef *DiscovererReference `json:"discovererRef,omitempty" protobuf:"bytes,8,opt,name=discovererRef"`
+	// EndpointsDrained is true in maintenance when the copied endpoints are not ready, whatever the backend says of
+	// them: there are routes whose weights cannot keep traffic away.
+	// +optional
+	EndpointsDrained bool `json:"endpointsDrained,omitempty" protobuf:"varint,9,opt,name=endpointsDrained"`
 }
 
 // DiscoveryError is one thing that goes wrong.

@@ -647,6 +647,7 @@ func Validate_DiscoveryBackendStatus(
 		errs = append(errs, fn(fldPath.Child("discovererRef"), obj.DiscovererRef, oldVal, oldObj != nil)...)
 	}
 
+	// field DiscoveryBackendStatus.EndpointsDrained has no validation
 	return errs
 }
 

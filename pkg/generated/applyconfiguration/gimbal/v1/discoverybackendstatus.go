@@ -32,6 +32,9 @@ type DiscoveryBackendStatusApplyConfiguration struct {
 	LastSyncTime *apismetav1.Time `json:"lastSyncTime,omitempty"`
 	// DiscovererRef is the Deployment of the discoverer.
 	DiscovererRef *DiscovererReferenceApplyConfiguration `json:"discovererRef,omitempty"`
+	// EndpointsDrained is true in maintenance when the copied endpoints are not ready, whatever the backend says of
+	// them: there are routes whose weights cannot keep traffic away.
+	EndpointsDrained *bool `json:"endpointsDrained,omitempty"`
 }
 
 // DiscoveryBackendStatusApplyConfiguration constructs a declarative configuration of the DiscoveryBackendStatus type for use with
@@ -111,5 +114,13 @@ func (b *DiscoveryBackendStatusApplyConfiguration) WithLastSyncTime(value apisme
 // If called multiple times, the DiscovererRef field is set to the value of the last call.
 func (b *DiscoveryBackendStatusApplyConfiguration) WithDiscovererRef(value *DiscovererReferenceApplyConfiguration) *DiscoveryBackendStatusApplyConfiguration {
 	b.DiscovererRef = value
+	return b
+}
+
+// WithEndpointsDrained sets the EndpointsDrained field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the EndpointsDrained field is set to the value of the last call.
+func (b *DiscoveryBackendStatusApplyConfiguration) WithEndpointsDrained(value bool) *DiscoveryBackendStatusApplyConfiguration {
+	b.EndpointsDrained = &value
 	return b
 }
