@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help build kubernetes generate verify test lint bench soak up down status clean-up
+.PHONY: help build kubernetes kubernetes-node images verify-images contour generate verify test lint bench soak up node-up down status clean-up
 
 BIN := _output/bin
 VERSION := groundskeeper.io/groundskeeper/pkg/version
@@ -17,7 +17,7 @@ export MANAGER_FLAGS ?=
 export MIDONET ?=
 
 help: ## Show the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' Makefile
 
 build: ## Build our binaries into _output/bin
 	@mkdir -p $(BIN)
@@ -25,6 +25,19 @@ build: ## Build our binaries into _output/bin
 
 kubernetes: ## Build kube-apiserver, kube-controller-manager, kubectl and etcd into _output/bin (once, cached)
 	@hack/kubernetes/build.sh $(BIN)
+
+kubernetes-node: ## Build kubelet, kube-scheduler and kube-proxy, and what runs a node, into _output/bin (once, cached)
+	@hack/kubernetes/build.sh $(BIN) node
+	@go build -o $(BIN)/ ./test/plane/localnode
+
+images: ## Build an image of each binary into _output/images, as OCI archives
+	@hack/images/build.sh _output/images
+
+verify-images: ## Build the images of the current commit twice; fails when they differ
+	@hack/images/verify.sh
+
+contour: ## Build Contour into _output/bin (once, cached)
+	@hack/contour/build.sh $(BIN)
 
 generate: ## Generate deepcopy, defaults, validation, OpenAPI, clients and protobuf
 	hack/update-codegen.sh
@@ -35,7 +48,7 @@ verify: generate ## Fail when generated code is stale
 	@new=$$(git ls-files --others --exclude-standard -- pkg hack); [[ -z "$$new" ]] || { echo "generated, but not in git:"; echo "$$new"; exit 1; }
 
 test: build kubernetes ## Run all tests
-	go test -race $$(go list ./... | grep -v '/test/integration')
+	go test -race $$(go list ./... | grep -v -e '/test/integration' -e '/test/contour')
 	go test -p 1 -timeout 30m ./test/integration/...
 
 lint: ## Check the code
@@ -50,6 +63,9 @@ soak: build kubernetes ## Run the random tests with their full number of rounds
 
 up: build kubernetes ## Start a local control plane; CONFIG=file APISERVER_FLAGS= MANAGER_FLAGS= MIDONET=fake
 	@$(LOCALPLANE) up --config "$$CONFIG" --apiserver-flags "$$APISERVER_FLAGS" --manager-flags "$$MANAGER_FLAGS" --midonet "$$MIDONET"
+
+node-up: build kubernetes kubernetes-node images ## As up, with a node that runs pods and discoverers; needs root and Debian packages
+	@$(LOCALPLANE) up --node _output/images --config "$$CONFIG" --apiserver-flags "$$APISERVER_FLAGS" --manager-flags "$$MANAGER_FLAGS" --midonet "$$MIDONET"
 
 down: $(LOCALPLANE) ## Stop the local control plane and keep its data
 	@$(LOCALPLANE) down

@@ -36,6 +36,7 @@ func TestBadInput(t *testing.T) {
 		"an argument":     {[]string{"down", "now"}, "now"},
 		"no folder":       {[]string{"status", "--dir="}, "--dir"},
 		"unknown backend": {[]string{"up", "--dir=" + dir, "--midonet=foo"}, `"foo" is not known; "fake" starts`},
+		"no images":       {[]string{"up", "--dir=" + dir, "--node=" + dir}, "make images"},
 		"no binaries":     {[]string{"up", "--dir=" + dir, "--bin=" + dir}, "make build kubernetes"},
 	} {
 		if _, err := localplane(t, test.args...); err == nil || !strings.Contains(err.Error(), test.want) {

@@ -12,13 +12,18 @@ import (
 	"time"
 
 	"groundskeeper.io/groundskeeper/test/plane"
+	"groundskeeper.io/groundskeeper/test/plane/image"
 )
+
+// discoverer is the name of the binary, and of its image.
+const discoverer = "groundskeeper-discoverer"
 
 type upOptions struct {
 	binDir, artifacts            string
 	config                       string
 	apiserverFlags, managerFlags string
 	midonet                      string
+	images                       string
 }
 
 // up makes everything run, creates the example Project when it was never created, and says how to go on.
@@ -28,7 +33,7 @@ func up(ctx context.Context, out io.Writer, dir string, o upOptions) error {
 	if o.midonet != "" && o.midonet != "fake" {
 		return fmt.Errorf("--midonet (MIDONET of make): %q is not known; \"fake\" starts a fake of MidoNet, empty starts none", o.midonet)
 	}
-	p, err := plane.Start(ctx, plane.Options{
+	options := plane.Options{
 		Dir:            dir,
 		BinDir:         o.binDir,
 		Artifacts:      o.artifacts,
@@ -41,7 +46,13 @@ func up(ctx context.Context, out io.Writer, dir string, o upOptions) error {
 		ManagerFlags:   strings.Fields(o.managerFlags),
 		Detached:       true,
 		Progress:       tell,
-	})
+	}
+	if o.images != "" {
+		if err := withNode(&options, o.images); err != nil {
+			return err
+		}
+	}
+	p, err := plane.Start(ctx, options)
 	if err != nil {
 		return err
 	}
@@ -56,9 +67,9 @@ The control plane is ready after %.1f s. To use it:
   kubectl get projects
   kubectl explain project.spec
 
-%smake status shows its processes, make down stops it and keeps the data, make clean-up deletes it.
+%s%smake status shows its processes, make down stops it and keeps the data, make clean-up deletes it.
 Logs: %s
-`, time.Since(began).Seconds(), p.AdminKubeconfig(), filepath.Dir(p.Kubectl()), midonet(p), filepath.Join(dir, "logs"))
+`, time.Since(began).Seconds(), p.AdminKubeconfig(), filepath.Dir(p.Kubectl()), midonet(p), node(p), filepath.Join(dir, "logs"))
 	return nil
 }
 
@@ -73,6 +84,28 @@ func midonet(p *plane.Plane) string {
   curl -X PUT %[3]shosts/NAME    # one more host, for a Node of that name
 
 `, p.MidoNetURL(), strings.Join(plane.MidoNetHosts(), ", "), p.MidoNetPages())
+}
+
+// withNode adds a node with the images of the folder, and runs discoverers from theirs.
+func withNode(options *plane.Options, folder string) error {
+	options.Node = true
+	for _, name := range []string{"pause", discoverer} {
+		options.Images = append(options.Images, filepath.Join(folder, name+".tar"))
+	}
+	var err error
+	options.DiscovererImage, err = image.Reference(filepath.Join(folder, discoverer+".tar"))
+	return err
+}
+
+// node says what the node can do, nothing for a plane without one.
+func node(p *plane.Plane) string {
+	if p.Node == nil {
+		return ""
+	}
+	return fmt.Sprintf(`Node %s runs pods of the images that are in it, %s among them: a DiscoveryBackend gets its
+discoverer (kubectl explain discoverybackend). Pods reach other planes of this machine at %s, and not the internet.
+
+`, plane.NodeName, discoverer, p.Address())
 }
 
 // status shows the processes of the control plane in the folder.

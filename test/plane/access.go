@@ -61,13 +61,15 @@ func (p *Plane) EtcdTLS() *tls.Config { return p.etcdTLS.Clone() }
 
 // Processes returns the handles of all processes, in the order of their start.
 func (p *Plane) Processes() []*Process {
-	servers := append([]*Process{p.Etcd, p.KubeAPIServer}, p.APIServers...)
-	servers = append(servers, p.KubeControllerManager)
-	if p.MidoNet != nil {
-		servers = append(servers, p.MidoNet)
-	}
-	return append(servers, p.Managers...)
+	servers := append([]*Process{p.Node, p.Etcd, p.KubeAPIServer}, p.APIServers...)
+	servers = append(servers, p.KubeControllerManager, p.Scheduler, p.MidoNet)
+	servers = append(servers, p.Managers...)
+	return slices.DeleteFunc(servers, func(process *Process) bool { return process == nil })
 }
+
+// Address returns the address that kube-apiserver listens on. With a node it is the host's on its link, and another
+// plane that is given it (Options.Address) is reached by the pods, too.
+func (p *Plane) Address() string { return p.options.Address }
 
 // Dir returns the folder of the plane.
 func (p *Plane) Dir() string { return p.dir }

@@ -39,7 +39,7 @@ func (p *Plane) apiserverCommand(i int) (command, error) {
 	if err != nil {
 		return command{}, err
 	}
-	args := append(listenFlags(p.ports[name]),
+	args := append(listenFlags(address(p.ports[name])),
 		"--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
 	)
 	inputs := []string{kubeconfig}

@@ -64,7 +64,7 @@ func (p *Plane) etcdClientFlags() []string {
 
 func (p *Plane) kubeAPIServerCommand() (command, error) {
 	c := p.credentials
-	serving := subject{name: kubeAPIServerName, server: true, hosts: []string{"kubernetes.default.svc"}}
+	serving := subject{name: kubeAPIServerName, server: true, hosts: []string{"kubernetes.default.svc"}, addresses: p.servingAddresses()}
 	if _, err := c.cluster.ensure(c.dir, kubeAPIServerName, serving); err != nil {
 		return command{}, err
 	}
@@ -72,12 +72,10 @@ func (p *Plane) kubeAPIServerCommand() (command, error) {
 	if _, err := c.frontProxy.ensure(c.dir, frontProxy, subject{name: frontProxy}); err != nil {
 		return command{}, err
 	}
-	args := append(listenFlags(p.ports[kubeAPIServerName]), p.etcdClientFlags()...)
+	args := append(listenFlags(p.kubeAPIServerAddress()), p.etcdClientFlags()...)
 	args = append(args,
-		"--advertise-address="+loopback,
-		"--endpoint-reconciler-type=none",
-		"--service-cluster-ip-range=10.0.0.0/24",
-		"--authorization-mode=RBAC",
+		"--advertise-address="+p.options.Address,
+		"--service-cluster-ip-range="+serviceNetwork,
 		"--tls-cert-file="+c.certificate(kubeAPIServerName), "--tls-private-key-file="+c.key(kubeAPIServerName),
 		"--client-ca-file="+c.certificate("ca"),
 		"--service-account-issuer=https://kubernetes.default.svc",
@@ -92,13 +90,22 @@ func (p *Plane) kubeAPIServerCommand() (command, error) {
 	)
 	inputs := append(c.pair(kubeAPIServerName), c.pair(frontProxy)...)
 	inputs = append(inputs, c.pair(etcdClientName)...)
+	if p.options.Node {
+		flags, pair, err := p.kubeletClientFlags()
+		if err != nil {
+			return command{}, err
+		}
+		args, inputs = append(args, flags...), append(inputs, pair...)
+	} else {
+		args = append(args, "--authorization-mode=RBAC", "--endpoint-reconciler-type=none")
+	}
 	inputs = append(inputs, c.certificate("ca"), c.certificate("front-proxy-ca"), c.certificate("etcd-ca"), c.serviceAccountKey)
 	return command{
 		name:    kubeAPIServerName,
 		binary:  p.binary(kubeAPIServerName),
 		args:    append(args, p.options.KubeAPIServerFlags...),
 		inputs:  inputs,
-		address: address(p.ports[kubeAPIServerName]),
+		address: p.kubeAPIServerAddress(),
 		health:  p.server() + "/readyz",
 	}, nil
 }
@@ -123,16 +130,23 @@ func (p *Plane) controllerManagerCommand() (command, error) {
 	if err != nil {
 		return command{}, err
 	}
-	args := append(listenFlags(p.ports[controllerManagerName]),
+	names := slices.Concat(controllers, p.options.KubeControllers)
+	if p.options.Node {
+		names = append(names, nodeControllers...)
+	}
+	args := append(listenFlags(address(p.ports[controllerManagerName])),
 		"--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
 		"--tls-cert-file="+c.certificate(controllerManagerName), "--tls-private-key-file="+c.key(controllerManagerName),
 		"--leader-elect=false",
 		"--use-service-account-credentials",
 		"--service-account-private-key-file="+c.serviceAccountKey,
-		"--controllers="+strings.Join(slices.Concat(controllers, p.options.KubeControllers), ","),
+		"--controllers="+strings.Join(names, ","),
 		// The defaults (20 and 30) would make the time of a test or a benchmark theirs.
 		"--kube-api-qps=500", "--kube-api-burst=1000",
 	)
+	if p.options.Node {
+		args = append(args, "--root-ca-file="+c.certificate("ca")) // pods get it
+	}
 	return command{
 		name:    controllerManagerName,
 		binary:  p.binary(controllerManagerName),
@@ -143,7 +157,7 @@ func (p *Plane) controllerManagerCommand() (command, error) {
 	}, nil
 }
 
-func listenFlags(port int) []string {
-	host, number, _ := strings.Cut(address(port), ":")
+func listenFlags(address string) []string {
+	host, number, _ := strings.Cut(address, ":")
 	return []string{"--bind-address=" + host, "--secure-port=" + number}
 }

@@ -6,17 +6,11 @@ package plane
 import (
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
-
-	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/test/fakes/midonet"
 )
 
@@ -24,8 +18,6 @@ const (
 	midonetName = "fake-midonet"
 	// midonetUser is who our controller managers log in as.
 	midonetUser = "groundskeeper"
-	// configVersion is the apiVersion of the controller manager's configuration.
-	configVersion = v1alpha1.GroupName + "/v1alpha1"
 )
 
 // MidoNetHosts returns the names of the hosts that the fake of MidoNet has from the start. A Node of such a name has a
@@ -72,50 +64,11 @@ func ensurePassword(path string) error {
 	return writeFile(path, []byte(rand.Text()))
 }
 
-// managerConfig returns the file of the controller managers' configuration, empty for none: that of the options, or a
-// copy of it that leads to the fake of MidoNet.
-func (p *Plane) managerConfig() (string, error) {
-	if !p.options.MidoNet {
-		return p.options.ManagerConfig, nil
-	}
-	given := []byte("apiVersion: " + configVersion + "\nkind: " + v1alpha1.ControllerManagerConfigurationKind + "\n")
-	if p.options.ManagerConfig != "" {
-		var err error
-		if given, err = os.ReadFile(p.options.ManagerConfig); err != nil {
-			return "", err
-		}
-	}
+// midonetAddition leads a controller manager to the fake of MidoNet.
+func (p *Plane) midonetAddition() addition {
 	username, passwordFile := p.MidoNetLogin()
-	config, err := withMidoNet(given, map[string]any{"url": p.MidoNetURL(), "username": username, "passwordFile": passwordFile})
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", p.options.ManagerConfig, err)
+	return addition{
+		option: "the fake of MidoNet", path: []string{"controllers", "translation", "midonet"},
+		fields: map[string]any{"url": p.MidoNetURL(), "username": username, "passwordFile": passwordFile},
 	}
-	path := filepath.Join(p.dir, "manager-config.yaml")
-	return path, writeFile(path, config)
-}
-
-// withMidoNet returns the configuration with these fields of controllers.translation.midonet, which it must not have
-// itself. Whether the rest of it makes sense is for the controller manager to say.
-func withMidoNet(config []byte, fields map[string]any) ([]byte, error) {
-	data, err := yaml.YAMLToJSONStrict(config)
-	if err != nil {
-		return nil, err
-	}
-	var object map[string]any
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &object); err != nil {
-		return nil, err
-	}
-	if apiVersion, kind := object["apiVersion"], object["kind"]; apiVersion != configVersion || kind != v1alpha1.ControllerManagerConfigurationKind {
-		return nil, fmt.Errorf("it is of apiVersion %v, kind %v: the fake of MidoNet needs %s, %s", apiVersion, kind, configVersion, v1alpha1.ControllerManagerConfigurationKind)
-	}
-	for name, value := range fields {
-		field := []string{"controllers", "translation", "midonet", name}
-		if _, found, _ := unstructured.NestedFieldNoCopy(object, field...); found {
-			return nil, fmt.Errorf("%s is set: remove it, or start without the fake of MidoNet, which sets it", strings.Join(field, "."))
-		}
-		if err := unstructured.SetNestedField(object, value, field...); err != nil {
-			return nil, err
-		}
-	}
-	return yaml.Marshal(object)
 }

@@ -35,7 +35,7 @@ func TestWithMidoNet(t *testing.T) {
 		"another kind":    {config: head + "kind: Other", fails: "kind"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := withMidoNet([]byte(test.config), fields)
+			got, err := addition{"the fake of MidoNet", []string{"controllers", "translation", "midonet"}, fields}.addTo([]byte(test.config))
 			if test.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), test.fails) {
 					t.Errorf("error %v does not name %s", err, test.fails)

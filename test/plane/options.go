@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -37,6 +38,16 @@ type Options struct {
 	Webhooks bool
 	// MidoNet starts a fake of MidoNet's API and leads the controller managers to it (Plane.MidoNetURL).
 	MidoNet bool
+
+	// Address is what kube-apiserver listens on; empty: loopback, or the host's end of the link to the node.
+	Address string
+	// Node adds a node that runs pods: kubelet, containerd and kube-proxy in namespaces of their own, kube-scheduler, and the
+	// controllers that pods need. Images have to be imported, and names are not resolved. It takes root and packages.
+	Node bool
+	// Images are archives of images for the node. The one of hack/images/pause must be among them.
+	Images []string
+	// DiscovererImage is the image of discoverers; it applies artifacts/discovery and configures the controller managers.
+	DiscovererImage string
 
 	// KubeControllers are controllers of kube-controller-manager to run besides those that every plane has.
 	KubeControllers []string
@@ -74,6 +85,15 @@ func (o Options) complete() (Options, error) {
 	if o.Webhooks && o.Managers == 0 {
 		return o, errors.New("webhooks need a controller manager (Options.Managers)")
 	}
+	if o.Node && o.Address != "" {
+		return o, errors.New("a plane with a node has the address of its link (Options.Address)")
+	}
+	if o.DiscovererImage != "" && o.Managers == 0 {
+		return o, errors.New("discoverers need a controller manager (Options.Managers)")
+	}
+	if o.Address == "" {
+		o.Address = loopback
+	}
 	for option, fallback := range map[*string]string{&o.BinDir: "_output/bin", &o.Artifacts: "artifacts"} {
 		if *option != "" {
 			continue
@@ -94,12 +114,25 @@ func (o Options) complete() (Options, error) {
 		}
 		*path = absolute
 	}
+	o.Images = slices.Clone(o.Images)
+	for i, path := range o.Images {
+		absolute, err := filepath.Abs(path)
+		if err != nil {
+			return o, err
+		}
+		o.Images[i] = absolute
+	}
 	if o.Progress == nil {
 		o.Progress = func(string) {}
 	}
 	if o.ManagerConfig != "" {
 		if _, err := os.Stat(o.ManagerConfig); err != nil {
 			return o, fmt.Errorf("configuration of the controller manager: %w", err)
+		}
+	}
+	if o.Node {
+		if err := o.checkNode(); err != nil {
+			return o, err
 		}
 	}
 	return o, o.checkBinaries()
@@ -117,6 +150,10 @@ func (o Options) checkBinaries() error {
 	if o.MidoNet {
 		names = append(names, midonetName)
 	}
+	build := "make build kubernetes"
+	if o.Node {
+		names, build = append(names, nodeProcessName, schedulerName, "kubelet", "kube-proxy"), build+" node"
+	}
 	var missing []string
 	for _, name := range names {
 		if _, err := os.Stat(filepath.Join(o.BinDir, name)); err != nil {
@@ -124,7 +161,7 @@ func (o Options) checkBinaries() error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("%s has no %s: \"make build kubernetes\" builds them", o.BinDir, strings.Join(missing, ", "))
+		return fmt.Errorf("%s has no %s: \"%s\" builds them", o.BinDir, strings.Join(missing, ", "), build)
 	}
 	return nil
 }

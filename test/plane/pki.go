@@ -51,6 +51,13 @@ type subject struct {
 	groups []string // organizations: the user's groups
 	server bool     // serves on loopback (and may be a client too)
 	hosts  []string // further DNS names of a server
+	// addresses are further ones of a server.
+	addresses []net.IP
+}
+
+// ips are all addresses of a server.
+func (s subject) ips() []net.IP {
+	return append([]net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}, s.addresses...)
 }
 
 // loadAuthority reads the authority of that name from the folder and makes it first when there is none.
@@ -116,7 +123,7 @@ func (a *authority) issue(s subject) (keyPair, error) {
 	if s.server {
 		template.ExtKeyUsage = append(template.ExtKeyUsage, x509.ExtKeyUsageServerAuth)
 		template.DNSNames = append([]string{"localhost"}, s.hosts...)
-		template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
+		template.IPAddresses = s.ips()
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
 	if err != nil {
@@ -149,6 +156,9 @@ func (a *authority) good(pemBytes []byte, s subject, now time.Time) bool {
 		return false
 	}
 	if s.server && !slices.Equal(c.DNSNames, append([]string{"localhost"}, s.hosts...)) {
+		return false
+	}
+	if s.server && !slices.EqualFunc(c.IPAddresses, s.ips(), net.IP.Equal) {
 		return false
 	}
 	return now.Add(renewBefore).Before(c.NotAfter)

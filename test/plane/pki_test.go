@@ -6,6 +6,7 @@ package plane
 import (
 	"bytes"
 	"crypto/x509"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -111,12 +112,13 @@ func TestEnsureReplacesOnlyWhatIsNotGood(t *testing.T) {
 		good      bool
 	}{
 		"the same":          {a, base, now, true},
-		"groups reordered":  {a, subject{"api", []string{"a", "z"}, true, base.hosts}, now, true},
+		"groups reordered":  {a, subject{"api", []string{"a", "z"}, true, base.hosts, nil}, now, true},
 		"before renewal":    {a, base, now.Add(leafValidity - renewBefore - time.Hour), true},
 		"due for renewal":   {a, base, now.Add(leafValidity - renewBefore + time.Hour), false},
-		"another name":      {a, subject{"other", base.groups, true, base.hosts}, now, false},
-		"another group":     {a, subject{"api", []string{"z"}, true, base.hosts}, now, false},
-		"another host":      {a, subject{"api", base.groups, true, nil}, now, false},
+		"another name":      {a, subject{"other", base.groups, true, base.hosts, nil}, now, false},
+		"another group":     {a, subject{"api", []string{"z"}, true, base.hosts, nil}, now, false},
+		"another address":   {a, subject{"api", base.groups, true, base.hosts, []net.IP{net.IPv4(10, 0, 0, 1)}}, now, false},
+		"another host":      {a, subject{"api", base.groups, true, nil, nil}, now, false},
 		"another authority": {foreign, base, now, false},
 	} {
 		if got := test.authority.good(first.cert, test.subject, test.now); got != test.good {

@@ -7,11 +7,12 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
+	"strconv"
 )
 
 // Names of the clients of our own.
@@ -24,7 +25,9 @@ const (
 type Plane struct {
 	// The processes. Those of ours are as many as the options asked for.
 	Etcd, KubeAPIServer, KubeControllerManager *Process
-	APIServers, Managers                       []*Process
+	// Node and Scheduler are nil when the options did not ask for a node.
+	Node, Scheduler      *Process
+	APIServers, Managers []*Process
 	// MidoNet is the fake of MidoNet, nil when the options did not ask for it.
 	MidoNet *Process
 
@@ -71,6 +74,11 @@ func (p *Plane) prepare() error {
 	if p.state, err = loadState(p.dir); err != nil {
 		return err
 	}
+	if p.options.Node {
+		if err := p.assignNetwork(); err != nil {
+			return err
+		}
+	}
 	if p.ports, err = assignPorts(p.portNames(), p.state.Ports, p.owns); err != nil {
 		return err
 	}
@@ -96,33 +104,15 @@ func (p *Plane) prepare() error {
 	return writeKubeconfig(p.AdminKubeconfig(), p.server(), adminName, c.cluster.pem, p.admin)
 }
 
-func (p *Plane) portNames() []string {
-	names := []string{etcdName, etcdPeerName, kubeAPIServerName, controllerManagerName}
-	for i := range p.options.APIServers {
-		names = append(names, numbered(apiserverName, i))
-	}
-	for i := range p.options.Managers {
-		names = append(names, numbered(managerName, i), webhookPort(i))
-	}
-	if p.options.MidoNet {
-		names = append(names, midonetName)
-	}
-	return names
-}
-
-// owns says whether the process that the port was given to still runs.
-func (p *Plane) owns(port string) bool {
-	if port == etcdPeerName {
-		port = etcdName
-	}
-	port = strings.TrimSuffix(port, webhookSuffix) // it has the process of its owner
-	return p.state.running(port)
-}
-
 // start brings the processes up in the order in which they need each other, servers before their clients.
 func (p *Plane) start(ctx context.Context) (err error) {
 	if err := p.stopForeign(ctx); err != nil {
 		return err
+	}
+	if p.options.Node { // kube-apiserver listens on its link
+		if p.Node, err = p.run(ctx, p.nodeCommand); err != nil {
+			return err
+		}
 	}
 	if p.Etcd, err = p.run(ctx, p.etcdCommand); err != nil {
 		return err
@@ -145,15 +135,28 @@ func (p *Plane) start(ctx context.Context) (err error) {
 	if p.KubeControllerManager, err = p.run(ctx, p.controllerManagerCommand); err != nil {
 		return err
 	}
+	if p.options.Node {
+		if p.Scheduler, err = p.run(ctx, p.schedulerCommand); err != nil {
+			return err
+		}
+	}
 	if p.options.MidoNet {
 		if p.MidoNet, err = p.run(ctx, p.midonetCommand); err != nil {
 			return err
 		}
 	}
-	if p.Managers, err = p.runAll(ctx, p.options.Managers, p.managerCommand); err != nil || !p.options.Webhooks {
+	if p.Managers, err = p.runAll(ctx, p.options.Managers, p.managerCommand); err != nil {
 		return err
 	}
-	return p.registerWebhooks(ctx)
+	if p.options.Webhooks {
+		if err := p.registerWebhooks(ctx); err != nil {
+			return err
+		}
+	}
+	if p.options.Node {
+		return p.waitNode(ctx)
+	}
+	return nil
 }
 
 // stopForeign stops and forgets processes that an earlier plane of the folder had and this one has not.
@@ -173,4 +176,8 @@ func (p *Plane) Stop(ctx context.Context) error {
 
 func (p *Plane) binary(name string) string { return filepath.Join(p.options.BinDir, name) }
 
-func (p *Plane) server() string { return "https://" + address(p.ports[kubeAPIServerName]) }
+func (p *Plane) server() string { return "https://" + p.kubeAPIServerAddress() }
+
+func (p *Plane) kubeAPIServerAddress() string {
+	return net.JoinHostPort(p.options.Address, strconv.Itoa(p.ports[kubeAPIServerName]))
+}

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -72,3 +73,30 @@ func assignPorts(names []string, remembered map[string]int, running func(name st
 }
 
 func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
+
+// portNames are the names of all ports of the plane: those of processes, but for etcd's second one and webhooks.
+func (p *Plane) portNames() []string {
+	names := []string{etcdName, etcdPeerName, kubeAPIServerName, controllerManagerName}
+	for i := range p.options.APIServers {
+		names = append(names, numbered(apiserverName, i))
+	}
+	for i := range p.options.Managers {
+		names = append(names, numbered(managerName, i), webhookPort(i))
+	}
+	if p.options.MidoNet {
+		names = append(names, midonetName)
+	}
+	if p.options.Node {
+		names = append(names, nodeProcessName, schedulerName)
+	}
+	return names
+}
+
+// owns says whether the process that the port was given to still runs.
+func (p *Plane) owns(port string) bool {
+	if port == etcdPeerName {
+		port = etcdName
+	}
+	port = strings.TrimSuffix(port, webhookSuffix) // it has the process of its owner
+	return p.state.running(port)
+}

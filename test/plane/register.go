@@ -43,7 +43,11 @@ func (p *Plane) prepareCluster(ctx context.Context) error {
 	if err := rivalcrd.Refusal(rivals); err != nil {
 		return err
 	}
-	for _, path := range []string{"namespaces.yaml", "rbac"} {
+	paths := []string{"namespaces.yaml", "rbac"}
+	if p.options.DiscovererImage != "" {
+		paths = append(paths, "discovery")
+	}
+	for _, path := range paths {
 		objects, err := manifests(filepath.Join(p.options.Artifacts, path))
 		if err != nil {
 			return err

@@ -29,7 +29,8 @@ type state struct {
 	mu        sync.Mutex
 	path      string
 	Ports     map[string]int `json:"ports"`
-	Processes []record       `json:"processes"` // in the order of their first start
+	Network   network        `json:"network,omitempty"` // of the node, 0: none was chosen yet
+	Processes []record       `json:"processes"`         // in the order of their first start
 }
 
 // loadState reads the state in the folder; a folder without one has an empty state.
@@ -75,6 +76,13 @@ func (s *state) setPorts(ports map[string]int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Ports = ports
+	return s.save()
+}
+
+func (s *state) setNetwork(n network) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Network = n
 	return s.save()
 }
 
