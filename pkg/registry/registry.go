@@ -57,6 +57,8 @@ type Kind[T Object] struct {
 	CopyStatus, Assign func(to, from T)
 	// Normalize brings an object to the one form in which it is stored. It is idempotent. It may be nil.
 	Normalize func(T)
+	// Warn returns what to warn somebody of who makes a valid change, dry runs included. It may be nil.
+	Warn func(obj, old T) []string
 	// SelectableFields are what field selectors can ask for beside name and namespace. It may be nil.
 	SelectableFields func(T) fields.Set
 	// IndexedFields are the selectable fields that the watch cache keeps an index of.

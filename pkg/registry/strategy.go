@@ -31,8 +31,13 @@ func (strategy[T]) WarningsOnCreate(context.Context, runtime.Object) []string {
 	return nil
 }
 
-func (strategy[T]) WarningsOnUpdate(context.Context, runtime.Object, runtime.Object) []string {
-	return nil
+// WarningsOnUpdate is asked after the change was prepared and found valid. A change of the status never warns: what
+// users write is back to what it was by then.
+func (s strategy[T]) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
+	if s.kind.Warn == nil {
+		return nil
+	}
+	return s.kind.Warn(obj.(T), old.(T))
 }
 
 // PrepareForCreate gives a new object what the server decides: no status, generation 1, the finalizer.

@@ -32,6 +32,7 @@ func Kind() registry.Kind[*gimbalv1.DiscoveryBackend] {
 		CopyStatus:    func(to, from *gimbalv1.DiscoveryBackend) { to.Status = from.Status },
 		Assign:        func(to, from *gimbalv1.DiscoveryBackend) { *to = *from },
 		Normalize:     gimbalv1.Normalize,
+		Warn:          maintenanceWarnings,
 		SelectableFields: func(b *gimbalv1.DiscoveryBackend) fields.Set {
 			return fields.Set{"cluster.type": string(b.Cluster.Type), "cluster.clusterStatus": string(b.Cluster.ClusterStatus)}
 		},
