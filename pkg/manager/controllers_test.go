@@ -54,7 +54,7 @@ func TestControllers(t *testing.T) {
 	if sorted := slices.Sorted(slices.Values(names(all))); len(slices.Compact(sorted)) != len(all) {
 		t.Errorf("a name is there twice: %v", names(all))
 	}
-	if got := names(all); !slices.Equal(got, []string{"project", "project-stale", "project-activity", "discovery-operator",
+	if got := names(all); !slices.Equal(got, []string{"project", "project-stale", "project-activity", "discovery-operator", "discovery-maintenance",
 		"translation-convert", "translation-annotate", "translation-push", "local-volume-cleanup", "local-volume-deleter", "webhooks"}) {
 		t.Errorf("the controllers are %v", got)
 	}

@@ -14,6 +14,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/maintenance"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/operator"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/cleanup"
@@ -76,6 +77,13 @@ func controllers(fence *Fence) []controller {
 			apis: []schema.GroupVersion{gimbalv1.SchemeGroupVersion},
 			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 				return operator.AddToManager(mgr, config.Discovery, now)
+			},
+		},
+		{
+			// It waits for DiscoveryBackends by itself: a host may have discoverers of its own, or no backends at all.
+			name: maintenance.ControllerName,
+			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
+				return maintenance.AddToManager(mgr, config.Discovery, now)
 			},
 		},
 		{

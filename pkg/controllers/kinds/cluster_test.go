@@ -19,8 +19,8 @@ import (
 	testclock "k8s.io/utils/clock/testing"
 )
 
-// The kinds of these tests: of trees only metadata is kept, of gardens the tree in them, and hedges matter where there
-// are gardens.
+// The kinds of these tests: of trees a label is kept, of gardens the tree in them, and hedges matter where there are
+// gardens.
 var (
 	trees   = schema.GroupResource{Group: "example.com", Resource: "trees"}
 	gardens = schema.GroupResource{Group: "example.com", Resource: "gardens"}
@@ -29,9 +29,9 @@ var (
 
 func testKinds() []Kind {
 	return []Kind{
-		{GroupResource: trees},
+		{GroupResource: trees, Metadata: func(tree metav1.Object) any { return tree.GetLabels()["a"] }},
 		{
-			GroupResource: gardens, Version: "v1",
+			GroupResource: gardens, Versions: []string{"v1"},
 			Value: func(content map[string]any) any {
 				tree, _, _ := unstructured.NestedString(content, "spec", "tree")
 				return tree

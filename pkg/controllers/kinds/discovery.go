@@ -23,8 +23,8 @@ type Finder func(ctx context.Context, kind *Kind) (*schema.GroupVersionResource,
 // what is in use.
 func NewFinder(client discovery.DiscoveryInterfaceWithContext) Finder {
 	return func(ctx context.Context, kind *Kind) (*schema.GroupVersionResource, error) {
-		versions := []string{kind.Version}
-		if kind.Version == "" {
+		versions := kind.Versions
+		if len(versions) == 0 {
 			var err error
 			if versions, err = groupVersions(ctx, client, kind.Group); err != nil {
 				return nil, err

@@ -34,7 +34,7 @@ func TestFinder(t *testing.T) {
 		return l
 	}
 	tree := Kind{GroupResource: trees}
-	pinned := Kind{GroupResource: trees, Version: "v1"}
+	pinned, either := Kind{GroupResource: trees, Versions: []string{"v1"}}, Kind{GroupResource: trees, Versions: []string{"v3", "v1"}}
 	for name, test := range map[string]struct {
 		kind    Kind
 		answers map[string]any // an object, or a code; nothing is a 404
@@ -46,6 +46,8 @@ func TestFinder(t *testing.T) {
 		"no group":                    {pinned, nil, "", ""},
 		"the server does not answer":  {pinned, map[string]any{"/apis/example.com/v1": http.StatusServiceUnavailable}, "", "discover example.com/v1: "},
 		"forbidden":                   {pinned, map[string]any{"/apis/example.com/v1": http.StatusForbidden}, "", "discover example.com/v1: "},
+		"the best of some versions":   {either, map[string]any{"/apis/example.com/v1": list("example.com/v1", "trees"), "/apis/example.com/v3": list("example.com/v3", "trees")}, "v3", ""},
+		"the other of some versions":  {either, map[string]any{"/apis/example.com/v1": list("example.com/v1", "trees"), "/apis/example.com/v2": list("example.com/v2", "trees")}, "v1", ""},
 		"no group, any version":       {tree, nil, "", ""},
 		"the preferred version":       {tree, map[string]any{"/apis/example.com": group("v2", "v1", "v2"), "/apis/example.com/v1": list("example.com/v1", "trees"), "/apis/example.com/v2": list("example.com/v2", "trees")}, "v2", ""},
 		"only in another version":     {tree, map[string]any{"/apis/example.com": group("v2", "v1", "v2"), "/apis/example.com/v1": list("example.com/v1", "trees"), "/apis/example.com/v2": list("example.com/v2")}, "v1", ""},

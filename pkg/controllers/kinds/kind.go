@@ -19,10 +19,12 @@ import (
 // Kind is a kind to follow. The zero value of all but GroupResource is a kind of which only metadata is read.
 type Kind struct {
 	schema.GroupResource
-	// Version is the version to read. Empty: the one that the server prefers.
-	Version string
+	// Versions are those that can be read, the best first. Empty: whatever the server prefers.
+	Versions []string
 	// Value picks from the content of an object what is kept beyond its identity. nil: nothing.
 	Value func(content map[string]any) any
+	// Metadata does so for a kind without Value, of which only metadata is read.
+	Metadata func(object metav1.Object) any
 	// Indexes say by which values an object is found, by the name of the index.
 	Indexes map[string]func(*Object) []string
 	// While names kinds of the same Set, before this one: without any of them this one is not watched. Empty: always.
@@ -46,14 +48,17 @@ type Query struct {
 	Any bool
 }
 
-// object makes of a decoded object what is kept of it.
+// object makes of a decoded object what is kept of it. The content is nil when only the metadata was read.
 func (k *Kind) object(meta metav1.Object, content map[string]any) *Object {
 	kept := &Object{ObjectMeta: metav1.ObjectMeta{
 		Namespace: meta.GetNamespace(), Name: meta.GetName(), UID: meta.GetUID(), ResourceVersion: meta.GetResourceVersion(),
 		Generation: meta.GetGeneration(), CreationTimestamp: meta.GetCreationTimestamp(),
 	}}
-	if k.Value != nil {
+	switch {
+	case k.Value != nil:
 		kept.Value = k.Value(content)
+	case k.Metadata != nil:
+		kept.Value = k.Metadata(meta)
 	}
 	return kept
 }

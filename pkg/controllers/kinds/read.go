@@ -35,6 +35,18 @@ func (s *Set) Known(resource schema.GroupResource, namespace string) ([]*Object,
 	return watched{set: s, lenient: true}.Find(context.Background(), resource, Query{Namespace: namespace})
 }
 
+// Served returns the version in which the objects of a resource are watched, nil when it is not served. An error means
+// that nobody can say, or that not all of its objects are known.
+func (s *Set) Served(resource schema.GroupResource) (*schema.GroupVersionResource, error) {
+	if err := s.problem(resource); err != nil {
+		return nil, err
+	}
+	if _, watch := s.watchOf(resource); watch != nil {
+		return new(watch.resource), nil
+	}
+	return nil, nil
+}
+
 type watched struct {
 	set     *Set
 	lenient bool

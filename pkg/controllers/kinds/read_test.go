@@ -105,3 +105,16 @@ func TestPages(t *testing.T) {
 		t.Errorf("%d pages: %q", asked, got)
 	}
 }
+
+// What a kind asks for of the metadata is kept, by the watch and by a live list alike.
+func TestMetadata(t *testing.T) {
+	c := newCluster(t, tree("a", "oak"))
+	c.run(t)
+	c.settled(t)
+	for name, reader := range map[string]Reader{"watched": c.Watched(), "live": c.Live(0)} {
+		found, err := reader.Find(t.Context(), trees, Query{})
+		if err != nil || len(found) != 1 || found[0].Value != "b" || found[0].Labels != nil {
+			t.Errorf("%s: %+v, %v", name, found, err)
+		}
+	}
+}

@@ -161,6 +161,9 @@ func (s *Set) worthIt(kind *Kind) bool {
 	})
 }
 
+// Look asks for a look at discovery soon, by somebody who knows that kinds came or went.
+func (s *Set) Look() { s.urge() }
+
 // urge asks for a look at discovery: a watch has failed, perhaps because its kind is gone.
 func (s *Set) urge() {
 	select {

@@ -135,3 +135,33 @@ func TestPauses(t *testing.T) {
 		t.Errorf("after a failure the next look comes after %s", pause)
 	}
 }
+
+// Who knows that kinds came or went need not wait for the next look.
+func TestLook(t *testing.T) {
+	c := newCluster(t)
+	c.run(t)
+	c.settled(t)
+	eventually(t, func() bool { return <-c.looks == time.Minute })
+	c.Look()
+	eventually(t, func() bool { return <-c.looks == retryPeriod })
+}
+
+func TestServed(t *testing.T) {
+	c := newCluster(t)
+	if _, err := c.Served(gardens); err == nil {
+		t.Error("before the first look it is known what is served")
+	}
+	c.run(t)
+	c.settled(t)
+	if served, err := c.Served(gardens); err != nil || served == nil || *served != gardens.WithVersion("v1") {
+		t.Errorf("served: %v, %v", served, err)
+	}
+	c.serve(gardens, errors.New("503"))
+	if _, err := c.Served(gardens); err == nil {
+		t.Error("it is known what is served while discovery fails")
+	}
+	c.serve(gardens, false)
+	if served, err := c.Served(gardens); err != nil || served != nil {
+		t.Errorf("what is not served is %v, %v", served, err)
+	}
+}

@@ -54,13 +54,14 @@ type reconciler struct {
 	// live reads from the API server. It has the last word before something is taken over or destroyed.
 	live client.Reader
 	// client writes.
-	client   client.Client
-	image    string
-	admins   []string
-	clock    clock.PassiveClock
-	recorder events.EventRecorder
-	secrets  *secrets
-	meters   *meters
+	client     client.Client
+	image      string
+	admins     []string
+	clock      clock.PassiveClock
+	recorder   events.EventRecorder
+	secrets    *secrets
+	references references
+	meters     *meters
 }
 
 // AddToManager adds the controller to a manager, whose scheme has to know DiscoveryBackends and Kubernetes' own kinds.
@@ -77,11 +78,15 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfigurat
 	if err := mgr.Add(parts); err != nil {
 		return fmt.Errorf("add the cache of controller %s: %w", ControllerName, err)
 	}
+	references, err := newReferences(mgr, config.AdminNamespaces)
+	if err != nil {
+		return err
+	}
 	r := &reconciler{
 		cache: parts, live: mgr.GetAPIReader(), client: mgr.GetClient(),
 		image: config.Image, admins: config.AdminNamespaces,
 		clock: clock, recorder: mgr.GetEventRecorder(fieldOwner),
-		secrets: newSecrets(mgr.GetAPIReader()), meters: meters,
+		secrets: newSecrets(mgr.GetAPIReader()), references: references, meters: meters,
 	}
 	if err := mgr.Add(manager.RunnableFunc(r.sweepAtStart)); err != nil {
 		return fmt.Errorf("add the look for orphans to controller %s: %w", ControllerName, err)

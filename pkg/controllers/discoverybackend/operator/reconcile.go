@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
 )
 
 const (
@@ -134,7 +135,7 @@ func (r *reconciler) deploymentOf(ctx context.Context, from client.Reader, backe
 
 // writeStatus writes what was found when it says something new, and tells it by events.
 func (r *reconciler) writeStatus(ctx context.Context, backend *gimbalv1.DiscoveryBackend, found findings) error {
-	own, err := ownErrors(backend)
+	own, err := status.OwnErrors(backend, fieldOwner)
 	if err != nil {
 		return err
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
 )
 
 // waitPeriod is how often a deletion looks whether what it waits for is gone.
@@ -25,9 +26,10 @@ const waitPeriod = 2 * time.Second
 // taken again: a pass starts with the first one.
 type releaseStep func(context.Context, *gimbalv1.DiscoveryBackend) (waiting string, err error)
 
-// releaseSteps are the steps in their order. Nothing copies any more before the copies go, or they would come back.
+// releaseSteps are the steps in their order. Nothing copies any more before the copies go, or they would come back; and no
+// route refers to them any more, or it would refer to nothing.
 func (r *reconciler) releaseSteps() []releaseStep {
-	return []releaseStep{r.stopDiscoverer, r.withdrawAll, r.removeCopies}
+	return []releaseStep{r.stopDiscoverer, r.removeReferences, r.withdrawAll, r.removeCopies}
 }
 
 // release takes everything away that was made for a backend, and lets the backend go last. All it decides by is read
@@ -75,7 +77,7 @@ func (r *reconciler) stopDiscoverer(ctx context.Context, backend *gimbalv1.Disco
 		return "", fmt.Errorf("list the pods of DiscoveryBackend %s/%s: %w", backend.Namespace, backend.Name, err)
 	}
 	if count := len(pods.Items); count > 0 {
-		return fmt.Sprintf("%s of the discoverer still there, first %q", plural(count, "pod"), pods.Items[0].Name), nil
+		return fmt.Sprintf("%s of the discoverer still there, first %q", status.Plural(count, "pod"), pods.Items[0].Name), nil
 	}
 	return "", nil
 }
@@ -108,7 +110,7 @@ func (r *reconciler) removeCopies(ctx context.Context, backend *gimbalv1.Discove
 	r.meters.removed.WithLabelValues(whyReleased).Add(float64(deleted))
 	if deleted > 0 {
 		log.FromContext(ctx).Info("Deleted copies of a backend that goes", "deleted", deleted, "found", left)
-		r.tell(backend, eventCopiesDeleted, actionDelete, "deleted "+plural(deleted, "copied object"))
+		r.tell(backend, eventCopiesDeleted, actionDelete, "deleted "+status.Plural(deleted, "copied object"))
 	}
 	return "the copied Services and EndpointSlices are deleted", err
 }

@@ -13,11 +13,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/release"
 )
 
 // copied is a Service with labels, as key and value in turns.
@@ -102,6 +104,47 @@ func TestRelease(t *testing.T) {
 	}
 }
 
+// The copies stay until no route refers to them any more. References that have to stay are told, and no reason to wait.
+func TestReleaseWaitsForReferences(t *testing.T) {
+	service := copied("shop", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
+	w, backend := deleted(t, adminNamespace, service)
+	w.mustPass(backend) // stops the discoverer
+	kept := []string{"Ingress shop/old: it would have no backend"}
+	w.referenced = []release.Result{
+		{Removed: []string{"HTTPProxy shop/a", "HTTPProxy shop/b", "HTTPProxy shop/c", "HTTPProxy shop/d"}, Left: 2, Kept: kept},
+		{Refused: []string{"update HTTPProxy shop/e: by a webhook"}, Kept: kept},
+		{Kept: kept},
+	}
+	for _, want := range []string{"the references of 2 more routes are removed", "the references of 1 route cannot be removed: update HTTPProxy shop/e: by a webhook"} {
+		if _, result, err := w.pass(backend); err != nil || result.RequeueAfter != waitPeriod {
+			t.Fatalf("%v, %v", result, err)
+		}
+		w.get(backend)
+		if got := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionAvailable); got == nil || got.Message != want {
+			t.Errorf("the condition is %v, want %q", got, want)
+		}
+		if !w.get(service) {
+			t.Fatal("a copy went while a route referred to it")
+		}
+	}
+	w.mustPass(backend)
+	if w.get(service) {
+		t.Error("the copy stays")
+	}
+	var told string
+	for range len(w.recorder.Events) {
+		told += <-w.recorder.Events + "\n"
+	}
+	for _, want := range []string{
+		"Normal ReferencesRemoved removed the references from 4 routes: HTTPProxy shop/a; HTTPProxy shop/b; HTTPProxy shop/c; and 1 more",
+		"Warning ReferencesKept 1 reference to what goes: Ingress shop/old: it would have no backend",
+	} {
+		if !strings.Contains(told, want) {
+			t.Errorf("not told %q, but:\n%s", want, told)
+		}
+	}
+}
+
 // A backend outside the admin namespaces deletes in its own namespace only.
 func TestReleaseStaysInReach(t *testing.T) {
 	own := copied("shop", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
@@ -121,6 +164,7 @@ func TestReleaseGuards(t *testing.T) {
 		"services cannot be listed": func(w *world) { w.fault = failing("list ServiceList") },
 		"slices cannot be listed":   func(w *world) { w.fault = failing("list EndpointSliceList") },
 		"pods cannot be listed":     func(w *world) { w.fault = failing("list PodList") },
+		"routes cannot be listed":   func(w *world) { w.fault = failing("remove references") },
 		"a listing is partial":      func(w *world) { w.partial = true },
 		"the Deployment is unknown": func(w *world) { w.fault = failing("get Deployment") },
 	} {

@@ -111,12 +111,3 @@ func TestTimesStay(t *testing.T) {
 		t.Errorf("an hour later: %q", sent)
 	}
 }
-
-func TestBounded(t *testing.T) {
-	if got := bounded("a\nb"); got != "a; b" {
-		t.Error(got)
-	}
-	if got := bounded(strings.Repeat("ü", maxMessage)); len(got) > maxMessage || !strings.HasSuffix(got, "ü…") {
-		t.Errorf("%d bytes", len(got))
-	}
-}

@@ -10,6 +10,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
 )
 
 // Reasons of the events on a DiscoveryBackend, beside the reasons of its conditions.
@@ -18,6 +20,10 @@ const (
 	eventApplied = "DiscovererApplied"
 	// eventStopped: the Deployment of a backend that goes was deleted.
 	eventStopped = "DiscovererStopped"
+	// eventReferencesRemoved: routes do not refer to its Services any more.
+	eventReferencesRemoved = "ReferencesRemoved"
+	// eventReferencesKept: a route would not be valid without its references, so that they stay.
+	eventReferencesKept = "ReferencesKept"
 	// eventCopiesDeleted: so were some of its copies.
 	eventCopiesDeleted = "CopiesDeleted"
 	// eventOrphaned: a Service names a backend that does not exist.
@@ -32,11 +38,11 @@ const (
 )
 
 func (r *reconciler) warn(object runtime.Object, reason, action, message string) {
-	r.recorder.Eventf(object, nil, corev1.EventTypeWarning, reason, action, "%s", bounded(message))
+	r.recorder.Eventf(object, nil, corev1.EventTypeWarning, reason, action, "%s", status.Bounded(message))
 }
 
 func (r *reconciler) tell(object runtime.Object, reason, action, message string) {
-	r.recorder.Eventf(object, nil, corev1.EventTypeNormal, reason, action, "%s", bounded(message))
+	r.recorder.Eventf(object, nil, corev1.EventTypeNormal, reason, action, "%s", status.Bounded(message))
 }
 
 // outcome is how a pass over a backend ended, as a label of the metric.

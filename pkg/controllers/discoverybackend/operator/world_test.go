@@ -32,6 +32,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/release"
 )
 
 const (
@@ -58,7 +59,9 @@ type world struct {
 	fault func(request string) error
 	// partial makes listings of metadata say that there is more.
 	partial bool
-	uids    int
+	// referenced are the answers about references, one a pass; without any there are no references.
+	referenced []release.Result
+	uids       int
 }
 
 func newWorld(t *testing.T, objects ...client.Object) *world {
@@ -117,9 +120,20 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	})
 	w.reconciler = &reconciler{
 		cache: w.store, live: counted, client: counted, image: "registry.example/discoverer:v1", admins: []string{adminNamespace},
-		clock: w.clock, recorder: w.recorder, secrets: newSecrets(counted), meters: meters,
+		clock: w.clock, recorder: w.recorder, secrets: newSecrets(counted), references: w, meters: meters,
 	}
 	return w
+}
+
+// Remove implements references.
+func (w *world) Remove(_ context.Context, backend *gimbalv1.DiscoveryBackend) (result release.Result, err error) {
+	err = w.request("remove references of", backend, client.ObjectKeyFromObject(backend), func() error {
+		if len(w.referenced) > 0 {
+			result, w.referenced = w.referenced[0], w.referenced[1:]
+		}
+		return nil
+	})
+	return result, err
 }
 
 // request counts and sends a request, or fails it.

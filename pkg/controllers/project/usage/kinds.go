@@ -48,15 +48,15 @@ type reference struct {
 // followed are the kinds to follow when objects of the resources count as use, and those themselves, each once.
 func followed(resources []string) (all []kinds.Kind, direct []schema.GroupResource) {
 	known := []kinds.Kind{
-		{GroupResource: Klusters, Version: kubernikusv1.SchemeGroupVersion.Version},
-		{GroupResource: DiscoveryBackends, Version: gimbalv1.SchemeGroupVersion.Version},
-		{GroupResource: Translations, Version: midonetv1.SchemeGroupVersion.Version},
+		{GroupResource: Klusters, Versions: []string{kubernikusv1.SchemeGroupVersion.Version}},
+		{GroupResource: DiscoveryBackends, Versions: []string{gimbalv1.SchemeGroupVersion.Version}},
+		{GroupResource: Translations, Versions: []string{midonetv1.SchemeGroupVersion.Version}},
 		{
-			GroupResource: Shoots, Version: gardenerv1beta1.SchemeGroupVersion.Version, Value: bindingsOfShoot,
+			GroupResource: Shoots, Versions: []string{gardenerv1beta1.SchemeGroupVersion.Version}, Value: bindingsOfShoot,
 			Indexes: map[string]func(*kinds.Object) []string{byBinding: usedBindings},
 		},
-		{GroupResource: Plants, Version: gardenerv1beta1.SchemeGroupVersion.Version},
-		{GroupResource: BackupEntries, Version: gardenerv1beta1.SchemeGroupVersion.Version},
+		{GroupResource: Plants, Versions: []string{gardenerv1beta1.SchemeGroupVersion.Version}},
+		{GroupResource: BackupEntries, Versions: []string{gardenerv1beta1.SchemeGroupVersion.Version}},
 		binding(SecretBindings, gardenerv1beta1.SchemeGroupVersion.Version, func(content map[string]any) (map[string]any, bool) {
 			secret, found, _ := unstructured.NestedMap(content, "secretRef")
 			return secret, found
@@ -66,8 +66,8 @@ func followed(resources []string) (all []kinds.Kind, direct []schema.GroupResour
 			kind, _, _ := unstructured.NestedString(credentials, "kind")
 			return credentials, found && kind == "Secret"
 		}),
-		{GroupResource: Quotas, Version: gardenerv1beta1.SchemeGroupVersion.Version, While: bindings()},
-		{GroupResource: Secrets, Version: "v1", While: bindings()},
+		{GroupResource: Quotas, Versions: []string{gardenerv1beta1.SchemeGroupVersion.Version}, While: bindings()},
+		{GroupResource: Secrets, Versions: []string{"v1"}, While: bindings()},
 	}
 	direct = []schema.GroupResource{Shoots, Plants, BackupEntries}
 	for _, resource := range resources {
@@ -101,7 +101,7 @@ func bindings() []schema.GroupResource {
 // binding is the kind of a binding, whose credentials are where the function finds them, if they are a Secret.
 func binding(resource schema.GroupResource, version string, secretOf func(map[string]any) (map[string]any, bool)) kinds.Kind {
 	return kinds.Kind{
-		GroupResource: resource, Version: version, While: []schema.GroupResource{Shoots},
+		GroupResource: resource, Versions: []string{version}, While: []schema.GroupResource{Shoots},
 		Value: func(content map[string]any) any {
 			var references []reference
 			own, _, _ := unstructured.NestedString(content, "metadata", "namespace")

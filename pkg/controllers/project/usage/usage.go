@@ -10,15 +10,11 @@ package usage
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/metadata"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -61,20 +57,11 @@ func (s *Shared) For(mgr manager.Manager, clock clock.PassiveClock, resources []
 }
 
 func forManager(mgr manager.Manager, clock clock.PassiveClock, period time.Duration, resources []string) (*Usage, error) {
-	discoverer, err := discovery.NewDiscoveryClientForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
+	find, source, err := kinds.Connect(mgr)
 	if err != nil {
-		return nil, fmt.Errorf("create a client for discovery: %w", err)
+		return nil, err
 	}
-	metadataClient, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
-	if err != nil {
-		return nil, fmt.Errorf("create a client for metadata: %w", err)
-	}
-	dynamicClient, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
-	if err != nil {
-		return nil, fmt.Errorf("create a client for any kind: %w", err)
-	}
-	source := kinds.Source{Metadata: metadataClient, Dynamic: dynamicClient}
-	usage := New(kinds.NewFinder(discoverer), source, clock, period, resources)
+	usage := New(find, source, clock, period, resources)
 	return usage, mgr.Add(usage.Kinds)
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package operator
+package status
 
 import (
 	"encoding/json"
@@ -14,11 +14,11 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// ownErrors are the entries of status.errors that the operator wrote, as the managed fields tell. The list has those
-// of the discoverer and of maintenance, too. Of a backend the operator applies nothing but the status.
-func ownErrors(backend *gimbalv1.DiscoveryBackend) ([]gimbalv1.DiscoveryError, error) {
+// OwnErrors are the entries of status.errors that a field owner wrote, as the managed fields tell: the list has those of
+// several. The owner applies nothing of a backend but the status.
+func OwnErrors(backend *gimbalv1.DiscoveryBackend, owner string) ([]gimbalv1.DiscoveryError, error) {
 	i := slices.IndexFunc(backend.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
-		return entry.Manager == fieldOwner && entry.Operation == metav1.ManagedFieldsOperationApply
+		return entry.Manager == owner && entry.Operation == metav1.ManagedFieldsOperationApply
 	})
 	if i < 0 || backend.ManagedFields[i].FieldsV1 == nil {
 		return nil, nil
@@ -42,7 +42,7 @@ func ownErrors(backend *gimbalv1.DiscoveryBackend) ([]gimbalv1.DiscoveryError, e
 		if err := json.Unmarshal([]byte(names), &entry); err != nil {
 			return nil, fmt.Errorf("read the managed fields of DiscoveryBackend %s/%s: %w", backend.Namespace, backend.Name, err)
 		}
-		if i := slices.IndexFunc(backend.Status.Errors, sameError(entry)); i >= 0 {
+		if i := slices.IndexFunc(backend.Status.Errors, Same(entry)); i >= 0 {
 			own = append(own, backend.Status.Errors[i])
 		}
 	}

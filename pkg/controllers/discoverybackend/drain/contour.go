@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// contour is the flavor of the kinds of Contour, as Contour 1.33 serves them: when all weights of a rule are zero or
+// unset, all its services get the same; else those without a weight get nothing. So the only service of a rule
+// gets everything, whatever its weight.
+type contour struct {
+	// proxy is set for the HTTPProxy, whose routes can have mirrors, and can answer by themselves. A tcpproxy has no
+	// mirrors: Contour ignores the field there.
+	proxy bool
+}
+
+const (
+	listRoutes   = "routes"
+	listTCPProxy = "tcpproxy"
+	listServices = "services"
+)
+
+func (contour) rules(spec map[string]any) []source {
+	var found []source
+	for i, content := range objects(spec[listRoutes]) {
+		found = append(found, source{list: listRoutes, index: i, content: content, references: listServices})
+	}
+	if content, ok := spec[listTCPProxy].(map[string]any); ok {
+		found = append(found, source{list: listTCPProxy, content: content, references: listServices})
+	}
+	return found
+}
+
+func (c contour) reference(list string, item map[string]any, namespace string) (ref, bool, bool) {
+	name, _ := item["name"].(string)
+	port, ok := port(item["port"])
+	if name == "" || !ok {
+		return ref{}, false, false
+	}
+	mirror, _ := item["mirror"].(bool)
+	mirror = mirror && c.proxy && list == listRoutes
+	found := serviceRef(types.NamespacedName{Namespace: namespace, Name: name}, port)
+	if mirror {
+		return found, true, true // its weight is a percentage of the requests
+	}
+	found.weight, ok = weight(item)
+	return found, false, ok
+}
+
+func (contour) receives(weights []*int64) []bool {
+	even := sum(weights) == 0
+	got := make([]bool, len(weights))
+	for i, weight := range weights {
+		got[i] = even || positive(weight)
+	}
+	return got
+}
+
+func (c contour) drain(wanted []*int64, drained []bool) []*int64 {
+	// With nobody left, zeros would mean that all get the same.
+	if !slices.Contains(drained, true) || !remains(c.receives(wanted), drained) {
+		return wanted
+	}
+	even := sum(wanted) == 0
+	set := make([]*int64, len(wanted))
+	for i, weight := range wanted {
+		switch {
+		case drained[i]:
+			set[i] = new(int64(0))
+		case even:
+			set[i] = new(int64(1))
+		default:
+			set[i] = weight
+		}
+	}
+	return set
+}
+
+// remove leaves a route that would have no service, and would make the whole virtual host invalid, to answer with 503.
+// A tcpproxy is dropped. An IngressRoute cannot answer by itself: there the service stays.
+func (c contour) remove(spec map[string]any, namespace string, gone func(types.NamespacedName) bool) []string {
+	var kept []string
+	for _, rule := range c.rules(spec) {
+		left, taken := sift(rule.content[listServices], func(item map[string]any) bool {
+			found, _, ok := c.reference(rule.list, item, namespace)
+			return ok && gone(found.service)
+		})
+		switch {
+		case len(taken) == 0:
+		case len(left) > 0:
+			rule.content[listServices] = left
+		case rule.list == listTCPProxy:
+			delete(spec, listTCPProxy)
+		case c.proxy:
+			delete(rule.content, listServices)
+			rule.content["directResponsePolicy"] = map[string]any{"statusCode": int64(503)}
+		default:
+			kept = append(kept, "spec.routes["+strconv.Itoa(rule.index)+"].services: a route needs at least one service")
+		}
+	}
+	return kept
+}

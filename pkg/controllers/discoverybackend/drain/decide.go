@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+// Decision is what is to be done about a route, and what backends get from it.
+type Decision struct {
+	// Write is set when the route or its record are not what they should be.
+	Write bool
+	// HandBack is set when fields are to be handed back to their owners, or an empty record is to be dropped. Of a
+	// route that is to be written, look at it again after the write.
+	HandBack bool
+	// Forced counts what was at the value that we had set, was set otherwise since, and is drained again by this.
+	Forced int
+	// Lost names the rules whose record could not be read: there nobody knows what was wanted.
+	Lost []string
+	// Backends are all that the route refers to, drained or not, by name.
+	Backends map[string]Outcome
+}
+
+// Outcome is what a backend gets from a route once it is written.
+type Outcome struct {
+	// Drained is set when weights give the backend nothing, be it that it is drained or that users want it so.
+	Drained bool
+	// NoAlternative is set when a rule has nobody else to send requests to, or would have nobody if the backend were
+	// drained: only endpoints that are not ready keep requests away then.
+	NoAlternative bool
+}
+
+// Decide says what is to be done about a route.
+func (v *View) Decide(backends Backends) Decision {
+	if v.saved == nil && !v.damaged && !v.refersToBackends(backends) {
+		return Decision{HandBack: v.owns}
+	}
+	return v.plan(backends).Decision
+}
+
+func (v *View) refersToBackends(backends Backends) bool {
+	for i := range v.rules {
+		for _, ref := range v.rules[i].refs {
+			if backendOf(backends, &ref, "") != "" {
+				return true
+			}
+		}
+		for _, list := range v.rules[i].lists {
+			for _, mirror := range list.found {
+				if backendOf(backends, &mirror.ref, "") != "" {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// backendOf is the backend of a reference. That of a Service that does not exist is the one recorded.
+func backendOf(backends Backends, ref *ref, recorded string) string {
+	if ref.foreign {
+		return ""
+	}
+	backend, known := backends.Of(ref.service)
+	if !known {
+		return recorded
+	}
+	return backend
+}
+
+// account notes what the backends of a rule get: wanted and got say which references receive by the wanted weights and
+// by those set.
+func (d *Decision) account(backends []string, drained, wanted, got []bool) {
+	for i, backend := range backends {
+		if backend == "" {
+			continue
+		}
+		outcome := d.outcome(backend)
+		if got[i] {
+			outcome.Drained = false
+		}
+		if wanted[i] && !alternative(backend, backends, drained, wanted) {
+			outcome.NoAlternative = true
+		}
+		d.Backends[backend] = outcome
+	}
+}
+
+// alternative says whether somebody receives who is neither drained nor of a backend.
+func alternative(backend string, backends []string, drained, receives []bool) bool {
+	for i := range receives {
+		if receives[i] && !drained[i] && backends[i] != backend {
+			return true
+		}
+	}
+	return false
+}
+
+// outcome is that of a backend so far: nothing, until a rule gives it something.
+func (d *Decision) outcome(backend string) Outcome {
+	if d.Backends == nil {
+		d.Backends = map[string]Outcome{}
+	}
+	outcome, ok := d.Backends[backend]
+	if !ok {
+		outcome.Drained = true
+		d.Backends[backend] = outcome
+	}
+	return outcome
+}
+
+// receivesCopies notes that mirrors send to a backend.
+func (d *Decision) receivesCopies(backend string) {
+	outcome := d.outcome(backend)
+	outcome.Drained = false
+	d.Backends[backend] = outcome
+}

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"iter"
+	"maps"
+	"math"
+	"strconv"
+)
+
+// objects are the objects in a list, with their positions. What is no list has none.
+func objects(list any) iter.Seq2[int, map[string]any] {
+	return func(yield func(int, map[string]any) bool) {
+		items, _ := list.([]any)
+		for i, item := range items {
+			if object, ok := item.(map[string]any); ok && !yield(i, object) {
+				return
+			}
+		}
+	}
+}
+
+// text is a string, or what it is when unset.
+func text(value any, unset string) string {
+	if s, ok := value.(string); ok {
+		return s
+	}
+	return unset
+}
+
+// integer reads a whole number as JSON gives it.
+func integer(value any) (int64, bool) {
+	switch n := value.(type) {
+	case int64:
+		return n, true
+	case float64:
+		return int64(n), n == math.Trunc(n) && math.Abs(n) < 1<<53
+	}
+	return 0, false
+}
+
+// port reads a port number as text.
+func port(value any) (string, bool) {
+	number, ok := integer(value)
+	if !ok {
+		return "", false
+	}
+	return strconv.FormatInt(number, 10), true
+}
+
+// weight reads the weight of a reference; nil is unset.
+func weight(item map[string]any) (*int64, bool) {
+	value, set := item["weight"]
+	if !set || value == nil {
+		return nil, true
+	}
+	number, ok := integer(value)
+	return &number, ok
+}
+
+func positive(weight *int64) bool { return weight != nil && *weight > 0 }
+
+// sum is the sum of the weights as far as they say how much somebody gets; it is zero when nobody's is positive.
+func sum(weights []*int64) int64 {
+	var total int64
+	for _, weight := range weights {
+		if positive(weight) {
+			total += min(*weight, math.MaxInt32)
+		}
+	}
+	return total
+}
+
+func equal(a, b *int64) bool {
+	return a == b || a != nil && b != nil && *a == *b
+}
+
+// remains says whether somebody who receives is not drained.
+func remains(receives, drained []bool) bool {
+	for i := range receives {
+		if receives[i] && !drained[i] {
+			return true
+		}
+	}
+	return false
+}
+
+// sift divides a list into what is left and the objects that were taken.
+func sift(list any, take func(map[string]any) bool) (left, taken []any) {
+	items, _ := list.([]any)
+	for _, item := range items {
+		if object, ok := item.(map[string]any); ok && take(object) {
+			taken = append(taken, item)
+		} else {
+			left = append(left, item)
+		}
+	}
+	return left, taken
+}
+
+// with is a copy of an object with another value of a field.
+func with(object map[string]any, field string, value any) map[string]any {
+	changed := maps.Clone(object)
+	changed[field] = value
+	return changed
+}
+
+// dropEmpty drops a field that is an empty list.
+func dropEmpty(object map[string]any, field string) {
+	if items, ok := object[field].([]any); ok && len(items) == 0 {
+		delete(object, field)
+	}
+}

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// Whatever a route contains, reading and writing it does not panic; one that nothing is drained from does not change;
+// and what was written once is not written again.
+func FuzzRoutes(f *testing.F) {
+	for _, kind := range Kinds() {
+		object := route(kind, "us-web=5", "default: web")
+		if kind.Kind != "Ingress" {
+			object = route(kind, "us-web=5 web mirror:us-api", "tcpproxy: us-web eu-web")
+		}
+		for range 2 {
+			text, err := json.Marshal(object.Object)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(text)
+			if _, err := kind.Rewrite(object, drained("us")); err != nil {
+				f.Fatal(err)
+			}
+		}
+	}
+	f.Add([]byte(`{"metadata":{"managedFields":[{"manager":"discovery-maintenance","operation":"Update","fieldsV1":{"f:spec":{"f:rules":{}}}}]}}`))
+	f.Add([]byte(`{"spec":{"rules":[{"backendRefs":[{"name":"us-web","weight":1e99}],"filters":{}},null,7],"routes":[{"services":{"name":"us-web"}}]}}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		var content map[string]any
+		if err := utiljson.Unmarshal(text, &content); err != nil || content == nil {
+			t.Skip()
+		}
+		for _, kind := range Kinds() {
+			object := &unstructured.Unstructured{Object: content}
+			view := kind.View(content)
+			view.Services()
+			if untouched := object.DeepCopy(); view.saved == nil && !view.damaged {
+				if decision, err := kind.Rewrite(untouched, drained()); err != nil || decision.Write || !cmp.Equal(untouched.Object, content) {
+					t.Errorf("%s: %+v, %v: %s", kind.Kind, decision, err, cmp.Diff(content, untouched.Object))
+				}
+			}
+			handed := object.DeepCopy()
+			_, _ = HandBack(handed)
+			removed := object.DeepCopy()
+			_, _, _ = kind.Remove(removed, isOf("us"), drained("eu"))
+			if _, err := kind.Rewrite(object.DeepCopy(), drained("us", "eu")); err != nil {
+				continue
+			}
+			rewrite(t, kind, object.DeepCopy(), drained("us", "eu"))
+		}
+	})
+}
+
+func BenchmarkDecide(b *testing.B) {
+	kind := kindOf(b, "HTTPProxy")
+	plain := route(kind, "web=50 api=50", "web", "api mirror:web")
+	served := route(kind, "us-web=50 web=50", "web", "api mirror:web")
+	gone := served.DeepCopy()
+	rewrite(b, kind, gone, drained("us"))
+	for _, bench := range []struct {
+		name   string
+		object *unstructured.Unstructured
+	}{{"of no backend", plain}, {"not drained", served}, {"drained", gone}} {
+		var backends Backends = fleet{}
+		if bench.object == gone {
+			backends = drained("us")
+		}
+		b.Run(bench.name, func(b *testing.B) {
+			view := kind.View(bench.object.Object)
+			b.ReportAllocs()
+			for b.Loop() {
+				if view.Decide(backends).Write {
+					b.Fatal("there is something to write")
+				}
+			}
+		})
+		b.Run(bench.name+", view", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				kind.View(bench.object.Object)
+			}
+		})
+	}
+}

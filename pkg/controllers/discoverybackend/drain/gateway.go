@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// gateway is the flavor of the kinds of the Gateway API: a share is a weight of the sum of weights, 1 when unset. When
+// the sum is zero, nothing is sent.
+type gateway struct {
+	// mirrors is set when the kind has filters. Without them it needs at least one reference in a rule.
+	mirrors bool
+}
+
+const (
+	listRules       = "rules"
+	listBackendRefs = "backendRefs"
+	listFilters     = "filters"
+)
+
+func (g gateway) rules(spec map[string]any) []source {
+	var found []source
+	for i, content := range objects(spec[listRules]) {
+		found = append(found, source{list: listRules, index: i, content: content, references: listBackendRefs, filtered: g.mirrors})
+	}
+	return found
+}
+
+func (gateway) reference(_ string, item map[string]any, namespace string) (ref, bool, bool) {
+	found, ok := objectRef(item, namespace)
+	if !ok {
+		return ref{}, false, false
+	}
+	found.weight, ok = weight(item)
+	return found, false, ok
+}
+
+// objectRef reads what a backendRef names: a Service, unless group or kind say otherwise.
+func objectRef(item map[string]any, namespace string) (ref, bool) {
+	name, _ := item["name"].(string)
+	if name == "" {
+		return ref{}, false
+	}
+	object := types.NamespacedName{Namespace: text(item["namespace"], namespace), Name: name}
+	port, _ := port(item["port"])
+	found := serviceRef(object, port)
+	if group, kind := text(item["group"], ""), text(item["kind"], "Service"); group != "" || kind != "Service" {
+		found.key = kind + "." + group + "/" + found.key
+		found.foreign = true
+	}
+	return found, true
+}
+
+func (gateway) receives(weights []*int64) []bool {
+	got := make([]bool, len(weights))
+	for i, weight := range weights {
+		got[i] = weight == nil || positive(weight)
+	}
+	return got
+}
+
+func (gateway) drain(wanted []*int64, drained []bool) []*int64 {
+	if !slices.Contains(drained, true) {
+		return wanted
+	}
+	set := slices.Clone(wanted)
+	for i := range set {
+		if drained[i] {
+			set[i] = new(int64(0))
+		}
+	}
+	return set
+}
+
+// remove may leave a rule of a kind with filters without a reference: such a rule sends nothing. The other kinds need
+// one, which stays with weight zero.
+func (g gateway) remove(spec map[string]any, namespace string, gone func(types.NamespacedName) bool) []string {
+	var kept []string
+	for _, rule := range g.rules(spec) {
+		isGone := func(item map[string]any) bool {
+			found, _, ok := g.reference(rule.list, item, namespace)
+			return ok && !found.foreign && gone(found.service)
+		}
+		mirrorsGone := func(item map[string]any) bool {
+			found, ok := filterRef(item, namespace)
+			return ok && !found.foreign && gone(found.service)
+		}
+		left, taken := sift(rule.content[listBackendRefs], isGone)
+		if len(left) == 0 && len(taken) > 0 && !g.mirrors {
+			taken[0].(map[string]any)["weight"] = int64(0)
+			left = taken[:1]
+			kept = append(kept, fmt.Sprintf("spec.rules[%d].backendRefs: a rule needs at least one, it has weight 0", rule.index))
+		}
+		if len(taken) > 0 {
+			rule.content[listBackendRefs] = left
+			dropEmpty(rule.content, listBackendRefs)
+		}
+		if !g.mirrors {
+			continue
+		}
+		holders := []map[string]any{rule.content}
+		for _, item := range objects(rule.content[listBackendRefs]) {
+			holders = append(holders, item)
+		}
+		for _, holder := range holders {
+			if left, taken := sift(holder[listFilters], mirrorsGone); len(taken) > 0 {
+				holder[listFilters] = left
+				dropEmpty(holder, listFilters)
+			}
+		}
+	}
+	return kept
+}
+
+// filterRef reads where a filter sends copies of requests to, if it does.
+func filterRef(filter map[string]any, namespace string) (ref, bool) {
+	mirror, _ := filter["requestMirror"].(map[string]any)
+	item, _ := mirror["backendRef"].(map[string]any)
+	return objectRef(item, namespace)
+}

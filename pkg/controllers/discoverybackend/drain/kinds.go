@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package drain decides what a route object says while backends are in maintenance: nothing is sent to their Services,
+// and what the user wanted is kept in an annotation of the route. It is pure: it knows neither clients nor clocks.
+//
+// The decision is out = f(wanted, drained backends). What is wanted are the weights that the annotation has, or else
+// those of the route; so neither the order in which backends go and come, nor doing it twice, makes a difference.
+package drain
+
+import (
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Manager is the field manager of all writes to routes.
+const Manager = "discovery-maintenance"
+
+// Groups of the kinds of routes.
+const (
+	contourGroup      = "projectcontour.io"
+	ingressRouteGroup = "contour.heptio.com"
+	gatewayGroup      = "gateway.networking.k8s.io"
+	ingressGroup      = "networking.k8s.io"
+)
+
+// Kind is a kind of route: how its objects are read and written.
+type Kind struct {
+	schema.GroupKind
+	// Resource is the resource of the kind, in the plural.
+	Resource string
+	// Versions are those in which it can be read, the newest first.
+	Versions []string
+
+	flavor flavor
+}
+
+// Backends says which Services are of which backend, and where backends are drained. It must not change during a call.
+type Backends interface {
+	// Of returns the backend that the label of a Service names, "" when there is none. known is false when there is no
+	// such Service: then what was drained for a backend stays that backend's.
+	Of(service types.NamespacedName) (backend string, known bool)
+	// Drained says whether the routes of a namespace are to send nothing to a backend.
+	Drained(backend, routeNamespace string) bool
+	// KeepsSole says that a drained backend goes on serving where there is nobody else.
+	KeepsSole(backend string) bool
+}
+
+// Kinds returns the kinds of routes there are.
+func Kinds() []*Kind {
+	route := func(group, kind, resource string, flavor flavor, versions ...string) *Kind {
+		return &Kind{GroupKind: schema.GroupKind{Group: group, Kind: kind}, Resource: resource, Versions: versions, flavor: flavor}
+	}
+	return []*Kind{
+		route(contourGroup, "HTTPProxy", "httpproxies", contour{proxy: true}, "v1"),
+		route(ingressRouteGroup, "IngressRoute", "ingressroutes", contour{}, "v1beta1"),
+		route(gatewayGroup, "HTTPRoute", "httproutes", gateway{mirrors: true}, "v1", "v1beta1"),
+		route(gatewayGroup, "GRPCRoute", "grpcroutes", gateway{mirrors: true}, "v1", "v1alpha2"),
+		route(gatewayGroup, "TCPRoute", "tcproutes", gateway{}, "v1", "v1alpha2"),
+		route(gatewayGroup, "TLSRoute", "tlsroutes", gateway{}, "v1", "v1alpha3", "v1alpha2"),
+		route(gatewayGroup, "UDPRoute", "udproutes", gateway{}, "v1", "v1alpha2"),
+		route(ingressGroup, "Ingress", "ingresses", ingress{}, "v1"),
+	}
+}
+
+// flavor is what differs between the families of kinds.
+type flavor interface {
+	// rules are the rules of a route with these fields.
+	rules(spec map[string]any) []source
+	// reference reads one reference of a rule. mirror says that it gets copies of requests, not requests. ok is false
+	// when it cannot be read.
+	reference(list string, item map[string]any, namespace string) (found ref, mirror, ok bool)
+	// receives says which references of a rule get requests by these weights.
+	receives(weights []*int64) []bool
+	// drain returns the weights by which the drained references get nothing, or as little as weights can say. They are
+	// those wanted where nothing is drained.
+	drain(wanted []*int64, drained []bool) []*int64
+	// remove takes the references out for which gone is true, and says which had to stay and why.
+	remove(spec map[string]any, namespace string, gone func(types.NamespacedName) bool) (kept []string)
+}
+
+// source is where a rule stands in a route.
+type source struct {
+	// list is the field of the spec in which the rule is, index its position there.
+	list  string
+	index int
+	// content is the rule; references, a list in it, has its references.
+	content    map[string]any
+	references string
+	// filtered is set when mirrors are filters, of the rule and of its references.
+	filtered bool
+}

@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import "fmt"
+
+// plan is what a route should be.
+type plan struct {
+	Decision
+	// rules are in the order of the route's.
+	rules []rulePlan
+	// record is what the record should say of the rules, never nil.
+	record []ruleRecord
+	// changed are the fields of the spec that change.
+	changed map[string]bool
+}
+
+// rulePlan is what a rule should be.
+type rulePlan struct {
+	set   []*int64
+	lists []listPlan
+}
+
+// plan is f(wanted, drained backends).
+func (v *View) plan(backends Backends) *plan {
+	p := &plan{record: []ruleRecord{}, changed: map[string]bool{}}
+	saved := v.match()
+	for i := range v.rules {
+		rule, record := v.planRule(p, &v.rules[i], saved[i], backends)
+		p.rules = append(p.rules, rule)
+		p.record = append(p.record, record)
+	}
+	// As long as one rule is not as wanted, all are recorded: what is known of the others is no other's.
+	if silent(p.record) {
+		p.record = []ruleRecord{}
+	}
+	switch {
+	case v.damaged:
+		p.Write = true
+	case v.saved == nil:
+		p.Write = len(p.changed) > 0 || len(p.record) > 0
+		p.HandBack = v.owns
+	default:
+		p.Write = len(p.changed) > 0 || !equalRules(p.record, v.saved.Rules) || v.saved.UID != v.uid && len(p.record) > 0
+		p.HandBack = v.owns || v.saved.done()
+	}
+	return p
+}
+
+// standing is how the references of a rule stand.
+type standing struct {
+	slots  []*slotRecord
+	wanted []*int64
+	// backends are whose they are, drained says which get nothing.
+	backends []string
+	drained  []bool
+	// lost is set when nobody knows what was wanted.
+	lost bool
+}
+
+// stand finds out what is wanted of a rule, and what is drained.
+func (v *View) stand(rule *rule, saved *ruleRecord, backends Backends) standing {
+	n := len(rule.refs)
+	s := standing{slots: saved.slots(rule), wanted: make([]*int64, n), backends: make([]string, n), drained: make([]bool, n)}
+	for i := range rule.refs {
+		ref := &rule.refs[i]
+		s.wanted[i] = ref.weight
+		recorded := ""
+		if slot := s.slots[i]; slot != nil {
+			recorded = slot.Backend
+			if equal(ref.weight, &slot.Set) {
+				s.wanted[i] = slot.Saved
+				s.lost = s.lost || slot.Lost
+			}
+		}
+		s.backends[i] = backendOf(backends, ref, recorded)
+		s.drained[i] = s.backends[i] != "" && backends.Drained(s.backends[i], v.namespace)
+		s.lost = s.lost || v.damaged && s.backends[i] != "" && equal(ref.weight, new(int64(0)))
+	}
+	if v.damaged && s.lost {
+		clear(s.wanted) // what remains of the weights says nothing: even distribution
+	}
+	if !remains(v.kind.flavor.receives(s.wanted), s.drained) {
+		for i, backend := range s.backends {
+			s.drained[i] = s.drained[i] && !backends.KeepsSole(backend)
+		}
+	}
+	return s
+}
+
+// planRule decides about one rule.
+func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backends) (rulePlan, ruleRecord) {
+	s := v.stand(rule, saved, backends)
+	if s.lost {
+		p.Lost = append(p.Lost, rule.label())
+	}
+	flavor := v.kind.flavor
+	result := rulePlan{set: flavor.drain(s.wanted, s.drained)}
+	record := ruleRecord{List: rule.list, Name: rule.name, Print: rule.print, Refs: rule.keys(), Index: rule.index}
+	for i, ref := range rule.refs {
+		set, wanted := result.set[i], s.wanted[i]
+		changes := !equal(ref.weight, set)
+		if changes {
+			p.changed[rule.list] = true
+		}
+		// A drained reference is recorded even when nothing is wanted of it, so that it is not taken for another one.
+		gone := s.drained[i] && equal(set, new(int64(0)))
+		if !gone && equal(wanted, set) {
+			continue
+		}
+		slot := slotRecord{Service: ref.key, Set: *set, Ordinal: ref.ordinal, Saved: wanted, Lost: s.lost && wanted == nil}
+		if s.drained[i] {
+			slot.Backend = s.backends[i]
+		}
+		record.Slots = append(record.Slots, slot)
+		if s.slots[i] != nil && changes && !equal(ref.weight, &s.slots[i].Set) {
+			p.Forced++
+		}
+	}
+	p.account(s.backends, s.drained, flavor.receives(s.wanted), flavor.receives(result.set))
+	for i := range rule.lists {
+		list := v.planList(p, &rule.lists[i], saved, backends)
+		if list.changed {
+			p.changed[rule.list] = true
+		}
+		record.Mirrors = append(record.Mirrors, list.taken...)
+		result.lists = append(result.lists, list)
+	}
+	return result, record
+}
+
+// label names a rule to people.
+func (r *rule) label() string {
+	switch {
+	case r.name != "":
+		return r.name
+	case r.list == listTCPProxy, r.list == fieldDefaultBackend:
+		return "spec." + r.list
+	}
+	return fmt.Sprintf("spec.%s[%d]", r.list, r.index)
+}

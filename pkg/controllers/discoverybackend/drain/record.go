@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain/ownership"
+)
+
+// maxRecord is how long a record may be, in bytes. All annotations of an object together may have 256 KiB.
+const maxRecord = 200 << 10
+
+// record is what the annotation of a route says: what users wanted where something else stands now. The order of the
+// fields is part of the format: an admission policy finds a drained reference by the text
+// "service":"<namespace>/<name>:<port>","set":0.
+type record struct {
+	// UID is that of the route. A copy of the route has another one; it is wanted alike.
+	UID   string       `json:"uid"`
+	Rules []ruleRecord `json:"rules"`
+	// Owners had the fields that the last write took from them, until they get them back.
+	Owners []ownership.Owner `json:"owners,omitempty"`
+}
+
+// ruleRecord is what was wanted of one rule.
+type ruleRecord struct {
+	// List and Index are where the rule was.
+	List  string `json:"list"`
+	Name  string `json:"name,omitempty"`
+	Print string `json:"print"`
+	// Refs are what the rule referred to, sorted.
+	Refs  []string `json:"refs"`
+	Index int      `json:"index"`
+
+	Slots   []slotRecord   `json:"slots,omitempty"`
+	Mirrors []mirrorRecord `json:"mirrors,omitempty"`
+}
+
+// slotRecord is a weight that is not the wanted one.
+type slotRecord struct {
+	Service string `json:"service"`
+	Set     int64  `json:"set"`
+	Ordinal int    `json:"ordinal"`
+	// Backend is whose Service it is, when it is drained.
+	Backend string `json:"backend,omitempty"`
+	// Saved is the wanted weight, nil when none was set.
+	Saved *int64 `json:"saved,omitempty"`
+	// Lost is set when an earlier record could not be read, so that nobody knows what was wanted.
+	Lost bool `json:"lost,omitempty"`
+}
+
+// mirrorRecord is a mirror that was taken out.
+type mirrorRecord struct {
+	Service string `json:"service"`
+	Backend string `json:"backend"`
+	place
+	At      int             `json:"at"`
+	Content json.RawMessage `json:"content"`
+}
+
+func readRecord(annotation string) (saved *record, damaged bool) {
+	saved = &record{}
+	if err := json.Unmarshal([]byte(annotation), saved); err != nil || saved.Rules == nil {
+		return nil, true
+	}
+	for _, rule := range saved.Rules {
+		for _, mirror := range rule.Mirrors {
+			var content map[string]any
+			if json.Unmarshal(mirror.Content, &content) != nil || content == nil {
+				return nil, true
+			}
+		}
+	}
+	return saved, false
+}
+
+func (r *record) write() (string, error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return "", fmt.Errorf("write the record of weights: %w", err)
+	}
+	if len(text) > maxRecord {
+		return "", fmt.Errorf("%w: %d bytes, at most %d: split the route", errRecordTooLong, len(text), maxRecord)
+	}
+	return string(text), nil
+}
+
+var errRecordTooLong = errors.New("the record of weights is too long")
+
+// says is whether something of the rule is not as wanted.
+func (r ruleRecord) says() bool {
+	return len(r.Mirrors) > 0 || slices.ContainsFunc(r.Slots, func(slot slotRecord) bool { return !equal(&slot.Set, slot.Saved) })
+}
+
+// silent says whether all rules are as wanted.
+func silent(rules []ruleRecord) bool { return !slices.ContainsFunc(rules, ruleRecord.says) }
+
+// done says whether there is nothing to restore any more.
+func (r *record) done() bool { return silent(r.Rules) }
+
+// equalRules says whether two records say the same of the rules that are not as wanted.
+func equalRules(a, b []ruleRecord) bool {
+	asWanted := func(r ruleRecord) bool { return !r.says() }
+	a, b = slices.DeleteFunc(slices.Clone(a), asWanted), slices.DeleteFunc(slices.Clone(b), asWanted)
+	return len(a) == len(b) && (len(a) == 0 || reflect.DeepEqual(a, b))
+}
+
+// services are the Services that a record names; without a record there are none.
+func (r *record) services() []types.NamespacedName {
+	if r == nil {
+		return nil
+	}
+	var all []types.NamespacedName
+	for _, rule := range r.Rules {
+		for _, slot := range rule.Slots {
+			if service, ok := recordedService(slot.Service); ok {
+				all = append(all, service)
+			}
+		}
+		for _, mirror := range rule.Mirrors {
+			if service, ok := recordedService(mirror.Service); ok {
+				all = append(all, service)
+			}
+		}
+	}
+	return all
+}
+
+// recordedService reads namespace/name:port. Only Services are recorded so.
+func recordedService(key string) (types.NamespacedName, bool) {
+	if end := strings.LastIndexByte(key, ':'); end >= 0 {
+		key = key[:end]
+	}
+	namespace, name, ok := strings.Cut(key, "/")
+	if strings.Contains(name, "/") {
+		return types.NamespacedName{}, false
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, ok
+}

@@ -1,0 +1,219 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+)
+
+// The text of a record is an interface: records of earlier releases are read, and an admission policy searches them.
+func TestRecordFormat(t *testing.T) {
+	for kindName, want := range map[string]string{
+		"HTTPProxy": `{"uid":"4711","rules":[{"list":"routes","print":"PRINT","refs":["shop/us-web:80","shop/web:80"],"index":0,` +
+			`"slots":[{"service":"shop/us-web:80","set":0,"ordinal":0,"backend":"us"},{"service":"shop/web:80","set":1,"ordinal":0}],` +
+			`"mirrors":[{"service":"shop/us-api:80","backend":"us","list":"services","at":2,"content":{"mirror":true,"name":"us-api","port":80}}]}]}`,
+		"HTTPRoute": `{"uid":"4711","rules":[{"list":"rules","name":"checkout","print":"PRINT","refs":["far/us-web:80","shop/web:80"],"index":0,` +
+			`"slots":[{"service":"far/us-web:80","set":0,"ordinal":0,"backend":"us","saved":50}]}]}`,
+	} {
+		kind := kindOf(t, kindName)
+		object := route(kind, map[string]string{"HTTPProxy": "us-web web mirror:us-api", "HTTPRoute": "checkout: far/us-web=50 web"}[kindName])
+		bound := kind.parse(object.Object)
+		bound.fingerprint()
+		rewrite(t, kind, object, drained("us"))
+		if diff := cmp.Diff(strings.Replace(want, "PRINT", bound.rules[0].print, 1), object.GetAnnotations()[gimbalv1.AnnotationSavedWeights]); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// Without its record nobody knows what was wanted: all of a rule get the same, and users are told for as long as the
+// drain lasts.
+func TestDamagedRecord(t *testing.T) {
+	for name, damaged := range map[string]string{
+		"no JSON": "{", "empty": "", "null": "null", "another type": "[]", "without rules": "{}", "a mirror without content": `{"rules":[{"mirrors":[{"service":"shop/us-web:80"}]}]}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			kind := kindOf(t, "HTTPRoute")
+			object := route(kind, "lost: us-web=0 web=30", "kept: us-web=5 web=30", "others: web=0 api=2")
+			object.SetAnnotations(map[string]string{gimbalv1.AnnotationSavedWeights: damaged})
+			decision := rewrite(t, kind, object, drained("us"))
+			if diff := cmp.Diff([]string{"lost"}, decision.Lost); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff([]string{"lost: us-web=0 web", "kept: us-web=0 web=30", "others: web=0 api=2"}, rulesOf(kind, object)); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff([]string{"lost"}, kind.View(object.Object).Decide(drained("us")).Lost); diff != "" {
+				t.Error(diff)
+			}
+			rewrite(t, kind, object, drained())
+			if diff := cmp.Diff([]string{"lost: us-web web", "kept: us-web=5 web=30", "others: web=0 api=2"}, rulesOf(kind, object)); diff != "" {
+				t.Error(diff)
+			}
+			if object.GetAnnotations() != nil {
+				t.Errorf("annotations are left: %v", object.GetAnnotations())
+			}
+		})
+	}
+}
+
+// A route that is restored from a backup, or copied, has another UID; what its record says was wanted all the same.
+func TestCopiedRoute(t *testing.T) {
+	kind := kindOf(t, "HTTPProxy")
+	object := route(kind, "us-web=50 web=50")
+	rewrite(t, kind, object, drained("us"))
+	object.SetUID("4712")
+	if decision := rewrite(t, kind, object, drained("us")); !decision.Write {
+		t.Error("the record keeps the UID of another route")
+	}
+	rewrite(t, kind, object, drained())
+	if diff := cmp.Diff([]string{"us-web=50 web=50"}, rulesOf(kind, object)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A Service that is gone, as when a namespace is made anew, stays its backend's; one that lost its label does not.
+func TestServiceWithoutBackend(t *testing.T) {
+	kind := kindOf(t, "HTTPProxy")
+	object := route(kind, "us-web=50 web=50 mirror:us-api")
+	rewrite(t, kind, object, drained("us"))
+	gone := fleet{drained: []string{"us"}, missing: []string{"us-web", "us-api"}}
+	if decision := rewrite(t, kind, object, gone); decision.Write || !decision.Backends["us"].Drained {
+		t.Errorf("with the Services gone: %+v", decision)
+	}
+	rewrite(t, kind, object, nobody{})
+	if diff := cmp.Diff([]string{"us-web=50 web=50 mirror:us-api"}, rulesOf(kind, object)); diff != "" {
+		t.Error(diff)
+	}
+	fresh := route(kind, "us-web=50 web=50")
+	if decision := rewrite(t, kind, fresh, gone); decision.Write {
+		t.Error("a Service that is not known was drained")
+	}
+}
+
+// nobody knows all Services, and says that they are of no backend.
+type nobody struct{}
+
+func (nobody) Of(types.NamespacedName) (string, bool) { return "", true }
+func (nobody) Drained(string, string) bool            { return true }
+func (nobody) KeepsSole(string) bool                  { return false }
+
+// A backend is drained where it is in maintenance and has reach.
+func TestNamespaces(t *testing.T) {
+	kind := kindOf(t, "HTTPProxy")
+	near, far := route(kind, "us-web=1 web=1"), route(kind, "us-web=1 web=1")
+	far.SetNamespace("far")
+	for _, object := range []string{"near", "far"} {
+		decision := rewrite(t, kind, map[string]*unstructured.Unstructured{"near": near, "far": far}[object], inShop{drained("us")})
+		if decision.Write != (object == "near") {
+			t.Errorf("%s: write=%t", object, decision.Write)
+		}
+	}
+}
+
+type inShop struct{ fleet }
+
+func (i inShop) Drained(backend, namespace string) bool {
+	return namespace == "shop" && i.fleet.Drained(backend, namespace)
+}
+
+func TestRecordTooLong(t *testing.T) {
+	kind := kindOf(t, "HTTPRoute")
+	var rules []string
+	for i := range 2000 {
+		rules = append(rules, fmt.Sprintf("rule-%d: us-web=5 web=5", i))
+	}
+	object := route(kind, rules...)
+	before := object.DeepCopy()
+	_, err := kind.Rewrite(object, drained("us"))
+	if !errors.Is(err, errRecordTooLong) || !strings.Contains(err.Error(), "HTTPRoute shop/route") {
+		t.Error(err)
+	}
+	if !cmp.Equal(before.Object, object.Object) {
+		t.Error("it was changed all the same")
+	}
+}
+
+func TestServices(t *testing.T) {
+	kind := kindOf(t, "HTTPProxy")
+	object := route(kind, "web us-web mirror:us-api", "web tcp", "tcpproxy: db")
+	want := []types.NamespacedName{{Namespace: "shop", Name: "db"}, {Namespace: "shop", Name: "tcp"}, {Namespace: "shop", Name: "us-api"}, {Namespace: "shop", Name: "us-web"}, {Namespace: "shop", Name: "web"}}
+	if diff := cmp.Diff(want, kind.View(object.Object).Services()); diff != "" {
+		t.Error(diff)
+	}
+	rewrite(t, kind, object, drained("us"))
+	if diff := cmp.Diff(want, kind.View(object.Object).Services()); diff != "" {
+		t.Errorf("with a mirror taken out: %s", diff)
+	}
+}
+
+// References to what is no Service count, but are of no backend, whatever their name.
+func TestForeignReferences(t *testing.T) {
+	kind := kindOf(t, "HTTPRoute")
+	object := route(kind, "us-web us-import")
+	for _, rule := range objects(object.Object["spec"].(map[string]any)["rules"]) {
+		rule["backendRefs"].([]any)[1].(map[string]any)["kind"] = "ServiceImport"
+	}
+	decision := rewrite(t, kind, object, drained("us"))
+	if diff := cmp.Diff([]string{"us-web=0 us-import"}, rulesOf(kind, object)); diff != "" {
+		t.Error(diff)
+	}
+	if decision.Backends["us"].NoAlternative {
+		t.Error("the other reference is an alternative")
+	}
+	if got := kind.View(object.Object).Services(); len(got) != 1 {
+		t.Errorf("services %v", got)
+	}
+}
+
+// Mirrors of one reference are taken out of its filters, and find it again when it moved.
+func TestFiltersOfReferences(t *testing.T) {
+	kind := kindOf(t, "HTTPRoute")
+	object := route(kind, "api web")
+	refs := func() []any {
+		for _, rule := range objects(object.Object["spec"].(map[string]any)["rules"]) {
+			return rule["backendRefs"].([]any)
+		}
+		return nil
+	}
+	filters := route(kind, "x mirror:us-web mirror:eu-web").Object["spec"].(map[string]any)["rules"].([]any)[0].(map[string]any)["filters"]
+	refs()[1].(map[string]any)["filters"] = filters
+	before := object.DeepCopy()
+	decision := rewrite(t, kind, object, drained("us"))
+	if left := refs()[1].(map[string]any)["filters"].([]any); len(left) != 1 || !decision.Backends["us"].Drained || decision.Backends["eu"].Drained {
+		t.Errorf("left %v, %+v", left, decision)
+	}
+	refs()[0], refs()[1] = refs()[1], refs()[0]
+	rewrite(t, kind, object, drained())
+	refs()[0], refs()[1] = refs()[1], refs()[0]
+	if diff := cmp.Diff(before.Object, object.Object); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A record that says nothing, whoever wrote it, goes.
+func TestSilentRecord(t *testing.T) {
+	kind := kindOf(t, "HTTPRoute")
+	object := route(kind, "us-web=0 web=1")
+	before := object.DeepCopy()
+	object.SetAnnotations(map[string]string{gimbalv1.AnnotationSavedWeights: `{"uid":"1","rules":[{"list":"rules","slots":[{"service":"shop/us-web:80","set":0,"saved":0}]}]}`})
+	if decision := rewrite(t, kind, object, drained()); decision.Write || !decision.HandBack {
+		t.Errorf("%+v", decision)
+	}
+	if changed, err := HandBack(object); err != nil || !changed {
+		t.Error(changed, err)
+	}
+	if diff := cmp.Diff(before.Object, object.Object); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"flag"
+	"os"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+)
+
+// Whatever users do while backends come and go, and wherever we crash, the route ends as if there had been no drain:
+// the users do the same to a second API server, on which nobody drains anything.
+func TestSoakDrains(t *testing.T) {
+	if rounds := os.Getenv("SOAK"); rounds != "" {
+		checks := flag.Lookup("rapid.checks")
+		was := checks.Value.String()
+		if err := checks.Value.Set(rounds); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = checks.Value.Set(was) })
+	}
+	for _, kind := range Kinds() {
+		if kind.Kind == "Ingress" {
+			continue // it has no weights
+		}
+		t.Run(kind.Kind, func(t *testing.T) {
+			rapid.Check(t, func(rt *rapid.T) { drains(rt, kind, false) })
+		})
+	}
+	t.Run("granular", func(t *testing.T) {
+		rapid.Check(t, func(rt *rapid.T) { drains(rt, kindOf(t, "IngressRoute"), true) })
+	})
+}
+
+func drains(t *rapid.T, kind *Kind, granular bool) {
+	draw := &drawer{T: t, kind: kind, granular: granular}
+	wanted := draw.wish()
+	server, shadow := newAPIServer(kind, granular), newAPIServer(kind, granular)
+	for _, s := range []*apiServer{server, shadow} {
+		if err := s.apply(route(kind, wanted.text()...), "alice", false); err != nil {
+			t.Fatal(err)
+		}
+		s.ages(t, "alice")
+	}
+	// Either bob edits what is there, or alice applies manifests again: after an edit hers would meet a conflict.
+	edits := rapid.Bool().Draw(t, "edits")
+	backends := fleet{}
+	const settled = 1000
+	// Of a weight that is set otherwise and back before we look, nobody can know. unseen is that something was set.
+	unseen := false
+	for range rapid.IntRange(1, 15).Draw(t, "steps") {
+		switch rapid.SampledFrom([]string{"drain", "drain", "settle", "settle", "crash", "change", "change", "label"}).Draw(t, "step") {
+		case "drain":
+			backends.drained = rapid.SampledFrom([][]string{nil, {"us"}, {"eu"}, {"us", "eu"}}).Draw(t, "drained")
+			backends.keepSole = rapid.SampledFrom([][]string{nil, {"us"}}).Draw(t, "keep sole")
+		case "settle":
+			server.settle(t, kind, backends, settled)
+			unseen = false
+		case "crash":
+			server.settle(t, kind, backends, rapid.IntRange(0, 2).Draw(t, "writes"))
+		case "label":
+			// Another manager writes what does not matter.
+			value := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "value")
+			for _, s := range []*apiServer{server, shadow} {
+				object := s.get()
+				object.SetLabels(map[string]string{"note": value})
+				s.update(t, object, "carol")
+				s.ages(t, "carol")
+			}
+		case "change":
+			if edits {
+				if unseen {
+					server.settle(t, kind, backends, settled)
+				}
+				next, edit := draw.edit(wanted, readWish(rulesOf(kind, server.live)))
+				if edit == nil {
+					continue
+				}
+				wanted, unseen = next, true
+				for _, s := range []*apiServer{server, shadow} {
+					object := s.get()
+					edit(object)
+					s.update(t, object, "bob")
+					s.ages(t, "bob")
+				}
+				continue
+			}
+			manifest, alone := draw.change(wanted)
+			if alone || unseen {
+				server.settle(t, kind, backends, settled)
+			}
+			unseen = !alone
+			live := readWish(rulesOf(kind, server.live))
+			wanted = heard(wanted, manifest, live)
+			// Only between two of our writes is somebody else in the way.
+			pending := kind.View(server.live.Object).Decide(backends).HandBack
+			if err := server.apply(route(kind, manifest.text()...), "alice", pending); err != nil {
+				t.Fatal(err)
+			}
+			if err := shadow.apply(route(kind, wanted.text()...), "alice", false); err != nil {
+				t.Fatal(err)
+			}
+			server.ages(t, "alice")
+			shadow.ages(t, "alice")
+			if alone {
+				server.settle(t, kind, backends, settled)
+			}
+		}
+	}
+	server.settle(t, kind, fleet{}, settled)
+	if diff := cmp.Diff(shadow.live.Object, server.live.Object); diff != "" {
+		t.Fatalf("it is not as if there had been no drain: %s", diff)
+	}
+}

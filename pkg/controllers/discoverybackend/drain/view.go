@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain/ownership"
+)
+
+// View is what of a route is read. It is small: a cache of all routes can keep it.
+type View struct {
+	kind      *Kind
+	namespace string
+	uid       string
+	rules     []rule
+	// saved is the record that the route carries, nil when it has none. damaged is set when it cannot be read.
+	saved   *record
+	damaged bool
+	// owns is set when we own fields that are others'.
+	owns bool
+}
+
+// rule is a rule of a route, with what it refers to.
+type rule struct {
+	list  string
+	index int
+	name  string
+	// print tells the rule from others; see print.go. It is empty when there is nothing to compare with.
+	print string
+	refs  []ref
+	// lists are the lists with mirrors.
+	lists  []mirrors
+	source source
+}
+
+// ref is one reference of a rule, at a position of its list. It gets requests by its weight.
+type ref struct {
+	at      int
+	service types.NamespacedName
+	// key says what it refers to, ordinal tells equal ones of a rule apart.
+	key     string
+	ordinal int
+	weight  *int64
+	// foreign is set when it is no Service: then it is of no backend.
+	foreign bool
+}
+
+// mirrors is a list of a rule in which mirrors can be.
+type mirrors struct {
+	place
+	holder map[string]any
+	length int
+	found  []mirror
+}
+
+// place says which list of a rule it is: that of a reference, or the rule's own when that is empty.
+type place struct {
+	List    string `json:"list"`
+	Ref     string `json:"ref,omitempty"`
+	Ordinal int    `json:"ordinal,omitempty"`
+}
+
+// mirror is where copies of requests are sent to.
+type mirror struct {
+	at      int
+	ref     ref
+	content map[string]any
+}
+
+func serviceRef(service types.NamespacedName, port string) ref {
+	return ref{service: service, key: service.Namespace + "/" + service.Name + ":" + port}
+}
+
+// View reads a route, whatever its content. What has an unknown shape is passed over.
+func (k *Kind) View(object map[string]any) *View {
+	v := k.parse(object)
+	for i := range v.rules {
+		rule := &v.rules[i]
+		rule.source = source{}
+		if v.saved == nil {
+			rule.lists = slices.DeleteFunc(rule.lists, func(list mirrors) bool { return len(list.found) == 0 })
+		}
+		for j := range rule.lists {
+			rule.lists[j].holder = nil
+			for m := range rule.lists[j].found {
+				rule.lists[j].found[m].content = nil
+			}
+		}
+	}
+	return v
+}
+
+// parse reads a route; the result shares its content.
+func (k *Kind) parse(object map[string]any) *View {
+	metadata, _ := object["metadata"].(map[string]any)
+	v := &View{kind: k, namespace: text(metadata["namespace"], ""), uid: text(metadata["uid"], ""), owns: ownership.Owes(object, Manager)}
+	annotations, _ := metadata["annotations"].(map[string]any)
+	if annotation, ok := annotations[gimbalv1.AnnotationSavedWeights].(string); ok {
+		v.saved, v.damaged = readRecord(annotation)
+	}
+	spec, _ := object["spec"].(map[string]any)
+	for _, source := range k.flavor.rules(spec) {
+		v.rules = append(v.rules, v.rule(source))
+	}
+	if v.saved != nil {
+		v.fingerprint()
+	}
+	return v
+}
+
+// rule reads one rule.
+func (v *View) rule(source source) rule {
+	r := rule{list: source.list, index: source.index, name: text(source.content["name"], ""), source: source}
+	services := mirrors{place: place{List: source.references}, holder: source.content}
+	if source.filtered {
+		r.filters(place{List: listFilters}, source.content, v.namespace)
+	}
+	for at, item := range source.items() {
+		services.length = at + 1
+		found, mirrored, ok := v.kind.flavor.reference(source.list, item, v.namespace)
+		if !ok {
+			continue
+		}
+		found.at = at
+		if mirrored {
+			services.found = append(services.found, mirror{at: at, ref: found, content: item})
+			continue
+		}
+		for _, earlier := range r.refs {
+			if earlier.key == found.key {
+				found.ordinal++
+			}
+		}
+		if source.filtered {
+			r.filters(place{List: listFilters, Ref: found.key, Ordinal: found.ordinal}, item, v.namespace)
+		}
+		r.refs = append(r.refs, found)
+	}
+	// A rule that has nothing but mirrors sends nothing, not even copies.
+	if len(r.refs) > 0 && !source.filtered {
+		r.lists = append(r.lists, services)
+	}
+	return r
+}
+
+// filters reads the filters of a rule, or of one of its references.
+func (r *rule) filters(at place, holder map[string]any, namespace string) {
+	list := mirrors{place: at, holder: holder}
+	items, _ := holder[at.List].([]any)
+	list.length = len(items)
+	for i, item := range objects(items) {
+		if found, ok := filterRef(item, namespace); ok {
+			list.found = append(list.found, mirror{at: i, ref: found, content: item})
+		}
+	}
+	r.lists = append(r.lists, list)
+}
+
+// items are the references of a rule as they stand in the route.
+func (s source) items() func(func(int, map[string]any) bool) {
+	if one, ok := s.content[s.references].(map[string]any); ok {
+		return objects([]any{one})
+	}
+	return objects(s.content[s.references])
+}
+
+// Services returns the names of all Services that the route refers to, or did before they were taken out; sorted, each
+// once.
+func (v *View) Services() []types.NamespacedName {
+	var all []types.NamespacedName
+	for _, rule := range v.rules {
+		for _, ref := range rule.refs {
+			if !ref.foreign {
+				all = append(all, ref.service)
+			}
+		}
+		for _, list := range rule.lists {
+			for _, mirror := range list.found {
+				if !mirror.ref.foreign {
+					all = append(all, mirror.ref.service)
+				}
+			}
+		}
+	}
+	all = append(all, v.saved.services()...)
+	slices.SortFunc(all, func(a, b types.NamespacedName) int {
+		if c := strings.Compare(a.Namespace, b.Namespace); c != 0 {
+			return c
+		}
+		return strings.Compare(a.Name, b.Name)
+	})
+	return slices.Compact(all)
+}

@@ -1,0 +1,218 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"pgregory.net/rapid"
+)
+
+// wish is what users last wanted of a route: its rules, in order. It knows nothing of drains.
+type wish []wishRule
+
+type wishRule struct {
+	name string // "tcpproxy", a name or "/path"
+	refs []wishRef
+}
+
+type wishRef struct {
+	key    string // as in route, without the weight
+	weight string // "" is unset
+}
+
+func (w wish) clone() wish {
+	copied := slices.Clone(w)
+	for i := range copied {
+		copied[i].refs = slices.Clone(copied[i].refs)
+	}
+	return copied
+}
+
+// text is the wish as route takes it.
+func (w wish) text() []string {
+	var rules []string
+	for _, rule := range w {
+		var refs []string
+		for _, ref := range rule.refs {
+			if ref.weight != "" {
+				ref.key += "=" + ref.weight
+			}
+			refs = append(refs, ref.key)
+		}
+		rules = append(rules, rule.name+": "+strings.Join(refs, " "))
+	}
+	return rules
+}
+
+func readWish(rules []string) wish {
+	var w wish
+	for _, text := range rules {
+		name, refs, _ := strings.Cut(text, ": ")
+		rule := wishRule{name: name}
+		for _, ref := range strings.Fields(refs) {
+			key, weight, _ := strings.Cut(ref, "=")
+			rule.refs = append(rule.refs, wishRef{key, weight})
+		}
+		w = append(w, rule)
+	}
+	return w
+}
+
+func (r wishRule) has(key string) bool {
+	return slices.ContainsFunc(r.refs, func(ref wishRef) bool { return ref.key == key })
+}
+
+func isMirror(key string) bool { return strings.HasPrefix(key, "mirror:") }
+
+// find is the n-th reference with a key in the rule with a name.
+func (w wish) find(name, key string, n int) (wishRef, bool) {
+	for _, rule := range w {
+		if rule.name != name {
+			continue
+		}
+		for _, ref := range rule.refs {
+			if ref.key == key {
+				if n--; n < 0 {
+					return ref, true
+				}
+			}
+		}
+	}
+	return wishRef{}, false
+}
+
+// heard is what becomes of a wish when users write a manifest: what the manifest says, but where the live route says so
+// already, nobody can tell that anything was said.
+func heard(before, manifest, live wish) wish {
+	result := manifest.clone()
+	for i, rule := range result {
+		seen := map[string]int{}
+		for j, ref := range rule.refs {
+			n := seen[ref.key]
+			seen[ref.key]++
+			was, ok := before.find(rule.name, ref.key, n)
+			now, there := live.find(rule.name, ref.key, n)
+			if ok && there && !isMirror(ref.key) && now.weight == ref.weight {
+				result[i].refs[j].weight = was.weight
+			}
+		}
+	}
+	return result
+}
+
+// drawer draws routes of a kind, and changes to them.
+type drawer struct {
+	*rapid.T
+	kind  *Kind
+	names int
+	// granular routes have no reference twice.
+	granular bool
+}
+
+func (d *drawer) weight() string {
+	return rapid.SampledFrom([]string{"", "", "0", "1", "5", "100"}).Draw(d.T, "weight")
+}
+
+func (d *drawer) key() string {
+	keys := []string{"us-web", "us-api", "us-web:81", "eu-web", "eu-api", "web", "api"}
+	if _, ok := d.kind.flavor.(gateway); ok {
+		keys = append(keys, "far/us-web", "far/web")
+	}
+	return rapid.SampledFrom(keys).Draw(d.T, "key")
+}
+
+func (d *drawer) rule() wishRule {
+	d.names++
+	rule := wishRule{name: fmt.Sprintf("rule-%d", d.names)}
+	if rapid.Bool().Draw(d.T, "no name") {
+		rule.name = "/" + rule.name
+	}
+	if _, ok := d.kind.flavor.(contour); ok {
+		rule.name = strings.TrimPrefix(rule.name, "/")
+	}
+	for range rapid.IntRange(1, 4).Draw(d.T, "refs") {
+		ref := wishRef{d.key(), d.weight()}
+		if !d.granular || !rule.has(ref.key) {
+			rule.refs = append(rule.refs, ref)
+		}
+	}
+	if mirrors := map[string]bool{"HTTPProxy": true, "HTTPRoute": true, "GRPCRoute": true}; mirrors[d.kind.Kind] {
+		for range rapid.IntRange(0, 2).Draw(d.T, "mirrors") {
+			mirror := wishRef{key: "mirror:" + rapid.SampledFrom([]string{"us-web", "eu-web", "web"}).Draw(d.T, "mirror")}
+			at := len(rule.refs)
+			if d.kind.Kind == "HTTPProxy" {
+				at = rapid.IntRange(0, len(rule.refs)).Draw(d.T, "at")
+			}
+			if !rule.has(mirror.key) {
+				rule.refs = slices.Insert(rule.refs, at, mirror)
+			}
+		}
+	}
+	return rule
+}
+
+func (d *drawer) wish() wish {
+	var w wish
+	for range rapid.IntRange(1, 4).Draw(d.T, "rules") {
+		w = append(w, d.rule())
+	}
+	if _, ok := d.kind.flavor.(contour); ok && rapid.Bool().Draw(d.T, "tcpproxy") {
+		rule := d.rule()
+		rule.name = "tcpproxy"
+		rule.refs = slices.DeleteFunc(rule.refs, func(ref wishRef) bool { return isMirror(ref.key) })
+		w = append(w, rule)
+	}
+	return w
+}
+
+// change changes a wish in one way; settle says that it can only be told from others when it is alone.
+func (d *drawer) change(w wish) (changed wish, settle bool) {
+	changed = w.clone()
+	i := rapid.IntRange(0, len(w)-1).Draw(d.T, "rule")
+	rule := &changed[i]
+	routes := len(w)
+	if w[len(w)-1].name == "tcpproxy" {
+		routes--
+	}
+	switch rapid.SampledFrom([]string{"weight", "weight", "weight", "add", "remove", "rule", "drop", "swap", "none"}).Draw(d.T, "change") {
+	case "weight":
+		j := rapid.IntRange(0, len(rule.refs)-1).Draw(d.T, "ref")
+		if !isMirror(rule.refs[j].key) {
+			rule.refs[j].weight = d.weight()
+		}
+	case "add":
+		if ref := (wishRef{d.key(), d.weight()}); !rule.has(ref.key) {
+			rule.refs = append(rule.refs, ref)
+		}
+		return changed, true
+	case "remove":
+		j := rapid.IntRange(0, len(rule.refs)-1).Draw(d.T, "ref")
+		key := rule.refs[j].key
+		alone := 0
+		for _, ref := range rule.refs {
+			if ref.key == key {
+				alone++
+			}
+		}
+		if alone == 1 && !isMirror(key) && len(rule.refs) > 1 {
+			rule.refs = slices.Delete(rule.refs, j, j+1)
+		}
+		return changed, true
+	case "rule":
+		changed = slices.Insert(changed, rapid.IntRange(0, routes).Draw(d.T, "at"), d.rule())
+	case "drop":
+		if routes > 1 && i < routes {
+			changed = slices.Delete(changed, i, i+1)
+		}
+	case "swap":
+		j := rapid.IntRange(0, max(routes-1, 0)).Draw(d.T, "with")
+		if i < routes {
+			changed[i], changed[j] = changed[j], changed[i]
+		}
+	}
+	return changed, false
+}

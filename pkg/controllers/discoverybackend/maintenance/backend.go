@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package maintenance
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+)
+
+const (
+	// statusPeriod is the least time between two writes of one status.
+	statusPeriod = time.Second
+	// lookPeriod is how often a backend is looked at when nothing is heard: a kind that comes or goes with its objects
+	// is no event of an object.
+	lookPeriod = kinds.DiscoveryPeriod
+)
+
+// Readiness withholds the endpoints of a backend, whatever the backend says of them, and lets them be ready again.
+type Readiness interface {
+	// Withhold makes the copied endpoints of a backend not ready, and returns how many EndpointSlices are still to be
+	// changed. 0 means that all are.
+	Withhold(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (pending int, err error)
+	// Restore makes them as ready as the backend says, and returns the same.
+	Restore(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (pending int, err error)
+}
+
+// backends tells in the status of each backend how far its maintenance is, and changes its endpoints when weights are
+// of no help. Its requests name DiscoveryBackends.
+type backends struct {
+	cluster   *cluster
+	observer  *observer
+	readiness Readiness
+	client    client.Client
+	clock     clock.PassiveClock
+	recorder  events.EventRecorder
+	meters    *meters
+	written   *writes
+	looked    *looks
+	// restored asks for a look at all routes of a backend.
+	restored func(ctx context.Context, name string)
+}
+
+// Reconcile looks at one backend.
+func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	backend, err := b.find(ctx, request.NamespacedName)
+	if err != nil {
+		return unknown(ctx, err), nil
+	}
+	if backend == nil {
+		b.meters.matching.DeleteLabelValues(request.Name)
+		b.meters.drained.DeleteLabelValues(request.Name)
+		b.written.forget(request.NamespacedName)
+		b.looked.forget(request.NamespacedName)
+		return reconcile.Result{}, nil
+	}
+	if b.written.ahead(backend, b.clock.Now()) {
+		return reconcile.Result{RequeueAfter: lookPeriod}, nil // the event of our own write is on the way
+	}
+	// Of many events of routes one look a second is enough.
+	if wait := b.looked.wait(request.NamespacedName, backend.ResourceVersion, b.clock.Now()); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	withheld, err := b.settleEndpoints(ctx, backend)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	phase := phaseOf(backend, b.cluster.restored.has(backend.UID))
+	found, err := b.observer.observe(ctx, backend)
+	if err != nil {
+		return b.cannotTell(ctx, backend, err)
+	}
+	b.meters.matching.WithLabelValues(backend.Name).Set(float64(found.matching))
+	next := planFor(backend, phase, found, withheld, b.clock.Now())
+	b.meters.drained.WithLabelValues(backend.Name).Set(float64(next.routes.Drained))
+	if next.withhold {
+		// From here on the weights wait for the endpoints, even if this process does not live to write the status.
+		b.cluster.restored.remove(backend.UID)
+	}
+	wait, err := b.write(ctx, backend, next)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	after := lookPeriod
+	for _, sooner := range []time.Duration{next.after, wait} {
+		if sooner > 0 {
+			after = min(after, sooner)
+		}
+	}
+	if withheld.pending > 0 || phase == phaseHeld {
+		after = min(after, statusPeriod)
+	}
+	return reconcile.Result{RequeueAfter: after}, nil
+}
+
+// find returns a backend from the cache, nil when there is none.
+func (b *backends) find(ctx context.Context, name types.NamespacedName) (*gimbalv1.DiscoveryBackend, error) {
+	all, err := b.cluster.backends(ctx)
+	if err != nil {
+		return nil, err
+	}
+	backend := all[name.Name]
+	if backend == nil || backend.Namespace != name.Namespace {
+		return nil, nil
+	}
+	return backend, nil
+}
+
+// settleEndpoints brings the endpoints to what the status says: it is written first, so that a discoverer that starts
+// meanwhile does the same.
+func (b *backends) settleEndpoints(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (endpoints, error) {
+	switch {
+	case backend.Status.EndpointsDrained && backend.Cluster.ClusterStatus == gimbalv1.ClusterMaintenance:
+		b.cluster.restored.remove(backend.UID)
+		pending, err := b.readiness.Withhold(ctx, backend)
+		if err != nil {
+			return endpoints{}, fmt.Errorf("withhold the endpoints of DiscoveryBackend %s/%s: %w", backend.Namespace, backend.Name, err)
+		}
+		return endpoints{asked: true, pending: pending}, nil
+	case backend.Status.EndpointsDrained, b.cluster.restored.has(backend.UID):
+		return endpoints{}, nil
+	}
+	pending, err := b.readiness.Restore(ctx, backend)
+	if err != nil {
+		return endpoints{}, fmt.Errorf("restore the endpoints of DiscoveryBackend %s/%s: %w", backend.Namespace, backend.Name, err)
+	}
+	if pending == 0 && b.cluster.restored.add(backend.UID) {
+		log.FromContext(ctx).V(1).Info("No endpoint of a backend is withheld", "backend", backend.Name)
+		b.restored(ctx, backend.Name)
+	}
+	return endpoints{asked: true, pending: pending}, nil
+}

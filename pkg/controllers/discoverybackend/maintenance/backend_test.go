@@ -1,0 +1,334 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package maintenance
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
+)
+
+// A backend goes into maintenance and comes back; each step is told once.
+func TestStatus(t *testing.T) {
+	inWorld(t, func(w *world) {
+		if got := w.mustLook("us"); got != "False/Enabled" || len(w.take()) != 1 {
+			w.Error(got)
+		}
+		if w.mustLook("us"); len(w.take()) > 0 {
+			w.Error("the same status was written again")
+		}
+		w.cluster("us", "clusterStatus", "Maintenance")
+		if got := w.mustLook("us"); got != "False/Draining" {
+			w.Error(got)
+		}
+		w.mustCorrect(1)
+		if got := w.mustLook("us"); got != "True/Drained" {
+			w.Error(got)
+		}
+		if got := w.stored("us").Status.Routes; got.Matching != 1 || got.Drained != 1 || got.DrainedTime == nil {
+			w.Errorf("routes: %+v", got)
+		}
+		if matching, drained := testutil.ToFloat64(w.backends.meters.matching), testutil.ToFloat64(w.backends.meters.drained); matching != 1 || drained != 1 {
+			w.Errorf("metrics: %v matching, %v drained", matching, drained)
+		}
+		w.cluster("us", "clusterStatus", "Enabled")
+		if got := w.mustLook("us"); got != "False/Restoring" {
+			w.Error(got)
+		}
+		w.mustCorrect(1)
+		if got := w.mustLook("us"); got != "False/Enabled" {
+			w.Error(got)
+		}
+	}, shared)
+}
+
+// A status is written once a second at most, and the last word is not lost.
+func TestStatusIsWrittenOnceASecond(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.mustLook("us")
+		w.take()
+		w.cluster("us", "clusterStatus", "Maintenance")
+		result, err := w.look("us")
+		if err != nil || len(w.take()) > 0 || result.RequeueAfter <= 0 || result.RequeueAfter > statusPeriod {
+			w.Errorf("too soon: %+v, %v", result, err)
+		}
+		time.Sleep(result.RequeueAfter)
+		if _, err := w.look("us"); err != nil || len(w.take()) != 1 {
+			w.Errorf("a second later: %v", err)
+		}
+		// Nor is a backend looked at more often, unless it changed itself.
+		if result, err := w.look("us"); err != nil || result.RequeueAfter != lookPeriod {
+			w.Errorf("after a change: %+v, %v", result, err)
+		}
+		if result, err := w.look("us"); err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > statusPeriod {
+			w.Errorf("without a change: %+v, %v", result, err)
+		}
+	}, shared)
+}
+
+// What weights cannot drain is withheld: after the weights, and after the status says so. It comes back first.
+func TestOrder(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.mustLook("us")
+		if got := w.stored("us").Status.Routes.WithoutAlternative; got == nil || got.Count != 1 || got.Names[0] != "HTTPProxy shop/web" {
+			w.Errorf("without an alternative: %+v", got)
+		}
+		w.ready.calls = nil
+		w.cluster("us", "clusterStatus", "Maintenance")
+		if got := w.mustLook("us"); got != "False/Draining" || !w.stored("us").Status.EndpointsDrained || slices.Contains(w.ready.calls, "withhold us") {
+			w.Errorf("%s, %q", got, w.ready.calls)
+		}
+		w.ready.pending = 2
+		if got := w.mustLook("us"); got != "False/Draining" {
+			w.Errorf("with slices to be written: %s", got)
+		}
+		if got := w.mustLook("us"); got != "True/Drained" || len(w.stored("us").Status.Errors) != 1 {
+			w.Errorf("with none: %s", got)
+		}
+
+		w.ready.calls = nil
+		w.cluster("us", "clusterStatus", "Enabled")
+		if got := w.mustLook("us"); got != "False/Restoring" || w.stored("us").Status.EndpointsDrained || len(w.ready.calls) > 0 {
+			w.Errorf("%s, %q", got, w.ready.calls)
+		}
+		restored := 0
+		w.backends.restored = func(context.Context, string) { restored++ }
+		w.ready.pending = 2
+		if got := w.mustLook("us"); got != "False/Restoring" || restored > 0 {
+			w.Errorf("%s with slices left, routes asked for %d times", got, restored)
+		}
+		if got := w.mustLook("us"); got != "False/Enabled" || restored != 1 {
+			w.Errorf("%s, routes asked for %d times", got, restored)
+		}
+		if diff := slices.Compact(w.ready.calls); !slices.Equal(diff, []string{"restore us"}) {
+			w.Errorf("%q", w.ready.calls)
+		}
+	}, sole)
+}
+
+// Endpoints that were withheld by a status that nobody read yet are restored before any weight.
+func TestEnabledBetweenStatusAndEndpoints(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.mustLook("us")
+		w.cluster("us", "clusterStatus", "Maintenance")
+		w.mustLook("us")
+		w.cluster("us", "clusterStatus", "Enabled")
+		if w.backends.cluster.restored.has(w.stored("us").UID) {
+			w.Error("the weights do not wait for the endpoints")
+		}
+		w.mustLook("us")
+		if got := w.mustLook("us"); got != "False/Enabled" || slices.Contains(w.ready.calls, "withhold us") {
+			w.Errorf("%s, %q", got, w.ready.calls)
+		}
+	}, sole)
+}
+
+// Endpoints that cannot be changed are tried again, and nothing is said to be done.
+func TestEndpointsFail(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.ready.err = errors.New("no")
+		if _, err := w.look("us"); err == nil {
+			w.Error("no error")
+		}
+		if w.backends.cluster.restored.has(w.stored("us").UID) {
+			w.Error("the endpoints count as restored")
+		}
+	}, shared)
+}
+
+// While nobody can say what routes there are, the status says that; what was drained stays drained.
+func TestUnknownRoutes(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.mustLook("us")
+		fail := func(err error) {
+			w.mu.Lock()
+			if err == nil {
+				delete(w.unserved, proxies.GroupResource())
+			} else {
+				w.unserved[proxies.GroupResource()] = err
+			}
+			w.mu.Unlock()
+			w.set.Look()
+			time.Sleep(10 * time.Second)
+			synctest.Wait()
+		}
+		fail(apierrors.NewServiceUnavailable("down"))
+		if got := w.mustLook("us"); got != "False/Enabled" {
+			w.Errorf("as before: %s", got)
+		}
+		w.cluster("us", "clusterStatus", "Maintenance")
+		if got := w.mustLook("us"); got != "Unknown/"+reasonUnknown {
+			w.Error(got)
+		}
+		fail(nil)
+		if got := w.mustLook("us"); got != "False/Draining" {
+			w.Error(got)
+		}
+		w.mustCorrect(1)
+		if got := w.mustLook("us"); got != "True/Drained" {
+			w.Error(got)
+		}
+		fail(apierrors.NewServiceUnavailable("down"))
+		if got := w.mustLook("us"); got != "True/Drained" {
+			w.Errorf("what was drained is %s", got)
+		}
+	}, shared)
+}
+
+// Backends that cannot be known are not taken for backends that are gone.
+func TestBackendsThatAreNotServed(t *testing.T) {
+	inWorld(t, func(w *world) {
+		if all, err := w.backends.cluster.backends(w.Context()); err != nil || len(all) != 2 {
+			w.Errorf("%d backends, %v", len(all), err)
+		}
+		w.mu.Lock()
+		w.unserved[backendsResource()] = nil
+		w.mu.Unlock()
+		w.set.Look()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if all, err := w.backends.cluster.backends(w.Context()); err == nil {
+			w.Errorf("%d backends", len(all))
+		}
+	}, shared)
+}
+
+// A write that hands fields back is of those whose weights come back, and of nobody else.
+func TestCount(t *testing.T) {
+	handBack := drain.Decision{HandBack: true, Backends: map[string]drain.Outcome{"us": {}, "eu": {}}}
+	for name, tc := range map[string]struct {
+		reason   string
+		other    gimbalv1.ClusterStatus
+		recorded []string
+		decision drain.Decision
+		want     int
+	}{
+		"restoring":                   {reasonRestoring, gimbalv1.ClusterEnabled, nil, handBack, 1},
+		"restored before":             {reasonEnabled, gimbalv1.ClusterEnabled, nil, handBack, 0},
+		"the other one is drained":    {reasonRestoring, gimbalv1.ClusterMaintenance, nil, handBack, 0},
+		"weights are saved":           {reasonEnabled, gimbalv1.ClusterMaintenance, []string{"us"}, handBack, 1},
+		"written for the other one":   {reasonEnabled, gimbalv1.ClusterMaintenance, []string{"eu"}, drain.Decision{Write: true, Backends: handBack.Backends}, 0},
+		"does not refer to it at all": {reasonRestoring, gimbalv1.ClusterEnabled, nil, drain.Decision{HandBack: true}, 0},
+	} {
+		us, eu := &gimbalv1.DiscoveryBackend{}, &gimbalv1.DiscoveryBackend{}
+		us.Name, us.UID, us.Cluster.ClusterStatus = "us", "us", gimbalv1.ClusterEnabled
+		us.Status.Conditions = []metav1.Condition{{Type: gimbalv1.ConditionDrained, Reason: tc.reason}}
+		eu.Name, eu.UID, eu.Cluster.ClusterStatus = "eu", "eu", tc.other
+		m := &membership{backends: map[string]*gimbalv1.DiscoveryBackend{"us": us, "eu": eu}, restored: &marks{}, recorded: tc.recorded}
+		m.restored.add("us")
+		var f facts
+		if f.count(us, m, tc.decision, observed{name: "a route"}); f.left != tc.want {
+			t.Errorf("%s: %d left, want %d", name, f.left, tc.want)
+		}
+	}
+}
+
+// What is lost is told until somebody changes the route.
+func TestLostWeights(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.mustLook("us")
+		w.cluster("us", "clusterStatus", "Maintenance")
+		w.mustCorrect(1)
+		w.edit(proxies, "shop", "web", func(web *unstructured.Unstructured) {
+			web.SetAnnotations(map[string]string{gimbalv1.AnnotationSavedWeights: "{"})
+		})
+		w.mustCorrect(1)
+		w.mustCorrect(0)
+		w.mustLook("us")
+		if errs := w.stored("us").Status.Errors; len(errs) != 1 || errs[0].Type != gimbalv1.ErrorWeightsLost {
+			w.Errorf("errors: %+v", errs)
+		}
+		w.edit(proxies, "shop", "web", func(web *unstructured.Unstructured) { web.SetLabels(map[string]string{"a": "b"}) })
+		w.mustCorrect(0)
+		w.mustLook("us")
+		if errs := w.stored("us").Status.Errors; len(errs) > 0 {
+			w.Errorf("errors: %+v", errs)
+		}
+	}, shared)
+}
+
+// Events ask for a look at exactly those routes and backends that they concern.
+func TestWatches(t *testing.T) {
+	inWorld(t, func(w *world) {
+		ctx := w.Context()
+		routes := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[routeKey]())
+		backends := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+		defer routes.ShutDown()
+		defer backends.ShutDown()
+		if err := errors.Join(w.watches.followRoutes(ctx, routes), w.watches.followBackends(ctx, backends)); err != nil {
+			w.Fatal(err)
+		}
+		expect := func(what, wantRoutes, wantBackends string) {
+			w.Helper()
+			time.Sleep(2 * gatherPeriod)
+			synctest.Wait()
+			if got := drainQueue(routes, routeKey.String); got != wantRoutes {
+				w.Errorf("%s: routes %q, want %q", what, got, wantRoutes)
+			}
+			if got := drainQueue(backends, func(r reconcile.Request) string { return r.Name }); got != wantBackends {
+				w.Errorf("%s: backends %q, want %q", what, got, wantBackends)
+			}
+		}
+		const web = "httpproxies.projectcontour.io shop/web"
+		expect("at first", web, "eu us")
+		w.edit(proxies, "shop", "web", func(web *unstructured.Unstructured) { web.SetLabels(map[string]string{"a": "b"}) })
+		expect("a route", web, "eu us")
+		w.cluster("us", "clusterStatus", "Maintenance")
+		expect("a backend goes into maintenance", web, "us")
+		w.cluster("us", "secret", "other")
+		expect("a backend gets another Secret", "", "us")
+		w.service("shop", "another", "us")
+		synctest.Wait()
+		expect("a Service that no route names", "", "us")
+		relabel := func(name, backend string) {
+			services := schema.GroupVersionResource{Version: "v1", Resource: "services"}
+			service := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: metav1.ObjectMeta{
+				Namespace: "shop", Name: name, ResourceVersion: "9" + name + backend, Labels: map[string]string{gimbalv1.LegacyLabelBackend: backend},
+			}}
+			if err := w.metadata.Tracker().Update(services, service, "shop"); err != nil {
+				w.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		relabel("us-web", "eu")
+		expect("a Service changes sides", web, "eu us")
+		w.cluster("eu", "clusterStatus", "Maintenance")
+		expect("the other backend", web, "eu")
+		w.watches.endpointsChanged("eu")
+		expect("endpoints that are not withheld", "", "")
+	}, shared)
+}
+
+// drainQueue takes everything out of a queue.
+func drainQueue[T comparable](queue workqueue.TypedRateLimitingInterface[T], name func(T) string) string {
+	var all []string
+	for queue.Len() > 0 {
+		item, _ := queue.Get()
+		queue.Done(item)
+		all = append(all, name(item))
+	}
+	slices.Sort(all)
+	text := ""
+	for i, one := range all {
+		if i > 0 {
+			text += " "
+		}
+		text += one
+	}
+	return text
+}

@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package maintenance
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+)
+
+// cluster is what the caches know.
+type cluster struct {
+	set    *kinds.Set
+	reader kinds.Reader
+	// admins are the namespaces whose backends reach every namespace.
+	admins []string
+	// restored has the backends whose endpoints are known not to be withheld.
+	restored *marks
+}
+
+// backends are all DiscoveryBackends by their names, which are unique in all namespaces. It is an error when not all
+// are known, or none can be: then every backend would look as if it were gone, and so its weights would be restored.
+func (c *cluster) backends(ctx context.Context) (map[string]*gimbalv1.DiscoveryBackend, error) {
+	served, err := c.set.Served(backendsResource())
+	if err == nil && served == nil {
+		err = errors.New("DiscoveryBackends are not served")
+	}
+	if err != nil {
+		return nil, err
+	}
+	found, err := c.reader.Find(ctx, backendsResource(), kinds.Query{})
+	if err != nil {
+		return nil, err
+	}
+	backends := map[string]*gimbalv1.DiscoveryBackend{}
+	for _, object := range found {
+		backend, ok := object.Value.(*gimbalv1.DiscoveryBackend)
+		if !ok {
+			return nil, errors.New("DiscoveryBackend " + object.Namespace + "/" + object.Name + " cannot be read")
+		}
+		backends[backend.Name] = backend
+	}
+	return backends, nil
+}
+
+// membership says for one route which of its Services are of which backend, and which of them are drained.
+// It implements drain.Backends.
+type membership struct {
+	admins   []string
+	backends map[string]*gimbalv1.DiscoveryBackend
+	restored *marks
+	// services has the backend of each Service that exists.
+	services map[types.NamespacedName]string
+	// recorded are the backends in the record of the route.
+	recorded []string
+}
+
+// membership looks up the Services of a route. It is an error when not all Services are known: one that is missing
+// would be taken for one without a backend.
+func (c *cluster) membership(ctx context.Context, backends map[string]*gimbalv1.DiscoveryBackend, object *kinds.Object) (*membership, error) {
+	m := &membership{admins: c.admins, backends: backends, restored: c.restored, recorded: recordedBackends(object)}
+	kept, ok := object.Value.(*route)
+	if !ok {
+		return m, nil
+	}
+	served, err := c.set.Served(servicesResource())
+	if err == nil && served == nil {
+		err = errors.New("services are not watched")
+	}
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range kept.view.Services() {
+		found, err := c.reader.Find(ctx, servicesResource(), kinds.Query{Namespace: name.Namespace, Name: name.Name})
+		if err != nil {
+			return nil, err
+		}
+		for _, service := range found {
+			if m.services == nil {
+				m.services = map[types.NamespacedName]string{}
+			}
+			m.services[name] = label(service)
+		}
+	}
+	return m, nil
+}
+
+// Of implements drain.Backends. A label counts within the reach of its backend: else anybody could drain anything by
+// the label of a Service.
+func (m *membership) Of(service types.NamespacedName) (string, bool) {
+	name, known := m.services[service]
+	if backend := m.backends[name]; backend != nil && !reaches(backend, m.admins, service.Namespace) {
+		name = ""
+	}
+	return name, known
+}
+
+// Drained implements drain.Backends. A backend that is gone is drained nowhere.
+func (m *membership) Drained(name, routeNamespace string) bool {
+	backend := m.backends[name]
+	if backend == nil || !reaches(backend, m.admins, routeNamespace) {
+		return false
+	}
+	switch phaseOf(backend, m.restored.has(backend.UID)) {
+	case phaseDraining:
+		return true
+	case phaseHeld:
+		return slices.Contains(m.recorded, name)
+	}
+	return false
+}
+
+// KeepsSole implements drain.Backends.
+func (m *membership) KeepsSole(name string) bool {
+	backend := m.backends[name]
+	return backend != nil && backend.Cluster.DrainPolicy == gimbalv1.DrainKeepSole
+}
+
+// reaches says whether maintenance of a backend changes routes in a namespace, and counts Services there.
+func reaches(backend *gimbalv1.DiscoveryBackend, admins []string, namespace string) bool {
+	return backend.Namespace == namespace || slices.Contains(admins, backend.Namespace)
+}

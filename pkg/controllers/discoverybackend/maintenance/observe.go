@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package maintenance
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+)
+
+// facts are what the routes of a backend are like.
+type facts struct {
+	// matching is how many there are.
+	matching int
+	// drained is how many of them send the backend nothing, by their weights.
+	drained int
+	// left is how many are still to be written; those that the API server refuses are not among them.
+	left int
+	// sole are those that have no receiver without the backend, serving is how many of them send to it all the same.
+	sole    []string
+	serving int
+	// refused and lost are problems of routes.
+	refused, lost []problem
+}
+
+// problem is what is wrong with a route.
+type problem struct{ route, message string }
+
+// observer counts the routes of backends in the caches.
+type observer struct {
+	cluster *cluster
+	kinds   []*drain.Kind
+	ledger  *ledger
+}
+
+// observe looks at all routes that refer to Services of a backend, or have its weights in their records. It is an error
+// when not all of them are known.
+func (o *observer) observe(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (facts, error) {
+	var f facts
+	backends, err := o.cluster.backends(ctx)
+	if err != nil {
+		return f, err
+	}
+	services, err := o.cluster.reader.Find(ctx, servicesResource(), kinds.Query{Index: byBackend, Value: backend.Name})
+	if err != nil {
+		return f, err
+	}
+	lost := o.ledger.lost(backend.Name)
+	for _, kind := range o.kinds {
+		found, err := o.routesOf(ctx, kind, services, backend.Name)
+		if err != nil {
+			return f, err
+		}
+		for name, object := range found {
+			kept, ok := object.Value.(*route)
+			if !ok || !reaches(backend, o.cluster.admins, object.Namespace) {
+				continue
+			}
+			membership, err := o.cluster.membership(ctx, backends, object)
+			if err != nil {
+				return f, err
+			}
+			key := routeKey{routeResource(kind), name}
+			f.count(backend, membership, kept.view.Decide(membership), observed{
+				name: describe(kind, name), refused: o.ledger.refused(key, object.UID), lost: lost[key],
+			})
+		}
+	}
+	f.sort()
+	return f, nil
+}
+
+// routesOf finds the routes of a kind that name one of the Services, or have the backend in their record.
+func (o *observer) routesOf(ctx context.Context, kind *drain.Kind, services []*kinds.Object, backend string) (map[types.NamespacedName]*kinds.Object, error) {
+	queries := []kinds.Query{{Index: byBackend, Value: backend}}
+	for _, service := range services {
+		queries = append(queries, kinds.Query{Index: byService, Value: service.Namespace + "/" + service.Name})
+	}
+	routes := map[types.NamespacedName]*kinds.Object{}
+	for _, query := range queries {
+		found, err := o.cluster.reader.Find(ctx, routeResource(kind), query)
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range found {
+			routes[types.NamespacedName{Namespace: object.Namespace, Name: object.Name}] = object
+		}
+	}
+	return routes, nil
+}
+
+// observed is what is known of a route besides its content.
+type observed struct{ name, refused, lost string }
+
+// count adds a route to the facts about a backend.
+func (f *facts) count(backend *gimbalv1.DiscoveryBackend, m *membership, decision drain.Decision, route observed) {
+	outcome, refers := decision.Backends[backend.Name]
+	if !refers {
+		return
+	}
+	f.matching++
+	if outcome.NoAlternative {
+		f.sole = append(f.sole, route.name)
+		if !outcome.Drained {
+			f.serving++
+		}
+	}
+	if route.lost != "" {
+		f.lost = append(f.lost, problem{route.name, route.lost})
+	}
+	due := decision.Write || decision.HandBack
+	if phaseOf(backend, m.restored.has(backend.UID)) == phaseDraining {
+		if outcome.Drained && !decision.Write {
+			f.drained++
+		}
+	} else {
+		// What is written for another backend that goes does not concern this one.
+		due = slices.Contains(m.recorded, backend.Name) || decision.HandBack && !isEnabled(backend) && !m.draining(decision)
+	}
+	switch {
+	case due && route.refused != "":
+		f.refused = append(f.refused, problem{route.name, route.refused})
+	case due:
+		f.left++
+	}
+}
+
+// isEnabled says whether the status of a backend says that nothing is left to restore.
+func isEnabled(backend *gimbalv1.DiscoveryBackend) bool {
+	c := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionDrained)
+	return c != nil && c.Reason == reasonEnabled
+}
+
+// draining says whether any backend of a route is being drained.
+func (m *membership) draining(decision drain.Decision) bool {
+	for name := range decision.Backends {
+		if backend := m.backends[name]; backend != nil && phaseOf(backend, m.restored.has(backend.UID)) == phaseDraining {
+			return true
+		}
+	}
+	return false
+}
+
+// sort makes what is told the same from look to look.
+func (f *facts) sort() {
+	byRoute := func(a, b problem) int { return cmp.Compare(a.route, b.route) }
+	slices.Sort(f.sole)
+	slices.SortFunc(f.refused, byRoute)
+	slices.SortFunc(f.lost, byRoute)
+}

@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package maintenance
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
+)
+
+// Reasons of the condition Drained.
+const (
+	// reasonEnabled: the backend takes requests, and nothing is left to restore.
+	reasonEnabled = "Enabled"
+	// reasonRestoring: weights or endpoints are still as in maintenance.
+	reasonRestoring = "Restoring"
+	// reasonDraining: not all routes were rewritten yet, or not all endpoints.
+	reasonDraining = "Draining"
+	// reasonGracePeriod: they were, and open connections may go on for a while.
+	reasonGracePeriod = "GracePeriod"
+	// reasonRefused: the API server refuses to change some routes.
+	reasonRefused = "Refused"
+	// reasonDrained: nothing is sent to the backend, but for what the message says.
+	reasonDrained = "Drained"
+	// reasonUnknown: nobody can say what routes there are.
+	reasonUnknown = "RoutesUnknown"
+)
+
+// namesInMessage is how many routes a message names.
+const namesInMessage = 3
+
+// endpoints is what is known of the endpoints of a backend.
+type endpoints struct {
+	// asked is true when it is known how many are still to be changed; pending is how many those are.
+	asked   bool
+	pending int
+}
+
+// done says that all endpoints are as they should be.
+func (e endpoints) done() bool { return e.asked && e.pending == 0 }
+
+// plan is what the status of a backend is to say, and what is to be done.
+type plan struct {
+	condition metav1.Condition
+	routes    gimbalv1.RouteStatus
+	// withhold says that no endpoint of the backend is to be ready.
+	withhold bool
+	errors   []gimbalv1.DiscoveryError
+	// after is when to look again, 0: when something happens.
+	after time.Duration
+}
+
+// planFor decides. Of the endpoints it needs to know how far the state is that status.endpointsDrained says.
+func planFor(backend *gimbalv1.DiscoveryBackend, phase phase, f facts, e endpoints, now time.Time) plan {
+	p := plan{routes: gimbalv1.RouteStatus{Matching: int32(f.matching)}, errors: errorsOf(backend, phase, f)}
+	if len(f.sole) > 0 {
+		p.routes.WithoutAlternative = &gimbalv1.RouteNames{Names: f.sole[:min(len(f.sole), gimbalv1.MaxRouteNames)], Count: int32(len(f.sole))}
+	}
+	if phase == phaseDraining {
+		p.drain(backend, f, e, now)
+	} else {
+		p.restore(backend, phase, f)
+	}
+	return p
+}
+
+// drain plans for a backend in maintenance: all routes first, then the grace period, then, where weights are of no
+// help, the endpoints. Endpoints that were withheld stay so while there is a reason for it, whatever happens to a route.
+func (p *plan) drain(backend *gimbalv1.DiscoveryBackend, f facts, e endpoints, now time.Time) {
+	say := func(value metav1.ConditionStatus, reason, format string, args ...any) {
+		p.condition = status.Condition(backend, gimbalv1.ConditionDrained, value, reason, fmt.Sprintf(format, args...))
+	}
+	withheld := backend.Status.EndpointsDrained
+	strict := backend.Cluster.DrainPolicy != gimbalv1.DrainKeepSole && len(f.sole) > 0
+	p.routes.Drained = int32(f.drained)
+	if withheld && e.done() {
+		p.routes.Drained += int32(f.serving)
+	}
+	p.withhold = withheld && strict
+	switch {
+	case f.left > 0:
+		say(metav1.ConditionFalse, reasonDraining, "%d of %s rewritten", f.matching-f.left-len(f.refused), status.Plural(f.matching, "route"))
+		return
+	case len(f.refused) > 0:
+		say(metav1.ConditionFalse, reasonRefused, "%s cannot be rewritten, see status.errors: %s", status.Plural(len(f.refused), "route"), names(routesOf(f.refused)))
+		return
+	}
+	p.routes.DrainedTime = drainedTime(backend, now)
+	if over := p.routes.DrainedTime.Add(grace(backend)); now.Before(over) {
+		p.after = over.Sub(now)
+		say(metav1.ConditionFalse, reasonGracePeriod, "all of %s rewritten, open connections may go on until %s", status.Plural(f.matching, "route"), over.UTC().Format(time.RFC3339))
+		return
+	}
+	p.withhold = strict
+	switch {
+	case strict && !withheld, withheld && !e.asked:
+		say(metav1.ConditionFalse, reasonDraining, "all of %s rewritten, the endpoints are about to be made not ready", status.Plural(f.matching, "route"))
+	case strict && e.pending > 0:
+		say(metav1.ConditionFalse, reasonDraining, "all of %s rewritten, %s to be made not ready", status.Plural(f.matching, "route"), status.Plural(e.pending, "EndpointSlice"))
+	case strict:
+		say(metav1.ConditionTrue, reasonDrained, "%s rewritten, no endpoint is ready: %s without another backend, which answer with errors: %s",
+			status.Plural(f.matching, "route"), status.Plural(len(f.sole), "route"), names(f.sole))
+	case len(f.sole) > 0:
+		say(metav1.ConditionTrue, reasonDrained, "%s rewritten; still served, because cluster.drainPolicy is KeepSole: %s", status.Plural(f.matching, "route"), names(f.sole))
+	default:
+		say(metav1.ConditionTrue, reasonDrained, "%s rewritten, the backend gets no requests from them", status.Plural(f.matching, "route"))
+	}
+}
+
+// restore plans for a backend that takes requests, or is about to: endpoints first, then weights.
+func (p *plan) restore(backend *gimbalv1.DiscoveryBackend, phase phase, f facts) {
+	reason, message := reasonEnabled, "the backend takes requests"
+	switch {
+	case phase == phaseHeld:
+		reason, message = reasonRestoring, "the endpoints are being made ready, the weights follow"
+	case f.left > 0:
+		reason, message = reasonRestoring, fmt.Sprintf("%d of %s restored", f.matching-f.left-len(f.refused), status.Plural(f.matching, "route"))
+	case len(f.refused) > 0:
+		reason, message = reasonRefused, fmt.Sprintf("%s cannot be restored, see status.errors: %s", status.Plural(len(f.refused), "route"), names(routesOf(f.refused)))
+	}
+	p.condition = status.Condition(backend, gimbalv1.ConditionDrained, metav1.ConditionFalse, reason, message)
+}
+
+// drainedTime is since when all routes are rewritten.
+func drainedTime(backend *gimbalv1.DiscoveryBackend, now time.Time) *metav1.Time {
+	if routes := backend.Status.Routes; routes != nil && routes.DrainedTime != nil {
+		return routes.DrainedTime
+	}
+	return new(metav1.NewTime(now).Rfc3339Copy())
+}
+
+func grace(backend *gimbalv1.DiscoveryBackend) time.Duration {
+	if backend.Cluster.DrainGracePeriod == nil {
+		return 0
+	}
+	return backend.Cluster.DrainGracePeriod.Duration
+}
+
+// errorsOf are the entries of status.errors that maintenance is to have, the worst first.
+func errorsOf(backend *gimbalv1.DiscoveryBackend, phase phase, f facts) []gimbalv1.DiscoveryError {
+	var entries []gimbalv1.DiscoveryError
+	add := func(kind, message string) {
+		if len(entries) < gimbalv1.MaxErrorsPerWriter {
+			entries = append(entries, gimbalv1.DiscoveryError{Type: kind, Message: status.Bounded(message)})
+		}
+	}
+	for _, p := range f.refused {
+		add(gimbalv1.ErrorRouteRefused, p.route+": its weights cannot be changed: "+p.message)
+	}
+	for _, p := range f.lost {
+		add(gimbalv1.ErrorWeightsLost, p.route+": the saved weights were lost, so its traffic is spread evenly; set the weights again: "+p.message)
+	}
+	if phase != phaseDraining {
+		return entries
+	}
+	what := "it answers with errors until the backend is Enabled, or cluster.drainPolicy is KeepSole"
+	if backend.Cluster.DrainPolicy == gimbalv1.DrainKeepSole {
+		what = "it is still served, because cluster.drainPolicy is KeepSole"
+	}
+	for _, route := range f.sole {
+		add(gimbalv1.ErrorNoAlternative, route+" has no other backend to send its traffic to: "+what)
+	}
+	return entries
+}
+
+func routesOf(problems []problem) []string {
+	var routes []string
+	for _, p := range problems {
+		routes = append(routes, p.route)
+	}
+	return routes
+}
+
+// names lists some names of many.
+func names(all []string) string {
+	if len(all) <= namesInMessage {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:namesInMessage], ", "), len(all)-namesInMessage)
+}

@@ -1,0 +1,261 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package maintenance
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
+)
+
+// A route is drained by one write and restored by another, and costs nothing in between.
+func TestDrainAndRestore(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.mustLook("us")
+		w.mustCorrect(0)
+		w.cluster("us", "clusterStatus", "Maintenance")
+		w.mustCorrect(1)
+		if got := w.weights(); got != "0 30" || w.record() == "" {
+			w.Errorf("drained: %s, record %q", got, w.record())
+		}
+		w.mustCorrect(0)
+		w.cluster("us", "clusterStatus", "Enabled")
+		w.mustCorrect(1)
+		if got := w.weights(); got != "70 30" || w.record() != "" {
+			w.Errorf("restored: %s, record %q", got, w.record())
+		}
+		w.mustCorrect(0)
+	}, shared)
+}
+
+// What is not known completely is no reason to write: neither to drain nor to restore.
+func TestNothingIsWrittenByHalfKnowledge(t *testing.T) {
+	down := apierrors.NewServiceUnavailable("down")
+	for name, resource := range map[string]schema.GroupResource{
+		"the backends": backendsResource(), "the Services": servicesResource(), "the kind of the route": proxies.GroupResource(),
+	} {
+		for _, from := range []string{"Enabled", "Maintenance"} {
+			for what, err := range map[string]error{"not answered for": down, "not served": nil} {
+				t.Run(name+" "+what+" after "+from, func(t *testing.T) {
+					inWorld(t, func(w *world) {
+						w.mustLook("us")
+						w.cluster("us", "clusterStatus", from)
+						_, _, _ = w.correct()
+						before := w.weights()
+						other := map[string]string{"Enabled": "Maintenance", "Maintenance": "Enabled"}[from]
+						w.cluster("us", "clusterStatus", other)
+						w.mu.Lock()
+						w.unserved[resource] = err
+						w.mu.Unlock()
+						w.set.Look()
+						time.Sleep(10 * time.Second)
+						synctest.Wait()
+						if _, wrote, err := w.correct(); err != nil || len(wrote) > 0 || w.weights() != before {
+							w.Errorf("wrote %q, %v; the weights are %s", wrote, err, w.weights())
+						}
+					}, shared)
+				})
+			}
+		}
+	}
+}
+
+// After a start the weights wait until it is known that no endpoint is withheld. A route that is drained stays so, one
+// that is not is left alone.
+func TestHeld(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.mustCorrect(0)
+		w.cluster("us", "clusterStatus", "Maintenance")
+		w.mustCorrect(1)
+		w.cluster("us", "clusterStatus", "Enabled")
+		w.mustCorrect(0)
+		if got := w.weights(); got != "0 30" {
+			w.Errorf("restored before the endpoints: %s", got)
+		}
+		w.mustLook("us")
+		w.mustCorrect(1)
+	}, shared)
+}
+
+// A route that changed since it was read is read again.
+func TestConflict(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.mustLook("us")
+		w.cluster("us", "clusterStatus", "Maintenance")
+		w.fault = func(*unstructured.Unstructured) error {
+			return apierrors.NewConflict(proxies.GroupResource(), "web", errors.New("it changed"))
+		}
+		if result, _, err := w.correct(); err != nil || result.RequeueAfter != minPause {
+			w.Errorf("%+v, %v", result, err)
+		}
+		w.fault = nil
+		w.mustCorrect(1)
+	}, shared)
+}
+
+// What the API server refuses is told, and tried again later; what it cannot answer now is an error.
+func TestRefused(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.mustLook("us")
+		w.cluster("us", "clusterStatus", "Maintenance")
+		for _, err := range []error{
+			apierrors.NewForbidden(proxies.GroupResource(), "web", errors.New("frozen")),
+			apierrors.NewInvalid(schema.GroupKind{Kind: "HTTPProxy"}, "web", nil),
+			apierrors.NewInternalError(errors.New("failed calling webhook")),
+		} {
+			w.fault = func(*unstructured.Unstructured) error { return err }
+			if result, _, err := w.correct(); err != nil || result.RequeueAfter != refusedPeriod {
+				w.Errorf("%+v, %v", result, err)
+			}
+			if got := w.mustLook("us"); got != "False/"+reasonRefused {
+				w.Error(got)
+			}
+			if errs := w.stored("us").Status.Errors; len(errs) != 1 || errs[0].Type != gimbalv1.ErrorRouteRefused || !strings.Contains(errs[0].Message, err.Error()) {
+				w.Errorf("errors: %+v", errs)
+			}
+		}
+		for _, err := range []error{apierrors.NewTooManyRequests("later", 1), apierrors.NewServiceUnavailable("later"), errors.New("no connection")} {
+			w.fault = func(*unstructured.Unstructured) error { return err }
+			if _, _, err := w.correct(); err == nil {
+				w.Error("no error")
+			}
+		}
+		w.fault = nil
+		w.mustCorrect(1)
+		if got := w.mustLook("us"); got != "True/"+reasonDrained || len(w.stored("us").Status.Errors) > 0 {
+			w.Errorf("%s, %+v", got, w.stored("us").Status.Errors)
+		}
+	}, shared)
+}
+
+// Fields that others owned are handed back by a second write, be it by the next pass after a crash.
+func TestHandBack(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.mustLook("us")
+		w.edit(proxies, "shop", "web", func(web *unstructured.Unstructured) {
+			web.SetManagedFields([]metav1.ManagedFieldsEntry{{
+				Manager: "user", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "projectcontour.io/v1",
+				FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:routes":{}}}`),
+			}})
+		})
+		w.cluster("us", "clusterStatus", "Maintenance")
+		taken := []metav1.ManagedFieldsEntry{{
+			Manager: drain.Manager, Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "projectcontour.io/v1",
+			FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{"f:gimbal.heptio.com/saved-weights":{}}},"f:spec":{"f:routes":{}}}`),
+		}}
+		// The store does not manage fields: the first write takes them, as an API server has it, and dies after it.
+		count := 0
+		w.fault = func(object *unstructured.Unstructured) error {
+			if count++; count == 1 {
+				object.SetManagedFields(taken)
+				return nil
+			}
+			return errors.New("the process died")
+		}
+		if _, wrote, err := w.correct(); err == nil || len(wrote) != 1 {
+			w.Errorf("wrote %q, %v", wrote, err)
+		}
+		w.fault = nil
+		w.mustCorrect(1)
+		if entries := w.web().GetManagedFields(); len(entries) != 2 || w.weights() != "0 30" {
+			w.Errorf("%s, %+v", w.weights(), entries)
+		}
+		w.mustCorrect(0)
+	}, shared)
+}
+
+// A record that somebody takes away is put back while it is remembered.
+func TestRecordIsRemembered(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.mustLook("us")
+		w.cluster("us", "clusterStatus", "Maintenance")
+		w.mustCorrect(1)
+		w.mustCorrect(0)
+		record := w.record()
+		w.edit(proxies, "shop", "web", func(web *unstructured.Unstructured) { web.SetAnnotations(nil) })
+		w.mustCorrect(1)
+		if w.record() != record {
+			w.Errorf("the record is %s", w.record())
+		}
+		w.cluster("us", "clusterStatus", "Enabled")
+		w.mustCorrect(1)
+		if got := w.weights(); got != "70 30" || w.record() != "" {
+			w.Errorf("%s, record %q", got, w.record())
+		}
+		w.mustCorrect(0) // what we took away ourselves stays away
+	}, shared)
+}
+
+// An event that is older than our own write is not acted upon. It is when no other one comes: after a store was restored
+// the versions are smaller.
+func TestOldEvents(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.mustLook("us")
+		w.cluster("us", "clusterStatus", "Maintenance")
+		w.routes.ledger.wrote(webKey(), w.web().GetUID(), "9999", "", time.Now())
+		w.mustCorrect(0)
+		time.Sleep(quietPeriod)
+		w.mustCorrect(1)
+	}, shared)
+}
+
+// Who sets weights back all the time is answered more and more slowly, and at once after a quiet time.
+func TestPause(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.mustLook("us")
+		w.cluster("us", "clusterStatus", "Maintenance")
+		force := func() time.Duration {
+			w.edit(proxies, "shop", "web", func(web *unstructured.Unstructured) {
+				rules, _, _ := unstructured.NestedSlice(web.Object, "spec", "routes")
+				rules[0].(map[string]any)["services"].([]any)[0].(map[string]any)["weight"] = int64(70)
+				_ = unstructured.SetNestedSlice(web.Object, rules, "spec", "routes")
+			})
+			result, _, err := w.correct()
+			if err != nil {
+				w.Fatal(err)
+			}
+			return result.RequeueAfter
+		}
+		for range freeRewrites {
+			if pause := force(); pause != 0 || w.weights() != "0 30" {
+				w.Fatalf("a pause of %s, weights %s", pause, w.weights())
+			}
+		}
+		last := time.Duration(0)
+		for range 5 {
+			pause := force()
+			if pause <= last {
+				w.Fatalf("a pause of %s after one of %s", pause, last)
+			}
+			last = pause
+			time.Sleep(pause)
+			w.mustCorrect(1)
+		}
+		time.Sleep(quietPeriod)
+		if pause := force(); pause != 0 {
+			w.Errorf("a pause of %s after a quiet time", pause)
+		}
+	}, shared)
+}
+
+func TestReason(t *testing.T) {
+	refused := apierrors.NewGenericServerResponse(http.StatusForbidden, "put", schema.GroupResource{}, "web", "frozen", 0, true)
+	if got := reason(errors.Join(refused)); got != refused.Status().Message {
+		t.Error(got)
+	}
+	if got := reason(refusal{errors.New("too large")}); got != "too large" {
+		t.Error(got)
+	}
+}

@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package maintenance
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
+	gimbalapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/gimbal/v1"
+)
+
+// write writes what is planned when it differs from what is there, and returns how long to wait when it was too soon
+// after the write before.
+func (b *backends) write(ctx context.Context, backend *gimbalv1.DiscoveryBackend, next plan) (time.Duration, error) {
+	own, err := status.OwnErrors(backend, drain.Manager)
+	if err != nil {
+		return 0, err
+	}
+	now := b.clock.Now()
+	conditions, changed := status.Conditions(backend, []metav1.Condition{next.condition}, now)
+	errors, otherErrors := status.Errors(own, next.errors, now)
+	if !changed && !otherErrors && backend.Status.EndpointsDrained == next.withhold && equality.Semantic.DeepEqual(backend.Status.Routes, &next.routes) {
+		return 0, nil
+	}
+	name := client.ObjectKeyFromObject(backend)
+	if wait := b.written.wait(name, now); wait > 0 {
+		return wait, nil
+	}
+	applied := status.Apply(backend, conditions, errors)
+	applied.Status.WithRoutes(routesApplied(&next.routes))
+	if next.withhold {
+		applied.Status.WithEndpointsDrained(true)
+	}
+	err = b.client.Status().Apply(ctx, applied, client.FieldOwner(drain.Manager), client.ForceOwnership, client.DisableReadYourWritesConsistency)
+	if client.IgnoreNotFound(err) != nil {
+		return 0, fmt.Errorf("apply the status of DiscoveryBackend %s: %w", name, err)
+	}
+	version := ""
+	if applied.ResourceVersion != nil { // the answer; a backend that is gone has none
+		version = *applied.ResourceVersion
+	}
+	b.written.note(name, version, now)
+	b.announce(ctx, backend, next.condition)
+	return 0, nil
+}
+
+func routesApplied(routes *gimbalv1.RouteStatus) *gimbalapply.RouteStatusApplyConfiguration {
+	applied := gimbalapply.RouteStatus().WithMatching(routes.Matching).WithDrained(routes.Drained)
+	if names := routes.WithoutAlternative; names != nil {
+		applied.WithWithoutAlternative(gimbalapply.RouteNames().WithNames(names.Names...).WithCount(names.Count))
+	}
+	if routes.DrainedTime != nil {
+		applied.WithDrainedTime(*routes.DrainedTime)
+	}
+	return applied
+}
+
+// cannotTell is for a backend of which nobody can say what routes it has. What was drained stays so; of anything else
+// the status says that it is not known.
+func (b *backends) cannotTell(ctx context.Context, backend *gimbalv1.DiscoveryBackend, problem error) (reconcile.Result, error) {
+	last := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionDrained)
+	if last == nil || last.ObservedGeneration == backend.Generation && last.Status != metav1.ConditionUnknown {
+		return unknown(ctx, problem), nil // it was just created, or it is as it was
+	}
+	own, err := status.OwnErrors(backend, drain.Manager)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	next := plan{
+		condition: status.Condition(backend, gimbalv1.ConditionDrained, metav1.ConditionUnknown, reasonUnknown, "not all routes are known: "+problem.Error()),
+		withhold:  backend.Status.EndpointsDrained,
+		errors:    slices.Clone(own),
+	}
+	if backend.Status.Routes != nil {
+		next.routes = *backend.Status.Routes
+	}
+	if _, err := b.write(ctx, backend, next); err != nil {
+		return reconcile.Result{}, err
+	}
+	return unknown(ctx, problem), nil
+}
+
+// announce tells what became of a backend, once for each change.
+func (b *backends) announce(ctx context.Context, backend *gimbalv1.DiscoveryBackend, c metav1.Condition) {
+	last := meta.FindStatusCondition(backend.Status.Conditions, c.Type)
+	if last == nil && c.Reason == reasonEnabled || last != nil && last.Status == c.Status && last.Reason == c.Reason {
+		return
+	}
+	log.FromContext(ctx).Info("The maintenance of a backend went on", "backend", backend.Name, "reason", c.Reason, "message", c.Message)
+	kind := corev1.EventTypeNormal
+	if c.Reason == reasonRefused || c.Reason == reasonUnknown {
+		kind = corev1.EventTypeWarning
+	}
+	b.recorder.Eventf(backend, nil, kind, c.Reason, "Maintain", "%s", c.Message)
+}

@@ -1,0 +1,194 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package maintenance
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+)
+
+// gatherPeriod is how long events of routes are gathered before their backends are looked at.
+const gatherPeriod = 200 * time.Millisecond
+
+// watches turn events of what is followed into requests.
+type watches struct {
+	cluster *cluster
+	kinds   []*drain.Kind
+
+	mu       sync.Mutex
+	routes   workqueue.TypedRateLimitingInterface[routeKey]
+	backends workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+func (w *watches) routeResources() []schema.GroupResource {
+	var all []schema.GroupResource
+	for _, kind := range w.kinds {
+		all = append(all, routeResource(kind))
+	}
+	return all
+}
+
+// followRoutes is the source of the requests about routes.
+func (w *watches) followRoutes(ctx context.Context, queue workqueue.TypedRateLimitingInterface[routeKey]) error {
+	w.mu.Lock()
+	w.routes = queue
+	w.mu.Unlock()
+	w.cluster.set.Tell(func(e kinds.Event) {
+		object := e.Object()
+		queue.Add(routeKey{e.Resource, types.NamespacedName{Namespace: object.Namespace, Name: object.Name}})
+	}, w.routeResources()...)
+	w.cluster.set.Tell(func(e kinds.Event) {
+		if e.Old != nil && e.New != nil && label(e.Old) == label(e.New) {
+			return
+		}
+		w.addRoutes(ctx, byService, e.Object().Namespace+"/"+e.Object().Name)
+	}, servicesResource())
+	w.cluster.set.Tell(func(e kinds.Event) {
+		before, after := backendIn(e.Old), backendIn(e.New)
+		if before == nil || after == nil || drainChanged(before, after) {
+			w.addRoutesOf(ctx, e.Object().Name)
+		}
+	}, backendsResource())
+	return nil
+}
+
+// followBackends is the source of the requests about backends.
+func (w *watches) followBackends(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	w.mu.Lock()
+	w.backends = queue
+	w.mu.Unlock()
+	w.cluster.set.Tell(func(e kinds.Event) {
+		object := e.Object()
+		queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.Namespace, Name: object.Name}})
+	}, backendsResource())
+	w.cluster.set.Tell(func(e kinds.Event) {
+		names := map[string]bool{}
+		for _, object := range []*kinds.Object{e.Old, e.New} {
+			if object != nil {
+				names[label(object)] = true
+			}
+		}
+		w.tellBackends(ctx, slices.Collect(maps.Keys(names))...)
+	}, servicesResource())
+	w.cluster.set.Tell(func(e kinds.Event) { w.tellBackends(ctx, w.concerned(ctx, e)...) }, w.routeResources()...)
+	// A definition that comes or goes brings or takes a kind of route.
+	w.cluster.set.Tell(func(e kinds.Event) {
+		if resource := schema.ParseGroupResource(e.Object().Name); !e.Initial && slices.Contains(w.routeResources(), resource) {
+			w.cluster.set.Look()
+		}
+	}, definitionsResource())
+	return nil
+}
+
+// concerned are the backends that a route refers to, or did.
+func (w *watches) concerned(ctx context.Context, e kinds.Event) []string {
+	names := map[string]bool{}
+	for _, object := range []*kinds.Object{e.Old, e.New} {
+		if object == nil {
+			continue
+		}
+		for _, name := range recordedBackends(object) {
+			names[name] = true
+		}
+		kept, ok := object.Value.(*route)
+		if !ok {
+			continue
+		}
+		for _, service := range kept.view.Services() {
+			// What is not known yet has an event of its own to come.
+			found, _ := w.cluster.reader.Find(ctx, servicesResource(), kinds.Query{Namespace: service.Namespace, Name: service.Name})
+			for _, object := range found {
+				names[label(object)] = true
+			}
+		}
+	}
+	return slices.Collect(maps.Keys(names))
+}
+
+// tellBackends asks for a look at backends soon: one look for many events.
+func (w *watches) tellBackends(ctx context.Context, names ...string) {
+	w.mu.Lock()
+	queue := w.backends
+	w.mu.Unlock()
+	if queue == nil || len(names) == 0 {
+		return
+	}
+	all, err := w.cluster.backends(ctx)
+	if err != nil {
+		return // all backends are still to come, and are looked at then
+	}
+	for _, name := range names {
+		if backend := all[name]; backend != nil {
+			queue.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: backend.Namespace, Name: name}}, gatherPeriod)
+		}
+	}
+}
+
+// endpointsChanged is told that EndpointSlices of a backend changed. That matters while they are withheld.
+func (w *watches) endpointsChanged(name string) {
+	ctx := context.Background()
+	all, err := w.cluster.backends(ctx)
+	if err == nil && all[name] != nil && all[name].Status.EndpointsDrained {
+		w.tellBackends(ctx, name)
+	}
+}
+
+// addRoutesOf asks for a look at all routes of a backend.
+func (w *watches) addRoutesOf(ctx context.Context, backend string) {
+	w.addRoutes(ctx, byBackend, backend)
+	services, err := w.cluster.reader.Find(ctx, servicesResource(), kinds.Query{Index: byBackend, Value: backend})
+	if err != nil {
+		log.FromContext(ctx).V(1).Info("Not all Services are known yet", "reason", err.Error()) // each that comes asks for its routes
+	}
+	for _, service := range services {
+		w.addRoutes(ctx, byService, service.Namespace+"/"+service.Name)
+	}
+}
+
+// addRoutes asks for a look at the routes that an index finds. Those of a kind that is not known yet come with it.
+func (w *watches) addRoutes(ctx context.Context, index, value string) {
+	w.mu.Lock()
+	queue := w.routes
+	w.mu.Unlock()
+	if queue == nil {
+		return
+	}
+	for _, resource := range w.routeResources() {
+		found, err := w.cluster.reader.Find(ctx, resource, kinds.Query{Index: index, Value: value})
+		if err != nil {
+			log.FromContext(ctx).V(1).Info("Not all routes are known yet", "reason", err.Error())
+		}
+		for _, object := range found {
+			queue.Add(routeKey{resource, types.NamespacedName{Namespace: object.Namespace, Name: object.Name}})
+		}
+	}
+}
+
+// backendIn is the backend that was kept, nil when there is none.
+func backendIn(object *kinds.Object) *gimbalv1.DiscoveryBackend {
+	if object == nil {
+		return nil
+	}
+	backend, _ := object.Value.(*gimbalv1.DiscoveryBackend)
+	return backend
+}
+
+// drainChanged says whether routes may have to be written after a change of a backend.
+func drainChanged(before, after *gimbalv1.DiscoveryBackend) bool {
+	return before.UID != after.UID || before.Cluster.ClusterStatus != after.Cluster.ClusterStatus ||
+		before.Cluster.DrainPolicy != after.Cluster.DrainPolicy || before.Status.EndpointsDrained != after.Status.EndpointsDrained
+}

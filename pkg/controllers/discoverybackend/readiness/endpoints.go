@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package readiness takes the copied endpoints of a backend out of traffic, and puts them back: for routes whose weights
+// cannot say that a backend gets nothing. It does so for a discoverer that is down as well; one that runs builds its
+// copies the same way, as status.endpointsDrained of its DiscoveryBackend says.
+package readiness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/remote"
+)
+
+const (
+	// fieldOwner is the manager of the fields we write.
+	fieldOwner = "discovery-maintenance"
+
+	// pageSize is how many slices are listed at once.
+	pageSize = 500
+	// maxWrites bounds the writes of one call, so that no worker is busy with one backend for long.
+	maxWrites = 1000
+	// parallelWrites is how many are under way at once.
+	parallelWrites = 16
+)
+
+// Endpoints are the copied endpoints of all backends.
+type Endpoints struct {
+	client kubernetes.Interface
+	admins []string
+	// limit is how many slices a call writes at most.
+	limit int
+	// watched are the slices with a label of either prefix (watch.go).
+	watched []*remote.Informers[*discoveryv1.EndpointSlice]
+
+	mu       sync.Mutex
+	handlers []func(backend string)
+	seen     map[string]sightings
+	// done are, by the names of backends, those of which nothing is left to do.
+	done map[string]finished
+}
+
+// New returns the endpoints of backends. Those outside of the admin namespaces reach their own namespace only. The client
+// should have no timeout: it watches.
+func New(client kubernetes.Interface, adminNamespaces []string) (*Endpoints, error) {
+	e := &Endpoints{client: client, admins: adminNamespaces, limit: maxWrites, seen: map[string]sightings{}, done: map[string]finished{}}
+	return e, e.watch()
+}
+
+// Withhold makes all endpoints of a backend not ready, whatever the backend says of them. It returns how many slices are
+// still to be written: call it again until that is 0. A call for a backend of which nothing changed since asks nothing.
+func (e *Endpoints) Withhold(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (pending int, err error) {
+	return e.bring(ctx, backend, withholding)
+}
+
+// Restore makes those endpoints ready again that serve. For the rest it is as Withhold.
+func (e *Endpoints) Restore(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (pending int, err error) {
+	return e.bring(ctx, backend, restoring)
+}
+
+// bring changes the slices of a backend. Only a complete listing, read from the API server, says that there is nothing
+// left to do.
+func (e *Endpoints) bring(ctx context.Context, backend *gimbalv1.DiscoveryBackend, to direction) (int, error) {
+	sighting, done := e.isDone(backend, to)
+	if done {
+		return 0, nil
+	}
+	all, err := e.list(ctx, backend)
+	if err != nil {
+		return 0, err
+	}
+	var due []write
+	for i := range all {
+		patch, err := to.way().patch(&all[i])
+		if err != nil {
+			return 0, err
+		}
+		if patch != nil {
+			due = append(due, write{&all[i], patch})
+		}
+	}
+	left, err := e.writeAll(ctx, due[:min(len(due), e.limit)])
+	left += max(len(due)-e.limit, 0)
+	if err == nil && left == 0 {
+		e.setDone(backend, to, sighting)
+	}
+	return left, err
+}
+
+// list returns all copied slices of a backend, or an error.
+func (e *Endpoints) list(ctx context.Context, backend *gimbalv1.DiscoveryBackend) ([]discoveryv1.EndpointSlice, error) {
+	namespace := backend.Namespace
+	if slices.Contains(e.admins, backend.Namespace) {
+		namespace = metav1.NamespaceAll
+	}
+	var found []discoveryv1.EndpointSlice
+	for _, selector := range selectors(backend.Name) {
+		options := metav1.ListOptions{LabelSelector: selector, Limit: pageSize}
+		for {
+			page, err := e.client.DiscoveryV1().EndpointSlices(namespace).List(ctx, options)
+			if err != nil {
+				return nil, fmt.Errorf("list the EndpointSlices of DiscoveryBackend %s/%s: %w", backend.Namespace, backend.Name, err)
+			}
+			for i := range page.Items {
+				if isMarked(&page.Items[i]) {
+					found = append(found, page.Items[i])
+				}
+			}
+			if options.Continue = page.Continue; options.Continue == "" {
+				break
+			}
+		}
+	}
+	return found, nil
+}
+
+// write is a patch and what it changes.
+type write struct {
+	slice *discoveryv1.EndpointSlice
+	patch []byte
+}
+
+// writeAll writes, and says how many slices changed meanwhile and have to be read again.
+func (e *Endpoints) writeAll(ctx context.Context, writes []write) (left int, err error) {
+	errs := make([]error, len(writes))
+	var conflicts atomic.Int64
+	slots := make(chan struct{}, parallelWrites)
+	var group sync.WaitGroup
+	for i, w := range writes {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			_, err := e.client.DiscoveryV1().EndpointSlices(w.slice.Namespace).
+				Patch(ctx, w.slice.Name, types.MergePatchType, w.patch, metav1.PatchOptions{FieldManager: fieldOwner})
+			switch {
+			case err == nil, apierrors.IsNotFound(err):
+			case apierrors.IsConflict(err):
+				conflicts.Add(1)
+			default:
+				errs[i] = fmt.Errorf("patch EndpointSlice %s/%s: %w", w.slice.Namespace, w.slice.Name, err)
+			}
+		})
+	}
+	group.Wait()
+	failed := len(slices.DeleteFunc(slices.Clone(errs), func(err error) bool { return err == nil }))
+	return int(conflicts.Load()) + failed, errors.Join(errs...)
+}

@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
+)
+
+type name = types.NamespacedName
+
+// knowledge is which backends there are, and which Services name one.
+type knowledge struct {
+	// services has the backend of each Service that names one.
+	services map[name]string
+	backends map[string]*gimbalv1.DiscoveryBackend
+	admins   []string
+}
+
+// survey reads all of it. Either it is complete, or there is an error.
+func (r *References) survey(ctx context.Context) (*knowledge, error) {
+	known := &knowledge{services: map[name]string{}, backends: map[string]*gimbalv1.DiscoveryBackend{}, admins: r.AdminNamespaces}
+	backends := &gimbalv1.DiscoveryBackendList{}
+	if err := r.Live.List(ctx, backends); err != nil {
+		return nil, fmt.Errorf("list the DiscoveryBackends: %w", err)
+	}
+	if backends.Continue != "" {
+		return nil, errPartial("DiscoveryBackends")
+	}
+	for i := range backends.Items {
+		known.backends[backends.Items[i].Name] = &backends.Items[i]
+	}
+	for _, label := range []string{gimbalv1.LabelBackend, gimbalv1.LegacyLabelBackend} {
+		services := &metav1.PartialObjectMetadataList{}
+		services.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceList"))
+		if err := r.Live.List(ctx, services, client.HasLabels{label}); err != nil {
+			return nil, fmt.Errorf("list the Services with label %s: %w", label, err)
+		}
+		if services.Continue != "" {
+			return nil, errPartial("Services")
+		}
+		for i := range services.Items {
+			service := &services.Items[i]
+			known.services[name{Namespace: service.Namespace, Name: service.Name}] = desired.BackendOf(service.Labels)
+		}
+	}
+	return known, nil
+}
+
+func errPartial(what string) error {
+	return fmt.Errorf("the API server gave only a part of the %s", what)
+}
+
+// of returns the Services of a backend that it reaches.
+func (k *knowledge) of(backend *gimbalv1.DiscoveryBackend, admins []string) sets.Set[name] {
+	found := sets.New[name]()
+	for service, owner := range k.services {
+		if owner == backend.Name && (service.Namespace == backend.Namespace || reachesAll(backend, admins)) {
+			found.Insert(service)
+		}
+	}
+	return found
+}
+
+// reachesAll says whether routes in all namespaces may be changed for a backend, or only those in its own.
+func reachesAll(backend *gimbalv1.DiscoveryBackend, admins []string) bool {
+	return slices.Contains(admins, backend.Namespace)
+}
+
+// present is what is true of the backends of one route. It implements drain.Backends. A route stays drained for the
+// backends for which it is: to drain it for more, or for less, is the matter of maintenance.
+type present struct {
+	*knowledge
+	// drained are the backends that the record of the route names.
+	drained map[string]drain.Outcome
+	// others are Services that name no backend.
+	others sets.Set[name]
+}
+
+// backendsFor returns what is true of the backends of a route. Only one with a record can have Services that are not
+// there any more.
+func (p *pass) backendsFor(ctx context.Context, route *route) (*present, error) {
+	view := route.kind.View(route.object.Object)
+	found := &present{knowledge: p.known, drained: view.Decide(nobody{}).Backends, others: sets.New[name]()}
+	if len(found.drained) == 0 {
+		return found, nil
+	}
+	for _, key := range view.Services() {
+		if _, named := p.known.services[key]; named {
+			continue
+		}
+		service := &metav1.PartialObjectMetadata{}
+		service.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Service"))
+		switch err := p.Live.Get(ctx, key, service); {
+		case err == nil:
+			found.others.Insert(key)
+		case !apierrors.IsNotFound(err):
+			return nil, fmt.Errorf("get Service %s, to which %s refers: %w", key, route, err)
+		}
+	}
+	return found, nil
+}
+
+// Of implements drain.Backends. A label counts within the reach of its backend only.
+func (p *present) Of(service name) (backend string, known bool) {
+	owner, known := p.services[service]
+	if backend := p.backends[owner]; backend != nil && service.Namespace != backend.Namespace && !reachesAll(backend, p.admins) {
+		owner = ""
+	}
+	return owner, known || p.others.Has(service)
+}
+
+// Drained implements drain.Backends.
+func (p *present) Drained(backend, _ string) bool {
+	_, drained := p.drained[backend]
+	return drained
+}
+
+// KeepsSole implements drain.Backends.
+func (p *present) KeepsSole(backend string) bool {
+	found := p.backends[backend]
+	return found != nil && found.Cluster.DrainPolicy == gimbalv1.DrainKeepSole
+}
+
+// nobody knows no Service, so that a reference is of the backend that the record names, if any.
+type nobody struct{}
+
+// Of implements drain.Backends.
+func (nobody) Of(name) (string, bool) { return "", false }
+
+// Drained implements drain.Backends.
+func (nobody) Drained(string, string) bool { return false }
+
+// KeepsSole implements drain.Backends.
+func (nobody) KeepsSole(string) bool { return false }

@@ -1,0 +1,217 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package release takes the references to the Services of a backend out of all routes, before these Services go with
+// their backend. All it decides by is read from the API server: a route that is overlooked would point to nothing.
+package release
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+)
+
+const (
+	// pageSize is how many objects are listed at once.
+	pageSize = 500
+	// maxRoutes bounds the routes that one pass writes, so that no worker is busy with one backend for long.
+	maxRoutes = 200
+	// parallelRoutes is how many are written at once.
+	parallelRoutes = 8
+)
+
+// References are the references of routes to the Services of backends.
+type References struct {
+	// Live reads from the API server.
+	Live client.Reader
+	// Routes reads and writes routes.
+	Routes dynamic.Interface
+	// Find says in which version a kind of route is served.
+	Find kinds.Finder
+	// AdminNamespaces are those whose backends reach every namespace.
+	AdminNamespaces []string
+}
+
+// Result is what a pass did. Routes are named as Kind namespace/name.
+type Result struct {
+	// Removed are the routes that were written.
+	Removed []string
+	// Left is how many routes are still to be written.
+	Left int
+	// Refused says which routes the API server refuses to change, and why.
+	Refused []string
+	// Kept says which references have to stay, because their route could not be without them, and why.
+	Kept []string
+}
+
+// Remove takes references to the Services of a backend out of routes within its reach. It is done when nothing is left
+// or refused. After an error nobody can say what there is; what was written before it is right all the same.
+func (r *References) Remove(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (Result, error) {
+	known, err := r.survey(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	services := known.of(backend, r.AdminNamespaces)
+	if len(services) == 0 {
+		return Result{}, nil
+	}
+	namespace := backend.Namespace
+	if reachesAll(backend, r.AdminNamespaces) {
+		namespace = metav1.NamespaceAll
+	}
+	var found []*route
+	for _, kind := range drain.Kinds() {
+		more, err := r.list(ctx, kind, namespace)
+		if err != nil {
+			return Result{}, err
+		}
+		found = append(found, slices.DeleteFunc(more, func(route *route) bool {
+			return !slices.ContainsFunc(kind.View(route.object.Object).Services(), services.Has)
+		})...)
+	}
+	pass := &pass{References: r, known: known, gone: services.Has}
+	return pass.over(ctx, found)
+}
+
+// route is a route and where it is written.
+type route struct {
+	kind     *drain.Kind
+	resource schema.GroupVersionResource
+	object   *unstructured.Unstructured
+}
+
+func (r *route) String() string {
+	return fmt.Sprintf("%s %s/%s", r.kind.Kind, r.object.GetNamespace(), r.object.GetName())
+}
+
+// list returns all routes of a kind, none when the kind is not served. Either they are complete, or there is an error.
+func (r *References) list(ctx context.Context, kind *drain.Kind, namespace string) ([]*route, error) {
+	resource := schema.GroupResource{Group: kind.Group, Resource: kind.Resource}
+	served, err := r.Find(ctx, &kinds.Kind{GroupResource: resource, Versions: kind.Versions})
+	if err != nil || served == nil {
+		return nil, err
+	}
+	var found []*route
+	options := metav1.ListOptions{Limit: pageSize}
+	for {
+		page, err := r.Routes.Resource(*served).Namespace(namespace).List(ctx, options)
+		if err != nil {
+			return nil, fmt.Errorf("list %s: %w", resource, err)
+		}
+		for i := range page.Items {
+			found = append(found, &route{kind, *served, &page.Items[i]})
+		}
+		if options.Continue = page.GetContinue(); options.Continue == "" {
+			return found, nil
+		}
+	}
+}
+
+// pass writes routes. Several are written at once.
+type pass struct {
+	*References
+	known *knowledge
+	gone  func(name) bool
+
+	mu     sync.Mutex
+	writes int
+	result Result
+}
+
+func (p *pass) over(ctx context.Context, routes []*route) (Result, error) {
+	errs := make([]error, len(routes))
+	slots := make(chan struct{}, parallelRoutes)
+	var group sync.WaitGroup
+	for i, route := range routes {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = p.remove(ctx, route)
+		})
+	}
+	group.Wait()
+	for _, names := range [][]string{p.result.Removed, p.result.Refused, p.result.Kept} {
+		slices.Sort(names)
+	}
+	return p.result, errors.Join(errs...)
+}
+
+// remove takes the references out of one route, in the state in which it was read.
+func (p *pass) remove(ctx context.Context, route *route) error {
+	backends, err := p.backendsFor(ctx, route)
+	if err != nil {
+		return err
+	}
+	changed, kept, err := route.kind.Remove(route.object, p.gone, backends)
+	p.mu.Lock()
+	for _, reference := range kept {
+		p.result.Kept = append(p.result.Kept, fmt.Sprintf("%s: %s", route, reference))
+	}
+	full := p.writes >= maxRoutes
+	switch {
+	case changed && full:
+		p.result.Left++
+	case changed:
+		p.writes++
+	}
+	p.mu.Unlock()
+	if err == nil && (!changed || full) {
+		return nil
+	}
+	if err == nil {
+		err = p.write(ctx, route)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case err == nil:
+		p.result.Removed = append(p.result.Removed, route.String())
+	case apierrors.IsNotFound(err):
+	case apierrors.IsConflict(err):
+		p.result.Left++
+	case isTransient(err):
+		return err
+	default:
+		p.result.Refused = append(p.result.Refused, err.Error())
+	}
+	return nil
+}
+
+// write updates a route, and then gives the fields that it took from others back, without a change of values. A process
+// that ends in between leaves the second write to maintenance.
+func (p *pass) write(ctx context.Context, route *route) error {
+	routes := p.Routes.Resource(route.resource).Namespace(route.object.GetNamespace())
+	options := metav1.UpdateOptions{FieldManager: drain.Manager}
+	updated, err := routes.Update(ctx, route.object, options)
+	if err != nil {
+		return fmt.Errorf("update %s: %w", route, err)
+	}
+	changed, err := drain.HandBack(updated)
+	if err != nil || !changed {
+		return err
+	}
+	if _, err := routes.Update(ctx, updated, options); err != nil {
+		return fmt.Errorf("hand back fields of %s: %w", route, err)
+	}
+	return nil
+}
+
+// isTransient says whether an error is no answer, or one that may be another one soon.
+func isTransient(err error) bool {
+	var status apierrors.APIStatus
+	return !errors.As(err, &status) || apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) ||
+		apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err)
+}

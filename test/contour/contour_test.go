@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package contour
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+)
+
+// example is a route in a namespace of its own, with a backend of its own, whose Service is us-web. Service eu-web is of
+// a backend that is always Enabled.
+type example struct {
+	name string
+	// manifest is of the route; HOST stands for a host name that no other has.
+	manifest string
+	// enabled and drained are the Services that get requests.
+	enabled, drained string
+	// withheld says that weights cannot do it, so that the endpoints have to.
+	withheld bool
+	// removed are those that get requests when the backend is gone.
+	removed string
+	// nothing says that nothing is left of the HTTPProxy then: Contour calls that invalid.
+	nothing bool
+}
+
+const (
+	proxy   = "apiVersion: projectcontour.io/v1\nkind: HTTPProxy\nmetadata: {name: route}\nspec:\n  "
+	host    = "virtualhost: {fqdn: HOST}\n  "
+	through = "virtualhost: {fqdn: HOST, tls: {passthrough: true}}\n  "
+)
+
+// onGateway is a route of the Gateway API.
+func onGateway(kind, version, section, rule string) string {
+	hostnames := "hostnames: [HOST], "
+	if kind == "TCPRoute" {
+		hostnames = ""
+	}
+	return fmt.Sprintf("apiVersion: gateway.networking.k8s.io/%s\nkind: %s\nmetadata: {name: route}\nspec: {%sparentRefs: [{namespace: projectcontour, name: edge, sectionName: %s}], rules: [%s]}\n",
+		version, kind, hostnames, section, rule)
+}
+
+func examples() []example {
+	return []example{
+		{name: "unset", manifest: proxy + host + "routes: [{services: [{name: us-web, port: 80}, {name: eu-web, port: 80}]}]",
+			enabled: "us-web eu-web", drained: "eu-web", removed: "eu-web"},
+		{name: "weights", manifest: proxy + host + "routes: [{services: [{name: us-web, port: 80, weight: 30}, {name: eu-web, port: 80, weight: 70}]}]",
+			enabled: "us-web eu-web", drained: "eu-web", removed: "eu-web"},
+		{name: "sole", manifest: proxy + host + "routes: [{services: [{name: us-web, port: 80}]}]", enabled: "us-web", withheld: true},
+		{name: "blue-green", manifest: proxy + host + "routes: [{services: [{name: us-web, port: 80, weight: 100}, {name: eu-web, port: 80, weight: 0}]}]",
+			enabled: "us-web", withheld: true, removed: "eu-web"},
+		{name: "green-blue", manifest: proxy + host + "routes: [{services: [{name: us-web, port: 80, weight: 0}, {name: eu-web, port: 80, weight: 100}]}]",
+			enabled: "eu-web", drained: "eu-web", removed: "eu-web"},
+		{name: "twice", manifest: proxy + host + "routes: [{services: [{name: us-web, port: 80}, {name: us-web, port: 80}, {name: eu-web, port: 80}]}]",
+			enabled: "us-web eu-web", drained: "eu-web", removed: "eu-web"},
+		{name: "ports", manifest: proxy + host + "routes: [{services: [{name: us-web, port: 80}, {name: us-web, port: 81}, {name: eu-web, port: 81}]}]",
+			enabled: "us-web eu-web", drained: "eu-web", removed: "eu-web"},
+		{name: "mirror", manifest: proxy + host + "routes: [{services: [{name: eu-web, port: 80}, {name: us-web, port: 80, mirror: true}]}]",
+			enabled: "us-web eu-web", drained: "eu-web", removed: "eu-web"},
+		{name: "tcp", manifest: proxy + through + "tcpproxy: {services: [{name: us-web, port: 80}, {name: eu-web, port: 80}]}",
+			enabled: "us-web eu-web", drained: "eu-web", removed: "eu-web"},
+		{name: "tcp-sole", manifest: proxy + through + "tcpproxy: {services: [{name: us-web, port: 80}]}", enabled: "us-web", withheld: true, nothing: true},
+		{name: "include", manifest: proxy + host + "includes: [{name: child, conditions: [{prefix: /child}]}]\n---\n" +
+			strings.Replace(proxy, "route", "child", 1) + "routes: [{services: [{name: us-web, port: 80}, {name: eu-web, port: 80}]}]",
+			enabled: "us-web eu-web", drained: "eu-web", removed: "eu-web"},
+		{name: "ingress", manifest: "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: route}\nspec: {rules: [{host: HOST, http: {paths: [" +
+			"{path: /a, pathType: Prefix, backend: {service: {name: us-web, port: {number: 80}}}}, {path: /b, pathType: Prefix, backend: {service: {name: eu-web, port: {number: 80}}}}]}}]}",
+			enabled: "us-web eu-web", drained: "eu-web", withheld: true, removed: "eu-web"},
+		{name: "http-route", manifest: onGateway("HTTPRoute", "v1", "http", "{backendRefs: [{name: us-web, port: 80}, {name: eu-web, port: 80}]}"),
+			enabled: "us-web eu-web", drained: "eu-web", removed: "eu-web"},
+		{name: "http-route-sole", manifest: onGateway("HTTPRoute", "v1", "http", "{backendRefs: [{name: us-web, port: 80}]}"), enabled: "us-web", withheld: true},
+		{name: "http-route-mirror", manifest: onGateway("HTTPRoute", "v1", "http",
+			"{filters: [{type: RequestMirror, requestMirror: {backendRef: {name: us-web, port: 80}}}], backendRefs: [{name: eu-web, port: 80}]}"),
+			enabled: "us-web eu-web", drained: "eu-web", removed: "eu-web"},
+		{name: "grpc-route", manifest: onGateway("GRPCRoute", "v1", "http", "{backendRefs: [{name: us-web, port: 80, weight: 3}, {name: eu-web, port: 80}]}"),
+			enabled: "us-web eu-web", drained: "eu-web", removed: "eu-web"},
+		{name: "tcp-route", manifest: onGateway("TCPRoute", "v1alpha2", "tcp", "{backendRefs: [{name: us-web, port: 80}, {name: eu-web, port: 80}]}"),
+			enabled: "us-web eu-web", drained: "eu-web", removed: "eu-web"},
+		{name: "tls-route", manifest: onGateway("TLSRoute", "v1alpha2", "tls", "{backendRefs: [{name: us-web, port: 80}, {name: eu-web, port: 80}]}"),
+			enabled: "us-web eu-web", drained: "eu-web", removed: "eu-web"},
+		// These two cannot be without a reference: it stays, and leads to nothing.
+		{name: "tls-route-sole", manifest: onGateway("TLSRoute", "v1alpha2", "tls", "{backendRefs: [{name: us-web, port: 80}]}"), enabled: "us-web", withheld: true},
+		{name: "ingress-sole", manifest: "apiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: route}\nspec: {rules: [{host: HOST, http: {paths: [" +
+			"{path: /, pathType: Prefix, backend: {service: {name: us-web, port: {number: 80}}}}]}}]}", enabled: "us-web", withheld: true},
+	}
+}
+
+// expected are the Services that get requests, by one of the lists of each example.
+func expected(all []example, of func(example) string) map[string]bool {
+	services := map[string]bool{}
+	for _, each := range all {
+		for _, service := range strings.Fields(of(each)) {
+			services[each.name+"/"+service] = true
+		}
+	}
+	return services
+}
+
+// receive waits until exactly these Services get requests.
+func (w *world) receive(what string, services map[string]bool) dump {
+	w.Helper()
+	return w.contour.until(w.ctx, w.T, what, func(served dump) string {
+		return gocmp.Diff(sorted(services), sorted(served.receivers()))
+	})
+}
+
+// While a backend is in maintenance no route sends it anything, and everything else goes on; afterwards Contour serves
+// exactly what it served before; and when the backend is gone, every route is valid without it.
+func TestWhatContourServes(t *testing.T) {
+	w, all := newWorld(t), examples()
+	var backends []*gimbalv1.DiscoveryBackend
+	for i, each := range all {
+		us := &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: "gimbal-discovery", Name: fmt.Sprintf("us%d", i)}}
+		us.Cluster = gimbalv1.Cluster{Type: gimbalv1.BackendKubernetes, Secret: "none"}
+		if err := w.c.Create(w.ctx, us); err != nil {
+			t.Fatal(err)
+		}
+		backends = append(backends, us)
+		w.kubectl("", "create", "namespace", each.name)
+		w.publish(each.name, us.Name, "us-web", 2*i)
+		w.publish(each.name, "eu", "eu-web", 2*i+1)
+		w.kubectl(strings.ReplaceAll(each.manifest, "HOST", each.name+".example.org"), "apply", "-n", each.name, "-f", "-")
+	}
+	before := w.receive("all are Enabled", expected(all, func(e example) string { return e.enabled }))
+
+	w.declare(gimbalv1.ClusterMaintenance, backends...)
+	w.receive("all are in maintenance", expected(all, func(e example) string { return e.drained }))
+	w.drained(backends, metav1.ConditionTrue)
+	for i, each := range all {
+		us := &gimbalv1.DiscoveryBackend{}
+		if err := w.c.Get(w.ctx, client.ObjectKeyFromObject(backends[i]), us); err != nil {
+			t.Fatal(err)
+		}
+		if us.Status.EndpointsDrained != each.withheld {
+			t.Errorf("%s: the endpoints are withheld: %t", each.name, us.Status.EndpointsDrained)
+		}
+	}
+
+	w.declare(gimbalv1.ClusterEnabled, backends...)
+	w.contour.until(w.ctx, t, "all are Enabled again", func(served dump) string { return gocmp.Diff(before, served) })
+	w.drained(backends, metav1.ConditionFalse)
+
+	w.declare(gimbalv1.ClusterMaintenance, backends[0])
+	for _, backend := range backends {
+		if err := w.c.Delete(w.ctx, backend); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.receive("all are gone", expected(all, func(e example) string { return e.removed }))
+	for _, backend := range backends {
+		w.until(backend.Name+" is gone", func(ctx context.Context) (bool, error) {
+			err := w.c.Get(ctx, client.ObjectKeyFromObject(backend), backend.DeepCopy())
+			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+		})
+	}
+	w.receive("all are gone with their Services", expected(all, func(e example) string { return e.removed }))
+	var want []string
+	for _, each := range all {
+		if each.nothing {
+			want = append(want, each.name)
+		}
+	}
+	w.until("every other HTTPProxy is valid", func(context.Context) (bool, error) {
+		invalid := w.kubectl("", "get", "httpproxies", "-A", "-o", `jsonpath={.items[?(@.status.currentStatus!="valid")].metadata.namespace}`)
+		return slices.Equal(strings.Fields(invalid), want), nil
+	})
+}
+
+// drained waits until all backends say that they are drained, or that they are not.
+func (w *world) drained(backends []*gimbalv1.DiscoveryBackend, status metav1.ConditionStatus) {
+	w.Helper()
+	for _, backend := range backends {
+		current, message := &gimbalv1.DiscoveryBackend{}, ""
+		w.until(fmt.Sprintf("%s has Drained=%s", backend.Name, status), func(ctx context.Context) (bool, error) {
+			if err := w.c.Get(ctx, client.ObjectKeyFromObject(backend), current); err != nil {
+				return false, err
+			}
+			condition := meta.FindStatusCondition(current.Status.Conditions, gimbalv1.ConditionDrained)
+			if condition != nil {
+				message = condition.Message
+			}
+			return condition != nil && condition.Status == status, nil
+		})
+		w.Logf("%s: %s", backend.Name, message)
+	}
+}

@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package contour
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/test/plane"
+)
+
+// discoverer is who writes the copies of a backend.
+const discoverer = "groundskeeper-discoverer"
+
+// edge is what Contour serves: a Gateway that takes every kind of route.
+const edge = `
+{apiVersion: v1, kind: Namespace, metadata: {name: projectcontour}}
+---
+{apiVersion: gateway.networking.k8s.io/v1, kind: GatewayClass, metadata: {name: contour}, spec: {controllerName: projectcontour.io/gateway-controller}}
+---
+apiVersion: gateway.networking.k8s.io/v1
+kind: Gateway
+metadata: {namespace: projectcontour, name: edge}
+spec:
+  gatewayClassName: contour
+  listeners:
+  - {name: http, protocol: HTTP, port: 80, allowedRoutes: {namespaces: {from: All}}}
+  - {name: tls, protocol: TLS, port: 443, tls: {mode: Passthrough}, allowedRoutes: {namespaces: {from: All}}}
+  - {name: tcp, protocol: TCP, port: 9000, allowedRoutes: {namespaces: {from: All}}}
+`
+
+const configuration = `gateway: {gatewayRef: {namespace: projectcontour, name: edge}}
+`
+
+// world is a plane with our controllers, and a Contour.
+type world struct {
+	*testing.T
+	ctx     context.Context
+	plane   *plane.Plane
+	c       client.WithWatch
+	contour *streams
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	dir := t.TempDir()
+	started, err := plane.Start(t.Context(), plane.Options{
+		Dir: filepath.Join(dir, "plane"), APIServers: 1, Managers: 1, SharedEtcd: true, UnsafeNoFsync: true,
+		DiscovererImage: "registry.example/groundskeeper-discoverer:none",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := started.Stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	// What follows ends before the plane does.
+	ctx, cancel := context.WithCancel(t.Context())
+	w := &world{T: t, ctx: ctx, plane: started, c: newClient(t, started.Config())}
+	w.kubectl("", "apply", "--server-side", "-f", "../integration/testdata/crds")
+	w.kubectl("", "wait", "--for=condition=Established", "crd", "--all", "--timeout=60s")
+	w.kubectl(edge, "apply", "-f", "-")
+	config := filepath.Join(dir, "contour.yaml")
+	if err := os.WriteFile(config, []byte(configuration), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.contour = startContour(ctx, t, dir, started.AdminKubeconfig(), config)
+	t.Cleanup(cancel)
+	return w
+}
+
+func newClient(t *testing.T, config *rest.Config) client.WithWatch {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, discoveryv1.AddToScheme, gimbalv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	c, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// kubectl runs kubectl as an administrator.
+func (w *world) kubectl(input string, args ...string) string {
+	w.Helper()
+	command := exec.CommandContext(w.ctx, w.plane.Kubectl(), append([]string{"--kubeconfig", w.plane.AdminKubeconfig()}, args...)...)
+	command.Stdin = strings.NewReader(input)
+	out, err := command.CombinedOutput()
+	if err != nil {
+		w.Fatalf("kubectl %s: %v: %s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// until waits for something that no stream tells of.
+func (w *world) until(what string, is func(context.Context) (bool, error)) {
+	w.Helper()
+	if err := wait.PollUntilContextTimeout(w.ctx, 200*time.Millisecond, time.Minute, true, is); err != nil {
+		w.Fatalf("%s: %v", what, err)
+	}
+}
+
+// publish makes a backend of a name, and a Service of it in a namespace, with an endpoint, as its discoverer would.
+func (w *world) publish(namespace, backend, service string, address int) {
+	w.Helper()
+	labels := map[string]string{gimbalv1.LabelBackend: backend, "app.kubernetes.io/managed-by": discoverer}
+	meta := metav1.ObjectMeta{Namespace: namespace, Name: service, Labels: labels}
+	ports := []corev1.ServicePort{{Name: "http", Port: 80}, {Name: "admin", Port: 81}}
+	slice := &discoveryv1.EndpointSlice{ObjectMeta: *meta.DeepCopy(), AddressType: discoveryv1.AddressTypeIPv4}
+	slice.Labels[discoveryv1.LabelServiceName], slice.Labels[discoveryv1.LabelManagedBy] = service, discoverer
+	for i := range ports {
+		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &ports[i].Name, Port: &ports[i].Port, Protocol: new(corev1.ProtocolTCP)})
+	}
+	slice.Endpoints = []discoveryv1.Endpoint{{
+		Addresses:  []string{fmt.Sprintf("10.9.%d.%d", address/200, 1+address%200)},
+		Conditions: discoveryv1.EndpointConditions{Ready: new(true), Serving: new(true), Terminating: new(false)},
+	}}
+	for _, object := range []client.Object{
+		&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Ports: ports}}, slice,
+	} {
+		if err := w.c.Create(w.ctx, object); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// declare changes the status of backends.
+func (w *world) declare(status gimbalv1.ClusterStatus, backends ...*gimbalv1.DiscoveryBackend) {
+	w.Helper()
+	for _, backend := range backends {
+		patch := client.RawPatch(types.MergePatchType, fmt.Appendf(nil, `{"cluster":{"clusterStatus":%q}}`, status))
+		if err := w.c.Patch(w.ctx, backend.DeepCopy(), patch); err != nil {
+			w.Fatal(err)
+		}
+	}
+}
+
+// freePorts are ports of loopback that nobody listens on.
+func freePorts(t *testing.T, count int) []int {
+	t.Helper()
+	var ports []int
+	for range count {
+		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = listener.Close() }()
+		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
+	}
+	return ports
+}
+
+func awaitPort(ctx context.Context, t *testing.T, port int) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		connection, err := (&net.Dialer{}).DialContext(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			return false, nil
+		}
+		return true, connection.Close()
+	})
+	if err != nil {
+		t.Fatalf("contour does not listen: %v", err)
+	}
+}
