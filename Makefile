@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help build kubernetes kubernetes-node images verify-images contour generate verify test test-contour lint bench soak up node-up down status clean-up
+.PHONY: help build kubernetes kubernetes-node images verify-images contour generate verify test test-contour test-openstack lint bench soak up node-up down status clean-up
 
 BIN := _output/bin
 VERSION := groundskeeper.io/groundskeeper/pkg/version
@@ -53,6 +53,9 @@ test: build kubernetes ## Run all tests
 
 test-contour: build kubernetes contour ## Test what Contour makes of routes while backends come and go
 	go test -p 1 -count 1 -timeout 10m ./test/contour
+
+test-openstack: ## Run the tests with a real Keystone, Neutron and Nova; needs root and Debian 12
+	@hack/openstack/test.sh
 
 lint: ## Check the code
 	go -C hack/tools build -o $(CURDIR)/_output/tools/ github.com/golangci/golangci-lint/v2/cmd/golangci-lint

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package routegc
+
+import (
+	"time"
+
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+// Limits say how sure one has to be.
+type Limits struct {
+	// ConfirmAfter is how long a route must have been an orphan at least.
+	ConfirmAfter time.Duration
+	// Interval is the time between two passes, and how long it must have been one when much is to be removed.
+	Interval time.Duration
+	// MaxRemovalFraction is the part of the cluster's routes that may be orphans without that being suspicious.
+	MaxRemovalFraction float64
+}
+
+// Suspicion is why a removal waits for a whole interval.
+type Suspicion string
+
+// Suspicions.
+const (
+	// NoServers means that Nova lists no server at all, though there are routes to some.
+	NoServers Suspicion = "NoServers"
+	// TooManyOrphans means that more than MaxRemovalFraction of the routes are orphans.
+	TooManyOrphans Suspicion = "TooManyOrphans"
+)
+
+// Memory is what earlier passes saw of a cluster. Its zero value has seen nothing: after a restart of the process each
+// orphan has to be seen twice again.
+type Memory struct {
+	// first is when each orphan was seen for the first time, without a pass since that saw it in use.
+	first map[openstack.Route]time.Time
+	// suspicious is since when all passes are suspicious; zero: the last one was not.
+	suspicious time.Time
+}
+
+// verdict is what to do about the orphans.
+type verdict struct {
+	// remove are sure, wait are not yet.
+	remove, wait []openstack.Route
+	suspicion    Suspicion
+	// again is when the first of those that wait may be sure; 0: none waits.
+	again time.Duration
+}
+
+// judge looks at the orphans of one pass, in the light of those before it. It returns what to remember instead.
+func (m Memory) judge(now time.Time, ours, orphans []openstack.Route, servers int, limits Limits) (Memory, verdict) {
+	next := Memory{first: make(map[openstack.Route]time.Time, len(orphans))}
+	v := verdict{suspicion: suspect(len(ours), len(orphans), servers, limits.MaxRemovalFraction)}
+	patience := limits.ConfirmAfter
+	if v.suspicion != "" {
+		if next.suspicious = m.suspicious; next.suspicious.IsZero() {
+			next.suspicious = now
+		}
+		patience = max(patience, limits.Interval)
+	}
+	for _, r := range orphans {
+		first, seen := m.first[r]
+		if !seen {
+			first = now
+		}
+		next.first[r] = first
+		if next.suspicious.After(first) {
+			first = next.suspicious
+		}
+		left := first.Add(patience).Sub(now)
+		if seen && left <= 0 {
+			v.remove = append(v.remove, r)
+			continue
+		}
+		v.wait = append(v.wait, r)
+		if left = max(left, time.Second); v.again == 0 || left < v.again {
+			v.again = left
+		}
+	}
+	return next, v
+}
+
+// suspect says what is suspicious about a number of orphans.
+func suspect(ours, orphans, servers int, limit float64) Suspicion {
+	switch {
+	case orphans == 0:
+		return ""
+	case servers == 0:
+		return NoServers
+	case float64(orphans) > limit*float64(ours):
+		return TooManyOrphans
+	default:
+		return ""
+	}
+}
+
+// forget drops routes that were removed, so that they start anew if they come back.
+func (m Memory) forget(removed []openstack.Route) {
+	for _, r := range removed {
+		delete(m.first, r)
+	}
+}

@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package routegc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+// Network is what a pass needs of Neutron.
+type Network interface {
+	Router(ctx context.Context, id string) (openstack.Router, error)
+	RouterNetworks(ctx context.Context, routerID string) ([]string, error)
+	PortsByFixedIP(ctx context.Context, networks []string, addresses []netip.Addr) ([]openstack.Port, error)
+	FloatingIPs(ctx context.Context, addresses []netip.Addr) ([]openstack.FloatingIP, error)
+	RemoveRoutes(ctx context.Context, routerID string, doomed []openstack.Route) error
+	InvalidRoutes(ctx context.Context, router openstack.Router) ([]openstack.Route, error)
+}
+
+// Compute is what a pass needs of Nova.
+type Compute interface {
+	Servers(ctx context.Context) ([]openstack.Server, error)
+	ServerExists(ctx context.Context, id string) (bool, error)
+}
+
+// Target is the router of a cluster and how to keep it.
+type Target struct {
+	RouterID string
+	Scope    Scope
+	Limits   Limits
+	// DryRun reports what would be removed, and removes nothing.
+	DryRun bool
+}
+
+// Result is what a pass saw and did.
+type Result struct {
+	// Ours is how many routes of the cluster the router had.
+	Ours int
+	// Removed are the routes that are gone now, and Spared those that only DryRun kept.
+	Removed, Spared []openstack.Route
+	// Waiting are orphans that have to be seen once more.
+	Waiting []openstack.Route
+	// Suspicion is why they have to wait for a whole interval, if they do.
+	Suspicion Suspicion
+	// Again is when the next pass may remove more; 0: nothing is urgent, the interval will do.
+	Again time.Duration
+}
+
+// Pass looks at a router once.
+type Pass struct {
+	Network Network
+	Compute Compute
+	Clock   clock.PassiveClock
+}
+
+// Run makes the pass: one request when the router has no route of the cluster, two more or less when all are in use. It
+// keeps in memory what the next pass needs. An error means that something could not be seen, and then nothing was removed,
+// or that the removal failed: the next pass tries again what is still there.
+func (p Pass) Run(ctx context.Context, t Target, memory *Memory) (Result, error) {
+	router, err := p.Network.Router(ctx, t.RouterID)
+	if err != nil {
+		return Result{}, err
+	}
+	ours := t.Scope.ours(router.Routes)
+	if len(ours) == 0 {
+		*memory = Memory{}
+		return Result{}, nil
+	}
+	servers, err := p.Compute.Servers(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	orphans, err := p.prove(ctx, t.RouterID, candidates(ours, servers), servers)
+	if err != nil {
+		return Result{}, err
+	}
+	next, v := memory.judge(p.Clock.Now(), ours, orphans, len(servers), t.Limits)
+	*memory = next
+	result := Result{Ours: len(ours), Waiting: v.wait, Suspicion: v.suspicion, Again: v.again}
+	if t.DryRun {
+		result.Spared = v.remove
+		return result, nil
+	}
+	if err := p.Network.RemoveRoutes(ctx, t.RouterID, v.remove); err != nil {
+		result.Waiting = orphans
+		return result, p.explain(ctx, router, err)
+	}
+	memory.forget(v.remove)
+	result.Removed = v.remove
+	return result, nil
+}
+
+// prove asks Neutron about the next hops of the candidates, and Nova about the devices of their ports.
+func (p Pass) prove(ctx context.Context, routerID string, candidates []openstack.Route, servers []openstack.Server) ([]openstack.Route, error) {
+	if len(candidates) == 0 {
+		return nil, nil
+	}
+	networks, err := p.Network.RouterNetworks(ctx, routerID)
+	if err != nil {
+		return nil, err
+	}
+	if len(networks) == 0 {
+		// A router with routes has a network. Without the networks no port can speak for a next hop.
+		return nil, &openstack.Error{Op: "look for ports at next hops of router " + routerID, Reason: openstack.ReasonIncomplete,
+			Err: errors.New("no network of the router can be seen: the user of the Secret needs to be in the router's project")}
+	}
+	hops := nextHops(candidates)
+	e := evidence{gone: map[string]bool{}}
+	if e.ports, err = p.Network.PortsByFixedIP(ctx, networks, hops); err != nil {
+		return nil, err
+	}
+	if e.floatingIPs, err = p.Network.FloatingIPs(ctx, hops); err != nil {
+		return nil, err
+	}
+	known := map[string]bool{"": true} // a port without a device may be of anything
+	for _, s := range servers {
+		known[s.ID] = true
+	}
+	for _, port := range e.ports {
+		if known[port.DeviceID] || !strings.HasPrefix(port.DeviceOwner, computeOwner) {
+			continue
+		}
+		exists, err := p.Compute.ServerExists(ctx, port.DeviceID)
+		if err != nil {
+			return nil, err
+		}
+		known[port.DeviceID] = true
+		e.gone[port.DeviceID] = !exists
+	}
+	return e.orphans(candidates), nil
+}
+
+// explain names the routes of others that made Neutron refuse a removal: it checks all that remain.
+func (p Pass) explain(ctx context.Context, router openstack.Router, refusal error) error {
+	if openstack.ReasonOf(refusal) != openstack.ReasonRefused {
+		return refusal
+	}
+	invalid, err := p.Network.InvalidRoutes(ctx, router)
+	if err != nil || len(invalid) == 0 {
+		return refusal
+	}
+	return fmt.Errorf("%w; not valid on this router, and to be removed by hand: %s", refusal, names(invalid))
+}

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package routegc
+
+import (
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+// Reasons of the condition RoutesClean, besides the suspicions and the reasons of failed calls.
+const (
+	// ReasonClean means that each route of the cluster leads to something.
+	ReasonClean = "NoOrphans"
+	// ReasonConfirming means that orphans have to be seen once more before they are removed.
+	ReasonConfirming = "ConfirmingOrphans"
+	// ReasonDryRun means that orphans stay because nothing is to be removed.
+	ReasonDryRun = "DryRun"
+)
+
+// Condition is a pass as the condition RoutesClean, without its time and generation. Its status is Unknown when the
+// pass could not look, False while there are orphans.
+func Condition(r Result, err error) metav1.Condition {
+	c := metav1.Condition{Type: kubernikusv1.ConditionRoutesClean, Status: metav1.ConditionFalse}
+	switch {
+	case err != nil:
+		c.Reason, c.Message = string(openstack.ReasonOf(err)), err.Error()
+		if len(r.Waiting) == 0 {
+			c.Status = metav1.ConditionUnknown
+		}
+	case r.Suspicion != "" && len(r.Waiting) > 0:
+		c.Reason, c.Message = string(r.Suspicion), suspicionMessage(r)
+	case len(r.Spared) > 0:
+		c.Reason, c.Message = ReasonDryRun, fmt.Sprintf("%d orphaned routes would be removed without dryRun: %s", len(r.Spared), names(r.Spared))
+	case len(r.Waiting) > 0:
+		c.Reason, c.Message = ReasonConfirming, fmt.Sprintf("%d routes lead to no server and are removed if that stays so: %s", len(r.Waiting), names(r.Waiting))
+	default:
+		c.Status, c.Reason = metav1.ConditionTrue, ReasonClean
+		c.Message = fmt.Sprintf("all %d routes of the cluster lead to something", r.Ours-len(r.Removed))
+	}
+	return c
+}
+
+func suspicionMessage(r Result) string {
+	found := fmt.Sprintf("%d of %d routes of the cluster lead to no server", len(r.Waiting), r.Ours)
+	if r.Suspicion == NoServers {
+		found = fmt.Sprintf("the project lists no server at all, but the router has %d routes of the cluster", r.Ours)
+	}
+	return found + "; they are removed if that is still so one interval later, unless the Kluster is paused or has routeGC.dryRun: " + names(r.Waiting)
+}
+
+// namesLimit is how many routes a message names.
+const namesLimit = 10
+
+// names are the routes as people read them, not more than a few.
+func names(routes []openstack.Route) string {
+	var texts []string
+	for _, r := range routes[:min(len(routes), namesLimit)] {
+		texts = append(texts, r.String())
+	}
+	if more := len(routes) - namesLimit; more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, ", ")
+}

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package routegc
+
+import (
+	"net/netip"
+
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+// Scope says which routes of a router are of a cluster.
+type Scope struct {
+	// ClusterCIDR is the range of the cluster's pods, in IPv4.
+	ClusterCIDR netip.Prefix
+	// Siblings are the ranges of the other clusters on the same router.
+	Siblings []netip.Prefix
+}
+
+// ours are the routes of the cluster.
+func (s Scope) ours(routes []openstack.Route) []openstack.Route {
+	var found []openstack.Route
+	for _, r := range routes {
+		if destination, err := netip.ParsePrefix(r.Destination); err == nil && s.contains(destination) {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// contains says whether the first and the last address of a destination are the cluster's, and none is a sibling's. A
+// range of all addresses is nobody's.
+func (s Scope) contains(destination netip.Prefix) bool {
+	if !s.ClusterCIDR.Addr().Is4() || s.ClusterCIDR.Bits() <= 0 || destination.Bits() < s.ClusterCIDR.Bits() {
+		return false
+	}
+	for _, sibling := range s.Siblings {
+		if sibling.Overlaps(destination) {
+			return false
+		}
+	}
+	return s.ClusterCIDR.Contains(destination.Addr())
+}

@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack"
+	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
+)
+
+// Client is an authenticated user of one project of a cloud. It is for many goroutines at a time, and gets a new token
+// by itself when the one it has ends.
+type Client struct {
+	provider    *gophercloud.ProviderClient
+	credentials Credentials
+	options     Options
+	project     string
+
+	mu       sync.Mutex
+	services map[string]*gophercloud.ServiceClient
+	// extensions are Neutron's, as they were at a time.
+	extensions   map[string]bool
+	extensionsAt time.Time
+}
+
+// connect authenticates. A failure is an Error.
+func connect(ctx context.Context, credentials Credentials, transport http.Client, o Options) (*Client, error) {
+	c := &Client{credentials: credentials, options: o, services: map[string]*gophercloud.ServiceClient{}}
+	provider, err := openstack.NewClient(credentials.AuthURL)
+	if err != nil {
+		// The library's error repeats the URL.
+		return nil, &Error{Op: "authenticate", Reason: ReasonCredentialsInvalid, Err: errors.New("the URL of Keystone cannot be parsed")}
+	}
+	c.provider = provider
+	retry := newRetry(o)
+	provider.HTTPClient = transport
+	provider.RetryFunc, provider.RetryBackoffFunc, provider.MaxBackoffRetries = retry.failed, retry.limited, uint(o.Attempts)
+	if o.UserAgent != "" {
+		provider.UserAgent.Prepend(o.UserAgent)
+	}
+	if err := c.authenticate(ctx); err != nil {
+		return nil, err
+	}
+	again := provider.ReauthFunc
+	provider.ReauthFunc = func(ctx context.Context) error {
+		// Others wait for this token, too: it must not fail because the first who noticed went away.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(toService(ctx, identityService)), turnWait+o.Timeout)
+		defer cancel()
+		err := again(ctx)
+		o.Telemetry.authentication(c.authError(err))
+		return err
+	}
+	return c, nil
+}
+
+// authenticate gets the first token, the catalog and the project.
+func (c *Client) authenticate(ctx context.Context) error {
+	err := c.authError(openstack.Authenticate(toService(ctx, identityService), c.provider, c.credentials.authOptions()))
+	c.options.Telemetry.authentication(err)
+	if err != nil {
+		return err
+	}
+	result, ok := c.provider.GetAuthResult().(tokens.CreateResult)
+	if !ok {
+		return &Error{Op: "authenticate", Reason: ReasonCredentialsInvalid, Err: errors.New("the URL is not one of Keystone's version 3")}
+	}
+	project, err := result.ExtractProject()
+	if err != nil || project == nil || project.ID == "" {
+		return &Error{Op: "authenticate", Reason: ReasonCredentialsInvalid, Err: errors.New("the token is for no project")}
+	}
+	c.project = project.ID
+	return nil
+}
+
+// authError is the error of an authentication. What Keystone does not find or understand is wrong in the Secret.
+func (c *Client) authError(err error) error {
+	err = classify("authenticate", err, c.options.Clock.Now(), c.secrets()...)
+	if e, ok := errors.AsType[*Error](err); ok && (e.Reason == ReasonNotFound || e.Reason == ReasonRefused || e.Reason == ReasonConflict) {
+		e.Reason = ReasonCredentialsInvalid
+	}
+	return err
+}
+
+// ProjectID is the id of the project that the credentials are for.
+func (c *Client) ProjectID() string { return c.project }
+
+// Format keeps secrets out of every log, whatever the verb.
+func (c *Client) Format(s fmt.State, verb rune) { c.credentials.Format(s, verb) }
+
+// MarshalLog keeps secrets out of structured logs.
+func (c *Client) MarshalLog() any { return c.credentials.MarshalLog() }
+
+// secrets are the texts that no message may repeat.
+func (c *Client) secrets() []string { return append(c.credentials.secrets(), c.provider.Token()) }
+
+// serviceOf says how to find a service: construct is one of gophercloud's functions, which may ask for its versions.
+type serviceOf struct {
+	name      string
+	construct func(*gophercloud.ProviderClient, gophercloud.EndpointOpts) (*gophercloud.ServiceClient, error)
+}
+
+// service is the client of one service of the catalog, found at the first call and kept.
+func (c *Client) service(of serviceOf) (*gophercloud.ServiceClient, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if found := c.services[of.name]; found != nil {
+		return found, nil
+	}
+	found, err := of.construct(c.provider, gophercloud.EndpointOpts{Region: c.credentials.Region, Availability: c.credentials.availability()})
+	if err != nil {
+		return nil, err
+	}
+	c.services[of.name] = found
+	return found, nil
+}
+
+// call runs requests to one service, and makes an Error of what fails. op says what is done and with what.
+func (c *Client) call(ctx context.Context, service serviceOf, op string, do func(context.Context, *gophercloud.ServiceClient) error) error {
+	client, err := c.service(service)
+	if err == nil {
+		err = do(toService(ctx, service.name), client)
+	}
+	return classify(op, err, c.options.Clock.Now(), c.secrets()...)
+}

@@ -1,0 +1,221 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
+)
+
+// together runs something many times at once and returns the errors.
+func together(times int, do func() error) error {
+	failures := make([]error, times)
+	var all sync.WaitGroup
+	for i := range times {
+		all.Go(func() { failures[i] = do() })
+	}
+	all.Wait()
+	return errors.Join(failures...)
+}
+
+func TestManyAskForOneSecret(t *testing.T) {
+	s := newFake(t, fake.Options{})
+	s.Inject(fake.Fault{Method: http.MethodPost, Latency: 50 * time.Millisecond})
+	c := newClients(t, quick())
+	err := together(50, func() error {
+		_, err := c.Get(context.Background(), secretFor(s, "u", "1", secretWord))
+		return err
+	})
+	if n := count(s.Requests(), http.MethodPost, tokensPath); err != nil || n != 1 {
+		t.Errorf("authenticated %d times: %v", n, err)
+	}
+}
+
+func TestReauthenticationStorm(t *testing.T) {
+	s := newFake(t, fake.Options{})
+	c := connected(t, s)
+	network := s.AddNetwork(subnetCIDR)
+	id := s.AddRouter("garden", network)
+	if _, err := c.Network().Router(context.Background(), id); err != nil {
+		t.Fatal(err)
+	}
+	s.Requests()
+	s.RevokeTokens()
+	// The requests are all under way with the old token when the first of them is answered.
+	s.Inject(fake.Fault{Method: http.MethodGet, Latency: 100 * time.Millisecond, Times: 50})
+	err := together(50, func() error {
+		_, err := c.Network().Router(context.Background(), id)
+		return err
+	})
+	if n := count(s.Requests(), http.MethodPost, tokensPath); err != nil || n != 1 {
+		t.Errorf("authenticated %d times: %v", n, err)
+	}
+}
+
+func TestExpiredToken(t *testing.T) {
+	now := clocktesting.NewFakePassiveClock(time.Now())
+	s := newFake(t, fake.Options{TokenLifetime: time.Hour, Now: now.Now})
+	c := connected(t, s)
+	for _, want := range []int{0, 1, 0} {
+		if _, err := c.Compute().Servers(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if n := count(s.Requests(), http.MethodPost, tokensPath); n != want {
+			t.Errorf("authenticated %d times, want %d", n, want)
+		}
+		if want == 0 {
+			now.SetTime(now.Now().Add(time.Hour))
+		} else {
+			now.SetTime(now.Now().Add(time.Minute))
+		}
+	}
+}
+
+func TestReauthenticationOutlivesWhoNoticed(t *testing.T) {
+	s := newFake(t, fake.Options{})
+	c := connected(t, s)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	s.RevokeTokens()
+	if err := c.provider.Reauthenticate(ctx, c.provider.Token()); err != nil {
+		t.Errorf("the new token depends on the first who noticed: %v", err)
+	}
+}
+
+func TestCancelledFirstCaller(t *testing.T) {
+	s := newFake(t, fake.Options{})
+	c := newClients(t, quick())
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	s.Inject(fake.Fault{Method: http.MethodPost, Latency: 50 * time.Millisecond})
+	if _, err := c.Get(ctx, secretFor(s, "u", "1", secretWord)); ReasonOf(err) != ReasonCanceled {
+		t.Errorf("got %v", err)
+	}
+	if _, err := c.Get(context.Background(), secretFor(s, "u", "1", secretWord)); err != nil {
+		t.Errorf("the second caller: %v", err)
+	}
+	if n := count(s.Requests(), http.MethodPost, tokensPath); n != 1 {
+		t.Errorf("authenticated %d times", n)
+	}
+}
+
+func TestClientFollowsTheSecret(t *testing.T) {
+	s := newFake(t, fake.Options{})
+	c := newClients(t, quick())
+	get := func(version, password string) (*Client, error) {
+		return c.Get(context.Background(), secretFor(s, "u", version, password))
+	}
+	first, err := get("1", secretWord)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same, err := get("2", secretWord); err != nil || same != first {
+		t.Errorf("a new version with the same credentials has another client: %v", err)
+	}
+	s.AddUser("gardener", "rotated", "garden")
+	s.RevokeTokens()
+	if _, err := first.Compute().Servers(context.Background()); ReasonOf(err) != ReasonCredentialsRefused {
+		t.Errorf("the old credentials: %v", err)
+	}
+	second, err := get("3", "rotated")
+	if err != nil || second == first {
+		t.Fatalf("the new credentials: %v", err)
+	}
+	if _, err := second.Compute().Servers(context.Background()); err != nil {
+		t.Error(err)
+	}
+	c.Forget("u")
+	if len(c.secrets)+len(c.turns.items)+len(c.dialers.items) != 0 {
+		t.Errorf("something is kept: %d, %d, %d", len(c.secrets), len(c.turns.items), len(c.dialers.items))
+	}
+	c.Forget("u")
+}
+
+func TestRefusedCredentialsRest(t *testing.T) {
+	s := newFake(t, fake.Options{})
+	o, now := quick(), clocktesting.NewFakePassiveClock(time.Now())
+	o.Clock = now
+	c := newClients(t, o)
+	ask := func(version string) int {
+		for range 3 {
+			_, err := c.Get(context.Background(), secretFor(s, "u", version, "wrong"))
+			if ReasonOf(err) != ReasonCredentialsRefused || !strings.Contains(err.Error(), "klusters/k-secret") {
+				t.Fatalf("got %v", err)
+			}
+		}
+		return count(s.Requests(), http.MethodPost, tokensPath)
+	}
+	first := ask("1")
+	now.SetTime(now.Now().Add(refusalPause - time.Second))
+	resting := ask("1")
+	now.SetTime(now.Now().Add(time.Second))
+	if again := ask("1"); first != 1 || resting != 0 || again != 1 {
+		t.Errorf("authenticated %d, %d and %d times", first, resting, again)
+	}
+	if _, err := c.Get(context.Background(), secretFor(s, "u", "2", secretWord)); err != nil {
+		t.Errorf("a mended Secret has to wait: %v", err)
+	}
+}
+
+func TestOneLimitForACloud(t *testing.T) {
+	s := newFake(t, fake.Options{})
+	o := quick()
+	o.QPS, o.Burst = 0.001, 3
+	c := newClients(t, o)
+	var clients []*Client
+	for _, uid := range []string{"a", "b"} {
+		client, err := c.Get(context.Background(), secretFor(s, uid, "1", secretWord))
+		if err != nil {
+			t.Fatal(err)
+		}
+		clients = append(clients, client)
+	}
+	for i, client := range clients {
+		_, err := client.Compute().Servers(context.Background())
+		if i == 0 && err != nil || i == 1 && (ReasonOf(err) != ReasonRateLimited || !strings.Contains(err.Error(), "qps")) {
+			t.Errorf("client %d: %v", i, err)
+		}
+	}
+	if got := s.Requests(); len(got) != 3 {
+		t.Errorf("sent %q", lines(got))
+	}
+}
+
+func TestFrozenCloud(t *testing.T) {
+	s := newFake(t, fake.Options{})
+	o := quick()
+	o.Timeout, o.Attempts = 20*time.Millisecond, 1
+	s.Inject(fake.Fault{Latency: time.Minute})
+	if _, err := newClients(t, o).Get(context.Background(), secretFor(s, "u", "1", secretWord)); ReasonOf(err) != ReasonUnreachable {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOwnAuthority(t *testing.T) {
+	s := newFake(t, fake.Options{})
+	secure := httptest.NewTLSServer(s.Handler())
+	t.Cleanup(secure.Close)
+	secure.Config.ErrorLog = nil
+	secret := secretFor(s, "u", "1", secretWord)
+	secret.Data["openstack-auth-url"] = []byte(secure.URL + "/identity/v3")
+	c := newClients(t, quick())
+	if _, err := c.Get(context.Background(), secret); ReasonOf(err) != ReasonUnreachable || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("without the authority: %v", err)
+	}
+	secret.Data["cacert"] = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
+	if _, err := c.Get(context.Background(), secret); err != nil {
+		t.Errorf("with the authority: %v", err)
+	}
+}

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"net/netip"
+	"net/url"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack"
+	"github.com/gophercloud/gophercloud/v2/openstack/compute/v2/servers"
+)
+
+const (
+	// downCellMicroversion is the first of Nova's that lists the servers of a cell that is down, with little more than
+	// their ids, instead of leaving them out.
+	// Source: https://docs.openstack.org/nova/latest/reference/api-microversion-history.html, 2.69
+	downCellMicroversion = "2.69"
+	// statusUnknown is the status of a server whose cell is down.
+	statusUnknown = "UNKNOWN"
+)
+
+// Compute are the calls to Nova.
+type Compute struct{ client *Client }
+
+// Compute is Nova as the client may use it.
+func (c *Client) Compute() Compute { return Compute{client: c} }
+
+// Server is a virtual machine.
+type Server struct {
+	ID, Name, Status string
+	// Addresses are all it has, fixed and floating.
+	Addresses []netip.Addr
+}
+
+// server is a Server as Nova writes it.
+type server struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Status    string `json:"status"`
+	Addresses map[string][]struct {
+		Address string `json:"addr"`
+	} `json:"addresses"`
+}
+
+// Servers lists all servers of the project. The list is whole: a page that cannot be read, or a server whose cell is
+// down, is an error for which ReasonOf or the message tells which. No filter, limit or order is asked for, because with
+// any of them Nova leaves out servers of a cell that is down.
+func (c Compute) Servers(ctx context.Context) ([]Server, error) {
+	const op = "list the servers"
+	var read []server
+	err := c.call(ctx, op, func(ctx context.Context, nova *gophercloud.ServiceClient) (err error) {
+		read, err = list[server](ctx, nova, "servers", nova.ServiceURL("servers", "detail"))
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]Server, len(read))
+	for i, s := range read {
+		if s.ID == "" || s.Status == "" || s.Status == statusUnknown {
+			return nil, incomplete(op, "the status of server %q is unknown: its cell is down", s.ID)
+		}
+		all[i] = Server{ID: s.ID, Name: s.Name, Status: s.Status}
+		for _, network := range s.Addresses {
+			for _, a := range network {
+				address, err := netip.ParseAddr(a.Address)
+				if err != nil {
+					return nil, incomplete(op, "server %s has an address that cannot be read", s.ID)
+				}
+				all[i].Addresses = append(all[i].Addresses, address.Unmap())
+			}
+		}
+	}
+	return all, nil
+}
+
+// ServerExists says whether Nova knows a server, whatever its status.
+func (c Compute) ServerExists(ctx context.Context, id string) (bool, error) {
+	var found server
+	op := "read server " + id
+	err := c.call(ctx, op, func(ctx context.Context, nova *gophercloud.ServiceClient) error {
+		return servers.Get(ctx, nova, url.PathEscape(id)).ExtractInto(&found)
+	})
+	if IsNotFound(err) {
+		return false, nil
+	}
+	if err == nil && found.ID != id {
+		return false, incomplete(op, "the answer is not this server")
+	}
+	return err == nil, err
+}
+
+func (c Compute) call(ctx context.Context, op string, do func(context.Context, *gophercloud.ServiceClient) error) error {
+	return c.client.call(ctx, serviceOf{name: "compute", construct: newCompute}, op, do)
+}
+
+// newCompute is Nova with the microversion that tells about cells that are down.
+func newCompute(provider *gophercloud.ProviderClient, opts gophercloud.EndpointOpts) (*gophercloud.ServiceClient, error) {
+	nova, err := openstack.NewComputeV2(provider, opts)
+	if err != nil {
+		return nil, err
+	}
+	nova.Microversion = downCellMicroversion
+	return nova, nil
+}

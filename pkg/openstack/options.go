@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"errors"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Defaults of Options.
+const (
+	DefaultQPS        = 20
+	DefaultBurst      = 40
+	DefaultTimeout    = 30 * time.Second
+	DefaultAttempts   = 3
+	DefaultMinBackoff = 200 * time.Millisecond
+	DefaultMaxBackoff = 5 * time.Second
+)
+
+const (
+	// turnWait is how long a request waits for its turn at most. All workers together wait shorter by far.
+	turnWait = time.Minute
+	// refusalPause is how long refused credentials are not tried again: Keystone may lock a user who fails too often.
+	refusalPause = time.Minute
+	// extensionsAge is how old the list of Neutron's extensions may be.
+	extensionsAge = time.Hour
+)
+
+// Options say how all clients talk to their clouds.
+type Options struct {
+	// QPS and Burst limit the requests to one cloud, of all Secrets together, in requests a second and at once.
+	// 0: DefaultQPS, DefaultBurst.
+	QPS   float32
+	Burst int
+	// Timeout is the time for one attempt at a request, the answer read. 0: DefaultTimeout.
+	Timeout time.Duration
+	// Attempts is how often a request is sent at most. 0: DefaultAttempts.
+	Attempts int
+	// MinBackoff and MaxBackoff are the first and the longest pause between two attempts. A Retry-After that is longer
+	// than MaxBackoff is not waited for: the error tells it (RetryAfter). 0: DefaultMinBackoff, DefaultMaxBackoff.
+	MinBackoff, MaxBackoff time.Duration
+	// UserAgent names us to the cloud's operators, before the name of the library.
+	UserAgent string
+	// Telemetry counts requests; nil: nobody does.
+	Telemetry *Telemetry
+	// Clock tells the time; nil: the real one.
+	Clock clock.PassiveClock
+}
+
+// complete checks the options and fills in the defaults.
+func (o Options) complete() (Options, error) {
+	if o.QPS < 0 || o.Burst < 0 || o.Timeout < 0 || o.Attempts < 0 || o.MinBackoff < 0 || o.MaxBackoff < 0 {
+		return o, errors.New("openstack qps, burst, timeout, attempts and backoff must not be negative")
+	}
+	if o.QPS == 0 {
+		o.QPS = DefaultQPS
+	}
+	if o.Burst == 0 {
+		o.Burst = DefaultBurst
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Attempts == 0 {
+		o.Attempts = DefaultAttempts
+	}
+	if o.MinBackoff == 0 {
+		o.MinBackoff = DefaultMinBackoff
+	}
+	if o.MaxBackoff == 0 {
+		o.MaxBackoff = max(DefaultMaxBackoff, o.MinBackoff)
+	}
+	if o.Clock == nil {
+		o.Clock = clock.RealClock{}
+	}
+	return o, nil
+}

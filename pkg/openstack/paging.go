@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+
+	"github.com/gophercloud/gophercloud/v2"
+)
+
+// errPartial means that an answer came, but is not what it should be.
+var errPartial = errors.New("the answer cannot be relied on")
+
+// pageError is the failure of one page of a listing, counted from 1.
+type pageError struct {
+	number int
+	err    error
+}
+
+// Error names the page.
+func (e *pageError) Error() string { return fmt.Sprintf("page %d: %v", e.number, e.err) }
+
+// Unwrap is what failed.
+func (e *pageError) Unwrap() error { return e.err }
+
+// pagesLimit ends a listing whose pages have no end.
+const pagesLimit = 10000
+
+// list reads all pages of a collection: {"servers": [], "servers_links": [{"rel": "next", "href"}]}. The listing is
+// whole, or the error names the page that failed.
+func list[T any](ctx context.Context, client *gophercloud.ServiceClient, collection, first string) ([]T, error) {
+	var all []T
+	address := first
+	for number := range pagesLimit {
+		items, next, err := page[T](ctx, client, collection, address)
+		if err != nil {
+			return nil, &pageError{number: number + 1, err: err}
+		}
+		all = append(all, items...)
+		// The service ends a listing with a page that names no other, or with an empty one.
+		if next == "" || len(items) == 0 {
+			return all, nil
+		}
+		if err := sameServer(address, next); err != nil {
+			return nil, &pageError{number: number + 2, err: err}
+		}
+		address = next
+	}
+	return nil, &pageError{number: pagesLimit, err: fmt.Errorf("%w: it is not the last one", errPartial)}
+}
+
+// page reads one page and the address of the next one, "" behind the last.
+func page[T any](ctx context.Context, client *gophercloud.ServiceClient, collection, address string) ([]T, string, error) {
+	var answer map[string]json.RawMessage
+	resp, err := client.Get(ctx, address, &answer, nil)
+	if err != nil {
+		return nil, "", err
+	}
+	_ = resp.Body.Close() // the library has read it
+	var items *[]T
+	if err := json.Unmarshal(answer[collection], &items); err != nil || items == nil {
+		return nil, "", fmt.Errorf("%w: it has no list of %s", errPartial, collection)
+	}
+	var links []gophercloud.Link
+	if text, ok := answer[collection+"_links"]; ok {
+		if err := json.Unmarshal(text, &links); err != nil {
+			return nil, "", fmt.Errorf("%w: its links cannot be read", errPartial)
+		}
+	}
+	for _, link := range links {
+		if link.Rel == "next" {
+			return *items, link.Href, nil
+		}
+	}
+	return *items, "", nil
+}
+
+// sameServer refuses to carry a token to another server, and to read the same page for ever.
+func sameServer(address, next string) error {
+	from, err := url.Parse(address)
+	to, wrong := url.Parse(next)
+	switch {
+	case err != nil || wrong != nil || from.Scheme != to.Scheme || from.Host != to.Host:
+		return fmt.Errorf("%w: the link to it leads to another server", errPartial)
+	case address == next:
+		return fmt.Errorf("%w: the link to it leads to the page before", errPartial)
+	default:
+		return nil
+	}
+}

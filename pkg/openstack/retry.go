@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/gophercloud/gophercloud/v2"
+)
+
+// retry decides about further attempts. gophercloud asks it after each failure, but for those that a new token mends.
+type retry struct {
+	options Options
+	// pause waits, or returns the context's error.
+	pause func(context.Context, time.Duration) error
+	// random is in [0, 1) and spreads the pauses.
+	random func() float64
+}
+
+func newRetry(o Options) retry { return retry{options: o, pause: pause, random: rand.Float64} }
+
+// pause waits, or returns the context's error.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// failed is gophercloud's RetryFunc: nil means once more.
+func (r retry) failed(ctx context.Context, method, _ string, _ *gophercloud.RequestOpts, err error, failures uint) error {
+	var header http.Header
+	if answer, ok := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err); ok {
+		if !slices.Contains([]int{500, 502, 503, 504}, answer.Actual) {
+			return err
+		}
+		header = answer.ResponseHeader
+	} else if errors.Is(err, errNoTurn) {
+		return err
+	}
+	return r.again(ctx, method, header, err, failures)
+}
+
+// limited is gophercloud's RetryBackoffFunc: the service asks for fewer requests.
+func (r retry) limited(ctx context.Context, answer *gophercloud.ErrUnexpectedResponseCode, _ error, failures uint) error {
+	return r.again(ctx, answer.Method, answer.ResponseHeader, *answer, failures)
+}
+
+// again waits before the next attempt, or returns the error of the last one. Only requests that have the same outcome
+// however often they arrive are sent twice.
+func (r retry) again(ctx context.Context, method string, header http.Header, err error, failures uint) error {
+	idempotent := []string{http.MethodGet, http.MethodHead, http.MethodPut, http.MethodDelete}
+	if !slices.Contains(idempotent, method) || failures >= uint(r.options.Attempts) || ctx.Err() != nil {
+		return err
+	}
+	asked := retryAfter(header, r.options.Clock.Now())
+	if asked > r.options.MaxBackoff {
+		return err // the caller has better things to do than to wait for so long
+	}
+	if r.pause(ctx, max(asked, r.backoff(failures))) != nil {
+		return err
+	}
+	return nil
+}
+
+// backoff is the pause behind a failure, counted from 1: twice the one before it, less a random part of up to half.
+func (r retry) backoff(failures uint) time.Duration {
+	d := r.options.MinBackoff
+	for range failures - 1 {
+		if d *= 2; d >= r.options.MaxBackoff {
+			break
+		}
+	}
+	d = min(d, r.options.MaxBackoff)
+	return d - time.Duration(r.random()*float64(d)/2)
+}
+
+// retryAfter reads the header of that name, in seconds or as a date; 0: there is none, or it is over. More than a day
+// is a day.
+func retryAfter(header http.Header, now time.Time) time.Duration {
+	text := header.Get("Retry-After")
+	const most = 24 * time.Hour
+	if seconds, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return min(time.Duration(seconds)*time.Second, most)
+	}
+	if date, err := http.ParseTime(text); err == nil {
+		return min(max(date.Sub(now), 0), most)
+	}
+	return 0
+}

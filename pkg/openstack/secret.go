@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"k8s.io/client-go/util/cert"
+)
+
+// Keys of a Secret that say how to reach OpenStack, besides Kubernikus' own.
+const (
+	// KeyClouds is a clouds.yaml, and KeyCloud chooses one of several clouds in it.
+	KeyClouds = "clouds.yaml"
+	KeyCloud  = "cloud"
+	// KeyCACert are authorities in PEM, for a cloud whose certificate no public authority has signed.
+	KeyCACert = "cacert"
+)
+
+// kubernikusPrefix begins the keys of Kubernikus, and keyAuthURL is the one that says that they are used.
+const (
+	kubernikusPrefix = "openstack-"
+	keyAuthURL       = kubernikusPrefix + "auth-url"
+)
+
+// CredentialsOf reads the credentials in the data of a Secret: key clouds.yaml, or the keys of Kubernikus. Its errors
+// name keys and fields and never repeat a value.
+func CredentialsOf(data map[string][]byte) (Credentials, error) {
+	clouds, kubernikus := len(data[KeyClouds]) > 0, len(data[keyAuthURL]) > 0
+	var c Credentials
+	var err error
+	switch {
+	case clouds && kubernikus:
+		err = fmt.Errorf("has both key %q and key %q: remove one of them", KeyClouds, keyAuthURL)
+	case clouds:
+		c, err = fromClouds(data)
+	case kubernikus:
+		c, err = fromKubernikus(data)
+	default:
+		err = fmt.Errorf("has neither key %q nor key %q: set one of them", KeyClouds, keyAuthURL)
+	}
+	if err != nil {
+		return Credentials{}, err
+	}
+	if authorities := data[KeyCACert]; len(authorities) > 0 {
+		if _, err := cert.ParseCertsPEM(authorities); err != nil {
+			return Credentials{}, fmt.Errorf("key %q has no certificate in PEM", KeyCACert)
+		}
+		c.CACert = string(authorities)
+	}
+	return c, nil
+}
+
+// fromKubernikus reads the keys of Kubernikus. A key that begins like one and is none is a mistake to tell.
+func fromKubernikus(data map[string][]byte) (Credentials, error) {
+	var c Credentials
+	fields := map[string]*string{
+		"auth-url": &c.AuthURL, "region": &c.Region, "username": &c.Username, "password": &c.Password,
+		"domain-name": &c.UserDomainName, "user-domain-id": &c.UserDomainID,
+		"project-id": &c.ProjectID, "project-name": &c.ProjectName,
+		"project-domain-name": &c.ProjectDomainName, "project-domain-id": &c.ProjectDomainID,
+	}
+	var unknown []string
+	for key, value := range data {
+		name, ours := strings.CutPrefix(key, kubernikusPrefix)
+		if field := fields[name]; ours && field != nil {
+			// An editor leaves a line end, which belongs to no value but perhaps a password.
+			if *field = string(value); name != "password" {
+				*field = strings.TrimSpace(*field)
+			}
+		} else if ours {
+			unknown = append(unknown, key)
+		}
+	}
+	if len(unknown) > 0 {
+		slices.Sort(unknown)
+		return c, fmt.Errorf("has the key %q, which is not one of Kubernikus' keys: remove it", unknown[0])
+	}
+	if err := checkAuthURL(c.AuthURL); err != nil {
+		return c, fmt.Errorf("key %q %w", keyAuthURL, err)
+	}
+	name := func(field string) string {
+		// Kubernikus calls the domain of the user just the domain.
+		return kubernikusPrefix + strings.ReplaceAll(strings.Replace(field, "user_domain_name", "domain_name", 1), "_", "-")
+	}
+	if key := c.missing(name); key != "" {
+		return c, fmt.Errorf("has no key %q: it goes with %q", key, keyAuthURL)
+	}
+	return c, nil
+}
+
+// checkAuthURL wants the URL of a server, and no credentials in it, which would end up in logs.
+func checkAuthURL(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+		return errors.New("is not an http or https URL of Keystone, like https://keystone.example.com/v3, without credentials in it")
+	}
+	return nil
+}
+
+// hostOf is the host and port of a URL: what all Secrets of one cloud have in common.
+func hostOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Host)
+}

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestProxyOfTheEnvironment runs itself in a process with another environment, because net/http reads that once.
+func TestProxyOfTheEnvironment(t *testing.T) {
+	const proxy = "http://proxy.example:3128"
+	if os.Getenv("HTTPS_PROXY") == proxy {
+		req, err := http.NewRequest(http.MethodGet, "https://keystone.example/v3", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, authorities := range []string{"", "-----BEGIN CERTIFICATE-----"} {
+			if got, err := dialer(authorities).Proxy(req); err != nil || got == nil || got.String() != proxy {
+				t.Errorf("proxy %v, %v", got, err)
+			}
+		}
+		return
+	}
+	again := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
+	again.Env = []string{"HTTPS_PROXY=" + proxy}
+	if text, err := again.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, text)
+	}
+}
+
+func TestLongAnswersAreCut(t *testing.T) {
+	ended := false
+	b := &body{ReadCloser: io.NopCloser(strings.NewReader("0123456789")), left: 10, end: func() { ended = true }}
+	if text, err := io.ReadAll(b); string(text) != "0123456789" || err != nil {
+		t.Errorf("at the limit: %q, %v", text, err)
+	}
+	b = &body{ReadCloser: io.NopCloser(strings.NewReader("0123456789")), left: 9, end: func() { ended = true }}
+	if _, err := io.ReadAll(b); !errors.Is(err, errLongAnswer) {
+		t.Errorf("beyond the limit: %v", err)
+	}
+	if err := b.Close(); err != nil || !ended {
+		t.Errorf("closed %v, %v", ended, err)
+	}
+}
+
+func TestClientsAlwaysHaveATimeout(t *testing.T) {
+	o, err := Options{}.complete()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := httpClient(nil, nil, o); c.Timeout <= o.Timeout || o.Timeout != DefaultTimeout {
+		t.Errorf("timeout %s, of an attempt %s", c.Timeout, o.Timeout)
+	}
+	if _, err := (Options{QPS: -1}).complete(); err == nil {
+		t.Error("a negative rate is accepted")
+	}
+}

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// call is one request and what is known about who asks.
+type call struct {
+	*http.Request
+	answer  http.ResponseWriter
+	body    map[string]any
+	project string
+}
+
+// problem is a refusal.
+type problem struct {
+	status        int
+	kind, message string
+}
+
+// serve checks the token, reads the body and runs a handler with the content locked.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, handler func(*call) *problem) {
+	c := &call{Request: r, answer: w}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("X-Openstack-Request-Id", "req-"+uuid.NewString())
+	p := s.admit(c)
+	if p == nil && r.ContentLength != 0 {
+		if data, _ := io.ReadAll(r.Body); json.Unmarshal(data, &c.body) != nil {
+			p = &problem{status: http.StatusBadRequest, kind: "HTTPBadRequest", message: "The server could not comply with the request since it is either malformed or otherwise incorrect."}
+		}
+	}
+	if p == nil {
+		p = handler(c)
+	}
+	if p != nil {
+		w.WriteHeader(p.status)
+		_ = json.NewEncoder(w).Encode(p.form(r.URL.Path))
+	}
+}
+
+// form is a refusal in the form of the service that the path belongs to.
+func (p *problem) form(path string) any {
+	switch {
+	case p.status == http.StatusUnauthorized || strings.HasPrefix(path, identityRoot):
+		return map[string]any{"error": map[string]any{"code": p.status, "message": p.message, "title": http.StatusText(p.status)}}
+	case strings.HasPrefix(path, networkRoot):
+		return map[string]any{"NeutronError": map[string]any{"type": p.kind, "message": p.message, "detail": ""}}
+	default:
+		return map[string]any{p.kind: map[string]any{"code": p.status, "message": p.message}}
+	}
+}
+
+// write answers with a code and a body of JSON.
+func (c *call) write(status int, body any) *problem {
+	c.answer.WriteHeader(status)
+	if err := json.NewEncoder(c.answer).Encode(body); err != nil {
+		panic(fmt.Sprintf("encode an answer: %v", err)) // a mistake in the fake
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+const timeFormat = "2006-01-02T15:04:05.000000Z"
+
+// unauthorized is how Keystone, and the middleware before the other services, refuse.
+func unauthorized() *problem {
+	return &problem{status: http.StatusUnauthorized, message: "The request you have made requires authentication."}
+}
+
+// admit lets in who has a token that is good, and who needs none.
+func (s *Server) admit(c *call) *problem {
+	path := c.URL.Path
+	if strings.HasPrefix(path, identityRoot) || path == networkRoot+"/" {
+		return nil
+	}
+	t, ok := s.content.tokens[c.Header.Get("X-Auth-Token")]
+	if !ok || !s.options.Now().Before(t.end) {
+		c.answer.Header().Set("WWW-Authenticate", "Keystone uri=\""+s.AuthURL()+"\"")
+		return unauthorized()
+	}
+	c.project = t.project
+	for _, u := range s.content.users {
+		if u.project == t.project && u.forbidden {
+			if strings.HasPrefix(path, networkRoot) {
+				return &problem{status: http.StatusForbidden, kind: "PolicyNotAuthorized", message: "rule is disallowed by policy"}
+			}
+			return &problem{status: http.StatusForbidden, kind: "forbidden", message: "Policy doesn't allow this to be performed."}
+		}
+	}
+	return nil
+}
+
+func (s *Server) identityVersion(c *call) *problem {
+	return c.write(http.StatusOK, map[string]any{"version": map[string]any{"id": "v3.14", "status": "stable",
+		"links": []any{map[string]any{"rel": "self", "href": s.AuthURL() + "/"}}}})
+}
+
+// authenticate gives a token for a user and a password, scoped to the project of the user.
+func (s *Server) authenticate(c *call) *problem {
+	auth := dig(c.body, "auth")
+	methods, _ := dig(auth, "identity")["methods"].([]any)
+	if !slices.Equal(methods, []any{"password"}) {
+		return &problem{status: http.StatusBadRequest, message: "Invalid input for field 'identity/methods'"}
+	}
+	given := dig(auth, "identity", "password", "user")
+	name, _ := given["name"].(string)
+	if domain := dig(given, "domain"); domain["name"] != "Default" && domain["id"] != "default" {
+		return unauthorized()
+	}
+	known := s.content.users[name]
+	if known == nil || known.password != given["password"] {
+		return unauthorized()
+	}
+	project := dig(auth, "scope", "project")
+	inDomain := dig(project, "domain")["name"] == "Default" || dig(project, "domain")["id"] == "default"
+	if project["id"] != known.project && (project["name"] != known.project || !inDomain) {
+		return unauthorized()
+	}
+	id, now := uuid.NewString(), s.options.Now().UTC()
+	t := token{project: known.project, end: now.Add(s.options.TokenLifetime)}
+	s.content.tokens[id] = t
+	c.answer.Header().Set("X-Subject-Token", id)
+	return c.write(http.StatusCreated, map[string]any{"token": map[string]any{
+		"methods": []string{"password"}, "issued_at": now.Format(timeFormat), "expires_at": t.end.UTC().Format(timeFormat),
+		"user":    map[string]any{"id": name, "name": name, "domain": map[string]any{"id": "default", "name": "Default"}},
+		"project": map[string]any{"id": t.project, "name": t.project, "domain": map[string]any{"id": "default", "name": "Default"}},
+		"catalog": s.catalog(), "roles": []any{map[string]any{"id": "member", "name": "member"}},
+	}})
+}
+
+// catalog leads to the services, on all interfaces.
+func (s *Server) catalog() []any {
+	var services []any
+	for _, service := range [][3]string{{"identity", "keystone", identityRoot + "/v3"}, {"network", "neutron", networkRoot}, {"compute", "nova", computeRoot}} {
+		var endpoints []any
+		for _, kind := range []string{"admin", "internal", "public"} {
+			endpoints = append(endpoints, map[string]any{"id": service[1] + kind, "interface": kind, "region": Region, "region_id": Region, "url": s.http.URL + service[2]})
+		}
+		services = append(services, map[string]any{"id": service[1], "type": service[0], "name": service[1], "endpoints": endpoints})
+	}
+	return services
+}
+
+// dig walks down into objects; what is not there is an empty one.
+func dig(from map[string]any, path ...string) map[string]any {
+	for _, name := range path {
+		from, _ = from[name].(map[string]any)
+	}
+	return from
+}

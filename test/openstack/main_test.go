@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package openstack tests our OpenStack clients and Route GC against a real Keystone, Neutron and Nova, which
+// "make test-openstack" starts and the flag -testbed names. Without the flag only the fake of the other tests is asked
+// the questions that both have to answer alike.
+package openstack
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+)
+
+var testbed = flag.String("testbed", "", "the folder of the running testbed of hack/openstack/testbed.sh; empty: only the fake is tested")
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if *testbed == "" {
+		fmt.Println("only the fake is tested: a real OpenStack is named by -testbed, as make test-openstack does")
+	}
+	os.Exit(m.Run())
+}
+
+// needTestbed skips a test that only a real OpenStack can pass.
+func needTestbed(t *testing.T) {
+	t.Helper()
+	if *testbed == "" {
+		t.Skip("needs a real OpenStack: make test-openstack")
+	}
+}
+
+// rounds is how often a random test repeats: SOAK, or by default 50.
+func rounds(t *testing.T) int {
+	t.Helper()
+	text := os.Getenv("SOAK")
+	if text == "" {
+		return 50
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n <= 0 {
+		t.Fatalf("SOAK=%q is no positive number", text)
+	}
+	return n
+}
+
+// control runs a command of the testbed, with variables besides its own.
+func control(t *testing.T, variables []string, command ...string) {
+	t.Helper()
+	script, err := filepath.Abs("../../hack/openstack/testbed.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	run := exec.CommandContext(ctx, script, command...)
+	run.Env = append(append(os.Environ(), "TESTBED_DIR="+*testbed), variables...)
+	// Services that it starts keep its output open; a file does not wait for them.
+	log, err := os.CreateTemp(t.TempDir(), "testbed")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = log.Close() }()
+	run.Stdout, run.Stderr = log, log
+	if err := run.Run(); err != nil {
+		text, _ := os.ReadFile(log.Name())
+		t.Fatalf("testbed.sh %v: %v\n%s", command, err, text)
+	}
+}
+
+// restart starts a service anew with a setting, for one test.
+func restart(t *testing.T, service, setting string) {
+	t.Helper()
+	control(t, nil, "stop", service)
+	control(t, []string{setting}, "up")
+	t.Cleanup(func() {
+		control(t, nil, "stop", service)
+		control(t, nil, "up")
+	})
+}

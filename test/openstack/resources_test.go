@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// eventually waits until a condition holds. OpenStack has nothing to watch.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(200 * time.Millisecond)
+	defer ticker.Stop()
+	deadline := time.After(2 * time.Minute)
+	for !holds() {
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			t.Fatalf("not within two minutes: %s", what)
+		}
+	}
+}
+
+// network makes a network with a subnet and a router on it, for one test.
+func (a *api) network() (networkID, subnetID, routerID string) {
+	a.t.Helper()
+	networkID = a.must(http.MethodPost, "network/v2.0/networks", wrap("network", "name", "kluster"))["id"].(string)
+	subnetID = a.must(http.MethodPost, "network/v2.0/subnets", wrap("subnet", "network_id", networkID, "ip_version", 4, "cidr", "10.0.0.0/24"))["id"].(string)
+	routerID = a.must(http.MethodPost, "network/v2.0/routers", wrap("router", "name", "kluster"))["id"].(string)
+	a.must(http.MethodPut, "network/v2.0/routers/"+routerID+"/add_router_interface", map[string]any{"subnet_id": subnetID})
+	a.t.Cleanup(func() {
+		router := "network/v2.0/routers/" + routerID
+		a.must(http.MethodPut, router, wrap("router", "routes", []any{}))
+		a.must(http.MethodPut, router+"/remove_router_interface", map[string]any{"subnet_id": subnetID})
+		a.must(http.MethodDelete, router, nil)
+		for _, entry := range a.call(http.MethodGet, "network/v2.0/ports?network_id="+networkID, nil).body["ports"].([]any) {
+			a.call(http.MethodDelete, "network/v2.0/ports/"+entry.(map[string]any)["id"].(string), nil)
+		}
+		a.must(http.MethodDelete, "network/v2.0/networks/"+networkID, nil)
+	})
+	return networkID, subnetID, routerID
+}
+
+// port makes a port with an address.
+func (a *api) port(networkID, subnetID, address string) string {
+	a.t.Helper()
+	return a.must(http.MethodPost, "network/v2.0/ports", wrap("port", "network_id", networkID,
+		"fixed_ips", []any{map[string]any{"subnet_id": subnetID, "ip_address": address}}))["id"].(string)
+}
+
+// server makes a server with an address, and waits until it runs. Its port is Nova's, and goes with it.
+func (a *api) server(networkID, address string) string {
+	a.t.Helper()
+	images := a.call(http.MethodGet, "image/v2/images?name=noop", nil).body["images"].([]any)
+	id := a.must(http.MethodPost, "compute/servers", wrap("server", "name", "node", "flavorRef", "1", "imageRef", images[0].(map[string]any)["id"],
+		"networks", []any{map[string]any{"uuid": networkID, "fixed_ip": address}}))["id"].(string)
+	eventually(a.t, "server "+id+" is active", func() bool {
+		status := a.must(http.MethodGet, "compute/servers/"+id, nil)["status"]
+		if status == "ERROR" {
+			a.t.Fatalf("server %s is in ERROR", id)
+		}
+		return status == "ACTIVE"
+	})
+	a.t.Cleanup(func() { a.deleteServer(id) })
+	return id
+}
+
+// deleteServer deletes a server, and waits until it is gone.
+func (a *api) deleteServer(id string) {
+	a.t.Helper()
+	a.call(http.MethodDelete, "compute/servers/"+id, nil)
+	eventually(a.t, "server "+id+" is gone", func() bool { return a.call(http.MethodGet, "compute/servers/"+id, nil).status == http.StatusNotFound })
+}
+
+// wrap is {name: {key: value, ...}}.
+func wrap(name string, pairs ...any) map[string]any {
+	object := map[string]any{}
+	for i := 0; i < len(pairs); i += 2 {
+		object[fmt.Sprint(pairs[i])] = pairs[i+1]
+	}
+	return map[string]any{name: object}
+}
