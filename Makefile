@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help build kubernetes kubernetes-node images verify-images contour generate verify test test-contour test-openstack lint bench soak up node-up down status clean-up
+.PHONY: help build kubernetes kubernetes-node images verify-images contour generate verify test test-contour e2e-node test-openstack lint bench soak up node-up down status clean-up
 
 BIN := _output/bin
 VERSION := groundskeeper.io/groundskeeper/pkg/version
@@ -50,6 +50,9 @@ verify: generate ## Fail when generated code is stale
 test: build kubernetes ## Run all tests
 	go test -race $$(go list ./... | grep -v -e '/test/integration' -e '/test/contour')
 	go test -p 1 -timeout 30m ./test/integration/...
+
+e2e-node: build kubernetes kubernetes-node images ## Run the tests with pods; needs root and Debian packages
+	go test -count 1 -timeout 10m ./test/e2e -node
 
 test-contour: build kubernetes contour ## Test what Contour makes of routes while backends come and go
 	go test -p 1 -count 1 -timeout 10m ./test/contour

@@ -14,7 +14,6 @@ import (
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
@@ -22,10 +21,9 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	upstream "groundskeeper.io/groundskeeper/pkg/discoverer/kubernetes"
-	"groundskeeper.io/groundskeeper/pkg/discoverer/lease"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
-	gimbalclient "groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned/typed/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/remote/client"
 )
 
 // backendSubject is under what the ledger has problems with the backend as a whole.
@@ -43,19 +41,21 @@ func newLogger(debug bool) logr.Logger {
 
 // connect makes the clients and the parts that use them.
 func (d *discoverer) connect(here, there *rest.Config, queue workqueue.TypedRateLimitingInterface[types.NamespacedName]) error {
-	var clients [4]kubernetes.Interface
+	var clients [4]*client.Client
 	for i, config := range []*rest.Config{here, unlimited(here), there, unlimited(there)} {
-		client, err := kubernetes.NewForConfig(config)
+		made, err := client.New(config)
 		if err != nil {
-			return fmt.Errorf("API server %s: %w", config.Host, err)
+			return err
 		}
-		clients[i] = client
+		clients[i] = made
 	}
-	gimbal, err := gimbalclient.NewForConfig(here)
+	d.backends, d.leases = clients[0].DiscoveryBackends(d.backendNamespace), clients[0].Leases(d.backendNamespace)
+	var err error
+	d.maintenance, err = newMaintenance(d.backends, clients[1].DiscoveryBackends(d.backendNamespace), d.backendNamespace, d.backend, d.timeout,
+		func(withheld bool) { d.replica.SetWithheld(withheld) })
 	if err != nil {
-		return fmt.Errorf("API server %s: %w", here.Host, err)
+		return err
 	}
-	d.here, d.backends = clients[0], gimbal.DiscoveryBackends(d.backendNamespace)
 	d.upstream, err = upstream.New(upstream.Options{
 		Backend: d.backend, Client: clients[2], Watching: clients[3], Namespaces: d.allow, Annotations: d.annotations,
 		ExternalNames: d.externalNames, Meters: d.meters, Clock: clock.RealClock{},
@@ -65,29 +65,13 @@ func (d *discoverer) connect(here, there *rest.Config, queue workqueue.TypedRate
 	}
 	d.replica, err = replica.New(replica.Options{
 		Backend: d.backend, Upstream: d.upstream, Client: clients[0], Watching: clients[1],
-		Policy: d.policy(), Annotations: d.annotations, Confined: d.confined(), Workers: d.threads, Resync: d.resync,
+		Policy: d.policy(), Annotations: d.annotations, Confined: d.confined(), Withheld: d.maintenance.withheld, Workers: d.threads, Resync: d.resync,
 		Ledger: d.ledger, Meters: d.meters, Clock: clock.RealClock{},
 	}, queue)
 	if err != nil {
 		return err
 	}
 	return d.upstream.Listen(d.replica)
-}
-
-// hold works and reports while it holds the Lease of the backend.
-func (d *discoverer) hold(ctx context.Context) error {
-	writer := &report.Writer{
-		Client: d.backends, Namespace: d.backendNamespace, Name: d.backend, Ledger: d.ledger, State: d.state, Clock: clock.RealClock{},
-	}
-	return lease.Hold(ctx, d.here.CoordinationV1(), d.backendNamespace, d.backend, d.identity, func(ctx context.Context) {
-		reported := make(chan struct{})
-		go func() {
-			defer close(reported)
-			writer.Run(ctx)
-		}()
-		d.work(ctx)
-		<-reported
-	})
 }
 
 // work writes copies until ctx is done. When it cannot begin, it tries again.

@@ -17,7 +17,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
@@ -27,8 +26,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
-	gimbalclient "groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned/typed/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/remote"
+	"groundskeeper.io/groundskeeper/pkg/remote/client"
 	"groundskeeper.io/groundskeeper/pkg/version"
 )
 
@@ -66,9 +65,10 @@ type discoverer struct {
 	meters   *telemetry.Meters
 	upstream *upstream.Upstream
 	replica  *replica.Replica
-	// here writes to this cluster.
-	here     kubernetes.Interface
-	backends gimbalclient.DiscoveryBackendInterface
+	// backends and leases are in the namespace of the DiscoveryBackend.
+	backends    client.DiscoveryBackends
+	leases      client.Leases
+	maintenance *maintenance
 }
 
 func newDiscoverer(o *options) (*discoverer, error) {
@@ -136,6 +136,7 @@ func (d *discoverer) run(ctx context.Context) error {
 	// whether they are to end.
 	go d.upstream.Watch(ctx)
 	go d.replica.Watch(ctx)
+	go d.maintenance.follow(ctx)
 	group.Go(func() {
 		if different, err := d.replica.Survey(ctx); err == nil {
 			logr.FromContextOrDiscard(ctx).Info("Compared the two clusters", "different", different)

@@ -6,11 +6,11 @@ package remote
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -21,143 +21,118 @@ type Object interface {
 }
 
 // Informers are caches of one kind of objects, of all namespaces or of some. They live as long as the context of Run.
+// Objects are kept as bytes: a struct of the API has room for all that an object may say, and what is kept of it says
+// little.
 type Informers[T Object] struct {
-	byNamespace map[string]cache.SharedIndexInformer
+	example     T
+	source      Source
+	byNamespace map[string]*store[T]
 }
 
 // Source lists and watches the objects of one kind in a namespace, or in all when it is "".
 type Source func(namespace string) cache.ListerWatcher
 
-// NewInformers returns caches of the objects of some namespaces, of all when there are none given. trim returns what is
-// kept of an object; it must not change the object.
-func NewInformers[T Object](namespaces []string, source Source, example T, trim func(T) T, indexers cache.Indexers) (*Informers[T], error) {
+// NewInformers returns caches of the objects of some namespaces, of all when there are none given. The example is an
+// empty object. trim returns what is kept of an object; it must not change the object. index returns the value under
+// which Indexed finds an object, "" for none; it may be nil. An error is a programming error.
+func NewInformers[T Object](namespaces []string, source Source, example T, trim func(T) T, index func(T) string) (*Informers[T], error) {
+	coder, err := newCoder(example, trim, index)
+	if err != nil {
+		return nil, err
+	}
 	if len(namespaces) == 0 {
 		namespaces = []string{metav1.NamespaceAll}
 	}
-	informers := &Informers[T]{byNamespace: map[string]cache.SharedIndexInformer{}}
+	informers := &Informers[T]{example: example, source: source, byNamespace: map[string]*store[T]{}}
 	for _, namespace := range namespaces {
-		informer := cache.NewSharedIndexInformer(source(namespace), example, 0, indexers)
-		err := informer.SetTransform(func(object any) (any, error) {
-			if typed, ok := object.(T); ok {
-				return trim(typed), nil
-			}
-			return object, nil
-		})
-		if err != nil {
-			return nil, fmt.Errorf("transform %T: %w", example, err)
-		}
-		informers.byNamespace[namespace] = informer
+		informers.byNamespace[namespace] = newStore(coder)
 	}
 	return informers, nil
 }
 
-// Handlers are called, one after the other for each namespace, when something changed.
+// Handlers are called, one after the other for each namespace, when something changed. The cache has it already.
 type Handlers[T Object] struct {
 	// Set is called for an object that is new or has changed.
 	Set func(T)
+	// Changed is called before Set for an object that was there before. It may be nil.
+	Changed func(before, now T)
 	// Gone is called for an object that is there no more. watched says that the server told of its deletion; otherwise
 	// it is missing in a listing.
 	Gone func(object T, watched bool)
 }
 
-// Handle makes the handlers be called. The returned function says whether they were called for all that was there in
-// the beginning.
+// Handle makes the handlers be called, before Run. The returned function says whether they were called for all that was
+// there in the beginning. An error is a programming error.
 func (i *Informers[T]) Handle(handlers Handlers[T]) (synced func() bool, err error) {
-	var registrations []cache.ResourceEventHandlerRegistration
-	for _, informer := range i.byNamespace {
-		registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-			AddFunc: func(object any) { handlers.Set(object.(T)) },
-			UpdateFunc: func(before, now any) {
-				if version := now.(T).GetResourceVersion(); version == "" || version != before.(T).GetResourceVersion() {
-					handlers.Set(now.(T))
-				}
-			},
-			DeleteFunc: func(object any) {
-				if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
-					if last, ok := unknown.Obj.(T); ok {
-						handlers.Gone(last, false)
-					}
-					return
-				}
-				handlers.Gone(object.(T), true)
-			},
-		})
-		if err != nil {
-			return nil, fmt.Errorf("add an event handler: %w", err)
+	for _, store := range i.byNamespace {
+		if store.Synced() {
+			return nil, fmt.Errorf("handlers of %T: they would not be called for what is there already", i.example)
 		}
-		registrations = append(registrations, registration)
+		store.handlers = append(store.handlers, handlers)
 	}
-	return func() bool {
-		return !slices.ContainsFunc(registrations, func(r cache.ResourceEventHandlerRegistration) bool { return !r.HasSynced() })
-	}, nil
+	return i.Synced, nil
 }
 
 // Run fills the caches and keeps them up to date until ctx is done.
 func (i *Informers[T]) Run(ctx context.Context) {
 	var group sync.WaitGroup
-	for _, informer := range i.byNamespace {
-		group.Go(func() { informer.RunWithContext(ctx) })
+	for namespace, store := range i.byNamespace {
+		reflector := cache.NewReflectorWithOptions(i.source(namespace), i.example, store, cache.ReflectorOptions{Name: fmt.Sprintf("%T", i.example)})
+		group.Go(func() { reflector.RunWithContext(ctx) })
 	}
 	group.Wait()
 }
 
-// Synced says whether all that is there was listed once.
+// Synced says whether all that is there was listed once, and the handlers were called for it.
 func (i *Informers[T]) Synced() bool {
-	for _, informer := range i.byNamespace {
-		if !informer.HasSynced() {
+	for _, store := range i.byNamespace {
+		if !store.Synced() {
 			return false
 		}
 	}
 	return true
 }
 
-// Get returns an object, which must not be changed, and whether it is there.
+// Get returns an object and whether it is there.
 func (i *Informers[T]) Get(namespace, name string) (T, bool) {
+	if store := i.of(namespace); store != nil {
+		return store.get(types.NamespacedName{Namespace: namespace, Name: name})
+	}
 	var none T
-	informer := i.of(namespace)
-	if informer == nil {
-		return none, false
-	}
-	key := name
-	if namespace != "" {
-		key = namespace + "/" + name
-	}
-	object, exists, err := informer.GetIndexer().GetByKey(key)
-	if err != nil || !exists {
-		return none, false
-	}
-	return object.(T), true
+	return none, false
 }
 
-// Indexed returns the objects of a namespace that an index has under a value.
-func (i *Informers[T]) Indexed(namespace, index, value string) ([]T, error) {
-	informer := i.of(namespace)
-	if informer == nil {
-		return nil, nil
+// Indexed returns the objects of a namespace that the index has under a value.
+func (i *Informers[T]) Indexed(namespace, value string) []T {
+	if store := i.of(namespace); store != nil {
+		return store.indexed(value)
 	}
-	objects, err := informer.GetIndexer().ByIndex(index, value)
-	if err != nil {
-		return nil, fmt.Errorf("index %q: %w", index, err)
+	return nil
+}
+
+// Keys returns the namespaces and names of all objects.
+func (i *Informers[T]) Keys() []types.NamespacedName {
+	var keys []types.NamespacedName
+	for _, store := range i.byNamespace {
+		keys = append(keys, store.keys()...)
 	}
-	typed := make([]T, 0, len(objects))
-	for _, object := range objects {
-		typed = append(typed, object.(T))
-	}
-	return typed, nil
+	return keys
 }
 
 // Each calls a function for every object.
 func (i *Informers[T]) Each(do func(T)) {
-	for _, informer := range i.byNamespace {
-		for _, object := range informer.GetStore().List() {
-			do(object.(T))
+	for _, store := range i.byNamespace {
+		for _, key := range store.keys() {
+			if object, ok := store.get(key); ok {
+				do(object)
+			}
 		}
 	}
 }
 
-func (i *Informers[T]) of(namespace string) cache.SharedIndexInformer {
-	if informer := i.byNamespace[metav1.NamespaceAll]; informer != nil {
-		return informer
+func (i *Informers[T]) of(namespace string) *store[T] {
+	if store := i.byNamespace[metav1.NamespaceAll]; store != nil {
+		return store
 	}
 	return i.byNamespace[namespace]
 }

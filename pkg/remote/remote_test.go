@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/fake"
-	"k8s.io/client-go/tools/cache"
 )
 
 const text = `{apiVersion: v1, kind: Config, current-context: a, contexts: [{name: a, context: {cluster: a, user: u}}], users: [{name: u, user: {token: hunter2}}], clusters: [{name: a, cluster: {server: "https://h:1"}}]}`
@@ -47,8 +46,8 @@ func service(namespace, name string) *corev1.Service {
 // Only what is asked for is kept, of some namespaces, until the context ends; then nothing runs any more.
 func TestInformers(t *testing.T) {
 	client := fake.NewClientset(service("a", "one"), service("b", "two"), service("c", "three"))
-	byApp := cache.Indexers{"app": func(object any) ([]string, error) { return []string{object.(*corev1.Service).Labels["app"]}, nil }}
-	informers, err := NewInformers([]string{"a", "b"}, Services(client, ""), &corev1.Service{}, func(s *corev1.Service) *corev1.Service {
+	byApp := func(s *corev1.Service) string { return s.Labels["app"] }
+	informers, err := NewInformers([]string{"a", "b"}, From(client, metav1.ListOptions{}, client.CoreV1().Services), &corev1.Service{}, func(s *corev1.Service) *corev1.Service {
 		return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name, ResourceVersion: s.ResourceVersion, Labels: s.Labels}}
 	}, byApp)
 	if err != nil {
@@ -57,6 +56,9 @@ func TestInformers(t *testing.T) {
 	events := make(chan string, 10)
 	synced, err := informers.Handle(Handlers[*corev1.Service]{
 		Set: func(s *corev1.Service) { events <- "set " + s.Name },
+		Changed: func(before, now *corev1.Service) {
+			events <- "changed " + before.Labels["app"] + " to " + now.Labels["app"]
+		},
 		Gone: func(s *corev1.Service, watched bool) {
 			if watched {
 				events <- "gone " + s.Name
@@ -80,14 +82,21 @@ func TestInformers(t *testing.T) {
 	if _, ok := informers.Get("c", "three"); ok {
 		t.Error("it has another namespace")
 	}
-	if found, err := informers.Indexed("b", "app", "web"); err != nil || len(found) != 1 || found[0].Name != "two" {
-		t.Error(found, err)
+	if found := informers.Indexed("b", "web"); len(found) != 1 || found[0].Name != "two" {
+		t.Error(found)
 	}
-	if _, err := informers.Indexed("b", "none", "web"); err == nil {
-		t.Error("there is no such index")
+	if found := informers.Indexed("c", "web"); len(found) > 0 {
+		t.Error(found)
 	}
-	if found, err := informers.Indexed("c", "app", "web"); err != nil || len(found) > 0 {
-		t.Error(found, err)
+	changed := service("a", "one")
+	changed.Labels["app"], changed.ResourceVersion = "db", "2"
+	if _, err := client.CoreV1().Services("a").Update(ctx, changed, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"changed web to db", "set one"} {
+		if event := <-events; event != want {
+			t.Errorf("%s, want %s", event, want)
+		}
 	}
 	if err := client.CoreV1().Services("a").Delete(ctx, "one", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)

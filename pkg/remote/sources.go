@@ -6,47 +6,41 @@ package remote
 import (
 	"context"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 )
 
-// lister is a typed client of one kind in one namespace.
-type lister[L runtime.Object] interface {
+// Lister is a typed client of one kind in one namespace.
+type Lister[L runtime.Object] interface {
 	List(ctx context.Context, options metav1.ListOptions) (L, error)
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-func listWatch[L runtime.Object](client kubernetes.Interface, selector string, typed lister[L]) cache.ListerWatcher {
-	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			options.LabelSelector = selector
-			return typed.List(ctx, options)
-		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
-			options.LabelSelector = selector
-			return typed.Watch(ctx, options)
-		},
-	}, client)
-}
-
-// Services returns where the Services come from that a label selector selects.
-func Services(client kubernetes.Interface, selector string) Source {
+// From returns where the objects come from that selectors select: those of a typed client for each namespace. client is
+// what it belongs to; one that is made for tests says of itself that its watches do not begin with what is there.
+func From[C Lister[L], L runtime.Object](client any, selected metav1.ListOptions, typed func(namespace string) C) Source {
 	return func(namespace string) cache.ListerWatcher {
-		return listWatch(client, selector, client.CoreV1().Services(namespace))
+		typed := typed(namespace)
+		return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+				options.LabelSelector, options.FieldSelector = selected.LabelSelector, selected.FieldSelector
+				return typed.List(ctx, options)
+			},
+			WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+				options.LabelSelector, options.FieldSelector = selected.LabelSelector, selected.FieldSelector
+				return typed.Watch(ctx, options)
+			},
+		}, client)
 	}
 }
 
-// EndpointSlices returns where the EndpointSlices come from that a label selector selects.
-func EndpointSlices(client kubernetes.Interface, selector string) Source {
-	return func(namespace string) cache.ListerWatcher {
-		return listWatch(client, selector, client.DiscoveryV1().EndpointSlices(namespace))
-	}
-}
-
-// Namespaces returns where the Namespaces come from.
-func Namespaces(client kubernetes.Interface) Source {
-	return func(string) cache.ListerWatcher { return listWatch(client, "", client.CoreV1().Namespaces()) }
+// EndpointSlices returns where the EndpointSlices come from that a label selector selects, by a clientset of Kubernetes.
+// It does not name the type of the clientset, which would bring all kinds into programs that need few.
+func EndpointSlices[G interface{ EndpointSlices(namespace string) C }, C Lister[*discoveryv1.EndpointSliceList]](
+	clientset interface{ DiscoveryV1() G }, selector string,
+) Source {
+	return From(clientset, metav1.ListOptions{LabelSelector: selector}, clientset.DiscoveryV1().EndpointSlices)
 }

@@ -65,7 +65,7 @@ func startCleaner(ctx context.Context, p *plane.Plane, dir string) (*cleaner, er
 		return nil, fmt.Errorf("kubectl apply: %w: %s", err, out)
 	}
 	kubeconfig := filepath.Join(dir, "kubeconfig")
-	if err := tokenKubeconfig(ctx, p, kubeconfig); err != nil {
+	if err := tokenKubeconfig(ctx, p, cleanerNamespace, cleanerName, kubeconfig); err != nil {
 		return nil, err
 	}
 	address, err := freeAddress(ctx)
@@ -102,21 +102,21 @@ func startCleaner(ctx context.Context, p *plane.Plane, dir string) (*cleaner, er
 	return c, nil
 }
 
-// tokenKubeconfig writes a kubeconfig with a token of the service account, as a pod has one: kube-apiserver checks a
+// tokenKubeconfig writes a kubeconfig with a token of a service account, as a pod has one: kube-apiserver checks a
 // token once, and a certificate with every request.
-func tokenKubeconfig(ctx context.Context, p *plane.Plane, path string) error {
+func tokenKubeconfig(ctx context.Context, p *plane.Plane, namespace, account, path string) error {
 	client, err := kubernetes.NewForConfig(p.Config())
 	if err != nil {
 		return err
 	}
-	token, err := client.CoreV1().ServiceAccounts(cleanerNamespace).CreateToken(ctx, cleanerName, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	token, err := client.CoreV1().ServiceAccounts(namespace).CreateToken(ctx, account, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
 	if err != nil {
-		return fmt.Errorf("token of %s: %w", cleanerUser, err)
+		return fmt.Errorf("token of %s/%s: %w", namespace, account, err)
 	}
 	config := api.NewConfig()
 	config.Clusters["plane"] = &api.Cluster{Server: p.Config().Host, CertificateAuthorityData: p.CA()}
-	config.AuthInfos[cleanerName] = &api.AuthInfo{Token: token.Status.Token}
-	config.Contexts["plane"] = &api.Context{Cluster: "plane", AuthInfo: cleanerName}
+	config.AuthInfos[account] = &api.AuthInfo{Token: token.Status.Token}
+	config.Contexts["plane"] = &api.Context{Cluster: "plane", AuthInfo: account}
 	config.CurrentContext = "plane"
 	return clientcmd.WriteToFile(*config, path)
 }

@@ -26,8 +26,8 @@ func main() {
 func run() error {
 	projects := flag.Int("projects", projectsOfTheGoals, "how many Projects to create")
 	workers := flag.Int("workers", 16, "how many clients create at once")
-	services := flag.Int("services", servicesOfTheGoals, "how many Services, with as many Pods, to translate")
-	only := flag.String("only", "", "the one benchmark to run: projects, localvolume, translations or translations-engine; empty: all")
+	services := flag.Int("services", servicesOfTheGoals, "how many Services to translate, with as many Pods, or to discover")
+	only := flag.String("only", "", "the one benchmark to run: projects, localvolume, translations, translations-engine, discoverer or maintenance; empty: all")
 	timeout := flag.Duration("timeout", 30*time.Minute, "when to give up")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -43,6 +43,8 @@ func run() error {
 		{"projects", func() error { return benchmarkProjects(ctx, reporter, *projects, *workers) }},
 		{"localvolume", func() error { return benchmarkLocalVolumes(ctx, reporter) }},
 		{benchmarkTranslationsName, func() error { return benchmarkTranslations(ctx, reporter, *services) }},
+		{benchmarkDiscovererName, func() error { return benchmarkDiscoverer(ctx, reporter, *services) }},
+		{benchmarkMaintenanceName, func() error { return benchmarkMaintenance(ctx, reporter, *workers) }},
 		{benchmarkEngineName, func() error { return benchmarkEngine(ctx, reporter, *services) }},
 	} {
 		if *only != "" && *only != benchmark.name {

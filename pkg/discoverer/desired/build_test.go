@@ -162,19 +162,20 @@ func TestSliceSource(t *testing.T) {
 }
 
 func TestLostLabels(t *testing.T) {
-	key := types.NamespacedName{Namespace: "shop", Name: "web"}
 	for name, tc := range map[string]struct {
 		labels map[string]string
 		want   bool
 	}{
 		"only who manages it":    {map[string]string{LabelManagedBy: Manager}, true},
 		"a slice":                {map[string]string{discoveryv1.LabelManagedBy: Manager}, true},
-		"another service":        {map[string]string{LabelManagedBy: Manager, gimbalv1.LabelService: "db"}, false},
+		"another service":        {map[string]string{LabelManagedBy: Manager, gimbalv1.LabelBackend: "us", gimbalv1.LabelService: "db"}, true},
+		"no service":             {map[string]string{LabelManagedBy: Manager, gimbalv1.LabelBackend: "us"}, true},
+		"not who manages it":     {map[string]string{gimbalv1.LabelBackend: "us", gimbalv1.LabelService: "web"}, false},
 		"another backend":        {map[string]string{LabelManagedBy: Manager, gimbalv1.LabelBackend: "eu"}, false},
 		"another's, by original": {map[string]string{LabelManagedBy: Manager, gimbalv1.LegacyLabelBackend: "eu"}, false},
 		"somebody's":             {nil, false},
 	} {
-		if got := LostLabels(key, object("shop", "us-web", tc.labels)); got != tc.want {
+		if got := LostLabels("us", object("shop", "us-web", tc.labels)); got != tc.want {
 			t.Errorf("%s: got %t", name, got)
 		}
 	}

@@ -67,11 +67,10 @@ func SliceSource(backend string, slice metav1.Object) (key types.NamespacedName,
 	return types.NamespacedName{Namespace: slice.GetNamespace(), Name: name}, true
 }
 
-// LostLabels says whether an object is a copy that somebody took the backend label from: it still says that we write
-// it, and names neither another backend nor another service.
-func LostLabels(key types.NamespacedName, object metav1.Object) bool {
+// LostLabels says of an object with the name of a copy, which by its labels is the copy of nothing, whether it is one
+// whose labels somebody changed: it still says that we write it, and names no other backend.
+func LostLabels(backend string, object metav1.Object) bool {
 	labels := object.GetLabels()
-	service := serviceOf(labels)
-	return !HasBackend(labels) && (service == "" || service == key.Name) &&
-		(labels[LabelManagedBy] == Manager || labels[discoveryv1.LabelManagedBy] == Manager)
+	owner := BackendOf(labels)
+	return (owner == "" || owner == backend) && (labels[LabelManagedBy] == Manager || labels[discoveryv1.LabelManagedBy] == Manager)
 }

@@ -51,3 +51,14 @@ func DifferInReadiness(a, b []discoveryv1.Endpoint) bool {
 		return equality.Semantic.DeepEqual(a, b)
 	})
 }
+
+// GivesReadiness says whether one of the wanted endpoints is ready and, as it is there, is not. They differ in readiness
+// only.
+func GivesReadiness(want, have []discoveryv1.Endpoint) bool {
+	for i := range want {
+		if is(have[i].Conditions.Ready, false) && !is(want[i].Conditions.Ready, false) {
+			return true
+		}
+	}
+	return false
+}

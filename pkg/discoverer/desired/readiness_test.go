@@ -95,3 +95,25 @@ func TestDifferInReadiness(t *testing.T) {
 		}
 	}
 }
+
+func TestGivesReadiness(t *testing.T) {
+	for name, tc := range map[string]struct {
+		want, have string
+		gives      bool
+	}{
+		"given":               {"yyn", "nyn", true},
+		"given, by absence":   {"-yn", "nyn", true},
+		"taken":               {"nyn", "yyn", false},
+		"the same":            {"nyn", "nyn", false},
+		"ready without a say": {"yyn", "-yn", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			endpoint := func(letters string) []discoveryv1.Endpoint {
+				return []discoveryv1.Endpoint{{Conditions: conditions(t, "nyn")}, {Conditions: conditions(t, letters)}}
+			}
+			if got := GivesReadiness(endpoint(tc.want), endpoint(tc.have)); got != tc.gives {
+				t.Errorf("got %t", got)
+			}
+		})
+	}
+}

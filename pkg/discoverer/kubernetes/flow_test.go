@@ -219,6 +219,29 @@ func TestDrift(t *testing.T) {
 	cut.Endpoints = nil
 	update(t, w.here, cut)
 	w.until("the endpoint is back", func() bool { return len(w.slice("shop", name).Endpoints) == 1 })
+	for _, label := range []string{gimbalv1.LabelService, gimbalv1.LabelBackend, desired.LabelManagedBy} {
+		for change, value := range map[string]string{"taken off": "", "changed": "other"} {
+			if label == gimbalv1.LabelBackend && value != "" {
+				continue // it would be another backend's
+			}
+			service, slice := w.service("shop", "us-web"), w.slice("shop", name)
+			for _, labels := range []map[string]string{service.Labels, slice.Labels} {
+				if delete(labels, label); value != "" {
+					labels[label] = value
+				}
+			}
+			update(t, w.here, service)
+			update(t, w.here, slice)
+			w.until(label+" is back after it was "+change, func() bool {
+				want := desired.Build("us", &desired.Source{Namespace: "shop", Name: "web", Labels: s.Labels}).Service.Labels[label]
+				return w.service("shop", "us-web").Labels[label] == want && w.slice("shop", name).Labels[label] == want
+			})
+		}
+	}
+	unmanaged := w.slice("shop", name)
+	delete(unmanaged.Labels, discoveryv1.LabelManagedBy)
+	update(t, w.here, unmanaged)
+	w.until("the slice says who manages it", func() bool { return w.slice("shop", name).Labels[discoveryv1.LabelManagedBy] == desired.Manager })
 	if err := w.here.DiscoveryV1().EndpointSlices("shop").Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -377,6 +400,18 @@ func TestRefused(t *testing.T) {
 	if copied, _, services := w.meters.Totals(); copied != 1 || services != 2 {
 		t.Error(copied, services)
 	}
+}
+
+// A slice that becomes another Service's leaves the copy of the first.
+func TestSliceMoves(t *testing.T) {
+	w := newWorld(t, []runtime.Object{service("shop", "web"), service("shop", "db"), endpoints("shop", "web", "a", "10.1.0.1")}, []runtime.Object{namespace("shop")})
+	w.start(setup{})
+	moved := endpoints("shop", "web", "a", "10.1.0.1")
+	moved.Labels[discoveryv1.LabelServiceName] = "db"
+	update(t, w.there, moved)
+	w.until("the slice moves", func() bool {
+		return w.slice("shop", sliceName("web", "web-a")) == nil && w.slice("shop", sliceName("db", "web-a")) != nil
+	})
 }
 
 func TestSourceKeepsManyEndpoints(t *testing.T) {

@@ -47,10 +47,10 @@ func (u *Upstream) ask(ctx context.Context) error {
 	if len(u.Namespaces) > 0 {
 		namespace = u.Namespaces[0]
 	}
-	if _, err := u.Client.CoreV1().Services(namespace).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+	if _, err := u.Client.Services(namespace).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
 		return err
 	}
-	_, err := u.Client.DiscoveryV1().EndpointSlices(namespace).List(ctx, metav1.ListOptions{Limit: 1})
+	_, err := u.Client.EndpointSlices(namespace).List(ctx, metav1.ListOptions{Limit: 1})
 	return err
 }
 

@@ -24,6 +24,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
+	"groundskeeper.io/groundskeeper/pkg/remote/client/clienttest"
 )
 
 func TestClassify(t *testing.T) {
@@ -63,7 +64,7 @@ func TestClassify(t *testing.T) {
 // A backend that fails is told of at the next question, and that it is well again, too.
 func TestProbe(t *testing.T) {
 	w := newWorld(t, nil, nil)
-	u, err := New(Options{Backend: "us", Client: w.there, Watching: w.there})
+	u, err := New(Options{Backend: "us", Client: clienttest.Client{Clientset: w.there}, Watching: clienttest.Client{Clientset: w.there}})
 	if err != nil {
 		t.Fatal(err)
 	}

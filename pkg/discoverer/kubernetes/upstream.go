@@ -14,8 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
@@ -23,10 +21,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/naming"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
 	"groundskeeper.io/groundskeeper/pkg/remote"
+	"groundskeeper.io/groundskeeper/pkg/remote/client"
 )
-
-// byService is the index of EndpointSlices by the namespace and name of their Service.
-const byService = "service"
 
 // pageSize is how many objects one request of a second listing returns.
 const pageSize = 500
@@ -36,7 +32,7 @@ type Options struct {
 	// Backend is the name of the backend.
 	Backend string
 	// Client asks the backend, and has a timeout. Watching watches it, and has none.
-	Client, Watching kubernetes.Interface
+	Client, Watching client.Interface
 	// Namespaces are those that are asked for, all when there are none.
 	Namespaces []string
 	// Annotations are the keys of the annotations that are copied.
@@ -65,14 +61,13 @@ type Upstream struct {
 func New(options Options) (*Upstream, error) {
 	u := &Upstream{Options: options}
 	var err error
-	u.services, err = remote.NewInformers(u.Namespaces, remote.Services(u.Watching, ""), &corev1.Service{}, u.trimService, nil)
+	u.services, err = remote.NewInformers(u.Namespaces, remote.From(u.Watching, metav1.ListOptions{}, u.Watching.Services), &corev1.Service{}, u.trimService, nil)
 	if err != nil {
 		return nil, err
 	}
-	u.slices, err = remote.NewInformers(u.Namespaces, remote.EndpointSlices(u.Watching, discoveryv1.LabelServiceName), &discoveryv1.EndpointSlice{}, trimSlice, cache.Indexers{
-		byService: func(object any) ([]string, error) {
-			return []string{serviceOf(object.(*discoveryv1.EndpointSlice)).String()}, nil
-		},
+	ofServices := remote.From(u.Watching, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName}, u.Watching.EndpointSlices)
+	u.slices, err = remote.NewInformers(u.Namespaces, ofServices, &discoveryv1.EndpointSlice{}, trimSlice, func(slice *discoveryv1.EndpointSlice) string {
+		return serviceOf(slice).String()
 	})
 	return u, err
 }
@@ -98,6 +93,11 @@ func (u *Upstream) Listen(to Listener) error {
 		return err
 	}
 	slices, err := u.slices.Handle(remote.Handlers[*discoveryv1.EndpointSlice]{
+		Changed: func(before, now *discoveryv1.EndpointSlice) {
+			if key := serviceOf(before); key != serviceOf(now) { // it is another Service's now
+				to.Deleted(key, u.sliceRef(key, before.Name))
+			}
+		},
 		Set: func(slice *discoveryv1.EndpointSlice) {
 			key := serviceOf(slice)
 			u.Meters.EndpointsEvent(key, u.Clock.Now())
@@ -136,9 +136,7 @@ func (u *Upstream) Synced() bool {
 
 // Keys returns the namespaces and names of all Services.
 func (u *Upstream) Keys() []types.NamespacedName {
-	var keys []types.NamespacedName
-	u.services.Each(func(service *corev1.Service) { keys = append(keys, keyOf(service)) })
-	return keys
+	return u.services.Keys()
 }
 
 // Source returns a Service with its endpoints.
@@ -157,11 +155,7 @@ func (u *Upstream) Source(key types.NamespacedName) (source *desired.Source, exc
 		source.ExternalName = service.Spec.ExternalName
 		return source, false
 	}
-	found, err := u.slices.Indexed(key.Namespace, byService, key.String())
-	if err != nil { // the index is always there
-		return nil, true
-	}
-	for _, slice := range found {
+	for _, slice := range u.slices.Indexed(key.Namespace, key.String()) {
 		source.Slices = append(source.Slices, desired.Slice{
 			ID: slice.Name, AddressType: slice.AddressType, Ports: slice.Ports, Endpoints: slice.Endpoints,
 		})
@@ -186,7 +180,7 @@ func (u *Upstream) Copies(ctx context.Context) (sets.Set[guard.Ref], error) {
 
 func (u *Upstream) copies(ctx context.Context, namespace string, into sets.Set[guard.Ref]) error {
 	for options := (metav1.ListOptions{Limit: pageSize}); ; {
-		list, err := u.Client.CoreV1().Services(namespace).List(ctx, options)
+		list, err := u.Client.Services(namespace).List(ctx, options)
 		if err != nil {
 			return fmt.Errorf("list the services of the backend: %w", err)
 		}
@@ -200,7 +194,7 @@ func (u *Upstream) copies(ctx context.Context, namespace string, into sets.Set[g
 		}
 	}
 	for options := (metav1.ListOptions{Limit: pageSize, LabelSelector: discoveryv1.LabelServiceName}); ; {
-		list, err := u.Client.DiscoveryV1().EndpointSlices(namespace).List(ctx, options)
+		list, err := u.Client.EndpointSlices(namespace).List(ctx, options)
 		if err != nil {
 			return fmt.Errorf("list the endpoint slices of the backend: %w", err)
 		}

@@ -27,6 +27,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
+	"groundskeeper.io/groundskeeper/pkg/remote/client/clienttest"
 )
 
 // world are two clusters and a discoverer between them.
@@ -68,13 +69,13 @@ func (w *world) startOnly(s setup) {
 	w.meters = telemetry.New("us", "kubernetes", "v0", queue.Len)
 	var err error
 	w.upstream, err = New(Options{
-		Backend: "us", Client: w.there, Watching: w.there, Namespaces: s.policy.Allow, ExternalNames: s.externalNames, Meters: w.meters, Clock: w.clock,
+		Backend: "us", Client: clienttest.Client{Clientset: w.there}, Watching: clienttest.Client{Clientset: w.there}, Namespaces: s.policy.Allow, ExternalNames: s.externalNames, Meters: w.meters, Clock: w.clock,
 	})
 	if err != nil {
 		w.Fatal(err)
 	}
 	w.replica, err = replica.New(replica.Options{
-		Backend: "us", Upstream: w.upstream, Client: w.here, Watching: w.here, Policy: s.policy, Confined: s.confined, Workers: 2, Resync: time.Hour,
+		Backend: "us", Upstream: w.upstream, Client: clienttest.Client{Clientset: w.here}, Watching: clienttest.Client{Clientset: w.here}, Policy: s.policy, Confined: s.confined, Workers: 2, Resync: time.Hour,
 		Ledger: w.ledger, Meters: w.meters, Clock: ticking{w.clock},
 	}, queue)
 	if err != nil {

@@ -2,23 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package lease lets one discoverer of a backend write at a time. A second one of the same backend, such as the new pod
-// of a rollout, is ready and waits.
+// of a rollout, is ready and waits. Of the library of Kubernetes for this it has the format of the Lease and the rules;
+// the library itself brings the clients of all kinds, and gives the Lease back while the work still ends.
 package lease
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	coordinationv1 "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
+
+	"groundskeeper.io/groundskeeper/pkg/remote/client"
 )
 
-// A write ends with the timeout of its request. That and the renew deadline together have to be shorter than the
+// A write ends with the timeout of its request. That and the renew deadline together have to be no longer than the
 // duration, so that no write of the old holder comes after the first of the new one.
 const (
 	duration      = 30 * time.Second
@@ -37,80 +36,41 @@ func Name(backend string) string { return backend + "-discoverer" }
 
 // Hold waits for the Lease of a backend and calls work, whose context ends with ctx or with the Lease. When work has
 // returned after the end of ctx, the Lease is given back, so that the next one need not wait until it is over. Hold
-// returns nil when ctx is done, ErrLost when the Lease was lost.
-func Hold(ctx context.Context, leases coordinationv1.LeasesGetter, namespace, backend, identity string, work func(context.Context)) error {
-	held := &lock{Interface: &resourcelock.LeaseLock{
-		LeaseMeta:  metav1.ObjectMeta{Namespace: namespace, Name: Name(backend)},
-		Client:     leases,
-		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
-	}}
+// returns nil when ctx is done, ErrLost when the Lease was lost. The identity is of this process alone.
+func Hold(ctx context.Context, leases client.Leases, namespace, backend, identity string, work func(context.Context)) error {
+	h := &holder{leases: leases, namespace: namespace, name: Name(backend), identity: identity}
+	if !h.acquire(ctx) {
+		return nil
+	}
+	working, stop := context.WithCancel(ctx)
+	defer stop()
 	worked := make(chan struct{})
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: held, LeaseDuration: duration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, Name: Name(backend),
-		// The elector would give the Lease back while the work still ends.
-		ReleaseOnCancel: false,
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(leading context.Context) {
-				defer close(worked)
-				work(leading)
-			},
-			OnStoppedLeading: func() {},
-		},
-	})
-	if err != nil {
-		return fmt.Errorf("lease %s/%s: %w", namespace, Name(backend), err)
-	}
-	elector.Run(ctx)
-	if held.acquired.Load() {
-		<-worked
-	}
-	if ctx.Err() == nil {
+	go func() {
+		defer close(worked)
+		work(working)
+	}()
+	kept := h.keep(ctx)
+	stop()
+	<-worked
+	if !kept {
 		return ErrLost
 	}
-	if !held.acquired.Load() {
-		return nil
-	}
-	return held.release(context.WithoutCancel(ctx))
+	return h.release(context.WithoutCancel(ctx))
 }
 
-// lock is a lock that knows whether it was ever ours.
-type lock struct {
-	resourcelock.Interface
-	acquired atomic.Bool
-}
-
-// Create implements resourcelock.Interface.
-func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.noted(l.Interface.Create(ctx, record))
-}
-
-// Update implements resourcelock.Interface.
-func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
-	return l.noted(l.Interface.Update(ctx, record))
-}
-
-func (l *lock) noted(err error) error {
-	if err == nil {
-		l.acquired.Store(true)
-	}
-	return err
-}
-
-// release gives the lock back when it is still ours.
-func (l *lock) release(ctx context.Context) error {
+// release gives the Lease back when it is still ours.
+func (h *holder) release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, MaxTimeout)
 	defer cancel()
-	record, _, err := l.Get(ctx)
+	lease, err := h.leases.Get(ctx, h.name, metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("give back lease %s: %w", l.Describe(), err)
+		return fmt.Errorf("give back lease %s/%s: %w", h.namespace, h.name, err)
 	}
-	if record.HolderIdentity != l.Identity() {
+	if holderOf(lease) != h.identity {
 		return nil
 	}
-	now := metav1.Now()
-	free := resourcelock.LeaderElectionRecord{LeaderTransitions: record.LeaderTransitions, LeaseDurationSeconds: 1, AcquireTime: now, RenewTime: now}
-	if err := l.Interface.Update(ctx, free); err != nil {
-		return fmt.Errorf("give back lease %s: %w", l.Describe(), err)
+	if _, err := h.leases.Update(ctx, released(lease, time.Now()), metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("give back lease %s/%s: %w", h.namespace, h.name, err)
 	}
 	return nil
 }

@@ -4,104 +4,240 @@
 package lease
 
 import (
-	"context"
 	"errors"
-	"sync/atomic"
+	"fmt"
+	"math/rand/v2"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes/fake"
-	ktesting "k8s.io/client-go/testing"
 )
 
-func get(t *testing.T, client *fake.Clientset) *coordinationv1.Lease {
-	t.Helper()
-	found, err := client.CoordinationV1().Leases("gimbal-discovery").Get(context.WithoutCancel(t.Context()), "us-discoverer", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
-
-// The Lease is held until the work has ended, and then given back.
+// The Lease is taken at once, renewed every few seconds, and given back when the work has ended, not before.
 func TestHold(t *testing.T) {
-	client := fake.NewClientset()
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := false
-	err := Hold(ctx, client.CoordinationV1(), "gimbal-discovery", "us", "a", func(work context.Context) {
-		if holder := get(t, client).Spec.HolderIdentity; holder == nil || *holder != "a" {
-			t.Error("the work began without the Lease")
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		a := s.contend(t, "a")
+		synctest.Wait()
+		if !a.works() || s.holder() != "a" {
+			t.Fatal("it does not work at once")
 		}
-		cancel()
-		<-work.Done()
-		if holder := get(t, client).Spec.HolderIdentity; holder == nil || *holder != "a" {
-			t.Error("the Lease was given back before the work had ended")
+		time.Sleep(100*retryPeriod + time.Second)
+		synctest.Wait()
+		if lease, writes, _ := s.record(); writes != 1+100 || *lease.Spec.LeaseTransitions != 0 {
+			t.Errorf("%d writes, %+v", writes, lease.Spec)
 		}
-		ended = true
-	})
-	if err != nil || !ended {
-		t.Fatal(err, ended)
-	}
-	if holder := get(t, client).Spec.HolderIdentity; holder != nil && *holder != "" {
-		t.Errorf("the Lease was not given back: %s has it", *holder)
-	}
-	// The next one takes it at once.
-	ctx, cancel = context.WithCancel(t.Context())
-	if err := Hold(ctx, client.CoordinationV1(), "gimbal-discovery", "us", "b", func(context.Context) { cancel() }); err != nil {
-		t.Error(err)
-	}
-}
-
-// While another one holds the Lease nothing is done, and the Lease is left alone.
-func TestHeldByAnother(t *testing.T) {
-	client := fake.NewClientset(&coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "gimbal-discovery", Name: "us-discoverer"},
-		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity: new("other"), LeaseDurationSeconds: new(int32(30)), RenewTime: new(metav1.NewMicroTime(time.Now())),
-		},
-	})
-	ctx, cancel := context.WithCancel(t.Context())
-	client.PrependReactor("get", "leases", func(ktesting.Action) (bool, runtime.Object, error) {
-		defer cancel()
-		return false, nil, nil
-	})
-	var worked atomic.Bool
-	err := Hold(ctx, client.CoordinationV1(), "gimbal-discovery", "us", "a", func(context.Context) { worked.Store(true) })
-	if err != nil || worked.Load() {
-		t.Error(err, worked.Load())
-	}
-	if holder := get(t, client).Spec.HolderIdentity; *holder != "other" {
-		t.Errorf("%s has it", *holder)
-	}
-}
-
-// A Lease that another one took is not given back.
-func TestReleaseOfAnothers(t *testing.T) {
-	client := fake.NewClientset()
-	ctx, cancel := context.WithCancel(t.Context())
-	err := Hold(ctx, client.CoordinationV1(), "gimbal-discovery", "us", "a", func(work context.Context) {
-		cancel()
-		<-work.Done()
-		taken := get(t, client)
-		taken.Spec.HolderIdentity = new("other")
-		if _, err := client.CoordinationV1().Leases("gimbal-discovery").Update(context.WithoutCancel(ctx), taken, metav1.UpdateOptions{}); err != nil {
+		a.cancel()
+		time.Sleep(MaxTimeout / 2)
+		if !a.works() || s.holder() != "a" {
+			t.Error("it was given back before the work had ended")
+		}
+		err := a.stop()
+		if _, _, last := s.record(); err != nil || s.holder() != "" || !last.Equal(a.to) {
+			t.Errorf("given back at %s, not at %s: %v", last, a.to, err)
+		}
+		b := s.contend(t, "b")
+		synctest.Wait()
+		if lease, _, _ := s.record(); !b.works() || *lease.Spec.LeaseTransitions != 1 {
+			t.Error("the next one does not take it at once")
+		}
+		if err := b.stop(); err != nil {
 			t.Error(err)
 		}
 	})
-	if err != nil {
-		t.Error(err)
+}
+
+// A Lease that another one has is left alone until that one was silent for as long as the Lease lasts.
+func TestTakeOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{lease: held("dead", time.Now().Add(-time.Hour))}
+		a := s.contend(t, "a")
+		time.Sleep(duration - time.Nanosecond)
+		synctest.Wait()
+		if _, writes, _ := s.record(); a.works() || writes > 0 {
+			t.Error("it did not wait")
+		}
+		time.Sleep(retryPeriod)
+		synctest.Wait()
+		if !a.works() || s.holder() != "a" {
+			t.Error("it does not take over")
+		}
+		if err := a.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// One that is stopped while it waits has nothing to give back.
+func TestStopWhileWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{lease: held("other", time.Now())}
+		a := s.contend(t, "a")
+		time.Sleep(time.Second)
+		err := a.stop()
+		if _, writes, _ := s.record(); err != nil || writes > 0 {
+			t.Error(err, writes)
+		}
+	})
+}
+
+// Without an answer the work ends in time for its last write, and the Lease is not touched any more.
+func TestNoAnswer(t *testing.T) {
+	for name, test := range map[string]struct {
+		slow      time.Duration
+		cut, lost bool
+	}{
+		"no request comes through": {cut: true},
+		"no answer comes through":  {lost: true},
+		"answers were slow before": {slow: 4 * time.Second, cut: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{}
+				a := s.contend(t, "a")
+				a.line.mu.Lock()
+				a.slow = test.slow
+				a.line.mu.Unlock()
+				time.Sleep(time.Minute)
+				synctest.Wait()
+				_, _, last := s.record()
+				a.set(test.cut, test.lost)
+				<-a.ended
+				if !errors.Is(a.err, ErrLost) || a.to.Sub(last) >= duration || s.holder() != "a" {
+					t.Errorf("the work ended %s after the last renewal that it knows of: %v", a.to.Sub(last), a.err)
+				}
+			})
+		})
 	}
-	if holder := get(t, client).Spec.HolderIdentity; *holder != "other" {
-		t.Errorf("%s has it", *holder)
+}
+
+// An outage that is shorter than the deadline is survived.
+func TestShortOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		a := s.contend(t, "a")
+		time.Sleep(time.Minute)
+		a.set(false, true)
+		time.Sleep(renewDeadline / 2)
+		a.set(false, false)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if lease, _, _ := s.record(); !a.works() || *lease.Spec.LeaseTransitions != 0 {
+			t.Error("it has stopped")
+		}
+		if err := a.stop(); err != nil || s.holder() != "" {
+			t.Error(err)
+		}
+	})
+}
+
+// What others write into the Lease is no loss, as long as they do not take it; when they do, it is one at once.
+func TestOthersWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		a := s.contend(t, "a")
+		time.Sleep(time.Minute)
+		s.change(func(l *coordinationv1.Lease) { l.Labels = map[string]string{"a": "b"} })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if lease, _, last := s.record(); !a.works() || lease.Labels["a"] != "b" || time.Since(last) > retryPeriod {
+			t.Error("it is not renewed, or the label is gone")
+		}
+		s.change(func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = new("b") })
+		begun := time.Now()
+		<-a.ended
+		if !errors.Is(a.err, ErrLost) || a.to.Sub(begun) > 2*retryPeriod+MaxTimeout || s.holder() != "b" {
+			t.Errorf("ended after %s: %v, %s has it", a.to.Sub(begun), a.err, s.holder())
+		}
+	})
+}
+
+// A Lease that another one took while the work ended is not given back.
+func TestReleaseOfAnothers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		a := s.contend(t, "a")
+		time.Sleep(time.Minute)
+		a.cancel()
+		synctest.Wait()
+		s.change(func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = new("b") })
+		if err := a.stop(); err != nil || s.holder() != "b" {
+			t.Errorf("%v, %q has it", err, s.holder())
+		}
+	})
+}
+
+// Whatever the network does, no two of them work at a time, and when it heals one does.
+func TestContenders(t *testing.T) {
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				random := rand.New(rand.NewPCG(seed, 1))
+				s := &server{}
+				all := make([]*contender, 3)
+				for i := range all {
+					all[i] = s.contend(t, fmt.Sprint(i))
+				}
+				check := func() (works int) {
+					for _, c := range all {
+						if c.works() {
+							works++
+						}
+					}
+					if works > 1 {
+						t.Fatalf("%d work at a time", works)
+					}
+					return works
+				}
+				revive := func() {
+					for i, c := range all {
+						select {
+						case <-c.ended: // its pod starts anew
+							all[i] = s.contend(t, fmt.Sprint(random.Uint64()))
+						default:
+						}
+					}
+				}
+				for range 2000 {
+					i := random.IntN(len(all))
+					switch random.IntN(100) {
+					case 0:
+						all[i].set(true, false)
+					case 1:
+						all[i].set(false, true)
+					case 2, 3:
+						all[i].set(false, false)
+					}
+					time.Sleep(time.Duration(random.IntN(2000)) * time.Millisecond)
+					synctest.Wait()
+					check()
+					revive()
+				}
+				for _, c := range all {
+					c.set(false, false)
+				}
+				for range 120 {
+					time.Sleep(time.Second)
+					synctest.Wait()
+					check()
+					revive()
+				}
+				works := check()
+				for _, c := range all {
+					_ = c.stop()
+				}
+				if works == 0 {
+					t.Error("none works in the end")
+				}
+			})
+		})
 	}
 }
 
 // The last write of an old holder ends before a new one can begin.
 func TestTimes(t *testing.T) {
-	if renewDeadline+MaxTimeout > duration || errors.Is(ErrLost, context.Canceled) {
+	if renewDeadline+MaxTimeout > duration {
 		t.Error("two holders could write")
 	}
 }

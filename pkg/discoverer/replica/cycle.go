@@ -99,13 +99,10 @@ func (r *Replica) differing() (sets.Set[types.NamespacedName], error) {
 // compare returns what would have to be done for a service.
 func (r *Replica) compare(key types.NamespacedName) ([]plan.Operation, error) {
 	source, excluded := r.source(key)
-	have, err := r.existing(key)
-	if err != nil {
-		return nil, err
-	}
+	have := r.existing(key)
 	var want *desired.Objects
 	if source != nil {
-		want = desired.Build(r.Backend, source)
+		want = r.wanted(source)
 	}
 	operations, err := plan.Compute(want, have, r.Annotations, !excluded)
 	if err == nil && source != nil && len(operations) == 0 {

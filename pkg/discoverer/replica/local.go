@@ -13,15 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 	"groundskeeper.io/groundskeeper/pkg/remote"
+	"groundskeeper.io/groundskeeper/pkg/remote/client"
 )
-
-// bySource is the index of EndpointSlices by the namespace and name of their source.
-const bySource = "source"
 
 // local are the copies that are there, and the namespaces for them.
 type local struct {
@@ -32,24 +29,22 @@ type local struct {
 }
 
 func newLocal(r *Replica) (*local, error) {
-	selector := labels.SelectorFromSet(labels.Set{gimbalv1.LabelBackend: r.Backend}).String()
+	ours := metav1.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{gimbalv1.LabelBackend: r.Backend}).String()}
 	var scope []string
 	if r.Confined != "" {
 		scope = []string{r.Confined}
 	}
 	l := &local{}
 	var err error
-	l.services, err = remote.NewInformers(scope, remote.Services(r.Watching, selector), &corev1.Service{}, r.trimService, nil)
+	l.services, err = remote.NewInformers(scope, remote.From(r.Watching, ours, r.Watching.Services), &corev1.Service{}, r.trimService, nil)
 	if err != nil {
 		return nil, err
 	}
-	l.slices, err = remote.NewInformers(scope, remote.EndpointSlices(r.Watching, selector), &discoveryv1.EndpointSlice{}, trimSlice, cache.Indexers{
-		bySource: func(object any) ([]string, error) {
-			if key, ok := desired.SliceSource(r.Backend, object.(*discoveryv1.EndpointSlice)); ok {
-				return []string{key.String()}, nil
-			}
-			return nil, nil
-		},
+	l.slices, err = remote.NewInformers(scope, remote.From(r.Watching, ours, r.Watching.EndpointSlices), &discoveryv1.EndpointSlice{}, trimSlice, func(slice *discoveryv1.EndpointSlice) string {
+		if key, ok := desired.SliceSource(r.Backend, slice); ok {
+			return key.String()
+		}
+		return ""
 	})
 	if err != nil {
 		return nil, err
@@ -64,7 +59,8 @@ func newLocal(r *Replica) (*local, error) {
 	if r.Confined != "" {
 		return l, nil
 	}
-	l.namespaces, err = remote.NewInformers(nil, remote.Namespaces(r.Watching), &corev1.Namespace{}, trimNamespace, nil)
+	all := remote.From(r.Watching, metav1.ListOptions{}, func(string) client.Namespaces { return r.Watching.Namespaces() })
+	l.namespaces, err = remote.NewInformers(nil, all, &corev1.Namespace{}, trimNamespace, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -77,9 +73,15 @@ func newLocal(r *Replica) (*local, error) {
 // handlers have the sources of copies looked at that change.
 func handlers[T remote.Object](r *Replica, sourceOf func(backend string, object metav1.Object) (types.NamespacedName, bool)) remote.Handlers[T] {
 	return remote.Handlers[T]{
+		Changed: func(before, now T) {
+			key, ours := sourceOf(r.Backend, before)
+			if after, still := sourceOf(r.Backend, now); ours && (!still || after != key) { // somebody changed its labels
+				r.Touch(key)
+			}
+		},
 		Set: func(object T) {
-			if key, ok := sourceOf(r.Backend, object); ok {
-				r.caughtUp(key, object)
+			// The echo of our own write needs no look.
+			if key, ok := sourceOf(r.Backend, object); ok && !r.caughtUp(key, object) {
 				r.Touch(key)
 			}
 		},

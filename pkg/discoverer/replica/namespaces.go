@@ -42,7 +42,7 @@ func (r *Replica) namespaceReady(ctx context.Context, key types.NamespacedName) 
 
 func (r *Replica) createNamespace(ctx context.Context, name string) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{desired.LabelManagedBy: desired.Manager}}}
-	_, err := r.Client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{FieldManager: desired.Manager})
+	_, err := r.Client.Namespaces().Create(ctx, namespace, metav1.CreateOptions{FieldManager: desired.Manager})
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err):
 		return nil

@@ -40,10 +40,11 @@ func (r *Replica) process(ctx context.Context, key types.NamespacedName) {
 	case err == nil:
 		r.settle(key, nil)
 		r.queue.Forget(key)
+		r.patience.Forget(key)
 	case errors.As(err, &blocked):
 		r.settle(key, &blocked.Problem)
 		r.queue.Forget(key)
-		r.queue.AddAfter(key, patience)
+		r.queue.AddAfter(key, r.patience.When(key))
 	case errors.Is(err, errHeld): // the guard has it looked at again
 		r.queue.Forget(key)
 		return
@@ -74,10 +75,7 @@ func (r *Replica) settle(key types.NamespacedName, problem *report.Problem) {
 // reconcile brings the copy of one service to what it should be.
 func (r *Replica) reconcile(ctx context.Context, key types.NamespacedName) error {
 	source, excluded := r.source(key)
-	have, err := r.existing(key)
-	if err != nil {
-		return err
-	}
+	have := r.existing(key)
 	if source == nil {
 		r.waitFor(key, "")
 		return r.withdraw(ctx, key, have, !excluded)
@@ -88,7 +86,7 @@ func (r *Replica) reconcile(ctx context.Context, key types.NamespacedName) error
 		r.Meters.Set(key, row)
 		return err
 	}
-	want := desired.Build(r.Backend, source)
+	want := r.wanted(source)
 	err = r.provide(ctx, key, want, have)
 	row.Copied = err == nil || errors.Is(err, errHeld)
 	if row.Copied {
@@ -116,12 +114,17 @@ func (r *Replica) withdraw(ctx context.Context, key types.NamespacedName, have p
 func (r *Replica) provide(ctx context.Context, key types.NamespacedName, want *desired.Objects, have plan.Existing) error {
 	if have.Service == nil {
 		if other, ok := r.local.services.Get(key.Namespace, want.Service.Name); ok {
-			return taken(key, other, r.Backend)
+			if _, ours := desired.ServiceSource(r.Backend, other); ours || !desired.LostLabels(r.Backend, other) {
+				return taken(key, other, r.Backend)
+			}
 		}
 	}
 	r.needed(want)
 	operations, err := plan.Compute(want, have, r.Annotations, false)
 	if err != nil {
+		return err
+	}
+	if operations, err = r.undisputed(ctx, key, want, operations); err != nil {
 		return err
 	}
 	return r.carryOut(ctx, key, operations)
@@ -160,6 +163,10 @@ func isTransient(err error) bool {
 
 // errorType is an error as a label of a metric.
 func errorType(err error) string {
+	var blocked *obstacle
+	if errors.As(err, &blocked) {
+		return blocked.Type
+	}
 	if reason := apierrors.ReasonForError(err); reason != "" {
 		return string(reason)
 	}

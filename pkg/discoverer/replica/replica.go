@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 
@@ -25,14 +24,16 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/guard"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
+	"groundskeeper.io/groundskeeper/pkg/remote/client"
 )
 
 const (
 	// A pass that failed is tried again after a pause that doubles.
 	minBackoff = 50 * time.Millisecond
 	maxBackoff = 30 * time.Second
-	// patience is how often something is tried again that somebody has to put right, and that no watch tells of.
-	patience = time.Minute
+	// What somebody has to put right, and no watch tells of, is tried again after a pause that doubles as well.
+	minPatience = 5 * time.Second
+	maxPatience = time.Minute
 )
 
 // Upstream is what a backend has, as far as it is known. All of its functions may be called at any time.
@@ -67,12 +68,15 @@ type Options struct {
 	Backend  string
 	Upstream Upstream
 	// Client writes to this cluster, and has a timeout. Watching reads from it, and has none.
-	Client, Watching kubernetes.Interface
+	Client, Watching client.Interface
 	Policy           Policy
 	// Annotations are the keys of the annotations that are copied.
 	Annotations []string
 	// Confined is the only namespace that may be read and written here. Empty means all.
 	Confined string
+	// Withheld asks the API server whether the endpoints of the backend are to be not ready, whatever it says of them.
+	// With it the work does not begin before the first SetWithheld. It may be nil: they never are.
+	Withheld func(context.Context) (bool, error)
 	// Workers is how many services are worked on in parallel.
 	Workers int
 	// Resync is how often everything is compared when nothing changes.
@@ -87,7 +91,9 @@ type Replica struct {
 	Options
 	local *local
 	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
-	sweep chan struct{}
+	// patience is how long a service with an obstacle waits.
+	patience workqueue.TypedRateLimiter[types.NamespacedName]
+	sweep    chan struct{}
 
 	mu sync.Mutex
 	// sure are copies that may be deleted: a watch told that their source is gone, or a second listing.
@@ -96,8 +102,9 @@ type Replica struct {
 	// waiting are the services that wait for a namespace.
 	waiting map[string]sets.Set[types.NamespacedName]
 	// legacy are Services that only the labels of the original's released images mark as ours.
-	legacy map[types.NamespacedName]*corev1.Service
-	cycle  cycle
+	legacy    map[types.NamespacedName]*corev1.Service
+	cycle     cycle
+	readiness readiness
 	// surveyed says that both sides were compared once.
 	surveyed bool
 	// working says that writing is allowed.
@@ -113,13 +120,17 @@ type cycle struct {
 // New returns a Replica that does nothing yet. Its queue is there for the metrics. An error is a programming error.
 func New(options Options, queue workqueue.TypedRateLimitingInterface[types.NamespacedName]) (*Replica, error) {
 	r := &Replica{
-		Options: options,
-		queue:   queue,
-		sweep:   make(chan struct{}, 1),
-		sure:    sets.New[guard.Ref](),
-		ahead:   ahead{written: map[types.NamespacedName]map[guard.Ref]metav1.Object{}, removed: map[guard.Ref]types.UID{}},
-		waiting: map[string]sets.Set[types.NamespacedName]{},
-		legacy:  map[types.NamespacedName]*corev1.Service{},
+		Options:  options,
+		queue:    queue,
+		patience: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minPatience, maxPatience),
+		sweep:    make(chan struct{}, 1),
+		sure:     sets.New[guard.Ref](),
+		ahead: ahead{
+			written: map[types.NamespacedName]map[guard.Ref]metav1.Object{}, removed: map[guard.Ref]types.UID{}, inFlight: map[guard.Ref]types.UID{},
+		},
+		waiting:   map[string]sets.Set[types.NamespacedName]{},
+		legacy:    map[types.NamespacedName]*corev1.Service{},
+		readiness: readiness{disputed: map[types.NamespacedName]time.Time{}},
 	}
 	local, err := newLocal(r)
 	if err != nil {

@@ -25,7 +25,7 @@ func (r *Replica) Watch(ctx context.Context) { r.local.run(ctx) }
 // Survey waits until both sides are listed and compares them. It writes nothing. It returns how many services differ,
 // and the error of ctx.
 func (r *Replica) Survey(ctx context.Context) (int, error) {
-	for !r.local.synced() || !r.Upstream.Synced() {
+	for !r.local.synced() || !r.Upstream.Synced() || !r.readinessKnown() {
 		select {
 		case <-ctx.Done():
 			return 0, ctx.Err()
@@ -54,6 +54,8 @@ func (r *Replica) Check() error {
 		return errors.New("waiting for the list of what is in this cluster")
 	case !r.Upstream.Synced():
 		return errors.New("waiting for the list of what is in the backend")
+	case !r.readinessKnown():
+		return errors.New("waiting for the DiscoveryBackend: it says whether the endpoints are withheld")
 	default:
 		return errors.New("comparing the two clusters")
 	}
@@ -105,7 +107,7 @@ func (r *Replica) findLegacy(ctx context.Context) error {
 	selector := labels.SelectorFromSet(labels.Set{gimbalv1.LegacyLabelBackend: r.Backend}).String()
 	options := metav1.ListOptions{LabelSelector: selector, Limit: 500}
 	for {
-		list, err := r.Client.CoreV1().Services(r.Confined).List(ctx, options)
+		list, err := r.Client.Services(r.Confined).List(ctx, options)
 		if err != nil {
 			return fmt.Errorf("list services with label %s=%s: %w", gimbalv1.LegacyLabelBackend, r.Backend, err)
 		}

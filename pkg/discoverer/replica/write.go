@@ -71,6 +71,7 @@ func (r *Replica) deleted(key types.NamespacedName, ref guard.Ref) {
 func (r *Replica) do(ctx context.Context, key types.NamespacedName, operation plan.Operation) error {
 	// A write that has begun is finished: the client has a timeout.
 	ctx = context.WithoutCancel(ctx)
+	defer r.writing(refOf(operation.Object))()
 	var err error
 	switch object := operation.Object.(type) {
 	case *corev1.Service:
@@ -95,7 +96,7 @@ func (r *Replica) do(ctx context.Context, key types.NamespacedName, operation pl
 }
 
 func (r *Replica) doService(ctx context.Context, key types.NamespacedName, service *corev1.Service, operation plan.Operation) error {
-	client := r.Client.CoreV1().Services(service.Namespace)
+	client := r.Client.Services(service.Namespace)
 	var answer *corev1.Service
 	var err error
 	switch operation.Verb {
@@ -120,11 +121,11 @@ func (r *Replica) doService(ctx context.Context, key types.NamespacedName, servi
 // adoptService looks at what has the name of a Service that was to be created: one that we wrote a moment ago and the
 // cache has not, one of the original's, one that lost its labels. Anything else is not touched.
 func (r *Replica) adoptService(ctx context.Context, key types.NamespacedName, want *corev1.Service) error {
-	live, err := r.Client.CoreV1().Services(want.Namespace).Get(ctx, want.Name, metav1.GetOptions{})
+	live, err := r.Client.Services(want.Namespace).Get(ctx, want.Name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	if owner, ours := desired.ServiceSource(r.Backend, live); (!ours || owner != key) && !desired.LostLabels(key, live) {
+	if owner, ours := desired.ServiceSource(r.Backend, live); ours && owner != key || !ours && !desired.LostLabels(r.Backend, live) {
 		return taken(key, live, r.Backend)
 	}
 	operations, err := plan.Compute(&desired.Objects{Service: want}, plan.Existing{Service: r.trimService(live)}, r.Annotations, false)
@@ -135,7 +136,7 @@ func (r *Replica) adoptService(ctx context.Context, key types.NamespacedName, wa
 }
 
 func (r *Replica) doSlice(ctx context.Context, key types.NamespacedName, slice *discoveryv1.EndpointSlice, operation plan.Operation) error {
-	client := r.Client.DiscoveryV1().EndpointSlices(slice.Namespace)
+	client := r.Client.EndpointSlices(slice.Namespace)
 	var answer *discoveryv1.EndpointSlice
 	var err error
 	switch operation.Verb {
@@ -156,11 +157,11 @@ func (r *Replica) doSlice(ctx context.Context, key types.NamespacedName, slice *
 
 // adoptSlice does for an EndpointSlice what adoptService does for a Service.
 func (r *Replica) adoptSlice(ctx context.Context, key types.NamespacedName, want *discoveryv1.EndpointSlice) error {
-	live, err := r.Client.DiscoveryV1().EndpointSlices(want.Namespace).Get(ctx, want.Name, metav1.GetOptions{})
+	live, err := r.Client.EndpointSlices(want.Namespace).Get(ctx, want.Name, metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
-	if owner, ours := desired.SliceSource(r.Backend, live); (!ours || owner != key) && !desired.LostLabels(key, live) {
+	if owner, ours := desired.SliceSource(r.Backend, live); ours && owner != key || !ours && !desired.LostLabels(r.Backend, live) {
 		return taken(key, live, r.Backend)
 	}
 	have := trimSlice(live)
@@ -195,7 +196,7 @@ func (r *Replica) dropLegacy(ctx context.Context, key types.NamespacedName, serv
 	if before == nil {
 		return
 	}
-	live, err := r.Client.CoreV1().Services(service.Namespace).Get(ctx, service.Name, metav1.GetOptions{})
+	live, err := r.Client.Services(service.Namespace).Get(ctx, service.Name, metav1.GetOptions{})
 	if err == nil {
 		r.addLegacy(live)
 	}

@@ -23,15 +23,14 @@ import (
 type ahead struct {
 	written map[types.NamespacedName]map[guard.Ref]metav1.Object
 	removed map[guard.Ref]types.UID
+	// inFlight are writes whose answers are not here yet, each with the object of its name that went meanwhile.
+	inFlight map[guard.Ref]types.UID
 }
 
 // existing returns the copy of a source, as far as it is there.
-func (r *Replica) existing(key types.NamespacedName) (plan.Existing, error) {
+func (r *Replica) existing(key types.NamespacedName) plan.Existing {
 	var have plan.Existing
-	found, err := r.local.slices.Indexed(key.Namespace, bySource, key.String())
-	if err != nil {
-		return have, err
-	}
+	found := r.local.slices.Indexed(key.Namespace, key.String())
 	service, cached := r.local.services.Get(key.Namespace, naming.Service(r.Backend, key.Name))
 	if cached {
 		if owner, ours := desired.ServiceSource(r.Backend, service); ours && owner == key {
@@ -55,7 +54,7 @@ func (r *Replica) existing(key types.NamespacedName) (plan.Existing, error) {
 		have.Service = nil
 	}
 	have.Slices = slices.DeleteFunc(found, func(slice *discoveryv1.EndpointSlice) bool { return r.ahead.hasRemoved(slice) })
-	return have, nil
+	return have
 }
 
 func (a *ahead) hasRemoved(object metav1.Object) bool {
@@ -70,10 +69,27 @@ func (a *ahead) forget(key types.NamespacedName, ref guard.Ref) {
 	}
 }
 
-// wrote notes what the API server has after a write, unless the caches have it already.
+// writing notes that a write begins. The returned function ends it.
+func (r *Replica) writing(ref guard.Ref) (end func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ahead.inFlight[ref] = ""
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.ahead.inFlight, ref)
+	}
+}
+
+// wrote notes what the API server has after a write, unless the caches have it already. It is called while the write is
+// in flight: an object that somebody deletes before its answer is here, would be taken for one that is there, for good.
 func (r *Replica) wrote(key types.NamespacedName, object metav1.Object) {
 	ref := refOf(object)
 	r.mu.Lock()
+	if uid := r.ahead.inFlight[ref]; uid != "" && uid == object.GetUID() {
+		r.mu.Unlock()
+		return
+	}
 	if r.ahead.written[key] == nil {
 		r.ahead.written[key] = map[guard.Ref]metav1.Object{}
 	}
@@ -93,19 +109,20 @@ func (r *Replica) removing(key types.NamespacedName, object metav1.Object) {
 	r.ahead.forget(key, refOf(object))
 }
 
-// caughtUp notes what the caches have of an object.
-func (r *Replica) caughtUp(key types.NamespacedName, object metav1.Object) {
+// caughtUp notes what the caches have of an object, and says whether that is what we wrote last.
+func (r *Replica) caughtUp(key types.NamespacedName, object metav1.Object) bool {
 	ref := refOf(object)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	written := r.ahead.written[key][ref]
 	if written == nil {
-		return
+		return false
 	}
 	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), written.GetResourceVersion())
 	if err != nil || order >= 0 || object.GetUID() != written.GetUID() {
 		r.ahead.forget(key, ref)
 	}
+	return err == nil && order == 0 && object.GetUID() == written.GetUID()
 }
 
 // isGone notes that an object is gone, or not deleted by us after all.
@@ -114,6 +131,9 @@ func (r *Replica) isGone(key types.NamespacedName, object metav1.Object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.ahead.removed, ref)
+	if _, inFlight := r.ahead.inFlight[ref]; inFlight {
+		r.ahead.inFlight[ref] = object.GetUID()
+	}
 	if written := r.ahead.written[key][ref]; written != nil && written.GetUID() == object.GetUID() {
 		r.ahead.forget(key, ref)
 	}

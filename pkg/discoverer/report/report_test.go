@@ -5,8 +5,10 @@ package report
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -14,10 +16,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
-	gimbalapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/gimbal/v1"
 )
 
 var start = time.Unix(1_800_000_000, 0)
@@ -84,8 +86,8 @@ func TestLedgerIsBounded(t *testing.T) {
 // fakeClient has one DiscoveryBackend and counts what is written to it.
 type fakeClient struct {
 	backend *gimbalv1.DiscoveryBackend
-	writes  []*gimbalapply.DiscoveryBackendApplyConfiguration
-	options metav1.ApplyOptions
+	writes  []document
+	options metav1.PatchOptions
 	fails   error
 }
 
@@ -93,19 +95,20 @@ func (f *fakeClient) Get(context.Context, string, metav1.GetOptions) (*gimbalv1.
 	return f.backend.DeepCopy(), nil
 }
 
-func (f *fakeClient) ApplyStatus(_ context.Context, config *gimbalapply.DiscoveryBackendApplyConfiguration, options metav1.ApplyOptions) (*gimbalv1.DiscoveryBackend, error) {
+func (f *fakeClient) Patch(_ context.Context, name string, kind types.PatchType, patch []byte, options metav1.PatchOptions, subresources ...string) (*gimbalv1.DiscoveryBackend, error) {
 	if f.fails != nil {
 		return nil, f.fails
 	}
-	f.writes, f.options = append(f.writes, config), options
-	condition := config.Status.Conditions[0]
-	f.backend.Status.Conditions = []metav1.Condition{{
-		Type: *condition.Type, Status: *condition.Status, Reason: *condition.Reason, Message: *condition.Message, LastTransitionTime: *condition.LastTransitionTime,
-	}}
+	var sent document
+	if err := json.Unmarshal(patch, &sent); err != nil || name != sent.Metadata.Name || kind != types.ApplyPatchType || !slices.Equal(subresources, []string{"status"}) {
+		return nil, fmt.Errorf("%s, %v, %s, %s: %w", name, subresources, kind, patch, err)
+	}
+	f.writes, f.options = append(f.writes, sent), options
+	f.backend.Status.Conditions = sent.Status.Conditions
 	return f.backend.DeepCopy(), nil
 }
 
-func (f *fakeClient) last() *gimbalapply.DiscoveryBackendStatusApplyConfiguration {
+func (f *fakeClient) last() *status {
 	return f.writes[len(f.writes)-1].Status
 }
 
@@ -129,7 +132,8 @@ func TestWriter(t *testing.T) {
 	if s := client.last(); *s.Services != 7 || *s.Endpoints != 8 || s.LastSyncTime != nil || len(s.Errors) != 0 {
 		t.Errorf("what is not known yet was changed: %+v", s)
 	}
-	if c := client.writes[0]; *c.UID != "u" || client.options.FieldManager != fieldOwner || !client.options.Force || *c.Status.Conditions[0].ObservedGeneration != 3 {
+	if c := client.writes[0]; c.Metadata.UID != "u" || c.APIVersion != "gimbal.heptio.com/v1" || c.Kind != "DiscoveryBackend" ||
+		client.options.FieldManager != fieldOwner || !*client.options.Force || c.Status.Conditions[0].ObservedGeneration != 3 {
 		t.Errorf("%+v, %+v", c, client.options)
 	}
 	write(1) // nothing changed
@@ -143,7 +147,7 @@ func TestWriter(t *testing.T) {
 	state.Discovered.Message = "changed"
 	clock.Step(10 * time.Second)
 	write(3)
-	if s := client.last(); len(s.Errors) != 1 || *s.Errors[0].Type != gimbalv1.ErrorConnection || !s.Conditions[0].LastTransitionTime.Equal(new(metav1.NewTime(start.Add(10*time.Second)))) {
+	if s := client.last(); len(s.Errors) != 1 || s.Errors[0].Type != gimbalv1.ErrorConnection || !s.Conditions[0].LastTransitionTime.Equal(new(metav1.NewTime(start.Add(10*time.Second)))) {
 		t.Errorf("%+v", s)
 	}
 	// Seen again within the minute, it is no news.
@@ -185,7 +189,7 @@ func TestWriterFails(t *testing.T) {
 		}
 	}
 	client.fails, client.backend.UID = nil, "new"
-	if err := w.write(t.Context()); err != nil || len(client.writes) != 1 || *client.writes[0].UID != "new" {
+	if err := w.write(t.Context()); err != nil || len(client.writes) != 1 || client.writes[0].Metadata.UID != "new" {
 		t.Error(err, client.writes)
 	}
 }

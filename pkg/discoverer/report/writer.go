@@ -13,11 +13,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metaapply "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/utils/clock"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
-	gimbalapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/gimbal/v1"
 )
 
 const (
@@ -54,12 +52,6 @@ type State struct {
 	Services, Endpoints int
 	// LastSync is when all copies last agreed with a listing. It is zero before.
 	LastSync time.Time
-}
-
-// Client reads a DiscoveryBackend and writes its status. The generated client does.
-type Client interface {
-	Get(ctx context.Context, name string, options metav1.GetOptions) (*gimbalv1.DiscoveryBackend, error)
-	ApplyStatus(ctx context.Context, backend *gimbalapply.DiscoveryBackendApplyConfiguration, options metav1.ApplyOptions) (*gimbalv1.DiscoveryBackend, error)
 }
 
 // Writer brings problems and state into the status of a DiscoveryBackend. It writes when something changed: errors at
@@ -123,9 +115,7 @@ func (w *Writer) write(ctx context.Context) error {
 	if string(text) == w.last {
 		return nil
 	}
-	// With the uid it is for this very object: not for one of the same name made since, and none is made by it.
-	config := gimbalapply.DiscoveryBackend(w.Name, w.Namespace).WithUID(w.before.UID).WithStatus(status)
-	after, err := w.Client.ApplyStatus(ctx, config, metav1.ApplyOptions{FieldManager: fieldOwner, Force: true})
+	after, err := apply(ctx, w.Client, w.before, w.Name, fieldOwner, status)
 	if err != nil {
 		if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 			w.before, w.last = nil, ""
@@ -137,30 +127,38 @@ func (w *Writer) write(ctx context.Context) error {
 }
 
 // render returns the status. What is not known yet stays as it was: leaving it out would take it away.
-func (w *Writer) render(state State, entries []Entry) *gimbalapply.DiscoveryBackendStatusApplyConfiguration {
-	status := gimbalapply.DiscoveryBackendStatus().WithConditions(w.condition(state.Discovered))
-	for _, entry := range entries {
-		status.WithErrors(gimbalapply.DiscoveryError().WithType(entry.Type).WithMessage(entry.Message).WithStatusTime(metav1.NewTime(entry.Seen)))
-	}
+func (w *Writer) render(state State, entries []Entry) *status {
 	before := &w.before.Status
-	services, endpoints, synced := before.Services, before.Endpoints, before.LastSyncTime
+	rendered := &status{
+		Errors: errorsOf(entries, ""), Conditions: []metav1.Condition{w.condition(state.Discovered)},
+		Services: before.Services, Endpoints: before.Endpoints, LastSyncTime: before.LastSyncTime,
+	}
 	if state.Counted {
-		services, endpoints = new(int32(state.Services)), new(int32(state.Endpoints))
+		rendered.Services, rendered.Endpoints = new(int32(state.Services)), new(int32(state.Endpoints))
 	}
 	if !state.LastSync.IsZero() {
-		synced = new(metav1.NewTime(state.LastSync.Truncate(time.Second)))
+		rendered.LastSyncTime = new(metav1.NewTime(state.LastSync.Truncate(time.Second)))
 	}
-	status.Services, status.Endpoints, status.LastSyncTime = services, endpoints, synced
-	return status
+	return rendered
+}
+
+// errorsOf returns entries as they are in a status, each message after a prefix.
+func errorsOf(entries []Entry, prefix string) []gimbalv1.DiscoveryError {
+	errs := make([]gimbalv1.DiscoveryError, 0, len(entries))
+	for _, entry := range entries {
+		errs = append(errs, gimbalv1.DiscoveryError{Type: entry.Type, Message: prefix + entry.Message, StatusTime: new(metav1.NewTime(entry.Seen))})
+	}
+	return errs
 }
 
 // condition returns the condition Discovered, whose time changes with its status.
-func (w *Writer) condition(discovered Discovered) *metaapply.ConditionApplyConfiguration {
+func (w *Writer) condition(discovered Discovered) metav1.Condition {
 	since := metav1.NewTime(w.Clock.Now().Truncate(time.Second))
-	generation := w.before.Generation
 	if old := meta.FindStatusCondition(w.before.Status.Conditions, gimbalv1.ConditionDiscovered); old != nil && old.Status == discovered.Status {
 		since = old.LastTransitionTime
 	}
-	return metaapply.Condition().WithType(gimbalv1.ConditionDiscovered).WithStatus(discovered.Status).WithReason(discovered.Reason).
-		WithMessage(discovered.Message).WithObservedGeneration(generation).WithLastTransitionTime(since)
+	return metav1.Condition{
+		Type: gimbalv1.ConditionDiscovered, Status: discovered.Status, Reason: discovered.Reason, Message: discovered.Message,
+		ObservedGeneration: w.before.Generation, LastTransitionTime: since,
+	}
 }

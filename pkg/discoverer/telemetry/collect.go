@@ -48,19 +48,18 @@ func (m *Meters) Collect(out chan<- prometheus.Metric) {
 	for _, metric := range m.plain() {
 		metric.Collect(out)
 	}
-	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
-	}
+	samples := newSampler(out, m.backend, m.backendType)
 	type sums struct{ upstream, replicated, invalid int }
 	namespaces := map[string]*sums{}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for key, row := range m.rows {
+		event := samples.event(key)
 		if row.serviceEvent > 0 {
-			gauge(m.descs.serviceEvent, float64(row.serviceEvent), key.Namespace, key.Name)
+			samples.gauge(m.descs.serviceEvent, float64(row.serviceEvent), event)
 		}
 		if row.endpointsEvent > 0 {
-			gauge(m.descs.endpointsEvent, float64(row.endpointsEvent), key.Namespace, key.Name)
+			samples.gauge(m.descs.endpointsEvent, float64(row.endpointsEvent), event)
 		}
 		if !row.known {
 			continue
@@ -79,14 +78,16 @@ func (m *Meters) Collect(out chan<- prometheus.Metric) {
 			sum.invalid++
 			invalid = row.Upstream - row.Replicated
 		}
-		gauge(m.descs.upstreamEndpoints, float64(row.Upstream), key.Namespace, key.Name)
-		gauge(m.descs.replicatedEndpoints, float64(row.Replicated), key.Namespace, key.Name)
-		gauge(m.descs.invalidEndpoints, float64(invalid), key.Namespace, key.Name)
+		endpoints := samples.endpoints(key)
+		samples.gauge(m.descs.upstreamEndpoints, float64(row.Upstream), endpoints)
+		samples.gauge(m.descs.replicatedEndpoints, float64(row.Replicated), endpoints)
+		samples.gauge(m.descs.invalidEndpoints, float64(invalid), endpoints)
 	}
 	for namespace, sum := range namespaces {
-		gauge(m.descs.upstreamServices, float64(sum.upstream), namespace)
-		gauge(m.descs.replicatedServices, float64(sum.replicated), namespace)
-		gauge(m.descs.invalidServices, float64(sum.invalid), namespace)
+		services := samples.services(namespace)
+		samples.gauge(m.descs.upstreamServices, float64(sum.upstream), services)
+		samples.gauge(m.descs.replicatedServices, float64(sum.replicated), services)
+		samples.gauge(m.descs.invalidServices, float64(sum.invalid), services)
 	}
 }
 

@@ -37,6 +37,7 @@ type Meters struct {
 	queue                                  prometheus.GaugeFunc
 	info                                   prometheus.GaugeFunc
 	descs                                  descs
+	backend, backendType                   string
 
 	mu   sync.Mutex
 	rows map[types.NamespacedName]*row
@@ -49,6 +50,7 @@ func New(backend, backendType, version string, queue func() int) *Meters {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: constant}, labels)
 	}
 	return &Meters{
+		backend: backend, backendType: backendType,
 		rows:            map[types.NamespacedName]*row{},
 		descs:           newDescs(constant),
 		serviceErrors:   counter("gimbal_service_error_total", "Errors with services.", "namespace", "name", "errortype"),

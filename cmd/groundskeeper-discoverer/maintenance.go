@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/remote"
+	"groundskeeper.io/groundskeeper/pkg/remote/client"
+)
+
+// maintenance follows whether the endpoints of a backend are withheld.
+type maintenance struct {
+	client client.DiscoveryBackends
+	name   string
+	// pause is the time between two questions, as long as there is no answer.
+	pause     time.Duration
+	tell      func(withheld bool)
+	informers *remote.Informers[*gimbalv1.DiscoveryBackend]
+}
+
+// newMaintenance returns that of a backend. It tells what it knows when it knows it, and later what changes. The second
+// client, which watches, has no timeout.
+func newMaintenance(asking, watching client.DiscoveryBackends, namespace, name string, pause time.Duration, tell func(withheld bool)) (*maintenance, error) {
+	own := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}
+	source := remote.From(nil, own, func(string) client.DiscoveryBackends { return watching })
+	informers, err := remote.NewInformers([]string{namespace}, source, &gimbalv1.DiscoveryBackend{}, trimBackend, nil)
+	if err != nil {
+		return nil, err
+	}
+	_, err = informers.Handle(remote.Handlers[*gimbalv1.DiscoveryBackend]{
+		Set: func(backend *gimbalv1.DiscoveryBackend) { tell(backend.Status.EndpointsDrained) },
+		// Its endpoints go with it, as they are.
+		Gone: func(*gimbalv1.DiscoveryBackend, bool) {},
+	})
+	return &maintenance{asking, name, pause, tell, informers}, err
+}
+
+// withheld asks whether the endpoints are withheld. A backend that does not exist is not in maintenance.
+func (m *maintenance) withheld(ctx context.Context) (bool, error) {
+	backend, err := m.client.Get(ctx, m.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return backend.Status.EndpointsDrained, nil
+}
+
+// follow tells until ctx is done.
+func (m *maintenance) follow(ctx context.Context) {
+	// A server that does not know DiscoveryBackends at all never answers the watch.
+	for ctx.Err() == nil {
+		withheld, err := m.withheld(ctx)
+		if err == nil {
+			m.tell(withheld)
+			break
+		}
+		logr.FromContextOrDiscard(ctx).Info("Cannot tell whether the backend is in maintenance, trying again", "reason", err.Error())
+		select {
+		case <-ctx.Done():
+		case <-time.After(m.pause):
+		}
+	}
+	m.informers.Run(ctx)
+}
+
+// trimBackend keeps of the DiscoveryBackend what maintenance says of it.
+func trimBackend(backend *gimbalv1.DiscoveryBackend) *gimbalv1.DiscoveryBackend {
+	return &gimbalv1.DiscoveryBackend{
+		ObjectMeta: metav1.ObjectMeta{Namespace: backend.Namespace, Name: backend.Name, UID: backend.UID, ResourceVersion: backend.ResourceVersion},
+		Status:     gimbalv1.DiscoveryBackendStatus{EndpointsDrained: backend.Status.EndpointsDrained},
+	}
+}

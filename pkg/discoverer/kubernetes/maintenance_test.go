@@ -1,0 +1,313 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/readiness"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
+	"groundskeeper.io/groundskeeper/pkg/remote/client/clienttest"
+)
+
+const serviceCount = 5
+
+// maintained is a world in a bubble of fake time, with serviceCount services of two endpoints each, and a
+// DiscoveryBackend that says whether they are withheld.
+type maintained struct {
+	*world
+	ctx       context.Context
+	endpoints *readiness.Endpoints
+	backend   *gimbalv1.DiscoveryBackend
+
+	mu       sync.Mutex
+	withheld bool
+	asked    int
+	err      error
+}
+
+// inMaintenance runs a test in a bubble, with a discoverer that has copied everything.
+func inMaintenance(t *testing.T, test func(*maintained)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		var there []runtime.Object
+		for i := range serviceCount {
+			name := fmt.Sprintf("web-%d", i)
+			part := endpoints("shop", name, "a", "10.1.0.1", "10.1.0.2")
+			for j := range part.Endpoints {
+				part.Endpoints[j].Conditions = discoveryv1.EndpointConditions{Ready: new(j == 0), Serving: new(true), Terminating: new(j == 1)}
+			}
+			there = append(there, service("shop", name), part)
+		}
+		m := &maintained{world: newWorld(t, there, []runtime.Object{namespace("shop")})}
+		m.backend = &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: "gimbal-discovery", Name: "us", UID: "us"}}
+		var cancel context.CancelFunc
+		m.ctx, cancel = context.WithCancel(t.Context())
+		var group sync.WaitGroup
+		m.run(&group)
+		time.Sleep(time.Minute)
+		if got := m.writes(); len(got) > 0 {
+			t.Fatalf("wrote %v before it knew whether the endpoints are withheld", got)
+		}
+		m.replica.SetWithheld(false)
+		time.Sleep(time.Second)
+		if m.replica.LastSync().IsZero() {
+			t.Fatal("nothing is copied")
+		}
+		m.writes()
+		test(m)
+		cancel()
+		group.Wait()
+	})
+}
+
+// run starts the discoverer, and the controller beside it.
+func (m *maintained) run(group *sync.WaitGroup) {
+	m.Helper()
+	queue := replica.NewQueue()
+	m.ledger, m.meters = report.NewLedger(clock.RealClock{}), telemetry.New("us", "kubernetes", "v0", queue.Len)
+	var err error
+	if m.upstream, err = New(Options{Backend: "us", Client: clienttest.Client{Clientset: m.there}, Watching: clienttest.Client{Clientset: m.there}, Meters: m.meters, Clock: clock.RealClock{}}); err != nil {
+		m.Fatal(err)
+	}
+	m.replica, err = replica.New(replica.Options{
+		Backend: "us", Upstream: m.upstream, Client: clienttest.Client{Clientset: m.here}, Watching: clienttest.Client{Clientset: m.here}, Workers: 2, Resync: time.Hour,
+		Withheld: m.ask, Ledger: m.ledger, Meters: m.meters, Clock: clock.RealClock{},
+	}, queue)
+	if err != nil {
+		m.Fatal(err)
+	}
+	if err := m.upstream.Listen(m.replica); err != nil {
+		m.Fatal(err)
+	}
+	if m.endpoints, err = readiness.New(m.here, []string{"gimbal-discovery"}); err != nil {
+		m.Fatal(err)
+	}
+	group.Go(func() { m.upstream.Watch(m.ctx) })
+	group.Go(func() { m.replica.Watch(m.ctx) })
+	group.Go(func() { _ = m.endpoints.Start(m.ctx) })
+	group.Go(func() { _ = m.replica.Work(m.ctx) })
+}
+
+func (m *maintained) ask(context.Context) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.asked++
+	return m.withheld, m.err
+}
+
+// asks is how often it was asked since the last call; err is what the next answers are.
+func (m *maintained) asks(err error) int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	asked := m.asked
+	m.asked, m.err = 0, err
+	return asked
+}
+
+// say changes what the DiscoveryBackend says. The discoverer hears of it later, when the test tells it.
+func (m *maintained) say(withheld bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.withheld = withheld
+}
+
+// control does what the controller does about the endpoints.
+func (m *maintained) control(do func(context.Context, *gimbalv1.DiscoveryBackend) (int, error)) {
+	m.Helper()
+	for {
+		synctest.Wait()
+		pending, err := do(m.ctx, m.backend)
+		if err != nil {
+			m.Fatal(err)
+		}
+		if pending == 0 {
+			return
+		}
+	}
+}
+
+// readies says of each copied slice how many endpoints are ready.
+func (m *maintained) readies() []int {
+	m.Helper()
+	list, err := m.here.DiscoveryV1().EndpointSlices("").List(m.ctx, metav1.ListOptions{})
+	if err != nil {
+		m.Fatal(err)
+	}
+	var all []int
+	for i := range list.Items {
+		ready := 0
+		for _, endpoint := range list.Items[i].Endpoints {
+			if *endpoint.Conditions.Ready {
+				ready++
+			}
+		}
+		all = append(all, ready)
+	}
+	return all
+}
+
+func (m *maintained) expect(what string, ready, writes int) {
+	m.Helper()
+	if got := m.readies(); !slices.Equal(got, slices.Repeat([]int{ready}, serviceCount)) {
+		m.Errorf("%s: %v are ready, want %d each", what, got, ready)
+	}
+	if got := m.writes(); len(got) != writes || strings.Contains(strings.Join(got, " "), "services") {
+		m.Errorf("%s: wrote %v, want %d slices", what, got, writes)
+	}
+}
+
+// Discoverer and controller never fight: with both at work, each slice is written once, whoever hears of maintenance
+// first, and nothing is written afterwards.
+func TestMaintenanceOfBoth(t *testing.T) {
+	for name, lag := range map[string]time.Duration{"the discoverer hears at once": 0, "after a second": time.Second, "after nine": 9 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			inMaintenance(t, func(m *maintained) {
+				for _, withheld := range []bool{true, false, true, false} {
+					m.say(withheld)
+					if lag == 0 {
+						m.replica.SetWithheld(withheld)
+					}
+					do, ready := m.endpoints.Restore, 1
+					if withheld {
+						do, ready = m.endpoints.Withhold, 0
+					}
+					m.control(do)
+					time.Sleep(lag)
+					m.replica.SetWithheld(withheld)
+					time.Sleep(time.Minute)
+					m.control(do)
+					m.expect(fmt.Sprintf("withheld %t", withheld), ready, serviceCount)
+				}
+			})
+		})
+	}
+}
+
+// Without the controller the discoverer does it, some seconds later, and asks once for all.
+func TestMaintenanceOfTheDiscoverer(t *testing.T) {
+	inMaintenance(t, func(m *maintained) {
+		for _, withheld := range []bool{true, false} {
+			before := m.readies()[0]
+			m.say(withheld)
+			m.replica.SetWithheld(withheld)
+			m.asks(nil)
+			time.Sleep(4 * time.Second)
+			m.expect("at first", before, 0)
+			time.Sleep(20 * time.Second)
+			m.expect("in the end", 1-before, serviceCount)
+			if asked := m.asks(nil); asked == 0 || asked > 2 { // two workers may ask at once
+				t.Errorf("asked %d times", asked)
+			}
+		}
+	})
+}
+
+// For some seconds the readiness is left to the controller, even of a service that changes.
+func TestReadinessIsLeftToTheController(t *testing.T) {
+	inMaintenance(t, func(m *maintained) {
+		m.say(true)
+		m.replica.SetWithheld(true)
+		changed := service("shop", "web-0")
+		changed.Labels["app"] = "changed"
+		update(t, m.there, changed)
+		time.Sleep(time.Second)
+		if got := m.writes(); !slices.Equal(got, []string{"patch services"}) {
+			t.Errorf("wrote %v", got)
+		}
+		m.control(m.endpoints.Withhold)
+		time.Sleep(time.Minute)
+		m.expect("in the end", 0, serviceCount)
+	})
+}
+
+// What the backend says of its endpoints goes on to be copied in maintenance, and none of it is ready.
+func TestEndpointsChangeInMaintenance(t *testing.T) {
+	inMaintenance(t, func(m *maintained) {
+		m.say(true)
+		m.replica.SetWithheld(true)
+		m.control(m.endpoints.Withhold)
+		m.writes()
+		grown := endpoints("shop", "web-0", "a", "10.1.0.1", "10.1.0.2", "10.1.0.3")
+		update(t, m.there, grown)
+		time.Sleep(time.Second)
+		slice := m.slice("shop", sliceName("web-0", "web-0-a"))
+		if len(slice.Endpoints) != 3 {
+			t.Errorf("%d endpoints are copied", len(slice.Endpoints))
+		}
+		m.expect("with one more endpoint", 0, 1)
+	})
+}
+
+// A slice that somebody withheld without maintenance is put right, but not as long as the API server does not say that
+// there is none.
+func TestReadinessIsConfirmed(t *testing.T) {
+	inMaintenance(t, func(m *maintained) {
+		m.asks(errors.New("no answer"))
+		m.control(m.endpoints.Withhold)
+		m.expect("withheld", 0, serviceCount)
+		time.Sleep(20 * time.Second)
+		m.expect("without an answer", 0, 0)
+		m.asks(nil)
+		time.Sleep(time.Minute)
+		m.expect("with an answer", 1, serviceCount)
+	})
+}
+
+// Without maintenance, what the backend says of readiness alone is copied at once. The API server is asked only before
+// something becomes ready.
+func TestReadinessWithoutMaintenance(t *testing.T) {
+	inMaintenance(t, func(m *maintained) {
+		time.Sleep(time.Minute)
+		m.asks(nil)
+		for _, ready := range []bool{false, true} {
+			changed := endpoints("shop", "web-0", "a", "10.1.0.1", "10.1.0.2")
+			for j := range changed.Endpoints {
+				changed.Endpoints[j].Conditions = discoveryv1.EndpointConditions{Ready: new(j == 0 && ready), Serving: new(true), Terminating: new(j == 1)}
+			}
+			update(t, m.there, changed)
+			synctest.Wait()
+			if got := m.slice("shop", sliceName("web-0", "web-0-a")); *got.Endpoints[0].Conditions.Ready != ready {
+				t.Errorf("ready %t is not copied at once", ready)
+			}
+			if asked := m.asks(nil); asked > 0 != ready {
+				t.Errorf("ready %t: asked %d times", ready, asked)
+			}
+		}
+		// Maintenance begins a moment after that answer, and nobody tells the discoverer: it takes nothing back.
+		m.writes()
+		m.say(true)
+		m.control(m.endpoints.Withhold)
+		time.Sleep(time.Minute)
+		m.expect("withheld", 0, serviceCount)
+	})
+}
+
+// For some seconds after the start, maintenance may just have ended: readiness is left to the controller.
+func TestReadinessAfterTheStart(t *testing.T) {
+	inMaintenance(t, func(m *maintained) {
+		m.control(m.endpoints.Withhold)
+		m.writes()
+		time.Sleep(time.Second)
+		m.expect("at first", 0, 0)
+		time.Sleep(time.Minute)
+		m.expect("in the end", 1, serviceCount)
+	})
+}

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lease
+
+import (
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// sight is a Lease as it was seen last.
+type sight struct {
+	// lease is nil when there is none.
+	lease *coordinationv1.Lease
+	// since is when its holder was first seen to say what it says now, by the clock of this process: the times in a Lease
+	// are of the clocks of others.
+	since time.Time
+}
+
+// then returns what is known after a look at a time.
+func (s sight) then(lease *coordinationv1.Lease, now time.Time) sight {
+	since := now
+	if s.lease != nil && lease != nil && s.lease.UID == lease.UID && equality.Semantic.DeepEqual(s.lease.Spec, lease.Spec) {
+		since = s.since
+	}
+	return sight{lease: lease, since: since}
+}
+
+// free says whether somebody may take the Lease: nobody has it, they themselves do, or the holder was silent for as long
+// as it had said, and for as long as we would, in case that somebody shortened it.
+func (s sight) free(identity string, now time.Time) bool {
+	if s.lease == nil {
+		return true
+	}
+	if holder := holderOf(s.lease); holder == "" || holder == identity {
+		return true
+	}
+	promised := duration
+	if seconds := s.lease.Spec.LeaseDurationSeconds; seconds != nil {
+		promised = max(promised, time.Duration(*seconds)*time.Second)
+	}
+	return now.Sub(s.since) >= promised
+}
+
+// taken returns a Lease, nil when there is none, as it is when somebody takes or renews it. All else of it stays, the
+// resource version too, so that it is only written when nobody else did.
+func taken(lease *coordinationv1.Lease, meta metav1.ObjectMeta, identity string, now time.Time) *coordinationv1.Lease {
+	if lease == nil {
+		lease = &coordinationv1.Lease{ObjectMeta: meta, Spec: coordinationv1.LeaseSpec{LeaseTransitions: new(int32(-1))}}
+	}
+	next := lease.DeepCopy()
+	at := metav1.NewMicroTime(now)
+	if holderOf(lease) != identity {
+		transitions := int32(0)
+		if lease.Spec.LeaseTransitions != nil {
+			transitions = *lease.Spec.LeaseTransitions
+		}
+		next.Spec.AcquireTime, next.Spec.LeaseTransitions = &at, new(transitions+1)
+	}
+	next.Spec.HolderIdentity, next.Spec.LeaseDurationSeconds, next.Spec.RenewTime = &identity, new(int32(duration/time.Second)), &at
+	return next
+}
+
+// released returns a Lease that nobody has.
+func released(lease *coordinationv1.Lease, now time.Time) *coordinationv1.Lease {
+	next := lease.DeepCopy()
+	at := metav1.NewMicroTime(now)
+	next.Spec.HolderIdentity, next.Spec.LeaseDurationSeconds = new(""), new(int32(1))
+	next.Spec.AcquireTime, next.Spec.RenewTime = &at, &at
+	return next
+}
+
+func holderOf(lease *coordinationv1.Lease) string {
+	if lease.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *lease.Spec.HolderIdentity
+}

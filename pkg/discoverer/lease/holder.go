@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lease
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"groundskeeper.io/groundskeeper/pkg/remote/client"
+)
+
+// holder takes a Lease and renews it.
+type holder struct {
+	leases                    client.Leases
+	namespace, name, identity string
+
+	seen sight
+	// current says that seen is what we wrote ourselves, and need not be read before it is written again.
+	current bool
+	// renewed is when the request began that last made the Lease ours. Nobody else counts from an earlier time.
+	renewed time.Time
+}
+
+// acquire waits for the Lease. It returns false when ctx is done first.
+func (h *holder) acquire(ctx context.Context) bool {
+	log, told := logr.FromContextOrDiscard(ctx), ""
+	for {
+		held, err := h.try(ctx)
+		if held {
+			return true
+		}
+		if err != nil && err.Error() != told && ctx.Err() == nil {
+			told = err.Error()
+			log.Error(err, "The Lease cannot be taken, trying again")
+		}
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(retryPeriod):
+		}
+	}
+}
+
+// keep renews the Lease. It returns true when ctx is done, false when another one has the Lease or may have it soon.
+func (h *holder) keep(ctx context.Context) bool {
+	log := logr.FromContextOrDiscard(ctx)
+	for {
+		deadline := h.renewed.Add(renewDeadline)
+		select {
+		case <-ctx.Done():
+			return true
+		case <-time.After(min(retryPeriod, time.Until(deadline))):
+		}
+		attempt, cancel := context.WithDeadline(ctx, deadline)
+		held, err := h.try(attempt)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return true
+		case held:
+		case err == nil, !time.Now().Before(deadline):
+			return false
+		default:
+			log.Error(err, "The Lease is not renewed, trying again")
+		}
+	}
+}
+
+// try takes or renews the Lease. Without an error, false means that another one has it.
+func (h *holder) try(ctx context.Context) (bool, error) {
+	held, err := h.attempt(ctx)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) { // who has written it?
+		held, err = h.attempt(ctx)
+	}
+	return held, err
+}
+
+func (h *holder) attempt(ctx context.Context) (bool, error) {
+	if !h.current {
+		if err := h.read(ctx); err != nil {
+			return false, err
+		}
+	}
+	begun := time.Now()
+	if !h.seen.free(h.identity, begun) {
+		return false, nil
+	}
+	written, err := h.write(ctx, taken(h.seen.lease, metav1.ObjectMeta{Namespace: h.namespace, Name: h.name}, h.identity, begun))
+	if err != nil {
+		h.current = false
+		return false, fmt.Errorf("write lease %s/%s: %w", h.namespace, h.name, err)
+	}
+	h.seen, h.current, h.renewed = h.seen.then(written, begun), true, begun
+	return true, nil
+}
+
+func (h *holder) read(ctx context.Context) error {
+	lease, err := h.leases.Get(ctx, h.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		lease, err = nil, nil
+	}
+	if err != nil {
+		return fmt.Errorf("get lease %s/%s: %w", h.namespace, h.name, err)
+	}
+	h.seen = h.seen.then(lease, time.Now())
+	return nil
+}
+
+func (h *holder) write(ctx context.Context, lease *coordinationv1.Lease) (*coordinationv1.Lease, error) {
+	if lease.ResourceVersion == "" {
+		return h.leases.Create(ctx, lease, metav1.CreateOptions{})
+	}
+	return h.leases.Update(ctx, lease, metav1.UpdateOptions{})
+}

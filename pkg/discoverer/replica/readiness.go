@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/plan"
+)
+
+// settlePeriod is how long a difference in readiness is left to maintenance, which changes all copies by itself when it
+// begins and ends: only what remains after that is changed here. Without maintenance nothing is left to it.
+const settlePeriod = 5 * time.Second
+
+// calmPeriod is how long after maintenance a difference in readiness may still come from it: what remains is looked at
+// after one settlePeriod, left alone for another, and written in the third.
+const calmPeriod = 3 * settlePeriod
+
+// readiness is what is known of whether endpoints are withheld: in maintenance they may have to be not ready, whatever
+// the backend says of them.
+type readiness struct {
+	known, withheld bool
+	// changed is since when that is so, as far as it is known: maintenance may have ended just before we started.
+	changed time.Time
+	// asked is when the API server was last asked.
+	asked time.Time
+	// disputed are services whose copies differ from what they should be in readiness only, and since when.
+	disputed map[types.NamespacedName]time.Time
+}
+
+// SetWithheld says whether endpoints are withheld. After a change all copies are looked at.
+func (r *Replica) SetWithheld(withheld bool) {
+	r.mu.Lock()
+	changed := r.readiness.known && r.readiness.withheld != withheld
+	if changed || !r.readiness.known {
+		r.readiness.changed = r.Clock.Now()
+	}
+	r.readiness.known, r.readiness.withheld = true, withheld
+	if changed {
+		r.readiness.disputed = map[types.NamespacedName]time.Time{}
+	}
+	working := r.working
+	r.mu.Unlock()
+	if !changed || !working {
+		return
+	}
+	for _, key := range r.Upstream.Keys() {
+		r.queue.AddAfter(key, settlePeriod)
+	}
+}
+
+// readinessKnown says whether copies can be built.
+func (r *Replica) readinessKnown() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.readiness.known || r.Withheld == nil
+}
+
+// wanted returns the copy that a source is to have.
+func (r *Replica) wanted(source *desired.Source) *desired.Objects {
+	want := desired.Build(r.Backend, source)
+	r.mu.Lock()
+	withheld := r.readiness.withheld
+	r.mu.Unlock()
+	if withheld {
+		want.Withhold()
+	}
+	return want
+}
+
+// undisputed leaves out of operations those that would change nothing but the readiness of endpoints, as long as it may
+// be maintenance that made the difference: in maintenance and for a while after it, until they have been due for a while;
+// and at any time when they would make something ready, until the API server confirms that nothing is withheld.
+func (r *Replica) undisputed(ctx context.Context, key types.NamespacedName, want *desired.Objects, operations []plan.Operation) ([]plan.Operation, error) {
+	if r.Withheld == nil {
+		return operations, nil
+	}
+	gives := false
+	certain := slices.DeleteFunc(slices.Clone(operations), func(operation plan.Operation) bool {
+		have, isSlice := operation.Object.(*discoveryv1.EndpointSlice)
+		return isSlice && operation.Verb == plan.Update && slices.ContainsFunc(want.Slices, func(want *discoveryv1.EndpointSlice) bool {
+			disputed := want.Name == have.Name && desired.DifferInReadiness(want.Endpoints, have.Endpoints)
+			gives = gives || disputed && desired.GivesReadiness(want.Endpoints, have.Endpoints)
+			return disputed
+		})
+	})
+	if len(certain) == len(operations) {
+		r.mu.Lock()
+		delete(r.readiness.disputed, key)
+		r.mu.Unlock()
+		return operations, nil
+	}
+	calm := r.calm()
+	if calm && !gives {
+		return operations, nil
+	}
+	if !calm {
+		if left := r.settling(key); left > 0 {
+			r.queue.AddAfter(key, left)
+			return certain, nil
+		}
+	}
+	before, now, err := r.confirmWithheld(ctx, calm)
+	switch {
+	case err != nil:
+		return nil, err
+	case before != now: // everything is looked at again
+		return certain, nil
+	}
+	return operations, nil
+}
+
+// calm says whether endpoints are not withheld, and have not been for a while.
+func (r *Replica) calm() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.readiness.withheld && r.Clock.Since(r.readiness.changed) >= calmPeriod
+}
+
+// settling returns how long the readiness of a copy is still left to maintenance.
+func (r *Replica) settling(key types.NamespacedName) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	since, disputed := r.readiness.disputed[key]
+	if !disputed {
+		since = r.Clock.Now()
+		r.readiness.disputed[key] = since
+	}
+	return settlePeriod - r.Clock.Since(since)
+}
+
+// confirmWithheld asks the API server whether endpoints are withheld: at once, because maintenance may have begun since
+// the last answer and the watch may be late, or not again and again.
+func (r *Replica) confirmWithheld(ctx context.Context, atOnce bool) (before, now bool, err error) {
+	r.mu.Lock()
+	before = r.readiness.withheld
+	fresh := !atOnce && !r.readiness.asked.IsZero() && r.Clock.Since(r.readiness.asked) < settlePeriod
+	r.mu.Unlock()
+	if fresh {
+		return before, before, nil
+	}
+	now, err = r.Withheld(ctx)
+	if err != nil {
+		return before, before, fmt.Errorf("ask whether the endpoints of the backend are withheld: %w", err)
+	}
+	r.mu.Lock()
+	r.readiness.asked = r.Clock.Now()
+	r.mu.Unlock()
+	r.SetWithheld(now)
+	return before, now, nil
+}

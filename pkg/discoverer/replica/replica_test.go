@@ -1,0 +1,248 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	ktesting "k8s.io/client-go/testing"
+
+	"groundskeeper.io/groundskeeper/pkg/discoverer/guard"
+)
+
+// Nothing is written before all that decides about it is known, and readiness says what is missing.
+func TestStart(t *testing.T) {
+	inWorld(t, []string{"web"}, []string{"old"}, func(w *world) {
+		w.backend.mu.Lock()
+		w.backend.unsynced = true
+		w.backend.mu.Unlock()
+		w.Withheld = func(context.Context) (bool, error) { return false, nil }
+		w.start()
+		w.Touch(keyOf("web"))
+		for _, step := range []struct {
+			missing string
+			then    func()
+		}{
+			{"the backend", func() {
+				w.backend.mu.Lock()
+				w.backend.unsynced = false
+				w.backend.mu.Unlock()
+			}},
+			{"the DiscoveryBackend", func() { w.SetWithheld(false) }},
+		} {
+			w.after(time.Minute)
+			w.expect("without "+step.missing, map[string]int{})
+			if w.queue.Len() > 0 {
+				t.Error("services wait that all will be compared with anyway")
+			}
+			if err := w.Check(); err == nil || !strings.Contains(err.Error(), step.missing) || !w.LastSync().IsZero() {
+				t.Errorf("readiness says %v, not %s", err, step.missing)
+			}
+			step.then()
+		}
+		w.after(time.Second)
+		w.expect("with all", map[string]int{"create": 1, "delete": 1})
+		if err := w.Check(); err != nil || w.LastSync().IsZero() {
+			t.Error(err)
+		}
+	})
+}
+
+// What only somebody can put right is tried again after pauses that double up to a minute; what may pass by itself is
+// tried more often; when it works, all begins anew.
+func TestRetry(t *testing.T) {
+	refused := apierrors.NewForbidden(corev1.Resource("services"), "us-web", errors.New("a policy"))
+	for name, test := range map[string]struct {
+		refusal error
+		// five and fifteen are the tries in so many seconds, later those in a minute, long after.
+		five, fifteen, later int
+		reported             bool
+	}{
+		"an obstacle":          {refused, 1, 2, 1, true},
+		"an error that passes": {apierrors.NewInternalError(errors.New("etcd")), 7, 9, 2, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, []string{"web"}, nil, func(w *world) {
+				var healed atomic.Bool
+				w.refuse("create", func() error {
+					if healed.Load() {
+						return nil
+					}
+					return test.refusal
+				})
+				w.start()
+				w.after(4900 * time.Millisecond)
+				five := w.writes()["create"]
+				w.after(10 * time.Second)
+				fifteen := five + w.writes()["create"]
+				w.after(10 * time.Minute)
+				w.writes()
+				w.after(time.Minute)
+				if later := w.writes()["create"]; five != test.five || fifteen != test.fifteen || later != test.later {
+					t.Errorf("tries: %d in 5 s, %d in 15 s, %d in a minute later; want %d, %d, %d", five, fifteen, later, test.five, test.fifteen, test.later)
+				}
+				if reported := len(w.Ledger.Entries()) > 0; reported != test.reported {
+					t.Errorf("reported: %v", w.Ledger.Entries())
+				}
+				healed.Store(true)
+				w.after(time.Minute)
+				w.expect("healed", map[string]int{"create": 1})
+				if len(w.Ledger.Entries()) > 0 || w.LastSync().IsZero() {
+					t.Errorf("still reported: %v", w.Ledger.Entries())
+				}
+			})
+		})
+	}
+}
+
+// names are so many names of services.
+func names(count int) []string {
+	all := make([]string, 0, count)
+	for i := range count {
+		all = append(all, fmt.Sprintf("s%d", i))
+	}
+	return all
+}
+
+// Copies without a source are deleted; when that is most of them, only those that a second complete listing lacks too.
+func TestSweep(t *testing.T) {
+	for name, test := range map[string]struct {
+		services, copies int
+		// listed is what the second listing has; -1 is an error.
+		listed int
+		// at once, and after the second listing.
+		first, then int
+		listings    int
+	}{
+		"few":                        {8, 10, -1, 2, 0, 0},
+		"most, and they are gone":    {2, 20, 2, 0, 18, 1},
+		"most, and some are there":   {2, 20, 15, 0, 5, 1},
+		"most, and all are there":    {2, 20, 20, 0, 0, 1},
+		"most, and nobody can tell":  {2, 20, -1, 0, 0, 2},
+		"most of few":                {1, 4, -1, 3, 0, 0},
+		"half is not more than half": {10, 20, -1, 10, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, names(test.services), names(test.copies), func(w *world) {
+				if test.listed >= 0 {
+					w.backend.mu.Lock()
+					w.backend.listed = append([]string{}, names(test.listed)...)
+					w.backend.mu.Unlock()
+				}
+				w.start()
+				w.after(guard.Pause - time.Second)
+				if deleted := w.writes()["delete"]; deleted != test.first {
+					t.Errorf("deleted %d before the second listing, want %d", deleted, test.first)
+				}
+				w.after(guard.Pause + 2*time.Second)
+				if deleted := w.writes()["delete"]; deleted != test.then {
+					t.Errorf("deleted %d after it, want %d", deleted, test.then)
+				}
+				defer w.backend.lock()()
+				if w.backend.listings < test.listings || test.listings == 0 && w.backend.listings > 0 {
+					t.Errorf("listed %d times, want %d", w.backend.listings, test.listings)
+				}
+			})
+		})
+	}
+}
+
+// A deletion of which the backend itself told needs no second listing.
+func TestDeletedForSure(t *testing.T) {
+	inWorld(t, names(20), names(20), func(w *world) {
+		w.start()
+		w.after(time.Second)
+		for _, name := range names(15) {
+			w.backend.mu.Lock()
+			delete(w.backend.services, name)
+			w.backend.mu.Unlock()
+			w.Deleted(keyOf(name), refTo(name))
+		}
+		w.after(time.Second)
+		w.expect("told", map[string]int{"delete": 15})
+	})
+}
+
+// The event of our own last write needs no look; any other does, and what is older than that write changes nothing.
+func TestCaughtUp(t *testing.T) {
+	const written = "10"
+	for name, test := range map[string]struct {
+		version string
+		uid     types.UID
+		// echo says that it is our own write, kept that the write is still ahead of the caches.
+		echo, kept bool
+	}{
+		"our own":             {"10", "uid-web", true, false},
+		"older":               {"9", "uid-web", false, true},
+		"newer":               {"11", "uid-web", false, false},
+		"newer, longer":       {"100", "uid-web", false, false},
+		"of another object":   {"10", "other", false, false},
+		"older, of another":   {"9", "other", false, false},
+		"of no known version": {"x", "uid-web", false, false},
+	} {
+		key := keyOf("web")
+		r := &Replica{ahead: ahead{written: map[types.NamespacedName]map[guard.Ref]metav1.Object{key: {refTo("web"): copied("web", written)}}}}
+		seen := copied("web", test.version)
+		seen.UID = test.uid
+		if echo := r.caughtUp(key, seen); echo != test.echo || len(r.ahead.written) > 0 != test.kept {
+			t.Errorf("%s: echo %t, %v is ahead", name, echo, r.ahead.written)
+		}
+	}
+	if (&Replica{}).caughtUp(keyOf("web"), copied("web", "1")) {
+		t.Error("nothing was written, and still it is an echo")
+	}
+}
+
+// Each write is followed by no other: neither its own echo nor a second look finds anything to do. What somebody else
+// changes is put right.
+func TestEcho(t *testing.T) {
+	inWorld(t, []string{"web"}, nil, func(w *world) {
+		w.start()
+		w.after(time.Minute)
+		w.expect("copied", map[string]int{"create": 1})
+		live, err := w.here.CoreV1().Services("shop").Get(t.Context(), "us-web", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		live.Spec.Ports, live.ResourceVersion = nil, "7"
+		if err := w.here.Tracker().Update(corev1.SchemeGroupVersion.WithResource("services"), live, "shop"); err != nil {
+			t.Fatal(err)
+		}
+		w.after(time.Second)
+		w.expect("changed by somebody", map[string]int{"patch": 1})
+	})
+}
+
+// A copy that somebody deletes before the answer to its creation is here is made again.
+func TestDeletedInFlight(t *testing.T) {
+	inWorld(t, []string{"web"}, nil, func(w *world) {
+		services := corev1.SchemeGroupVersion.WithResource("services")
+		first := true
+		w.here.PrependReactor("create", "services", func(action ktesting.Action) (bool, runtime.Object, error) {
+			if !first {
+				return false, nil, nil
+			}
+			first = false
+			created := action.(ktesting.CreateAction).GetObject().(*corev1.Service).DeepCopy()
+			created.UID, created.ResourceVersion = "first", "5"
+			err := errors.Join(w.here.Tracker().Create(services, created, "shop"), w.here.Tracker().Delete(services, "shop", created.Name))
+			time.Sleep(time.Second) // the events are faster
+			return true, created, err
+		})
+		w.start()
+		w.after(time.Minute)
+		w.expect("deleted in flight", map[string]int{"create": 2})
+	})
+}

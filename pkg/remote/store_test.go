@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package remote
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/tools/cache"
+)
+
+// watched is a cache that a test fills, and what its handlers were told.
+func watched(t *testing.T) (informers *Informers[*corev1.Service], filled *store[*corev1.Service], told func() []string) {
+	t.Helper()
+	informers, err := NewInformers(nil, nil, &corev1.Service{}, func(s *corev1.Service) *corev1.Service { return s }, func(s *corev1.Service) string { return s.Labels["app"] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	var events []string
+	_, err = informers.Handle(Handlers[*corev1.Service]{
+		Set: func(s *corev1.Service) { events = append(events, "set "+s.Name+" "+s.ResourceVersion) },
+		Changed: func(before, now *corev1.Service) {
+			events = append(events, before.ResourceVersion+" to "+now.ResourceVersion)
+		},
+		Gone: func(s *corev1.Service, watched bool) {
+			how := " missing"
+			if watched {
+				how = " deleted"
+			}
+			events = append(events, s.Name+" "+s.ResourceVersion+how)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return informers, informers.byNamespace[""], func() []string {
+		defer func() { events = nil }()
+		return events
+	}
+}
+
+func versioned(name, version, app string) *corev1.Service {
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, ResourceVersion: version, Labels: map[string]string{"app": app}}}
+}
+
+// The handlers are told what has changed and nothing else, whether a watch or a listing shows it.
+func TestStoreTells(t *testing.T) {
+	informers, filled, told := watched(t)
+	for _, step := range []struct {
+		name string
+		do   func() error
+		want []string
+	}{
+		{"first listing", func() error { return filled.Replace([]any{versioned("a", "1", "x"), versioned("b", "2", "x")}, "9") }, []string{"set a 1", "set b 2"}},
+		{"nothing new", func() error { return filled.Replace([]any{versioned("b", "2", "x"), versioned("a", "1", "x")}, "9") }, nil},
+		{"added", func() error { return filled.Add(versioned("c", "3", "y")) }, []string{"set c 3"}},
+		{"changed", func() error { return filled.Update(versioned("a", "4", "y")) }, []string{"1 to 4", "set a 4"}},
+		{"told again", func() error { return filled.Update(versioned("a", "4", "y")) }, nil},
+		{"deleted", func() error { return filled.Delete(versioned("c", "5", "y")) }, []string{"c 5 deleted"}},
+		{"never there", func() error { return filled.Delete(versioned("d", "6", "y")) }, nil},
+		{"missed meanwhile", func() error { return filled.Replace([]any{versioned("a", "7", "x"), versioned("e", "8", "x")}, "9") }, []string{"4 to 7", "set a 7", "set e 8", "b 2 missing"}},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatal(err)
+		}
+		if got := told(); !slices.Equal(got, step.want) {
+			t.Errorf("%s: told %q, want %q", step.name, got, step.want)
+		}
+	}
+	if err := filled.Add(&corev1.Pod{}); err == nil {
+		t.Error("took a Pod for a Service")
+	}
+	if _, err := informers.Handle(Handlers[*corev1.Service]{}); err == nil {
+		t.Error("handlers came too late, and nobody said so")
+	}
+}
+
+// The index has what is there, and not what was.
+func TestStoreIndex(t *testing.T) {
+	informers, filled, _ := watched(t)
+	names := func(app string) []string {
+		var names []string
+		for _, found := range informers.Indexed("shop", app) {
+			names = append(names, found.Name)
+		}
+		return names
+	}
+	for _, step := range []struct {
+		do   func() error
+		x, y []string
+	}{
+		{func() error { return filled.Replace([]any{versioned("a", "1", "x"), versioned("b", "2", "x")}, "9") }, []string{"a", "b"}, nil},
+		{func() error { return filled.Update(versioned("a", "3", "y")) }, []string{"b"}, []string{"a"}},
+		{func() error { return filled.Delete(versioned("b", "4", "x")) }, nil, []string{"a"}},
+		{func() error { return filled.Replace(nil, "9") }, nil, nil},
+	} {
+		if err := step.do(); err != nil {
+			t.Fatal(err)
+		}
+		if x, y := names("x"), names("y"); !slices.Equal(x, step.x) || !slices.Equal(y, step.y) {
+			t.Errorf("x has %v, y has %v, want %v and %v", x, y, step.x, step.y)
+		}
+	}
+	if len(filled.byIndex) > 0 {
+		t.Errorf("%v is left", filled.byIndex)
+	}
+}
+
+// What is packed comes back as it was, each time as an object of its own, and a listing is packed as it comes.
+func TestPack(t *testing.T) {
+	informers, filled, _ := watched(t)
+	want := versioned("a", "1", "x")
+	want.Spec.Ports = []corev1.ServicePort{{Name: "http", Port: 80, TargetPort: intstr.FromString("web"), AppProtocol: new("")}}
+	packed, err := cache.TransformingStore(filled).Transformer()(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := packed.(*entry); !ok {
+		t.Fatalf("%T", packed)
+	}
+	if err := filled.Replace([]any{packed}, "1"); err != nil {
+		t.Fatal(err)
+	}
+	first, _ := informers.Get("shop", "a")
+	if diff := cmp.Diff(want, first); diff != "" {
+		t.Error(diff)
+	}
+	first.Labels["app"] = "changed"
+	if second, _ := informers.Get("shop", "a"); second.Labels["app"] != "x" {
+		t.Error("it is shared")
+	}
+	if _, err := NewInformers(nil, nil, &plain{}, func(p *plain) *plain { return p }, nil); err == nil {
+		t.Error("a type without protobuf was taken")
+	}
+}
+
+// plain is an object without a form in protobuf.
+type plain struct {
+	metav1.ObjectMeta
+	metav1.TypeMeta
+}
+
+// DeepCopyObject implements runtime.Object.
+func (p *plain) DeepCopyObject() runtime.Object { return new(*p) }

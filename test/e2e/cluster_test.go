@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/scheme"
+	"groundskeeper.io/groundskeeper/test/plane"
+)
+
+// auditPolicy records what discoverers ask for: by the accounts of their pods here, as users of the group there.
+const auditPolicy = `
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: Metadata, userGroups: ["system:serviceaccounts:gimbal-discovery", "discoverers"]}
+- {level: None}
+`
+
+// cluster is a plane with a client and an audit log.
+type cluster struct {
+	*plane.Plane
+	client.WithWatch
+	audit string
+}
+
+func start(ctx context.Context, options plane.Options) (*cluster, error) {
+	c := &cluster{audit: options.Dir + "-audit.log"}
+	policy := options.Dir + "-audit-policy.yaml"
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		return nil, err
+	}
+	options.UnsafeNoFsync = true
+	options.Progress = func(line string) { fmt.Println(line) }
+	options.KubeAPIServerFlags = []string{"--audit-policy-file=" + policy, "--audit-log-path=" + c.audit}
+	s := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(s))
+	utilruntime.Must(scheme.AddToScheme(s))
+	var err error
+	if c.Plane, err = plane.Start(ctx, options); err != nil {
+		return nil, err
+	}
+	c.WithWatch, err = client.NewWithWatch(c.Config(), client.Options{Scheme: s})
+	return c, err
+}
+
+// enforce sets the standard of the pods in a namespace.
+func (c *cluster) enforce(ctx context.Context, namespace, level string) error {
+	object := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}}
+	patch := fmt.Sprintf(`{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":%q}}}`, level)
+	return c.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(patch)))
+}
+
+// request is what is read of a line of an audit log.
+type request struct {
+	Verb      string
+	User      struct{ Username string }
+	ObjectRef struct{ Resource, Name, Namespace string }
+	Received  time.Time `json:"requestReceivedTimestamp"`
+}
+
+func (r request) writes() bool {
+	return r.Verb != "get" && r.Verb != "list" && r.Verb != "watch"
+}
+
+// requests are those in the audit log that the function picks.
+func (c *cluster) requests(t *testing.T, pick func(request) bool) []request {
+	t.Helper()
+	file, err := os.Open(c.audit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close() //nolint:errcheck // it is only read
+	var picked []request
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		var r request
+		if json.Unmarshal(lines.Bytes(), &r) == nil && pick(r) { // the last line may be half written
+			picked = append(picked, r)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return picked
+}
+
+// kubectl runs kubectl as the administrator.
+func (c *cluster) kubectl(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), c.Kubectl(), append([]string{"--kubeconfig", c.AdminKubeconfig()}, args...)...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("kubectl %q: %v: %s", args, err, out)
+	}
+	return string(out)
+}
+
+// eventually waits until a condition holds, and reports its last complaint when it does not.
+func eventually(t *testing.T, condition func(ctx context.Context) error) {
+	t.Helper()
+	var last error
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 90*time.Second, true, func(ctx context.Context) (bool, error) {
+		now := condition(ctx)
+		if now == nil || last == nil || ctx.Err() == nil { // one that was cut off says less than the one before
+			last = now
+		}
+		return now == nil, nil
+	})
+	if err != nil {
+		t.Fatalf("%v: %v", err, last)
+	}
+}
+
+// change edits an object.
+func change[T client.Object](t *testing.T, c *cluster, object T, edit func(T)) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) error {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+			return err
+		}
+		edit(object)
+		return c.Update(ctx, object)
+	})
+}
+
+func create(t *testing.T, c *cluster, objects ...client.Object) {
+	t.Helper()
+	for _, object := range objects {
+		if err := c.Create(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
