@@ -25,6 +25,8 @@ type controller struct {
 	off func(config *v1alpha1.ControllersConfiguration) (why string)
 	// apis are the group versions it cannot start without.
 	apis []schema.GroupVersion
+	// waits says that with this configuration it waits for its apis by itself. nil: it never does.
+	waits func(config *v1alpha1.ControllersConfiguration) bool
 	// cache restricts what the shared cache holds of some kinds, for every controller. nil: nothing.
 	cache func() (map[client.Object]cache.ByObject, error)
 	// add puts it into the manager. nil: it does not run there (run starts it).
@@ -73,9 +75,12 @@ func isEnabled(name string, enabled []string) bool {
 }
 
 // requiredAPIs returns the group versions the controllers cannot start without, each once.
-func requiredAPIs(controllers []controller) []schema.GroupVersion {
+func requiredAPIs(controllers []controller, config *v1alpha1.ControllersConfiguration) []schema.GroupVersion {
 	var apis []schema.GroupVersion
 	for _, c := range controllers {
+		if c.waits != nil && c.waits(config) {
+			continue
+		}
 		for _, api := range c.apis {
 			if !slices.Contains(apis, api) {
 				apis = append(apis, api)

@@ -57,7 +57,7 @@ func run(ctx context.Context, config *v1alpha1.ControllerManagerConfiguration, l
 		stop := server.serve(ctx, ready)
 		defer stop()
 	}
-	err = waitForAPIs(ctx, restConfig, requiredAPIs(enabled), time.Second, startTimeout)
+	err = waitForAPIs(ctx, restConfig, requiredAPIs(enabled, &config.Controllers), time.Second, startTimeout)
 	if ctx.Err() != nil {
 		return nil
 	}

@@ -72,9 +72,9 @@ func controllers(fence *Fence) []controller {
 			}),
 		},
 		{
-			name: operator.ControllerName,
-			off:  noDiscoverer,
-			apis: []schema.GroupVersion{gimbalv1.SchemeGroupVersion},
+			name:  operator.ControllerName,
+			apis:  []schema.GroupVersion{gimbalv1.SchemeGroupVersion},
+			waits: withoutImage,
 			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 				return operator.AddToManager(mgr, config.Discovery, now)
 			},
@@ -145,10 +145,7 @@ func controllers(fence *Fence) []controller {
 	}
 }
 
-// noDiscoverer says that there is nothing for the operator to run.
-func noDiscoverer(config *v1alpha1.ControllersConfiguration) string {
-	if config.Discovery.Image == "" {
-		return "controllers.discovery.image is empty"
-	}
-	return ""
+// withoutImage says that the operator runs no discoverers. Then there may be no DiscoveryBackends at all.
+func withoutImage(config *v1alpha1.ControllersConfiguration) bool {
+	return config.Discovery.Image == ""
 }

@@ -12,6 +12,9 @@ type kind struct {
 	finalizer              string
 	// confirmed says whether a deletion needs to be confirmed.
 	confirmed bool
+	// settled is what our controllers make true of an object of the generation GENERATION, before they let it go when it
+	// is deleted. None: there is no controller here that does.
+	settled []string
 	// manifest is what a user writes.
 	manifest string
 	// change is a merge patch of what is wanted, changed the path of what it changes and value its new value.
@@ -29,6 +32,7 @@ func kinds() []kind {
 	return []kind{
 		{
 			groupVersion: "core.gardener.cloud/v1beta1", resource: "projects.core.gardener.cloud", kind: "Project", short: "project", finalizer: "gardener", confirmed: true,
+			settled: []string{"{.status.observedGeneration}=GENERATION", "{.status.phase}=Ready"},
 			manifest: `
 apiVersion: core.gardener.cloud/v1beta1
 kind: Project
@@ -87,6 +91,7 @@ resources:
 		},
 		{
 			groupVersion: "gimbal.heptio.com/v1", resource: "discoverybackends.gimbal.heptio.com", kind: "DiscoveryBackend", short: "dbe", namespaced: true, finalizer: "gimbal.heptio.com/discovery-backend",
+			settled: []string{"{.status.observedGeneration}=GENERATION", `{.status.conditions[?(@.type=="Drained")].observedGeneration}=GENERATION`},
 			manifest: `
 apiVersion: gimbal.heptio.com/v1
 kind: DiscoveryBackend

@@ -130,7 +130,7 @@ func (u user) deletes() {
 		u.refused(err, `must have a "confirmation.gardener.cloud/deletion" annotation to delete`)
 		u.run("", "annotate", u.kind.resource, u.name, "confirmation.gardener.cloud/deletion=true")
 	}
-	if u.kind.kind == "Project" {
+	if len(u.kind.settled) > 0 {
 		u.prints(u.run("", "delete", u.kind.resource, u.name, "--timeout=60s"), "deleted")
 	} else {
 		u.prints(u.run("", "delete", u.kind.resource, u.name, "--wait=false"), "deleted")

@@ -63,9 +63,12 @@ func (u user) prints(out, want string) {
 // settles waits until our controllers have nothing more to write, where there are any.
 func (u user) settles(generation string) {
 	u.t.Helper()
-	if u.kind.kind == "Project" {
-		u.run("", "wait", "--for=jsonpath={.status.observedGeneration}="+generation, "--for=jsonpath={.status.phase}=Ready",
-			"--timeout=60s", u.kind.resource+"/"+u.name)
+	args := []string{"wait", "--timeout=60s", u.kind.resource + "/" + u.name}
+	for _, condition := range u.kind.settled {
+		args = append(args, "--for=jsonpath="+strings.ReplaceAll(condition, "GENERATION", generation))
+	}
+	if len(u.kind.settled) > 0 {
+		u.run("", args...)
 	}
 }
 

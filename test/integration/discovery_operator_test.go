@@ -56,6 +56,9 @@ func newDiscoveryPlane(t *testing.T) *discoveryPlane {
 		if err := started.Stop(context.Background()); err != nil {
 			t.Error(err)
 		}
+		if err := checkPermissions(d.audit); err != nil {
+			t.Error(err)
+		}
 	})
 	d.Plane, d.c = started, clientOf(t, started.Config())
 	apply := exec.CommandContext(t.Context(), d.Kubectl(), "--kubeconfig", d.AdminKubeconfig(), "apply", "-k", "../../artifacts/discovery")

@@ -32,6 +32,7 @@ func TestDeletionWaitsForWhatIsInUse(t *testing.T) {
 			access := accessOf(t, project)
 			object.SetNamespace(project.NamespaceName())
 			object.SetName(name(t, "occupant"))
+			object.SetFinalizers([]string{"example.com/hold"})
 			if err := admin(t).Create(t.Context(), object); err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +50,7 @@ func TestDeletionWaitsForWhatIsInUse(t *testing.T) {
 			}
 			hasAccess(t, project, access) // its members go on working
 
-			// Deleted, but not gone: the finalizer stands for what is taken down outside.
+			// Deleted, but not gone: the finalizers stand for what is taken down outside.
 			deleted(t, object)
 			get(t, object)
 			get(t, project)

@@ -125,6 +125,20 @@ func testRoles(t *testing.T, p *Plane) {
 		{who: manager, verb: "update", group: "coordination.k8s.io", resource: "leases", namespace: "kube-system"},
 		{who: manager, verb: "create", group: "core.gardener.cloud", resource: "projects"},
 		in(access{who: manager, verb: "get", resource: "secrets"}),
+		in(access{who: manager, verb: "list", resource: "secrets"}),
+		// It releases backends that are deleted, and runs no discoverers.
+		in(access{who: manager, verb: "patch", group: "gimbal.heptio.com", resource: "discoverybackends", allowed: true}),
+		in(access{who: manager, verb: "patch", group: "gimbal.heptio.com", resource: "discoverybackends", sub: "status", allowed: true}),
+		in(access{who: manager, verb: "delete", group: "gimbal.heptio.com", resource: "discoverybackends"}),
+		in(access{who: manager, verb: "delete", group: "apps", resource: "deployments", allowed: true}),
+		in(access{who: manager, verb: "create", group: "apps", resource: "deployments"}),
+		in(access{who: manager, verb: "patch", group: "apps", resource: "deployments"}),
+		in(access{who: manager, verb: "delete", resource: "services", allowed: true}),
+		in(access{who: manager, verb: "create", resource: "services"}),
+		in(access{who: manager, verb: "delete", group: "discovery.k8s.io", resource: "endpointslices", allowed: true}),
+		in(access{who: manager, verb: "delete", resource: "pods"}),
+		in(access{who: manager, verb: "update", group: "networking.k8s.io", resource: "ingresses", allowed: true}),
+		in(access{who: manager, verb: "create", resource: "serviceaccounts"}),
 		in(access{who: manager, verb: "escalate", group: rbacv1.GroupName, resource: "roles"}),
 	}
 	for _, q := range questions {

@@ -7,6 +7,9 @@
 // A pass reads from caches, decides by pure functions (credentials.go, deployment.go, grants.go, copies.go, status.go)
 // and writes only what differs, by server-side apply. A new backend costs ten requests and its events; one that is as it
 // should be costs none.
+//
+// Without an image it runs nothing, and reads no Secret: it says so in the status of backends, and releases those that
+// are deleted (withoutimage.go).
 package operator
 
 import (
@@ -49,12 +52,13 @@ const (
 
 // reconciler brings the discoverers of backends to the state that the backends ask for.
 type reconciler struct {
-	// cache has what is watched (cache.go).
+	// cache has what is watched (cache.go). Without an image that is nothing, and it reads from the API server.
 	cache client.Reader
 	// live reads from the API server. It has the last word before something is taken over or destroyed.
 	live client.Reader
 	// client writes.
-	client     client.Client
+	client client.Client
+	// image is what discoverers run, "" when none are run.
 	image      string
 	admins     []string
 	clock      clock.PassiveClock
@@ -71,6 +75,24 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfigurat
 	if err != nil {
 		return err
 	}
+	references, err := newReferences(mgr, config.AdminNamespaces)
+	if err != nil {
+		return err
+	}
+	r := &reconciler{
+		cache: mgr.GetAPIReader(), live: mgr.GetAPIReader(), client: mgr.GetClient(),
+		image: config.Image, admins: config.AdminNamespaces,
+		clock: clock, recorder: mgr.GetEventRecorder(fieldOwner),
+		secrets: newSecrets(mgr.GetAPIReader()), references: references, meters: meters,
+	}
+	if r.image == "" {
+		return r.watchWithoutImage(mgr)
+	}
+	return r.watch(mgr)
+}
+
+// watch adds the controller with the cache of all that a discoverer is made of.
+func (r *reconciler) watch(mgr manager.Manager) error {
 	parts, err := newCache(mgr)
 	if err != nil {
 		return err
@@ -78,27 +100,13 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfigurat
 	if err := mgr.Add(parts); err != nil {
 		return fmt.Errorf("add the cache of controller %s: %w", ControllerName, err)
 	}
-	references, err := newReferences(mgr, config.AdminNamespaces)
-	if err != nil {
-		return err
-	}
-	r := &reconciler{
-		cache: parts, live: mgr.GetAPIReader(), client: mgr.GetClient(),
-		image: config.Image, admins: config.AdminNamespaces,
-		clock: clock, recorder: mgr.GetEventRecorder(fieldOwner),
-		secrets: newSecrets(mgr.GetAPIReader()), references: references, meters: meters,
-	}
+	r.cache = parts
 	if err := mgr.Add(manager.RunnableFunc(r.sweepAtStart)); err != nil {
 		return fmt.Errorf("add the look for orphans to controller %s: %w", ControllerName, err)
 	}
 	owner := handler.EnqueueRequestForOwner(mgr.GetScheme(), mgr.GetRESTMapper(), &gimbalv1.DiscoveryBackend{}, handler.OnlyControllerOwner())
 	to := mapper{cache: parts}
-	return builder.ControllerManagedBy(mgr).
-		Named(ControllerName).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
-		}).
+	return newBuilder(mgr).
 		WatchesRawSource(source.Kind[client.Object](parts, &gimbalv1.DiscoveryBackend{}, &handler.EnqueueRequestForObject{})).
 		WatchesRawSource(source.Kind[client.Object](parts, secretMetadata(), handler.EnqueueRequestsFromMapFunc(to.ofSecret))).
 		// What we wrote, so that drift is corrected.
@@ -107,6 +115,15 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfigurat
 		WatchesRawSource(source.Kind[client.Object](parts, &rbacv1.RoleBinding{}, owner)).
 		WatchesRawSource(source.Kind[client.Object](parts, &rbacv1.ClusterRoleBinding{}, handler.EnqueueRequestsFromMapFunc(to.ofClusterBinding))).
 		Complete(r)
+}
+
+func newBuilder(mgr manager.Manager) *builder.Builder {
+	return builder.ControllerManagedBy(mgr).
+		Named(ControllerName).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: workers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
+		})
 }
 
 // sweepAtStart looks for orphans once, when this process begins to lead.

@@ -44,6 +44,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	var err error
 	var outcome outcome
 	switch {
+	case backend.DeletionTimestamp.IsZero() && r.image == "":
+		outcome, err = r.reportNoImage(ctx, backend)
 	case backend.DeletionTimestamp.IsZero():
 		outcome, result, err = r.provide(ctx, backend)
 	case controllerutil.ContainsFinalizer(backend, gimbalv1.FinalizerName):

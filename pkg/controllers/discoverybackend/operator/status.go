@@ -32,6 +32,7 @@ const (
 	reasonStarting        = "DiscovererStarting"
 	reasonNotStarted      = "DiscovererNotStarted"
 	reasonDeletionPending = "Terminating"
+	reasonNoImage         = "NoImage"
 )
 
 // findings are what a pass found out.
@@ -45,6 +46,8 @@ type findings struct {
 	conflict string
 	// terminating says what the deletion waits for, "" when the backend lives.
 	terminating string
+	// noImage is true when no discoverers are run, so that nothing was looked at.
+	noImage bool
 }
 
 // conditionsOf are the conditions that the operator is the only one to write.
@@ -53,6 +56,9 @@ func conditionsOf(backend *gimbalv1.DiscoveryBackend, found findings, own []gimb
 		return []metav1.Condition{
 			status.Condition(backend, gimbalv1.ConditionAvailable, metav1.ConditionFalse, reasonDeletionPending, found.terminating),
 		}
+	}
+	if found.noImage {
+		return []metav1.Condition{status.Condition(backend, gimbalv1.ConditionAvailable, metav1.ConditionFalse, reasonNoImage, messageNoImage)}
 	}
 	return []metav1.Condition{available(backend, found), credentialsValid(backend, found, own)}
 }

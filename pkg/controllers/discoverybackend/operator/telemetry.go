@@ -51,6 +51,7 @@ type outcome string
 const (
 	outcomeProvided           outcome = "provided"
 	outcomeWithoutCredentials outcome = "without-credentials"
+	outcomeWithoutImage       outcome = "without-image"
 	outcomeConflict           outcome = "conflict"
 	outcomeReleasing          outcome = "releasing"
 	outcomeReleased           outcome = "released"
@@ -72,7 +73,7 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	m := &meters{
 		passes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "groundskeeper_discovery_reconciles_total",
-			Help: "Passes over DiscoveryBackends, by outcome: provided, without-credentials, conflict, releasing, released, failed or retried.",
+			Help: "Passes over DiscoveryBackends, by outcome: provided, without-credentials, without-image, conflict, releasing, released, failed or retried.",
 		}, []string{"outcome"}),
 		writes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "groundskeeper_discovery_parts_applied_total",

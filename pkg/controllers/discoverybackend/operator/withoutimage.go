@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+)
+
+// messageNoImage does not say that no discoverer runs: somebody may run one by hand, or a former one may go on.
+const messageNoImage = "no discoverer is started or looked after: set controllers.discovery.image, see docs/backend-add.md; " +
+	"one that runs all the same is left alone"
+
+// watchWithoutImage adds the controller without an image. It waits for DiscoveryBackends to be served, and watches
+// nothing else.
+func (r *reconciler) watchWithoutImage(mgr manager.Manager) error {
+	find, from, err := kinds.Connect(mgr)
+	if err != nil {
+		return err
+	}
+	set := kinds.NewSet(find, from, r.clock, kinds.DiscoveryPeriod, backendKind())
+	if err := mgr.Add(set); err != nil {
+		return fmt.Errorf("add the watch of controller %s: %w", ControllerName, err)
+	}
+	return newBuilder(mgr).WatchesRawSource(source.Func(follow(set))).Complete(r)
+}
+
+// backendKind is DiscoveryBackends, of which only metadata is kept: a pass reads the backend itself.
+func backendKind() kinds.Kind {
+	return kinds.Kind{GroupResource: gimbalv1.Resource("discoverybackends"), Versions: []string{gimbalv1.SchemeGroupVersion.Version}}
+}
+
+// follow makes a request of each event of a backend.
+func follow(set *kinds.Set) func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	return func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+		set.Tell(func(e kinds.Event) {
+			backend := e.Object()
+			queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: backend.Namespace, Name: backend.Name}})
+		}, backendKind().GroupResource)
+		return nil
+	}
+}
+
+// reportNoImage says in the status of a backend that lives that no discoverer is run for it. What the status said of a
+// former one goes.
+func (r *reconciler) reportNoImage(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (outcome, error) {
+	if err := r.writeStatus(ctx, backend, findings{noImage: true}); err != nil {
+		return outcomeFailed, err
+	}
+	return outcomeWithoutImage, nil
+}
