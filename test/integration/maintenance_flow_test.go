@@ -118,6 +118,7 @@ func TestMaintenance(t *testing.T) {
 			"reach":                      (*shop).reach,
 			"labels change":              (*shop).labelsChange,
 			"backend deleted":            (*shop).backendDeleted,
+			"deleted in maintenance":     (*shop).deletedInMaintenance,
 			"grace period":               (*shop).gracePeriod,
 		} {
 			t.Run(name, func(t *testing.T) {

@@ -35,8 +35,10 @@ type entry struct {
 	uid types.UID
 	// written is our last write.
 	written moment
-	// record is the annotation with the saved weights as it should be there, "" when there should be none.
-	record string
+	// record is the annotation with the saved weights as it should be there, "" when there should be none, and recorded
+	// are the backends that it names.
+	record   string
+	recorded []string
 	// rewrites counts writes in a row; rewritten is when the last one was.
 	rewrites  int
 	rewritten time.Time
@@ -85,14 +87,16 @@ func (l *ledger) ahead(key routeKey, cached *kinds.Object, now time.Time) bool {
 	return e != nil && e.written.isAfter(cached.ResourceVersion, now)
 }
 
-// missing returns the record that a route should have when it has none; "" when there should be none.
-func (l *ledger) missing(key routeKey, uid types.UID, record string) string {
+// missing returns the record that a route should have when it has none; "" when there should be none. That of a backend
+// that goes, or is gone, is taken away on purpose, together with the references.
+func (l *ledger) missing(key routeKey, uid types.UID, record string, stays func(backend string) bool) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if e := l.of(key, uid); e != nil && record == "" {
-		return e.record
+	e := l.of(key, uid)
+	if e == nil || record != "" || slices.ContainsFunc(e.recorded, func(backend string) bool { return !stays(backend) }) {
+		return ""
 	}
-	return ""
+	return e.record
 }
 
 // agrees notes that nothing is to be done about a route that has a record, or none.
@@ -106,7 +110,7 @@ func (l *ledger) agrees(key routeKey, cached *kinds.Object, record string) (news
 	if e == nil {
 		e = l.ensure(key, cached.UID)
 	}
-	e.record = record
+	e.record, e.recorded = record, recordedBackends(cached)
 	news = e.refused != ""
 	e.refused = ""
 	if e.lost != nil && e.lostGeneration != cached.Generation {
@@ -137,11 +141,12 @@ func (l *ledger) pause(key routeKey, uid types.UID, now time.Time) time.Duration
 }
 
 // wrote notes the state of a route after a write of ours.
-func (l *ledger) wrote(key routeKey, uid types.UID, version, record string, now time.Time) {
+func (l *ledger) wrote(key routeKey, written *kinds.Object, record string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := l.ensure(key, uid)
-	e.written, e.record = moment{version, now}, record
+	e := l.ensure(key, written.UID)
+	e.written = moment{written.ResourceVersion, now}
+	e.record, e.recorded = record, recordedBackends(written)
 }
 
 // rewrote notes that values of a route were written.

@@ -82,7 +82,7 @@ func (r *routes) Reconcile(ctx context.Context, key routeKey) (reconcile.Result,
 		return unknown(ctx, err), nil
 	}
 	decision := kept.view.Decide(membership)
-	if !decision.Write && !decision.HandBack && r.ledger.missing(key, cached.UID, kept.record) == "" {
+	if !decision.Write && !decision.HandBack && r.ledger.missing(key, cached.UID, kept.record, staying(backends)) == "" {
 		if r.ledger.agrees(key, cached, kept.record) {
 			r.tell(slices.Collect(maps.Keys(decision.Backends))...)
 		}

@@ -18,6 +18,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 )
 
 // A route is drained by one write and restored by another, and costs nothing in between.
@@ -198,13 +199,32 @@ func TestRecordIsRemembered(t *testing.T) {
 	}, shared)
 }
 
+// With a backend that goes its record goes, too, even where its reference has to stay: at zero.
+func TestRecordGoesWithItsBackend(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.mustLook("us")
+		w.cluster("us", "clusterStatus", "Maintenance")
+		w.mustCorrect(1)
+		w.mustCorrect(0)
+		w.edit(gimbalv1.SchemeGroupVersion.WithResource("discoverybackends"), adminNamespace, "us", func(backend *unstructured.Unstructured) {
+			backend.SetFinalizers([]string{gimbalv1.FinalizerName})
+			backend.SetDeletionTimestamp(new(metav1.Now()))
+		})
+		w.edit(proxies, "shop", "web", func(web *unstructured.Unstructured) { web.SetAnnotations(nil) })
+		w.mustCorrect(0)
+		if got := w.weights(); got != "0 30" || w.record() != "" {
+			w.Errorf("%s, record %q", got, w.record())
+		}
+	}, shared)
+}
+
 // An event that is older than our own write is not acted upon. It is when no other one comes: after a store was restored
 // the versions are smaller.
 func TestOldEvents(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustLook("us")
 		w.cluster("us", "clusterStatus", "Maintenance")
-		w.routes.ledger.wrote(webKey(), w.web().GetUID(), "9999", "", time.Now())
+		w.routes.ledger.wrote(webKey(), &kinds.Object{ObjectMeta: metav1.ObjectMeta{UID: w.web().GetUID(), ResourceVersion: "9999"}}, "", time.Now())
 		w.mustCorrect(0)
 		time.Sleep(quietPeriod)
 		w.mustCorrect(1)

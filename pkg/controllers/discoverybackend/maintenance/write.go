@@ -59,7 +59,7 @@ func (r *routes) correct(ctx context.Context, key routeKey, backends map[string]
 func (r *routes) rewrite(ctx context.Context, key routeKey, object *unstructured.Unstructured, backends map[string]*gimbalv1.DiscoveryBackend) (drain.Decision, bool, error) {
 	annotations := object.GetAnnotations()
 	record := annotations[gimbalv1.AnnotationSavedWeights]
-	missing := r.ledger.missing(key, object.GetUID(), record)
+	missing := r.ledger.missing(key, object.GetUID(), record, staying(backends))
 	if missing != "" {
 		// Somebody took the record away. What it says is still true of the weights that stayed as we set them.
 		if annotations == nil {
@@ -81,6 +81,14 @@ func (r *routes) rewrite(ctx context.Context, key routeKey, object *unstructured
 	return decision, decision.Write || missing != "", nil
 }
 
+// staying says of backends whether they are there and not about to go.
+func staying(backends map[string]*gimbalv1.DiscoveryBackend) func(string) bool {
+	return func(name string) bool {
+		backend := backends[name]
+		return backend != nil && backend.DeletionTimestamp.IsZero()
+	}
+}
+
 // update writes an object as it was read, or nothing.
 func (r *routes) update(ctx context.Context, client dynamic.ResourceInterface, key routeKey, object *unstructured.Unstructured, what string) (*unstructured.Unstructured, error) {
 	updated, err := client.Update(ctx, object, metav1.UpdateOptions{FieldManager: drain.Manager})
@@ -88,7 +96,11 @@ func (r *routes) update(ctx context.Context, client dynamic.ResourceInterface, k
 		return object, fmt.Errorf("update %s: %w", r.describe(key), err)
 	}
 	r.meters.writes.WithLabelValues(what).Inc()
-	r.ledger.wrote(key, updated.GetUID(), updated.GetResourceVersion(), updated.GetAnnotations()[gimbalv1.AnnotationSavedWeights], r.clock.Now())
+	record := updated.GetAnnotations()[gimbalv1.AnnotationSavedWeights]
+	r.ledger.wrote(key, &kinds.Object{
+		ObjectMeta: metav1.ObjectMeta{UID: updated.GetUID(), ResourceVersion: updated.GetResourceVersion()},
+		Value:      &route{view: r.kinds[key.resource].View(updated.Object), record: record},
+	}, record, r.clock.Now())
 	return updated, nil
 }
 
