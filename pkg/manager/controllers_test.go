@@ -55,7 +55,7 @@ func TestControllers(t *testing.T) {
 		t.Errorf("a name is there twice: %v", names(all))
 	}
 	if got := names(all); !slices.Equal(got, []string{"project", "project-stale", "project-activity", "discovery-operator", "discovery-maintenance",
-		"translation-convert", "translation-annotate", "translation-push", "local-volume-cleanup", "local-volume-deleter", "webhooks"}) {
+		"translation-convert", "translation-annotate", "translation-push", "kluster", "kluster-routegc", "local-volume-cleanup", "local-volume-deleter", "webhooks"}) {
 		t.Errorf("the controllers are %v", got)
 	}
 	scheme := runtime.NewScheme()
@@ -69,24 +69,25 @@ func TestControllers(t *testing.T) {
 	}
 	projects, translations := schema.GroupVersion{Group: "core.gardener.cloud", Version: "v1beta1"}, schema.GroupVersion{Group: "midonet.org", Version: "v1"}
 	backends := schema.GroupVersion{Group: "gimbal.heptio.com", Version: "v1"}
+	klusters := schema.GroupVersion{Group: "kubernikus.sap.cc", Version: "v1"}
 	// Without a MidoNet and an image nobody asks for their APIs, which a host with Projects alone does not serve.
 	config := &v1alpha1.ControllersConfiguration{}
 	if diff := cmp.Diff([]schema.GroupVersion{projects}, requiredAPIs(dropOff(logr.Discard(), all, config), config)); diff != "" {
 		t.Error(diff)
 	}
 	running := names(dropOff(logr.Discard(), all, config))
-	if got := len(all) - len(running); got != 3 {
-		t.Errorf("without a MidoNet and an image %d controllers do not run", got)
+	if got := len(all) - len(running); got != 5 {
+		t.Errorf("without a MidoNet, an image and Klusters %d controllers do not run", got)
 	}
 	if !slices.Contains(running, "discovery-operator") {
 		t.Error("without an image nobody releases DiscoveryBackends")
 	}
-	config.Translation.MidoNet.URL, config.Discovery.Image = "http://midonet/midonet-api", "discoverer"
-	if diff := cmp.Diff([]schema.GroupVersion{projects, backends, translations}, requiredAPIs(append(all, all...), config)); diff != "" {
+	config.Translation.MidoNet.URL, config.Discovery.Image, config.Kluster.Enabled = "http://midonet/midonet-api", "discoverer", new(true)
+	if diff := cmp.Diff([]schema.GroupVersion{projects, backends, translations, klusters}, requiredAPIs(append(all, all...), config)); diff != "" {
 		t.Error(diff)
 	}
 	if got := len(dropOff(logr.Discard(), all, config)); got != len(all) {
-		t.Errorf("with both %d of %d controllers run", got, len(all))
+		t.Errorf("with all three %d of %d controllers run", got, len(all))
 	}
 }
 

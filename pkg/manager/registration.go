@@ -13,9 +13,12 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/maintenance"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/operator"
+	klusterlifecycle "groundskeeper.io/groundskeeper/pkg/controllers/kluster/lifecycle"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/routegc"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/cleanup"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/deleter"
@@ -37,6 +40,7 @@ const systemNamespace = "groundskeeper-system"
 func controllers(fence *Fence) []controller {
 	now := clock.RealClock{}
 	network := &midoNet{fence: fence}
+	clouds := &openStack{}
 	projects := &usage.Shared{}
 	// using makes the controllers of Projects share what they know of who uses one.
 	using := func(add func(ctrl.Manager, *v1alpha1.ControllersConfiguration, *usage.Usage) error) func(context.Context, ctrl.Manager, *v1alpha1.ControllersConfiguration) error {
@@ -116,6 +120,31 @@ func controllers(fence *Fence) []controller {
 					return err
 				}
 				return push.AddToManager(mgr, config.Translation, midonetbackend.New(client, config.Translation.Tenant))
+			},
+		},
+		{
+			name:  klusterlifecycle.ControllerName,
+			off:   noKlusters,
+			apis:  []schema.GroupVersion{kubernikusv1.SchemeGroupVersion},
+			cache: klusterlifecycle.CacheOptions,
+			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
+				clients, err := clouds.clients(config.Kluster.OpenStack)
+				if err != nil {
+					return err
+				}
+				return klusterlifecycle.AddToManager(mgr, config.Kluster, clients, now)
+			},
+		},
+		{
+			name: routegc.ControllerName,
+			off:  noKlusters,
+			apis: []schema.GroupVersion{kubernikusv1.SchemeGroupVersion},
+			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
+				clients, err := clouds.clients(config.Kluster.OpenStack)
+				if err != nil {
+					return err
+				}
+				return routegc.AddToManager(mgr, config.Kluster, clients, fence.Check, now)
 			},
 		},
 		{

@@ -184,6 +184,41 @@ func SetDefaults_DiscoveryConfiguration(obj *DiscoveryConfiguration) {
 	}
 }
 
+// SetDefaults_KlusterConfiguration fills in what is left out.
+func SetDefaults_KlusterConfiguration(obj *KlusterConfiguration) {
+	if obj.Enabled == nil {
+		obj.Enabled = new(false)
+	}
+	if obj.ConcurrentSyncs == nil {
+		obj.ConcurrentSyncs = new(int32(20))
+	}
+	gc, openstack := &obj.RouteGC, &obj.OpenStack
+	if gc.Enabled == nil {
+		gc.Enabled = new(true)
+	}
+	if gc.Interval == nil {
+		gc.Interval = &metav1.Duration{Duration: 5 * time.Minute}
+	}
+	if gc.ConfirmAfter == nil {
+		gc.ConfirmAfter = &metav1.Duration{Duration: 30 * time.Second}
+	}
+	if gc.MaxRemovalFraction == nil {
+		gc.MaxRemovalFraction = new(0.5)
+	}
+	if gc.DryRun == nil {
+		gc.DryRun = new(false)
+	}
+	if openstack.QPS == nil {
+		openstack.QPS = new(float32(20))
+	}
+	if openstack.Burst == nil {
+		openstack.Burst = new(int32(40))
+	}
+	if openstack.Timeout == nil {
+		openstack.Timeout = &metav1.Duration{Duration: 30 * time.Second}
+	}
+}
+
 // SetDefaults_LocalVolumeConfiguration fills in what is left out.
 func SetDefaults_LocalVolumeConfiguration(obj *LocalVolumeConfiguration) {
 	if obj.StorageClassNames == nil {

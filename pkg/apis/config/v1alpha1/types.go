@@ -88,6 +88,8 @@ type ControllersConfiguration struct {
 	Translation TranslationConfiguration `json:"translation"`
 	// Discovery configures the controllers of DiscoveryBackends.
 	Discovery DiscoveryConfiguration `json:"discovery"`
+	// Kluster configures the controllers of Klusters.
+	Kluster KlusterConfiguration `json:"kluster"`
 	// LocalVolume configures the cleanup of local volumes whose node is gone.
 	LocalVolume LocalVolumeConfiguration `json:"localVolume"`
 }

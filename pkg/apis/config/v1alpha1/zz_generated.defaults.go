@@ -43,5 +43,6 @@ func SetObjectDefaults_ControllerManagerConfiguration(in *ControllerManagerConfi
 	SetDefaults_PushConfiguration(&in.Controllers.Translation.Push)
 	SetDefaults_MidoNetConfiguration(&in.Controllers.Translation.MidoNet)
 	SetDefaults_DiscoveryConfiguration(&in.Controllers.Discovery)
+	SetDefaults_KlusterConfiguration(&in.Controllers.Kluster)
 	SetDefaults_LocalVolumeConfiguration(&in.Controllers.LocalVolume)
 }

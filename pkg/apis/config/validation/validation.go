@@ -27,6 +27,7 @@ func ValidateControllerManagerConfiguration(config *v1alpha1.ControllerManagerCo
 	errs = append(errs, validateProject(&config.Controllers.Project, field.NewPath("controllers", "project"))...)
 	errs = append(errs, validateTranslation(&config.Controllers.Translation, &config.LeaderElection, field.NewPath("controllers", "translation"))...)
 	errs = append(errs, validateDiscovery(&config.Controllers.Discovery, field.NewPath("controllers", "discovery"))...)
+	errs = append(errs, validateKluster(&config.Controllers.Kluster, field.NewPath("controllers", "kluster"))...)
 	errs = append(errs, validateLocalVolume(&config.Controllers.LocalVolume, field.NewPath("controllers", "localVolume"))...)
 	return errs
 }

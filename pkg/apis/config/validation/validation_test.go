@@ -52,6 +52,9 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 	discovery := func(change func(*v1alpha1.DiscoveryConfiguration)) func(*config) {
 		return func(c *config) { change(&c.Controllers.Discovery) }
 	}
+	kluster := func(change func(*v1alpha1.KlusterConfiguration)) func(*config) {
+		return func(c *config) { change(&c.Controllers.Kluster) }
+	}
 	translation := func(change func(*v1alpha1.TranslationConfiguration)) func(*config) {
 		return func(c *config) { change(&c.Controllers.Translation) }
 	}
@@ -207,6 +210,19 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 		"discovery image":       {discovery(func(d *v1alpha1.DiscoveryConfiguration) { d.Image = "two words" }), `controllers.discovery.image: Invalid value: "two words": must be an image, for instance registry.example.com/groundskeeper-discoverer:v1`},
 		"admin namespace":       {discovery(func(d *v1alpha1.DiscoveryConfiguration) { d.AdminNamespaces = []string{"a.b"} }), `controllers.discovery.adminNamespaces[0]: Invalid value: "a.b": must not contain dots`},
 		"admin namespace twice": {discovery(func(d *v1alpha1.DiscoveryConfiguration) { d.AdminNamespaces = []string{"a", "a"} }), `controllers.discovery.adminNamespaces[1]: Duplicate value: "a"`},
+
+		"kluster": {kluster(func(k *v1alpha1.KlusterConfiguration) {
+			k.Enabled, k.RouteGC.Interval, k.RouteGC.ConfirmAfter, k.RouteGC.MaxRemovalFraction = new(true), duration(time.Second), duration(0), new(1.0)
+		}), ""},
+		"kluster, syncs":       {kluster(func(k *v1alpha1.KlusterConfiguration) { k.ConcurrentSyncs = new(int32(0)) }), `controllers.kluster.concurrentSyncs: Invalid value: 0: must be greater than 0`},
+		"kluster, interval":    {kluster(func(k *v1alpha1.KlusterConfiguration) { k.RouteGC.Interval = duration(time.Second - 1) }), `controllers.kluster.routeGC.interval: Invalid value: "999.999999ms": must be at least 1s`},
+		"kluster, confirm":     {kluster(func(k *v1alpha1.KlusterConfiguration) { k.RouteGC.ConfirmAfter = duration(-1) }), `controllers.kluster.routeGC.confirmAfter: Invalid value: "-1ns": must be greater than or equal to 0s`},
+		"kluster, fraction 0":  {kluster(func(k *v1alpha1.KlusterConfiguration) { k.RouteGC.MaxRemovalFraction = new(0.0) }), ""},
+		"kluster, fraction -1": {kluster(func(k *v1alpha1.KlusterConfiguration) { k.RouteGC.MaxRemovalFraction = new(-1.0) }), `controllers.kluster.routeGC.maxRemovalFraction: Invalid value: -1: must be at least 0 (each removal waits) and at most 1 (none is suspicious)`},
+		"kluster, fraction":    {kluster(func(k *v1alpha1.KlusterConfiguration) { k.RouteGC.MaxRemovalFraction = new(math.NaN()) }), `controllers.kluster.routeGC.maxRemovalFraction: Invalid value: NaN: must be at least 0 (each removal waits) and at most 1 (none is suspicious)`},
+		"kluster, qps":         {kluster(func(k *v1alpha1.KlusterConfiguration) { k.OpenStack.QPS = new(float32(0)) }), `controllers.kluster.openstack.qps: Invalid value: 0: must be greater than 0`},
+		"kluster, burst":       {kluster(func(k *v1alpha1.KlusterConfiguration) { k.OpenStack.Burst = new(int32(0)) }), `controllers.kluster.openstack.burst: Invalid value: 0: must be greater than 0`},
+		"kluster, timeout":     {kluster(func(k *v1alpha1.KlusterConfiguration) { k.OpenStack.Timeout = duration(0) }), `controllers.kluster.openstack.timeout: Invalid value: "0s": must be greater than 0s`},
 
 		"service types": {translation(func(t *v1alpha1.TranslationConfiguration) { t.ServiceTypes = []corev1.ServiceType{} }), ""},
 		"service type":  {translation(func(t *v1alpha1.TranslationConfiguration) { t.ServiceTypes = []corev1.ServiceType{"ExternalName"} }), `controllers.translation.serviceTypes[0]: Unsupported value: "ExternalName": supported values: "ClusterIP", "NodePort", "LoadBalancer"`},

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+)
+
+func validateKluster(config *v1alpha1.KlusterConfiguration, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if *config.ConcurrentSyncs <= 0 {
+		errs = append(errs, field.Invalid(path.Child("concurrentSyncs"), *config.ConcurrentSyncs, "must be greater than 0"))
+	}
+	gc, gcPath := &config.RouteGC, path.Child("routeGC")
+	if interval := gc.Interval.Duration; interval < time.Second {
+		errs = append(errs, field.Invalid(gcPath.Child("interval"), interval.String(), "must be at least 1s"))
+	}
+	if confirm := gc.ConfirmAfter.Duration; confirm < 0 {
+		errs = append(errs, field.Invalid(gcPath.Child("confirmAfter"), confirm.String(), "must be greater than or equal to 0s"))
+	}
+	if fraction := *gc.MaxRemovalFraction; !(fraction >= 0 && fraction <= 1) {
+		errs = append(errs, field.Invalid(gcPath.Child("maxRemovalFraction"), fraction, "must be at least 0 (each removal waits) and at most 1 (none is suspicious)"))
+	}
+	openstack, openstackPath := &config.OpenStack, path.Child("openstack")
+	if !(*openstack.QPS > 0) {
+		errs = append(errs, field.Invalid(openstackPath.Child("qps"), *openstack.QPS, "must be greater than 0"))
+	}
+	if *openstack.Burst <= 0 {
+		errs = append(errs, field.Invalid(openstackPath.Child("burst"), *openstack.Burst, "must be greater than 0"))
+	}
+	if timeout := openstack.Timeout.Duration; timeout <= 0 {
+		errs = append(errs, field.Invalid(openstackPath.Child("timeout"), timeout.String(), "must be greater than 0s"))
+	}
+	return errs
+}

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+// reasonUnclear means that OpenStack answers, but that the spec has to say which of several objects is the cluster's.
+const reasonUnclear = "Ambiguous"
+
+// cloudView is what a look at an OpenStack project showed.
+type cloudView struct {
+	// found is the project and the ids that the spec leaves open; nil when the look failed.
+	found *kubernikusv1.OpenstackStatus
+	// unclear says which ids could not be found, and why.
+	unclear []string
+	err     error
+}
+
+// condition is the view as the condition OpenStackReachable.
+func (v cloudView) condition() metav1.Condition {
+	c := metav1.Condition{Type: kubernikusv1.ConditionOpenStackReachable, Status: metav1.ConditionTrue, Reason: reasonReachable, Message: "OpenStack answers and accepts the credentials"}
+	switch {
+	case v.err != nil:
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, string(openstack.ReasonOf(v.err)), v.err.Error()
+	case len(v.unclear) > 0:
+		c.Reason, c.Message = reasonUnclear, strings.Join(v.unclear, "; ")
+	}
+	return c
+}
+
+// network is what a look needs of Neutron.
+type network interface {
+	Router(ctx context.Context, id string) (openstack.Router, error)
+	RouterIDs(ctx context.Context) ([]string, error)
+	NetworkIDs(ctx context.Context) ([]string, error)
+	SubnetIDs(ctx context.Context, networkID string) ([]string, error)
+}
+
+// lookAtCloud makes a call with the credentials, and finds the router, the network and the subnet that the spec leaves
+// open. What was found before stays; a router that is gone is looked for anew. One request when all is known.
+func lookAtCloud(ctx context.Context, neutron network, spec kubernikusv1.OpenstackSpec, before kubernikusv1.OpenstackStatus) cloudView {
+	found := kubernikusv1.OpenstackStatus{RouterID: before.RouterID, NetworkID: before.NetworkID, LBSubnetID: before.LBSubnetID}
+	if spec.RouterID != "" {
+		found.RouterID = ""
+	}
+	if spec.NetworkID != "" {
+		found.NetworkID = ""
+	}
+	if spec.LBSubnetID != "" {
+		found.LBSubnetID = ""
+	}
+	view := cloudView{found: &found}
+	if id := spec.RouterID + found.RouterID; id != "" {
+		_, err := neutron.Router(ctx, id)
+		switch {
+		case openstack.IsNotFound(err) && spec.RouterID == "":
+			found = kubernikusv1.OpenstackStatus{}
+		case openstack.IsNotFound(err):
+			return cloudView{err: fmt.Errorf("spec.openstack.routerID names no router of the project: %w", err)}
+		case err != nil:
+			return cloudView{err: err}
+		}
+	}
+	only := func(what, field string, known string, into *string, list func(context.Context) ([]string, error)) error {
+		if known != "" || *into != "" {
+			return nil
+		}
+		ids, err := list(ctx)
+		if err != nil {
+			return err
+		}
+		switch len(ids) {
+		case 1:
+			*into = ids[0]
+		case 0:
+			view.unclear = append(view.unclear, fmt.Sprintf("the project has no %s: make one, or set %s", what, field))
+		default:
+			view.unclear = append(view.unclear, fmt.Sprintf("the project has %d %ss (%s): set %s", len(ids), what, some(ids), field))
+		}
+		return nil
+	}
+	if err := only("router", "spec.openstack.routerID", spec.RouterID, &found.RouterID, neutron.RouterIDs); err != nil {
+		return cloudView{err: err}
+	}
+	if err := only("network", "spec.openstack.networkID", spec.NetworkID, &found.NetworkID, neutron.NetworkIDs); err != nil {
+		return cloudView{err: err}
+	}
+	networkID := spec.NetworkID + found.NetworkID
+	if networkID == "" {
+		return view
+	}
+	subnets := func(ctx context.Context) ([]string, error) { return neutron.SubnetIDs(ctx, networkID) }
+	if err := only("subnet", "spec.openstack.lbSubnetID", spec.LBSubnetID, &found.LBSubnetID, subnets); err != nil {
+		return cloudView{err: err}
+	}
+	return view
+}
+
+// maxNamed is how many ids a message names.
+const maxNamed = 5
+
+func some(ids []string) string {
+	text := strings.Join(ids[:min(len(ids), maxNamed)], ", ")
+	if more := len(ids) - maxNamed; more > 0 {
+		text += fmt.Sprintf(", and %d more", more)
+	}
+	return text
+}

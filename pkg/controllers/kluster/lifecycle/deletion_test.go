@@ -1,0 +1,242 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
+)
+
+// A Kluster that is deleted waits, and says so, until it is detached. Then its Secret goes, too.
+func TestDeletion(t *testing.T) {
+	k := klustertest.Kluster("k")
+	f := newFlow(t, k)
+	secret, stays := f.secret("k-secret"), f.secret("other-secret")
+	stays.Finalizers = []string{"somebody/else"}
+	f.create(secret, stays)
+	f.settled(k)
+	for _, object := range []client.Object{secret, k} {
+		if err := f.store.Delete(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.settled(k)
+	if k.Status.Phase != kubernikusv1.KlusterTerminating || klustertest.Condition(k, kubernikusv1.ConditionDeorbited) != "False/"+reasonNotSupported {
+		t.Errorf("got %+v", k.Status)
+	}
+	if !f.get(secret) {
+		t.Fatal("the Secret is gone before the Kluster")
+	}
+	f.Requests()
+	f.update(k, func() { k.Annotations = map[string]string{kubernikusv1.DetachAnnotation: "true"} })
+	f.reconcile("k")
+	if f.get(k) {
+		t.Fatalf("it is not released: %+v", k.Finalizers)
+	}
+	f.reconcile("k")
+	if f.get(secret) {
+		t.Errorf("the Secret stays: %v", secret.Finalizers)
+	}
+	if !f.get(stays) || len(f.Requests()) > 0 {
+		t.Error("something else was touched")
+	}
+	if text := drain(f.recorder); !strings.Contains(text, eventReleased) {
+		t.Errorf("events: %s", text)
+	}
+	if len(f.r.states) != 0 {
+		t.Errorf("left %v", f.r.states)
+	}
+}
+
+// The cache may be behind: the API server has the last word.
+func TestReleaseLooksAgain(t *testing.T) {
+	k := klustertest.Kluster("k")
+	f := newFlow(t, k)
+	stale := klustertest.Kluster("k", klustertest.Going, klustertest.Annotated(kubernikusv1.DetachAnnotation))
+	stays := func(why string) {
+		t.Helper()
+		if err := f.r.release(t.Context(), stale, nil); err != nil {
+			t.Fatal(err)
+		}
+		if f.get(k); !slices.Contains(k.Finalizers, kubernikusv1.DeorbiterFinalizer) {
+			t.Errorf("it is released, though %s", why)
+		}
+	}
+	stays("it is neither deleted nor detached")
+	f.update(k, func() { k.Annotations = map[string]string{kubernikusv1.DetachAnnotation: "true"} })
+	stays("it is not deleted")
+	if err := f.store.Delete(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	stale.UID = "former"
+	stays("another one was deleted")
+	stale.UID = k.UID
+	f.update(k, func() { k.Annotations["groundskeeper.io/paused"] = "true" })
+	stays("it is paused")
+	f.update(k, func() { delete(k.Annotations, "groundskeeper.io/paused") })
+	if err := f.r.release(t.Context(), stale, nil); err != nil || f.get(k) {
+		t.Errorf("it stays: %v", err)
+	}
+}
+
+// A Secret is let go when the Kluster uses another one, and kept while any Kluster uses it.
+func TestSecretOfAnother(t *testing.T) {
+	k, sibling := klustertest.Kluster("k"), klustertest.Kluster("s", func(k *kubernikusv1.Kluster) { k.Spec.SecretRef.Name = "k-secret" })
+	f := newFlow(t, k, sibling)
+	first, second := f.secret("k-secret"), f.secret("new-secret")
+	f.create(first, second)
+	f.settled(k)
+	f.update(k, func() { k.Spec.SecretRef.Name, k.Generation = "new-secret", 2 })
+	f.settled(k)
+	if f.get(first); !isHeld(first) {
+		t.Error("the sibling's Secret is let go")
+	}
+	f.update(sibling, func() { sibling.Spec.SecretRef.Name, sibling.Generation = "new-secret", 2 })
+	f.settled(sibling)
+	if f.get(first); isHeld(first) {
+		t.Error("a Secret that nobody uses is held")
+	}
+	if f.get(second); !isHeld(second) {
+		t.Error("the new Secret is not held")
+	}
+	if requests := f.r.usersOf(t.Context(), second); len(requests) != 2 {
+		t.Errorf("its users are %v", requests)
+	}
+}
+
+// The cache may not know yet who uses a Secret: the API server does.
+func TestLetGoLooksAgain(t *testing.T) {
+	f := newFlow(t)
+	secret := f.secret("k-secret")
+	secret.Finalizers = []string{kubernikusv1.SecretInUseFinalizer}
+	f.create(secret)
+	f.r.live = klustertest.NewStore(t, klustertest.Kluster("k"), secret.DeepCopy())
+	if err := f.r.letGo(t.Context(), klustertest.Namespace); err != nil {
+		t.Fatal(err)
+	}
+	if f.get(secret); !isHeld(secret) {
+		t.Error("the Secret of a new Kluster is let go")
+	}
+	// A request with the Secret's name looks after one that nobody uses.
+	if requests := f.r.usersOf(t.Context(), secret); len(requests) != 1 || requests[0].Name != "k-secret" {
+		t.Errorf("who looks after it: %v", requests)
+	}
+	f.r.live = f.store
+	f.reconcile("k-secret")
+	if f.get(secret); isHeld(secret) {
+		t.Error("it is held for ever")
+	}
+}
+
+// What was found in one project is not looked for in another.
+func TestAnotherProject(t *testing.T) {
+	k := klustertest.Kluster("k")
+	f := newFlow(t, k)
+	f.AddRouter("garden", f.network) // a second one: the network is found, and no router
+	secret := f.secret("k-secret")
+	f.create(secret)
+	if found := f.settled(k).Status.Openstack; found.RouterID != "" || found.NetworkID != f.network {
+		t.Errorf("first %+v", found)
+	}
+	f.AddUser("mover", "password", "elsewhere")
+	f.AddRouter("elsewhere", f.AddNetwork("10.9.0.0/24"))
+	f.update(secret, func() {
+		secret.Data["openstack-username"], secret.Data["openstack-project-id"] = []byte("mover"), []byte("elsewhere")
+	})
+	if found := f.settled(k).Status.Openstack; found.ProjectID != "elsewhere" || found.RouterID == "" || found.NetworkID == f.network {
+		t.Errorf("got %+v", found)
+	}
+}
+
+// Our own writes of the status wake nobody.
+func TestChanged(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*kubernikusv1.Kluster)
+		want   bool
+	}{
+		"status":      {in(kubernikusv1.KlusterRunning), false},
+		"a resync":    {func(k *kubernikusv1.Kluster) { k.ResourceVersion = "1" }, true},
+		"spec":        {func(k *kubernikusv1.Kluster) { k.Generation++ }, true},
+		"annotations": {klustertest.Annotated("groundskeeper.io/paused"), true},
+		"deleted":     {klustertest.Going, true},
+		"finalizers":  {func(k *kubernikusv1.Kluster) { k.Finalizers = nil }, true},
+		"API server":  {func(k *kubernikusv1.Kluster) { k.Status.Apiserver = "https://a.example" }, true},
+	} {
+		before, after := klustertest.Kluster("k"), klustertest.Kluster("k")
+		before.ResourceVersion, after.ResourceVersion = "1", "2"
+		if c.change(after); changed().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) != c.want {
+			t.Errorf("%s: not %t", name, c.want)
+		}
+	}
+}
+
+// A Kluster without a cloud is asked nothing there, and may go when there is nothing to clean up.
+func TestNoCloud(t *testing.T) {
+	k := klustertest.Kluster("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true })
+	f := newFlow(t, k)
+	f.create(f.secret("k-secret"))
+	wantConditions(t, f.settled(k), "True/Reachable", "")
+	if requests := f.Requests(); len(requests) > 0 || k.Status.Phase != kubernikusv1.KlusterRunning {
+		t.Errorf("%v, %s", requests, k.Status.Phase)
+	}
+}
+
+// What an earlier generation showed is not said of a later one.
+func TestGeneration(t *testing.T) {
+	k := klustertest.Kluster("k")
+	f := newFlow(t, k)
+	f.create(f.secret("k-secret"))
+	f.settled(k)
+	f.update(k, func() { k.Generation = 2 })
+	free := make(chan struct{})
+	f.Inject(fake.Fault{Path: "/network", Times: 1, Do: func() { <-free }})
+	f.reconcile("k")
+	observed := func() int64 {
+		f.get(k)
+		return meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionOpenStackReachable).ObservedGeneration
+	}
+	if got := observed(); got != 1 {
+		t.Errorf("before the look it is of generation %d", got)
+	}
+	close(free)
+	f.settled(k)
+	if got := observed(); got != 2 {
+		t.Errorf("after the look it is of generation %d", got)
+	}
+}
+
+// A cloud that hangs does not keep the API server's condition waiting.
+func TestStuckCloud(t *testing.T) {
+	k := klustertest.Kluster("k")
+	f := newFlow(t, k)
+	f.create(f.secret("k-secret"))
+	free := make(chan struct{})
+	f.Inject(fake.Fault{Path: "/identity", Times: 1, Do: func() { <-free }})
+	f.reconcile("k")
+	request, _ := f.queue.Get()
+	f.queue.Done(request)
+	f.reconcile(request.Name)
+	f.get(k)
+	wantConditions(t, k, "True/Reachable", "")
+	close(free)
+	wantConditions(t, f.settled(k), "True/Reachable", "True/Reachable")
+}
+
+func drain(recorder *events.FakeRecorder) string {
+	var all strings.Builder
+	for len(recorder.Events) > 0 {
+		all.WriteString(<-recorder.Events + "\n")
+	}
+	return all.String()
+}

@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+)
+
+// conflictPause is the pause after somebody else was quicker.
+const conflictPause = time.Second
+
+// Reconcile brings the status of one Kluster up to date, and releases it when it may go.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	k := &kubernikusv1.Kluster{}
+	err := r.client.Get(ctx, request.NamespacedName, k)
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, fmt.Errorf("get kluster %s: %w", request.NamespacedName, err)
+	}
+	var wait time.Duration
+	if err != nil || isReleased(k) {
+		r.forget(request.NamespacedName)
+		err = nil
+	} else {
+		wait, err = r.look(ctx, k)
+	}
+	if err == nil {
+		err = r.letGo(ctx, request.Namespace)
+	}
+	if apierrors.IsConflict(err) {
+		log.FromContext(ctx).V(1).Info("Something changed meanwhile, trying again", "reason", err.Error())
+		return reconcile.Result{RequeueAfter: conflictPause}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: wait}, nil
+}
+
+// look brings together what is known of a Kluster, and begins what is due. It returns when the next look is.
+func (r *reconciler) look(ctx context.Context, k *kubernikusv1.Kluster) (time.Duration, error) {
+	if access.IsPaused(k) {
+		r.forget(client.ObjectKeyFromObject(k))
+		return 0, r.writeStatus(ctx, k, findings{paused: true})
+	}
+	if err := r.complete(ctx, k); err != nil {
+		return 0, err
+	}
+	secret, err := access.Secret(ctx, r.live, k)
+	if err != nil && !errors.Is(err, access.ErrNoSecret) {
+		return 0, err
+	}
+	var found findings
+	if !k.DeletionTimestamp.IsZero() {
+		var data map[string][]byte
+		if secret != nil {
+			data = secret.Data
+		}
+		why, waits := releasable(k, data)
+		if why != "" {
+			r.forget(client.ObjectKeyFromObject(k))
+			return 0, r.release(ctx, k, data)
+		}
+		found.waits = &waits
+	}
+	s := r.stateOf(k, secret)
+	if secret == nil {
+		missing := missingSecret(err)
+		s.workload.set(missing.workload, r.clock.Now().Add(retryPause))
+		s.cloud.set(missing.cloud, r.clock.Now().Add(retryPause))
+	} else {
+		if err := r.hold(ctx, secret); err != nil {
+			return 0, err
+		}
+		s.secret.version = secret.ResourceVersion
+		found.expected = access.HasWorkload(secret.Data)
+		r.lookAtWorkload(k, secret, s)
+		if !k.Spec.NoCloud {
+			r.lookAtCloud(k, secret, s)
+		}
+	}
+	found.workload, found.cloud = s.workload.latest, s.cloud.latest
+	if k.Spec.NoCloud {
+		found.cloud = nil
+	}
+	return s.wait(r.clock.Now()), r.writeStatus(ctx, k, found)
+}
+
+// lookAtWorkload takes what the last look at the workload cluster showed, and begins the next one when it is due.
+func (r *reconciler) lookAtWorkload(k *kubernikusv1.Kluster, secret *corev1.Secret, s *state) {
+	key := client.ObjectKeyFromObject(k)
+	if view, ok := r.workloads.Take(key); ok {
+		r.meters.count("workload", view.version != "")
+		s.workload.set(view, r.clock.Now().Add(pause(view.version != "")))
+	}
+	if r.workloads.Busy(key) || !s.workload.due(r.clock.Now()) {
+		return
+	}
+	config, err := access.Workload(k, secret.Data)
+	if err != nil {
+		// Only a change of the Secret or the status helps, and that is seen.
+		s.workload.set(unreadable(access.SecretKey(k).String(), err), r.clock.Now().Add(interval))
+		return
+	}
+	r.workloads.Begin(key, key.String(), func(ctx context.Context) workloadView { return lookAtWorkload(ctx, config) })
+}
+
+// lookAtCloud takes what the last look at the OpenStack project showed, and begins the next one when it is due.
+func (r *reconciler) lookAtCloud(k *kubernikusv1.Kluster, secret *corev1.Secret, s *state) {
+	key := client.ObjectKeyFromObject(k)
+	if view, ok := r.clouds.Take(key); ok {
+		r.meters.count("openstack", view.err == nil)
+		s.cloud.set(view, r.clock.Now().Add(pause(view.err == nil && len(view.unclear) == 0)))
+	}
+	if r.clouds.Busy(key) || !s.cloud.due(r.clock.Now()) {
+		return
+	}
+	host, err := hostOf(secret)
+	if err != nil {
+		s.cloud.set(cloudView{err: err}, r.clock.Now().Add(interval))
+		return
+	}
+	spec, before := k.Spec.Openstack, kubernikusv1.OpenstackStatus{}
+	if k.Status.Openstack != nil {
+		before = *k.Status.Openstack
+	}
+	r.clouds.Begin(key, host, func(ctx context.Context) cloudView {
+		cloud, err := r.clients.Get(ctx, secret)
+		if err != nil {
+			return cloudView{err: err}
+		}
+		if before.ProjectID != "" && before.ProjectID != cloud.ProjectID() {
+			before = kubernikusv1.OpenstackStatus{} // what was found was of another project
+		}
+		view := lookAtCloud(ctx, cloud.Network(), spec, before)
+		if view.found != nil {
+			view.found.ProjectID, view.found.Region = cloud.ProjectID(), cloud.Region()
+		}
+		return view
+	})
+}
+
+// writeStatus writes what was found when it says something new, and tells it.
+func (r *reconciler) writeStatus(ctx context.Context, k *kubernikusv1.Kluster, found findings) error {
+	next, changed := nextStatus(k, found, r.clock.Now())
+	if !changed {
+		return nil
+	}
+	err := r.client.Status().Apply(ctx, next.applied(k), client.FieldOwner(fieldOwner), client.ForceOwnership, client.DisableReadYourWritesConsistency)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("apply the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
+	}
+	r.announce(ctx, k, next)
+	return nil
+}

@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+const (
+	// interval is the time between two looks, and retryPause after one that failed. A tenth is added at most, so that
+	// looks spread.
+	interval   = 5 * time.Minute
+	retryPause = time.Minute
+	jitter     = 0.1
+)
+
+// pause is how long to wait after a look.
+func pause(good bool) time.Duration {
+	d := retryPause
+	if good {
+		d = interval
+	}
+	return d + time.Duration(rand.Float64()*jitter*float64(d))
+}
+
+// looked is the last look at a system, and when the next one is due; zero: now.
+type looked[T any] struct {
+	latest *T
+	next   time.Time
+}
+
+func (l *looked[T]) set(view T, next time.Time) { l.latest, l.next = &view, next }
+
+func (l *looked[T]) due(now time.Time) bool { return !l.next.After(now) }
+
+// version is an object in one of its versions.
+type version struct {
+	uid     types.UID
+	version string
+}
+
+// state is what is known of a Kluster. Only the worker that has it reads and writes it, but for the uid of the Secret.
+type state struct {
+	uid        types.UID
+	generation int64
+	apiserver  string
+	secret     version
+	cloud      looked[cloudView]
+	workload   looked[workloadView]
+}
+
+// wait is how long it is until the next look; what is on its way tells itself.
+func (s *state) wait(now time.Time) time.Duration {
+	var wait time.Duration
+	for _, next := range []time.Time{s.cloud.next, s.workload.next} {
+		if left := next.Sub(now); left > 0 && (wait == 0 || left < wait) {
+			wait = left
+		}
+	}
+	return wait
+}
+
+// stateOf finds what is known of a Kluster. When the Kluster or its Secret is another one, both looks are due.
+func (r *reconciler) stateOf(k *kubernikusv1.Kluster, secret *corev1.Secret) *state {
+	key := client.ObjectKeyFromObject(k)
+	var held version
+	if secret != nil {
+		held = version{uid: secret.UID, version: secret.ResourceVersion}
+	}
+	r.mu.Lock()
+	s := r.states[key]
+	r.mu.Unlock()
+	if s != nil && (s.uid != k.UID || s.secret.uid != held.uid) {
+		r.forget(key)
+		s = nil
+	}
+	if s == nil {
+		s = &state{uid: k.UID, generation: k.Generation, apiserver: k.Status.Apiserver, secret: held}
+		r.mu.Lock()
+		r.states[key] = s
+		r.mu.Unlock()
+		return s
+	}
+	if s.generation != k.Generation || s.apiserver != k.Status.Apiserver || s.secret.version != held.version {
+		s.generation, s.apiserver, s.secret.version = k.Generation, k.Status.Apiserver, held.version
+		// What is on its way began with what was there before, and what was seen is not of this generation.
+		r.clouds.Forget(key)
+		r.workloads.Forget(key)
+		s.cloud, s.workload = looked[cloudView]{}, looked[workloadView]{}
+	}
+	return s
+}
+
+// forget drops what is known of a Kluster, and the client of its Secret when no other Kluster uses it.
+func (r *reconciler) forget(key types.NamespacedName) {
+	r.clouds.Forget(key)
+	r.workloads.Forget(key)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.states[key]
+	delete(r.states, key)
+	if s == nil || s.secret.uid == "" {
+		return
+	}
+	for _, other := range r.states {
+		if other.secret.uid == s.secret.uid {
+			return
+		}
+	}
+	r.clients.Forget(s.secret.uid)
+}
+
+// hostOf is the cloud that a Secret leads to.
+func hostOf(secret *corev1.Secret) (string, error) {
+	credentials, err := openstack.CredentialsOf(secret.Data)
+	if err != nil {
+		err = fmt.Errorf("secret %s: %w", client.ObjectKeyFromObject(secret), err)
+		return "", &openstack.Error{Op: "read the credentials", Reason: openstack.ReasonCredentialsInvalid, Err: err}
+	}
+	return credentials.Host(), nil
+}
+
+// missing is what is known without a Secret.
+type missing struct {
+	cloud    cloudView
+	workload workloadView
+}
+
+func missingSecret(err error) missing {
+	return missing{
+		cloud:    cloudView{err: &openstack.Error{Op: "read the credentials", Reason: reasonSecretMissing, Err: err}},
+		workload: workloadView{reason: reasonSecretMissing, message: access.Bounded(err.Error())},
+	}
+}

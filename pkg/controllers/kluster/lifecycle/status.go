@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	kubernikusapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/kubernikus/v1"
+)
+
+// reasonPaused is the reason of the condition Paused.
+const reasonPaused = "Annotated"
+
+// ours are the conditions that this controller is the only one to write.
+func ours() []string {
+	return []string{
+		kubernikusv1.ConditionAPIServerReachable, kubernikusv1.ConditionOpenStackReachable,
+		kubernikusv1.ConditionPaused, kubernikusv1.ConditionDeorbited,
+	}
+}
+
+// findings are what is known of a Kluster now.
+type findings struct {
+	// cloud and workload are the last looks; nil: there was none yet, so that what the status says of it stays.
+	cloud    *cloudView
+	workload *workloadView
+	// expected is true when there is a workload cluster to look at.
+	expected bool
+	// waits is what a deletion waits for; nil: the Kluster lives.
+	waits *metav1.Condition
+	// paused keeps all as it is.
+	paused bool
+}
+
+// conditionsOf are the conditions that are to be there: new ones, and those that stay because nothing new is known.
+func conditionsOf(k *kubernikusv1.Kluster, found findings) (reported, stay []metav1.Condition) {
+	keep := func(kind string) {
+		if c := meta.FindStatusCondition(k.Status.Conditions, kind); c != nil {
+			stay = append(stay, *c)
+		}
+	}
+	if found.workload != nil {
+		reported = append(reported, found.workload.condition())
+	} else {
+		keep(kubernikusv1.ConditionAPIServerReachable)
+	}
+	switch {
+	case found.cloud != nil:
+		reported = append(reported, found.cloud.condition())
+	case !k.Spec.NoCloud:
+		keep(kubernikusv1.ConditionOpenStackReachable)
+	}
+	switch {
+	case found.waits != nil:
+		reported = append(reported, *found.waits)
+	case found.paused:
+		keep(kubernikusv1.ConditionDeorbited)
+	}
+	if found.paused {
+		reported = append(reported, metav1.Condition{Type: kubernikusv1.ConditionPaused, Status: metav1.ConditionTrue, Reason: reasonPaused,
+			Message: "nothing is done while the annotation groundskeeper.io/paused is there"})
+	}
+	return reported, stay
+}
+
+// status is the part of a status that this controller writes.
+type status struct {
+	observed   int64
+	phase      kubernikusv1.KlusterPhase // "": somebody else's
+	version    string                    // "": none, or somebody else's
+	openstack  *kubernikusv1.OpenstackStatus
+	conditions []metav1.Condition
+}
+
+// nextStatus is what to write, and whether it is not there yet.
+func nextStatus(k *kubernikusv1.Kluster, found findings, now time.Time) (next status, changed bool) {
+	reported, stay := conditionsOf(k, found)
+	next.conditions, changed = access.Conditions(k, reported, now)
+	next.conditions = append(next.conditions, stay...)
+	for _, kind := range ours() {
+		is := func(c metav1.Condition) bool { return c.Type == kind }
+		changed = changed || slices.ContainsFunc(k.Status.Conditions, is) && !slices.ContainsFunc(next.conditions, is)
+	}
+	next.observed, next.openstack = k.Generation, k.Status.Openstack
+	if found.paused {
+		next.observed = k.Status.ObservedGeneration
+	}
+	if k.Spec.NoCloud {
+		next.openstack = nil
+	}
+	if found.cloud != nil && found.cloud.found != nil {
+		next.openstack = found.cloud.found
+	}
+	answered, version := false, k.Status.ApiserverVersion
+	if found.workload != nil && found.workload.version != "" {
+		answered, version = true, found.workload.version
+	}
+	if !writtenByOthers(k, fieldAPIServerVersion) {
+		next.version = version
+		changed = changed || k.Status.ApiserverVersion != version
+	}
+	if !writtenByOthers(k, fieldPhase) {
+		next.phase = k.Status.Phase
+		// Before the first look since this process began nothing is known that the phase did not say.
+		if !found.paused && (found.workload != nil || k.Status.Phase == "" || !k.DeletionTimestamp.IsZero()) {
+			next.phase = phaseOf(k, answered, found.expected, version)
+		}
+		changed = changed || k.Status.Phase != next.phase
+	}
+	return next, changed || k.Status.ObservedGeneration != next.observed || !equality.Semantic.DeepEqual(k.Status.Openstack, next.openstack)
+}
+
+// applied is the patch that writes it.
+func (s status) applied(k *kubernikusv1.Kluster) *kubernikusapply.KlusterApplyConfiguration {
+	patch := access.Apply(k, s.conditions)
+	patch.Status.WithObservedGeneration(s.observed)
+	if s.phase != "" {
+		patch.Status.WithPhase(s.phase)
+	}
+	if s.version != "" {
+		patch.Status.WithApiserverVersion(s.version)
+	}
+	if found := s.openstack; found != nil {
+		openstack := kubernikusapply.OpenstackStatus()
+		for _, field := range []struct {
+			value string
+			set   func(string) *kubernikusapply.OpenstackStatusApplyConfiguration
+		}{
+			{found.ProjectID, openstack.WithProjectID}, {found.Region, openstack.WithRegion}, {found.RouterID, openstack.WithRouterID},
+			{found.NetworkID, openstack.WithNetworkID}, {found.LBSubnetID, openstack.WithLBSubnetID},
+		} {
+			if field.value != "" {
+				field.set(field.value)
+			}
+		}
+		patch.Status.WithOpenstack(openstack)
+	}
+	return patch
+}

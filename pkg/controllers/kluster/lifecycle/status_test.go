@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+func in(phase kubernikusv1.KlusterPhase) func(*kubernikusv1.Kluster) {
+	return func(k *kubernikusv1.Kluster) { k.Status.Phase = phase }
+}
+
+func wants(version string) func(*kubernikusv1.Kluster) {
+	return func(k *kubernikusv1.Kluster) { k.Spec.Version = version }
+}
+
+func TestPhase(t *testing.T) {
+	type changes = []func(*kubernikusv1.Kluster)
+	for name, c := range map[string]struct {
+		kluster            changes
+		answered, expected bool
+		version            string
+		want               kubernikusv1.KlusterPhase
+	}{
+		"nothing known":         {nil, false, false, "", kubernikusv1.KlusterPending},
+		"credentials":           {nil, false, true, "", kubernikusv1.KlusterCreating},
+		"answers":               {changes{wants("1.36.3")}, true, true, "v1.36.3", kubernikusv1.KlusterRunning},
+		"no wanted version":     {nil, true, true, "v1.36.3", kubernikusv1.KlusterRunning},
+		"another version":       {changes{wants("1.36.3")}, true, true, "v1.35.9", kubernikusv1.KlusterUpgrading},
+		"a vendor's build":      {changes{wants("1.36.3")}, true, true, "v1.36.3-vendor.100+abc", kubernikusv1.KlusterRunning},
+		"odd version":           {changes{wants("1.36.3")}, true, true, "main", kubernikusv1.KlusterRunning},
+		"answered before":       {changes{in(kubernikusv1.KlusterRunning)}, false, true, "v1.36.3", kubernikusv1.KlusterRunning},
+		"upgrading, silent":     {changes{in(kubernikusv1.KlusterUpgrading)}, false, true, "v1.36.3", kubernikusv1.KlusterUpgrading},
+		"upgraded":              {changes{in(kubernikusv1.KlusterUpgrading), wants("1.36.3")}, true, true, "v1.36.3", kubernikusv1.KlusterRunning},
+		"going":                 {changes{klustertest.Going, in(kubernikusv1.KlusterRunning)}, true, true, "v1.36.3", kubernikusv1.KlusterTerminating},
+		"lost its credentials":  {changes{in(kubernikusv1.KlusterCreating)}, false, false, "", kubernikusv1.KlusterPending},
+		"reached, then no keys": {changes{in(kubernikusv1.KlusterRunning)}, false, false, "", kubernikusv1.KlusterRunning},
+	} {
+		if got := phaseOf(klustertest.Kluster("k", c.kluster...), c.answered, c.expected, c.version); got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+func TestReleasable(t *testing.T) {
+	noCloud := func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true }
+	workload := map[string][]byte{"kubeconfig": []byte("x")}
+	for name, c := range map[string]struct {
+		kluster  *kubernikusv1.Kluster
+		data     map[string][]byte
+		released bool
+		reason   string
+	}{
+		"usual":                    {klustertest.Kluster("k"), workload, false, reasonNotSupported},
+		"without a Secret":         {klustertest.Kluster("k"), nil, false, reasonNotSupported},
+		"detached":                 {klustertest.Kluster("k", klustertest.Annotated(kubernikusv1.DetachAnnotation)), workload, true, ""},
+		"detached, protected":      {klustertest.Kluster("k", klustertest.Annotated(kubernikusv1.DetachAnnotation), klustertest.Annotated(kubernikusv1.TerminationProtectionAnnotation)), workload, false, reasonProtected},
+		"no cloud, no workload":    {klustertest.Kluster("k", noCloud), nil, true, ""},
+		"no cloud, but a workload": {klustertest.Kluster("k", noCloud), workload, false, reasonNotSupported},
+	} {
+		why, waits := releasable(c.kluster, c.data)
+		if why != "" != c.released || waits.Reason != c.reason {
+			t.Errorf("%s: got %q, %q", name, why, waits.Reason)
+		}
+	}
+}
+
+func TestConditions(t *testing.T) {
+	refused := &openstack.Error{Op: "authenticate", Reason: openstack.ReasonCredentialsRefused, Status: 401}
+	for name, c := range map[string]struct {
+		condition metav1.Condition
+		want      string
+	}{
+		"reachable":      {cloudView{found: &kubernikusv1.OpenstackStatus{}}.condition(), "True/Reachable"},
+		"ambiguous":      {cloudView{found: &kubernikusv1.OpenstackStatus{}, unclear: []string{"2"}}.condition(), "True/Ambiguous"},
+		"refused":        {cloudView{err: refused}.condition(), "False/CredentialsRefused"},
+		"missing":        {missingSecret(errors.New("no")).cloud.condition(), "False/SecretMissing"},
+		"answers":        {workloadView{version: "v1.36.3"}.condition(), "True/Reachable"},
+		"silent":         {workloadView{reason: "Unreachable"}.condition(), "False/Unreachable"},
+		"no credentials": {workloadView{reason: reasonNoCredentials}.condition(), "Unknown/NoCredentials"},
+		"no host":        {workloadView{reason: reasonNoHost}.condition(), "Unknown/HostUnknown"},
+		"missing too":    {missingSecret(errors.New("no")).workload.condition(), "False/SecretMissing"},
+	} {
+		if got := string(c.condition.Status) + "/" + c.condition.Reason; got != c.want {
+			t.Errorf("%s: got %s, want %s", name, got, c.want)
+		}
+	}
+}
+
+// What nothing new is known of stays in the status, as after a restart.
+func TestStatusStays(t *testing.T) {
+	now := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	k := klustertest.Kluster("k")
+	good := findings{
+		cloud: &cloudView{found: &kubernikusv1.OpenstackStatus{ProjectID: "p", RouterID: "r"}}, workload: &workloadView{version: "v1.36.3"}, expected: true,
+	}
+	first, changed := nextStatus(k, good, now)
+	if !changed || first.phase != kubernikusv1.KlusterRunning || first.openstack.RouterID != "r" || len(first.conditions) != 2 {
+		t.Fatalf("got %t, %+v", changed, first)
+	}
+	k.Status = kubernikusv1.KlusterStatus{
+		ObservedGeneration: first.observed, Phase: first.phase, ApiserverVersion: first.version, Openstack: first.openstack, Conditions: first.conditions,
+	}
+	for name, found := range map[string]findings{"again": good, "after a restart": {expected: true}} {
+		if next, changed := nextStatus(k, found, now.Add(time.Hour)); changed {
+			t.Errorf("%s: it is written again: %+v", name, next)
+		}
+	}
+	failed := good
+	failed.cloud = &cloudView{err: errors.New("no")}
+	if next, changed := nextStatus(k, failed, now); !changed || next.openstack.RouterID != "r" {
+		t.Errorf("a failed look loses what was found: %+v", next.openstack)
+	}
+	paused, changed := nextStatus(k, findings{paused: true}, now)
+	if !changed || paused.phase != first.phase || len(paused.conditions) != 3 {
+		t.Errorf("paused: %t, %+v", changed, paused)
+	}
+	k.Status.Conditions = paused.conditions
+	if next, changed := nextStatus(k, good, now); !changed || len(next.conditions) != 2 {
+		t.Errorf("the pause stays: %+v", next.conditions)
+	}
+}

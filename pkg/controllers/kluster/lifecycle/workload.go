@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apimachineryversion "k8s.io/apimachinery/pkg/version"
+	"k8s.io/client-go/rest"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+// maxVersion is how many bytes of a version are read.
+const maxVersion = 64 << 10
+
+// Reasons of the condition APIServerReachable, besides Unreachable and CredentialsRefused.
+const (
+	reasonReachable     = "Reachable"
+	reasonSecretMissing = "SecretMissing"
+	reasonSecretInvalid = "SecretInvalid"
+	reasonNoCredentials = "NoCredentials"
+	reasonNoHost        = "HostUnknown"
+	reasonNoAPIServer   = "NoAPIServer"
+)
+
+// workloadView is what a look at a workload cluster showed: its version, or the reason why there is none.
+type workloadView struct {
+	version string
+	reason  string
+	message string
+}
+
+// condition is the view as the condition APIServerReachable.
+func (v workloadView) condition() metav1.Condition {
+	c := metav1.Condition{Type: kubernikusv1.ConditionAPIServerReachable, Status: metav1.ConditionFalse, Reason: v.reason, Message: v.message}
+	switch {
+	case v.version != "":
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonReachable, "the API server answers"
+	case v.reason == reasonNoCredentials, v.reason == reasonNoHost:
+		c.Status = metav1.ConditionUnknown
+	}
+	return c
+}
+
+// unreadable is the view of a workload cluster that the Secret does not lead to.
+func unreadable(secret string, err error) workloadView {
+	v := workloadView{reason: reasonSecretInvalid, message: fmt.Sprintf("secret %s: %v", secret, err)}
+	switch {
+	case errors.Is(err, access.ErrNoWorkload):
+		v.reason, v.message = reasonNoCredentials, "secret "+secret+" "+err.Error()
+	case errors.Is(err, access.ErrNoHost):
+		v.reason, v.message = reasonNoHost, err.Error()
+	}
+	return v
+}
+
+// lookAtWorkload asks an API server for its version. Every user that it knows may do that; one whose credentials it does
+// not know may not.
+func lookAtWorkload(ctx context.Context, config *rest.Config) workloadView {
+	failed := func(reason, format string, args ...any) workloadView {
+		return workloadView{reason: reason, message: fmt.Sprintf(format, args...)}
+	}
+	client, err := clientFor(config)
+	if err != nil {
+		return failed(reasonSecretInvalid, "the credentials of the cluster cannot be used")
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(config.Host, "/")+"/version", nil)
+	if err != nil {
+		return failed(reasonSecretInvalid, "the URL of the API server cannot be used")
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		if u, ok := errors.AsType[*url.Error](err); ok {
+			err = u.Err
+		}
+		return failed(string(openstack.ReasonUnreachable), "no answer from the API server: %v", err)
+	}
+	defer response.Body.Close() //nolint:errcheck // it is only read
+	switch code := response.StatusCode; {
+	case code == http.StatusUnauthorized, code == http.StatusForbidden:
+		return failed(string(openstack.ReasonCredentialsRefused), "the API server answers %d: check the credentials of the cluster in the Secret", code)
+	case code != http.StatusOK:
+		return failed(string(openstack.ReasonUnreachable), "the API server answers %d", code)
+	}
+	var version apimachineryversion.Info
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxVersion))
+	if err != nil || json.Unmarshal(data, &version) != nil || version.GitVersion == "" || len(version.GitVersion) > 128 {
+		return failed(reasonNoAPIServer, "what answers is no API server of Kubernetes")
+	}
+	return workloadView{version: version.GitVersion}
+}
+
+// clientFor is a client of one request: nothing of it is kept. It follows no redirect, which would carry the credentials
+// to another server.
+func clientFor(config *rest.Config) (*http.Client, error) {
+	tlsConfig, err := rest.TLSConfigFor(config)
+	if err != nil {
+		return nil, err
+	}
+	proxy := config.Proxy
+	if proxy == nil {
+		proxy = http.ProxyFromEnvironment
+	}
+	transport, err := rest.HTTPWrappersForConfig(config, &http.Transport{TLSClientConfig: tlsConfig, Proxy: proxy, DisableKeepAlives: true})
+	if err != nil {
+		return nil, err
+	}
+	return &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, nil
+}

@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/yaml"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/background"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
+)
+
+// flow is the controller on a store, a fake cloud and an API server.
+type flow struct {
+	*fake.Server
+	t        *testing.T
+	store    client.WithWatch
+	r        *reconciler
+	clock    *clocktesting.FakePassiveClock
+	recorder *events.FakeRecorder
+	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
+	// kubeconfig leads to an API server.
+	kubeconfig []byte
+	network    string
+	router     string
+	writes     int
+}
+
+func newFlow(t *testing.T, objects ...client.Object) *flow {
+	t.Helper()
+	f := &flow{Server: fake.New(fake.Options{}), t: t, clock: clocktesting.NewFakePassiveClock(time.Now()), recorder: events.NewFakeRecorder(100), queue: klustertest.Queue(t)}
+	t.Cleanup(f.Close)
+	f.AddUser("gardener", "password", "garden")
+	f.network = f.AddNetwork("10.0.0.0/24")
+	f.router = f.AddRouter("garden", f.network)
+	f.kubeconfig = servedBy(t, http.HandlerFunc(version136))
+	f.store = klustertest.NewStore(t, objects...)
+	counted := interceptor.NewClient(f.store, interceptor.Funcs{
+		SubResourceApply: func(ctx context.Context, c client.Client, name string, object runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
+			f.writes++
+			return c.SubResource(name).Apply(ctx, object, options...)
+		},
+		Patch: func(ctx context.Context, c client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
+			f.writes++
+			return c.Patch(ctx, object, patch, options...)
+		},
+	})
+	clients, err := openstack.NewClients(openstack.Options{QPS: 1e6, Burst: 1e6, MinBackoff: time.Nanosecond, Attempts: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	meters, err := newMeters(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.r = &reconciler{
+		client: counted, live: f.store, clients: clients, clock: f.clock, recorder: f.recorder, meters: meters,
+		clouds: &background.Pool[cloudView]{Limit: 2, Timeout: time.Minute}, workloads: &background.Pool[workloadView]{Limit: 1, Timeout: time.Minute},
+		states: map[types.NamespacedName]*state{},
+	}
+	for _, start := range []func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error{f.r.clouds.Start, f.r.workloads.Start} {
+		if err := start(t.Context(), f.queue); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return f
+}
+
+// servedBy is a kubeconfig for a server that answers so.
+func servedBy(t *testing.T, handler http.Handler) []byte {
+	t.Helper()
+	server := httptest.NewTLSServer(handler)
+	t.Cleanup(server.Close)
+	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	text, err := yaml.Marshal(map[string]any{
+		"kind": "Config", "apiVersion": "v1", "current-context": "c",
+		"clusters": []any{map[string]any{"name": "c", "cluster": map[string]any{"server": server.URL, "certificate-authority-data": authority}}},
+		"users":    []any{map[string]any{"name": "u", "user": map[string]any{"token": "t"}}},
+		"contexts": []any{map[string]any{"name": "c", "context": map[string]any{"cluster": "c", "user": "u"}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// secret holds both ways in.
+func (f *flow) secret(name string) *corev1.Secret {
+	return klustertest.Secret(name, f.AuthURL(), "gardener", "password", "garden", map[string][]byte{"kubeconfig": f.kubeconfig})
+}
+
+func (f *flow) create(objects ...client.Object) {
+	f.t.Helper()
+	for _, object := range objects {
+		if err := f.store.Create(f.t.Context(), object); err != nil {
+			f.t.Fatal(err)
+		}
+	}
+}
+
+func (f *flow) reconcile(name string) reconcile.Result {
+	f.t.Helper()
+	result, err := f.r.Reconcile(f.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: klustertest.Namespace, Name: name}})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return result
+}
+
+// settled reconciles a Kluster until both looks are over, and reads it.
+func (f *flow) settled(k *kubernikusv1.Kluster) *kubernikusv1.Kluster {
+	f.t.Helper()
+	key := client.ObjectKeyFromObject(k)
+	f.reconcile(k.Name)
+	for f.r.clouds.Busy(key) || f.r.workloads.Busy(key) || f.queue.Len() > 0 {
+		request, _ := f.queue.Get()
+		f.queue.Done(request)
+		f.reconcile(request.Name)
+	}
+	f.get(k)
+	return k
+}
+
+func (f *flow) get(object client.Object) bool {
+	f.t.Helper()
+	err := f.store.Get(f.t.Context(), client.ObjectKeyFromObject(object), object)
+	if err != nil && !apierrors.IsNotFound(err) {
+		f.t.Fatal(err)
+	}
+	return err == nil
+}
+
+func (f *flow) update(object client.Object, how func()) {
+	f.t.Helper()
+	f.get(object)
+	how()
+	if err := f.store.Update(f.t.Context(), object); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func wantConditions(t *testing.T, k *kubernikusv1.Kluster, apiserver, openstack string) {
+	t.Helper()
+	if got := klustertest.Condition(k, kubernikusv1.ConditionAPIServerReachable); got != apiserver {
+		t.Errorf("APIServerReachable is %s, want %s", got, apiserver)
+	}
+	if got := klustertest.Condition(k, kubernikusv1.ConditionOpenStackReachable); got != openstack {
+		t.Errorf("OpenStackReachable is %s, want %s", got, openstack)
+	}
+}

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package routegc
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/background"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+const (
+	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
+	ControllerName = "kluster-routegc"
+	// fieldOwner is the manager of the fields we write, and the source of our events.
+	fieldOwner = "kluster-routegc-controller"
+
+	// passesPerCloud is how many passes run at a time against one cloud, and passTimeouts how long one may take, in
+	// timeouts of a single attempt at a request.
+	passesPerCloud = 8
+	passTimeouts   = 5
+
+	// A write to the API server that failed is tried again after a pause that doubles.
+	minBackoff = 50 * time.Millisecond
+	maxBackoff = 30 * time.Second
+)
+
+// reconciler keeps the routers of Klusters clean. Passes run beside its workers.
+type reconciler struct {
+	// client reads Klusters from the cache and writes to the API server.
+	client client.Client
+	// live reads Secrets, and has the last word before routes are removed.
+	live    client.Reader
+	clients *openstack.Clients
+	config  configv1alpha1.RouteGCConfiguration
+	// fence says whether this process may write to a cloud.
+	fence    func() error
+	clock    clock.PassiveClock
+	recorder events.EventRecorder
+	meters   *meters
+	passes   *background.Pool[passed]
+
+	mu     sync.Mutex
+	states map[types.NamespacedName]*state
+}
+
+// AddToManager adds the controller to a manager, whose scheme has to know Klusters and Kubernetes' own kinds. The fence
+// says whether this process may write to a cloud. An error means that the controller was added twice, or that the
+// metrics have names that are taken.
+func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguration, clients *openstack.Clients, fence func() error, clock clock.PassiveClock) error {
+	meters, err := newMeters(metrics.Registry)
+	if err != nil {
+		return err
+	}
+	r := &reconciler{
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), clients: clients, config: config.RouteGC, fence: fence, clock: clock,
+		recorder: mgr.GetEventRecorder(fieldOwner), meters: meters,
+		passes: &background.Pool[passed]{Limit: passesPerCloud, Timeout: passTimeouts * config.OpenStack.Timeout.Duration},
+		states: map[types.NamespacedName]*state{},
+	}
+	err = builder.ControllerManagedBy(mgr).
+		Named(ControllerName).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: int(*config.ConcurrentSyncs),
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
+		}).
+		WatchesRawSource(r.passes).
+		For(&kubernikusv1.Kluster{}, builder.WithPredicates(changed())).
+		// A sibling that comes, goes or moves may end a conflict, or begin one.
+		Watches(&kubernikusv1.Kluster{}, handler.EnqueueRequestsFromMapFunc(r.siblingsOf), builder.WithPredicates(rangeChanged())).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("make controller %s: %w", ControllerName, err)
+	}
+	return nil
+}
+
+// siblingsOf are the other Klusters on the router of one.
+func (r *reconciler) siblingsOf(ctx context.Context, object client.Object) []reconcile.Request {
+	k, ok := object.(*kubernikusv1.Kluster)
+	if !ok || k.RouterID() == "" {
+		return nil
+	}
+	all := &kubernikusv1.KlusterList{}
+	// Objects of a cache are read only here, so that they need not be copied.
+	if err := r.client.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
+		return nil
+	}
+	var requests []reconcile.Request
+	for _, s := range siblings(k, all.Items) {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s)})
+	}
+	return requests
+}

@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package routegc
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
+)
+
+func TestFlow(t *testing.T) {
+	k := klustertest.Kluster("k")
+	f := newFlow(t, k, klustertest.Kluster("s", pods("100.101.0.0/16")))
+	f.orphan()
+	if got := f.pass(k, 0); got != "False/"+ReasonConfirming {
+		t.Errorf("first %s", got)
+	}
+	if got := testutil.ToFloat64(f.r.meters.orphans); got != 1 {
+		t.Errorf("%v orphans are counted", got)
+	}
+	f.wantRoutes(5)
+	if got := f.reconcile(k).RequeueAfter; got != 30*time.Second {
+		t.Errorf("the next look is in %s", got)
+	}
+	if got := f.pass(k, 30*time.Second); got != "True/"+ReasonClean {
+		t.Errorf("second %s", got)
+	}
+	f.wantRoutes(4)
+	if removed, orphans := testutil.ToFloat64(f.r.meters.removed), testutil.ToFloat64(f.r.meters.orphans); removed != 1 || orphans != 0 {
+		t.Errorf("removed %v, orphans %v", removed, orphans)
+	}
+	if text := drain(f.recorder); !strings.Contains(text, eventRemoved) || !strings.Contains(text, "100.100.2.0/24 via 10.0.0.6") {
+		t.Errorf("events: %s", text)
+	}
+	// A router without routes of ours costs one request, and a status that says nothing new none.
+	f.SetRoutes(f.router)
+	f.pass(k, 6*time.Minute)
+	f.Requests()
+	before := f.writes
+	f.pass(k, 6*time.Minute)
+	if requests := f.Requests(); len(requests) != 1 || f.writes != before {
+		t.Errorf("an idle pass: %d requests to the cloud, %d writes", len(requests), f.writes-before)
+	}
+}
+
+// Whatever happens between the look and the removal keeps the routes.
+func TestLastLook(t *testing.T) {
+	for name, happens := range map[string]func(*flow, *kubernikusv1.Kluster){
+		"paused":            func(f *flow, k *kubernikusv1.Kluster) { f.change(k, klustertest.Annotated("groundskeeper.io/paused")) },
+		"dry run":           func(f *flow, k *kubernikusv1.Kluster) { f.change(k, gc(kubernikusv1.RouteGCSpec{DryRun: new(true)})) },
+		"another router":    func(f *flow, k *kubernikusv1.Kluster) { f.change(k, routed) },
+		"a sibling":         func(f *flow, _ *kubernikusv1.Kluster) { f.change(klustertest.Kluster("s"), routedBy(f.router)) },
+		"the Lease is lost": func(f *flow, _ *kubernikusv1.Kluster) { f.lost = errFailed },
+		"gone": func(f *flow, k *kubernikusv1.Kluster) {
+			f.change(k, func(k *kubernikusv1.Kluster) { k.Finalizers = nil })
+			if err := f.store.Delete(f.t.Context(), k); err != nil {
+				f.t.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := klustertest.Kluster("k")
+			f := newFlow(t, k, klustertest.Kluster("s"))
+			f.change(klustertest.Kluster("s"), routed)
+			f.orphan()
+			f.pass(k, 0)
+			f.Inject(fake.Fault{Method: "GET", Path: "/compute/v2.1/servers/detail", Times: 1, Do: func() { happens(f, klustertest.Kluster("k")) }})
+			f.clock.SetTime(f.clock.Now().Add(time.Minute))
+			f.reconcile(k)
+			f.woken()
+			f.wantRoutes(5)
+		})
+	}
+}
+
+// What was seen before a break does not count after it.
+func TestPauseForgets(t *testing.T) {
+	k := klustertest.Kluster("k")
+	f := newFlow(t, k)
+	f.orphan()
+	f.pass(k, 0)
+	f.change(k, klustertest.Annotated("groundskeeper.io/paused"))
+	if got := f.pass(k, time.Minute); got != "Unknown/"+ReasonPaused {
+		t.Errorf("paused: %s", got)
+	}
+	f.change(k, func(k *kubernikusv1.Kluster) { k.Annotations = nil })
+	if got := f.pass(k, time.Hour); got != "False/"+ReasonConfirming {
+		t.Errorf("after: %s", got)
+	}
+	f.wantRoutes(5)
+	f.change(k, func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true })
+	if got := f.pass(k, time.Minute); got != "" || testutil.ToFloat64(f.r.meters.orphans) != 0 {
+		t.Errorf("without a cloud: %q", got)
+	}
+}
+
+func TestFailures(t *testing.T) {
+	k := klustertest.Kluster("k")
+	f := newFlow(t, k)
+	f.orphan()
+	f.Inject(fake.Fault{Path: "/network/v2.0/routers", Status: 503})
+	if got := f.pass(k, 0); got != "Unknown/Unreachable" {
+		t.Errorf("got %s", got)
+	}
+	if got := testutil.ToFloat64(f.r.meters.aborted.WithLabelValues("Unreachable")); got != 1 {
+		t.Errorf("%v passes are aborted", got)
+	}
+	f.Heal()
+	if got := f.pass(k, 30*time.Second); got != "Unknown/Unreachable" {
+		t.Errorf("it is tried again at once: %s", got)
+	}
+	if got := f.pass(k, time.Minute); got != "False/"+ReasonConfirming {
+		t.Errorf("got %s", got)
+	}
+	secret := klustertest.Secret("k-secret", "", "", "", "", nil)
+	if err := f.store.Delete(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.pass(k, 6*time.Minute); got != "Unknown/CredentialsInvalid" {
+		t.Errorf("without a Secret: %s", got)
+	}
+	f.wantRoutes(5)
+}
+
+// A cloud that hangs holds up no other Kluster: the worker comes back at once.
+func TestStuckCloud(t *testing.T) {
+	k := klustertest.Kluster("k")
+	f := newFlow(t, k)
+	reached, free := make(chan struct{}), make(chan struct{})
+	f.Inject(fake.Fault{Path: "/identity", Times: 1, Do: func() { close(reached); <-free }})
+	f.reconcile(k)
+	<-reached
+	if result := f.reconcile(k); result.RequeueAfter != 0 || !f.r.passes.Busy(client.ObjectKeyFromObject(k)) {
+		t.Errorf("the worker does not leave it: %+v", result)
+	}
+	close(free)
+	if got := f.woken(); got != client.ObjectKeyFromObject(k) {
+		t.Errorf("queued %v", got)
+	}
+}
+
+func drain(recorder *events.FakeRecorder) string {
+	var all strings.Builder
+	for len(recorder.Events) > 0 {
+		all.WriteString(<-recorder.Events + "\n")
+	}
+	return all.String()
+}
+
+// What an earlier generation showed is not said of a later one.
+func TestGeneration(t *testing.T) {
+	k := klustertest.Kluster("k")
+	f := newFlow(t, k)
+	f.orphan()
+	observed := func() int64 {
+		return meta.FindStatusCondition(f.get(k).Status.Conditions, kubernikusv1.ConditionRoutesClean).ObservedGeneration
+	}
+	f.pass(k, 0)
+	before := observed()
+	f.change(k, gc(kubernikusv1.RouteGCSpec{DryRun: new(true)}))
+	f.reconcile(k)
+	if got := observed(); got != before {
+		t.Errorf("before the pass it is of generation %d", got)
+	}
+	f.woken()
+	f.reconcile(k)
+	if got := observed(); got != k.Generation {
+		t.Errorf("after the pass it is of generation %d", got)
+	}
+}

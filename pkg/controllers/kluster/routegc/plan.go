@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package routegc
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+)
+
+// Reasons of the condition RoutesClean while no pass is made.
+const (
+	// ReasonPaused means that an annotation asks for it.
+	ReasonPaused = "Paused"
+	// ReasonDisabled means that Route GC is off for the Kluster.
+	ReasonDisabled = "Disabled"
+	// ReasonRouterUnknown means that the router is neither named nor found.
+	ReasonRouterUnknown = "RouterUnknown"
+)
+
+// siblings are the other Klusters on the router of one, in the order of their names.
+func siblings(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster) []*kubernikusv1.Kluster {
+	var found []*kubernikusv1.Kluster
+	for i := range all {
+		other := &all[i]
+		if other.UID != k.UID && other.RouterID() == k.RouterID() && !other.Spec.NoCloud && other.ClusterPrefix().IsValid() {
+			found = append(found, other)
+		}
+	}
+	slices.SortFunc(found, func(a, b *kubernikusv1.Kluster) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return found
+}
+
+// settings are the configuration and what a Kluster says otherwise.
+type settings struct {
+	enabled, dryRun bool
+	limits          Limits
+}
+
+func settingsOf(k *kubernikusv1.Kluster, config configv1alpha1.RouteGCConfiguration) settings {
+	s := settings{
+		enabled: *config.Enabled, dryRun: *config.DryRun,
+		limits: Limits{ConfirmAfter: config.ConfirmAfter.Duration, Interval: config.Interval.Duration, MaxRemovalFraction: *config.MaxRemovalFraction},
+	}
+	own := k.Spec.RouteGC
+	if own == nil {
+		return s
+	}
+	if own.Enabled != nil {
+		s.enabled = *own.Enabled
+	}
+	if own.DryRun != nil {
+		s.dryRun = *own.DryRun
+	}
+	if own.Interval != nil {
+		s.limits.Interval = own.Interval.Duration
+	}
+	return s
+}
+
+// plan is what to do about a Kluster: a target, or the condition that says why there is none. Neither of them means that
+// Route GC has no business with it.
+type plan struct {
+	target *Target
+	why    *metav1.Condition
+}
+
+// planFor decides about a Kluster among all others. To be deleted changes nothing, but for a Kluster that is released
+// as it is.
+func planFor(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster, config configv1alpha1.RouteGCConfiguration) plan {
+	s := settingsOf(k, config)
+	not := func(reason, message string) plan {
+		return plan{why: &metav1.Condition{Type: kubernikusv1.ConditionRoutesClean, Status: metav1.ConditionUnknown, Reason: reason, Message: message}}
+	}
+	switch {
+	case k.Spec.NoCloud, !k.DeletionTimestamp.IsZero() && (k.Detached() || !k.HasDeorbiter()):
+		return plan{}
+	case access.IsPaused(k):
+		return not(ReasonPaused, "nothing is looked at or removed while the annotation groundskeeper.io/paused is there")
+	case !s.enabled:
+		return not(ReasonDisabled, "Route GC is off: set spec.routeGC.enabled to turn it on")
+	case k.RouterID() == "":
+		return not(ReasonRouterUnknown, "the router is not known: see condition OpenStackReachable, or set spec.openstack.routerID")
+	}
+	target := &Target{RouterID: k.RouterID(), Scope: Scope{ClusterCIDR: k.ClusterPrefix()}, Limits: s.limits, DryRun: s.dryRun}
+	for _, s := range siblings(k, all) {
+		if s.ClusterPrefix().Overlaps(target.Scope.ClusterCIDR) {
+			return not(kubernikusv1.ReasonCIDRConflict, fmt.Sprintf("Kluster %s/%s on the same router has clusterCIDR %s, which overlaps %s: nothing is removed for either; "+
+				"one of them has to be made anew with another clusterCIDR", s.Namespace, s.Name, s.ClusterPrefix(), target.Scope.ClusterCIDR))
+		}
+		target.Scope.Siblings = append(target.Scope.Siblings, s.ClusterPrefix())
+	}
+	return plan{target: target}
+}
+
+// same says whether another plan leads to the same removals.
+func (t *Target) same(other *Target) bool {
+	return other != nil && t.RouterID == other.RouterID && t.DryRun == other.DryRun && t.Scope.ClusterCIDR == other.Scope.ClusterCIDR &&
+		slices.EqualFunc(t.Scope.Siblings, other.Scope.Siblings, func(a, b netip.Prefix) bool { return a == b })
+}

@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package routegc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+const (
+	// failurePause is the longest pause after a pass that failed, unless the cloud asks for a longer one.
+	failurePause = time.Minute
+	// conflictPause is the pause after somebody else was quicker.
+	conflictPause = time.Second
+	// jitter is the part of an interval that is added at most, so that passes spread.
+	jitter = 0.1
+)
+
+// Reconcile makes a pass when one is due, and writes down what came of it.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	k := &kubernikusv1.Kluster{}
+	if err := r.client.Get(ctx, request.NamespacedName, k); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.forget(request.NamespacedName)
+		}
+		return reconcile.Result{}, client.IgnoreNotFound(err)
+	}
+	all := &kubernikusv1.KlusterList{}
+	// Objects of a cache are read only here, so that they need not be copied.
+	if err := r.client.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
+		return reconcile.Result{}, fmt.Errorf("list klusters: %w", err)
+	}
+	p := planFor(k, all.Items, r.config)
+	if p.target == nil {
+		// What was seen before is not counted on after a break.
+		r.forget(request.NamespacedName)
+		return r.settle(r.writeCondition(ctx, k, p.why), 0)
+	}
+	s := r.stateOf(k)
+	if now := basisOf(k); now != s.basis {
+		// What is on its way began with what was there before, and what was seen is not of this generation.
+		r.passes.Forget(request.NamespacedName)
+		s.condition = nil
+		if now.router != s.basis.router {
+			s.memory = Memory{}
+		}
+		s.basis, s.next = now, time.Time{}
+	}
+	if done, ok := r.passes.Take(request.NamespacedName); ok {
+		s.memory = done.memory
+		s.next = r.clock.Now().Add(pause(done, p.target.Limits.Interval))
+		r.report(ctx, k, s, done)
+	}
+	// What could not be written, or was changed by somebody else, is written again.
+	if s.condition != nil {
+		if err := r.writeCondition(ctx, k, s.condition); err != nil {
+			return r.settle(err, 0)
+		}
+	}
+	if r.passes.Busy(request.NamespacedName) {
+		return reconcile.Result{}, nil // it comes back when the pass is over
+	}
+	if wait := s.next.Sub(r.clock.Now()); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil
+	}
+	return r.begin(ctx, k, s, p.target)
+}
+
+// begin starts a pass, unless the Secret has no credentials to make it with.
+func (r *reconciler) begin(ctx context.Context, k *kubernikusv1.Kluster, s *state, target *Target) (reconcile.Result, error) {
+	secret, err := access.Secret(ctx, r.live, k)
+	if err != nil && !errors.Is(err, access.ErrNoSecret) {
+		return reconcile.Result{}, err
+	}
+	var credentials openstack.Credentials
+	if err == nil {
+		if credentials, err = openstack.CredentialsOf(secret.Data); err != nil {
+			err = fmt.Errorf("secret %s: %w", access.SecretKey(k), err)
+		}
+	}
+	if err != nil {
+		failed := passed{err: &openstack.Error{Op: "read the credentials", Reason: openstack.ReasonCredentialsInvalid, Err: err}, memory: s.memory}
+		wait := pause(failed, target.Limits.Interval)
+		s.next = r.clock.Now().Add(wait)
+		r.report(ctx, k, s, failed)
+		return r.settle(r.writeCondition(ctx, k, s.condition), wait)
+	}
+	memory := s.memory
+	last := lastLook{live: r.live, config: r.config, fence: r.fence, object: client.ObjectKeyFromObject(k), uid: k.UID, target: target}
+	r.passes.Begin(last.object, credentials.Host(), func(ctx context.Context) passed {
+		cloud, err := r.clients.Get(ctx, secret)
+		if err != nil {
+			return passed{err: err, memory: memory}
+		}
+		pass := Pass{Network: guarded{Network: cloud.Network(), check: last.check}, Compute: cloud.Compute(), Clock: r.clock}
+		result, err := pass.Run(ctx, *target, &memory)
+		return passed{result: result, err: err, memory: memory}
+	})
+	return reconcile.Result{}, nil
+}
+
+// pause is how long to wait after a pass.
+func pause(done passed, interval time.Duration) time.Duration {
+	spread := func(d time.Duration) time.Duration { return d + time.Duration(rand.Float64()*jitter*float64(d)) }
+	switch {
+	case done.err != nil:
+		return max(spread(min(interval, failurePause)), openstack.RetryAfter(done.err))
+	case done.result.Again > 0:
+		return done.result.Again
+	default:
+		return spread(interval)
+	}
+}
+
+// settle is the end of a reconcile that wrote.
+func (r *reconciler) settle(err error, wait time.Duration) (reconcile.Result, error) {
+	if apierrors.IsConflict(err) {
+		return reconcile.Result{RequeueAfter: conflictPause}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: wait}, nil
+}
+
+// writeCondition writes the condition RoutesClean when it says something new; nil takes it away.
+func (r *reconciler) writeCondition(ctx context.Context, k *kubernikusv1.Kluster, condition *metav1.Condition) error {
+	var reported []metav1.Condition
+	if condition != nil {
+		reported = append(reported, *condition)
+	}
+	next, changed := access.Conditions(k, reported, r.clock.Now())
+	if condition == nil {
+		changed = current(k) != nil
+	}
+	if !changed {
+		return nil
+	}
+	err := r.client.Status().Apply(ctx, access.Apply(k, next), client.FieldOwner(fieldOwner), client.ForceOwnership, client.DisableReadYourWritesConsistency)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("apply the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
+	}
+	r.announce(ctx, k, condition)
+	return nil
+}

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package routegc
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
+// state is what is known of a Kluster. Only the worker that has it reads and writes it.
+type state struct {
+	uid   types.UID
+	basis basis
+	// next is when the next pass is due; zero: now.
+	next   time.Time
+	memory Memory
+	// condition is what the last pass says; nil: there was none.
+	condition *metav1.Condition
+	orphans   int
+}
+
+// passed is a pass that is over.
+type passed struct {
+	result Result
+	err    error
+	memory Memory
+}
+
+// stateOf finds what is known of a Kluster, or begins anew with another one of the same name.
+func (r *reconciler) stateOf(k *kubernikusv1.Kluster) *state {
+	key := client.ObjectKeyFromObject(k)
+	r.mu.Lock()
+	s := r.states[key]
+	r.mu.Unlock()
+	if s != nil && s.uid == k.UID {
+		return s
+	}
+	r.forget(key)
+	s = &state{uid: k.UID, basis: basisOf(k)}
+	r.mu.Lock()
+	r.states[key] = s
+	r.mu.Unlock()
+	return s
+}
+
+// forget drops what is known of a Kluster.
+func (r *reconciler) forget(key types.NamespacedName) {
+	r.passes.Forget(key)
+	r.mu.Lock()
+	s := r.states[key]
+	delete(r.states, key)
+	r.mu.Unlock()
+	if s != nil {
+		r.meters.orphans.Sub(float64(s.orphans))
+	}
+}

@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package routegc
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/background"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
+)
+
+var errFailed = errors.New("failed")
+
+// flow is the controller on a store and a fake cloud.
+type flow struct {
+	*fake.Server
+	t        *testing.T
+	store    client.WithWatch
+	r        *reconciler
+	clock    *clocktesting.FakePassiveClock
+	recorder *events.FakeRecorder
+	network  string
+	router   string
+	writes   int
+	// lost is the answer of the fence.
+	lost  error
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+func newFlow(t *testing.T, objects ...client.Object) *flow {
+	t.Helper()
+	f := &flow{Server: fake.New(fake.Options{}), t: t, clock: clocktesting.NewFakePassiveClock(time.Now()), recorder: events.NewFakeRecorder(100)}
+	t.Cleanup(f.Close)
+	f.AddUser("gardener", "password", "garden")
+	f.network = f.AddNetwork("10.0.0.0/24")
+	f.router = f.AddRouter("garden", f.network)
+	f.AddServer("garden", f.network, "10.0.0.5", "ACTIVE")
+	f.store = klustertest.NewStore(t, append(objects, klustertest.Secret("k-secret", f.AuthURL(), "gardener", "password", "garden", nil))...)
+	counted := interceptor.NewClient(f.store, interceptor.Funcs{
+		SubResourceApply: func(ctx context.Context, c client.Client, name string, object runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
+			f.writes++
+			return c.SubResource(name).Apply(ctx, object, options...)
+		},
+	})
+	clients, err := openstack.NewClients(openstack.Options{QPS: 1e6, Burst: 1e6, MinBackoff: time.Nanosecond, Attempts: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	meters, err := newMeters(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.r = &reconciler{
+		client: counted, live: f.store, clients: clients, config: defaults().RouteGC, fence: func() error { return f.lost }, clock: f.clock,
+		recorder: f.recorder, meters: meters, passes: &background.Pool[passed]{Limit: 2, Timeout: time.Minute}, states: map[types.NamespacedName]*state{},
+	}
+	f.queue = klustertest.Queue(t)
+	if err := f.r.passes.Start(t.Context(), f.queue); err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range objects {
+		if k, ok := object.(*kubernikusv1.Kluster); ok {
+			f.change(k, routedBy(f.router))
+		}
+	}
+	return f
+}
+
+func routedBy(id string) func(*kubernikusv1.Kluster) {
+	return func(k *kubernikusv1.Kluster) { k.Spec.Openstack.RouterID = id }
+}
+
+// change edits a Kluster as its user.
+func (f *flow) change(k *kubernikusv1.Kluster, how func(*kubernikusv1.Kluster)) {
+	f.t.Helper()
+	f.get(k)
+	how(k)
+	k.Generation++
+	if err := f.store.Update(f.t.Context(), k); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+func (f *flow) get(k *kubernikusv1.Kluster) *kubernikusv1.Kluster {
+	f.t.Helper()
+	if err := f.store.Get(f.t.Context(), client.ObjectKeyFromObject(k), k); err != nil {
+		f.t.Fatal(err)
+	}
+	return k
+}
+
+func (f *flow) reconcile(k *kubernikusv1.Kluster) reconcile.Result {
+	f.t.Helper()
+	result, err := f.r.Reconcile(f.t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(k)})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return result
+}
+
+// pass lets time go by and makes a pass to its end. It returns the condition.
+func (f *flow) pass(k *kubernikusv1.Kluster, after time.Duration) string {
+	f.t.Helper()
+	f.clock.SetTime(f.clock.Now().Add(after))
+	f.reconcile(k)
+	if f.r.passes.Busy(client.ObjectKeyFromObject(k)) || f.queue.Len() > 0 {
+		f.woken()
+	}
+	f.reconcile(k)
+	return klustertest.Condition(f.get(k), kubernikusv1.ConditionRoutesClean)
+}
+
+// woken waits for the end of a pass.
+func (f *flow) woken() types.NamespacedName {
+	request, _ := f.queue.Get()
+	f.queue.Done(request)
+	return request.NamespacedName
+}
+
+func (f *flow) wantRoutes(n int) {
+	f.t.Helper()
+	if left := f.Routes(f.router); len(left) != n {
+		f.t.Errorf("left %v, want %d", left, n)
+	}
+}
+
+// orphan sets the routes: one live, one orphan, one of nobody and one of a sibling.
+func (f *flow) orphan() {
+	f.SetRoutes(f.router, routes("100.100.1.0/24 10.0.0.5", "100.100.3.0/24 10.0.0.5", "100.100.2.0/24 10.0.0.6", "192.168.0.0/24 10.0.0.77", "100.101.0.0/24 10.0.0.6")...)
+}

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/telemetry"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+// openStack has the clients of OpenStack that the controllers of Klusters share, once one of them asks for them.
+type openStack struct{ shared *openstack.Clients }
+
+func (o *openStack) clients(config v1alpha1.OpenStackConfiguration) (*openstack.Clients, error) {
+	if o.shared != nil {
+		return o.shared, nil
+	}
+	counts, err := telemetry.Register(metrics.Registry, openstack.NewTelemetry())
+	if err != nil {
+		return nil, err
+	}
+	o.shared, err = openstack.NewClients(openstack.Options{
+		QPS: *config.QPS, Burst: int(*config.Burst), Timeout: config.Timeout.Duration,
+		UserAgent: "groundskeeper-controller-manager", Telemetry: counts, Clock: clock.RealClock{},
+	})
+	return o.shared, err
+}
+
+// noKlusters says that the controllers of Klusters are off: they read Secrets, which takes rights that nobody has
+// without being asked.
+func noKlusters(config *v1alpha1.ControllersConfiguration) string {
+	if config.Kluster.Enabled == nil || !*config.Kluster.Enabled {
+		return "controllers.kluster.enabled is false"
+	}
+	return ""
+}
