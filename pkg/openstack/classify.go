@@ -104,9 +104,10 @@ func plain(err error, secrets ...string) error {
 }
 
 // message reads the service's message out of the body of an error. Each service has a form of its own around it:
-// {"error": {"message"}}, {"NeutronError": {"message"}}, {"itemNotFound": {"message"}} or {"faultstring"}.
+// {"error": {"message"}}, {"NeutronError": {"message"}}, {"itemNotFound": {"message"}} or {"faultstring"}. Of anything else
+// nothing is repeated: whoever writes the Secret says where we ask, and could have us read out what answers there.
 func message(body []byte, secrets ...string) string {
-	text := string(body)
+	text := ""
 	var answer map[string]json.RawMessage
 	if json.Unmarshal(body, &answer) == nil {
 		for _, part := range answer {

@@ -41,6 +41,9 @@ func TestReasons(t *testing.T) {
 			if ReasonOf(err) != c.want || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("got %s: %v", ReasonOf(err), err)
 			}
+			if strings.Contains(err.Error(), "<html>") {
+				t.Errorf("what is no message of OpenStack is read out: %v", err)
+			}
 			if name == "too much" && RetryAfter(err) != time.Minute {
 				t.Errorf("Retry-After: %s", RetryAfter(err))
 			}
