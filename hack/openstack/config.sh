@@ -90,6 +90,7 @@ api_paste_config = $SHARE/neutron/api-paste.ini
 core_plugin = ml2
 service_plugins = ${TESTBED_ROUTER_PLUGIN:-router}
 max_routes = ${TESTBED_MAX_ROUTES:-30}
+pagination_max_limit = ${TESTBED_PAGE_LIMIT:--1}
 auth_strategy = keystone
 api_workers = 0
 rpc_workers = 0
@@ -130,6 +131,7 @@ api_paste_config = $SHARE/cinder/api-paste.ini
 resource_query_filters_file = $SHARE/cinder/resource_filters.json
 rootwrap_config = $SHARE/cinder/rootwrap.conf
 glance_api_servers = http://$H:$P_GLANCE
+osapi_max_limit = ${TESTBED_PAGE_LIMIT:-1000}
 enabled_backends = fake
 report_interval = 3
 default_volume_type = __DEFAULT__
@@ -153,6 +155,7 @@ EOF
 bind_host = $H
 bind_port = $P_OCTAVIA
 auth_strategy = keystone
+pagination_max_limit = ${TESTBED_PAGE_LIMIT:-1000}
 enabled_provider_drivers = amphora:real control plane with noop amphorae, noop_driver:API only (stays PENDING_CREATE)
 default_provider_driver = amphora
 EOF
@@ -232,6 +235,7 @@ vif_plugging_timeout = 0
 force_config_drive = false
 [api]
 auth_strategy = keystone
+max_limit = ${TESTBED_PAGE_LIMIT:-1000}
 [wsgi]
 api_paste_config = $SHARE/nova/api-paste.ini
 [conductor]

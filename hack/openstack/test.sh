@@ -8,7 +8,7 @@ set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
 export TESTBED_DIR=${TESTBED_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/groundskeeper/openstack}
-[[ -d $TESTBED_DIR/share/neutron ]] || hack/openstack/testbed.sh install
+hack/openstack/testbed.sh installed || hack/openstack/testbed.sh install
 trap 'hack/openstack/testbed.sh down' EXIT
 hack/openstack/testbed.sh up
 go test -count 1 -timeout 60m ./test/openstack "$@" -testbed "$TESTBED_DIR"

@@ -6,6 +6,7 @@
 # hypervisor. All it makes is under TESTBED_DIR; every process is in a session of its own and ended by its id.
 #
 #   hack/openstack/testbed.sh install     install the packages (once a machine; needs root)
+#   hack/openstack/testbed.sh installed   fail when that is still to do
 #   hack/openstack/testbed.sh up          make databases at the first run, and start what does not run
 #   hack/openstack/testbed.sh down        stop all, and keep the state
 #   hack/openstack/testbed.sh status      processes, memory, endpoints
@@ -13,15 +14,17 @@
 #   hack/openstack/testbed.sh logs NAME   the end of a service's log
 #   hack/openstack/testbed.sh stop NAME   stop one service; "up" starts it again
 #   hack/openstack/testbed.sh freeze NAME keep a service from answering; "thaw NAME" lets it go on
+#   hack/openstack/testbed.sh sql DB TEXT change what no API can, as the operating status that an amphora reports
 #   hack/openstack/testbed.sh wipe        down, and delete the state
 #
 # Environment:
 #   TESTBED_DIR            where the state is; must be set
-#   TESTBED_SERVICES       "keystone neutron nova"; also cinder, octavia. keystone always runs, nova has placement and glance
+#   TESTBED_SERVICES       "keystone neutron nova cinder octavia" or less; keystone always runs, nova has placement and glance
 #   TESTBED_HOST           127.0.0.1
-#   TESTBED_PORT_BASE      15000; the services have fixed numbers above it
+#   TESTBED_PORT_BASE      that of the first run, then 15000; the services have fixed numbers above it
 #   TESTBED_MAX_ROUTES     30, Neutron's default
 #   TESTBED_ROUTER_PLUGIN  router, or plain_router without the extension extraroute-atomic
+#   TESTBED_PAGE_LIMIT     the most objects in one answer to a listing; otherwise the default of each service
 #   TESTBED_TOKEN_TTL      3600 seconds
 #   TESTBED_OCTAVIA_VIP    neutron (ports of VIPs are Neutron's) or noop
 #   TESTBED_DEBUG          true for longer logs
@@ -37,8 +40,9 @@ PATH=/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin:$PATH
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 D=${TESTBED_DIR:?say where the state is: TESTBED_DIR=/some/folder}
 H=${TESTBED_HOST:-127.0.0.1}
-B=${TESTBED_PORT_BASE:-15000}
-SERVICES=${TESTBED_SERVICES:-keystone neutron nova}
+B=${TESTBED_PORT_BASE:-$(sed -n 's/.*://p' "$D/run/port-base" 2>/dev/null)}
+B=${B:-15000}
+SERVICES=${TESTBED_SERVICES:-keystone neutron nova cinder octavia}
 REGION=RegionOne
 PW=testbed # every password of the testbed
 PY=/usr/bin/python3
@@ -66,6 +70,12 @@ paste_packages() {
   echo neutron-common
   ! has cinder || echo cinder-common
   ! has nova || echo nova-common glance-common
+}
+installed() {
+  local name
+  for name in $(paste_packages); do [ -d "$SHARE/${name%-common}" ] || return 1; done
+  # shellcheck disable=SC2046
+  dpkg -s $(packages) > /dev/null 2>&1
 }
 cmd_install() {
   [ "$(id -u)" = 0 ] || die "install needs root"
@@ -154,9 +164,9 @@ wsgi_start() { # NAME PORT PYFILE
 . "$HERE/data.sh"
 
 # ----------------------------------------------------------------------- up --
-env_key() { echo "$H $B ${TESTBED_MAX_ROUTES:-} ${TESTBED_TOKEN_TTL:-} ${TESTBED_OCTAVIA_VIP:-} ${TESTBED_ROUTER_PLUGIN:-} ${TESTBED_DEBUG:-}"; }
+env_key() { echo "$H $B ${TESTBED_MAX_ROUTES:-} ${TESTBED_TOKEN_TTL:-} ${TESTBED_OCTAVIA_VIP:-} ${TESTBED_ROUTER_PLUGIN:-} ${TESTBED_PAGE_LIMIT:-} ${TESTBED_DEBUG:-}"; }
 cmd_up() {
-  [ -d "$SHARE/neutron" ] || die "run install first"
+  installed || die "run install first"
   if [ -e "$D/run/settings" ] && alive keystone && [ "$(env_key)" != "$(cat "$D/run/settings")" ]; then
     echo "testbed: settings changed, running services keep the old ones until \`down\`" >&2
   fi
@@ -259,6 +269,7 @@ cmd_status() {
 
 case "${1:-}" in
   install) cmd_install;;
+  installed) installed;;
   up) cmd_up;;
   down) cmd_down;;
   status) cmd_status;;
@@ -266,9 +277,10 @@ case "${1:-}" in
   stop) shift; for n in "$@"; do stop_one "$n" 30; done;;
   freeze) signal STOP "$2";;
   thaw) signal CONT "$2";;
+  sql) mariadb --no-defaults -S "$D/run/mysql.sock" -uroot -p$PW "$2" -e "$3";;
   logs) tail -n "${3:-50}" "$D/log/$2.log";;
   wipe) cmd_down
         # What "install" made stays.
         if [ -e "$D/etc/keystone.conf" ]; then rm -rf "${D:?}"/{cinder,etc,glance,keystone,log,mysql,neutron,nova,octavia,placement,pylib,rabbitmq,run,appcred.json,clouds.yaml,cloud.conf} "$D"/openrc-*; fi;;
-  *) sed -n '5,31s/^# \{0,1\}//p' "$0"; exit 2;;
+  *) sed -n '5,34s/^# \{0,1\}//p' "$0"; exit 2;;
 esac

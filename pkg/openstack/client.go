@@ -22,7 +22,8 @@ type Client struct {
 	provider    *gophercloud.ProviderClient
 	credentials Credentials
 	options     Options
-	project     string
+	// project is the id of the project, projectName its name.
+	project, projectName string
 
 	mu       sync.Mutex
 	services map[string]*gophercloud.ServiceClient
@@ -76,7 +77,7 @@ func (c *Client) authenticate(ctx context.Context) error {
 	if err != nil || project == nil || project.ID == "" {
 		return &Error{Op: "authenticate", Reason: ReasonCredentialsInvalid, Err: errors.New("the token is for no project")}
 	}
-	c.project = project.ID
+	c.project, c.projectName = project.ID, project.Name
 	return nil
 }
 

@@ -43,38 +43,45 @@ type cloud struct {
 	Key             string `json:"key"`
 }
 
-// fromClouds reads one cloud of a clouds.yaml. The others of the file are not looked at.
-func fromClouds(data map[string][]byte) (Credentials, error) {
+// CloudPlaces are how errors call the places that a clouds.yaml goes with, as `key "cloud"`.
+type CloudPlaces struct {
+	// File has the clouds.yaml, Name the name of one of its clouds, and Authority belongs the authority that signed the
+	// certificate of the cloud to.
+	File, Name, Authority string
+}
+
+// ChooseCloud reads one cloud of a clouds.yaml: the one of that name, or the only one when there is no name. The others
+// of the file are not looked at. Its errors begin with the place and never repeat a value.
+func ChooseCloud(text []byte, name string, places CloudPlaces) (Credentials, error) {
 	var file struct {
 		Clouds map[string]json.RawMessage `json:"clouds"`
 	}
 	// The YAML parser's errors quote the text, which may be a password, and doubled keys are an error, too.
-	text, err := yaml.YAMLToJSONStrict(data[KeyClouds])
+	text, err := yaml.YAMLToJSONStrict(text)
 	if err != nil {
-		return Credentials{}, fmt.Errorf("key %q is not YAML, or has a field twice", KeyClouds)
+		return Credentials{}, fmt.Errorf("%s is not YAML, or has a field twice", places.File)
 	}
 	if err := decodeStrict(text, &file); err != nil {
-		return Credentials{}, fmt.Errorf("key %q: %w", KeyClouds, err)
+		return Credentials{}, fmt.Errorf("%s: %w", places.File, err)
 	}
-	name := strings.TrimSpace(string(data[KeyCloud]))
-	if name == "" {
+	if name = strings.TrimSpace(name); name == "" {
 		if len(file.Clouds) != 1 {
-			return Credentials{}, fmt.Errorf("key %q has %d clouds: name one in key %q", KeyClouds, len(file.Clouds), KeyCloud)
+			return Credentials{}, fmt.Errorf("%s has %d clouds: name one in %s", places.File, len(file.Clouds), places.Name)
 		}
 		for name = range file.Clouds {
 		}
 	}
 	entry, ok := file.Clouds[name]
 	if !ok {
-		return Credentials{}, fmt.Errorf("key %q names no cloud of key %q", KeyCloud, KeyClouds)
+		return Credentials{}, fmt.Errorf("%s names no cloud of %s", places.Name, places.File)
 	}
 	var chosen cloud
 	if err := decodeStrict(entry, &chosen); err != nil {
-		return Credentials{}, fmt.Errorf("key %q: the chosen cloud: %w", KeyClouds, err)
+		return Credentials{}, fmt.Errorf("%s: the chosen cloud: %w", places.File, err)
 	}
-	c, err := chosen.credentials()
+	c, err := chosen.credentials(places.Authority)
 	if err != nil {
-		return Credentials{}, fmt.Errorf("key %q: the chosen cloud %w", KeyClouds, err)
+		return Credentials{}, fmt.Errorf("%s: the chosen cloud %w", places.File, err)
 	}
 	return c, nil
 }
@@ -94,8 +101,8 @@ func decodeStrict(data []byte, into any) error {
 	return nil
 }
 
-// credentials checks an entry and reads the credentials.
-func (c cloud) credentials() (Credentials, error) {
+// credentials checks an entry and reads the credentials. Authority is where authorities belong to.
+func (c cloud) credentials(authority string) (Credentials, error) {
 	a := c.Auth
 	read := Credentials{
 		AuthURL: a.AuthURL, Region: c.RegionName, Interface: strings.TrimSuffix(c.Interface+c.EndpointType, "URL"),
@@ -103,15 +110,15 @@ func (c cloud) credentials() (Credentials, error) {
 		ProjectID: a.ProjectID, ProjectName: a.ProjectName, ProjectDomainName: a.ProjectDomainName, ProjectDomainID: a.ProjectDomainID,
 		ApplicationCredentialID: a.ApplicationID, ApplicationCredentialName: a.ApplicationName, ApplicationCredentialSecret: a.ApplicationSecret,
 	}
-	if err := checkAuthURL(a.AuthURL); err != nil {
+	if err := CheckAuthURL(a.AuthURL); err != nil {
 		return read, fmt.Errorf("auth.auth_url %w", err)
 	}
 	password, application := []string{"password", "v3password"}, []string{"v3applicationcredential"}
 	switch {
 	case c.CACert != "" || c.Cert != "" || c.Key != "":
-		return read, fmt.Errorf("names files in cacert, cert or key, which only its author has: put the authority into key %q", KeyCACert)
+		return read, fmt.Errorf("names files in cacert, cert or key, which only its author has: put the authority into %s", authority)
 	case c.Verify != nil && !*c.Verify:
-		return read, fmt.Errorf("turns verification off: remove verify, and put the authority into key %q", KeyCACert)
+		return read, fmt.Errorf("turns verification off: remove verify, and put the authority into %s", authority)
 	case c.IdentityVersion != nil && fmt.Sprint(c.IdentityVersion) != "3":
 		return read, errors.New("identity_api_version must be 3")
 	case c.Interface != "" && c.EndpointType != "":

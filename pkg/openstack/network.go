@@ -31,12 +31,8 @@ type Port struct {
 	DeviceOwner, DeviceID string
 	// Addresses are the fixed ones.
 	Addresses []netip.Addr
-}
-
-// FloatingIP is a floating address. Without a port it leads nowhere.
-type FloatingIP struct {
-	Address netip.Addr
-	PortID  string
+	// SecurityGroupIDs are the security groups that the port is in.
+	SecurityGroupIDs []string
 }
 
 // port is a Port as Neutron writes it.
@@ -48,6 +44,7 @@ type port struct {
 	FixedIPs    []struct {
 		Address string `json:"ip_address"`
 	} `json:"fixed_ips"`
+	SecurityGroupIDs []string `json:"security_groups"`
 }
 
 // RouterNetworks lists the ids of the networks that a router has a port on, its gateway's included.
@@ -92,40 +89,13 @@ func (n Network) ports(ctx context.Context, op string, query url.Values) ([]Port
 	}
 	all := make([]Port, len(read))
 	for i, p := range read {
-		all[i] = Port{ID: p.ID, NetworkID: p.NetworkID, DeviceOwner: p.DeviceOwner, DeviceID: p.DeviceID}
+		all[i] = Port{ID: p.ID, NetworkID: p.NetworkID, DeviceOwner: p.DeviceOwner, DeviceID: p.DeviceID, SecurityGroupIDs: p.SecurityGroupIDs}
 		for _, fixed := range p.FixedIPs {
 			address, err := netip.ParseAddr(fixed.Address)
 			if err != nil {
 				return nil, incomplete(op, "port %s has an address that cannot be read", p.ID)
 			}
 			all[i].Addresses = append(all[i].Addresses, address.Unmap())
-		}
-	}
-	return all, nil
-}
-
-// FloatingIPs lists those of the addresses that are floating ones of the project.
-func (n Network) FloatingIPs(ctx context.Context, addresses []netip.Addr) ([]FloatingIP, error) {
-	var all []FloatingIP
-	for some := range slices.Chunk(addresses, addressesPerRequest) {
-		query := url.Values{}
-		for _, address := range some {
-			query.Add("floating_ip_address", address.String())
-		}
-		op := fmt.Sprintf("list the floating IPs among %d addresses", len(some))
-		read, err := neutronList[struct {
-			Address string `json:"floating_ip_address"`
-			PortID  string `json:"port_id"`
-		}](ctx, n, op, "floatingips", query)
-		if err != nil {
-			return nil, err
-		}
-		for _, f := range read {
-			address, err := netip.ParseAddr(f.Address)
-			if err != nil {
-				return nil, incomplete(op, "one has an address that cannot be read")
-			}
-			all = append(all, FloatingIP{Address: address.Unmap(), PortID: f.PortID})
 		}
 	}
 	return all, nil

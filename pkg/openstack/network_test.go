@@ -106,7 +106,7 @@ func TestPorts(t *testing.T) {
 	}
 	s.AddFloatingIP("garden", "1.2.3.4", "")
 	floating, err := client.FloatingIPs(context.Background(), addresses("1.2.3.4", "1.2.3.5"))
-	if err != nil || len(floating) != 1 || floating[0] != (FloatingIP{Address: netip.MustParseAddr("1.2.3.4")}) {
+	if err != nil || len(floating) != 1 || floating[0].Address != netip.MustParseAddr("1.2.3.4") || floating[0].PortID != "" {
 		t.Errorf("floating IPs %v, %v", floating, err)
 	}
 }

@@ -5,6 +5,7 @@ package openstack
 
 import (
 	"errors"
+	"net/http"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -46,6 +47,8 @@ type Options struct {
 	UserAgent string
 	// Telemetry counts requests; nil: nobody does.
 	Telemetry *Telemetry
+	// Wrap is put around the connections to the clouds, to see each attempt at a request; nil: nothing is.
+	Wrap func(http.RoundTripper) http.RoundTripper
 	// Clock tells the time; nil: the real one.
 	Clock clock.PassiveClock
 }

@@ -46,10 +46,9 @@ func list[T any](ctx context.Context, client *gophercloud.ServiceClient, collect
 		if next == "" || len(items) == 0 {
 			return all, nil
 		}
-		if err := sameServer(address, next); err != nil {
+		if address, err = following(address, next); err != nil {
 			return nil, &pageError{number: number + 2, err: err}
 		}
-		address = next
 	}
 	return nil, &pageError{number: pagesLimit, err: fmt.Errorf("%w: it is not the last one", errPartial)}
 }
@@ -80,16 +79,22 @@ func page[T any](ctx context.Context, client *gophercloud.ServiceClient, collect
 	return *items, "", nil
 }
 
-// sameServer refuses to carry a token to another server, and to read the same page for ever.
-func sameServer(address, next string) error {
+// following is the address of the next page by a link to it. It refuses to carry a token to another server, and to read
+// the same page for ever. A service behind a proxy that ends TLS may not know that, and link to itself without TLS, or to
+// another port: the next page is where this one was.
+func following(address, link string) (string, error) {
 	from, err := url.Parse(address)
-	to, wrong := url.Parse(next)
-	switch {
-	case err != nil || wrong != nil || from.Scheme != to.Scheme || from.Host != to.Host:
-		return fmt.Errorf("%w: the link to it leads to another server", errPartial)
-	case address == next:
-		return fmt.Errorf("%w: the link to it leads to the page before", errPartial)
-	default:
-		return nil
+	if err != nil {
+		return "", fmt.Errorf("%w: the address of the page cannot be parsed", errPartial)
 	}
+	to, err := from.Parse(link)
+	if err != nil || to.Hostname() != from.Hostname() {
+		return "", fmt.Errorf("%w: the link to it leads to another server", errPartial)
+	}
+	to.Scheme, to.Host, to.User = from.Scheme, from.Host, from.User
+	next := to.String()
+	if next == address {
+		return "", fmt.Errorf("%w: the link to it leads to the page before", errPartial)
+	}
+	return next, nil
 }

@@ -38,7 +38,8 @@ func CredentialsOf(data map[string][]byte) (Credentials, error) {
 	case clouds && kubernikus:
 		err = fmt.Errorf("has both key %q and key %q: remove one of them", KeyClouds, keyAuthURL)
 	case clouds:
-		c, err = fromClouds(data)
+		places := CloudPlaces{File: quotedKey(KeyClouds), Name: quotedKey(KeyCloud), Authority: quotedKey(KeyCACert)}
+		c, err = ChooseCloud(data[KeyClouds], string(data[KeyCloud]), places)
 	case kubernikus:
 		c, err = fromKubernikus(data)
 	default:
@@ -55,6 +56,9 @@ func CredentialsOf(data map[string][]byte) (Credentials, error) {
 	}
 	return c, nil
 }
+
+// quotedKey is how an error calls a key.
+func quotedKey(key string) string { return fmt.Sprintf("key %q", key) }
 
 // fromKubernikus reads the keys of Kubernikus. A key that begins like one and is none is a mistake to tell.
 func fromKubernikus(data map[string][]byte) (Credentials, error) {
@@ -81,7 +85,7 @@ func fromKubernikus(data map[string][]byte) (Credentials, error) {
 		slices.Sort(unknown)
 		return c, fmt.Errorf("has the key %q, which is not one of Kubernikus' keys: remove it", unknown[0])
 	}
-	if err := checkAuthURL(c.AuthURL); err != nil {
+	if err := CheckAuthURL(c.AuthURL); err != nil {
 		return c, fmt.Errorf("key %q %w", keyAuthURL, err)
 	}
 	name := func(field string) string {
@@ -94,8 +98,9 @@ func fromKubernikus(data map[string][]byte) (Credentials, error) {
 	return c, nil
 }
 
-// checkAuthURL wants the URL of a server, and no credentials in it, which would end up in logs.
-func checkAuthURL(text string) error {
+// CheckAuthURL wants the URL of a server, and no credentials in it, which would end up in logs. Its error goes behind the
+// place where the URL is from, and does not repeat it.
+func CheckAuthURL(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
 		return errors.New("is not an http or https URL of Keystone, like https://keystone.example.com/v3, without credentials in it")

@@ -113,6 +113,9 @@ func dialer(authorities string) *http.Transport {
 
 // httpClient follows no redirect: it would carry the token to wherever that points.
 func httpClient(base http.RoundTripper, turns flowcontrol.RateLimiter, o Options) http.Client {
+	if o.Wrap != nil {
+		base = o.Wrap(base)
+	}
 	return http.Client{
 		Transport:     &transport{base: base, turns: turns, options: o},
 		Timeout:       turnWait + o.Timeout,

@@ -19,7 +19,11 @@ type call struct {
 	answer  http.ResponseWriter
 	body    map[string]any
 	project string
+	admin   bool
 }
+
+// sees says whether who asks may see what a project owns.
+func (c *call) sees(project string) bool { return c.admin || project == c.project }
 
 // problem is a refusal.
 type problem struct {
@@ -34,6 +38,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, handler func(*cal
 	defer s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("X-Openstack-Request-Id", "req-"+uuid.NewString())
+	s.advance()
 	p := s.admit(c)
 	if p == nil && r.ContentLength != 0 {
 		if data, _ := io.ReadAll(r.Body); json.Unmarshal(data, &c.body) != nil {
@@ -56,6 +61,8 @@ func (p *problem) form(path string) any {
 		return map[string]any{"error": map[string]any{"code": p.status, "message": p.message, "title": http.StatusText(p.status)}}
 	case strings.HasPrefix(path, networkRoot):
 		return map[string]any{"NeutronError": map[string]any{"type": p.kind, "message": p.message, "detail": ""}}
+	case strings.HasPrefix(path, balancerRoot):
+		return map[string]any{"faultcode": "Client", "faultstring": p.message, "debuginfo": nil}
 	default:
 		return map[string]any{p.kind: map[string]any{"code": p.status, "message": p.message}}
 	}

@@ -21,6 +21,8 @@ type Route struct {
 // content is all that the fake holds.
 type content struct {
 	users       map[string]*user
+	memberships []membership
+	forbidden   map[string]bool // by project
 	tokens      map[string]token
 	routers     map[string]*router
 	subnets     []subnet
@@ -28,16 +30,29 @@ type content struct {
 	floatingIPs []floatingIP
 	servers     []server // the youngest first, as Nova lists them
 	cellDown    bool
+	groups      []*securityGroup
+	external    map[string]bool // networks that lead to the outside
+
+	volumes   []*volume
+	snapshots []*snapshot
+	balancers []*loadBalancer
+	listeners []*listener
+	pools     []*pool
+	members   []*member
+
+	steps         []step
+	held, failing map[string]bool
 }
 
 type user struct {
 	password, project string
-	forbidden         bool
+	admin             bool
 }
 
 type token struct {
-	project string
-	end     time.Time
+	user, project string
+	admin         bool
+	end           time.Time
 }
 
 type router struct {
@@ -53,10 +68,12 @@ type subnet struct {
 
 type port struct {
 	id, project, network, owner, device, address string
+	name, description                            string
+	groups                                       []string
 }
 
 type floatingIP struct {
-	project, address, port string
+	id, project, network, address, description, port string
 }
 
 type server struct {
@@ -66,13 +83,17 @@ type server struct {
 }
 
 func newContent() content {
-	return content{users: map[string]*user{}, tokens: map[string]token{}, routers: map[string]*router{}}
+	return content{
+		users: map[string]*user{}, forbidden: map[string]bool{}, tokens: map[string]token{}, routers: map[string]*router{},
+		external: map[string]bool{}, held: map[string]bool{}, failing: map[string]bool{},
+	}
 }
 
 // change runs a function with the content locked.
 func (s *Server) change(do func(*content)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.advance()
 	do(&s.content)
 }
 
@@ -81,57 +102,18 @@ func (s *Server) AddUser(name, password, project string) {
 	s.change(func(c *content) { c.users[name] = &user{password: password, project: project} })
 }
 
-// Forbid makes Neutron and Nova answer 403 to a project.
-func (s *Server) Forbid(name string) { s.change(func(c *content) { c.users[name].forbidden = true }) }
+// AddAdmin is AddUser for one who sees what all projects own.
+func (s *Server) AddAdmin(name, password, project string) {
+	s.change(func(c *content) { c.users[name] = &user{password: password, project: project, admin: true} })
+}
+
+// Forbid makes all services but Keystone answer 403 to a project.
+func (s *Server) Forbid(name string) {
+	s.change(func(c *content) { c.forbidden[c.users[name].project] = true })
+}
 
 // RevokeTokens ends all tokens.
 func (s *Server) RevokeTokens() { s.change(func(c *content) { clear(c.tokens) }) }
-
-// AddNetwork makes a network with one subnet, and returns its id.
-func (s *Server) AddNetwork(cidr string) string {
-	id := uuid.NewString()
-	s.change(func(c *content) {
-		c.subnets = append(c.subnets, subnet{id: uuid.NewString(), network: id, cidr: netip.MustParsePrefix(cidr)})
-	})
-	return id
-}
-
-// AddRouter makes a router with a port on each network, at the first address of its subnet, and returns its id.
-func (s *Server) AddRouter(project string, networks ...string) string {
-	id := uuid.NewString()
-	s.change(func(c *content) {
-		c.routers[id] = &router{id: id, project: project, revision: 1, routes: []Route{}}
-		for _, network := range networks {
-			i := slices.IndexFunc(c.subnets, func(sub subnet) bool { return sub.network == network })
-			address := c.subnets[i].cidr.Addr().Next().String()
-			c.ports = append(c.ports, port{id: uuid.NewString(), project: project, network: network, owner: "network:router_interface", device: id, address: address})
-		}
-	})
-	return id
-}
-
-// SetRoutes replaces the routes of a router without any validation.
-func (s *Server) SetRoutes(routerID string, routes ...Route) {
-	s.change(func(c *content) {
-		c.routers[routerID].routes = slices.Clone(routes)
-		c.routers[routerID].revision++
-	})
-}
-
-// Routes returns the routes of a router.
-func (s *Server) Routes(routerID string) (routes []Route) {
-	s.change(func(c *content) { routes = slices.Clone(c.routers[routerID].routes) })
-	return routes
-}
-
-// AddPort makes a port, and returns its id.
-func (s *Server) AddPort(project, network, owner, device, address string) string {
-	id := uuid.NewString()
-	s.change(func(c *content) {
-		c.ports = append(c.ports, port{id: id, project: project, network: network, owner: owner, device: device, address: address})
-	})
-	return id
-}
 
 // AddServer makes a server with one port, and returns its id.
 func (s *Server) AddServer(project, network, address, status string) string {
@@ -147,7 +129,7 @@ func (s *Server) AddServer(project, network, address, status string) string {
 // AddFloatingIP gives a server a floating address, or makes one that leads nowhere when serverID is empty.
 func (s *Server) AddFloatingIP(project, address, serverID string) {
 	s.change(func(c *content) {
-		made := floatingIP{project: project, address: address}
+		made := floatingIP{id: uuid.NewString(), project: project, address: address}
 		for i := range c.servers {
 			if c.servers[i].id == serverID {
 				c.servers[i].addresses = append(c.servers[i].addresses, address)
@@ -166,6 +148,10 @@ func (s *Server) AddFloatingIP(project, address, serverID string) {
 func (s *Server) RemoveServer(id string, keepPorts bool) {
 	s.change(func(c *content) {
 		c.servers = slices.DeleteFunc(c.servers, func(v server) bool { return v.id == id })
+		for _, v := range c.volumes {
+			v.AttachedTo = slices.DeleteFunc(v.AttachedTo, func(to string) bool { return to == id })
+			v.settle()
+		}
 		if !keepPorts {
 			c.ports = slices.DeleteFunc(c.ports, func(p port) bool { return p.device == id })
 		}

@@ -13,7 +13,7 @@ import (
 func (s *Server) listRouters(c *call) *problem {
 	found := []any{}
 	for _, id := range slices.Sorted(maps.Keys(s.content.routers)) {
-		if r := s.content.routers[id]; r.project == c.project && s.wantsProject(c, r.project) {
+		if r := s.content.routers[id]; c.sees(r.project) && s.wantsProject(c, r.project) {
 			found = append(found, map[string]any{"id": r.id, "name": "router", "project_id": r.project, "routes": r.routes})
 		}
 	}
@@ -25,12 +25,17 @@ func (s *Server) listRouters(c *call) *problem {
 func (s *Server) listNetworks(c *call) *problem {
 	var ids []string
 	for _, p := range s.content.ports {
-		if p.project == c.project && s.wantsProject(c, p.project) {
+		if p.project == c.project && p.network != "" && s.wantsProject(c, p.project) {
 			ids = append(ids, p.network)
 		}
 	}
 	slices.Sort(ids)
 	found := []any{}
+	if c.URL.Query()["project_id"] == nil {
+		for _, id := range slices.Sorted(maps.Keys(s.content.external)) {
+			found = append(found, map[string]any{"id": id, "name": "public", "project_id": "admin", "router:external": true, "shared": false})
+		}
+	}
 	for _, id := range slices.Compact(ids) {
 		found = append(found, map[string]any{"id": id, "name": "network", "project_id": c.project, "router:external": false, "shared": false})
 	}

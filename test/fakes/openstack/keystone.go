@@ -13,6 +13,14 @@ import (
 
 const timeFormat = "2006-01-02T15:04:05.000000Z"
 
+func (s *Server) identityPaths() map[string]func(*call) *problem {
+	return map[string]func(*call) *problem{
+		"GET /identity/v3/":              s.identityVersion,
+		"POST /identity/v3/auth/tokens":  s.authenticate,
+		"GET /identity/v3/auth/projects": s.listProjects,
+	}
+}
+
 // unauthorized is how Keystone, and the middleware before the other services, refuse.
 func unauthorized() *problem {
 	return &problem{status: http.StatusUnauthorized, message: "The request you have made requires authentication."}
@@ -21,7 +29,7 @@ func unauthorized() *problem {
 // admit lets in who has a token that is good, and who needs none.
 func (s *Server) admit(c *call) *problem {
 	path := c.URL.Path
-	if strings.HasPrefix(path, identityRoot) || path == networkRoot+"/" {
+	if strings.HasPrefix(path, identityRoot) || path == networkRoot+"/" || path == balancerRoot+"/" {
 		return nil
 	}
 	t, ok := s.content.tokens[c.Header.Get("X-Auth-Token")]
@@ -29,16 +37,18 @@ func (s *Server) admit(c *call) *problem {
 		c.answer.Header().Set("WWW-Authenticate", "Keystone uri=\""+s.AuthURL()+"\"")
 		return unauthorized()
 	}
-	c.project = t.project
-	for _, u := range s.content.users {
-		if u.project == t.project && u.forbidden {
-			if strings.HasPrefix(path, networkRoot) {
-				return &problem{status: http.StatusForbidden, kind: "PolicyNotAuthorized", message: "rule is disallowed by policy"}
-			}
-			return &problem{status: http.StatusForbidden, kind: "forbidden", message: "Policy doesn't allow this to be performed."}
-		}
+	c.project, c.admin = t.project, t.admin
+	if !s.content.forbidden[t.project] {
+		return nil
 	}
-	return nil
+	switch {
+	case strings.HasPrefix(path, networkRoot):
+		return &problem{status: http.StatusForbidden, kind: "PolicyNotAuthorized", message: "rule is disallowed by policy"}
+	case strings.HasPrefix(path, balancerRoot):
+		return notAllowed()
+	default:
+		return &problem{status: http.StatusForbidden, kind: "forbidden", message: "Policy doesn't allow this to be performed."}
+	}
 }
 
 func (s *Server) identityVersion(c *call) *problem {
@@ -62,19 +72,18 @@ func (s *Server) authenticate(c *call) *problem {
 	if known == nil || known.password != given["password"] {
 		return unauthorized()
 	}
-	project := dig(auth, "scope", "project")
-	inDomain := dig(project, "domain")["name"] == "Default" || dig(project, "domain")["id"] == "default"
-	if project["id"] != known.project && (project["name"] != known.project || !inDomain) {
+	scope, ok := s.content.scope(name, dig(auth, "scope", "project"))
+	if !ok {
 		return unauthorized()
 	}
 	id, now := uuid.NewString(), s.options.Now().UTC()
-	t := token{project: known.project, end: now.Add(s.options.TokenLifetime)}
+	t := token{user: name, project: scope.id, admin: known.admin, end: now.Add(s.options.TokenLifetime)}
 	s.content.tokens[id] = t
 	c.answer.Header().Set("X-Subject-Token", id)
 	return c.write(http.StatusCreated, map[string]any{"token": map[string]any{
 		"methods": []string{"password"}, "issued_at": now.Format(timeFormat), "expires_at": t.end.UTC().Format(timeFormat),
 		"user":    map[string]any{"id": name, "name": name, "domain": map[string]any{"id": "default", "name": "Default"}},
-		"project": map[string]any{"id": t.project, "name": t.project, "domain": map[string]any{"id": "default", "name": "Default"}},
+		"project": map[string]any{"id": scope.id, "name": scope.name, "domain": map[string]any{"id": "default", "name": "Default"}},
 		"catalog": s.catalog(), "roles": []any{map[string]any{"id": "member", "name": "member"}},
 	}})
 }
@@ -82,7 +91,13 @@ func (s *Server) authenticate(c *call) *problem {
 // catalog leads to the services, on all interfaces.
 func (s *Server) catalog() []any {
 	var services []any
-	for _, service := range [][3]string{{"identity", "keystone", identityRoot + "/v3"}, {"network", "neutron", networkRoot}, {"compute", "nova", computeRoot}} {
+	for _, service := range [][3]string{
+		{"identity", "keystone", identityRoot + "/v3"}, {"network", "neutron", networkRoot}, {"compute", "nova", computeRoot},
+		{"block-storage", "cinder", volumeRoot}, {"volumev3", "cinderv3", volumeRoot}, {"load-balancer", "octavia", balancerRoot},
+	} {
+		if slices.Contains(s.options.Without, service[0]) {
+			continue
+		}
 		var endpoints []any
 		for _, kind := range []string{"admin", "internal", "public"} {
 			endpoints = append(endpoints, map[string]any{"id": service[1] + kind, "interface": kind, "region": Region, "region_id": Region, "url": s.http.URL + service[2]})

@@ -16,6 +16,14 @@ const (
 	downCellMicroversion = 69
 )
 
+func (s *Server) computePaths() map[string]func(*call) *problem {
+	return map[string]func(*call) *problem{
+		"GET /compute/v2.1/{$}":            s.computeVersion,
+		"GET /compute/v2.1/servers/detail": s.listServers,
+		"GET /compute/v2.1/servers/{id}":   s.showServer,
+	}
+}
+
 func (s *Server) computeVersion(c *call) *problem {
 	return c.write(http.StatusOK, map[string]any{"version": map[string]any{"id": "v2.1", "status": "CURRENT", "version": "2." + strconv.Itoa(newestMicroversion),
 		"min_version": "2.1", "links": []any{map[string]any{"rel": "self", "href": s.http.URL + computeRoot + "/"}}}})

@@ -5,10 +5,40 @@ package openstack
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 )
+
+func (s *Server) networkPaths() map[string]func(*call) *problem {
+	const root = networkRoot + "/v2.0/"
+	return map[string]func(*call) *problem{
+		"GET " + networkRoot + "/{$}":                     s.networkVersions,
+		"GET " + root + "extensions":                      s.listExtensions,
+		"GET " + root + "routers":                         s.listRouters,
+		"GET " + root + "routers/{id}":                    s.showRouter,
+		"PUT " + root + "routers/{id}":                    s.updateRouter,
+		"PUT " + root + "routers/{id}/add_extraroutes":    s.addRoutes,
+		"PUT " + root + "routers/{id}/remove_extraroutes": s.removeRoutes,
+		"GET " + root + "networks":                        s.listNetworks,
+		"GET " + root + "subnets":                         s.listSubnets,
+		"GET " + root + "ports":                           s.listPorts,
+		"POST " + root + "ports":                          s.createPort,
+		"GET " + root + "ports/{id}":                      s.showPort,
+		"PUT " + root + "ports/{id}":                      s.updatePort,
+		"DELETE " + root + "ports/{id}":                   s.deletePort,
+		"GET " + root + "floatingips":                     s.listFloatingIPs,
+		"POST " + root + "floatingips":                    s.createFloatingIP,
+		"GET " + root + "floatingips/{id}":                s.showFloatingIP,
+		"PUT " + root + "floatingips/{id}":                s.updateFloatingIP,
+		"DELETE " + root + "floatingips/{id}":             s.deleteFloatingIP,
+		"GET " + root + "security-groups":                 s.listGroups,
+		"POST " + root + "security-groups":                s.createGroup,
+		"GET " + root + "security-groups/{id}":            s.showGroup,
+		"DELETE " + root + "security-groups/{id}":         s.deleteGroup,
+	}
+}
 
 func (s *Server) networkVersions(c *call) *problem {
 	return c.write(http.StatusOK, map[string]any{"versions": []any{map[string]any{"id": "v2.0", "status": "CURRENT",
@@ -16,7 +46,10 @@ func (s *Server) networkVersions(c *call) *problem {
 }
 
 func (s *Server) listExtensions(c *call) *problem {
-	aliases := []string{"router", "extraroute"}
+	aliases := []string{"router", "extraroute", "security-group"}
+	if !s.options.NoGroupFilter {
+		aliases = append(aliases, "port-security-groups-filtering")
+	}
 	if !s.options.NoAtomicRoutes {
 		aliases = append(aliases, "extraroute-atomic")
 	}
@@ -30,35 +63,48 @@ func (s *Server) listExtensions(c *call) *problem {
 	return c.write(http.StatusOK, map[string]any{"extensions": extensions})
 }
 
-// listPorts lists the project's ports. Values of one filter are alternatives, filters all have to match.
+// listPorts lists the project's ports.
 func (s *Server) listPorts(c *call) *problem {
 	query := c.URL.Query()
-	filters := map[string][]string{}
-	for name, values := range query {
-		switch name {
-		case "device_id", "network_id", "marker", "limit":
-			filters[name] = values
-		case "fixed_ips":
-			for _, value := range values {
-				address, ok := strings.CutPrefix(value, "ip_address=")
-				if !ok {
-					return badRequest("HTTPBadRequest", "Invalid input for fixed_ips")
-				}
-				filters[name] = append(filters[name], address)
-			}
-		default:
-			return badRequest("HTTPBadRequest", "[u\"'%s' is not supported for filtering\"]", name)
+	for i, value := range query["fixed_ips"] {
+		address, ok := strings.CutPrefix(value, "ip_address=")
+		if !ok {
+			return badRequest("HTTPBadRequest", "Invalid input for fixed_ips")
+		}
+		query["fixed_ips"][i] = address
+	}
+	var all []any
+	for _, p := range s.content.ports {
+		if c.sees(p.project) {
+			body := s.portBody(p)
+			body["fixed_ips"] = []string{p.address}
+			all = append(all, body)
 		}
 	}
-	fits := func(name, value string) bool { return filters[name] == nil || slices.Contains(filters[name], value) }
-	found := []any{}
-	for _, p := range s.content.ports {
-		if p.project == c.project && fits("device_id", p.device) && fits("network_id", p.network) && fits("fixed_ips", p.address) {
-			found = append(found, map[string]any{"id": p.id, "network_id": p.network, "device_owner": p.owner, "device_id": p.device,
-				"project_id": p.project, "status": "ACTIVE", "fixed_ips": []any{map[string]any{"ip_address": p.address, "subnet_id": s.subnetOf(p.network)}}})
-		}
+	found, unknown := filter(query, all, "id", "name", "device_id", "device_owner", "network_id", "fixed_ips", "security_groups", "project_id", "tenant_id")
+	if unknown != "" {
+		return unfit(unknown)
+	}
+	for i, entry := range found {
+		id := entry.(map[string]any)["id"].(string)
+		found[i] = s.portBody(*s.content.port(id))
 	}
 	return s.writePage(c, "ports", found)
+}
+
+// unfit is how Neutron refuses a filter that it does not have.
+func unfit(name string) *problem {
+	return badRequest("HTTPBadRequest", "['%s'] is invalid attribute for filtering", name)
+}
+
+func (s *Server) portBody(p port) map[string]any {
+	fixed := []any{}
+	if p.address != "" {
+		fixed = append(fixed, map[string]any{"ip_address": p.address, "subnet_id": s.subnetOf(p.network)})
+	}
+	return map[string]any{"id": p.id, "name": p.name, "description": p.description, "network_id": p.network, "device_owner": p.owner,
+		"device_id": p.device, "project_id": p.project, "tenant_id": p.project, "status": "ACTIVE", "admin_state_up": true,
+		"fixed_ips": fixed, "security_groups": list(p.groups), "mac_address": "fa:16:3e:00:00:01", "allowed_address_pairs": []any{}, "tags": []any{}}
 }
 
 func (s *Server) subnetOf(network string) string {
@@ -81,30 +127,27 @@ func (s *Server) listSubnets(c *call) *problem {
 	return c.write(http.StatusOK, map[string]any{"subnets": found})
 }
 
-func (s *Server) listFloatingIPs(c *call) *problem {
-	wanted := c.URL.Query()["floating_ip_address"]
-	found := []any{}
-	for _, f := range s.content.floatingIPs {
-		if f.project != c.project || wanted != nil && !slices.Contains(wanted, f.address) {
-			continue
-		}
-		entry := map[string]any{"id": f.address, "floating_ip_address": f.address, "port_id": nil, "project_id": f.project}
-		if f.port != "" {
-			entry["port_id"] = f.port
-		}
-		found = append(found, entry)
-	}
-	return c.write(http.StatusOK, map[string]any{"floatingips": found})
-}
-
 // writePage writes the page of a list behind the marker, with a link to the next one.
 func (s *Server) writePage(c *call, name string, all []any) *problem {
-	query := c.URL.Query()
+	items, next, p := s.page(c, all, c.URL.Query())
+	if p != nil {
+		return p
+	}
+	body := map[string]any{name: items}
+	if next != "" {
+		body[name+"_links"] = []any{map[string]any{"rel": "next", "href": next}}
+	}
+	return c.write(http.StatusOK, body)
+}
+
+// page is the part of a list behind the marker of a query, and the link to the next one; "": a page of this size would
+// be behind the last.
+func (s *Server) page(c *call, all []any, query url.Values) (items []any, next string, p *problem) {
 	id := func(entry any) any { return entry.(map[string]any)["id"] }
 	if marker := query.Get("marker"); marker != "" {
 		at := slices.IndexFunc(all, func(entry any) bool { return id(entry) == marker })
 		if at < 0 {
-			return &problem{status: http.StatusBadRequest, kind: "badRequest", message: "marker [" + marker + "] not found"}
+			return nil, "", &problem{status: http.StatusBadRequest, kind: "badRequest", message: "marker [" + marker + "] not found"}
 		}
 		all = all[at+1:]
 	}
@@ -112,11 +155,9 @@ func (s *Server) writePage(c *call, name string, all []any) *problem {
 	if limit, err := strconv.Atoi(query.Get("limit")); err == nil && limit > 0 {
 		size = min(size, limit)
 	}
-	body := map[string]any{name: all}
-	if len(all) >= size {
-		query.Set("marker", id(all[size-1]).(string))
-		body[name] = all[:size]
-		body[name+"_links"] = []any{map[string]any{"rel": "next", "href": s.http.URL + c.URL.Path + "?" + query.Encode()}}
+	if len(all) < size {
+		return all, "", nil
 	}
-	return c.write(http.StatusOK, body)
+	query.Set("marker", id(all[size-1]).(string))
+	return all[:size], s.http.URL + c.URL.Path + "?" + query.Encode(), nil
 }

@@ -16,7 +16,7 @@ import (
 func (s *Server) visible(c *call) (*router, *problem) {
 	id := c.PathValue("id")
 	r := s.content.routers[id]
-	if r == nil || r.project != c.project {
+	if r == nil || !c.sees(r.project) {
 		return nil, &problem{status: http.StatusNotFound, kind: "RouterNotFound", message: fmt.Sprintf("Router %s could not be found", id)}
 	}
 	return r, nil

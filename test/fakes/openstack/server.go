@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"time"
 )
@@ -17,6 +18,8 @@ const (
 	identityRoot = "/identity"
 	networkRoot  = "/network"
 	computeRoot  = "/compute/v2.1"
+	volumeRoot   = "/volume/v3"
+	balancerRoot = "/load-balancer"
 )
 
 // Region is the region of all endpoints.
@@ -31,11 +34,18 @@ type Options struct {
 	TokenLifetime time.Duration
 	// MaxRoutes is how many routes a router may have; 0: 30, as in Neutron.
 	MaxRoutes int
-	// PageSize is how many servers or ports a page has; 0: 1000.
+	// PageSize is how many servers, ports, volumes, snapshots or things of Octavia a page has; 0: 1000.
 	PageSize int
+	// Delay is how long Cinder and Octavia take for what they do behind an answer. 0: it is done when somebody looks
+	// again; less than 0: not before Settle.
+	Delay time.Duration
+	// Without are types of services that the catalog does not have, as load-balancer.
+	Without []string
 	// NoAtomicRoutes takes the extension extraroute-atomic away, NoRevisions the revision numbers.
 	NoAtomicRoutes, NoRevisions bool
-	// Now is the clock of the tokens; nil: the real one.
+	// NoGroupFilter takes the extension port-security-groups-filtering away, and the filter with it.
+	NoGroupFilter bool
+	// Now is the clock of the tokens and of Delay; nil: the real one.
 	Now func() time.Time
 }
 
@@ -74,7 +84,11 @@ func New(o Options) *Server {
 		o.Now = time.Now
 	}
 	s := &Server{options: o, mux: http.NewServeMux(), content: newContent()}
-	s.routes()
+	for _, paths := range []map[string]func(*call) *problem{s.identityPaths(), s.networkPaths(), s.computePaths(), s.volumePaths(), s.balancerPaths()} {
+		for pattern, handler := range paths {
+			s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, handler) })
+		}
+	}
 	s.http = httptest.NewServer(s)
 	return s
 }
@@ -100,35 +114,12 @@ func (s *Server) Requests() []Request {
 	return seen
 }
 
-// routes gives each path its handler. What is not here is not found, as in a service without it.
-func (s *Server) routes() {
-	for pattern, handler := range map[string]func(*call) *problem{
-		"GET /identity/v3/":                                 s.identityVersion,
-		"POST /identity/v3/auth/tokens":                     s.authenticate,
-		"GET /network/{$}":                                  s.networkVersions,
-		"GET /network/v2.0/extensions":                      s.listExtensions,
-		"GET /network/v2.0/routers":                         s.listRouters,
-		"GET /network/v2.0/routers/{id}":                    s.showRouter,
-		"PUT /network/v2.0/routers/{id}":                    s.updateRouter,
-		"PUT /network/v2.0/routers/{id}/add_extraroutes":    s.addRoutes,
-		"PUT /network/v2.0/routers/{id}/remove_extraroutes": s.removeRoutes,
-		"GET /network/v2.0/ports":                           s.listPorts,
-		"GET /network/v2.0/networks":                        s.listNetworks,
-		"GET /network/v2.0/subnets":                         s.listSubnets,
-		"GET /network/v2.0/floatingips":                     s.listFloatingIPs,
-		"GET /compute/v2.1/{$}":                             s.computeVersion,
-		"GET /compute/v2.1/servers/detail":                  s.listServers,
-		"GET /compute/v2.1/servers/{id}":                    s.showServer,
-	} {
-		s.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, handler) })
-	}
-}
-
 // ServeHTTP answers a request, or fails as a fault says.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// net/http sees that a client went away only when the body is read.
 	data, _ := io.ReadAll(io.LimitReader(r.Body, bodyLimit))
 	r.Body = io.NopCloser(bytes.NewReader(data))
+	r.URL.Path = canonical(r.URL.Path)
 	fault := s.faults.next(r.Method, r.URL.Path)
 	if fault.Do != nil {
 		fault.Do()
@@ -160,6 +151,18 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(answer.Code)
 	_, _ = w.Write(answer.Body.Bytes())
+}
+
+// canonical is the one of several spellings of a path that has a handler: Octavia knows its version by two names, and
+// minds no slash at the end.
+func canonical(path string) string {
+	if rest, ok := strings.CutPrefix(path, balancerRoot+"/v2/"); ok {
+		path = balancerRoot + "/v2.0/" + rest
+	}
+	if strings.HasPrefix(path, balancerRoot+"/v2.0/") {
+		path = strings.TrimSuffix(path, "/")
+	}
+	return path
 }
 
 // wait takes its time, unless the client goes away.

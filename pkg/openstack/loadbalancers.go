@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"net/netip"
+	"net/url"
+	"slices"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack"
+)
+
+// LoadBalancing are the calls to Octavia.
+type LoadBalancing struct{ client *Client }
+
+// LoadBalancing is Octavia as the client may use it.
+func (c *Client) LoadBalancing() LoadBalancing { return LoadBalancing{client: c} }
+
+// LoadBalancer is a load balancer of Octavia.
+type LoadBalancer struct {
+	ID, Name, Description, ProjectID string
+	// ProvisioningStatus is ACTIVE, ERROR or one that begins with PENDING_, in which it cannot be changed;
+	// OperatingStatus is what its health checks say, as ONLINE, DEGRADED, OFFLINE or NO_MONITOR.
+	ProvisioningStatus, OperatingStatus string
+	// VIP is the address clients speak to, and VIPPortID its port in Neutron; the zero Addr: it has none yet.
+	VIP       netip.Addr
+	VIPPortID string
+	AdminUp   bool
+	Tags      []string
+}
+
+// Listener is a port that load balancers listen on.
+type Listener struct {
+	ID, Name, ProjectID string
+	// Protocol is Octavia's word, as TCP, UDP, SCTP, HTTP or TERMINATED_HTTPS.
+	Protocol string
+	// DefaultPoolID is the pool that gets what no rule of the listener sends elsewhere; "": none does.
+	DefaultPoolID      string
+	ProvisioningStatus string
+	Port               int
+	AdminUp            bool
+	LoadBalancerIDs    []string
+	Tags               []string
+}
+
+// Pool is a set of members.
+type Pool struct {
+	ID, Name, ProjectID string
+	Protocol            string
+	ProvisioningStatus  string
+	AdminUp             bool
+	// LoadBalancerIDs and ListenerIDs are those that use it.
+	LoadBalancerIDs, ListenerIDs []string
+	Tags                         []string
+}
+
+// Member is an address and port that traffic goes to.
+type Member struct {
+	ID, Name                            string
+	ProvisioningStatus, OperatingStatus string
+	Address                             netip.Addr
+	// Weight is its share among the members of the pool, 0 to 256; 0: no new connections.
+	Port, Weight int
+	// Backup members get traffic when all others are down.
+	AdminUp, Backup bool
+}
+
+// LoadBalancers lists all load balancers of the project. The list is whole, or there is an error.
+// Source: https://docs.openstack.org/api-ref/load-balancer/v2/#list-load-balancers
+func (l LoadBalancing) LoadBalancers(ctx context.Context) ([]LoadBalancer, error) {
+	all, err := octaviaObjects(ctx, l, "list the load balancers of the project", "loadbalancers", l.inProject(), loadBalancer.convert)
+	return slices.DeleteFunc(all, func(b LoadBalancer) bool { return b.ProjectID != l.client.project }), err
+}
+
+// Listeners lists all listeners of the project. The list is whole, or there is an error.
+// Source: https://docs.openstack.org/api-ref/load-balancer/v2/#list-listeners
+func (l LoadBalancing) Listeners(ctx context.Context) ([]Listener, error) {
+	all, err := octaviaObjects(ctx, l, "list the listeners of the project", "listeners", l.inProject(), listener.convert)
+	return slices.DeleteFunc(all, func(i Listener) bool { return i.ProjectID != l.client.project }), err
+}
+
+// Pools lists all pools of the project. The list is whole, or there is an error.
+// Source: https://docs.openstack.org/api-ref/load-balancer/v2/#list-pools
+func (l LoadBalancing) Pools(ctx context.Context) ([]Pool, error) {
+	all, err := octaviaObjects(ctx, l, "list the pools of the project", "pools", l.inProject(), pool.convert)
+	return slices.DeleteFunc(all, func(p Pool) bool { return p.ProjectID != l.client.project }), err
+}
+
+// Members lists all members of a pool. The list is whole, or there is an error.
+// Source: https://docs.openstack.org/api-ref/load-balancer/v2/#list-members
+func (l LoadBalancing) Members(ctx context.Context, poolID string) ([]Member, error) {
+	return octaviaObjects(ctx, l, "list the members of pool "+poolID, "members", nil, member.convert, "pools", url.PathEscape(poolID))
+}
+
+// DeleteLoadBalancer asks Octavia to delete a load balancer with all that hangs on it and the port of its address. It is
+// PENDING_DELETE for a while. One that is gone already is fine. ReasonConflict: it is PENDING, its deletion included.
+func (l LoadBalancing) DeleteLoadBalancer(ctx context.Context, id string) error {
+	return l.remove(ctx, "delete load balancer "+id, "cascade=true", "loadbalancers", id)
+}
+
+// DeleteListener asks Octavia to delete a listener; the pools behind it stay. One that is gone already is fine.
+// ReasonConflict: it or its load balancer is PENDING.
+func (l LoadBalancing) DeleteListener(ctx context.Context, id string) error {
+	return l.remove(ctx, "delete listener "+id, "", "listeners", id)
+}
+
+// DeletePool asks Octavia to delete a pool with its members. One that is gone already is fine. ReasonConflict: its load
+// balancer is PENDING, or a rule of a listener sends traffic to it.
+func (l LoadBalancing) DeletePool(ctx context.Context, id string) error {
+	return l.remove(ctx, "delete pool "+id, "", "pools", id)
+}
+
+// SetTags replaces all tags of a load balancer. ReasonConflict: it is not ACTIVE. ReasonNotFound: it is gone.
+// Source: https://docs.openstack.org/api-ref/load-balancer/v2/#update-a-load-balancer
+func (l LoadBalancing) SetTags(ctx context.Context, loadBalancerID string, tags []string) error {
+	if tags == nil {
+		tags = []string{} // null would mean to leave them
+	}
+	body := map[string]any{"loadbalancer": map[string]any{"tags": tags}}
+	return l.call(ctx, "set the tags of load balancer "+loadBalancerID, func(ctx context.Context, octavia *gophercloud.ServiceClient) error {
+		var answer struct{}
+		resp, err := octavia.Put(ctx, octavia.ServiceURL("lbaas", "loadbalancers", url.PathEscape(loadBalancerID)), body, &answer,
+			&gophercloud.RequestOpts{OkCodes: []int{200, 202}})
+		if err == nil {
+			_ = resp.Body.Close() // the library has read it
+		}
+		return err
+	})
+}
+
+// inProject selects what the project owns: an administrator sees that of all. Octavia forgets the filter in the link to
+// the next page, so that answers have to be looked at, too.
+func (l LoadBalancing) inProject() url.Values { return url.Values{"project_id": {l.client.project}} }
+
+// remove deletes one thing of Octavia.
+func (l LoadBalancing) remove(ctx context.Context, op, query, collection, id string) error {
+	return l.call(ctx, op, func(ctx context.Context, octavia *gophercloud.ServiceClient) error {
+		return remove(ctx, octavia, op, query, id, "lbaas", collection)
+	})
+}
+
+// octaviaObjects reads a collection of Octavia below a parent, and makes our objects of it.
+func octaviaObjects[W, T any](ctx context.Context, l LoadBalancing, op, collection string, query url.Values, convert func(W) (T, error), parent ...string) ([]T, error) {
+	var read []W
+	err := l.call(ctx, op, func(ctx context.Context, octavia *gophercloud.ServiceClient) (err error) {
+		address := octavia.ServiceURL(append(append([]string{"lbaas"}, parent...), collection)...)
+		if len(query) > 0 {
+			address += "?" + query.Encode()
+		}
+		read, err = list[W](ctx, octavia, collection, address)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	all := make([]T, len(read))
+	for i, w := range read {
+		if all[i], err = convert(w); err != nil {
+			return nil, incomplete(op, "%w", err)
+		}
+	}
+	return all, nil
+}
+
+func (l LoadBalancing) call(ctx context.Context, op string, do func(context.Context, *gophercloud.ServiceClient) error) error {
+	return l.client.call(ctx, serviceOf{name: "load-balancer", construct: openstack.NewLoadBalancerV2}, op, do)
+}

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"net/http"
+	"slices"
+)
+
+// membership is a role of a user in a project besides its own.
+type membership struct {
+	user     string
+	id, name string
+	disabled bool
+}
+
+// AddProject gives a user a role in one more project.
+func (s *Server) AddProject(user, id, name string) {
+	s.change(func(c *content) { c.memberships = append(c.memberships, membership{user: user, id: id, name: name}) })
+}
+
+// RemoveProject takes away the roles of all users in a project that AddProject gave.
+func (s *Server) RemoveProject(id string) {
+	s.change(func(c *content) {
+		c.memberships = slices.DeleteFunc(c.memberships, func(m membership) bool { return m.id == id })
+	})
+}
+
+// DisableProject closes a project that AddProject gave: it is listed, and nobody gets a token for it.
+func (s *Server) DisableProject(id string, disabled bool) {
+	s.change(func(c *content) {
+		for i := range c.memberships {
+			if c.memberships[i].id == id {
+				c.memberships[i].disabled = disabled
+			}
+		}
+	})
+}
+
+// ForbidProject makes all services but Keystone answer 403 to whoever works in a project, or lets them in again.
+func (s *Server) ForbidProject(id string, forbidden bool) {
+	s.change(func(c *content) { c.forbidden[id] = forbidden })
+}
+
+// projectsOf are the projects of a user, its own first.
+func (c *content) projectsOf(name string) []membership {
+	own := c.users[name].project
+	all := []membership{{user: name, id: own, name: own}}
+	for _, m := range c.memberships {
+		if m.user == name {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// scope finds the project that a user asks a token for.
+func (c *content) scope(name string, asked map[string]any) (membership, bool) {
+	domain := dig(asked, "domain")
+	inDomain := domain["name"] == "Default" || domain["id"] == "default"
+	for _, m := range c.projectsOf(name) {
+		if !m.disabled && (asked["id"] == m.id || asked["id"] == nil && asked["name"] == m.name && inDomain) {
+			return m, true
+		}
+	}
+	return membership{}, false
+}
+
+// listProjects answers which projects the user of a token may ask a token for.
+func (s *Server) listProjects(c *call) *problem {
+	t, ok := s.content.tokens[c.Header.Get("X-Auth-Token")]
+	if !ok || !s.options.Now().Before(t.end) {
+		return unauthorized()
+	}
+	projects := []any{}
+	for _, m := range s.content.projectsOf(t.user) {
+		projects = append(projects, map[string]any{"id": m.id, "name": m.name, "domain_id": "default", "enabled": !m.disabled, "is_domain": false})
+	}
+	return c.write(http.StatusOK, map[string]any{"projects": projects, "links": map[string]any{"next": nil, "previous": nil, "self": s.AuthURL() + "/auth/projects"}})
+}
