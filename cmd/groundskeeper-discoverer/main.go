@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
 
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/version"
 )
 
@@ -36,7 +37,7 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	os.Exit(execute(signals.SetupSignalHandler(), os.Args[1:], os.Getenv, os.Stdout, os.Stderr, runKubernetes))
+	os.Exit(execute(signals.SetupSignalHandler(), os.Args[1:], os.Getenv, os.Stdout, os.Stderr, run))
 }
 
 // errUsage is in the chain of errors that are about the flags.
@@ -52,12 +53,15 @@ func execute(ctx context.Context, args []string, getenv func(string) string, out
 		SilenceErrors: true,
 		Args:          noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return fmt.Errorf("%w: say what the backend is: %s kubernetes", errUsage, name)
+			return fmt.Errorf("%w: say what the backend is: %s kubernetes, or %s openstack", errUsage, name, name)
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(newKubernetes(getenv, run))
+	root.AddCommand(
+		newMode(gimbalv1.BackendKubernetes, "Copy the Services and EndpointSlices of another Kubernetes cluster", "", getenv, run),
+		newMode(gimbalv1.BackendOpenStack, "Copy the load balancers of an OpenStack cloud", credentialsHelp, getenv, run),
+	)
 	root.SetArgs(args)
 	root.SetOut(out)
 	root.SetErr(problems)
@@ -74,11 +78,13 @@ func execute(ctx context.Context, args []string, getenv func(string) string, out
 	}
 }
 
-func newKubernetes(getenv func(string) string, run func(context.Context, *options) error) *cobra.Command {
-	o := newOptions(getenv)
+// newMode is the command for backends of one type.
+func newMode(mode gimbalv1.BackendType, short, long string, getenv func(string) string, run func(context.Context, *options) error) *cobra.Command {
+	o := newOptions(mode, getenv)
 	cmd := &cobra.Command{
-		Use:     "kubernetes",
-		Short:   "Copy the Services and EndpointSlices of another Kubernetes cluster",
+		Use:     string(mode),
+		Short:   short,
+		Long:    long,
 		Version: version.String(),
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

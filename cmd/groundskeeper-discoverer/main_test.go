@@ -147,7 +147,7 @@ func TestConnections(t *testing.T) {
 		"another file":    {"tokenFile: /hunter2", "--discover-kubecfg-file: users[0].user.tokenFile"},
 		"not credentials": {"", "--discover-kubecfg-file: users[0].user has no credentials"},
 	} {
-		o := newOptions(environment)
+		o := newOptions(gimbalv1.BackendKubernetes, environment)
 		o.backend, o.gimbalKubeconfig, o.discoverKubeconfig = "us", here, write(t, strings.Replace(kubeconfigOf, "USER", tc.user, 1))
 		d, err := newDiscoverer(o)
 		if tc.wants != "" {
@@ -161,7 +161,7 @@ func TestConnections(t *testing.T) {
 		}
 	}
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	o := newOptions(environment)
+	o := newOptions(gimbalv1.BackendKubernetes, environment)
 	if _, err := newDiscoverer(o); err == nil || !strings.Contains(err.Error(), "--gimbal-kubecfg-file") {
 		t.Error(err)
 	}
@@ -223,7 +223,7 @@ func TestPathOf(t *testing.T) {
 func TestMeasured(t *testing.T) {
 	d := &discoverer{meters: telemetry.New("us", "kubernetes", "v1", func() int { return 0 })}
 	asked := 0
-	transport := d.measured(roundTripper(func(*http.Request) (*http.Response, error) {
+	transport := d.measured(pathOf)(roundTripper(func(*http.Request) (*http.Response, error) {
 		asked++
 		return nil, errors.New("broken")
 	}))

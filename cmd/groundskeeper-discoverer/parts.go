@@ -7,8 +7,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"net/http"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -20,7 +18,6 @@ import (
 	"k8s.io/utils/clock"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
-	upstream "groundskeeper.io/groundskeeper/pkg/discoverer/kubernetes"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/remote/client"
@@ -39,39 +36,32 @@ func newLogger(debug bool) logr.Logger {
 	return klog.Background()
 }
 
-// connect makes the clients and the parts that use them.
-func (d *discoverer) connect(here, there *rest.Config, queue workqueue.TypedRateLimitingInterface[types.NamespacedName]) error {
-	var clients [4]*client.Client
-	for i, config := range []*rest.Config{here, unlimited(here), there, unlimited(there)} {
-		made, err := client.New(config)
-		if err != nil {
-			return err
-		}
-		clients[i] = made
+// connect makes the parts that speak to this cluster, beside those that speak to the backend.
+func (d *discoverer) connect(here *rest.Config, queue workqueue.TypedRateLimitingInterface[types.NamespacedName], there backend) error {
+	asking, err := client.New(here)
+	if err != nil {
+		return err
 	}
-	d.backends, d.leases = clients[0].DiscoveryBackends(d.backendNamespace), clients[0].Leases(d.backendNamespace)
-	var err error
-	d.maintenance, err = newMaintenance(d.backends, clients[1].DiscoveryBackends(d.backendNamespace), d.backendNamespace, d.backend, d.timeout,
+	watching, err := client.New(unlimited(here))
+	if err != nil {
+		return err
+	}
+	d.backends, d.leases = asking.DiscoveryBackends(d.backendNamespace), asking.Leases(d.backendNamespace)
+	d.maintenance, err = newMaintenance(d.backends, watching.DiscoveryBackends(d.backendNamespace), d.backendNamespace, d.backend, d.timeout,
 		func(withheld bool) { d.replica.SetWithheld(withheld) })
 	if err != nil {
 		return err
 	}
-	d.upstream, err = upstream.New(upstream.Options{
-		Backend: d.backend, Client: clients[2], Watching: clients[3], Namespaces: d.allow, Annotations: d.annotations,
-		ExternalNames: d.externalNames, Meters: d.meters, Clock: clock.RealClock{},
-	})
-	if err != nil {
-		return err
-	}
 	d.replica, err = replica.New(replica.Options{
-		Backend: d.backend, Upstream: d.upstream, Client: clients[0], Watching: clients[1],
-		Policy: d.policy(), Annotations: d.annotations, Confined: d.confined(), Withheld: d.maintenance.withheld, Workers: d.threads, Resync: d.resync,
-		Ledger: d.ledger, Meters: d.meters, Clock: clock.RealClock{},
+		Backend: d.backend, Upstream: there, Client: asking, Watching: watching,
+		Policy: d.policy(), Annotations: d.annotations, Confined: d.confined(), Withheld: d.maintenance.withheld, Unknown: there.Unknown,
+		Workers: d.threads, Resync: d.resync, Ledger: d.ledger, Meters: d.meters, Clock: clock.RealClock{},
 	}, queue)
 	if err != nil {
 		return err
 	}
-	return d.upstream.Listen(d.replica)
+	d.there = there
+	return there.listen(d.replica)
 }
 
 // work writes copies until ctx is done. When it cannot begin, it tries again.
@@ -128,35 +118,6 @@ func discovered(entries []report.Entry, copied, services int, last time.Time) re
 	default:
 		return report.Discovered{Status: metav1.ConditionTrue, Reason: report.ReasonSynced, Message: "all services are copied"}
 	}
-}
-
-// measured is an http.RoundTripper that notes how long requests to the backend take. Watches are not requests that end.
-func (d *discoverer) measured(next http.RoundTripper) http.RoundTripper {
-	return roundTripper(func(request *http.Request) (*http.Response, error) {
-		if request.URL.Query().Get("watch") == "true" {
-			return next.RoundTrip(request)
-		}
-		start := time.Now()
-		response, err := next.RoundTrip(request)
-		d.meters.Latency(pathOf(request.URL.Path), time.Since(start))
-		return response, err
-	})
-}
-
-type roundTripper func(*http.Request) (*http.Response, error)
-
-// RoundTrip implements http.RoundTripper.
-func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }
-
-// pathOf is a path without the name of a namespace.
-func pathOf(path string) string {
-	parts := strings.Split(path, "/")
-	for i := range parts {
-		if i > 0 && parts[i-1] == "namespaces" {
-			parts[i] = "{namespace}"
-		}
-	}
-	return strings.Join(parts, "/")
 }
 
 // isAboutBackend says whether an error is about the backend as a whole.

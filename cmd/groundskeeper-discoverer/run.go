@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
 	"sync"
 	"time"
 
@@ -22,7 +21,6 @@ import (
 	"k8s.io/utils/clock"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
-	upstream "groundskeeper.io/groundskeeper/pkg/discoverer/kubernetes"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
@@ -31,14 +29,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/version"
 )
 
-// Limits of the requests to the backend. There are few: watches, a question each period, a second listing at times.
-const (
-	backendQPS   = 50
-	backendBurst = 100
-)
-
-// runKubernetes discovers a Kubernetes cluster until ctx is done. An end that was asked for is not an error.
-func runKubernetes(ctx context.Context, o *options) error {
+// run discovers a backend until ctx is done. An end that was asked for is not an error.
+func run(ctx context.Context, o *options) error {
 	logger := newLogger(o.debug).WithValues("backend", o.backend)
 	ctx = logr.NewContext(ctx, logger)
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.address())
@@ -63,7 +55,7 @@ type discoverer struct {
 	registry *prometheus.Registry
 	ledger   *report.Ledger
 	meters   *telemetry.Meters
-	upstream *upstream.Upstream
+	there    backend
 	replica  *replica.Replica
 	// backends and leases are in the namespace of the DiscoveryBackend.
 	backends    client.DiscoveryBackends
@@ -76,20 +68,19 @@ func newDiscoverer(o *options) (*discoverer, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(o.discoverKubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("--discover-kubecfg-file: %w", err)
-	}
 	queue := replica.NewQueue()
 	d := &discoverer{options: o, registry: prometheus.NewRegistry(), ledger: report.NewLedger(clock.RealClock{})}
-	d.meters = telemetry.New(o.backend, string(gimbalv1.BackendKubernetes), version.Version(), queue.Len)
+	d.meters = telemetry.New(o.backend, string(o.mode), version.Version(), queue.Len)
 	d.registry.MustRegister(d.meters, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	there, err := remote.Config(text, remote.Options{QPS: backendQPS, Burst: backendBurst, Timeout: o.timeout, UserAgent: version.UserAgent(name), Wrap: d.measured})
-	if err != nil {
-		return nil, fmt.Errorf("--discover-kubecfg-file: %w", err)
+	connect := d.kubernetes
+	if o.mode == gimbalv1.BackendOpenStack {
+		connect = d.openstack
 	}
-	d.server = there.Host
-	if err := d.connect(here, there, queue); err != nil {
+	there, err := connect()
+	if err != nil {
+		return nil, err
+	}
+	if err := d.connect(here, queue, there); err != nil {
 		return nil, err
 	}
 	return d, nil
@@ -134,7 +125,7 @@ func (d *discoverer) run(ctx context.Context) error {
 	defer cancel()
 	// Nobody waits for the end of these: they only read, and while a cluster does not answer they pause without looking
 	// whether they are to end.
-	go d.upstream.Watch(ctx)
+	go d.there.watch(ctx)
 	go d.replica.Watch(ctx)
 	go d.maintenance.follow(ctx)
 	group.Go(func() {
@@ -144,7 +135,7 @@ func (d *discoverer) run(ctx context.Context) error {
 			logr.FromContextOrDiscard(ctx).Error(err, "The two clusters cannot be compared")
 		}
 	})
-	group.Go(func() { d.upstream.Probe(ctx, clock.RealClock{}, min(d.probe, d.resync), d.tell(ctx)) })
+	group.Go(func() { d.there.ask(ctx) })
 	return passing(ctx, d.hold(ctx))
 }
 

@@ -51,7 +51,7 @@ type setup struct {
 
 func newWorld(t *testing.T, there, here []runtime.Object) *world {
 	t.Helper()
-	return &world{T: t, there: strictClient(t, there...), here: strictClient(t, here...), clock: clocktesting.NewFakeClock(time.Unix(1_800_000_000, 0))}
+	return &world{T: t, there: clienttest.NewStrict(t, there...), here: clienttest.NewStrict(t, here...), clock: clocktesting.NewFakeClock(time.Unix(1_800_000_000, 0))}
 }
 
 // start starts a discoverer and waits until it works. The test ends it when it does not do so itself.

@@ -14,7 +14,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/plan"
 )
 
-// resyncUntil compares everything now and every time that Resync has passed.
+// resyncUntil compares everything now, after each whole listing, and every time that Resync has passed.
 func (r *Replica) resyncUntil(ctx context.Context) {
 	ticker := r.Clock.NewTicker(r.Resync)
 	defer ticker.Stop()
@@ -26,6 +26,7 @@ func (r *Replica) resyncUntil(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C():
+		case <-r.relisted:
 		}
 	}
 }
@@ -99,6 +100,9 @@ func (r *Replica) differing() (sets.Set[types.NamespacedName], error) {
 // compare returns what would have to be done for a service.
 func (r *Replica) compare(key types.NamespacedName) ([]plan.Operation, error) {
 	source, excluded := r.source(key)
+	if r.unknown(key, source, excluded) {
+		return nil, nil
+	}
 	have := r.existing(key)
 	var want *desired.Objects
 	if source != nil {

@@ -75,6 +75,9 @@ func (r *Replica) settle(key types.NamespacedName, problem *report.Problem) {
 // reconcile brings the copy of one service to what it should be.
 func (r *Replica) reconcile(ctx context.Context, key types.NamespacedName) error {
 	source, excluded := r.source(key)
+	if r.unknown(key, source, excluded) {
+		return nil
+	}
 	have := r.existing(key)
 	if source == nil {
 		r.waitFor(key, "")

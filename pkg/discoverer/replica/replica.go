@@ -77,6 +77,9 @@ type Options struct {
 	// Withheld asks the API server whether the endpoints of the backend are to be not ready, whatever it says of them.
 	// With it the work does not begin before the first SetWithheld. It may be nil: they never are.
 	Withheld func(context.Context) (bool, error)
+	// Unknown says of a service that is not there whether nobody knows that: what it may be in was never listed, or not
+	// lately. Its copy stays as it is. It may be nil: a service that is not there is gone.
+	Unknown func(key types.NamespacedName) bool
 	// Workers is how many services are worked on in parallel.
 	Workers int
 	// Resync is how often everything is compared when nothing changes.
@@ -94,6 +97,7 @@ type Replica struct {
 	// patience is how long a service with an obstacle waits.
 	patience workqueue.TypedRateLimiter[types.NamespacedName]
 	sweep    chan struct{}
+	relisted chan struct{}
 
 	mu sync.Mutex
 	// sure are copies that may be deleted: a watch told that their source is gone, or a second listing.
@@ -124,6 +128,7 @@ func New(options Options, queue workqueue.TypedRateLimitingInterface[types.Names
 		queue:    queue,
 		patience: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minPatience, maxPatience),
 		sweep:    make(chan struct{}, 1),
+		relisted: make(chan struct{}, 1),
 		sure:     sets.New[guard.Ref](),
 		ahead: ahead{
 			written: map[types.NamespacedName]map[guard.Ref]metav1.Object{}, removed: map[guard.Ref]types.UID{}, inFlight: map[guard.Ref]types.UID{},
@@ -162,6 +167,19 @@ func (r *Replica) Deleted(key types.NamespacedName, copies ...guard.Ref) {
 	r.sure.Insert(copies...)
 	r.mu.Unlock()
 	r.Touch(key)
+}
+
+// Listed says that the backend was listed as a whole: everything is compared with that now, not after Resync.
+func (r *Replica) Listed() {
+	select {
+	case r.relisted <- struct{}{}:
+	default:
+	}
+}
+
+// unknown says whether a service without a source is one whose copy stays as it is.
+func (r *Replica) unknown(key types.NamespacedName, source *desired.Source, excluded bool) bool {
+	return source == nil && !excluded && r.Unknown != nil && r.Unknown(key)
 }
 
 // source returns a service that is to be copied.

@@ -4,12 +4,11 @@
 package operator
 
 import (
-	"errors"
 	"fmt"
-	"net/url"
 
 	"k8s.io/client-go/util/cert"
-	"sigs.k8s.io/yaml"
+
+	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
 // Keys of an openstack backend's Secret. Those without a comment are the original's.
@@ -57,7 +56,7 @@ func judgeOpenStack(data map[string][]byte) ([]string, error) {
 		more, err := judgeClouds(data)
 		return append(keys, more...), err
 	}
-	if err := checkAuthURL(string(data[keyAuthURL])); err != nil {
+	if err := openstack.CheckAuthURL(string(data[keyAuthURL])); err != nil {
 		return nil, fmt.Errorf("key %q %w", keyAuthURL, err)
 	}
 	needed := []string{keyUsername, keyPassword, keyTenantName}
@@ -84,53 +83,20 @@ func judgeOpenStack(data map[string][]byte) ([]string, error) {
 	return keys, nil
 }
 
-// judgeClouds looks at a clouds.yaml. Its errors repeat nothing of the file, which may have a password anywhere.
+// judgeClouds looks at a clouds.yaml as the discoverer does.
 func judgeClouds(data map[string][]byte) ([]string, error) {
 	if has(data, keyAuthURL) {
 		return nil, fmt.Errorf("has both %q and %q: remove one of them", keyClouds, keyAuthURL)
 	}
-	file := struct {
-		Clouds map[string]struct {
-			Auth struct {
-				AuthURL string `json:"auth_url"`
-			} `json:"auth"`
-			CACert string `json:"cacert"`
-			Cert   string `json:"cert"`
-			Key    string `json:"key"`
-		} `json:"clouds"`
-	}{}
-	if err := yaml.Unmarshal(data[keyClouds], &file); err != nil {
-		return nil, fmt.Errorf("key %q is not a clouds.yaml", keyClouds)
+	quoted := func(key string) string { return fmt.Sprintf("key %q", key) }
+	places := openstack.CloudPlaces{File: quoted(keyClouds), Name: quoted(keyCloud), Authority: quoted(keyCertificateAuthority)}
+	if _, err := openstack.ChooseCloud(data[keyClouds], string(data[keyCloud]), places); err != nil {
+		return nil, err
 	}
-	keys, chosen := []string{keyClouds}, ""
-	switch {
-	case has(data, keyCloud):
-		keys, chosen = append(keys, keyCloud), string(data[keyCloud])
-	case len(file.Clouds) != 1:
-		return nil, fmt.Errorf("key %q has %d clouds: name one in key %q", keyClouds, len(file.Clouds), keyCloud)
-	default:
-		for chosen = range file.Clouds {
-		}
+	if has(data, keyCloud) {
+		return []string{keyClouds, keyCloud}, nil
 	}
-	cloud, ok := file.Clouds[chosen]
-	switch {
-	case !ok:
-		return nil, fmt.Errorf("key %q names no cloud of key %q", keyCloud, keyClouds)
-	case cloud.CACert != "" || cloud.Cert != "" || cloud.Key != "":
-		return nil, fmt.Errorf("key %q names files with certificates or keys, which the discoverer does not have: put the authority into key %q", keyClouds, keyCertificateAuthority)
-	}
-	if err := checkAuthURL(cloud.Auth.AuthURL); err != nil {
-		return nil, fmt.Errorf("key %q: auth.auth_url %w", keyClouds, err)
-	}
-	return keys, nil
-}
-
-func checkAuthURL(text string) error {
-	parsed, err := url.Parse(text)
-	if err != nil || parsed.Scheme != "https" && parsed.Scheme != "http" || parsed.Hostname() == "" || parsed.User != nil {
-		return errors.New("is not an http or https URL with a host and without credentials")
-	}
-	return nil
+	return []string{keyClouds}, nil
 }
 
 func has(data map[string][]byte, key string) bool { return len(data[key]) > 0 }

@@ -24,7 +24,7 @@ func TestJudge(t *testing.T) {
 	clouds := func(names ...string) string {
 		text := "clouds:\n"
 		for _, name := range names {
-			text += "  " + name + ": {auth: {auth_url: '" + auth + "', username: me, password: " + testPassword + "}}\n"
+			text += "  " + name + ": {auth: {auth_url: '" + auth + "', username: me, user_domain_name: Default, project_id: p, password: " + testPassword + "}}\n"
 		}
 		return text
 	}
@@ -74,9 +74,11 @@ func TestJudge(t *testing.T) {
 		"which of two clouds":            {gimbalv1.BackendOpenStack, map[string]string{keyClouds: clouds("a", "b")}, nil, "has 2 clouds"},
 		"a third cloud":                  {gimbalv1.BackendOpenStack, map[string]string{keyClouds: clouds("a", "b"), keyCloud: "c"}, nil, "names no cloud"},
 		"clouds.yaml and auth-url":       {gimbalv1.BackendOpenStack, with(user, keyClouds, clouds("a")), nil, "has both"},
-		"broken clouds.yaml":             {gimbalv1.BackendOpenStack, map[string]string{keyClouds: "clouds: [" + testPassword}, nil, "is not a clouds.yaml"},
+		"broken clouds.yaml":             {gimbalv1.BackendOpenStack, map[string]string{keyClouds: "clouds: [" + testPassword}, nil, "is not YAML"},
 		"a cloud without auth_url":       {gimbalv1.BackendOpenStack, map[string]string{keyClouds: "clouds: {a: {}}"}, nil, "auth.auth_url"},
-		"a cloud that names a file":      {gimbalv1.BackendOpenStack, map[string]string{keyClouds: "clouds: {a: {cacert: /etc/ca.pem, auth: {auth_url: 'https://c'}}}"}, nil, "names files"},
+		"a cloud without a project":      {gimbalv1.BackendOpenStack, map[string]string{keyClouds: strings.Replace(clouds("a"), "project_id: p, ", "", 1)}, nil, "has no auth.project_id"},
+		"a misspelled field":             {gimbalv1.BackendOpenStack, map[string]string{keyClouds: strings.Replace(clouds("a"), "password:", "pasword:", 1)}, nil, `unknown field "auth.pasword"`},
+		"a cloud that names a file":      {gimbalv1.BackendOpenStack, map[string]string{keyClouds: "clouds: {a: {cacert: /etc/ca.pem, auth: {auth_url: 'https://c'}}}"}, nil, `put the authority into key "certificate-authority-data"`},
 		"another type":                   {"vsphere", nil, nil, `type "vsphere"`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -119,7 +119,7 @@ func arguments(backend *gimbalv1.DiscoveryBackend, usable credentials, adminName
 	if cluster.Namespaces.Missing != "" {
 		args = append(args, "--namespaces-missing="+string(cluster.Namespaces.Missing))
 	}
-	if cluster.ExternalNames {
+	if cluster.ExternalNames && cluster.Type == gimbalv1.BackendKubernetes { // nothing of OpenStack is one
 		args = append(args, "--external-names")
 	}
 	if cluster.Debug {

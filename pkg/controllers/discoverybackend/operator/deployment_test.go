@@ -31,7 +31,9 @@ func TestArguments(t *testing.T) {
 		// Whatever its author writes.
 		"elsewhere": {"shop", func(c *gimbalv1.Cluster) { c.Namespaces.Allow = []string{"bank", "shop"} }, kubernetes, []string{"kubernetes", "--backend-name=east",
 			"--backend-namespace=shop", "--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--namespaces-allow=shop", "--namespaces-missing=Wait", "--resync-interval=1800s"}},
-		"openstack": {adminNamespace, func(c *gimbalv1.Cluster) { c.Type, c.RefreshInterval = gimbalv1.BackendOpenStack, new(int32(30)) },
+		"openstack": {adminNamespace, func(c *gimbalv1.Cluster) {
+			c.Type, c.RefreshInterval, c.ExternalNames = gimbalv1.BackendOpenStack, new(int32(30)), true
+		},
 			credentials{keys: []string{keyAuthURL, keyCertificateAuthority}}, []string{"openstack", "--backend-name=east", "--backend-namespace=gimbal-discovery",
 				"--namespaces-missing=Wait", "--openstack-certificate-authority=/etc/groundskeeper/credentials/certificate-authority-data", "--reconciliation-period=30s"}},
 	} {

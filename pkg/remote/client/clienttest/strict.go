@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package kubernetes
+package clienttest
 
 import (
 	"encoding/json"
@@ -21,9 +21,9 @@ import (
 	ktesting "k8s.io/client-go/testing"
 )
 
-// strictClient returns a fake client that does what a server does and a fake one does not: every write makes a new
+// NewStrict returns a fake client that does what a server does and a fake one does not: every write makes a new
 // resource version, and one that means another object or another version is refused.
-func strictClient(t testing.TB, objects ...runtime.Object) *fake.Clientset {
+func NewStrict(t testing.TB, objects ...runtime.Object) *fake.Clientset {
 	t.Helper()
 	var version atomic.Int64
 	stamp := func(object runtime.Object) {

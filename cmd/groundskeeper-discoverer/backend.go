@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
+)
+
+// backend is what speaks to a backend of one type.
+type backend interface {
+	replica.Upstream
+	// Unknown says of a service that is not there whether nobody knows that.
+	Unknown(key types.NamespacedName) bool
+	// listen makes the copies follow. It is called once.
+	listen(to *replica.Replica) error
+	// watch follows the backend until ctx is done. It only reads, and may end later.
+	watch(ctx context.Context)
+	// ask asks the backend time and again until ctx is done, and reports what is wrong.
+	ask(ctx context.Context)
+}
+
+// measured is an http.RoundTripper that notes how long requests to the backend take, by their paths without names and
+// ids. Watches are not requests that end.
+func (d *discoverer) measured(pathOf func(path string) string) func(http.RoundTripper) http.RoundTripper {
+	return func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			if request.URL.Query().Get("watch") == "true" {
+				return next.RoundTrip(request)
+			}
+			start := time.Now()
+			response, err := next.RoundTrip(request)
+			d.meters.Latency(pathOf(request.URL.Path), time.Since(start))
+			return response, err
+		})
+	}
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (r roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return r(request) }

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+// errDisabled says that nobody gets a token for a project.
+var errDisabled = errors.New("the project is disabled")
+
+// problemOf says what the error of a request to OpenStack means: its message goes behind "the backend". It is the same as
+// long as the cause is: the errors themselves have ids of requests in them, which change with every try.
+func problemOf(err error) report.Problem {
+	authentication := func(message string) report.Problem {
+		return report.Problem{Type: gimbalv1.ErrorAuthentication, Message: message}
+	}
+	connection := func(message string) report.Problem {
+		return report.Problem{Type: gimbalv1.ErrorConnection, Message: message}
+	}
+	if errors.Is(err, errDisabled) {
+		return report.Problem{Type: gimbalv1.ErrorInvalidService, Message: "has it disabled: enable it, or take it out of --openstack-project-watchlist"}
+	}
+	switch openstack.ReasonOf(err) {
+	case openstack.ReasonCredentialsRefused:
+		return authentication("refuses the credentials: put valid ones into the Secret")
+	case openstack.ReasonCredentialsInvalid:
+		return authentication("has no Keystone that takes credentials of this form: correct the URL of Keystone and the project in the Secret")
+	case openstack.ReasonForbidden:
+		return authentication("does not let the user list load balancers: give it the role load-balancer_observer, or reader, in the project")
+	case openstack.ReasonServiceMissing:
+		return connection("has no service for load balancing in its catalog: correct region and interface in the Secret, or install Octavia")
+	case openstack.ReasonRateLimited:
+		return connection("asks for fewer requests: raise its limit for this user, or --reconciliation-period")
+	case openstack.ReasonIncomplete:
+		return connection("answers with lists that are not whole: see the log of the discoverer")
+	default:
+		return connection(unreachable(err))
+	}
+}
+
+// unreachable says why there is no answer that can be used.
+func unreachable(err error) string {
+	var unknown x509.UnknownAuthorityError
+	var invalid x509.CertificateInvalidError
+	var hostname x509.HostnameError
+	var dns *net.DNSError
+	var network net.Error
+	answer, ok := errors.AsType[*openstack.Error](err)
+	switch {
+	case ok && answer.Status > 0:
+		return fmt.Sprintf("answers with status %d: see whether Keystone and Octavia are healthy", answer.Status)
+	case errors.As(err, &unknown):
+		return "has a certificate of an unknown authority: put the right certificate-authority-data into the Secret"
+	case errors.As(err, &hostname):
+		return "has a certificate for another host: correct the URL of Keystone in the Secret, or the catalog"
+	case errors.As(err, &invalid):
+		return "has a certificate that is not valid, or not any more: renew it there"
+	case errors.As(err, &dns):
+		return "has a host name that cannot be resolved: correct the URL of Keystone in the Secret, or the catalog"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "refuses connections: see whether Keystone and Octavia run"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &network) && network.Timeout():
+		return "does not answer in time: see whether it runs and can be reached, and raise --http-client-timeout if it is slow"
+	default:
+		return "does not answer: see whether it runs and can be reached, and the log of the discoverer"
+	}
+}
+
+// isSilent says whether nobody answered: then nobody will answer for another project either.
+func isSilent(err error) bool {
+	e, ok := errors.AsType[*openstack.Error](err)
+	return ok && e.Reason == openstack.ReasonUnreachable && e.Status == 0
+}

@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+// refusalPause is how long refused credentials are not tried again: Keystone may lock a user who fails too often.
+const refusalPause = time.Minute
+
+// Cloud is what is asked of a cloud. A Session is one.
+type Cloud interface {
+	// Projects lists the projects of the user.
+	Projects(ctx context.Context) ([]openstack.Project, error)
+	// LoadBalancing returns Octavia as the user may use it in a project.
+	LoadBalancing(ctx context.Context, project string) (LoadBalancing, error)
+	// Forget lets go of the projects that are not kept.
+	Forget(kept func(project string) bool)
+	// Renew lets go of the token for a project: roles that are given after it was made are not in it.
+	Renew(project string)
+}
+
+// LoadBalancing is what is asked of Octavia in one project. Each list is whole, or an error.
+type LoadBalancing interface {
+	LoadBalancers(ctx context.Context) ([]openstack.LoadBalancer, error)
+	Listeners(ctx context.Context) ([]openstack.Listener, error)
+	Pools(ctx context.Context) ([]openstack.Pool, error)
+	Members(ctx context.Context, pool string) ([]openstack.Member, error)
+}
+
+// Session is a user of a cloud, who authenticates when that is needed. All of its requests share one rate limit.
+type Session struct {
+	credentials openstack.Credentials
+	options     openstack.Options
+	clock       clock.PassiveClock
+
+	mu sync.Mutex
+	// client is the one of the project in the credentials, and projects are those of others.
+	client   *openstack.Client
+	projects map[string]*openstack.Client
+	refusals map[string]refusal // by project, "" for that of the credentials
+}
+
+// refusal is an answer of Keystone that holds for a while.
+type refusal struct {
+	err error
+	at  time.Time
+}
+
+// NewSession returns a user who has not authenticated yet.
+func NewSession(credentials openstack.Credentials, options openstack.Options, ticking clock.PassiveClock) *Session {
+	return &Session{credentials: credentials, options: options, clock: ticking, projects: map[string]*openstack.Client{}, refusals: map[string]refusal{}}
+}
+
+// Projects implements Cloud.
+func (s *Session) Projects(ctx context.Context) (projects []openstack.Project, err error) {
+	err = s.unlessRefused("", func() error {
+		client, err := s.own(ctx)
+		if err == nil {
+			projects, err = client.Projects(ctx)
+		}
+		return err
+	})
+	return projects, err
+}
+
+// LoadBalancing implements Cloud.
+func (s *Session) LoadBalancing(ctx context.Context, project string) (LoadBalancing, error) {
+	var client *openstack.Client
+	err := s.unlessRefused(project, func() (err error) {
+		client, err = s.in(ctx, project)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return client.LoadBalancing(), nil
+}
+
+// Forget implements Cloud.
+func (s *Session) Forget(kept func(project string) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for project := range s.projects {
+		if !kept(project) {
+			delete(s.projects, project)
+		}
+	}
+}
+
+// Renew implements Cloud.
+func (s *Session) Renew(project string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.projects, project)
+	if s.client != nil && s.client.ProjectID() == project {
+		s.client = nil
+	}
+}
+
+// own is the client of the project in the credentials.
+func (s *Session) own(ctx context.Context) (*openstack.Client, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock() // others would have to authenticate as well
+	if s.client != nil {
+		return s.client, nil
+	}
+	client, err := openstack.Connect(ctx, s.credentials, s.options)
+	if err == nil {
+		s.client = client
+	}
+	return client, err
+}
+
+// in is the client of a project.
+func (s *Session) in(ctx context.Context, project string) (*openstack.Client, error) {
+	own, err := s.own(ctx)
+	if err != nil || own.ProjectID() == project {
+		return own, err
+	}
+	s.mu.Lock()
+	client := s.projects[project]
+	s.mu.Unlock()
+	if client != nil {
+		return client, nil
+	}
+	if client, err = own.InProject(ctx, project); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.projects[project] = client
+	return client, nil
+}
+
+// unlessRefused asks, unless Keystone has just refused the same.
+func (s *Session) unlessRefused(project string, ask func() error) error {
+	s.mu.Lock()
+	last, refused := s.refusals[project]
+	s.mu.Unlock()
+	if refused && s.clock.Since(last.at) < refusalPause {
+		return last.err
+	}
+	err := ask()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.refusals, project)
+	if openstack.ReasonOf(err) == openstack.ReasonCredentialsRefused {
+		s.refusals[project] = refusal{err: err, at: s.clock.Now()}
+	}
+	return err
+}

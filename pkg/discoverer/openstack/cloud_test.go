@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
+)
+
+// aSession is one with the user of a fake of the wire.
+func aSession(t *testing.T) (*Session, *fake.Server, *clocktesting.FakePassiveClock) {
+	t.Helper()
+	s := fake.New(fake.Options{})
+	t.Cleanup(s.Close)
+	s.AddUser("gimbal", "hunter2", "shop")
+	s.AddProject("gimbal", "0123", "bank")
+	clock := clocktesting.NewFakePassiveClock(time.Unix(1_800_000_000, 0))
+	credentials := openstack.Credentials{AuthURL: s.AuthURL(), Username: "gimbal", UserDomainID: "default", Password: "hunter2", ProjectName: "shop", ProjectDomainID: "default"}
+	options := openstack.Options{QPS: 1e6, Burst: 1e6, MinBackoff: time.Nanosecond, MaxBackoff: time.Second, Timeout: 10 * time.Second}
+	return NewSession(credentials, options, clock), s, clock
+}
+
+// authentications are how many tokens were asked for since the last call.
+func authentications(s *fake.Server) int {
+	n := 0
+	for _, r := range s.Requests() {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.Path, "/auth/tokens") {
+			n++
+		}
+	}
+	return n
+}
+
+// A user gets one token for each project, and keeps it.
+func TestSession(t *testing.T) {
+	session, s, _ := aSession(t)
+	for range 3 {
+		projects, err := session.Projects(t.Context())
+		if err != nil || len(projects) != 2 {
+			t.Fatal(projects, err)
+		}
+		for _, project := range []string{"shop", "0123"} {
+			if _, err := session.LoadBalancing(t.Context(), project); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if n := authentications(s); n != 2 {
+		t.Errorf("%d authentications", n)
+	}
+	session.Forget(func(project string) bool { return project != "0123" })
+	if _, err := session.LoadBalancing(t.Context(), "0123"); err != nil || authentications(s) != 1 {
+		t.Error("a project that was forgotten is not authenticated for anew", err)
+	}
+	for _, project := range []string{"0123", "shop"} {
+		session.Renew(project)
+		if _, err := session.LoadBalancing(t.Context(), project); err != nil || authentications(s) != 1 {
+			t.Errorf("there is no new token for project %s: %v", project, err)
+		}
+	}
+}
+
+// Refused credentials are tried again after a minute: Keystone may lock a user who fails too often.
+func TestSessionThatIsRefused(t *testing.T) {
+	session, s, clock := aSession(t)
+	s.AddUser("gimbal", "changed", "shop")
+	for range 3 {
+		_, err := session.Projects(t.Context())
+		if problem := problemOf(err); problem.Type != gimbalv1.ErrorAuthentication {
+			t.Error(problem, err)
+		}
+	}
+	if n := authentications(s); n != 1 {
+		t.Errorf("%d authentications", n)
+	}
+	s.AddUser("gimbal", "hunter2", "shop")
+	clock.SetTime(clock.Now().Add(refusalPause))
+	if _, err := session.Projects(t.Context()); err != nil {
+		t.Error(err)
+	}
+	// For one project as well, and for that one alone.
+	s.DisableProject("0123", true)
+	s.Requests()
+	for range 3 {
+		if _, err := session.LoadBalancing(t.Context(), "0123"); openstack.ReasonOf(err) != openstack.ReasonCredentialsRefused {
+			t.Error(err)
+		}
+	}
+	if n := authentications(s); n != 1 {
+		t.Errorf("%d authentications", n)
+	}
+	if _, err := session.LoadBalancing(t.Context(), "shop"); err != nil {
+		t.Error(err)
+	}
+}
+
+// Tokens that end are no reason to fail, a password that was changed is one.
+func TestSessionWhoseTokenEnds(t *testing.T) {
+	session, s, _ := aSession(t)
+	if _, err := session.Projects(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.RevokeTokens()
+	if _, err := session.Projects(t.Context()); err != nil {
+		t.Error(err)
+	}
+	s.AddUser("gimbal", "changed", "shop")
+	s.RevokeTokens()
+	_, err := session.Projects(t.Context())
+	if problem := problemOf(err); problem.Type != gimbalv1.ErrorAuthentication || strings.Contains(err.Error(), "hunter2") {
+		t.Error(err)
+	}
+}
+
+// An unreachable cloud is told as what it is.
+func TestSessionWithoutCloud(t *testing.T) {
+	session, s, _ := aSession(t)
+	s.Close()
+	_, err := session.Projects(t.Context())
+	if problem := problemOf(err); problem.Type != gimbalv1.ErrorConnection || !strings.Contains(problem.Message, "refuses connections") || !isSilent(err) {
+		t.Error(problem, err)
+	}
+}

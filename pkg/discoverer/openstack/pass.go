@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+// pass lists the cloud once, tells the listener what changed and the ledger what is wrong. The error is that of what
+// could be listed at the pass before.
+func (u *Upstream) pass(ctx context.Context) error {
+	u.passing.Lock()
+	defer u.passing.Unlock()
+	projects, err := u.Cloud.Projects(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		u.fail()
+		problem := problemOf(err)
+		problem.Message = "the backend " + problem.Message
+		u.set(ctx, u.Subject, err, problem)
+		return err
+	}
+	chosen := choose(projects, u.Watchlist, u.Admits)
+	kept := sets.New[string]()
+	for _, t := range chosen.tenancies {
+		kept.Insert(t.ID)
+	}
+	u.Cloud.Forget(kept.Has)
+	outcomes := list(ctx, u.Cloud, chosen.tenancies, u.Threads)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	for _, o := range outcomes {
+		if openstack.ReasonOf(o.err) == openstack.ReasonForbidden {
+			u.Cloud.Renew(o.ID)
+		}
+	}
+	changed, err := u.take(chosen, outcomes)
+	u.tell(ctx, chosen.problems, outcomes)
+	for _, key := range changed {
+		u.listener.Touch(key)
+	}
+	if u.listedAny(outcomes) {
+		u.listener.Listed()
+	}
+	return err
+}
+
+// fail notes that nothing could be listed.
+func (u *Upstream) fail() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.partial = true
+	for _, t := range u.tenants {
+		t.failing = true
+	}
+}
+
+// take notes what was listed, and returns the keys of what is different now.
+func (u *Upstream) take(chosen choice, outcomes []*outcome) (changed []types.NamespacedName, err error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	tenants := make(map[string]*tenant, len(outcomes))
+	for _, o := range outcomes {
+		before := u.tenants[o.ID]
+		if o.err == nil {
+			tenants[o.ID] = before.renewed(o)
+			continue
+		}
+		tenants[o.ID] = before.failed(o.tenancy)
+		if before == nil || !before.failing {
+			err = errors.Join(err, fmt.Errorf("%s: %w", titleOf(o.Project), o.err))
+		}
+	}
+	if chosen.partial { // a project that was asked for and is not there any more
+		for id, before := range u.tenants {
+			if tenants[id] == nil {
+				tenants[id] = before.failed(before.tenancy)
+			}
+		}
+	}
+	sources := make(map[types.NamespacedName]*desired.Source, len(u.sources))
+	for _, t := range tenants {
+		if t.disputed {
+			continue
+		}
+		for name, source := range t.sources {
+			sources[types.NamespacedName{Namespace: t.namespace, Name: name}] = source
+		}
+	}
+	for key, source := range sources {
+		if before := u.sources[key]; before != source {
+			changed = append(changed, key)
+			u.note(key, before, source)
+		}
+	}
+	for key := range u.sources {
+		if sources[key] == nil {
+			changed = append(changed, key)
+		}
+	}
+	u.tenants, u.sources, u.partial = tenants, sources, chosen.partial
+	u.listed = u.listed || u.listedAny(outcomes)
+	return changed, err
+}
+
+// listedAny says whether something was listed, or there is nothing to list.
+func (u *Upstream) listedAny(outcomes []*outcome) bool {
+	for _, o := range outcomes {
+		if o.err == nil {
+			return true
+		}
+	}
+	return len(outcomes) == 0 && len(u.Watchlist) == 0
+}
+
+// note tells the metrics when something changed.
+func (u *Upstream) note(key types.NamespacedName, before, now *desired.Source) {
+	if before == nil || !reflect.DeepEqual(before.Ports, now.Ports) || !reflect.DeepEqual(before.Labels, now.Labels) {
+		u.Meters.ServiceEvent(key, u.Clock.Now())
+	}
+	if before == nil || !reflect.DeepEqual(before.Slices, now.Slices) {
+		u.Meters.EndpointsEvent(key, u.Clock.Now())
+	}
+}

@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+// A namespace belongs to one project. Another one that is spelled alike gets nothing there, and loses nothing of what it
+// has there already; when there is no dispute any more, it is discovered.
+func TestDisputedNamespace(t *testing.T) {
+	s := newSky("2 shop", "1 SHOP")
+	s.add("2", "a", "10.0.0.1:8080")
+	s.add("1", "b", "10.0.0.2:8080")
+	s.add("1", "c", "10.0.0.3:8080")
+	here := append(copyOf("shop", "b", "10.0.0.9:8080"), copyOf("shop", "old", "10.0.0.8:8080")...)
+	inWorld(t, s, nil, here, func(w *world) {
+		w.expect("disputed", "shop/us-a 10.0.0.1", "shop/us-b 10.0.0.9")
+		w.expectProblems("disputed", "NameCollision: project SHOP (1) would have namespace shop, which project shop (2) has")
+		if _, _, services := w.meters.Totals(); services != 1 {
+			t.Errorf("%d services are to be copied", services)
+		}
+		w.remove("1", "b")
+		w.after(period)
+		w.expect("the other has it no more", "shop/us-a 10.0.0.1")
+		w.change(func() { s.projects[1].Name = "blog" })
+		w.after(period)
+		w.expect("settled", "shop/us-a 10.0.0.1", "blog/us-c 10.0.0.3")
+		w.expectProblems("settled")
+	})
+}
+
+// A project that is asked for and not there keeps what it has. Without a watchlist it is gone, as Keystone says.
+func TestProjectThatIsGone(t *testing.T) {
+	for name, tc := range map[string]struct {
+		watchlist []string
+		restarted bool
+		want      []string
+		problems  []string
+	}{
+		"all":                  {nil, false, []string{"bank/us-b 10.0.1.1"}, nil},
+		"all, restarted":       {nil, true, []string{"bank/us-b 10.0.1.1"}, nil},
+		"watchlist":            {[]string{"shop", "2"}, false, []string{"bank/us-b 10.0.1.1", "shop/us-a 10.0.0.1"}, []string{"AuthenticationError: project shop of --openstack-project-watchlist"}},
+		"watchlist, restarted": {[]string{"1", "2"}, true, []string{"bank/us-b 10.0.1.1", "shop/us-a 10.0.0.1"}, []string{"AuthenticationError: project 1 of"}},
+	} {
+		s := newSky("1 shop", "2 bank")
+		s.add("1", "a", "10.0.0.1:8080")
+		s.add("2", "b", "10.0.1.1:8080")
+		var here []runtime.Object
+		if tc.restarted {
+			here = copyOf("shop", "a", "10.0.0.1:8080")
+			s.projects = s.projects[1:]
+		}
+		inWorld(t, s, tc.watchlist, here, func(w *world) {
+			if !tc.restarted {
+				w.change(func() { s.projects = s.projects[1:] })
+			}
+			w.after(period)
+			w.expect(name, tc.want...)
+			w.expectProblems(name, tc.problems...)
+		})
+	}
+}
+
+// What a project is called decides where its copies are, be it listed or not at that moment.
+func TestRenamedProject(t *testing.T) {
+	s := newSky("1 shop")
+	s.add("1", "a", "10.0.0.1:8080")
+	inWorld(t, s, nil, nil, func(w *world) {
+		w.fail("1", "pools", refused(openstack.ReasonUnreachable, 500))
+		w.change(func() { s.projects[0].Name = "blog" })
+		w.after(period)
+		w.expect("renamed", "blog/us-a 10.0.0.1")
+	})
+}
+
+// A disabled project is not asked for, and keeps what it has. When there is nothing to keep, it is nobody's problem.
+func TestDisabledProject(t *testing.T) {
+	s := newSky("1 shop", "2 bank", "3 blog")
+	s.add("1", "a", "10.0.0.1:8080")
+	s.projects[2].Enabled = false
+	inWorld(t, s, nil, nil, func(w *world) {
+		w.expectProblems("one that has nothing")
+		w.fail("1", "loadbalancers", refused(openstack.ReasonForbidden, 403))
+		w.fail("2", "loadbalancers", refused(openstack.ReasonForbidden, 403))
+		w.after(period)
+		w.expectProblems("all others are forbidden", "AuthenticationError: the backend does not let")
+		w.fail("1", "loadbalancers", nil)
+		w.fail("2", "loadbalancers", nil)
+		w.after(period)
+		w.change(func() { s.projects[0].Enabled = false })
+		asked := s.octavias["1"].asked["loadbalancers"]
+		w.after(period)
+		w.expect("disabled", "shop/us-a 10.0.0.1")
+		w.expectProblems("disabled", "InvalidService: project shop (1): the backend has it disabled")
+		if s.octavias["1"].asked["loadbalancers"] != asked {
+			t.Error("it was asked for")
+		}
+	})
+}
+
+// A namespace that is missing is waited for, and an administrator sees load balancers of other projects, which are not
+// this project's.
+func TestNamespaceAndOwner(t *testing.T) {
+	s := newSky("1 shop", "2 new")
+	s.add("1", "a", "10.0.0.1:8080")
+	s.add("2", "b", "10.0.0.2:8080")
+	s.edit("1", "a", func(b *openstack.LoadBalancer) { b.ProjectID = "7" })
+	inWorld(t, s, nil, nil, func(w *world) {
+		w.expect("no namespace")
+		w.expectProblems("no namespace", "NamespaceMissing: namespace new")
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "new"}}
+		if _, err := w.here.CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		w.after(period)
+		w.expect("with it", "new/us-b 10.0.0.2")
+		w.expectProblems("with it")
+	})
+}
+
+// When nobody answers for one project, the others are not asked for: each would take as long.
+func TestNobodyAnswers(t *testing.T) {
+	s := newSky("1 shop", "2 bank", "3 blog", "4 a", "5 b", "6 c", "7 d", "8 e")
+	for id := range s.octavias {
+		s.fail(id, "loadbalancers", refused(openstack.ReasonUnreachable, 0))
+	}
+	inWorld(t, s, nil, nil, func(w *world) {
+		asked := 0
+		for _, o := range s.octavias {
+			asked += o.asked["loadbalancers"]
+		}
+		if asked > 3 {
+			t.Errorf("%d were asked, 3 at a time", asked)
+		}
+		w.expectProblems("silence", "ConnectionError: the backend does not answer")
+	})
+}
+
+// An id that is not one makes the listing one that is not believed.
+func TestStrangeID(t *testing.T) {
+	s := newSky("1 shop")
+	s.add("1", "../x", "10.0.0.1:8080")
+	inWorld(t, s, nil, nil, func(w *world) {
+		w.expect("strange")
+		w.expectProblems("strange", "ConnectionError: the backend answers with lists that are not whole")
+	})
+}
+
+// All requests of one pass are sorted out before anything is concluded, and no more go out than are allowed at a time.
+func TestParallel(t *testing.T) {
+	var items []int
+	for n := range 100 {
+		items = append(items, n)
+	}
+	for _, threads := range []int{1, 7, 200} {
+		busy, done := make(chan struct{}, threads), make(chan int, len(items))
+		parallel(t.Context(), threads, items, func(n int) {
+			select {
+			case busy <- struct{}{}:
+			default:
+				t.Errorf("more than %d at a time", threads)
+			}
+			done <- n
+			<-busy
+		})
+		close(done)
+		var got []int
+		for n := range done {
+			got = append(got, n)
+		}
+		if slices.Sort(got); !slices.Equal(got, items) {
+			t.Errorf("%d threads: %v", threads, got)
+		}
+	}
+}
+
+// Messages stay the same as long as the cause does, and say what to do.
+func TestProblemOf(t *testing.T) {
+	for _, reason := range []openstack.Reason{
+		openstack.ReasonUnreachable, openstack.ReasonCredentialsRefused, openstack.ReasonCredentialsInvalid, openstack.ReasonForbidden, openstack.ReasonNotFound,
+		openstack.ReasonRateLimited, openstack.ReasonServiceMissing, openstack.ReasonIncomplete, openstack.ReasonRefused,
+	} {
+		for _, status := range []int{0, 500} {
+			first, second := problemOf(refused(reason, status)), problemOf(refused(reason, status))
+			if first != second || strings.Contains(first.Message, "req-") || !strings.Contains(first.Message, ": ") {
+				t.Errorf("%s: %+v, then %+v", reason, first, second)
+			}
+		}
+	}
+}

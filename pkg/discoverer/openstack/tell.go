@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"errors"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
+)
+
+// tell brings the problems of now into the ledger. When no project can be listed, and for one reason, that is a problem
+// of the backend.
+func (u *Upstream) tell(ctx context.Context, problems map[string][]report.Problem, outcomes []*outcome) {
+	causes := map[string]error{}
+	failures, kinds, asked := map[string]report.Problem{}, sets.New[report.Problem](), 0
+	for _, o := range outcomes {
+		subject, problem := subjectOf(o.Project), problemOf(o.err)
+		problem.Message = titleOf(o.Project) + ": the backend " + problem.Message
+		if errors.Is(o.err, errDisabled) {
+			// Keystone lists disabled projects for ever. They matter when they are asked for, or have something here.
+			if len(u.Watchlist) > 0 || len(u.tenants[o.ID].sources) > 0 {
+				problems[subject] = append(problems[subject], problem)
+			}
+			continue
+		}
+		if asked++; o.err != nil {
+			kinds.Insert(problemOf(o.err))
+			causes[subject], failures[subject] = o.err, problem
+		}
+	}
+	if common, one := kinds.PopAny(); one && len(kinds) == 0 && len(failures) == asked {
+		common.Message = "the backend " + common.Message
+		for subject := range failures {
+			causes[u.Subject] = causes[subject]
+		}
+		failures = map[string]report.Problem{u.Subject: common}
+	}
+	for subject, problem := range failures {
+		problems[subject] = append(problems[subject], problem)
+	}
+	for _, t := range u.tenants {
+		for name, found := range t.problems {
+			if len(found) > 0 && !t.disputed {
+				problems["load balancer "+t.namespace+"/"+name] = found
+			}
+		}
+	}
+	for subject := range u.told {
+		if problems[subject] == nil {
+			u.set(ctx, subject, nil)
+		}
+	}
+	for subject, found := range problems {
+		u.set(ctx, subject, causes[subject], found...)
+	}
+}
+
+// set says what problems something has. Err is why, for the log.
+func (u *Upstream) set(ctx context.Context, subject string, err error, problems ...report.Problem) {
+	news := u.Ledger.Set(subject, problems...)
+	u.told.Insert(subject)
+	if len(problems) == 0 {
+		u.told.Delete(subject)
+	}
+	if subject == u.Subject {
+		for _, problem := range problems {
+			u.Meters.Error(problem.Type)
+		}
+	}
+	for _, problem := range news {
+		if subject != u.Subject {
+			u.Meters.Error(problem.Type)
+		}
+		logr.FromContextOrDiscard(ctx).Info("Not everything of the backend can be discovered, what is here of it stays as it is", "type", problem.Type, "problem", problem.Message, "cause", err)
+	}
+}

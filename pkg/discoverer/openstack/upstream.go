@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package openstack discovers the load balancers of an OpenStack cloud: what Octavia has in the projects of a user.
+package openstack
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/utils/clock"
+
+	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/guard"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
+)
+
+// Options are what an Upstream needs.
+type Options struct {
+	// Backend is the name of the backend.
+	Backend string
+	Cloud   Cloud
+	// Watchlist are the names or ids of the projects that are discovered, all when it is empty.
+	Watchlist []string
+	// Admits says whether a namespace is discovered.
+	Admits func(namespace string) bool
+	// Threads is how many requests go to the cloud at the same time.
+	Threads int
+	Ledger  *report.Ledger
+	// Subject is under what the ledger has problems with the backend as a whole.
+	Subject string
+	Meters  *telemetry.Meters
+	Clock   clock.WithTicker
+}
+
+// Listener is told of changes. A Replica is one. It is never told that something is gone for sure: only a listing says
+// that a load balancer is gone, and a listing may be wrong.
+type Listener interface {
+	Touch(key types.NamespacedName)
+	Listed()
+}
+
+// Upstream is an OpenStack cloud as a backend.
+type Upstream struct {
+	Options
+	listener Listener
+	// passing is held by a pass. Only passes change what mu guards.
+	passing sync.Mutex
+	// told are under what the ledger has problems.
+	told sets.Set[string]
+
+	mu sync.Mutex
+	// tenants are the projects as they were last listed, by id.
+	tenants map[string]*tenant
+	// sources are what is to be copied.
+	sources map[types.NamespacedName]*desired.Source
+	// listed says that some project was listed, or that there is none to list.
+	listed bool
+	// partial says that there may be projects that are not in tenants.
+	partial bool
+}
+
+// New returns an Upstream that knows nothing yet.
+func New(options Options) *Upstream {
+	return &Upstream{Options: options, tenants: map[string]*tenant{}, sources: map[types.NamespacedName]*desired.Source{}, partial: true, told: sets.New[string]()}
+}
+
+// Listen makes a listener be told of changes. It is called once, before Run.
+func (u *Upstream) Listen(to Listener) { u.listener = to }
+
+// Synced says whether the projects were listed once, as far as they can be.
+func (u *Upstream) Synced() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.listed
+}
+
+// Keys returns the namespaces and names of all load balancers.
+func (u *Upstream) Keys() []types.NamespacedName {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	keys := make([]types.NamespacedName, 0, len(u.sources))
+	for key := range u.sources {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// Source returns a load balancer as a service.
+func (u *Upstream) Source(key types.NamespacedName) (source *desired.Source, excluded bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.sources[key], false
+}
+
+// Unknown says of a load balancer that is not there whether that is not known: its project could not be listed, it is
+// being changed, or its project has lost its namespace to another.
+func (u *Upstream) Unknown(key types.NamespacedName) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.sources[key] != nil {
+		return false
+	}
+	there := false
+	for _, t := range u.tenants {
+		if t.namespace != key.Namespace {
+			continue
+		}
+		there = true
+		if t.failing || t.unsettled.Has(key.Name) || t.sources[key.Name] != nil {
+			return true
+		}
+	}
+	return !there && u.partial
+}
+
+// Copies lists the cloud anew and returns the copies that its load balancers should have. It is an error when something
+// cannot be listed that could be at the pass before: from then on what that has is not known.
+func (u *Upstream) Copies(ctx context.Context) (sets.Set[guard.Ref], error) {
+	if err := u.pass(ctx); err != nil {
+		return nil, err
+	}
+	copies := sets.New[guard.Ref]()
+	for _, key := range u.Keys() {
+		source, _ := u.Source(key)
+		if source == nil {
+			return nil, errors.New("the cloud was listed once more at the same time")
+		}
+		objects := desired.Build(u.Backend, source)
+		copies.Insert(guard.Ref{Kind: guard.Service, NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: objects.Service.Name}})
+		for _, slice := range objects.Slices {
+			copies.Insert(guard.Ref{Kind: guard.Slice, NamespacedName: types.NamespacedName{Namespace: key.Namespace, Name: slice.Name}})
+		}
+	}
+	return copies, nil
+}
+
+// Run lists the cloud now and every period, until ctx is done.
+func (u *Upstream) Run(ctx context.Context, period clock.Ticker) {
+	defer period.Stop()
+	for {
+		_ = u.pass(ctx) // which has told what is wrong
+		select {
+		case <-ctx.Done():
+			return
+		case <-period.C():
+		}
+	}
+}
