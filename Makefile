@@ -57,7 +57,7 @@ e2e-node: build kubernetes kubernetes-node images ## Run the tests with pods; ne
 test-contour: build kubernetes contour ## Test what Contour makes of routes while backends come and go
 	go test -p 1 -count 1 -timeout 10m ./test/contour
 
-test-openstack: ## Run the tests with a real Keystone, Neutron and Nova; needs root and Debian 12
+test-openstack: build kubernetes ## Run the tests with a real Keystone, Neutron, Nova, Cinder and Octavia; needs root and Debian 12
 	@hack/openstack/test.sh
 
 lint: ## Check the code

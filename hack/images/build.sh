@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The Groundskeeper authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds an OCI archive for each binary of cmd/ into the folder given as the one argument: <name>.tar with the image
+# Builds an OCI archive for each server of cmd/ into the folder given as the one argument: <name>.tar with the image
 # localhost/<name>:<version>, or the commit where there is no version; and pause.tar, localhost/pause:1, for the local
 # node. No daemon, no registry and no base image is needed.
 #
@@ -32,7 +32,7 @@ mkdir "$work/bin" "$work/etc"
 stamp=groundskeeper.io/groundskeeper/pkg/version
 tags=$(git describe --tags --abbrev=12 --dirty 2>/dev/null || true)
 CGO_ENABLED=0 hack/progress.sh "packages compiled for the images" go build -v -trimpath -buildvcs=false \
-  -ldflags "-s -w -buildid= -X $stamp.version=$tags -X $stamp.commit=${commit:0:12}" -o "$work/bin/" ./cmd/... ./hack/images/pause
+  -ldflags "-s -w -buildid= -X $stamp.version=$tags -X $stamp.commit=${commit:0:12}" -o "$work/bin/" ./cmd/groundskeeper-... ./hack/images/pause
 go -C hack/images/roots run . >"$work/etc/ca-certificates.crt"
 
 # A storage of its own: what else buildah has on the machine is not touched.
@@ -59,7 +59,7 @@ image() { # NAME VERSION FILES...: each file as FROM:TO
   echo "$destination/$name.tar  localhost/$name:$tag"
 }
 
-for main in cmd/*/; do
+for main in cmd/groundskeeper-*/; do # the plugin of kubectl runs where kubectl does
   name=$(basename "$main")
   image "$name" "$version" "$work/bin/$name:/$name" "$work/etc/ca-certificates.crt:/etc/ssl/certs/ca-certificates.crt"
 done

@@ -19,6 +19,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/customverbauthorizer"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/deletionconfirmation"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/discoverybackendreach"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/klusterdiscovery"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/klusterrange"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/projectmutator"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/terminationprotection"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
@@ -33,6 +35,8 @@ func Register(plugins *admission.Plugins) {
 	customverbauthorizer.Register(plugins)
 	backendresources.Register(plugins)
 	discoverybackendreach.Register(plugins)
+	klusterdiscovery.Register(plugins)
+	klusterrange.Register(plugins)
 }
 
 // Order lists the plugins in the order in which they see a request: all that change it, then all that refuse it. The
@@ -50,6 +54,8 @@ func Order() []string {
 		discoverybackendreach.PluginName,
 		customverbauthorizer.PluginName,
 		backendresources.PluginName,
+		klusterdiscovery.PluginName,
+		klusterrange.PluginName,
 		validatingadmissionpolicy.PluginName,
 		validatingwebhook.PluginName,
 		resourcequota.PluginName,

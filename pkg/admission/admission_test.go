@@ -21,6 +21,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/customverbauthorizer"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/deletionconfirmation"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/discoverybackendreach"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/klusterdiscovery"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/klusterrange"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/projectmutator"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/terminationprotection"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
@@ -45,7 +47,8 @@ func TestEveryPluginIsInTheOrder(t *testing.T) {
 	if !slices.Equal(registered, order) {
 		t.Errorf("registered: %v\nin the order: %v", registered, order)
 	}
-	for _, name := range []string{projectmutator.PluginName, deletionconfirmation.PluginName, terminationprotection.PluginName, customverbauthorizer.PluginName, backendresources.PluginName, discoverybackendreach.PluginName} {
+	for _, name := range []string{projectmutator.PluginName, deletionconfirmation.PluginName, terminationprotection.PluginName, customverbauthorizer.PluginName, backendresources.PluginName, discoverybackendreach.PluginName,
+		klusterdiscovery.PluginName, klusterrange.PluginName} {
 		if !slices.Contains(registered, name) {
 			t.Errorf("%s is not registered", name)
 		}
@@ -68,6 +71,12 @@ func TestOrder(t *testing.T) {
 		{mutatingwebhook.PluginName, discoverybackendreach.PluginName, "no webhook widens the reach of a backend"},
 		{discoverybackendreach.PluginName, validatingadmissionpolicy.PluginName, "policies see the reach that a backend has"},
 		{backendresources.PluginName, resourcequota.PluginName, "nothing is counted that is refused"},
+		{mutatingadmissionpolicy.PluginName, klusterdiscovery.PluginName, "a policy that announces a Kluster is judged, too"},
+		{mutatingwebhook.PluginName, klusterdiscovery.PluginName, "a webhook that announces a Kluster is judged, too"},
+		{mutatingadmissionpolicy.PluginName, klusterrange.PluginName, "what changes a request comes before what refuses it"},
+		{mutatingwebhook.PluginName, klusterrange.PluginName, "what changes a request comes before what refuses it"},
+		{klusterdiscovery.PluginName, resourcequota.PluginName, "nothing is counted that is refused"},
+		{klusterrange.PluginName, resourcequota.PluginName, "nothing is counted that is refused"},
 		{mutatingadmissionpolicy.PluginName, validatingadmissionpolicy.PluginName, "what changes a request comes before what refuses it"},
 		{mutatingwebhook.PluginName, validatingadmissionpolicy.PluginName, "what changes a request comes before what refuses it"},
 		{mutatingadmissionpolicy.PluginName, validatingwebhook.PluginName, "what changes a request comes before what refuses it"},
@@ -136,6 +145,12 @@ func TestInitializer(t *testing.T) {
 	Initializer(own, nil).Initialize(resources)
 	resources.SetDrainedNotification(t.Context().Done())
 	if err := resources.ValidateInitialization(); err != nil {
+		t.Error(err)
+	}
+	ranges := klusterrange.New()
+	Initializer(own, nil).Initialize(ranges)
+	ranges.SetDrainedNotification(t.Context().Done())
+	if err := ranges.ValidateInitialization(); err != nil {
 		t.Error(err)
 	}
 	told := &reaching{}

@@ -55,7 +55,7 @@ func TestControllers(t *testing.T) {
 		t.Errorf("a name is there twice: %v", names(all))
 	}
 	if got := names(all); !slices.Equal(got, []string{"project", "project-stale", "project-activity", "discovery-operator", "discovery-maintenance",
-		"translation-convert", "translation-annotate", "translation-push", "kluster", "kluster-routegc", "local-volume-cleanup", "local-volume-deleter", "webhooks"}) {
+		"translation-convert", "translation-annotate", "translation-push", "kluster", "kluster-deorbit", "kluster-routegc", "kluster-workload", "kluster-discovery", "local-volume-cleanup", "local-volume-deleter", "webhooks"}) {
 		t.Errorf("the controllers are %v", got)
 	}
 	scheme := runtime.NewScheme()
@@ -76,7 +76,7 @@ func TestControllers(t *testing.T) {
 		t.Error(diff)
 	}
 	running := names(dropOff(logr.Discard(), all, config))
-	if got := len(all) - len(running); got != 5 {
+	if got := len(all) - len(running); got != 8 {
 		t.Errorf("without a MidoNet, an image and Klusters %d controllers do not run", got)
 	}
 	if !slices.Contains(running, "discovery-operator") {

@@ -17,8 +17,11 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/maintenance"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/operator"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/announce"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit"
 	klusterlifecycle "groundskeeper.io/groundskeeper/pkg/controllers/kluster/lifecycle"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/routegc"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/workload"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/cleanup"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/deleter"
@@ -41,6 +44,7 @@ func controllers(fence *Fence) []controller {
 	now := clock.RealClock{}
 	network := &midoNet{fence: fence}
 	clouds := &openStack{}
+	wakes := &routegc.Wakes{}
 	projects := &usage.Shared{}
 	// using makes the controllers of Projects share what they know of who uses one.
 	using := func(add func(ctrl.Manager, *v1alpha1.ControllersConfiguration, *usage.Usage) error) func(context.Context, ctrl.Manager, *v1alpha1.ControllersConfiguration) error {
@@ -136,6 +140,18 @@ func controllers(fence *Fence) []controller {
 			},
 		},
 		{
+			name: deorbit.ControllerName,
+			off:  noKlusters,
+			apis: []schema.GroupVersion{kubernikusv1.SchemeGroupVersion},
+			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
+				clients, err := clouds.clients(config.Kluster.OpenStack)
+				if err != nil {
+					return err
+				}
+				return deorbit.AddToManager(mgr, config.Kluster, clients, fence.Check, now)
+			},
+		},
+		{
 			name: routegc.ControllerName,
 			off:  noKlusters,
 			apis: []schema.GroupVersion{kubernikusv1.SchemeGroupVersion},
@@ -144,7 +160,28 @@ func controllers(fence *Fence) []controller {
 				if err != nil {
 					return err
 				}
-				return routegc.AddToManager(mgr, config.Kluster, clients, fence.Check, now)
+				return routegc.AddToManager(mgr, config.Kluster, clients, fence.Check, wakes, now)
+			},
+		},
+		{
+			name: workload.ControllerName,
+			off:  noKlusters,
+			apis: []schema.GroupVersion{kubernikusv1.SchemeGroupVersion},
+			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
+				options := workload.Options{Fence: fence.Check, Clock: now}
+				if isEnabled(routegc.ControllerName, config.Enabled) {
+					options.NodeGone = wakes.NodeGone
+				}
+				return workload.AddToManager(mgr, config, options)
+			},
+		},
+		{
+			// It waits for DiscoveryBackends by itself: a host may have none.
+			name: announce.ControllerName,
+			off:  noKlusters,
+			apis: []schema.GroupVersion{kubernikusv1.SchemeGroupVersion},
+			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
+				return announce.AddToManager(mgr, config.Kluster, now)
 			},
 		},
 		{

@@ -62,13 +62,13 @@ func TestTable(t *testing.T) {
 			Spec:       kubernikusv1.KlusterSpec{Version: "1.36.3", ClusterCIDR: new("100.100.0.0/16"), Openstack: kubernikusv1.OpenstackSpec{RouterID: uuid}},
 			Status: kubernikusv1.KlusterStatus{Phase: kubernikusv1.KlusterTerminating, Deorbit: &kubernikusv1.DeorbitStatus{
 				Stage: kubernikusv1.DeorbitVerify, Remaining: []kubernikusv1.DeorbitObject{{Kind: "Volume"}, {Kind: "Service"}}}},
-		}, "Name Version Phase Stage Leftovers (Pods) (Router) Age", []any{"demo", "1.36.3", "Terminating", "Verify", int64(2), "100.100.0.0/16", uuid, "10d"}},
+		}, "Name Version Phase Stage Leftovers (Retained) (Pods) (Router) Age", []any{"demo", "1.36.3", "Terminating", "Verify", int64(2), int64(0), "100.100.0.0/16", uuid, "10d"}},
 		{"klusters", &kubernikusv1.Kluster{
 			ObjectMeta: metav1.ObjectMeta{Name: "found"},
 			Status:     kubernikusv1.KlusterStatus{Openstack: &kubernikusv1.OpenstackStatus{RouterID: uuid}, Deorbit: &kubernikusv1.DeorbitStatus{}},
-		}, "Name Version Phase Stage Leftovers (Pods) (Router) Age", []any{"found", "", "", "", int64(0), "", uuid, "10d"}},
+		}, "Name Version Phase Stage Leftovers (Retained) (Pods) (Router) Age", []any{"found", "", "", "", nil, nil, "", uuid, "10d"}},
 		{"klusters", &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Name: "empty"}},
-			"Name Version Phase Stage Leftovers (Pods) (Router) Age", []any{"empty", "", "", "", nil, "", "", "10d"}},
+			"Name Version Phase Stage Leftovers (Retained) (Pods) (Router) Age", []any{"empty", "", "", "", nil, nil, "", "", "10d"}},
 
 		{"translations", &midonetv1.Translation{
 			ObjectMeta: metav1.ObjectMeta{Name: "pod.4.web-0", OwnerReferences: []metav1.OwnerReference{{Kind: "Pod", Name: "web-0"}}},

@@ -27,7 +27,7 @@ func run() error {
 	projects := flag.Int("projects", projectsOfTheGoals, "how many Projects to create")
 	workers := flag.Int("workers", 16, "how many clients create at once")
 	services := flag.Int("services", servicesOfTheGoals, "how many Services to translate, with as many Pods, or to discover")
-	only := flag.String("only", "", "the one benchmark to run: projects, localvolume, translations, translations-engine, discoverer or maintenance; empty: all")
+	only := flag.String("only", "", "the one benchmark to run: projects, localvolume, translations, translations-engine, discoverer, maintenance or klusters; empty: all")
 	timeout := flag.Duration("timeout", 30*time.Minute, "when to give up")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -45,6 +45,7 @@ func run() error {
 		{benchmarkTranslationsName, func() error { return benchmarkTranslations(ctx, reporter, *services) }},
 		{benchmarkDiscovererName, func() error { return benchmarkDiscoverer(ctx, reporter, *services) }},
 		{benchmarkMaintenanceName, func() error { return benchmarkMaintenance(ctx, reporter, *workers) }},
+		{benchmarkKlustersName, func() error { return benchmarkKlusters(ctx, reporter) }},
 		{benchmarkEngineName, func() error { return benchmarkEngine(ctx, reporter, *services) }},
 	} {
 		if *only != "" && *only != benchmark.name {

@@ -51,7 +51,7 @@ func start(ctx context.Context, options plane.Options) (*cluster, error) {
 	}
 	options.UnsafeNoFsync = true
 	options.Progress = func(line string) { fmt.Println(line) }
-	options.KubeAPIServerFlags = []string{"--audit-policy-file=" + policy, "--audit-log-path=" + c.audit}
+	options.KubeAPIServerFlags = append(options.KubeAPIServerFlags, "--audit-policy-file="+policy, "--audit-log-path="+c.audit)
 	s := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(s))
 	utilruntime.Must(scheme.AddToScheme(s))

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,6 +29,9 @@ func TestImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, command := range commands {
+		if !strings.HasPrefix(command.Name(), "groundskeeper-") {
+			continue // it runs where people are
+		}
 		t.Run(command.Name(), func(t *testing.T) {
 			testImage(t, command.Name(), "/etc", "/etc/ssl", "/etc/ssl/certs", "/etc/ssl/certs/ca-certificates.crt")
 		})

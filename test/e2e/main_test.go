@@ -29,6 +29,9 @@ var withNode = flag.Bool("node", false, "start a node and run the tests: needs r
 // here has our servers and the node, there is the backend: a plane without our servers, which pods of the node reach.
 var here, there *cluster
 
+// folder is where planes are.
+var folder string
+
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if !*withNode {
@@ -53,6 +56,7 @@ func run(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
+	folder = dir
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()

@@ -68,8 +68,8 @@ spec:
 			status: `{"status":{"phase":"Terminating","deorbit":{"stage":"Claims","remaining":[{"kind":"Volume","id":"1"},{"kind":"Volume","id":"2"}]},
 				"conditions":[{"type":"Deorbited","status":"True","reason":"Test","message":"","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`,
 			condition: "Deorbited", selector: "status.phase=Terminating",
-			header: []string{"NAME", "VERSION", "PHASE", "STAGE", "LEFTOVERS", "PODS", "ROUTER", "AGE"},
-			row:    []string{"NAME", "1.36.3", "Terminating", "Claims", "2", "100.100.0.0/16", "0f6d6a5e-2d4a-4f60-9a43-0e3f4f7b4f11"},
+			header: []string{"NAME", "VERSION", "PHASE", "STAGE", "LEFTOVERS", "RETAINED", "PODS", "ROUTER", "AGE"},
+			row:    []string{"NAME", "1.36.3", "Terminating", "Claims", "2", "0", "100.100.0.0/16", "0f6d6a5e-2d4a-4f60-9a43-0e3f4f7b4f11"},
 		},
 		{
 			groupVersion: "midonet.org/v1", resource: "translations.midonet.org", kind: "Translation", short: "tr", namespaced: true, finalizer: "midonet.org/deleter",

@@ -33,16 +33,20 @@ type klusterPlane struct {
 	namespace       string
 }
 
-func newKlusterPlane(t *testing.T) *klusterPlane {
+func newKlusterPlane(t *testing.T, change ...func(*plane.Options)) *klusterPlane {
 	t.Helper()
 	dir := t.TempDir()
 	audit := filepath.Join(dir, "audit.log")
 	config := write(t, "apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\n"+
 		"controllers: {kluster: {enabled: true, routeGC: {interval: 2s, confirmAfter: 1s}}}\n")
-	started, err := plane.Start(t.Context(), plane.Options{
+	options := plane.Options{
 		Dir: filepath.Join(dir, "plane"), APIServers: 1, Managers: 1, SharedEtcd: true, UnsafeNoFsync: true,
 		KubeAPIServerFlags: []string{"--audit-policy-file=" + write(t, auditPolicy), "--audit-log-path=" + audit},
-	})
+	}
+	for _, f := range change {
+		f(&options)
+	}
+	started, err := plane.Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +176,7 @@ func TestKluster(t *testing.T) {
 	d.is(t, k, kubernikusv1.ConditionRoutesClean, "False/DryRun")
 	d.routesAre(t, live, orphan, second, foreign, siblings)
 
-	// The Secret stays as long as the Kluster, which waits until it is detached.
+	// The Secret stays as long as the Kluster. Nothing is done to the cluster that we run in, until it is detached.
 	for _, object := range []client.Object{secret, k} {
 		if object == client.Object(k) {
 			if err := confirm(t.Context(), d.c, k); err != nil {
@@ -183,7 +187,13 @@ func TestKluster(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	d.is(t, k, kubernikusv1.ConditionDeorbited, "False/NotSupported")
+	d.is(t, k, kubernikusv1.ConditionDeorbited, "False/OwnCluster")
+	d.edit(t, k, func() {
+		metav1.SetMetaDataAnnotation(&k.ObjectMeta, kubernikusv1.TerminationProtectionAnnotation, "yes")
+	})
+	d.is(t, k, kubernikusv1.ConditionDeorbited, "Unknown/TerminationProtected")
+	d.edit(t, k, func() { delete(k.Annotations, kubernikusv1.TerminationProtectionAnnotation) })
+	d.is(t, k, kubernikusv1.ConditionDeorbited, "False/OwnCluster")
 	if err := d.c.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil || secret.DeletionTimestamp.IsZero() {
 		t.Fatalf("the Secret of a Kluster that goes: %v, %v", err, secret.DeletionTimestamp)
 	}
@@ -193,4 +203,18 @@ func TestKluster(t *testing.T) {
 	}
 	d.routesAre(t, live, orphan, second, foreign, siblings)
 	d.is(t, sibling, kubernikusv1.ConditionRoutesClean, "True/NoOrphans")
+
+	// What nothing leads to, and what has no cloud, goes at once.
+	none := klusterIn(d.namespace, "none", "1.36.3")
+	none.Spec.NoCloud = true
+	if err := d.c.Create(t.Context(), none); err != nil {
+		t.Fatal(err)
+	}
+	if err := confirm(t.Context(), d.c, none); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.c.Delete(t.Context(), none); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func(ctx context.Context) error { return isGone(ctx, d.c, none) })
 }

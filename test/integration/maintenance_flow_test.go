@@ -120,6 +120,7 @@ func TestMaintenance(t *testing.T) {
 			"backend deleted":            (*shop).backendDeleted,
 			"deleted in maintenance":     (*shop).deletedInMaintenance,
 			"grace period":               (*shop).gracePeriod,
+			"plugin of kubectl":          testPlugin,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()

@@ -34,7 +34,7 @@ const (
 // five conditions of the seed hold, with kinds that come and go. It is not run beside others, because it counts passes.
 func TestStaleProjectsOfGardener(t *testing.T) {
 	p := startPlane(t, plane.Options{Dir: t.TempDir()})
-	applied(t, clientOf(t, p.Config()), "testdata/project-crd.yaml", artifact("namespaces.yaml"),
+	applied(t, clientOf(t, p.Config()), "testdata/project-crd.yaml", artifact("namespaces", "namespaces.yaml"),
 		artifact("rbac", "controller-manager.yaml"), artifact("controllers-only", "controller-manager.yaml"))
 	awaitServed(t, p)
 	binaryMakesReady(t, p)

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package openstack tests our OpenStack clients and Route GC against a real Keystone, Neutron and Nova, which
-// "make test-openstack" starts and the flag -testbed names. Without the flag only the fake of the other tests is asked
+// Package openstack tests our OpenStack clients and Route GC against a real Keystone, Neutron, Nova, Cinder and
+// Octavia, which "make test-openstack" starts and the flag -testbed names. Without the flag only the fake of the other tests is asked
 // the questions that both have to answer alike.
 package openstack
 
@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 )
@@ -22,6 +23,10 @@ var testbed = flag.String("testbed", "", "the folder of the running testbed of h
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	// Tests that run at once mostly wait for somebody.
+	if err := flag.Set("test.parallel", "6"); err != nil {
+		panic(err)
+	}
 	if *testbed == "" {
 		fmt.Println("only the fake is tested: a real OpenStack is named by -testbed, as make test-openstack does")
 	}
@@ -74,13 +79,14 @@ func control(t *testing.T, variables []string, command ...string) {
 	}
 }
 
-// restart starts a service anew with a setting, for one test.
-func restart(t *testing.T, service, setting string) {
+// restart starts services, with a blank between their names, anew with a setting, for one test.
+func restart(t *testing.T, services, setting string) {
 	t.Helper()
-	control(t, nil, "stop", service)
-	control(t, []string{setting}, "up")
+	stop := append([]string{"stop"}, strings.Fields(services)...)
 	t.Cleanup(func() {
-		control(t, nil, "stop", service)
+		control(t, nil, stop...)
 		control(t, nil, "up")
 	})
+	control(t, nil, stop...)
+	control(t, []string{setting}, "up")
 }

@@ -173,7 +173,7 @@ func repository() (string, error) {
 		return "", err
 	}
 	for dir := start; ; dir = filepath.Dir(dir) {
-		_, err := os.Stat(filepath.Join(dir, "artifacts", "namespaces.yaml"))
+		_, err := os.Stat(filepath.Join(dir, "artifacts", "namespaces"))
 		if err == nil {
 			return dir, nil
 		}

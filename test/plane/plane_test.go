@@ -60,6 +60,7 @@ func TestControlPlane(t *testing.T) {
 	t.Run("etcd is closed", func(t *testing.T) { testEtcdIsClosed(t, p) })
 	t.Run("apply changes nothing twice", func(t *testing.T) { testApplyIsIdempotent(t, p) })
 	t.Run("roles", func(t *testing.T) { testRoles(t, p) })
+	t.Run("roles for Klusters", func(t *testing.T) { testKlusterRoles(t, p) })
 	t.Run("rival definition", func(t *testing.T) { testRivalDefinition(t, p) })
 	t.Run("comes back", func(t *testing.T) { testComesBack(t, p) })
 }
@@ -125,7 +126,7 @@ func versions(t *testing.T, p *Plane) map[string]string {
 		t.Fatal(err)
 	}
 	seen := map[string]string{}
-	for _, path := range []string{"namespaces.yaml", "rbac"} {
+	for _, path := range []string{"namespaces", "rbac"} {
 		objects, err := manifests(filepath.Join(artifacts, path))
 		if err != nil {
 			t.Fatal(err)

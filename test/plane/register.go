@@ -43,7 +43,7 @@ func (p *Plane) prepareCluster(ctx context.Context) error {
 	if err := rivalcrd.Refusal(rivals); err != nil {
 		return err
 	}
-	paths := []string{"namespaces.yaml", "rbac"}
+	paths := []string{"namespaces", "rbac"}
 	if p.options.DiscovererImage != "" {
 		paths = append(paths, "discovery")
 	}

@@ -4,12 +4,14 @@
 package plane
 
 import (
+	"os/exec"
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 )
 
 const (
@@ -141,6 +143,39 @@ func testRoles(t *testing.T, p *Plane) {
 		in(access{who: manager, verb: "create", resource: "serviceaccounts"}),
 		in(access{who: manager, verb: "escalate", group: rbacv1.GroupName, resource: "roles"}),
 	}
+	ask(t, c, questions)
+}
+
+// testKlusterRoles asks what the roles in artifacts/kluster allow besides, where Klusters are looked after.
+func testKlusterRoles(t *testing.T, p *Plane) {
+	out, err := exec.CommandContext(t.Context(), p.Kubectl(), "--kubeconfig", p.AdminKubeconfig(), "apply", "-k", "../../artifacts/kluster").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	manager := serviceAccount(managerName)
+	in := func(a access) access { a.who, a.namespace = manager, projectNamespace; return a }
+	ask(t, client(t, p), []access{
+		// Their finalizers and their status, and nothing else of them.
+		in(access{verb: "patch", group: "kubernikus.sap.cc", resource: "klusters", allowed: true}),
+		in(access{verb: "patch", group: "kubernikus.sap.cc", resource: "klusters", sub: "status", allowed: true}),
+		in(access{verb: "delete", group: "kubernikus.sap.cc", resource: "klusters"}),
+		in(access{verb: "create", group: "kubernikus.sap.cc", resource: "klusters"}),
+		in(access{verb: "update", group: "kubernikus.sap.cc", resource: "klusters"}),
+		// Their Secrets, and which cluster it runs in itself.
+		in(access{verb: "get", resource: "secrets", allowed: true}),
+		in(access{verb: "patch", resource: "secrets", allowed: true}),
+		in(access{verb: "update", resource: "secrets"}),
+		{who: manager, verb: "get", resource: "namespaces", obj: "kube-system", allowed: true},
+		// Their announcements.
+		in(access{verb: "delete", group: "gimbal.heptio.com", resource: "discoverybackends", allowed: true}),
+		in(access{verb: "create", group: "gimbal.heptio.com", resource: "discoverybackends", allowed: true}),
+		in(access{verb: "delete", resource: "pods"}),
+	})
+}
+
+// ask asks questions, and compares the answers.
+func ask(t *testing.T, c kubernetes.Interface, questions []access) {
+	t.Helper()
 	for _, q := range questions {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: q.who.name, Groups: q.who.groups,

@@ -46,8 +46,8 @@ type Recorder interface {
 const (
 	// component is the source of our events.
 	component = "local-volume-node-cleanup"
-	// eventQueue is how many events wait at most; further ones are dropped.
-	eventQueue = 20000
+	// EventQueue is how many events wait at most in a large cluster; further ones are dropped. A queue takes 8 bytes for each.
+	EventQueue = 20000
 	// eventSenders is how many events are sent at once.
 	eventSenders = 4
 	// eventTimeout ends the sending of one event, and of all that are left at the end.
@@ -68,13 +68,13 @@ type EventSender struct {
 	number  atomic.Int64
 }
 
-// NewEventSender returns a sender; Start makes it send.
-func NewEventSender(c client.Client, clock clock.PassiveClock, metrics *Metrics) *EventSender {
+// NewEventSender returns a sender, with which so many events may wait; Start makes it send.
+func NewEventSender(c client.Client, clock clock.PassiveClock, metrics *Metrics, waiting int) *EventSender {
 	host, err := os.Hostname()
 	if err != nil {
 		host = component // the field must not be empty
 	}
-	return &EventSender{client: c, clock: clock, metrics: metrics, host: host, queue: make(chan *corev1.Event, eventQueue)}
+	return &EventSender{client: c, clock: clock, metrics: metrics, host: host, queue: make(chan *corev1.Event, waiting)}
 }
 
 // Event implements Recorder.

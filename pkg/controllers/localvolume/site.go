@@ -84,6 +84,9 @@ func NewSite(d Dependencies) *Site {
 	}
 }
 
+// Known is closed when everything that exists was told, so that passes can begin.
+func (s *Site) Known() <-chan struct{} { return s.synced }
+
 // LoadRecord takes over since when nodes are missing from whoever ran before. It has to succeed before the first
 // decision; later calls do nothing.
 func (s *Site) LoadRecord(ctx context.Context) error {

@@ -52,6 +52,13 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	)
 }
 
+// Forget takes away the gauges of a cluster that is not looked at any more.
+func (m *Metrics) Forget(cluster string) {
+	for _, gauge := range []*prometheus.GaugeVec{m.Missing, m.NotNodeBound, m.Brake} {
+		gauge.DeleteLabelValues(cluster)
+	}
+}
+
 func register[collector prometheus.Collector](registry prometheus.Registerer, metric *collector) error {
 	err := registry.Register(*metric)
 	var registered prometheus.AlreadyRegisteredError

@@ -47,7 +47,7 @@ func TestEventSender(t *testing.T) {
 		},
 	})
 	metrics := newTestMetrics(t)
-	sender := NewEventSender(c, testingclock.NewFakePassiveClock(noon), metrics)
+	sender := NewEventSender(c, testingclock.NewFakePassiveClock(noon), metrics, EventQueue)
 	long := strings.Repeat("x", 2000)
 	sender.Event(staleVolume(), corev1.EventTypeWarning, "R1", "about a volume")
 	sender.Event(boundClaim(), corev1.EventTypeNormal, "R2", long)
@@ -81,8 +81,8 @@ func TestEventSender(t *testing.T) {
 // A queue that is full loses events, and holds nobody up.
 func TestEventSenderFull(t *testing.T) {
 	metrics := newTestMetrics(t)
-	sender := NewEventSender(fake.NewClientBuilder().Build(), testingclock.NewFakePassiveClock(noon), metrics)
-	for range eventQueue + 3 {
+	sender := NewEventSender(fake.NewClientBuilder().Build(), testingclock.NewFakePassiveClock(noon), metrics, EventQueue)
+	for range EventQueue + 3 {
 		sender.Event(staleVolume(), corev1.EventTypeNormal, "R", "m")
 	}
 	if lost := testutil.ToFloat64(metrics.EventsLost); lost != 3 {

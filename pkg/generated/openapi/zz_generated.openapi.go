@@ -2435,6 +2435,13 @@ func schema_pkg_apis_kubernikus_v1_SeenService(ref common.ReferenceCallback) com
 							Format:      "",
 						},
 					},
+					"keepFloatingIP": {
+						SchemaProps: spec.SchemaProps{
+							Description: "KeepFloatingIP says that an annotation of the Service keeps its floating IP.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"uid"},
 			},

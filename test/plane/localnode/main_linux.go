@@ -111,6 +111,8 @@ func link(s settings, pid int) error {
 		fmt.Sprintf("ip link add %s type veth peer name eth0 netns %d", s.link, pid),
 		fmt.Sprintf("ip address add %s dev %s", s.host, s.link),
 		fmt.Sprintf("ip link set %s up", s.link),
+		// kube-apiserver on the host reaches API servers and webhooks that are pods.
+		fmt.Sprintf("ip route add %s via %s", s.pods, s.node.Addr()),
 	)
 }
 

@@ -192,7 +192,18 @@ func SetDefaults_KlusterConfiguration(obj *KlusterConfiguration) {
 	if obj.ConcurrentSyncs == nil {
 		obj.ConcurrentSyncs = new(int32(20))
 	}
-	gc, openstack := &obj.RouteGC, &obj.OpenStack
+	deorbit, gc, openstack := &obj.Deorbit, &obj.RouteGC, &obj.OpenStack
+	for _, period := range []struct {
+		field    **metav1.Duration
+		fallback time.Duration
+	}{
+		{&deorbit.Timeout, 24 * time.Hour}, {&deorbit.StageTimeout, time.Hour}, {&deorbit.APIUnavailableTimeout, 2 * time.Minute},
+		{&deorbit.ServiceGracePeriod, 2 * time.Minute}, {&deorbit.PollInterval, 15 * time.Second},
+	} {
+		if *period.field == nil {
+			*period.field = &metav1.Duration{Duration: period.fallback}
+		}
+	}
 	if gc.Enabled == nil {
 		gc.Enabled = new(true)
 	}

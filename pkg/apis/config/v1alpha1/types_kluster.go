@@ -11,10 +11,27 @@ type KlusterConfiguration struct {
 	Enabled *bool `json:"enabled"`
 	// ConcurrentSyncs is how many Klusters each of them works on at the same time. Nobody waits for a cloud there.
 	ConcurrentSyncs *int32 `json:"concurrentSyncs"`
+	// Deorbit says how long the removal of a cluster's leftovers may take.
+	Deorbit DeorbitConfiguration `json:"deorbit"`
 	// RouteGC says how routers are kept clean.
 	RouteGC RouteGCConfiguration `json:"routeGC"`
 	// OpenStack limits what is asked of a cloud.
 	OpenStack OpenStackConfiguration `json:"openstack"`
+}
+
+// DeorbitConfiguration says how long the removal of a cluster's leftovers may take where a Kluster does not say it itself.
+type DeorbitConfiguration struct {
+	// Timeout is how long it takes at most. After it the Kluster is released, and what is left is reported.
+	Timeout *metav1.Duration `json:"timeout"`
+	// StageTimeout is how long a stage inside the cluster may go without progress before the next one starts.
+	StageTimeout *metav1.Duration `json:"stageTimeout"`
+	// APIUnavailableTimeout is how long the API server of the cluster must fail, without a break, to be given up.
+	APIUnavailableTimeout *metav1.Duration `json:"apiUnavailableTimeout"`
+	// ServiceGracePeriod is how long a cloud controller has to clean up behind a deleted Service where its progress
+	// cannot be observed.
+	ServiceGracePeriod *metav1.Duration `json:"serviceGracePeriod"`
+	// PollInterval is the time between two looks at what is waited for, stretched by up to a tenth.
+	PollInterval *metav1.Duration `json:"pollInterval"`
 }
 
 // RouteGCConfiguration says how routers are kept clean where a Kluster does not say it itself.

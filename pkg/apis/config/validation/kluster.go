@@ -16,6 +16,20 @@ func validateKluster(config *v1alpha1.KlusterConfiguration, path *field.Path) fi
 	if *config.ConcurrentSyncs <= 0 {
 		errs = append(errs, field.Invalid(path.Child("concurrentSyncs"), *config.ConcurrentSyncs, "must be greater than 0"))
 	}
+	deorbit, deorbitPath := &config.Deorbit, path.Child("deorbit")
+	for _, period := range []struct {
+		name    string
+		value   time.Duration
+		minimum time.Duration
+	}{
+		{"timeout", deorbit.Timeout.Duration, time.Second}, {"stageTimeout", deorbit.StageTimeout.Duration, time.Second},
+		{"apiUnavailableTimeout", deorbit.APIUnavailableTimeout.Duration, time.Second},
+		{"serviceGracePeriod", deorbit.ServiceGracePeriod.Duration, 0}, {"pollInterval", deorbit.PollInterval.Duration, time.Second},
+	} {
+		if period.value < period.minimum {
+			errs = append(errs, field.Invalid(deorbitPath.Child(period.name), period.value.String(), "must be at least "+period.minimum.String()))
+		}
+	}
 	gc, gcPath := &config.RouteGC, path.Child("routeGC")
 	if interval := gc.Interval.Duration; interval < time.Second {
 		errs = append(errs, field.Invalid(gcPath.Child("interval"), interval.String(), "must be at least 1s"))

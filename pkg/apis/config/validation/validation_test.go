@@ -214,7 +214,15 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 		"kluster": {kluster(func(k *v1alpha1.KlusterConfiguration) {
 			k.Enabled, k.RouteGC.Interval, k.RouteGC.ConfirmAfter, k.RouteGC.MaxRemovalFraction = new(true), duration(time.Second), duration(0), new(1.0)
 		}), ""},
-		"kluster, syncs":       {kluster(func(k *v1alpha1.KlusterConfiguration) { k.ConcurrentSyncs = new(int32(0)) }), `controllers.kluster.concurrentSyncs: Invalid value: 0: must be greater than 0`},
+		"kluster, syncs": {kluster(func(k *v1alpha1.KlusterConfiguration) { k.ConcurrentSyncs = new(int32(0)) }), `controllers.kluster.concurrentSyncs: Invalid value: 0: must be greater than 0`},
+		"kluster, deorbit": {kluster(func(k *v1alpha1.KlusterConfiguration) {
+			k.Deorbit = v1alpha1.DeorbitConfiguration{Timeout: duration(time.Second), StageTimeout: duration(time.Second), APIUnavailableTimeout: duration(time.Second), ServiceGracePeriod: duration(0), PollInterval: duration(time.Second)}
+		}), ""},
+		"kluster, whole":       {kluster(func(k *v1alpha1.KlusterConfiguration) { k.Deorbit.Timeout = duration(time.Second - 1) }), `controllers.kluster.deorbit.timeout: Invalid value: "999.999999ms": must be at least 1s`},
+		"kluster, stage":       {kluster(func(k *v1alpha1.KlusterConfiguration) { k.Deorbit.StageTimeout = duration(0) }), `controllers.kluster.deorbit.stageTimeout: Invalid value: "0s": must be at least 1s`},
+		"kluster, unavailable": {kluster(func(k *v1alpha1.KlusterConfiguration) { k.Deorbit.APIUnavailableTimeout = duration(-1) }), `controllers.kluster.deorbit.apiUnavailableTimeout: Invalid value: "-1ns": must be at least 1s`},
+		"kluster, grace":       {kluster(func(k *v1alpha1.KlusterConfiguration) { k.Deorbit.ServiceGracePeriod = duration(-1) }), `controllers.kluster.deorbit.serviceGracePeriod: Invalid value: "-1ns": must be at least 0s`},
+		"kluster, poll":        {kluster(func(k *v1alpha1.KlusterConfiguration) { k.Deorbit.PollInterval = duration(time.Second - 1) }), `controllers.kluster.deorbit.pollInterval: Invalid value: "999.999999ms": must be at least 1s`},
 		"kluster, interval":    {kluster(func(k *v1alpha1.KlusterConfiguration) { k.RouteGC.Interval = duration(time.Second - 1) }), `controllers.kluster.routeGC.interval: Invalid value: "999.999999ms": must be at least 1s`},
 		"kluster, confirm":     {kluster(func(k *v1alpha1.KlusterConfiguration) { k.RouteGC.ConfirmAfter = duration(-1) }), `controllers.kluster.routeGC.confirmAfter: Invalid value: "-1ns": must be greater than or equal to 0s`},
 		"kluster, fraction 0":  {kluster(func(k *v1alpha1.KlusterConfiguration) { k.RouteGC.MaxRemovalFraction = new(0.0) }), ""},

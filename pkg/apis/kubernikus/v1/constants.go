@@ -85,6 +85,11 @@ const (
 	ConditionRoutesClean = "RoutesClean"
 	// ConditionDeorbited says how far the removal of leftovers is.
 	ConditionDeorbited = "Deorbited"
+	// ConditionAnnounced says whether the DiscoveryBackend that announces the cluster is as the spec wants it.
+	ConditionAnnounced = "Announced"
+	// ConditionLocalVolumeCleanup says whether local volumes are cleaned up in the workload cluster, when the spec asks for
+	// it.
+	ConditionLocalVolumeCleanup = "LocalVolumeCleanup"
 	// ConditionPaused says that nothing is done because an annotation asks for it.
 	ConditionPaused = "Paused"
 )

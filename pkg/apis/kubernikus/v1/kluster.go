@@ -69,6 +69,13 @@ func (k *Kluster) HasDeorbiter() bool {
 	})
 }
 
+// DeorbitStages are the stages of Deorbit in their order.
+func DeorbitStages() []DeorbitStage {
+	return []DeorbitStage{
+		DeorbitDrain, DeorbitFreeze, DeorbitPods, DeorbitSnapshots, DeorbitClaims, DeorbitServices, DeorbitWait, DeorbitVerify, DeorbitRoutes, DeorbitRelease,
+	}
+}
+
 func valueOr[T any](value *T, fallback T) T {
 	if value == nil {
 		return fallback

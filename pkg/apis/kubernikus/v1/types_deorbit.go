@@ -145,4 +145,7 @@ type SeenService struct {
 	// Name of the Service.
 	// +optional
 	Name string `json:"name,omitempty" protobuf:"bytes,3,opt,name=name"`
+	// KeepFloatingIP says that an annotation of the Service keeps its floating IP.
+	// +optional
+	KeepFloatingIP bool `json:"keepFloatingIP,omitempty" protobuf:"varint,4,opt,name=keepFloatingIP"`
 }

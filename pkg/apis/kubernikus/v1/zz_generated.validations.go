@@ -1713,6 +1713,7 @@ func Validate_SeenService(
 
 	// field SeenService.Namespace has no validation
 	// field SeenService.Name has no validation
+	// field SeenService.KeepFloatingIP has no validation
 	return errs
 }
 

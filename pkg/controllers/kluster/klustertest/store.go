@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/generated/openapi"
 )
@@ -35,13 +36,13 @@ const Namespace = "garden-shop"
 func NewStore(t *testing.T, objects ...client.Object) client.WithWatch {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, kubernikusv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, kubernikusv1.AddToScheme, gimbalv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
-		WithStatusSubresource(&kubernikusv1.Kluster{}).
+		WithStatusSubresource(&kubernikusv1.Kluster{}, &gimbalv1.DiscoveryBackend{}).
 		WithReturnManagedFields().
 		WithTypeConverters(converter(t), clientgoapply.NewTypeConverter(scheme), managedfields.NewDeducedTypeConverter()).
 		Build()

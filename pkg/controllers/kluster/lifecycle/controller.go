@@ -3,10 +3,10 @@
 
 // Package lifecycle is the main controller of Klusters: it looks at the API server of each workload cluster and at its
 // OpenStack project, finds the router, the network and the subnet that the spec leaves open, says all that in the status,
-// keeps the Secret from being deleted too early, and releases what is detached.
+// and keeps the Secret from being deleted too early. Taking a cluster down is for package deorbit.
 //
-// A pass reads from caches and the Secret, decides by pure functions (phase.go, status.go, release.go) and writes only
-// what differs. Looks at other systems run beside the workers, one that does not answer holds up no other.
+// A pass reads from caches and the Secret, decides by pure functions (phase.go, status.go) and writes only what differs.
+// Looks at other systems run beside the workers, one that does not answer holds up no other.
 package lifecycle
 
 import (
@@ -54,7 +54,7 @@ const (
 type reconciler struct {
 	// client reads from the cache and writes to the API server.
 	client client.Client
-	// live reads Secrets, and has the last word before a finalizer goes.
+	// live reads Secrets, and has the last word before the finalizer of one goes.
 	live      client.Reader
 	clients   *openstack.Clients
 	clock     clock.PassiveClock

@@ -4,12 +4,9 @@
 package lifecycle
 
 import (
-	"slices"
-	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -18,9 +15,9 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 )
 
-// A Kluster that is deleted waits, and says so, until it is detached. Then its Secret goes, too.
+// The Secret of a Kluster that goes stays until the Kluster is released, and is looked at until then.
 func TestDeletion(t *testing.T) {
-	k := klustertest.Kluster("k")
+	k := klustertest.Kluster("k", func(k *kubernikusv1.Kluster) { k.Finalizers = append(k.Finalizers, "somebody/else") })
 	f := newFlow(t, k)
 	secret, stays := f.secret("k-secret"), f.secret("other-secret")
 	stays.Finalizers = []string{"somebody/else"}
@@ -32,61 +29,21 @@ func TestDeletion(t *testing.T) {
 		}
 	}
 	f.settled(k)
-	if k.Status.Phase != kubernikusv1.KlusterTerminating || klustertest.Condition(k, kubernikusv1.ConditionDeorbited) != "False/"+reasonNotSupported {
+	if k.Status.Phase != kubernikusv1.KlusterTerminating || klustertest.Condition(k, kubernikusv1.ConditionDeorbited) != "" {
 		t.Errorf("got %+v", k.Status)
 	}
+	wantConditions(t, k, "True/Reachable", "True/Reachable")
 	if !f.get(secret) {
 		t.Fatal("the Secret is gone before the Kluster")
 	}
 	f.Requests()
-	f.update(k, func() { k.Annotations = map[string]string{kubernikusv1.DetachAnnotation: "true"} })
-	f.reconcile("k")
-	if f.get(k) {
-		t.Fatalf("it is not released: %+v", k.Finalizers)
-	}
+	f.update(k, func() { k.Finalizers = []string{"somebody/else"} })
 	f.reconcile("k")
 	if f.get(secret) {
 		t.Errorf("the Secret stays: %v", secret.Finalizers)
 	}
-	if !f.get(stays) || len(f.Requests()) > 0 {
-		t.Error("something else was touched")
-	}
-	if text := drain(f.recorder); !strings.Contains(text, eventReleased) {
-		t.Errorf("events: %s", text)
-	}
-	if len(f.r.states) != 0 {
-		t.Errorf("left %v", f.r.states)
-	}
-}
-
-// The cache may be behind: the API server has the last word.
-func TestReleaseLooksAgain(t *testing.T) {
-	k := klustertest.Kluster("k")
-	f := newFlow(t, k)
-	stale := klustertest.Kluster("k", klustertest.Going, klustertest.Annotated(kubernikusv1.DetachAnnotation))
-	stays := func(why string) {
-		t.Helper()
-		if err := f.r.release(t.Context(), stale, nil); err != nil {
-			t.Fatal(err)
-		}
-		if f.get(k); !slices.Contains(k.Finalizers, kubernikusv1.DeorbiterFinalizer) {
-			t.Errorf("it is released, though %s", why)
-		}
-	}
-	stays("it is neither deleted nor detached")
-	f.update(k, func() { k.Annotations = map[string]string{kubernikusv1.DetachAnnotation: "true"} })
-	stays("it is not deleted")
-	if err := f.store.Delete(t.Context(), k); err != nil {
-		t.Fatal(err)
-	}
-	stale.UID = "former"
-	stays("another one was deleted")
-	stale.UID = k.UID
-	f.update(k, func() { k.Annotations["groundskeeper.io/paused"] = "true" })
-	stays("it is paused")
-	f.update(k, func() { delete(k.Annotations, "groundskeeper.io/paused") })
-	if err := f.r.release(t.Context(), stale, nil); err != nil || f.get(k) {
-		t.Errorf("it stays: %v", err)
+	if !f.get(stays) || len(f.Requests()) > 0 || len(f.r.states) != 0 {
+		t.Errorf("something else was touched, or looked at: %v", f.r.states)
 	}
 }
 
@@ -181,7 +138,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// A Kluster without a cloud is asked nothing there, and may go when there is nothing to clean up.
+// A Kluster without a cloud is asked nothing there.
 func TestNoCloud(t *testing.T) {
 	k := klustertest.Kluster("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true })
 	f := newFlow(t, k)
@@ -231,12 +188,4 @@ func TestStuckCloud(t *testing.T) {
 	wantConditions(t, k, "True/Reachable", "")
 	close(free)
 	wantConditions(t, f.settled(k), "True/Reachable", "True/Reachable")
-}
-
-func drain(recorder *events.FakeRecorder) string {
-	var all strings.Builder
-	for len(recorder.Events) > 0 {
-		all.WriteString(<-recorder.Events + "\n")
-	}
-	return all.String()
 }

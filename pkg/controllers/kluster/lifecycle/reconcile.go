@@ -22,7 +22,7 @@ import (
 // conflictPause is the pause after somebody else was quicker.
 const conflictPause = time.Second
 
-// Reconcile brings the status of one Kluster up to date, and releases it when it may go.
+// Reconcile brings the status of one Kluster up to date, and looks after the Secrets of its namespace.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	k := &kubernikusv1.Kluster{}
 	err := r.client.Get(ctx, request.NamespacedName, k)
@@ -63,18 +63,6 @@ func (r *reconciler) look(ctx context.Context, k *kubernikusv1.Kluster) (time.Du
 		return 0, err
 	}
 	var found findings
-	if !k.DeletionTimestamp.IsZero() {
-		var data map[string][]byte
-		if secret != nil {
-			data = secret.Data
-		}
-		why, waits := releasable(k, data)
-		if why != "" {
-			r.forget(client.ObjectKeyFromObject(k))
-			return 0, r.release(ctx, k, data)
-		}
-		found.waits = &waits
-	}
 	s := r.stateOf(k, secret)
 	if secret == nil {
 		missing := missingSecret(err)

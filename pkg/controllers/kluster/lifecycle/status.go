@@ -21,10 +21,7 @@ const reasonPaused = "Annotated"
 
 // ours are the conditions that this controller is the only one to write.
 func ours() []string {
-	return []string{
-		kubernikusv1.ConditionAPIServerReachable, kubernikusv1.ConditionOpenStackReachable,
-		kubernikusv1.ConditionPaused, kubernikusv1.ConditionDeorbited,
-	}
+	return []string{kubernikusv1.ConditionAPIServerReachable, kubernikusv1.ConditionOpenStackReachable, kubernikusv1.ConditionPaused}
 }
 
 // findings are what is known of a Kluster now.
@@ -34,8 +31,6 @@ type findings struct {
 	workload *workloadView
 	// expected is true when there is a workload cluster to look at.
 	expected bool
-	// waits is what a deletion waits for; nil: the Kluster lives.
-	waits *metav1.Condition
 	// paused keeps all as it is.
 	paused bool
 }
@@ -57,12 +52,6 @@ func conditionsOf(k *kubernikusv1.Kluster, found findings) (reported, stay []met
 		reported = append(reported, found.cloud.condition())
 	case !k.Spec.NoCloud:
 		keep(kubernikusv1.ConditionOpenStackReachable)
-	}
-	switch {
-	case found.waits != nil:
-		reported = append(reported, *found.waits)
-	case found.paused:
-		keep(kubernikusv1.ConditionDeorbited)
 	}
 	if found.paused {
 		reported = append(reported, metav1.Condition{Type: kubernikusv1.ConditionPaused, Status: metav1.ConditionTrue, Reason: reasonPaused,

@@ -51,29 +51,6 @@ func TestPhase(t *testing.T) {
 	}
 }
 
-func TestReleasable(t *testing.T) {
-	noCloud := func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true }
-	workload := map[string][]byte{"kubeconfig": []byte("x")}
-	for name, c := range map[string]struct {
-		kluster  *kubernikusv1.Kluster
-		data     map[string][]byte
-		released bool
-		reason   string
-	}{
-		"usual":                    {klustertest.Kluster("k"), workload, false, reasonNotSupported},
-		"without a Secret":         {klustertest.Kluster("k"), nil, false, reasonNotSupported},
-		"detached":                 {klustertest.Kluster("k", klustertest.Annotated(kubernikusv1.DetachAnnotation)), workload, true, ""},
-		"detached, protected":      {klustertest.Kluster("k", klustertest.Annotated(kubernikusv1.DetachAnnotation), klustertest.Annotated(kubernikusv1.TerminationProtectionAnnotation)), workload, false, reasonProtected},
-		"no cloud, no workload":    {klustertest.Kluster("k", noCloud), nil, true, ""},
-		"no cloud, but a workload": {klustertest.Kluster("k", noCloud), workload, false, reasonNotSupported},
-	} {
-		why, waits := releasable(c.kluster, c.data)
-		if why != "" != c.released || waits.Reason != c.reason {
-			t.Errorf("%s: got %q, %q", name, why, waits.Reason)
-		}
-	}
-}
-
 func TestConditions(t *testing.T) {
 	refused := &openstack.Error{Op: "authenticate", Reason: openstack.ReasonCredentialsRefused, Status: 401}
 	for name, c := range map[string]struct {

@@ -16,13 +16,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/telemetry"
 )
 
-const (
-	// eventReleased: a Kluster was released. The other events have the reason of a condition.
-	eventReleased = "Released"
-
-	actionRelease = "Release"
-	actionLook    = "Look"
-)
+// actionLook is the action of all events, whose reason is that of a condition.
+const actionLook = "Look"
 
 // meters are the metrics of this controller.
 type meters struct{ looks *prometheus.CounterVec }

@@ -23,6 +23,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/background"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
@@ -57,15 +58,18 @@ type reconciler struct {
 	recorder events.EventRecorder
 	meters   *meters
 	passes   *background.Pool[passed]
+	wakes    *Wakes
 
 	mu     sync.Mutex
 	states map[types.NamespacedName]*state
 }
 
 // AddToManager adds the controller to a manager, whose scheme has to know Klusters and Kubernetes' own kinds. The fence
-// says whether this process may write to a cloud. An error means that the controller was added twice, or that the
-// metrics have names that are taken.
-func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguration, clients *openstack.Clients, fence func() error, clock clock.PassiveClock) error {
+// says whether this process may write to a cloud; whoever watches nodes calls the wakes. An error means that the
+// controller was added twice, or that the metrics have names that are taken.
+func AddToManager(
+	mgr manager.Manager, config configv1alpha1.KlusterConfiguration, clients *openstack.Clients, fence func() error, wakes *Wakes, clock clock.PassiveClock,
+) error {
 	meters, err := newMeters(metrics.Registry)
 	if err != nil {
 		return err
@@ -74,6 +78,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), clients: clients, config: config.RouteGC, fence: fence, clock: clock,
 		recorder: mgr.GetEventRecorder(fieldOwner), meters: meters,
 		passes: &background.Pool[passed]{Limit: passesPerCloud, Timeout: passTimeouts * config.OpenStack.Timeout.Duration},
+		wakes:  wakes,
 		states: map[types.NamespacedName]*state{},
 	}
 	err = builder.ControllerManagedBy(mgr).
@@ -83,9 +88,12 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
 		}).
 		WatchesRawSource(r.passes).
+		WatchesRawSource(r.wakes).
 		For(&kubernikusv1.Kluster{}, builder.WithPredicates(changed())).
 		// A sibling that comes, goes or moves may end a conflict, or begin one.
 		Watches(&kubernikusv1.Kluster{}, handler.EnqueueRequestsFromMapFunc(r.siblingsOf), builder.WithPredicates(rangeChanged())).
+		// A Secret that comes or is put right ends the pause after a pass that failed.
+		Watches(access.SecretMetadata(), handler.EnqueueRequestsFromMapFunc(r.wakes.secretChanged(r.client)), builder.OnlyMetadata).
 		Complete(r)
 	if err != nil {
 		return fmt.Errorf("make controller %s: %w", ControllerName, err)

@@ -52,7 +52,7 @@ func TestScope(t *testing.T) {
 		"a cluster in IPv6":           {Scope{ClusterCIDR: netip.MustParsePrefix("2001:db8::/32")}, "2001:db8::/64", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := len(c.scope.ours([]openstack.Route{route(c.destination, "10.0.0.6")})) == 1; got != c.want {
+			if got := len(c.scope.Ours([]openstack.Route{route(c.destination, "10.0.0.6")})) == 1; got != c.want {
 				t.Errorf("ours: %v", got)
 			}
 		})

@@ -70,7 +70,7 @@ func (p Pass) Run(ctx context.Context, t Target, memory *Memory) (Result, error)
 	if err != nil {
 		return Result{}, err
 	}
-	ours := t.Scope.ours(router.Routes)
+	ours := t.Scope.Ours(router.Routes)
 	if len(ours) == 0 {
 		*memory = Memory{}
 		return Result{}, nil
@@ -92,7 +92,7 @@ func (p Pass) Run(ctx context.Context, t Target, memory *Memory) (Result, error)
 	}
 	if err := p.Network.RemoveRoutes(ctx, t.RouterID, v.remove); err != nil {
 		result.Waiting = orphans
-		return result, p.explain(ctx, router, err)
+		return result, Explain(ctx, p.Network, router, err)
 	}
 	memory.forget(v.remove)
 	result.Removed = v.remove
@@ -139,12 +139,14 @@ func (p Pass) prove(ctx context.Context, routerID string, candidates []openstack
 	return e.orphans(candidates), nil
 }
 
-// explain names the routes of others that made Neutron refuse a removal: it checks all that remain.
-func (p Pass) explain(ctx context.Context, router openstack.Router, refusal error) error {
+// Explain names the routes of others that made Neutron refuse a removal: it checks all that remain.
+func Explain(ctx context.Context, network interface {
+	InvalidRoutes(ctx context.Context, router openstack.Router) ([]openstack.Route, error)
+}, router openstack.Router, refusal error) error {
 	if openstack.ReasonOf(refusal) != openstack.ReasonRefused {
 		return refusal
 	}
-	invalid, err := p.Network.InvalidRoutes(ctx, router)
+	invalid, err := network.InvalidRoutes(ctx, router)
 	if err != nil || len(invalid) == 0 {
 		return refusal
 	}

@@ -68,6 +68,12 @@ func settingsOf(k *kubernikusv1.Kluster, config configv1alpha1.RouteGCConfigurat
 	return s
 }
 
+// Enabled says whether Route GC looks after a Kluster, as soon as its router is known.
+func Enabled(k *kubernikusv1.Kluster, config configv1alpha1.RouteGCConfiguration) bool {
+	released := !k.DeletionTimestamp.IsZero() && (k.Detached() || !k.HasDeorbiter())
+	return !k.Spec.NoCloud && !released && !access.IsPaused(k) && settingsOf(k, config).enabled
+}
+
 // plan is what to do about a Kluster: a target, or the condition that says why there is none. Neither of them means that
 // Route GC has no business with it.
 type plan struct {
@@ -92,15 +98,48 @@ func planFor(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster, config configv
 	case k.RouterID() == "":
 		return not(ReasonRouterUnknown, "the router is not known: see condition OpenStackReachable, or set spec.openstack.routerID")
 	}
-	target := &Target{RouterID: k.RouterID(), Scope: Scope{ClusterCIDR: k.ClusterPrefix()}, Limits: s.limits, DryRun: s.dryRun}
+	target, conflict := targetOf(k, all, s)
+	if conflict != "" {
+		return not(kubernikusv1.ReasonCIDRConflict, conflict)
+	}
+	return plan{target: target}
+}
+
+// targetOf is the router of a Kluster, and what is wrong when a sibling has a part of its range.
+func targetOf(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster, s settings) (target *Target, conflict string) {
+	target = &Target{RouterID: k.RouterID(), Scope: Scope{ClusterCIDR: k.ClusterPrefix()}, Limits: s.limits, DryRun: s.dryRun}
 	for _, s := range siblings(k, all) {
 		if s.ClusterPrefix().Overlaps(target.Scope.ClusterCIDR) {
-			return not(kubernikusv1.ReasonCIDRConflict, fmt.Sprintf("Kluster %s/%s on the same router has clusterCIDR %s, which overlaps %s: nothing is removed for either; "+
-				"one of them has to be made anew with another clusterCIDR", s.Namespace, s.Name, s.ClusterPrefix(), target.Scope.ClusterCIDR))
+			return target, fmt.Sprintf("Kluster %s/%s on the same router has clusterCIDR %s, which overlaps %s: nothing is removed for either; "+
+				"one of them has to be made anew with another clusterCIDR", s.Namespace, s.Name, s.ClusterPrefix(), target.Scope.ClusterCIDR)
 		}
 		target.Scope.Siblings = append(target.Scope.Siblings, s.ClusterPrefix())
 	}
-	return plan{target: target}
+	return target, ""
+}
+
+// TargetFor is the router of a Kluster that goes, and why its routes are left alone: "" when they are not. A reason that
+// Route GC has, too, begins the text. Without a target the Kluster has no cloud; a target without a router means that
+// the router is not known. That the Kluster is paused or detached is for the caller to see.
+func TargetFor(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster, config configv1alpha1.RouteGCConfiguration) (target *Target, why string) {
+	s := settingsOf(k, config)
+	if k.Spec.NoCloud {
+		return nil, ""
+	}
+	if k.RouterID() == "" {
+		return &Target{}, ReasonRouterUnknown + ": set spec.openstack.routerID"
+	}
+	target, conflict := targetOf(k, all, s)
+	switch {
+	case !s.enabled:
+		return target, ReasonDisabled + ": Route GC is off"
+	case conflict != "":
+		// Nobody knows whose the routes of the range are, so that all are named and none is removed.
+		target.Scope.Siblings = nil
+		return target, kubernikusv1.ReasonCIDRConflict + ": " + conflict
+	default:
+		return target, ""
+	}
 }
 
 // same says whether another plan leads to the same removals.

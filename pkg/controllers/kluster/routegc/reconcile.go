@@ -59,9 +59,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		s.basis, s.next = now, time.Time{}
 	}
+	s.note(r.wakes.take(request.NamespacedName), r.clock.Now())
 	if done, ok := r.passes.Take(request.NamespacedName); ok {
-		s.memory = done.memory
-		s.next = r.clock.Now().Add(pause(done, p.target.Limits.Interval))
+		s.over(done, r.clock.Now(), pause(done, p.target.Limits.Interval))
 		r.report(ctx, k, s, done)
 	}
 	// What could not be written, or was changed by somebody else, is written again.
@@ -73,7 +73,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if r.passes.Busy(request.NamespacedName) {
 		return reconcile.Result{}, nil // it comes back when the pass is over
 	}
-	if wait := s.next.Sub(r.clock.Now()); wait > 0 {
+	if wait := s.due().Sub(r.clock.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	return r.begin(ctx, k, s, p.target)
@@ -85,6 +85,7 @@ func (r *reconciler) begin(ctx context.Context, k *kubernikusv1.Kluster, s *stat
 	if err != nil && !errors.Is(err, access.ErrNoSecret) {
 		return reconcile.Result{}, err
 	}
+	s.woken, s.renewed = time.Time{}, false
 	var credentials openstack.Credentials
 	if err == nil {
 		if credentials, err = openstack.CredentialsOf(secret.Data); err != nil {
@@ -94,7 +95,7 @@ func (r *reconciler) begin(ctx context.Context, k *kubernikusv1.Kluster, s *stat
 	if err != nil {
 		failed := passed{err: &openstack.Error{Op: "read the credentials", Reason: openstack.ReasonCredentialsInvalid, Err: err}, memory: s.memory}
 		wait := pause(failed, target.Limits.Interval)
-		s.next = r.clock.Now().Add(wait)
+		s.over(failed, r.clock.Now(), wait)
 		r.report(ctx, k, s, failed)
 		return r.settle(r.writeCondition(ctx, k, s.condition), wait)
 	}

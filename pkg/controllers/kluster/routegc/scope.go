@@ -17,8 +17,8 @@ type Scope struct {
 	Siblings []netip.Prefix
 }
 
-// ours are the routes of the cluster.
-func (s Scope) ours(routes []openstack.Route) []openstack.Route {
+// Ours are the routes of the cluster, wherever they lead.
+func (s Scope) Ours(routes []openstack.Route) []openstack.Route {
 	var found []openstack.Route
 	for _, r := range routes {
 		if destination, err := netip.ParsePrefix(r.Destination); err == nil && s.contains(destination) {

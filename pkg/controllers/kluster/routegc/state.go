@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
 // state is what is known of a Kluster. Only the worker that has it reads and writes it.
@@ -18,8 +19,14 @@ type state struct {
 	uid   types.UID
 	basis basis
 	// next is when the next pass is due; zero: now.
-	next   time.Time
-	memory Memory
+	next time.Time
+	// ended is when the last pass was over, failed whether it came to nothing, and asked whether the cloud asked for a pause.
+	ended         time.Time
+	failed, asked bool
+	// woken is when a node disappeared that no pass has begun after; zero: none did. renewed says so of a new Secret.
+	woken   time.Time
+	renewed bool
+	memory  Memory
 	// condition is what the last pass says; nil: there was none.
 	condition *metav1.Condition
 	orphans   int
@@ -30,6 +37,12 @@ type passed struct {
 	result Result
 	err    error
 	memory Memory
+}
+
+// over notes the end of a pass, and when the next one is.
+func (s *state) over(done passed, now time.Time, wait time.Duration) {
+	s.memory, s.ended, s.next = done.memory, now, now.Add(wait)
+	s.failed, s.asked = done.err != nil, openstack.RetryAfter(done.err) > 0
 }
 
 // stateOf finds what is known of a Kluster, or begins anew with another one of the same name.
@@ -52,6 +65,7 @@ func (r *reconciler) stateOf(k *kubernikusv1.Kluster) *state {
 // forget drops what is known of a Kluster.
 func (r *reconciler) forget(key types.NamespacedName) {
 	r.passes.Forget(key)
+	r.wakes.take(key)
 	r.mu.Lock()
 	s := r.states[key]
 	delete(r.states, key)

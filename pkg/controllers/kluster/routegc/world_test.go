@@ -69,7 +69,7 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 	}
 	f.r = &reconciler{
 		client: counted, live: f.store, clients: clients, config: defaults().RouteGC, fence: func() error { return f.lost }, clock: f.clock,
-		recorder: f.recorder, meters: meters, passes: &background.Pool[passed]{Limit: 2, Timeout: time.Minute}, states: map[types.NamespacedName]*state{},
+		recorder: f.recorder, meters: meters, passes: &background.Pool[passed]{Limit: 2, Timeout: time.Minute}, wakes: &Wakes{}, states: map[types.NamespacedName]*state{},
 	}
 	f.queue = klustertest.Queue(t)
 	if err := f.r.passes.Start(t.Context(), f.queue); err != nil {

@@ -19,11 +19,12 @@ import (
 )
 
 const (
-	// eventQPS and eventBurst are the limits of the client that sends events, in requests per second. The burst is for
-	// the news that a claim will be deleted, of all claims of lost nodes at once. What comes later, with the deletions,
-	// can take its time: it has the time at which it happened, and the API server has the deletions to do.
-	eventQPS   = 20
-	eventBurst = 1000
+	// EventQPS is the limit of the client that sends events, in requests per second.
+	EventQPS = 20
+	// EventBurst is how many of them may be sent at once: it is for the news that a claim will be deleted, of all claims of
+	// lost nodes. What comes later, with the deletions, can take its time: it has the time at which it happened, and the API
+	// server has the deletions to do.
+	EventBurst = 1000
 )
 
 // Options say how the controllers fit into a process.
@@ -51,7 +52,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.LocalVolumeConfigur
 		return nil, err
 	}
 	limited := rest.CopyConfig(mgr.GetConfig())
-	limited.QPS, limited.Burst, limited.RateLimiter = eventQPS, eventBurst, nil
+	limited.QPS, limited.Burst, limited.RateLimiter = EventQPS, EventBurst, nil
 	forEvents, err := newClient(mgr, limited)
 	if err != nil {
 		return nil, err
@@ -60,7 +61,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.LocalVolumeConfigur
 	if err != nil {
 		return nil, err
 	}
-	sender := localvolume.NewEventSender(forEvents, clock.RealClock{}, telemetry)
+	sender := localvolume.NewEventSender(forEvents, clock.RealClock{}, telemetry, localvolume.EventQueue)
 	if err := mgr.Add(sender); err != nil {
 		return nil, fmt.Errorf("add the events of controller %s: %w", ControllerName, err)
 	}

@@ -40,6 +40,7 @@ func Kind() registry.Kind[*kubernikusv1.Kluster] {
 			{Name: "Phase", Type: "string", Description: "Pending, Creating, Running, Upgrading or Terminating.", Cell: func(k *kubernikusv1.Kluster) any { return string(k.Status.Phase) }},
 			{Name: "Stage", Type: "string", Description: "What Deorbit is doing.", Cell: stage},
 			{Name: "Leftovers", Type: "integer", Description: "How many objects Deorbit still has to remove.", Cell: leftovers},
+			{Name: "Retained", Type: "integer", Description: "How many objects Deorbit leaves on purpose.", Wide: true, Cell: retained},
 			{Name: "Pods", Type: "string", Description: "The range of the pods.", Wide: true, Cell: podRange},
 			{Name: "Router", Type: "string", Description: "The router that has the routes of the pods.", Wide: true, Cell: func(k *kubernikusv1.Kluster) any { return k.RouterID() }},
 		},
@@ -54,11 +55,24 @@ func stage(k *kubernikusv1.Kluster) any {
 	return string(k.Status.Deorbit.Stage)
 }
 
+// leftovers counts nothing before Deorbit has begun: 0 would say that it has nothing to do.
 func leftovers(k *kubernikusv1.Kluster) any {
-	if k.Status.Deorbit == nil {
+	if !deorbits(k) {
 		return nil
 	}
 	return int64(len(k.Status.Deorbit.Remaining))
+}
+
+func retained(k *kubernikusv1.Kluster) any {
+	if !deorbits(k) {
+		return nil
+	}
+	return int64(len(k.Status.Deorbit.Retained))
+}
+
+// deorbits says whether Deorbit has begun. What was seen in a cluster may be in the status before.
+func deorbits(k *kubernikusv1.Kluster) bool {
+	return k.Status.Deorbit != nil && (k.Status.Deorbit.StartedAt != nil || k.Status.Deorbit.Stage != "")
 }
 
 func podRange(k *kubernikusv1.Kluster) any {

@@ -116,3 +116,32 @@ func TestValidateUpdates(t *testing.T) {
 		}
 	}
 }
+
+// Before Deorbit has begun nothing is counted; once it has, nothing is a number, too.
+func TestDeorbitCells(t *testing.T) {
+	some := []kubernikusv1.DeorbitObject{{Kind: "Volume"}, {Kind: "Service"}}
+	for name, tc := range map[string]struct {
+		status                    *kubernikusv1.DeorbitStatus
+		stage, leftover, retained any
+	}{
+		"it lives":              {nil, "", nil, nil},
+		"its volumes are known": {&kubernikusv1.DeorbitStatus{SeenVolumes: []kubernikusv1.SeenVolume{{ID: "1"}}}, "", nil, nil},
+		"it begins":             {&kubernikusv1.DeorbitStatus{StartedAt: new(metav1.Now())}, "", int64(0), int64(0)},
+		"it goes on":            {&kubernikusv1.DeorbitStatus{Stage: kubernikusv1.DeorbitClaims, Remaining: some}, "Claims", int64(2), int64(0)},
+		"something stays":       {&kubernikusv1.DeorbitStatus{Stage: kubernikusv1.DeorbitVerify, Retained: some[:1]}, "Verify", int64(0), int64(1)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := newKluster(metav1.ObjectMeta{Name: "demo", Namespace: "ns"}, kubernikusv1.KlusterSpec{})
+			k.Status.Deorbit = tc.status
+			got := map[string]any{}
+			for _, column := range Kind().Columns {
+				got[column.Name] = column.Cell(k)
+			}
+			for column, want := range map[string]any{"Stage": tc.stage, "Leftovers": tc.leftover, "Retained": tc.retained} {
+				if got[column] != want {
+					t.Errorf("%s is %v, want %v", column, got[column], want)
+				}
+			}
+		})
+	}
+}

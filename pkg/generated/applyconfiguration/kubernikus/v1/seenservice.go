@@ -16,6 +16,8 @@ type SeenServiceApplyConfiguration struct {
 	Namespace *string `json:"namespace,omitempty"`
 	// Name of the Service.
 	Name *string `json:"name,omitempty"`
+	// KeepFloatingIP says that an annotation of the Service keeps its floating IP.
+	KeepFloatingIP *bool `json:"keepFloatingIP,omitempty"`
 }
 
 // SeenServiceApplyConfiguration constructs a declarative configuration of the SeenService type for use with
@@ -45,5 +47,13 @@ func (b *SeenServiceApplyConfiguration) WithNamespace(value string) *SeenService
 // If called multiple times, the Name field is set to the value of the last call.
 func (b *SeenServiceApplyConfiguration) WithName(value string) *SeenServiceApplyConfiguration {
 	b.Name = &value
+	return b
+}
+
+// WithKeepFloatingIP sets the KeepFloatingIP field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the KeepFloatingIP field is set to the value of the last call.
+func (b *SeenServiceApplyConfiguration) WithKeepFloatingIP(value bool) *SeenServiceApplyConfiguration {
+	b.KeepFloatingIP = &value
 	return b
 }

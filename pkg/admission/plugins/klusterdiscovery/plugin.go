@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package klusterdiscovery is the admission plugin that lets a Kluster be announced as a DiscoveryBackend only by who may
+// create DiscoveryBackends in that namespace: the controller manager, which makes it, has the right everywhere.
+package klusterdiscovery
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
+// PluginName names the plugin in --disable-admission-plugins.
+const PluginName = "KlusterDiscovery"
+
+// Register offers the plugin to a server.
+func Register(plugins *admission.Plugins) {
+	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
+}
+
+// Plugin asks the authorizer of the server for the right to create DiscoveryBackends.
+type Plugin struct {
+	*admission.Handler
+	authorizer authorizer.UnconditionalAuthorizer
+}
+
+var (
+	_ admission.ValidationInterface            = &Plugin{}
+	_ initializer.WantsUnconditionalAuthorizer = &Plugin{}
+)
+
+// New returns the plugin. It needs SetUnconditionalAuthorizer before its first request.
+func New() *Plugin {
+	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
+}
+
+// SetUnconditionalAuthorizer gives the plugin the authorizer of the server.
+func (p *Plugin) SetUnconditionalAuthorizer(authorizer authorizer.UnconditionalAuthorizer) {
+	p.authorizer = authorizer
+}
+
+// ValidateInitialization complains when SetUnconditionalAuthorizer was not called.
+func (p *Plugin) ValidateInitialization() error {
+	if p.authorizer == nil {
+		return errors.New("it was given no authorizer")
+	}
+	return nil
+}
+
+// Validate refuses a request that has a cluster announced in a namespace where the user may not create DiscoveryBackends.
+// It compares what is stored with what would be stored, so that a request to whatever subresource is judged by what it
+// does, and one that leaves the announcement as it is asks nobody.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	if a.GetResource().GroupResource() != kubernikusv1.Resource("klusters") {
+		return nil
+	}
+	kluster, ok := a.GetObject().(*kubernikusv1.Kluster)
+	if !ok {
+		return apierrors.NewInternalError(fmt.Errorf("a %T is not a Kluster", a.GetObject()))
+	}
+	var old *kubernikusv1.Kluster
+	if a.GetOperation() == admission.Update {
+		if old, ok = a.GetOldObject().(*kubernikusv1.Kluster); !ok {
+			return apierrors.NewInternalError(fmt.Errorf("a %T is not a Kluster", a.GetOldObject()))
+		}
+	}
+	field := announces(old, kluster)
+	if field == "" {
+		return nil
+	}
+	namespace, user := kluster.Spec.Discovery.Namespace, a.GetUserInfo()
+	decision, _, err := p.authorizer.Authorize(ctx, authorizer.AttributesRecord{
+		User: user, Verb: "create", APIGroup: gimbalv1.GroupName, APIVersion: gimbalv1.SchemeGroupVersion.Version, Resource: "discoverybackends",
+		Namespace: namespace, ResourceRequest: true,
+	})
+	switch {
+	case decision == authorizer.DecisionAllow:
+		return nil
+	case err != nil:
+		return apierrors.NewInternalError(fmt.Errorf("cannot tell whether user %q may create discoverybackends.%s in namespace %q: %w",
+			user.GetName(), gimbalv1.GroupName, namespace, err))
+	}
+	return admission.NewForbidden(a, fmt.Errorf("%s: user %q cannot create discoverybackends.%s in namespace %q, where this would announce the cluster: get that right, or leave the field out",
+		field, user.GetName(), gimbalv1.GroupName, namespace))
+}
+
+// announces names the field by which a change has the cluster announced where it was not, "" when it does not.
+func announces(old, kluster *kubernikusv1.Kluster) string {
+	switch before, now := discoveryOf(old), discoveryOf(kluster); {
+	case !now.Enabled:
+		return ""
+	case !before.Enabled:
+		return "spec.discovery.enabled"
+	case before.Namespace != now.Namespace:
+		return "spec.discovery.namespace"
+	}
+	return ""
+}
+
+func discoveryOf(kluster *kubernikusv1.Kluster) kubernikusv1.DiscoverySpec {
+	if kluster == nil || kluster.Spec.Discovery == nil {
+		return kubernikusv1.DiscoverySpec{}
+	}
+	return *kluster.Spec.Discovery
+}

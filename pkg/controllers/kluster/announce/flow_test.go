@@ -1,0 +1,307 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package announce
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+)
+
+func TestAnnounce(t *testing.T) {
+	k := klustertest.Kluster("k", toBeAnnounced, func(k *kubernikusv1.Kluster) { k.Spec.Discovery.DrainPolicy = kubernikusv1.DrainKeepSole })
+	f := newFlow(t, k, credentials("k-secret", "https://a.example"))
+	f.want(k, "True/Announced")
+	// What is made is recorded first, and the credentials are there before who needs them.
+	if want := []string{"status", "create", "create", "status"}; !slices.Equal(f.writes, want) {
+		t.Errorf("writes %v, want %v", f.writes, want)
+	}
+	backend, secret := f.there(k, discoveryNamespace)
+	if backend == nil || !isOurs(k, backend) || backend.Cluster.Type != gimbalv1.BackendKubernetes ||
+		backend.Cluster.Secret != "k-discovery" || backend.Cluster.DrainPolicy != gimbalv1.DrainKeepSole || len(backend.OwnerReferences) > 0 {
+		t.Errorf("backend %+v", backend)
+	}
+	if secret == nil || !isOurs(k, secret) || len(secret.Data) != 1 || !bytes.Equal(secret.Data["config"], kubeconfigFor("https://a.example")) || len(secret.OwnerReferences) > 0 {
+		t.Errorf("secret %+v", secret)
+	}
+	if text := f.events(); !strings.HasPrefix(text, "Normal Announced") || strings.Contains(text, "\n") {
+		t.Errorf("events: %s", text)
+	}
+	f.quiet(k)
+
+	// A Kluster that is not announced costs nothing.
+	other := klustertest.Kluster("other")
+	f.create(other)
+	f.read = func(object any) error { t.Errorf("it asks for a %T", object); return nil }
+	f.quiet(other)
+}
+
+// What is written is recorded first: when the process ends in between, somebody knows of it.
+func TestRecordComesFirst(t *testing.T) {
+	k := klustertest.Kluster("k", toBeAnnounced)
+	f := newFlow(t, k, credentials("k-secret", "https://a.example"))
+	f.refuse = func(verb string, object any) error {
+		if _, backend := object.(*gimbalv1.DiscoveryBackend); backend && verb == "create" {
+			return errors.New("the process ends")
+		}
+		return nil
+	}
+	if _, err := f.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(k)}); err == nil {
+		t.Fatal("a failure is no error")
+	}
+	if f.get(k); klustertest.Condition(k, kubernikusv1.ConditionAnnounced) != "False/Announcing" {
+		t.Errorf("got %+v", k.Status.Conditions)
+	}
+	// Disabled now, the Secret does not stay behind.
+	f.refuse = nil
+	f.change(k, func() { k.Spec.Discovery = nil })
+	f.want(k, "")
+	if backend, secret := f.there(k, discoveryNamespace); backend != nil || secret != nil {
+		t.Errorf("left %v, %v", backend, secret)
+	}
+	f.quiet(k)
+}
+
+// What changes is brought into step, what drifts is brought back, and what is the user's stays.
+func TestStep(t *testing.T) {
+	f, k := newAnnounced(t)
+	backend, secret := f.there(k, discoveryNamespace)
+	source := credentials("k-secret", "")
+	step := func(what string, object client.Object, how func(), writes ...string) {
+		t.Helper()
+		f.writes = nil
+		f.change(object, how)
+		f.want(k, "True/Announced")
+		if !slices.Equal(f.writes, writes) {
+			t.Errorf("%s: writes %v, want %v", what, f.writes, writes)
+		}
+		f.get(backend)
+		f.get(secret)
+		f.quiet(k)
+	}
+	step("new credentials", source, func() { source.Data[access.KeyKubeconfig] = kubeconfigFor("https://b.example") }, "apply")
+	if !bytes.Equal(secret.Data["config"], kubeconfigFor("https://b.example")) {
+		t.Error("the Secret is not in step")
+	}
+	step("credentials of the cloud", source, func() { source.Data["openstack-password"] = []byte("new") })
+	step("drift of the Secret", secret, func() { secret.Data = map[string][]byte{"config": []byte("x"), "more": []byte("y")} }, "apply")
+	if !bytes.Equal(secret.Data["config"], kubeconfigFor("https://b.example")) || string(secret.Data["more"]) != "y" {
+		t.Errorf("the Secret has %d keys", len(secret.Data))
+	}
+	step("drift of the backend", backend, func() { backend.Cluster.DrainPolicy = gimbalv1.DrainKeepSole }, "apply")
+	if backend.Cluster.DrainPolicy != gimbalv1.DrainStrict {
+		t.Error("the policy is not brought back")
+	}
+	step("the user's fields", backend, func() {
+		backend.Cluster.ClusterStatus, backend.Cluster.RefreshInterval = gimbalv1.ClusterMaintenance, new(int32(5))
+	})
+	step("another policy", k, func() { k.Spec.Discovery.DrainPolicy = kubernikusv1.DrainKeepSole }, "apply", "status")
+	if backend.Cluster.DrainPolicy != gimbalv1.DrainKeepSole || backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance || *backend.Cluster.RefreshInterval != 5 {
+		t.Errorf("backend %+v", backend.Cluster)
+	}
+	for _, object := range []client.Object{backend, secret} {
+		if err := f.store.Delete(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.want(k, "True/Announced")
+	if backend, secret := f.there(k, discoveryNamespace); backend == nil || secret == nil {
+		t.Error("what was deleted does not come back")
+	}
+}
+
+// The Secret can be named by the other field, and stays so.
+func TestCredentialsField(t *testing.T) {
+	f, k := newAnnounced(t)
+	backend, _ := f.there(k, discoveryNamespace)
+	f.change(backend, func() { backend.Cluster.Secret, backend.Cluster.Credentials = "", "k-discovery" })
+	f.quiet(k)
+	f.change(k, func() { k.Spec.Discovery.DrainPolicy = kubernikusv1.DrainKeepSole })
+	f.want(k, "True/Announced")
+	if f.get(backend); backend.Cluster.DrainPolicy != gimbalv1.DrainKeepSole || backend.Cluster.Secret != "" {
+		t.Errorf("backend %+v", backend.Cluster)
+	}
+	f.withdraw(k, "moved away", "apply")
+	if f.get(backend); backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance || backend.Cluster.Secret != "" || backend.Cluster.Credentials != "k-discovery" {
+		t.Errorf("backend %+v", backend.Cluster)
+	}
+}
+
+// What became somebody else's between the look and the write is not overwritten.
+func TestWriteMeetsOthers(t *testing.T) {
+	f, k := newAnnounced(t)
+	backend, secret := f.there(k, discoveryNamespace)
+	source := credentials("k-secret", "")
+	for _, object := range []client.Object{secret, backend} {
+		f.refuse = func(string, any) error {
+			f.refuse = nil
+			f.change(object, func() { object.SetLabels(nil) })
+			return nil
+		}
+		if object == client.Object(secret) {
+			f.change(source, func() { source.Data[access.KeyKubeconfig] = kubeconfigFor("https://b.example") })
+		} else {
+			f.change(k, func() { k.Spec.Discovery.DrainPolicy = kubernikusv1.DrainKeepSole })
+		}
+		if _, result := f.reconcile(k); result.RequeueAfter != conflictPause {
+			t.Errorf("%T: it comes back after %s", object, result.RequeueAfter)
+		}
+		if f.get(object); len(object.GetLabels()) > 0 || string(secret.Data["config"]) != string(kubeconfigFor("https://a.example")) {
+			t.Errorf("%T is overwritten", object)
+		}
+		f.want(k, "False/NameTaken")
+		f.change(object, func() { object.SetLabels(labelsOf(k)) })
+		f.change(source, func() { source.Data[access.KeyKubeconfig] = kubeconfigFor("https://a.example") })
+	}
+}
+
+// Without usable credentials what is announced stays as it is.
+func TestCredentialsThatFail(t *testing.T) {
+	f, k := newAnnounced(t)
+	source := credentials("k-secret", "")
+	for _, tc := range []struct {
+		how  func()
+		want string
+	}{
+		{func() { source.Data[access.KeyKubeconfig] = []byte(hidden) }, "False/SecretInvalid"},
+		{func() { delete(source.Data, access.KeyKubeconfig) }, "False/NoCredentials"},
+		{func() { source.Data[access.KeyKubeconfig] = kubeconfigFor("https://a.example") }, "True/Announced"},
+	} {
+		f.change(source, tc.how)
+		f.want(k, tc.want)
+		f.quiet(k)
+	}
+	if err := f.store.Delete(t.Context(), source); err != nil {
+		t.Fatal(err)
+	}
+	f.want(k, "False/SecretMissing")
+	if backend, secret := f.there(k, discoveryNamespace); backend == nil || secret == nil || !bytes.Equal(secret.Data["config"], kubeconfigFor("https://a.example")) {
+		t.Error("what was announced did not stay")
+	}
+	if text := f.events(); strings.Contains(text, hidden) || strings.Count(text, "Warning") != 3 {
+		t.Errorf("events: %s", text)
+	}
+}
+
+// What is somebody else's is not touched, and what waits for its name goes on when that is free.
+func TestNameTaken(t *testing.T) {
+	k := klustertest.Kluster("k", toBeAnnounced)
+	backend, secret := backendOf(k), secretOf(k)
+	backend.Labels, secret.Labels = nil, nil
+	f := newFlow(t, k, credentials("k-secret", "https://a.example"), backend, secret)
+	for _, object := range []client.Object{backend, secret} {
+		f.want(k, "False/NameTaken")
+		f.quiet(k)
+		if _, result := f.reconcile(k); result.RequeueAfter != blockedPause {
+			t.Errorf("it comes back after %s", result.RequeueAfter)
+		}
+		before := object.DeepCopyObject().(client.Object)
+		if f.get(object); before.GetResourceVersion() != object.GetResourceVersion() {
+			t.Errorf("it is touched: %+v", object)
+		}
+		if err := f.store.Delete(t.Context(), object); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f.want(k, "True/Announced")
+
+	// The Secret of the Kluster itself can have the name, too.
+	own := klustertest.Kluster("own", toBeAnnounced, func(k *kubernikusv1.Kluster) {
+		k.Spec.Discovery.Namespace, k.Spec.SecretRef.Name = k.Namespace, "own-discovery"
+	})
+	source := credentials("own-discovery", "https://a.example")
+	f.create(own, source)
+	f.want(own, "False/NameTaken")
+	if f.get(source); source.Data[keyConfig] != nil {
+		t.Error("the Secret of the Kluster was overwritten")
+	}
+}
+
+// A Kluster that goes is Deorbit's, one that is paused is nobody's, and without a finalizer nobody would clean up.
+func TestLeftAlone(t *testing.T) {
+	for name, change := range map[string]func(*kubernikusv1.Kluster){
+		"it goes": klustertest.Going, "it is paused": klustertest.Annotated("groundskeeper.io/paused"),
+		"it has no finalizer": func(k *kubernikusv1.Kluster) { k.Finalizers = []string{"somebody/else"} },
+	} {
+		k := klustertest.Kluster("k", toBeAnnounced, change)
+		f := newFlow(t, k, credentials("k-secret", "https://a.example"))
+		if f.quiet(k); current(k) != nil {
+			t.Errorf("%s: %+v", name, current(k))
+		}
+		// The cache may be behind.
+		f.stale = klustertest.Kluster("k", toBeAnnounced)
+		if f.quiet(k); current(k) != nil {
+			t.Errorf("%s, and the cache does not know: %+v", name, current(k))
+		}
+	}
+}
+
+// The API server has the last word, and nothing that it says of a Secret is told.
+func TestRefused(t *testing.T) {
+	resource := gimbalv1.Resource("discoverybackends")
+	for name, tc := range map[string]struct {
+		secret, backend error
+		neighbour       string
+		want            string
+		message         string
+	}{
+		"the Secret":          {secret: apierrors.NewForbidden(corev1.Resource("secrets"), "k-discovery", errors.New(hidden)), want: "False/Refused", message: "(Forbidden)"},
+		"no such namespace":   {secret: apierrors.NewNotFound(corev1.Resource("namespaces"), discoveryNamespace), want: "False/Refused", message: "is namespace gimbal-discovery there"},
+		"the backend":         {backend: apierrors.NewForbidden(resource, "k", errors.New("a policy says no")), want: "False/Refused", message: "a policy says no"},
+		"a name elsewhere":    {backend: apierrors.NewForbidden(resource, "k", errors.New("taken")), neighbour: "k", want: "False/NameTaken", message: `DiscoveryBackend elsewhere/k has the name`},
+		"a name that begins":  {backend: apierrors.NewForbidden(resource, "k", errors.New("taken")), neighbour: "k-1", want: "False/NameTaken", message: `DiscoveryBackend elsewhere/k-1`},
+		"somebody was faster": {backend: apierrors.NewAlreadyExists(resource, "k"), want: "False/Announcing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := klustertest.Kluster("k", toBeAnnounced)
+			f := newFlow(t, k, credentials("k-secret", "https://a.example"))
+			if tc.neighbour != "" {
+				f.create(&gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: "elsewhere", Name: tc.neighbour}})
+			}
+			f.refuse = func(_ string, object any) error {
+				switch object.(type) {
+				case *corev1.Secret:
+					return tc.secret
+				case *gimbalv1.DiscoveryBackend:
+					return tc.backend
+				}
+				return nil
+			}
+			f.want(k, tc.want)
+			if c := current(k); !strings.Contains(c.Message, tc.message) || strings.Contains(c.Message+f.events(), hidden) {
+				t.Errorf("message %q", c.Message)
+			}
+			// A change of what is there can be refused, too, and its own name is no other's.
+			if tc.want == "False/Refused" && tc.backend != nil {
+				mine := backendOf(k)
+				mine.UID, mine.Cluster.DrainPolicy = "", gimbalv1.DrainKeepSole
+				f.create(mine)
+				f.refuse = func(verb string, _ any) error {
+					if verb == "apply" {
+						return tc.backend
+					}
+					return nil
+				}
+				f.want(k, tc.want)
+			}
+			f.refuse = nil
+			if tc.neighbour == "" {
+				f.want(k, "True/Announced")
+			}
+		})
+	}
+}

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package announce
+
+import (
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+)
+
+// entryName names the only entries of a kubeconfig that we write.
+const entryName = "kluster"
+
+// kubeconfigOf is a kubeconfig with credentials inside for a workload cluster: that of its Secret, or one made of
+// Kubernikus' keys. It was checked to have no commands and no files, and has nothing of OpenStack. The condition says what is wrong with the Secret.
+func kubeconfigOf(k *kubernikusv1.Kluster, data map[string][]byte) ([]byte, *metav1.Condition) {
+	config, err := access.Workload(k, data)
+	if err != nil {
+		return nil, unusable(k, err)
+	}
+	text := data[access.KeyKubeconfig]
+	if len(text) == 0 {
+		text, err = rendered(config)
+	}
+	if err != nil {
+		return nil, unusable(k, err)
+	}
+	return text, nil
+}
+
+// rendered is the same text for the same connection.
+func rendered(config *rest.Config) ([]byte, error) {
+	text, err := clientcmd.Write(clientcmdapi.Config{
+		CurrentContext: entryName,
+		Contexts:       map[string]*clientcmdapi.Context{entryName: {Cluster: entryName, AuthInfo: entryName}},
+		Clusters:       map[string]*clientcmdapi.Cluster{entryName: {Server: config.Host, CertificateAuthorityData: config.CAData}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{entryName: {ClientCertificateData: config.CertData, ClientKeyData: config.KeyData}},
+	})
+	if err != nil {
+		return nil, errors.New("no kubeconfig can be made of it") // the reason could repeat something of the Secret
+	}
+	return text, nil
+}
+
+// unusable is the condition of a Kluster whose Secret leads nowhere. What was announced before stays as it is.
+func unusable(k *kubernikusv1.Kluster, err error) *metav1.Condition {
+	secret := access.SecretKey(k)
+	switch {
+	case errors.Is(err, access.ErrNoSecret):
+		return notAnnounced(ReasonSecretMissing, "%v", err)
+	case errors.Is(err, access.ErrNoWorkload):
+		return notAnnounced(ReasonNoCredentials, "secret %s %v", secret, err)
+	case errors.Is(err, access.ErrNoHost):
+		return notAnnounced(ReasonHostUnknown, "%v", err)
+	}
+	return notAnnounced(ReasonSecretInvalid, "%s", fmt.Sprintf("secret %s: %v", secret, err))
+}

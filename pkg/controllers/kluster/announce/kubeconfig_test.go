@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package announce
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"k8s.io/client-go/util/cert"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+	"groundskeeper.io/groundskeeper/pkg/remote/kubeconfig"
+)
+
+// hidden is in everything that must not be told.
+const hidden = "hunter2hunter2"
+
+// kubeconfigFor is a kubeconfig with a token.
+func kubeconfigFor(server string) []byte {
+	return []byte("# written by hand\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n" +
+		"clusters: [{name: c, cluster: {server: \"" + server + "\"}}]\nusers: [{name: u, user: {token: " + hidden + "}}]\n")
+}
+
+// kubernikusKeys are the keys of Kubernikus, and credentials of OpenStack.
+func kubernikusKeys(t *testing.T) map[string][]byte {
+	t.Helper()
+	certificate, key, err := cert.GenerateSelfSignedCertKey("cluster.example", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string][]byte{access.KeyAuthority: certificate, access.KeyCertificate: certificate, access.KeyPrivateKey: key, "openstack-password": []byte(hidden)}
+}
+
+func servedAt(url string) func(*kubernikusv1.Kluster) {
+	return func(k *kubernikusv1.Kluster) { k.Status.Apiserver = url }
+}
+
+// A kubeconfig is taken as it is.
+func TestKubeconfigIsCopied(t *testing.T) {
+	text := kubeconfigFor("https://a.example")
+	got, problem := kubeconfigOf(klustertest.Kluster("k"), map[string][]byte{access.KeyKubeconfig: text, "clouds.yaml": []byte(hidden)})
+	if problem != nil || !bytes.Equal(got, text) {
+		t.Errorf("got %q, %+v", got, problem)
+	}
+}
+
+// From Kubernikus' keys one is made, the same each time, with nothing of the cloud.
+func TestKubeconfigOfKubernikus(t *testing.T) {
+	k, data := klustertest.Kluster("k", servedAt("https://k.example:6443")), kubernikusKeys(t)
+	got, problem := kubeconfigOf(k, data)
+	if problem != nil {
+		t.Fatal(problem)
+	}
+	config, err := kubeconfig.Load(got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config.Host != "https://k.example:6443" || !bytes.Equal(config.CAData, data[access.KeyAuthority]) ||
+		!bytes.Equal(config.CertData, data[access.KeyCertificate]) || !bytes.Equal(config.KeyData, data[access.KeyPrivateKey]) {
+		t.Errorf("it leads to %v", config)
+	}
+	if bytes.Contains(got, []byte(hidden)) {
+		t.Error("credentials of the cloud are in it")
+	}
+	for range 10 {
+		if again, _ := kubeconfigOf(k, data); !bytes.Equal(got, again) {
+			t.Fatal("it is another one each time")
+		}
+	}
+}
+
+func TestUnusableSecrets(t *testing.T) {
+	for name, tc := range map[string]struct {
+		data            map[string][]byte
+		reason, message string
+	}{
+		"nothing":   {nil, ReasonNoCredentials, "secret garden-shop/k-secret has neither"},
+		"no host":   {kubernikusKeys(t), ReasonHostUnknown, "status.apiserver is empty"},
+		"a command": {map[string][]byte{access.KeyKubeconfig: bytes.Replace(kubeconfigFor("https://a"), []byte("token: "), []byte("exec: {command: x}, token: "), 1)}, ReasonSecretInvalid, `secret garden-shop/k-secret: key "kubeconfig": users[0].user.exec runs a command`},
+		"broken":    {map[string][]byte{access.KeyKubeconfig: []byte(hidden)}, ReasonSecretInvalid, `key "kubeconfig"`},
+	} {
+		got, problem := kubeconfigOf(klustertest.Kluster("k"), tc.data)
+		if got != nil || problem == nil || problem.Reason != tc.reason || !strings.Contains(problem.Message, tc.message) || strings.Contains(problem.Message, hidden) {
+			t.Errorf("%s: got %+v, want %s %s", name, problem, tc.reason, tc.message)
+		}
+	}
+}

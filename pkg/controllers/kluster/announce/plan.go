@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package announce
+
+import (
+	"bytes"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
+// seen is what is there under the names of an announcement, nil where nothing is.
+type seen struct {
+	backend *gimbalv1.DiscoveryBackend
+	secret  *corev1.Secret
+}
+
+// plan is what to do to announce a Kluster: what to write, or the condition that says why nothing is written.
+type plan struct {
+	blocked         *metav1.Condition
+	secret, backend change
+}
+
+// change is what to do with one object.
+type change int
+
+const (
+	changeNone change = iota
+	changeCreate
+	changeUpdate
+)
+
+// planFor decides about a Kluster that is to be announced. The kubeconfig is what the Secret is to have; unusable says why
+// there is none.
+func planFor(k *kubernikusv1.Kluster, there seen, kubeconfig []byte, unusable *metav1.Condition) plan {
+	if why := blocked(k, there); why != nil {
+		return plan{blocked: why}
+	}
+	if unusable != nil {
+		return plan{blocked: unusable}
+	}
+	var p plan
+	switch {
+	case there.secret == nil:
+		p.secret = changeCreate
+	case !bytes.Equal(there.secret.Data[keyConfig], kubeconfig):
+		p.secret = changeUpdate
+	}
+	switch {
+	case there.backend == nil:
+		p.backend = changeCreate
+	case drifted(k, there.backend):
+		p.backend = changeUpdate
+	}
+	return p
+}
+
+// drifted says whether what of a backend is ours is not as it should be. Its state is the user's, unless it was us who
+// set it to Maintenance.
+func drifted(k *kubernikusv1.Kluster, backend *gimbalv1.DiscoveryBackend) bool {
+	return backend.Cluster.Type != gimbalv1.BackendKubernetes || backend.Cluster.SecretName() != secretName(k) ||
+		backend.Cluster.DrainPolicy != drainPolicyOf(k) || holdsMaintenance(backend)
+}
+
+// blocked says what about the names of an announcement keeps it from being made.
+func blocked(k *kubernikusv1.Kluster, there seen) *metav1.Condition {
+	if len(k.Name) > gimbalv1.MaxNameLength || len(validation.IsDNS1035Label(k.Name)) > 0 {
+		return notAnnounced(ReasonNameInvalid, "no DiscoveryBackend may be called %q: it takes a DNS label of at most %d characters that begins with a letter, so register the cluster under such a name",
+			k.Name, gimbalv1.MaxNameLength)
+	}
+	for _, object := range []struct {
+		kind  string
+		meta  metav1.Object
+		there bool
+	}{
+		{kindBackend, there.backend, there.backend != nil},
+		{kindSecret, there.secret, there.secret != nil},
+	} {
+		if !object.there {
+			continue
+		}
+		name := fmt.Sprintf("%s %s/%s", object.kind, object.meta.GetNamespace(), object.meta.GetName())
+		switch {
+		case isOurs(k, object.meta) && object.meta.GetDeletionTimestamp().IsZero():
+		case isOurs(k, object.meta):
+			return notAnnounced(ReasonAnnouncing, "%s is being deleted, and made anew when it is gone", name)
+		case isNamesakes(k, object.meta):
+			return notAnnounced(ReasonNameTaken, "%s was made for an earlier Kluster of this name: delete it, or hand it over to this one by setting its label %s to %s", name, LabelUID, k.UID)
+		default:
+			return notAnnounced(ReasonNameTaken, "%s is somebody else's and left alone: delete or rename it, or register the cluster under another name", name)
+		}
+	}
+	return nil
+}
+
+// neighbour is the DiscoveryBackend whose name keeps another one from being called so: names are unique in all
+// namespaces, and none may begin with another one and a dash. nil when there is none.
+func neighbour(name string, all []metav1.PartialObjectMetadata) *metav1.PartialObjectMetadata {
+	for i := range all {
+		if other := &all[i]; isPrefix(name, other.Name) || isPrefix(other.Name, name) {
+			return other
+		}
+	}
+	return nil
+}
+
+func isPrefix(a, b string) bool { return a == b || len(b) > len(a) && b[:len(a)+1] == a+"-" }

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package announce
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+)
+
+// Reasons of the condition Announced.
+const (
+	// ReasonAnnounced: the DiscoveryBackend and its Secret are there, and as the Kluster wants them.
+	ReasonAnnounced = "Announced"
+	// ReasonAnnouncing: they are being made.
+	ReasonAnnouncing = "Announcing"
+	// ReasonWithdrawing: traffic is moved away, and then they go.
+	ReasonWithdrawing = "Withdrawing"
+	// ReasonNameTaken: somebody else has an object of the name that one of them needs.
+	ReasonNameTaken = "NameTaken"
+	// ReasonNameInvalid: no DiscoveryBackend may have the name of the Kluster.
+	ReasonNameInvalid = "NameInvalid"
+	// ReasonRefused: the API server refuses one of them.
+	ReasonRefused = "Refused"
+	// ReasonNotServed: there is no API of DiscoveryBackends.
+	ReasonNotServed = "NotServed"
+	// ReasonSecretMissing: the Secret of the Kluster does not exist.
+	ReasonSecretMissing = "SecretMissing"
+	// ReasonSecretInvalid: the Secret has no way into the cluster that can be used.
+	ReasonSecretInvalid = "SecretInvalid"
+	// ReasonNoCredentials: the Secret says nothing of the cluster.
+	ReasonNoCredentials = "NoCredentials"
+	// ReasonHostUnknown: nobody has written yet where the API server of the cluster is.
+	ReasonHostUnknown = "HostUnknown"
+)
+
+// eventWithdrawn: the announcement was taken back. The other events have the reason of the condition.
+const eventWithdrawn = "Withdrawn"
+
+// actionAnnounce is the action of all events.
+const actionAnnounce = "Announce"
+
+// current is what the status says of the announcement, nil when there is none and never was.
+func current(k *kubernikusv1.Kluster) *metav1.Condition {
+	return meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionAnnounced)
+}
+
+// announced is the condition of a Kluster whose announcement is as it is wanted.
+func announced(k *kubernikusv1.Kluster) *metav1.Condition {
+	return &metav1.Condition{Type: kubernikusv1.ConditionAnnounced, Status: metav1.ConditionTrue, Reason: ReasonAnnounced,
+		Message: fmt.Sprintf("DiscoveryBackend %s/%s announces the cluster", k.Spec.Discovery.Namespace, k.Name)}
+}
+
+// notAnnounced is the condition of any other one.
+func notAnnounced(reason, format string, args ...any) *metav1.Condition {
+	return &metav1.Condition{Type: kubernikusv1.ConditionAnnounced, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)}
+}
+
+// writeCondition writes the condition Announced when it says something new; nil takes away the one that is
+// there. The Kluster is given it, too.
+func (r *reconciler) writeCondition(ctx context.Context, k *kubernikusv1.Kluster, condition *metav1.Condition) error {
+	var reported []metav1.Condition
+	if condition != nil {
+		reported = append(reported, *condition)
+	}
+	last := current(k)
+	next, changed := access.Conditions(k, reported, r.clock.Now())
+	if condition != nil && !changed {
+		return nil
+	}
+	err := r.client.Status().Apply(ctx, access.Apply(k, next), client.FieldOwner(fieldOwner), client.ForceOwnership, client.DisableReadYourWritesConsistency)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("apply the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
+	}
+	r.tell(ctx, k, last, condition)
+	if condition == nil {
+		meta.RemoveStatusCondition(&k.Status.Conditions, kubernikusv1.ConditionAnnounced)
+	} else {
+		meta.SetStatusCondition(&k.Status.Conditions, next[0])
+	}
+	return nil
+}
+
+// tell tells of a condition whose reason is new. A warning is what somebody has to put right.
+func (r *reconciler) tell(ctx context.Context, k *kubernikusv1.Kluster, last, condition *metav1.Condition) {
+	if condition == nil {
+		log.FromContext(ctx).Info("A Kluster is not announced any more")
+		r.recorder.Eventf(k, nil, corev1.EventTypeNormal, eventWithdrawn, actionAnnounce, "the cluster is not announced any more: nothing of its announcement is left")
+		return
+	}
+	if last != nil && last.Status == condition.Status && last.Reason == condition.Reason {
+		return
+	}
+	log.FromContext(ctx).Info("The announcement of a Kluster changed", "status", condition.Status, "reason", condition.Reason, "message", condition.Message)
+	kind := corev1.EventTypeWarning
+	switch condition.Reason {
+	case ReasonAnnouncing:
+		return
+	case ReasonAnnounced, ReasonWithdrawing:
+		kind = corev1.EventTypeNormal
+	}
+	r.recorder.Eventf(k, nil, kind, condition.Reason, actionAnnounce, "%s", access.Bounded(condition.Message))
+}

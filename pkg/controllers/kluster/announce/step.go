@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package announce
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	gimbalapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/gimbal/v1"
+)
+
+// step is what is to be done to withdraw a backend.
+type step int
+
+const (
+	// stepWait: nothing, somebody else is at work.
+	stepWait step = iota
+	// stepMaintain: traffic is to go elsewhere.
+	stepMaintain
+	// stepDelete: it gets no traffic any more.
+	stepDelete
+)
+
+// nextStep decides how the withdrawal of a backend goes on, and says why it is still there.
+func nextStep(k *kubernikusv1.Kluster, backend *gimbalv1.DiscoveryBackend) (step, string) {
+	if !backend.DeletionTimestamp.IsZero() {
+		return stepWait, "it is being deleted" + because(meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionAvailable))
+	}
+	policy := drainPolicyOf(k)
+	if backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance || policy != "" && backend.Cluster.DrainPolicy != policy {
+		return stepMaintain, "its traffic is being moved away"
+	}
+	drained := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionDrained)
+	if drained == nil || drained.Status != metav1.ConditionTrue || drained.ObservedGeneration < backend.Generation {
+		return stepWait, "it is in Maintenance, and not Drained yet" + because(drained)
+	}
+	return stepDelete, "it is drained, and being deleted"
+}
+
+func because(c *metav1.Condition) string {
+	if c == nil || c.Message == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (%s: %s)", c.Reason, c.Message)
+}
+
+// maintained is a backend of ours in maintenance: what we apply to it otherwise, as it is, and its state. By whom a field
+// was applied is remembered by the API server, so that a Kluster that is announced after all needs no note of ours.
+func maintained(k *kubernikusv1.Kluster, backend *gimbalv1.DiscoveryBackend) *gimbalapply.DiscoveryBackendApplyConfiguration {
+	cluster := gimbalapply.Cluster().WithType(backend.Cluster.Type).WithClusterStatus(gimbalv1.ClusterMaintenance)
+	if backend.Cluster.Secret != "" {
+		cluster.WithSecret(backend.Cluster.Secret)
+	}
+	policy := drainPolicyOf(k)
+	if policy == "" {
+		policy = backend.Cluster.DrainPolicy
+	}
+	return gimbalapply.DiscoveryBackend(backend.Name, backend.Namespace).WithUID(backend.UID).WithResourceVersion(backend.ResourceVersion).
+		WithLabels(labelsOf(k)).WithCluster(cluster.WithDrainPolicy(policy))
+}
+
+// holdsMaintenance says whether it was us who set a backend to Maintenance.
+func holdsMaintenance(backend *gimbalv1.DiscoveryBackend) bool {
+	for _, entry := range backend.ManagedFields {
+		if entry.Manager != fieldOwner || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" || entry.FieldsV1 == nil {
+			continue
+		}
+		var fields struct {
+			Cluster map[string]json.RawMessage `json:"f:cluster"`
+		}
+		if json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) == nil && fields.Cluster["f:clusterStatus"] != nil {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package announce
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+)
+
+// drained is what maintenance says of a backend.
+func drained(backend *gimbalv1.DiscoveryBackend, status metav1.ConditionStatus, reason, message string) {
+	backend.Status.Conditions = []metav1.Condition{{Type: gimbalv1.ConditionDrained, Status: status, Reason: reason, Message: message, ObservedGeneration: backend.Generation}}
+}
+
+func TestNextStep(t *testing.T) {
+	for name, tc := range map[string]struct {
+		change func(*kubernikusv1.Kluster, *gimbalv1.DiscoveryBackend)
+		want   step
+		reason string
+	}{
+		"it takes requests": {func(_ *kubernikusv1.Kluster, b *gimbalv1.DiscoveryBackend) {
+			b.Cluster.ClusterStatus = gimbalv1.ClusterEnabled
+			drained(b, metav1.ConditionTrue, "Drained", "of an earlier maintenance")
+		}, stepMaintain, "moved away"},
+		"nothing is said": {nil, stepWait, "not Drained yet"},
+		"it is being drained": {func(_ *kubernikusv1.Kluster, b *gimbalv1.DiscoveryBackend) {
+			drained(b, metav1.ConditionFalse, "Draining", "1 of 2 routes rewritten")
+		}, stepWait, "not Drained yet (Draining: 1 of 2 routes rewritten)"},
+		"a route is refused": {func(_ *kubernikusv1.Kluster, b *gimbalv1.DiscoveryBackend) {
+			drained(b, metav1.ConditionFalse, "Refused", "HTTPProxy shop/web")
+		}, stepWait, "(Refused: HTTPProxy shop/web)"},
+		"nobody knows": {func(_ *kubernikusv1.Kluster, b *gimbalv1.DiscoveryBackend) {
+			drained(b, metav1.ConditionUnknown, "RoutesUnknown", "503")
+		}, stepWait, "RoutesUnknown"},
+		"it is drained": {func(_ *kubernikusv1.Kluster, b *gimbalv1.DiscoveryBackend) {
+			drained(b, metav1.ConditionTrue, "Drained", "")
+		}, stepDelete, "drained"},
+		"that was before the last change": {func(_ *kubernikusv1.Kluster, b *gimbalv1.DiscoveryBackend) {
+			drained(b, metav1.ConditionTrue, "Drained", "")
+			b.Generation++
+		}, stepWait, "not Drained yet"},
+		"another policy meanwhile": {func(k *kubernikusv1.Kluster, b *gimbalv1.DiscoveryBackend) {
+			drained(b, metav1.ConditionTrue, "Drained", "")
+			k.Spec.Discovery.DrainPolicy = kubernikusv1.DrainKeepSole
+		}, stepMaintain, "moved away"},
+		"the spec has no policy any more": {func(k *kubernikusv1.Kluster, b *gimbalv1.DiscoveryBackend) {
+			drained(b, metav1.ConditionTrue, "Drained", "")
+			k.Spec.Discovery = nil
+		}, stepDelete, "drained"},
+		"it goes": {func(_ *kubernikusv1.Kluster, b *gimbalv1.DiscoveryBackend) {
+			b.Cluster.ClusterStatus = gimbalv1.ClusterEnabled
+			b.Status.Conditions = []metav1.Condition{{Type: gimbalv1.ConditionAvailable, Reason: "Terminating", Message: "the discoverer stops"}}
+			going(b)
+		}, stepWait, "it is being deleted (Terminating: the discoverer stops)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := klustertest.Kluster("k", toBeAnnounced)
+			backend := backendOf(k)
+			backend.Cluster.ClusterStatus = gimbalv1.ClusterMaintenance
+			if tc.change != nil {
+				tc.change(k, backend)
+			}
+			if got, reason := nextStep(k, backend); got != tc.want || !strings.Contains(reason, tc.reason) {
+				t.Errorf("got %d, %q, want %d, %q", got, reason, tc.want, tc.reason)
+			}
+		})
+	}
+}

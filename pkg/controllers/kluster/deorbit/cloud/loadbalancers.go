@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cloud
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+// Provisioning statuses of load balancers in which they can be deleted. In all others they are on their way.
+// Source: https://docs.openstack.org/api-ref/load-balancer/v2/#provisioning-status-codes
+const (
+	statusActive = "ACTIVE"
+	statusError  = "ERROR"
+)
+
+// claim says what of a load balancer is the cluster's.
+type claim int
+
+const (
+	// claimNothing: it is somebody else's.
+	claimNothing claim = iota
+	// claimAll: it goes with all that hangs on it.
+	claimAll
+	// claimPart: others use it, or made it, so that only the cluster's listeners and tags go.
+	claimPart
+	// claimDoubt: what it says of itself does not agree. It stays.
+	claimDoubt
+)
+
+// tagged has the tags of something, by what they say.
+type tagged struct{ ours, others []string }
+
+func (d *decision) tagsOf(tags []string) tagged {
+	var t tagged
+	for _, tag := range tags {
+		switch originOf(tag, d.cluster) {
+		case ours:
+			t.ours = append(t.ours, tag)
+		case another, unclear:
+			t.others = append(t.others, tag)
+		case nobodys:
+		}
+	}
+	return t
+}
+
+// claimOn decides about a load balancer by its name, its description, its tags and those of its listeners. A load
+// balancer that was shared with other Services has their names as tags, and so have the listeners. One that was renamed
+// with its cluster keeps the old description, so that name and description have to agree.
+func (d *decision) claimOn(b openstack.LoadBalancer) (what claim, doubt string) {
+	name, tags := originOf(b.Name, d.cluster), d.tagsOf(b.Tags)
+	described := describes(b.Description, d.cluster, strings.HasPrefix(b.Name, ingressPrefix))
+	shared := len(tags.others) > 0
+	for _, l := range d.listeners {
+		if slices.Contains(l.LoadBalancerIDs, b.ID) {
+			shared = shared || d.listenerOrigin(l) == another
+		}
+	}
+	switch {
+	case described && (name == ours || name == unclear || name == nobodys && len(tags.ours) > 0):
+		if shared {
+			return claimPart, ""
+		}
+		return claimAll, ""
+	case name == ours:
+		return claimDoubt, "its name is of this cluster, its description is not"
+	case len(tags.ours) > 0:
+		return claimPart, ""
+	case described:
+		return claimDoubt, "its description is of this cluster, its name is not"
+	default:
+		return claimNothing, ""
+	}
+}
+
+// vips are the ports of the addresses of load balancers.
+type vips struct {
+	// going are those of load balancers that go.
+	going map[string]bool
+	// staying are all others, each with the id of its load balancer.
+	staying map[string]string
+}
+
+// balancers decides about load balancers.
+func (d *decision) balancers() vips {
+	ports := vips{going: map[string]bool{}, staying: map[string]string{}}
+	for _, b := range d.loadBalancers {
+		object := kubernikusv1.DeorbitObject{Kind: kindLoadBalancer, Name: b.Name, ID: b.ID}
+		what, doubt := d.claimOn(b)
+		if b.ProjectID != d.project {
+			what = claimNothing
+		}
+		if what != claimAll || !deletes(d.Policies.LoadBalancers) {
+			ports.staying[b.VIPPortID] = b.ID
+		} else {
+			ports.going[b.VIPPortID] = true
+		}
+		switch {
+		case what == claimNothing:
+		case what == claimDoubt:
+			d.retain(object, doubt)
+		case !deletes(d.Policies.LoadBalancers):
+			d.retain(object, isRetain("loadBalancers"))
+		case what == claimPart:
+			d.strip(b, object)
+		case b.ProvisioningStatus != statusActive && b.ProvisioningStatus != statusError:
+			d.remain(object, "status "+b.ProvisioningStatus)
+		default:
+			d.remove(removal{object: object, do: func(ctx context.Context, p Project, id string) error {
+				return p.LoadBalancers.DeleteLoadBalancer(ctx, id)
+			}})
+		}
+	}
+	delete(ports.going, "")
+	delete(ports.staying, "")
+	return ports
+}

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cloud
+
+import (
+	"context"
+	"slices"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+// addresses decides about the floating IPs that were made for the cluster's Services and Ingresses. One that leads to a
+// port which does not go with a load balancer of the cluster was given to something else.
+func (d *decision) addresses(ports vips) {
+	for _, f := range d.floatingIPs {
+		by, mine := holderOf(f.Description, d.cluster)
+		if !mine || f.ProjectID != d.project {
+			continue
+		}
+		object := kubernikusv1.DeorbitObject{Kind: kindFloatingIP, Namespace: by.namespace, Name: by.name, ID: f.ID}
+		balancer, stays := ports.staying[f.PortID]
+		switch {
+		case !deletes(d.Policies.FloatingIPs):
+			d.retain(object, isRetain("floatingIPs"))
+		case d.keeps(by):
+			d.retain(object, "the Service keeps it by annotation")
+		case stays:
+			d.retain(object, "attached to load balancer "+balancer+", which stays")
+		case f.PortID != "" && !ports.going[f.PortID]:
+			d.retain(object, "attached to port "+f.PortID+", which is of no load balancer of the cluster")
+		default:
+			d.remove(removal{object: object, atOnce: true,
+				do: func(ctx context.Context, p Project, id string) error { return p.Network.DeleteFloatingIP(ctx, id) }})
+		}
+	}
+}
+
+// keeps says whether a Service was seen with the annotation that keeps its floating IP.
+func (d *decision) keeps(by holder) bool {
+	return !by.ingress && slices.ContainsFunc(d.Recorded.Services, func(s kubernikusv1.SeenService) bool {
+		return s.KeepFloatingIP && s.Namespace == by.namespace && s.Name == by.name
+	})
+}
+
+// groups decides about security groups, which the cloud controller makes for load balancers and puts the nodes into.
+// They wait until the load balancers are gone.
+func (d *decision) groups() {
+	waits := len(d.remaining) > 0 || slices.ContainsFunc(d.removals, func(r removal) bool { return r.object.Kind != kindFloatingIP })
+	for _, g := range d.securityGroups {
+		uid, mine := groupOf(g.Name, g.Description, d.cluster)
+		if !mine || g.ProjectID != d.project {
+			continue
+		}
+		object := kubernikusv1.DeorbitObject{Kind: kindSecurityGroup, Name: g.Name, ID: g.ID}
+		ports := portIDs(d.ports[g.ID])
+		seen := slices.ContainsFunc(d.Recorded.Services, func(s kubernikusv1.SeenService) bool { return s.UID == uid })
+		switch {
+		case !deletes(d.Policies.LoadBalancers):
+			d.retain(object, isRetain("loadBalancers"))
+		case len(ports) > 0 && !seen:
+			d.retain(object, "used by port "+first(ports)+", and its Service was never seen in the cluster")
+		case len(ports) > 0:
+			d.remain(object, "used by port "+first(ports))
+		case waits:
+			d.remain(object, "waits for the load balancers")
+		default:
+			d.remove(removal{object: object, atOnce: true,
+				do: func(ctx context.Context, p Project, id string) error { return p.Network.DeleteSecurityGroup(ctx, id) }})
+		}
+	}
+}
+
+func portIDs(ports []openstack.Port) []string {
+	ids := make([]string, len(ports))
+	for i, p := range ports {
+		ids[i] = p.ID
+	}
+	return ids
+}

@@ -1,0 +1,109 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cloud
+
+import (
+	"context"
+	"strings"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/routegc"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+// Routes looks once at the router and removes all routes into the clusterCIDR that are in no sibling's range, wherever
+// they lead: the cluster goes, and nobody would remove them later. The target is routegc.TargetFor's; nil: there is none.
+// Nothing is removed when there is a why: routes then remain when it begins with CIDRConflict or
+// IdentityConflict (Conflicts.Why), and are retained otherwise. An error means that nothing was removed, or that the
+// answer of OpenStack to the removal did not come.
+func (p Project) Routes(ctx context.Context, w stage.Work, target *routegc.Target, why string) (stage.Report, error) {
+	if target == nil && why == "" {
+		return stage.Report{}, nil
+	}
+	if target == nil {
+		return left([]kubernikusv1.DeorbitObject{{Kind: kindRouter, ID: w.Kluster.RouterID()}}, why), nil
+	}
+	if p.ID == "" {
+		return stage.Report{}, errNoProject
+	}
+	if target.RouterID == "" {
+		return p.unknownRouter(ctx, why)
+	}
+	router, err := p.Network.Router(ctx, target.RouterID)
+	if openstack.IsNotFound(err) {
+		return stage.Report{}, nil // its routes went with it
+	}
+	if err != nil {
+		return stage.Report{}, err
+	}
+	doomed := target.Scope.Ours(router.Routes)
+	objects := routeObjects(router.ID, doomed)
+	switch {
+	case len(doomed) == 0:
+		return stage.Report{}, nil
+	case router.ProjectID != p.ID:
+		return stage.Report{Retained: because(objects, "the router is of another project: "+router.ProjectID)}, nil
+	case why != "":
+		return left(objects, why), nil
+	case target.DryRun:
+		return stage.Report{Retained: because(objects, "routeGC.dryRun is set")}, nil
+	}
+	if err := p.allowed(removal{object: kubernikusv1.DeorbitObject{Kind: kindRoute, ID: router.ID}}); err != nil {
+		return stage.Report{Remaining: because(objects, err.Error())}, err
+	}
+	if err := p.Network.RemoveRoutes(ctx, router.ID, doomed); err != nil {
+		err = routegc.Explain(ctx, p.Network, router, err)
+		report := stage.Report{Remaining: because(objects, err.Error())}
+		if refused(err) {
+			return report, nil
+		}
+		return report, err
+	}
+	return stage.Report{Deleted: objects}, nil
+}
+
+// left is the report about what is left alone: somebody has to settle a conflict, everything else is as it was asked for.
+func left(objects []kubernikusv1.DeorbitObject, why string) stage.Report {
+	if strings.HasPrefix(why, kubernikusv1.ReasonCIDRConflict) || strings.HasPrefix(why, kubernikusv1.ReasonIdentityConflict) {
+		return stage.Report{Remaining: because(objects, why)}
+	}
+	return stage.Report{Retained: because(objects, why)}
+}
+
+// refused says whether Neutron understood a removal and did not make it. It is tried again in the next look.
+func refused(err error) bool {
+	switch openstack.ReasonOf(err) {
+	case openstack.ReasonRefused, openstack.ReasonConflict, openstack.ReasonForbidden, openstack.ReasonNotFound:
+		return true
+	default:
+		return false
+	}
+}
+
+// unknownRouter is the report about a Kluster whose router was never known. A project without any has no routes.
+func (p Project) unknownRouter(ctx context.Context, why string) (stage.Report, error) {
+	ids, err := p.Network.RouterIDs(ctx)
+	if err != nil || len(ids) == 0 {
+		return stage.Report{}, err
+	}
+	return stage.Report{Retained: because([]kubernikusv1.DeorbitObject{{Kind: kindRouter}}, why)}, nil
+}
+
+// routeObjects are routes as reports have them.
+func routeObjects(router string, routes []openstack.Route) []kubernikusv1.DeorbitObject {
+	var objects []kubernikusv1.DeorbitObject
+	for _, r := range routes {
+		objects = append(objects, kubernikusv1.DeorbitObject{Kind: kindRoute, Name: r.String(), ID: router})
+	}
+	return objects
+}
+
+// because gives objects a reason.
+func because(objects []kubernikusv1.DeorbitObject, reason string) []kubernikusv1.DeorbitObject {
+	for i := range objects {
+		objects[i].Reason = reason
+	}
+	return objects
+}

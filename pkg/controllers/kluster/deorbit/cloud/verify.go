@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cloud
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+// perLook is how many objects a look deletes at most, so that it comes to its end in time. The rest comes next.
+const perLook = 100
+
+// Verify looks once at the project: it lists, decides, and deletes what may go now. What OpenStack deletes in the
+// background remains until a look does not find it any more. A deletion that OpenStack refuses is what the object
+// remains for.
+//
+// An error means that a listing was not whole, and then nothing was deleted; or that the look ended early because the
+// fence is closed, the credentials are not accepted any more or no answer comes: then the report has what was deleted
+// before, and what remains.
+func (p Project) Verify(ctx context.Context, w stage.Work, conflicts Conflicts) (stage.Report, error) {
+	found, err := p.list(ctx, w.Kluster.ClusterName())
+	if err != nil {
+		return stage.Report{}, err
+	}
+	return p.execute(ctx, decide(p.ID, w, conflicts, found))
+}
+
+// execute deletes what a plan says.
+func (p Project) execute(ctx context.Context, todo plan) (stage.Report, error) {
+	report := stage.Report{Remaining: slices.Clone(todo.remaining), Retained: todo.retained}
+	remain := func(r removal, reason string) {
+		r.object.Reason = reason
+		report.Remaining = append(report.Remaining, r.object)
+	}
+	var ended error
+	for i, r := range todo.removals {
+		if ended != nil || i >= perLook {
+			remain(r, "to be deleted in the next look")
+			continue
+		}
+		err := p.allowed(r)
+		if err == nil {
+			if err = r.do(ctx, p, r.object.ID); err != nil && !ends(err) {
+				remain(r, refusal(r, err))
+				continue
+			}
+		}
+		if err != nil {
+			ended = err
+			remain(r, err.Error())
+			continue
+		}
+		if !r.again && !r.change {
+			report.Deleted = append(report.Deleted, r.object)
+		}
+		if !r.atOnce {
+			remain(r, reasonDeleting)
+		}
+	}
+	return report, ended
+}
+
+// allowed asks whether this process may still change something.
+func (p Project) allowed(r removal) error {
+	if err := p.Fence(); err != nil {
+		return fmt.Errorf("%s %s is not deleted: %w", r.object.Kind, r.object.ID, err)
+	}
+	return nil
+}
+
+// refusal is why something remains that OpenStack does not delete, in its words.
+func refusal(r removal, err error) string {
+	if r.again {
+		return "status " + statusErrorDeleting + ": " + err.Error()
+	}
+	return err.Error()
+}
+
+// ends says whether a failure ends a look, because it would meet each deletion that follows. Others are about one object,
+// a broken service included: it is not to keep the objects behind this one.
+func ends(err error) bool {
+	if err == nil {
+		return false
+	}
+	switch openstack.ReasonOf(err) {
+	case openstack.ReasonCredentialsRefused, openstack.ReasonCredentialsInvalid, openstack.ReasonRateLimited, openstack.ReasonCanceled:
+		return true
+	case openstack.ReasonUnreachable:
+		answer, answered := errors.AsType[*openstack.Error](err)
+		return !answered || answer.Status == 0
+	default:
+		return false
+	}
+}

@@ -1,0 +1,302 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
+)
+
+// All that a cluster left goes, look by look, and nothing of its neighbour.
+func TestVerify(t *testing.T) {
+	s := newSite(t, fake.Options{PageSize: 1})
+	mine, other := s.grow("prod", "prod-id"), s.grow("prod-2", "prod-2-id")
+	first := s.verify(work(unseen))
+	if got := reasonFor(first.Remaining, mine.balancer); got != "being deleted" {
+		t.Errorf("the load balancer: %q", got)
+	}
+	if got := reasonFor(first.Remaining, mine.group); got != "waits for the load balancers" {
+		t.Errorf("the security group: %q", got)
+	}
+	if got := reasonFor(first.Remaining, mine.volume); got != "waits for snapshot "+mine.snapshot {
+		t.Errorf("the volume: %q", got)
+	}
+	if len(first.Deleted) != 3 || len(first.Remaining) != 4 || len(first.Retained) != 0 || reasonFor(first.Remaining, mine.address) != "" {
+		t.Errorf("the first look: %+v", first)
+	}
+	second := s.verify(work(unseen))
+	if got := reasonFor(second.Remaining, mine.balancer); got != "status PENDING_DELETE" || len(second.Deleted) != 0 {
+		t.Errorf("while it goes: %q, %+v", got, second.Deleted)
+	}
+	if looks := s.until(work(unseen)); looks != 3 { // it goes, the group and the volume go, the volume is gone
+		t.Errorf("%d looks", looks)
+	}
+	if got := s.left(); !slices.Equal(got, other.ids()) {
+		t.Errorf("left %v, want %v", got, other.ids())
+	}
+	s.Requests()
+	if report := s.verify(work(unseen)); len(report.Remaining)+len(report.Retained)+len(report.Deleted) != 0 || len(s.changes()) != 0 {
+		t.Errorf("a look at a clean project: %+v", report)
+	}
+}
+
+// When one list is not whole, nothing of anything is deleted.
+func TestOneListFails(t *testing.T) {
+	for name, fault := range map[string]fake.Fault{
+		"load balancers":           {Path: "/load-balancer/v2.0/lbaas/loadbalancers", Status: 503},
+		"listeners":                {Path: "/load-balancer/v2.0/lbaas/listeners", Status: 500},
+		"pools":                    {Path: "/load-balancer/v2.0/lbaas/pools", Status: 403},
+		"floating IPs":             {Path: "/network/v2.0/floatingips", Status: 404},
+		"security groups":          {Path: "/network/v2.0/security-groups", Status: 429},
+		"ports":                    {Path: "/network/v2.0/ports", Status: 502},
+		"volumes":                  {Path: "/volume/v3/volumes", Cut: fake.CutAnswer},
+		"snapshots":                {Path: "/volume/v3/snapshots", Status: 500},
+		"a page of volumes":        {Path: "/volume/v3/volumes", Skip: 1, Status: 503},
+		"a page of load balancers": {Path: "/load-balancer/v2.0/lbaas/loadbalancers", Skip: 1, Status: 503},
+		"an answer without a list": {Path: "/volume/v3/snapshots", Status: 200, Body: "{}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, fake.Options{PageSize: 1})
+			s.grow("prod", "prod-id")
+			s.grow("prod-2", "prod-2-id")
+			fault.Method = http.MethodGet
+			s.Inject(fault)
+			report, err := s.look(t.Context())
+			if changes := s.changes(); err == nil || len(changes) != 0 || len(report.Deleted)+len(report.Remaining)+len(report.Retained) != 0 {
+				t.Errorf("got %+v, %v, %v", report, err, changes)
+			}
+			s.Heal()
+			if report, err := s.look(t.Context()); err != nil || len(report.Deleted) == 0 {
+				t.Errorf("afterwards: %+v, %v", report, err)
+			}
+		})
+	}
+}
+
+// A service that the cloud does not have has nothing, and the others are looked at.
+func TestServiceMissing(t *testing.T) {
+	s := newSite(t, fake.Options{Without: []string{"load-balancer", "block-storage", "volumev3"}})
+	mine := madeBy("prod", "shop", "web", "u")
+	s.AddFloatingIPFor("garden", fake.FloatingIP{Address: "1.2.3.4", Description: mine.address})
+	s.until(work(unseen))
+	if left := s.FloatingIPs("garden"); len(left) != 0 {
+		t.Errorf("left %v", left)
+	}
+	if report, err := (Project{}).Verify(t.Context(), work(), Conflicts{}); err == nil {
+		t.Errorf("a project without an id: %+v", report)
+	}
+}
+
+// What OpenStack does not do at once, or not at all, is waited for.
+func TestPending(t *testing.T) {
+	s := newSite(t, fake.Options{})
+	mine := s.grow("prod", "prod-id")
+	s.Hold(mine.balancer)
+	s.FailDeletion(true, mine.balancer, mine.snapshot)
+	if got := reasonFor(s.verify(work(unseen)).Remaining, mine.balancer); got != "status PENDING_UPDATE" {
+		t.Errorf("held: %q", got)
+	}
+	s.Release(mine.balancer)
+	for range 3 {
+		s.Settle()
+		s.verify(work(unseen))
+	}
+	s.Settle()
+	s.Requests()
+	report := s.verify(work(unseen))
+	if got := reasonFor(report.Remaining, mine.snapshot); !strings.HasPrefix(got, "status error_deleting: ") || !strings.Contains(got, "400") {
+		t.Errorf("error_deleting: %q", got)
+	}
+	tried := func(part string) bool {
+		return slices.ContainsFunc(report.Deleted, func(o kubernikusv1.DeorbitObject) bool { return o.ID == part })
+	}
+	if !tried(mine.balancer) || tried(mine.snapshot) || len(s.changes()) != 2 {
+		t.Errorf("tried again: %+v", report.Deleted)
+	}
+	// Even where Cinder takes it, to ask once more is no progress.
+	s.Inject(fake.Fault{Method: http.MethodDelete, Path: "/volume/v3/snapshots", Status: 202})
+	if report := s.verify(work(unseen)); reasonFor(report.Remaining, mine.snapshot) != reasonDeleting || reasonFor(report.Deleted, mine.snapshot) != "" || len(report.Deleted) != 0 {
+		t.Errorf("taken again: %+v", report)
+	}
+	s.Heal()
+	s.FailDeletion(false, mine.balancer, mine.snapshot)
+	s.ChangeSnapshot(mine.snapshot, func(s *fake.Snapshot) { s.Status = "error" })
+	s.until(work(unseen))
+	if left := s.left(); len(left) != 0 {
+		t.Errorf("left %v", left)
+	}
+}
+
+// Servers that still use something are named, and nothing is tried.
+func TestInUse(t *testing.T) {
+	s := newSite(t, fake.Options{})
+	mine := s.grow("prod", "prod-id")
+	s.RemoveSnapshot(mine.snapshot)
+	s.ChangeVolume(mine.volume, func(v *fake.Volume) { v.AttachedTo = []string{"server-1"} })
+	port := s.AddPort("garden", s.network, "compute:nova", "server-1", "10.0.0.5")
+	s.SetSecurityGroups(port, mine.group)
+	w := work(unseen, sawService("uid-prod", "shop", "web", false))
+	s.verify(w)
+	s.Settle()
+	s.Requests()
+	report := s.verify(w)
+	if volume, group := reasonFor(report.Remaining, mine.volume), reasonFor(report.Remaining, mine.group); volume != "attached to server server-1" || group != "used by port "+port {
+		t.Errorf("volume: %q, group: %q", volume, group)
+	}
+	if changes := s.changes(); len(changes) != 0 {
+		t.Errorf("tried %v", changes)
+	}
+}
+
+// A refusal is about one object: the others go. What would meet each of them ends the look.
+func TestRefusals(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault   fake.Fault
+		ends    bool
+		reason  openstack.Reason
+		deleted int
+	}{
+		"forbidden":    {fake.Fault{Path: "/load-balancer", Status: 403}, false, "", 2},
+		"conflict":     {fake.Fault{Path: "/load-balancer", Status: 409, Body: `{"faultstring": "immutable"}`}, false, "", 2},
+		"broken":       {fake.Fault{Path: "/load-balancer", Status: 500}, false, "", 2},
+		"gone":         {fake.Fault{Path: "/load-balancer", Status: 404}, false, "", 3},
+		"rate limited": {fake.Fault{Path: "/load-balancer", Status: 429}, true, openstack.ReasonRateLimited, 0},
+		"unreachable":  {fake.Fault{Path: "/load-balancer", Cut: fake.CutRequest}, true, openstack.ReasonUnreachable, 0},
+		"answer lost":  {fake.Fault{Path: "/load-balancer", Cut: fake.CutAnswer}, true, openstack.ReasonUnreachable, 0},
+		"later one":    {fake.Fault{Path: "/volume", Cut: fake.CutRequest}, true, openstack.ReasonUnreachable, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, fake.Options{})
+			mine := s.grow("prod", "prod-id")
+			c.fault.Method = http.MethodDelete
+			s.Inject(c.fault)
+			report, err := s.look(t.Context())
+			if (err != nil) != c.ends || err != nil && openstack.ReasonOf(err) != c.reason || len(report.Deleted) != c.deleted {
+				t.Errorf("got %v, deleted %v", err, report.Deleted)
+			}
+			for _, id := range mine.ids() {
+				deleted := slices.ContainsFunc(report.Deleted, func(o kubernikusv1.DeorbitObject) bool { return o.ID == id })
+				if !deleted && reasonFor(report.Remaining, id) == "" {
+					t.Errorf("%s is not told of: %+v", id, report)
+				}
+			}
+			s.Heal()
+			s.until(work(unseen))
+			if left := s.left(); len(left) != 0 {
+				t.Errorf("left %v", left)
+			}
+		})
+	}
+}
+
+// Credentials that are taken away in the middle end the look, and leave the rest.
+func TestRevoked(t *testing.T) {
+	s := newSite(t, fake.Options{})
+	mine := s.grow("prod", "prod-id")
+	s.Inject(fake.Fault{Method: http.MethodDelete, Path: "/network/v2.0/floatingips", Do: func() {
+		s.AddUser("gardener", "hunter3-hunter3", "garden")
+		s.RevokeTokens()
+	}})
+	report, err := s.look(t.Context())
+	if openstack.ReasonOf(err) != openstack.ReasonCredentialsRefused || len(report.Deleted) != 1 || report.Deleted[0].ID != mine.balancer {
+		t.Errorf("got %v, deleted %+v", err, report.Deleted)
+	}
+	if got := reasonFor(report.Remaining, mine.snapshot); got != "to be deleted in the next look" {
+		t.Errorf("the snapshot: %q", got)
+	}
+	if strings.Contains(fmt.Sprint(err, report), "hunter") {
+		t.Errorf("a password is told: %v", err)
+	}
+}
+
+// The fence is asked before each change, and nothing is changed behind a closed one.
+func TestFence(t *testing.T) {
+	for open := range 3 {
+		s := newSite(t, fake.Options{})
+		s.grow("prod", "prod-id")
+		s.closed, s.open = errClosed, open
+		report, err := s.look(t.Context())
+		if changes := s.changes(); err == nil || len(changes) != open || len(report.Deleted) != open || len(report.Remaining) < 3-open {
+			t.Errorf("open for %d: %v, changed %v, %+v", open, err, changes, report)
+		}
+	}
+	s := newSite(t, fake.Options{})
+	s.grow("prod", "prod-id")
+	ctx, cancel := context.WithCancel(t.Context())
+	s.Inject(fake.Fault{Method: http.MethodGet, Path: "/volume/v3/snapshots", Do: cancel})
+	if report, err := s.look(ctx); err == nil || len(s.changes()) != 0 {
+		t.Errorf("canceled: %+v, %v", report, err)
+	}
+}
+
+// Of a load balancer that two clusters share, each takes only its own part away, in whatever order they go.
+func TestShared(t *testing.T) {
+	for name, order := range map[string][]string{"guest first": {"prod", "dev"}, "owner first": {"dev", "prod"}} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, fake.Options{})
+			dev := s.grow("dev", "dev-id")
+			guest := madeBy("prod", "shop", "extra", "u").service
+			s.ChangeLoadBalancer(dev.balancer, func(b *fake.LoadBalancer) { b.Tags = append(b.Tags, guest, "cost=42") })
+			s.AddPool(dev.balancer, fake.Pool{Name: "pool_0_" + guest, Protocol: "TCP"},
+				s.AddListener(dev.balancer, fake.Listener{Name: "listener_0_" + guest, Protocol: "TCP", Port: 81, Tags: []string{guest}}))
+			s.until(work(named(order[0], order[0]+"-id"), unseen))
+			left := s.LoadBalancers("garden")
+			if len(left) != 1 || len(left[0].Tags) != 2 || !strings.Contains(left[0].Tags[0], "kube_service_"+order[1]+"_") {
+				t.Fatalf("left %+v", left)
+			}
+			listeners, pools := s.children(t)
+			if len(listeners) != 1 || len(pools) != 1 || !strings.Contains(listeners[0]+pools[0], order[1]) {
+				t.Errorf("left listeners %v and pools %v", listeners, pools)
+			}
+			report := s.verify(work(named(order[0], order[0]+"-id"), unseen))
+			if owner := order[0] == "dev"; owner != (reasonFor(report.Retained, dev.balancer) == "other clusters use it") {
+				t.Errorf("retained %+v", report.Retained)
+			}
+			s.until(work(named(order[1], order[1]+"-id"), unseen))
+			// The owner deletes it with the guest gone; a guest leaves the owner's behind.
+			if left := s.LoadBalancers("garden"); (len(left) == 0) != (order[1] == "dev") {
+				t.Errorf("in the end: %+v", left)
+			}
+		})
+	}
+}
+
+// children are the names of all listeners and pools of the project.
+func (s *site) children(t *testing.T) (listeners, pools []string) {
+	t.Helper()
+	all, err := s.project.list(t.Context(), "prod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range all.listeners {
+		listeners = append(listeners, l.Name)
+	}
+	for _, p := range all.pools {
+		pools = append(pools, p.Name)
+	}
+	return listeners, pools
+}
+
+// A look with very much to do leaves the rest to the next.
+func TestManyVolumes(t *testing.T) {
+	s := newSite(t, fake.Options{})
+	for range perLook + 5 {
+		s.AddVolume("garden", fake.Volume{Metadata: map[string]string{clusterKey: "prod-id"}})
+	}
+	if report := s.verify(work(unseen)); len(report.Deleted) != perLook || len(report.Remaining) != perLook+5 {
+		t.Errorf("deleted %d, %d remain", len(report.Deleted), len(report.Remaining))
+	}
+	s.Settle()
+	if report := s.verify(work(unseen)); len(report.Deleted) != 5 {
+		t.Errorf("then deleted %d", len(report.Deleted))
+	}
+}

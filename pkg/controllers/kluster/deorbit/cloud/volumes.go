@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cloud
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
+// clusterKey is the metadata by which the Cinder CSI driver marks volumes and snapshots with the id of the cluster.
+// Source: https://github.com/kubernetes/cloud-provider-openstack/blob/master/pkg/csi/cinder/controllerserver.go
+const clusterKey = "cinder.csi.openstack.org/cluster"
+
+// Statuses of volumes and snapshots. Cinder deletes volumes and snapshots only in some.
+// Source: https://docs.openstack.org/api-ref/block-storage/v3/#delete-a-volume
+const (
+	statusDeleting      = "deleting"
+	statusErrorDeleting = "error_deleting"
+)
+
+var (
+	deletableVolume   = []string{"available", "error", "error_restoring", "error_extending", "error_managing", statusErrorDeleting}
+	deletableSnapshot = []string{"available", "error", statusErrorDeleting}
+)
+
+// stored is what a volume and a snapshot have in common.
+type stored struct {
+	project  string
+	metadata map[string]string
+	// policy is what was recorded of it, and recorded says that something was.
+	policy   string
+	recorded bool
+}
+
+// keeper says whether a volume or a snapshot is the cluster's, and why it stays; "" when it goes. The field is that of
+// the spec which keeps its kind, beside that for all volumes; source is where the recorded policy is from.
+func (d *decision) keeper(s stored, policy kubernikusv1.DeletionPolicy, field, source string) (why string, mine bool) {
+	tag, marked := s.metadata[clusterKey]
+	tagged := marked && tag == d.tag && usable(d.tag)
+	if !s.recorded && !tagged || s.project != d.project && s.project != "" {
+		return "", false
+	}
+	owner := d.conflicts.ownerOf(tag, d.project)
+	switch {
+	case s.project == "":
+		return "Cinder does not say which project it is of", true
+	case !deletes(d.Policies.PersistentVolumes):
+		return isRetain("persistentVolumes"), true
+	case !deletes(policy):
+		return isRetain(field), true
+	case s.recorded && s.policy != string(kubernikusv1.DeletionPolicyDelete):
+		return "its " + source + " keeps it", true
+	case s.recorded && marked && owner != "":
+		return "its metadata say that it is of Kluster " + owner, true
+	case !s.recorded && !deletes(d.Policies.UnseenVolumes):
+		return "never seen in the cluster, and " + isRetain("unseenVolumes"), true
+	default:
+		return "", true
+	}
+}
+
+// fate is what becomes of a snapshot that keeps its volume from being deleted.
+type fate struct {
+	volume, text string
+	goes         bool
+}
+
+// snapshotsOf decides about snapshots, and returns the fate of all there are, those of others included.
+func (d *decision) snapshotsOf() []fate {
+	recorded := map[string]string{}
+	for _, s := range d.Recorded.Snapshots {
+		recorded[s.ID] = s.DeletionPolicy
+	}
+	fates := make([]fate, 0, len(d.snapshots))
+	shared := false
+	for _, s := range d.snapshots {
+		object := kubernikusv1.DeorbitObject{Kind: kindSnapshot, Name: s.Name, ID: s.ID}
+		policy, seen := recorded[s.ID]
+		shared = shared || !seen && s.ProjectID == d.project && d.refusedTag(s.Metadata)
+		why, mine := d.keeper(stored{s.ProjectID, s.Metadata, policy, seen}, d.Policies.Snapshots, "snapshots", "VolumeSnapshotContent")
+		fates = append(fates, fate{volume: s.VolumeID, text: "snapshot " + s.ID, goes: mine && why == ""})
+		switch {
+		case !mine:
+		case why != "":
+			d.retain(object, why)
+		case !slices.Contains(deletableSnapshot, s.Status):
+			d.remain(object, "status "+s.Status)
+		default:
+			d.remove(removal{object: object, again: s.Status == statusErrorDeleting,
+				do: func(ctx context.Context, p Project, id string) error { return p.Volumes.DeleteSnapshot(ctx, id) }})
+		}
+	}
+	if shared {
+		d.refuseTag(kindSnapshot)
+	}
+	return fates
+}
+
+// volumesOf decides about volumes. Cinder deletes none that has snapshots.
+func (d *decision) volumesOf(snapshots []fate) {
+	recorded := map[string]string{}
+	for _, v := range d.Recorded.Volumes {
+		recorded[v.ID] = v.ReclaimPolicy
+	}
+	shared := false
+	for _, v := range d.volumes {
+		object := kubernikusv1.DeorbitObject{Kind: kindVolume, Name: v.Name, ID: v.ID}
+		policy, seen := recorded[v.ID]
+		shared = shared || !seen && v.ProjectID == d.project && d.refusedTag(v.Metadata)
+		why, mine := d.keeper(stored{v.ProjectID, v.Metadata, policy, seen}, d.Policies.PersistentVolumes, "persistentVolumes", "PersistentVolume")
+		waits, stays := snapshotsBefore(v.ID, snapshots)
+		switch {
+		case !mine:
+		case why != "":
+			d.retain(object, why)
+		case stays != "":
+			d.retain(object, stays+" of it stays")
+		case len(v.AttachedTo) > 0:
+			d.remain(object, "attached to server "+first(v.AttachedTo))
+		case waits != "":
+			d.remain(object, "waits for "+waits)
+		case !slices.Contains(deletableVolume, v.Status):
+			d.remain(object, "status "+v.Status)
+		default:
+			d.remove(removal{object: object, again: v.Status == statusErrorDeleting,
+				do: func(ctx context.Context, p Project, id string) error { return p.Volumes.DeleteVolume(ctx, id) }})
+		}
+	}
+	if shared {
+		d.refuseTag(kindVolume)
+	}
+}
+
+// snapshotsBefore are the first snapshot of a volume that has to go before it, and the first that stays.
+func snapshotsBefore(volume string, all []fate) (waits, stays string) {
+	for _, f := range all {
+		switch {
+		case f.volume != volume:
+		case f.goes && waits == "":
+			waits = f.text
+		case !f.goes && stays == "":
+			stays = f.text
+		}
+	}
+	return waits, stays
+}
+
+// refusedTag says whether metadata name this cluster by a name that nothing is deleted by. An empty one could be any.
+func (d *decision) refusedTag(metadata map[string]string) bool {
+	tag, marked := metadata[clusterKey]
+	return marked && !usable(d.tag) && (tag == d.tag || d.tag != kubernikusv1.SharedCloudProviderName)
+}
+
+func (d *decision) refuseTag(kind string) {
+	reason := "csiClusterID is empty: nothing is deleted by it"
+	if d.tag == kubernikusv1.SharedCloudProviderName {
+		reason = fmt.Sprintf("csiClusterID is %s, which many clusters share: nothing is deleted by it", d.tag)
+	}
+	d.retain(kubernikusv1.DeorbitObject{Kind: kind}, reason)
+}
+
+// first is the first of several texts, and how many more there are.
+func first(texts []string) string {
+	if more := len(texts) - 1; more > 0 {
+		return fmt.Sprintf("%s and %d more", slices.Min(texts), more)
+	}
+	return texts[0]
+}

@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cloud
+
+import (
+	"testing"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+func volumes(all ...openstack.Volume) inventory { return inventory{volumes: all} }
+
+func TestVolumes(t *testing.T) {
+	const never = "never seen in the cluster, and spec.deorbit.unseenVolumes is Retain"
+	seen := func(more ...func(*stage.Work)) stage.Work { return work(append(more, sawVolume("v", "Delete"))...) }
+	withSnapshot := func(v openstack.Volume, s openstack.VolumeSnapshot) inventory {
+		return inventory{volumes: []openstack.Volume{v}, snapshots: []openstack.VolumeSnapshot{s}}
+	}
+	check(t, map[string]choice{
+		"seen with Delete":                  {seen(), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"delete Volume v"}},
+		"seen, of no tag":                   {seen(), Conflicts{}, volumes(volume("v", "available", "-")), []string{"delete Volume v"}},
+		"seen, of the shared tag":           {seen(), Conflicts{}, volumes(volume("v", "available", "kubernetes")), []string{"delete Volume v"}},
+		"seen with Retain":                  {work(sawVolume("v", "Retain"), unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: its PersistentVolume keeps it"}},
+		"seen with Recycle":                 {work(sawVolume("v", "Recycle"), unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: its PersistentVolume keeps it"}},
+		"seen with nothing":                 {work(sawVolume("v", ""), unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: its PersistentVolume keeps it"}},
+		"never seen":                        {work(), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: " + never}},
+		"never seen, to go":                 {work(unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"delete Volume v"}},
+		"of nobody":                         {work(unseen), Conflicts{}, volumes(volume("v", "available", "-")), nil},
+		"of another":                        {work(unseen), Conflicts{}, volumes(volume("v", "available", "prod-id-2"), volume("w", "available", "prod")), nil},
+		"of another project":                {seen(unseen), Conflicts{}, volumes(changed(volume("v", "available", "prod-id"), func(v *openstack.Volume) { v.ProjectID = "q" })), nil},
+		"of an unknown project":             {seen(unseen), Conflicts{}, volumes(changed(volume("v", "available", "prod-id"), func(v *openstack.Volume) { v.ProjectID = "" })), []string{"retain Volume v: Cinder does not say which project it is of"}},
+		"all are kept":                      {seen(unseen, policies(func(p *stage.Policies) { p.PersistentVolumes = keep })), Conflicts{}, volumes(volume("v", "available", "prod-id"), volume("w", "available", "prod-id")), []string{"retain Volume v: spec.deorbit.persistentVolumes is Retain", "retain Volume w: spec.deorbit.persistentVolumes is Retain"}},
+		"a policy that nobody knows":        {seen(policies(func(p *stage.Policies) { p.PersistentVolumes = "" })), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: spec.deorbit.persistentVolumes is Retain"}},
+		"seen, but of a Kluster":            {seen(), Conflicts{tags: []rival{{kluster: "ns/o", project: "p", text: "o-id"}}}, volumes(volume("v", "available", "o-id")), []string{"retain Volume v: its metadata say that it is of Kluster ns/o"}},
+		"seen, of a Kluster elsewhere":      {seen(), Conflicts{tags: []rival{{kluster: "ns/o", project: "q", text: "o-id"}}}, volumes(volume("v", "available", "o-id")), []string{"delete Volume v"}},
+		"attached":                          {seen(), Conflicts{}, volumes(volume("v", "in-use", "prod-id", "s1")), []string{"remain Volume v: attached to server s1"}},
+		"attached to more":                  {seen(), Conflicts{}, volumes(volume("v", "in-use", "prod-id", "s2", "s1")), []string{"remain Volume v: attached to server s1 and 1 more"}},
+		"attached to be available":          {seen(), Conflicts{}, volumes(volume("v", "available", "prod-id", "s1")), []string{"remain Volume v: attached to server s1"}},
+		"in use by nobody":                  {seen(), Conflicts{}, volumes(volume("v", "in-use", "prod-id")), []string{"remain Volume v: status in-use"}},
+		"being deleted":                     {seen(), Conflicts{}, volumes(volume("v", "deleting", "prod-id")), []string{"remain Volume v: status deleting"}},
+		"deletion failed":                   {seen(), Conflicts{}, volumes(volume("v", "error_deleting", "prod-id")), []string{"delete Volume v"}},
+		"error":                             {seen(), Conflicts{}, volumes(volume("v", "error", "prod-id")), []string{"delete Volume v"}},
+		"on its way":                        {seen(), Conflicts{}, volumes(volume("v", "backing-up", "prod-id")), []string{"remain Volume v: status backing-up"}},
+		"a snapshot goes first":             {seen(sawSnapshot("s", "Delete")), Conflicts{}, withSnapshot(volume("v", "available", "prod-id"), snapshot("s", "v", "available", "prod-id")), []string{"delete Snapshot s", "remain Volume v: waits for snapshot s"}},
+		"a snapshot is going":               {seen(sawSnapshot("s", "Delete")), Conflicts{}, withSnapshot(volume("v", "available", "prod-id"), snapshot("s", "v", "deleting", "prod-id")), []string{"remain Snapshot s: status deleting", "remain Volume v: waits for snapshot s"}},
+		"a snapshot stays":                  {seen(sawSnapshot("s", "Retain")), Conflicts{}, withSnapshot(volume("v", "available", "prod-id"), snapshot("s", "v", "available", "prod-id")), []string{"retain Snapshot s: its VolumeSnapshotContent keeps it", "retain Volume v: snapshot s of it stays"}},
+		"a snapshot of somebody":            {seen(), Conflicts{}, withSnapshot(volume("v", "available", "prod-id"), snapshot("s", "v", "available", "-")), []string{"retain Volume v: snapshot s of it stays"}},
+		"a snapshot of another volume":      {seen(), Conflicts{}, withSnapshot(volume("v", "available", "prod-id"), snapshot("s", "w", "available", "-")), []string{"delete Volume v"}},
+		"kept snapshots keep their volumes": {seen(sawSnapshot("s", "Delete"), policies(func(p *stage.Policies) { p.Snapshots = keep })), Conflicts{}, withSnapshot(volume("v", "available", "prod-id"), snapshot("s", "v", "available", "prod-id")), []string{"retain Snapshot s: spec.deorbit.snapshots is Retain", "retain Volume v: snapshot s of it stays"}},
+	})
+}
+
+func TestSnapshots(t *testing.T) {
+	snapshots := func(all ...openstack.VolumeSnapshot) inventory { return inventory{snapshots: all} }
+	check(t, map[string]choice{
+		"seen with Delete":       {work(sawSnapshot("s", "Delete")), Conflicts{}, snapshots(snapshot("s", "v", "available", "-")), []string{"delete Snapshot s"}},
+		"never seen":             {work(), Conflicts{}, snapshots(snapshot("s", "v", "available", "prod-id")), []string{"retain Snapshot s: never seen in the cluster, and spec.deorbit.unseenVolumes is Retain"}},
+		"never seen, to go":      {work(unseen), Conflicts{}, snapshots(snapshot("s", "v", "error", "prod-id")), []string{"delete Snapshot s"}},
+		"of another":             {work(unseen), Conflicts{}, snapshots(snapshot("s", "v", "available", "other")), nil},
+		"of another project":     {work(unseen), Conflicts{}, snapshots(changed(snapshot("s", "v", "available", "prod-id"), func(s *openstack.VolumeSnapshot) { s.ProjectID = "q" })), nil},
+		"volumes are kept":       {work(unseen, policies(func(p *stage.Policies) { p.PersistentVolumes = keep })), Conflicts{}, snapshots(snapshot("s", "v", "available", "prod-id")), []string{"retain Snapshot s: spec.deorbit.persistentVolumes is Retain"}},
+		"deletion failed":        {work(unseen), Conflicts{}, snapshots(snapshot("s", "v", "error_deleting", "prod-id")), []string{"delete Snapshot s"}},
+		"error of a volume only": {work(unseen), Conflicts{}, snapshots(snapshot("s", "v", "error_restoring", "prod-id")), []string{"remain Snapshot s: status error_restoring"}},
+	})
+}
+
+// By the name that many clusters share nothing is deleted, but what was seen.
+func TestSharedTag(t *testing.T) {
+	found := inventory{
+		volumes:   []openstack.Volume{volume("v", "available", "kubernetes"), volume("w", "available", "kubernetes"), volume("x", "available", "kubernetes")},
+		snapshots: []openstack.VolumeSnapshot{snapshot("s", "y", "available", "kubernetes")},
+	}
+	const shared = ": csiClusterID is kubernetes, which many clusters share: nothing is deleted by it"
+	const empty = ": csiClusterID is empty: nothing is deleted by it"
+	check(t, map[string]choice{
+		"kubernetes":             {work(named("prod", "kubernetes"), unseen, sawVolume("v", "Delete")), Conflicts{}, found, []string{"delete Volume v", "retain Snapshot " + shared, "retain Volume " + shared}},
+		"kubernetes, all seen":   {work(named("prod", "kubernetes"), unseen, sawVolume("v", "Delete")), Conflicts{}, volumes(volume("v", "available", "kubernetes")), []string{"delete Volume v"}},
+		"kubernetes, but others": {work(named("prod", "kubernetes"), unseen), Conflicts{}, volumes(volume("v", "available", "prod"), volume("w", "available", "-")), nil},
+		"empty":                  {work(named("prod", ""), unseen), Conflicts{}, found, []string{"retain Snapshot " + empty, "retain Volume " + empty}},
+		"empty tag":              {work(named("prod", ""), unseen), Conflicts{}, volumes(volume("v", "available", "")), []string{"retain Volume " + empty}},
+		"empty and no tags":      {work(named("prod", ""), unseen), Conflicts{}, volumes(volume("v", "available", "-")), nil},
+	})
+}

@@ -1,0 +1,230 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/plan"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+)
+
+const deleteWeb = "DELETE /api/v1/namespaces/shop/services/web"
+
+// withBalancer is a server with one Service of type LoadBalancer, and the work by which it is deleted.
+func withBalancer(t *testing.T) (*server, *Connection, stage.Work) {
+	t.Helper()
+	s := newServer(t)
+	s.says("GET /api/v1/services", 200, list("", object("web", map[string]any{"type": "LoadBalancer"})))
+	s.says("GET /api/v1/namespaces/kube-system", 200, object("kube-system", nil))
+	return s, connect(t, s), deleteAll(func(w *stage.Work) { w.Recorded.Services = []kubernikusv1.SeenService{{UID: "web"}} })
+}
+
+func TestWrites(t *testing.T) {
+	for name, c := range map[string]struct {
+		code      int
+		reason    string
+		message   string
+		deleted   bool
+		remaining string // "" is none
+		fails     bool
+	}{
+		"accepted":  {200, "", "", true, "its deletion was asked for", false},
+		"gone":      {404, "NotFound", "not found", false, "", false},
+		"changed":   {409, "Conflict", "Precondition failed", false, "it changed meanwhile", false},
+		"refused":   {403, "Forbidden", `admission webhook "a.b.c" denied the request: ` + secret, false, `refused: admission webhook "a.b.c" denied the request: [redacted]`, false},
+		"forbidden": {403, "Forbidden", `User "u" cannot delete resource "services"`, false, "the API server failed", true},
+		"broken":    {500, "InternalError", "etcd " + secret, false, "the API server failed", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, connection, w := withBalancer(t)
+			var body string
+			s.on(deleteWeb, func(w http.ResponseWriter, r *http.Request) {
+				text, _ := io.ReadAll(r.Body)
+				body = string(text)
+				if c.code == 200 {
+					reply(w, 200, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Success"})
+					return
+				}
+				reply(w, c.code, status(c.code, c.reason, c.message))
+			})
+			report, err := connection.Run(t.Context(), kubernikusv1.DeorbitServices, w)
+			if (err != nil) != c.fails || err != nil && strings.Contains(err.Error(), secret) {
+				t.Errorf("%v", err)
+			}
+			if (len(report.Deleted) == 1) != c.deleted || len(report.Seen.Services) != 1 {
+				t.Errorf("%+v", report)
+			}
+			switch {
+			case c.remaining == "" && len(report.Remaining) > 0, c.remaining != "" && (len(report.Remaining) != 1 || report.Remaining[0].Reason != c.remaining):
+				t.Errorf("%+v", report.Remaining)
+			}
+			if !strings.Contains(body, `"preconditions":{"uid":"web","resourceVersion":"7"}`) {
+				t.Error(body)
+			}
+		})
+	}
+}
+
+// What is not recorded is reported, and nothing is written.
+func TestRecordedFirst(t *testing.T) {
+	s, c, w := withBalancer(t)
+	w.Recorded = stage.Seen{}
+	report, err := c.Run(t.Context(), kubernikusv1.DeorbitServices, w)
+	if err != nil || len(report.Remaining) != 1 || len(report.Seen.Services) != 1 || len(s.asked("DELETE")) > 0 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// Many objects are written at once, but not too many; after the first failure none is begun.
+func TestManyWrites(t *testing.T) {
+	var at, most, asked atomic.Int64
+	s, c, w := withBalancer(t)
+	var all []any
+	w.Recorded = stage.Seen{}
+	for i := range 40 {
+		name := fmt.Sprintf("web-%d", i)
+		all = append(all, object(name, map[string]any{"type": "LoadBalancer"}))
+		w.Recorded.Services = append(w.Recorded.Services, kubernikusv1.SeenService{UID: name})
+		s.on("DELETE /api/v1/namespaces/shop/services/"+name, func(w http.ResponseWriter, _ *http.Request) {
+			now := at.Add(1)
+			defer at.Add(-1)
+			for last := most.Load(); now > last && !most.CompareAndSwap(last, now); last = most.Load() {
+			}
+			if asked.Add(1) > 10 {
+				reply(w, 500, status(500, "InternalError", "etcd"))
+				return
+			}
+			reply(w, 200, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Success"})
+		})
+	}
+	s.says("GET /api/v1/services", 200, list("", all...))
+	report, err := c.Run(t.Context(), kubernikusv1.DeorbitServices, w)
+	if err == nil || len(report.Deleted) != 10 || len(report.Remaining) != 40 || asked.Load() > 10+parallel || most.Load() > parallel {
+		t.Errorf("%d deleted, %d remain, %d asked, %d at once: %v", len(report.Deleted), len(report.Remaining), asked.Load(), most.Load(), err)
+	}
+	// When the time of a look is over, the rest waits for the next one, and nothing has failed.
+	p := plan.Plan{Steps: []plan.Step{{Kind: "Service"}}}
+	if report, err := c.execute(t.Context(), p, time.Now().Add(-time.Second)); err != nil || len(report.Remaining) != 1 || report.Remaining[0].Reason != "its turn comes in the next look" {
+		t.Errorf("%+v, %v", report, err)
+	}
+}
+
+// hook is a webhook of a configuration, in JSON.
+func hook(name, service string) map[string]any {
+	return map[string]any{"name": name, "clientConfig": map[string]any{"service": map[string]any{"namespace": "n", "name": service, "path": "/x"}},
+		"rules": []any{map[string]any{"operations": []string{"DELETE"}, "apiGroups": []string{"*"}, "apiVersions": []string{"*"}, "resources": []string{"*"}}}}
+}
+
+func config(name string, hooks ...any) map[string]any {
+	return map[string]any{"metadata": map[string]any{"name": name, "resourceVersion": "7"}, "webhooks": hooks}
+}
+
+// A webhook goes when it could not be reached in two looks in a row, and no other one with it.
+func TestUnreachableWebhook(t *testing.T) {
+	const (
+		lists  = "/apis/admissionregistration.k8s.io/v1/"
+		down   = `Internal error occurred: failed calling webhook "a.b.c": failed to call webhook: Post "https://s.n.svc:443/x?timeout=10s": EOF`
+		denies = `admission webhook "a.b.c" denied the request: no`
+	)
+	for name, c := range map[string]struct {
+		looks   []string // how a deletion is answered, look by look; "" is accepted
+		version int      // how the patch is answered
+		removed bool
+	}{
+		"once":                {[]string{down}, 200, false},
+		"twice":               {[]string{down, down}, 200, true},
+		"answers in between":  {[]string{down, denies, down}, 200, false},
+		"works in between":    {[]string{down, "", down}, 200, false},
+		"answers":             {[]string{denies, denies, denies}, 200, false},
+		"changes in between":  {[]string{down, down}, 422, false},
+		"conflict":            {[]string{down, down}, 409, false},
+		"three times in turn": {[]string{denies, down, down}, 200, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, connection, w := withBalancer(t)
+			s.says("GET "+lists+"validatingwebhookconfigurations", 200, list("", config("groundskeeper-deorbit", hook("a.b.c", "s")), config("others", hook("x.y.z", "s"), hook("a.b.c", "s"), hook("a.b.c", "t"))))
+			s.says("GET "+lists+"mutatingwebhookconfigurations", 200, list("", config("others", hook("x.y.z", "s"))))
+			var patch string
+			s.on("PATCH "+lists+"validatingwebhookconfigurations/others", func(w http.ResponseWriter, r *http.Request) {
+				text, _ := io.ReadAll(r.Body)
+				patch = string(text)
+				if c.version != 200 {
+					reply(w, c.version, status(c.version, map[int]string{409: "Conflict", 422: "Invalid"}[c.version], "changed"))
+					return
+				}
+				reply(w, 200, config("others"))
+			})
+			var deleted []kubernikusv1.DeorbitObject
+			for _, look := range c.looks {
+				s.on(deleteWeb, func(w http.ResponseWriter, _ *http.Request) {
+					switch look {
+					case "":
+						reply(w, 200, map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Success"})
+					default:
+						reply(w, 500, status(500, "InternalError", look))
+					}
+				})
+				report, err := connection.Run(t.Context(), kubernikusv1.DeorbitServices, w)
+				if err != nil || len(report.Remaining) != 1 || look == denies && report.Remaining[0].Reason != "refused: "+denies {
+					t.Fatalf("%+v, %v", report, err)
+				}
+				deleted = slices.DeleteFunc(append(deleted, report.Deleted...), func(o kubernikusv1.DeorbitObject) bool { return o.Kind == "Service" })
+			}
+			if (len(deleted) == 1) != c.removed || c.removed && (deleted[0].Kind != kindValidating || deleted[0].Name != "others" || !strings.Contains(deleted[0].Reason, "a.b.c")) {
+				t.Errorf("%+v", deleted)
+			}
+			want := `[{"op":"test","path":"/metadata/resourceVersion","value":"7"},{"op":"test","path":"/webhooks/1/name","value":"a.b.c"},{"op":"remove","path":"/webhooks/1"}]`
+			if patch != "" && patch != want || c.removed && patch == "" {
+				t.Error(patch)
+			}
+			if found := s.asked("PATCH"); len(found) > 1 {
+				t.Error(found)
+			}
+		})
+	}
+}
+
+// Snapshots that cannot be listed are no failure of the API server, as long as it works otherwise; and none of them goes.
+func TestSnapshotsUnlisted(t *testing.T) {
+	const group = "/apis/snapshot.storage.k8s.io/v1"
+	s, c, w := withBalancer(t)
+	snapshot := map[string]any{"apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshot",
+		"metadata": map[string]any{"namespace": "shop", "name": "a", "uid": "a"}, "spec": map[string]any{"volumeSnapshotClassName": "k"}}
+	whole := func(kind string, items ...any) map[string]any {
+		l := list("", items...)
+		l["apiVersion"], l["kind"] = "snapshot.storage.k8s.io/v1", kind
+		return l
+	}
+	class := map[string]any{"apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshotClass", "metadata": map[string]any{"name": "k"}, "driver": "cinder.csi.openstack.org"}
+	s.says("GET "+group, 200, resources("volumesnapshots", "volumesnapshotclasses", "volumesnapshotcontents"))
+	s.says("GET "+group+"/volumesnapshots", 200, whole("VolumeSnapshotList", snapshot))
+	s.says("GET "+group+"/volumesnapshotclasses", 200, whole("VolumeSnapshotClassList", class))
+	s.says("GET "+group+"/volumesnapshotcontents", 500, status(500, "InternalError", "conversion webhook failed"))
+	report, err := c.Run(t.Context(), kubernikusv1.DeorbitSnapshots, w)
+	if err != nil || len(report.Remaining) != 1 || !strings.Contains(report.Remaining[0].Reason, "conversion webhook failed") || len(s.asked("DELETE")) > 0 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	// It is no business of the other stages.
+	if report, err := c.Run(t.Context(), kubernikusv1.DeorbitServices, w); err != nil || len(report.Seen.Services) != 1 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	s.says("GET "+group+"/volumesnapshotcontents", 200, whole("VolumeSnapshotContentList"))
+	if _, err := c.Run(t.Context(), kubernikusv1.DeorbitSnapshots, w); err != nil || len(s.asked("DELETE "+group+"/namespaces/shop/volumesnapshots/a")) != 1 {
+		t.Errorf("%v", err)
+	}
+	// A part of the API may be missing.
+	s.says("GET "+group, 200, resources("volumesnapshotcontents"))
+	if report, err := c.Run(t.Context(), kubernikusv1.DeorbitSnapshots, w); err != nil || len(report.Remaining) > 0 {
+		t.Errorf("%+v, %v", report, err)
+	}
+}

@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+	apimachineryversion "k8s.io/apimachinery/pkg/version"
+	admissionapply "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/freeze"
+)
+
+// kindPolicy is the kind that freezes a cluster that has it.
+const kindPolicy = "ValidatingAdmissionPolicy"
+
+// admissionAPI is where policies and webhooks are.
+const admissionAPI = "/apis/admissionregistration.k8s.io/v1"
+
+// conditionsSince is the version from which on webhooks have conditions.
+var conditionsSince = version.MustParseGeneric("1.28")
+
+// freeze makes the cluster refuse new cloud objects, and says what is in the way. It is done when a claim is refused: a
+// policy that is written takes a moment to be in force.
+func (c *Connection) freeze(ctx context.Context) ([]kubernikusv1.DeorbitObject, error) {
+	served, err := c.served(ctx, admissionAPI)
+	if err != nil {
+		return nil, err
+	}
+	kind, apply := kindPolicy, c.applyPolicy
+	if !served["validatingadmissionpolicies"] {
+		kind, apply = kindValidating, c.applyWebhooks
+	}
+	remaining := func(reason string) []kubernikusv1.DeorbitObject {
+		return []kubernikusv1.DeorbitObject{{Kind: kind, Name: freeze.Name, Reason: reason}}
+	}
+	if answer := apply(ctx); answer != nil {
+		if _, err := judge(answer); err != nil {
+			return nil, c.failed("write "+kind+" "+freeze.Name, err)
+		}
+		return remaining(c.refusal(answer)), nil
+	}
+	reason, err := c.probe(ctx)
+	if err != nil || reason == "" {
+		return nil, err
+	}
+	return remaining(reason), nil
+}
+
+// probe says why the cluster is not frozen, by a claim that it must refuse. Where something else refuses that before the
+// policies are asked (LimitRanges are), another namespace shows it.
+func (c *Connection) probe(ctx context.Context) (reason string, err error) {
+	for _, namespace := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem} {
+		_, answer := c.kube.CoreV1().PersistentVolumeClaims(namespace).Create(ctx, freeze.Probe(namespace),
+			metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}, FieldManager: fieldManager})
+		if answer == nil {
+			return "it is not in force yet: a dry run may create a claim in namespace " + namespace, nil
+		}
+		if freeze.Refuses(answer.Error()) {
+			return "", nil
+		}
+		if _, err := judge(answer); err != nil {
+			return "", c.failed("create a claim in a dry run", err)
+		}
+		reason = fmt.Sprintf("it is not seen to be in force: a claim in namespace %s is refused by something else: %s", namespace, c.clean(answer.Error()))
+	}
+	return reason, nil
+}
+
+// applyPolicy writes the policy and its binding.
+func (c *Connection) applyPolicy(ctx context.Context) error {
+	policies := c.kube.AdmissionregistrationV1().ValidatingAdmissionPolicies()
+	if _, err := ensure(ctx, freeze.Policy(), policies, admissionapply.ExtractValidatingAdmissionPolicy); err != nil {
+		return err
+	}
+	bindings := c.kube.AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+	_, err := ensure(ctx, freeze.Binding(), bindings, admissionapply.ExtractValidatingAdmissionPolicyBinding)
+	return err
+}
+
+// applyWebhooks writes the webhooks that lead nowhere.
+func (c *Connection) applyWebhooks(ctx context.Context) error {
+	configs := c.kube.AdmissionregistrationV1().ValidatingWebhookConfigurations()
+	conditions, err := c.hasConditions(ctx)
+	if err != nil {
+		return err
+	}
+	written, err := ensure(ctx, freeze.Webhooks(conditions), configs, admissionapply.ExtractValidatingWebhookConfiguration)
+	if err != nil || !conditions {
+		return err
+	}
+	// A server that has them switched off drops them, and every update of a Service would be refused.
+	for _, w := range written.Webhooks {
+		if len(w.MatchConditions) > 0 {
+			return nil
+		}
+	}
+	_, err = ensure(ctx, freeze.Webhooks(false), configs, admissionapply.ExtractValidatingWebhookConfiguration)
+	return err
+}
+
+func (c *Connection) hasConditions(ctx context.Context) (bool, error) {
+	text, err := c.kube.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+	if err != nil {
+		return false, err
+	}
+	var info apimachineryversion.Info
+	if err := json.Unmarshal(text, &info); err != nil {
+		return false, nil //nolint:nilerr // without a version it is taken for an old one
+	}
+	v, err := version.ParseGeneric(info.GitVersion)
+	return err == nil && v.AtLeast(conditionsSince), nil
+}
+
+// ensure writes an object as it is wanted, unless it is so already, and returns it.
+func ensure[A any, O metav1.Object](ctx context.Context, wanted A, api configurations[A, O], extract func(O, string) (A, error)) (O, error) {
+	live, err := api.Get(ctx, freeze.Name, metav1.GetOptions{})
+	exists := err == nil
+	switch {
+	case exists:
+		// What we own of it is what we wrote, as far as nobody changed it since.
+		if ours, err := extract(live, fieldManager); err == nil && equality.Semantic.DeepEqual(ours, wanted) {
+			return live, nil
+		}
+	case !apierrors.IsNotFound(err):
+		return live, err
+	}
+	options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}
+	written, err := api.Apply(ctx, wanted, options)
+	if !exists || !apierrors.IsInvalid(err) {
+		return written, err
+	}
+	// What somebody else has put into it does not go with what we want.
+	if err := api.Delete(ctx, freeze.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: new(live.GetUID())}}); err != nil {
+		return live, err
+	}
+	return api.Apply(ctx, wanted, options)
+}
+
+// configurations is a typed client of a kind of objects that freeze a cluster.
+type configurations[A, O any] interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions) (O, error)
+	Apply(ctx context.Context, wanted A, options metav1.ApplyOptions) (O, error)
+	Delete(ctx context.Context, name string, options metav1.DeleteOptions) error
+}

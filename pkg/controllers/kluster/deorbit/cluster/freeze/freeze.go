@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package freeze has what stops a workload cluster from making new cloud objects while it is taken down: policies of
+// admission that refuse new claims, new snapshots and new Services of type LoadBalancer. Nobody is exempt.
+package freeze
+
+import (
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	admissionapply "k8s.io/client-go/applyconfigurations/admissionregistration/v1"
+	metaapply "k8s.io/client-go/applyconfigurations/meta/v1"
+)
+
+// Name is the name of all objects that freeze a cluster.
+const Name = "groundskeeper-deorbit"
+
+// message is what whoever is refused reads.
+const message = "Groundskeeper takes this cluster down: it gets no new claims, snapshots and load balancers"
+
+// webhookSuffix ends the names of our webhooks.
+const webhookSuffix = ".deorbit.groundskeeper.io"
+
+// nowhere is where our webhooks lead: nothing listens there, and what cannot be asked refuses.
+const nowhere = "https://127.0.0.1:1"
+
+// labels are on all objects that freeze a cluster.
+func labels() map[string]string {
+	return map[string]string{"app.kubernetes.io/part-of": "groundskeeper", "app.kubernetes.io/managed-by": "groundskeeper"}
+}
+
+// intoLoadBalancer is when a write makes a Service one of type LoadBalancer. What was one before may still be written:
+// its cloud provider takes its finalizer off.
+const intoLoadBalancer = "has(dyn(object).spec.type) && dyn(object).spec.type == 'LoadBalancer' && " +
+	"!(oldObject != null && has(dyn(oldObject).spec.type) && dyn(oldObject).spec.type == 'LoadBalancer')"
+
+// kind is a kind of object of which no new ones may be made.
+type kind struct{ group, version, resource string }
+
+// kinds are those that only a CREATE makes.
+var kinds = []kind{{"", "v1", "persistentvolumeclaims"}, {"snapshot.storage.k8s.io", "*", "volumesnapshots"}}
+
+var service = kind{"", "v1", "services"}
+
+// Policy refuses, where the cluster has such policies (from Kubernetes 1.30). Binding makes it do so.
+func Policy() *admissionapply.ValidatingAdmissionPolicyApplyConfiguration {
+	// Defaults are spelled out: the API server counts them as ours, and what differs would be written again and again.
+	match := admissionapply.MatchResources().WithMatchPolicy(admissionv1.Equivalent).
+		WithNamespaceSelector(metaapply.LabelSelector()).WithObjectSelector(metaapply.LabelSelector()).
+		WithResourceRules(named(service, admissionv1.Create, admissionv1.Update))
+	for _, k := range kinds {
+		match.WithResourceRules(named(k, admissionv1.Create))
+	}
+	return admissionapply.ValidatingAdmissionPolicy(Name).WithLabels(labels()).WithSpec(admissionapply.ValidatingAdmissionPolicySpec().
+		WithFailurePolicy(admissionv1.Fail).
+		WithMatchConstraints(match).
+		WithValidations(admissionapply.Validation().
+			WithExpression("request.resource.resource == 'services' && !(" + intoLoadBalancer + ")").
+			WithMessage(message).WithReason(metav1.StatusReasonForbidden)))
+}
+
+// Binding makes Policy refuse.
+func Binding() *admissionapply.ValidatingAdmissionPolicyBindingApplyConfiguration {
+	return admissionapply.ValidatingAdmissionPolicyBinding(Name).WithLabels(labels()).WithSpec(
+		admissionapply.ValidatingAdmissionPolicyBindingSpec().WithPolicyName(Name).WithValidationActions(admissionv1.Deny))
+}
+
+// Webhooks refuse where the cluster has no policies. Updates of Services are refused only where a webhook can have
+// conditions (from Kubernetes 1.28): without, all updates would be, and no cloud provider could take its finalizer off.
+func Webhooks(conditions bool) *admissionapply.ValidatingWebhookConfigurationApplyConfiguration {
+	creations := webhook("creations").WithRules(rule(kinds[0], admissionv1.Create), rule(kinds[1], admissionv1.Create))
+	toServices := webhook("services")
+	if conditions {
+		toServices.WithRules(rule(service, admissionv1.Create, admissionv1.Update)).
+			WithMatchConditions(admissionapply.MatchCondition().WithName("into-load-balancer").WithExpression(intoLoadBalancer))
+	} else {
+		// Without a look inside, new Services of every type are refused.
+		toServices.WithRules(rule(service, admissionv1.Create))
+	}
+	return admissionapply.ValidatingWebhookConfiguration(Name).WithLabels(labels()).WithWebhooks(creations, toServices)
+}
+
+func webhook(name string) *admissionapply.ValidatingWebhookApplyConfiguration {
+	return admissionapply.ValidatingWebhook().WithName(name + webhookSuffix).
+		WithClientConfig(admissionapply.WebhookClientConfig().WithURL(nowhere)).
+		WithFailurePolicy(admissionv1.Fail).WithMatchPolicy(admissionv1.Equivalent).
+		WithSideEffects(admissionv1.SideEffectClassNone). // a dry run is refused too
+		WithTimeoutSeconds(1).WithAdmissionReviewVersions("v1")
+}
+
+func rule(k kind, operations ...admissionv1.OperationType) *admissionapply.RuleWithOperationsApplyConfiguration {
+	return admissionapply.RuleWithOperations().WithAPIGroups(k.group).WithAPIVersions(k.version).WithResources(k.resource).
+		WithOperations(operations...).WithScope(admissionv1.AllScopes)
+}
+
+func named(k kind, operations ...admissionv1.OperationType) *admissionapply.NamedRuleWithOperationsApplyConfiguration {
+	return admissionapply.NamedRuleWithOperations().WithAPIGroups(k.group).WithAPIVersions(k.version).WithResources(k.resource).
+		WithOperations(operations...).WithScope(admissionv1.AllScopes)
+}
+
+// Probe is a claim that must be refused. It is created in a dry run only.
+func Probe(namespace string) *corev1.PersistentVolumeClaim {
+	return &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: Name + "-"},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			StorageClassName: new(""), // no provisioner is to think of it
+			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources:        corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}},
+		},
+	}
+}
+
+// Refuses says whether it is the freeze that refused something, by the message of the API server.
+func Refuses(text string) bool {
+	return strings.Contains(text, "ValidatingAdmissionPolicy '"+Name+"'") && strings.Contains(text, "denied request") ||
+		strings.Contains(text, "failed calling webhook") && strings.Contains(text, webhookSuffix+`"`)
+}

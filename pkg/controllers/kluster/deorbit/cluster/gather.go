@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/inventory"
+)
+
+// volumes reads the PersistentVolumes.
+func (c *Connection) volumes(ctx context.Context, world *inventory.World) (err error) {
+	world.Volumes, err = whole(ctx, c.kube.CoreV1().PersistentVolumes().List,
+		func(l *corev1.PersistentVolumeList) []corev1.PersistentVolume { return l.Items }, all(inventory.VolumeOf))
+	return c.listed(ctx, coreAPI, "persistentvolumes", err)
+}
+
+// claims reads the claims and the classes.
+func (c *Connection) claims(ctx context.Context, world *inventory.World) (err error) {
+	world.Claims, err = whole(ctx, c.kube.CoreV1().PersistentVolumeClaims(metav1.NamespaceAll).List,
+		func(l *corev1.PersistentVolumeClaimList) []corev1.PersistentVolumeClaim { return l.Items }, all(inventory.ClaimOf))
+	if err := c.listed(ctx, coreAPI, "persistentvolumeclaims", err); err != nil {
+		return err
+	}
+	world.Classes, err = whole(ctx, c.kube.StorageV1().StorageClasses().List,
+		func(l *storagev1.StorageClassList) []storagev1.StorageClass { return l.Items }, all(inventory.ClassOf))
+	return c.listed(ctx, "/apis/storage.k8s.io/v1", "storageclasses", err)
+}
+
+// pods reads the pods with claims, and the nodes.
+func (c *Connection) pods(ctx context.Context, world *inventory.World) (err error) {
+	world.Pods, err = whole(ctx, c.kube.CoreV1().Pods(metav1.NamespaceAll).List,
+		func(l *corev1.PodList) []corev1.Pod { return l.Items },
+		func(pod *corev1.Pod) (inventory.Pod, bool) {
+			kept := inventory.PodOf(pod)
+			return kept, len(kept.Claims) > 0
+		})
+	if err := c.listed(ctx, coreAPI, "pods", err); err != nil {
+		return err
+	}
+	ready, err := whole(ctx, c.kube.CoreV1().Nodes().List, func(l *corev1.NodeList) []corev1.Node { return l.Items },
+		func(node *corev1.Node) (string, bool) { return node.Name, inventory.IsReady(node) })
+	world.Ready = map[string]bool{}
+	for _, name := range ready {
+		world.Ready[name] = true
+	}
+	return c.listed(ctx, coreAPI, "nodes", err)
+}
+
+// services reads the Services, and remembers which of them have the finalizer of a cloud provider.
+func (c *Connection) services(ctx context.Context, world *inventory.World) (err error) {
+	world.Services, err = whole(ctx, c.kube.CoreV1().Services(metav1.NamespaceAll).List,
+		func(l *corev1.ServiceList) []corev1.Service { return l.Items }, inventory.ServiceOf)
+	for _, s := range world.Services {
+		if s.Finalized() {
+			c.finalized[s.UID] = true
+		}
+	}
+	return c.listed(ctx, coreAPI, "services", err)
+}

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package inventory has what Deorbit keeps of the objects of a workload cluster: of each the few fields that a decision
+// needs, so that a cluster of many thousand objects fits into little memory.
+package inventory
+
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Names under which Cinder provides volumes.
+const (
+	// DriverCinder is the CSI driver of Cinder, and the provisioner of its classes.
+	DriverCinder = "cinder.csi.openstack.org"
+	// ProvisionerInTree is the provisioner of classes from the time before CSI.
+	ProvisionerInTree = "kubernetes.io/cinder"
+)
+
+// Marks on Services that the cloud provider OpenStack and Kubernetes define. OpenStack's has no loadBalancerClass: it
+// leaves alone every Service that has one.
+// https://github.com/kubernetes/cloud-provider-openstack/issues/2598
+const (
+	// KeepFloatingIPAnnotation with the value "true" makes the cloud provider keep the floating IP of a Service.
+	KeepFloatingIPAnnotation = "loadbalancer.openstack.org/keep-floatingip"
+	// LoadBalancerFinalizer is on a Service as long as it has a load balancer that a cloud provider looks after.
+	LoadBalancerFinalizer = "service.kubernetes.io/load-balancer-cleanup"
+)
+
+// Meta is what all objects have.
+type Meta struct {
+	Namespace, Name string
+	UID             types.UID
+	ResourceVersion string
+	Created         time.Time
+	// Deleted is zero while nobody deletes the object. Of a pod, it is when its grace period ends.
+	Deleted    time.Time
+	Finalizers []string
+}
+
+// MetaOf is what is kept of the metadata of an object.
+func MetaOf(object metav1.Object) Meta {
+	meta := Meta{
+		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
+		Created: object.GetCreationTimestamp().Time, Finalizers: object.GetFinalizers(),
+	}
+	if deleted := object.GetDeletionTimestamp(); deleted != nil {
+		meta.Deleted = deleted.Time
+	}
+	return meta
+}
+
+// Deleting says whether somebody deletes the object.
+func (m Meta) Deleting() bool { return !m.Deleted.IsZero() }
+
+// Key is the namespace and the name.
+func (m Meta) Key() types.NamespacedName {
+	return types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
+}
+
+// Reference leads to an object. The UID is empty where it was not bound yet.
+type Reference struct {
+	types.NamespacedName
+	UID types.UID
+}
+
+// World is what was seen in one look. What a stage does not need is not in it.
+type World struct {
+	Volumes []Volume
+	Claims  []Claim
+	Classes []Class
+	Pods    []Pod
+	// Ready has the nodes that are.
+	Ready map[string]bool
+	// SnapshotVersion is the version in which the API of snapshots is served.
+	SnapshotVersion string
+	// SnapshotDrivers are the drivers of the snapshot classes.
+	SnapshotDrivers map[string]string
+	Snapshots       []Snapshot
+	Contents        []Content
+	Services        []Service
+	// Finalized are the uids of Services that were seen with LoadBalancerFinalizer, in this look or an earlier one.
+	Finalized map[types.UID]bool
+}

@@ -1,0 +1,205 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+func TestVolumeOf(t *testing.T) {
+	bound := &corev1.ObjectReference{Namespace: "shop", Name: "data", UID: "u"}
+	for name, c := range map[string]struct {
+		source     corev1.PersistentVolumeSource
+		reclaim    corev1.PersistentVolumeReclaimPolicy
+		claim      *corev1.ObjectReference
+		id, policy string
+	}{
+		"csi":          {corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: DriverCinder, VolumeHandle: "v"}}, "Delete", bound, "v", "Delete"},
+		"in-tree":      {corev1.PersistentVolumeSource{Cinder: &corev1.CinderPersistentVolumeSource{VolumeID: "v"}}, "Delete", bound, "v", "Delete"},
+		"kept":         {corev1.PersistentVolumeSource{Cinder: &corev1.CinderPersistentVolumeSource{VolumeID: "v"}}, "Retain", bound, "v", "Retain"},
+		"recycled":     {corev1.PersistentVolumeSource{Cinder: &corev1.CinderPersistentVolumeSource{VolumeID: "v"}}, "Recycle", bound, "v", "Retain"},
+		"unclaimed":    {corev1.PersistentVolumeSource{Cinder: &corev1.CinderPersistentVolumeSource{VolumeID: "v"}}, "Delete", nil, "v", "Retain"},
+		"reserved":     {corev1.PersistentVolumeSource{Cinder: &corev1.CinderPersistentVolumeSource{VolumeID: "v"}}, "Delete", &corev1.ObjectReference{Name: "data"}, "v", "Retain"},
+		"other driver": {corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: "other", VolumeHandle: "v"}}, "Delete", bound, "", "Delete"},
+		"local":        {corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{}}, "Delete", bound, "", "Delete"},
+	} {
+		v := VolumeOf(&corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{PersistentVolumeSource: c.source, PersistentVolumeReclaimPolicy: c.reclaim, ClaimRef: c.claim}})
+		if v.ID != c.id || v.Policy() != c.policy {
+			t.Errorf("%s: %+v, %s", name, v, v.Policy())
+		}
+	}
+}
+
+func TestCinderClaims(t *testing.T) {
+	now := time.Now()
+	claim := func(change func(*corev1.PersistentVolumeClaim)) Claim {
+		c := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", Annotations: map[string]string{}}}
+		change(c)
+		return ClaimOf(c)
+	}
+	class := func(name, provisioner string, age time.Duration, annotation string) Class {
+		return ClassOf(&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.NewTime(now.Add(-age)),
+			Annotations: map[string]string{annotation: "true"}}, Provisioner: provisioner})
+	}
+	const usual, betaUsual = "storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"
+	classes := []Class{class("csi", DriverCinder, time.Hour, ""), class("tree", ProvisionerInTree, time.Hour, ""), class("other", "other", time.Hour, "")}
+	cinderIsUsual := append([]Class{class("usual", DriverCinder, time.Minute, usual), class("old", "other", time.Hour, usual)}, classes...)
+	otherIsUsual := append([]Class{class("usual", "other", time.Minute, betaUsual), class("old", DriverCinder, time.Hour, usual)}, classes...)
+	named := func(name string) func(*corev1.PersistentVolumeClaim) {
+		return func(c *corev1.PersistentVolumeClaim) { c.Spec.StorageClassName = &name }
+	}
+	volumes := []Volume{{Meta: Meta{Name: "ours"}, ID: "v"}, {Meta: Meta{Name: "others"}}, {Meta: Meta{Name: "new"}, ID: "n", Claim: Reference{UID: "new"}}, {Meta: Meta{Name: "new-other"}, Claim: Reference{UID: "new-other"}}}
+	for name, c := range map[string]struct {
+		classes []Class
+		change  func(*corev1.PersistentVolumeClaim)
+		ours    bool
+		id      string
+	}{
+		"bound":                        {classes, func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "ours" }, true, "v"},
+		"bound, another's class":       {classes, func(c *corev1.PersistentVolumeClaim) { named("other")(c); c.Spec.VolumeName = "ours" }, true, "v"},
+		"bound to another's":           {classes, func(c *corev1.PersistentVolumeClaim) { c.Spec.VolumeName = "others" }, false, ""},
+		"bound to another's, in class": {classes, func(c *corev1.PersistentVolumeClaim) { named("csi")(c); c.Spec.VolumeName = "others" }, false, ""},
+		"being bound":                  {classes, func(c *corev1.PersistentVolumeClaim) { named("csi")(c); c.UID = "new" }, true, "n"},
+		"being bound to another's":     {classes, func(c *corev1.PersistentVolumeClaim) { named("csi")(c); c.UID = "new-other" }, false, ""},
+		"volume is lost":               {classes, func(c *corev1.PersistentVolumeClaim) { named("csi")(c); c.Spec.VolumeName = "lost" }, true, ""},
+		"volume is lost, another's":    {classes, func(c *corev1.PersistentVolumeClaim) { named("other")(c); c.Spec.VolumeName = "lost" }, false, ""},
+		"pending, CSI":                 {classes, named("csi"), true, ""},
+		"pending, in-tree":             {classes, named("tree"), true, ""},
+		"pending, another's":           {classes, named("other"), false, ""},
+		"pending, by annotation": {classes, func(c *corev1.PersistentVolumeClaim) {
+			named("other")(c)
+			c.Annotations[corev1.BetaStorageClassAnnotation] = "csi"
+		}, true, ""},
+		"no class, Cinder is usual":  {cinderIsUsual, func(*corev1.PersistentVolumeClaim) {}, true, ""},
+		"no class, another is usual": {otherIsUsual, func(*corev1.PersistentVolumeClaim) {}, false, ""},
+		"no class, none is usual":    {classes, func(*corev1.PersistentVolumeClaim) {}, false, ""},
+		"explicitly without class":   {cinderIsUsual, named(""), false, ""},
+		"class is gone": {classes, func(c *corev1.PersistentVolumeClaim) {
+			named("gone")(c)
+			c.Annotations["volume.kubernetes.io/storage-provisioner"] = DriverCinder
+		}, true, ""},
+		"class is gone, old annotation": {classes, func(c *corev1.PersistentVolumeClaim) {
+			named("gone")(c)
+			c.Annotations["volume.beta.kubernetes.io/storage-provisioner"] = ProvisionerInTree
+		}, true, ""},
+		"class is gone, nobody asked": {classes, named("gone"), false, ""},
+		"another's class, Cinder asked before": {classes, func(c *corev1.PersistentVolumeClaim) {
+			named("other")(c)
+			c.Annotations["volume.kubernetes.io/storage-provisioner"] = DriverCinder
+		}, false, ""},
+	} {
+		w := World{Volumes: volumes, Classes: c.classes, Claims: []Claim{claim(c.change)}}
+		found := w.CinderClaims()
+		if (len(found) == 1) != c.ours || c.ours && found[0].ID != c.id {
+			t.Errorf("%s: %+v", name, found)
+		}
+	}
+}
+
+func TestHasCinder(t *testing.T) {
+	for name, c := range map[string]struct {
+		world World
+		want  bool
+	}{
+		"nothing":     {World{}, false},
+		"others":      {World{Volumes: []Volume{{Meta: Meta{Name: "a"}}}, Claims: []Claim{{Volume: "a"}}}, false},
+		"volume only": {World{Volumes: []Volume{{ID: "v"}}}, true},
+		"claim only":  {World{Claims: []Claim{{Provisioner: DriverCinder}}}, true},
+	} {
+		if got := c.world.HasCinder(); got != c.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+func TestPodOf(t *testing.T) {
+	deleted := metav1.Now()
+	p := PodOf(&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "p", DeletionTimestamp: &deleted, DeletionGracePeriodSeconds: new(int64(0)), Annotations: map[string]string{corev1.MirrorPodAnnotationKey: ""}},
+		Spec: corev1.PodSpec{NodeName: "n", Volumes: []corev1.Volume{
+			{VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}},
+			{Name: "tmp", VolumeSource: corev1.VolumeSource{Ephemeral: &corev1.EphemeralVolumeSource{}}},
+			{VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+		}},
+	})
+	if !p.Mirror || !p.Killed || !p.Deleting() || p.Node != "n" || len(p.Claims) != 2 || p.Claims[0] != (Use{Claim: "data"}) || p.Claims[1] != (Use{Claim: "p-tmp", Own: true}) {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestIsReady(t *testing.T) {
+	for status, want := range map[corev1.ConditionStatus]bool{corev1.ConditionTrue: true, corev1.ConditionFalse: false, corev1.ConditionUnknown: false} {
+		node := &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeMemoryPressure, Status: corev1.ConditionTrue}, {Type: corev1.NodeReady, Status: status}}}}
+		if IsReady(node) != want {
+			t.Errorf("%s", status)
+		}
+	}
+	if IsReady(&corev1.Node{}) {
+		t.Error("nobody says that it is")
+	}
+}
+
+func TestServiceOf(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*corev1.Service)
+		ok     bool
+		want   Service
+	}{
+		"plain":    {func(*corev1.Service) {}, false, Service{}},
+		"balancer": {func(s *corev1.Service) { s.Spec.Type = corev1.ServiceTypeLoadBalancer }, true, Service{LoadBalancer: true}},
+		"with class": {func(s *corev1.Service) {
+			s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, new("c")
+		}, true, Service{LoadBalancer: true, Class: "c"}},
+		"was one": {func(s *corev1.Service) { s.Finalizers = []string{LoadBalancerFinalizer} }, true, Service{}},
+		"keeps it": {func(s *corev1.Service) {
+			s.Spec.Type, s.Annotations[KeepFloatingIPAnnotation] = corev1.ServiceTypeLoadBalancer, "true"
+		}, true, Service{LoadBalancer: true, Keep: true}},
+		"not keeping": {func(s *corev1.Service) {
+			s.Spec.Type, s.Annotations[KeepFloatingIPAnnotation] = corev1.ServiceTypeLoadBalancer, "false"
+		}, true, Service{LoadBalancer: true}},
+	} {
+		s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{}}}
+		c.change(s)
+		got, ok := ServiceOf(s)
+		if ok != c.ok || ok && (got.LoadBalancer != c.want.LoadBalancer || got.Class != c.want.Class || got.Keep != c.want.Keep) {
+			t.Errorf("%s: %+v, %t", name, got, ok)
+		}
+	}
+}
+
+func TestSnapshotsOf(t *testing.T) {
+	u := &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"name": "c", "uid": "u", "deletionTimestamp": "2026-11-22T12:00:00Z"},
+		"spec": map[string]any{"driver": DriverCinder, "deletionPolicy": "Delete", "source": map[string]any{"snapshotHandle": "static"},
+			"volumeSnapshotRef": map[string]any{"namespace": "shop", "name": "s", "uid": "su"}},
+	}}
+	want := Reference{types.NamespacedName{Namespace: "shop", Name: "s"}, "su"}
+	if c := ContentOf(u); c.Driver != DriverCinder || c.Policy() != "Delete" || c.Handle != "static" || c.Snapshot != want || !c.Deleting() {
+		t.Errorf("%+v", c)
+	}
+	u.Object["status"] = map[string]any{"snapshotHandle": "taken"}
+	u.Object["spec"].(map[string]any)["deletionPolicy"] = "Retain"
+	if c := ContentOf(u); c.Handle != "taken" || c.Policy() != "Retain" {
+		t.Errorf("%+v", c)
+	}
+	s := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"volumeSnapshotClassName": "k", "source": map[string]any{"volumeSnapshotContentName": "static"}}}}
+	if got := SnapshotOf(s); got.Content != "static" || got.Class != "k" {
+		t.Errorf("%+v", got)
+	}
+	s.Object["status"] = map[string]any{"boundVolumeSnapshotContentName": "bound"}
+	if got := SnapshotOf(s); got.Content != "bound" {
+		t.Errorf("%+v", got)
+	}
+	s.Object["spec"], s.Object["status"] = "nonsense", int64(7)
+	if got := SnapshotOf(s); got.Content != "" || got.Class != "" {
+		t.Errorf("%+v", got)
+	}
+}

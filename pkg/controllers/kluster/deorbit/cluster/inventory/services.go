@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// Service is a Service that has a load balancer, or had one that is not cleaned up.
+type Service struct {
+	Meta
+	// LoadBalancer says that the type is LoadBalancer.
+	LoadBalancer bool
+	// Class is the loadBalancerClass, by which another provider than OpenStack's is meant.
+	Class string
+	// Keep says that the floating IP is to be kept.
+	Keep bool
+}
+
+// ServiceOf is what is kept of a Service. ok is false for one that has nothing to do with load balancers.
+func ServiceOf(service *corev1.Service) (kept Service, ok bool) {
+	kept = Service{
+		Meta: MetaOf(service), LoadBalancer: service.Spec.Type == corev1.ServiceTypeLoadBalancer,
+		Keep: service.Annotations[KeepFloatingIPAnnotation] == "true",
+	}
+	if class := service.Spec.LoadBalancerClass; class != nil {
+		kept.Class = *class
+	}
+	return kept, kept.LoadBalancer || kept.Finalized()
+}
+
+// Finalized says whether a cloud provider looks after a load balancer of the Service.
+func (s Service) Finalized() bool { return slices.Contains(s.Finalizers, LoadBalancerFinalizer) }

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"cmp"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Snapshot is a VolumeSnapshot.
+type Snapshot struct {
+	Meta
+	// Content is the name of its VolumeSnapshotContent, bound or asked for.
+	Content string
+	Class   string
+}
+
+// SnapshotOf is what is kept of a VolumeSnapshot of any version.
+func SnapshotOf(u *unstructured.Unstructured) Snapshot {
+	return Snapshot{
+		Meta:    MetaOf(u),
+		Content: cmp.Or(text(u, "status", "boundVolumeSnapshotContentName"), text(u, "spec", "source", "volumeSnapshotContentName")),
+		Class:   text(u, "spec", "volumeSnapshotClassName"),
+	}
+}
+
+// Content is a VolumeSnapshotContent.
+type Content struct {
+	Meta
+	Driver string
+	// Handle is the snapshot in the driver's own terms: of Cinder its id. It is empty until the snapshot was taken.
+	Handle string
+	// Delete says that the deletion policy deletes the snapshot.
+	Delete   bool
+	Snapshot Reference
+}
+
+// ContentOf is what is kept of a VolumeSnapshotContent of any version.
+func ContentOf(u *unstructured.Unstructured) Content {
+	return Content{
+		Meta: MetaOf(u), Driver: text(u, "spec", "driver"), Delete: text(u, "spec", "deletionPolicy") == "Delete",
+		Handle: cmp.Or(text(u, "status", "snapshotHandle"), text(u, "spec", "source", "snapshotHandle")),
+		Snapshot: Reference{
+			types.NamespacedName{Namespace: text(u, "spec", "volumeSnapshotRef", "namespace"), Name: text(u, "spec", "volumeSnapshotRef", "name")},
+			types.UID(text(u, "spec", "volumeSnapshotRef", "uid")),
+		},
+	}
+}
+
+// Policy is what becomes of the snapshot in Cinder: Delete or Retain.
+func (c Content) Policy() string {
+	if c.Delete {
+		return "Delete"
+	}
+	return "Retain"
+}
+
+// SnapshotClass is a VolumeSnapshotClass.
+type SnapshotClass struct{ Name, Driver string }
+
+// SnapshotClassOf is what is kept of a VolumeSnapshotClass of any version.
+func SnapshotClassOf(u *unstructured.Unstructured) SnapshotClass {
+	return SnapshotClass{Name: u.GetName(), Driver: text(u, "driver")}
+}
+
+func text(u *unstructured.Unstructured, path ...string) string {
+	value, _, _ := unstructured.NestedString(u.Object, path...) // what is no string is as good as missing
+	return value
+}
+
+// CinderContents are the contents that are Cinder's.
+func (w *World) CinderContents() []Content {
+	var contents []Content
+	for _, c := range w.Contents {
+		if c.Driver == DriverCinder {
+			contents = append(contents, c)
+		}
+	}
+	return contents
+}
+
+// Taken is a VolumeSnapshot with its content; nil is none.
+type Taken struct {
+	Snapshot
+	Of *Content
+}
+
+// CinderSnapshots are the snapshots that are Cinder's, or will be.
+func (w *World) CinderSnapshots() []Taken {
+	byUID, byName := map[types.UID]*Content{}, map[string]*Content{}
+	for i := range w.Contents {
+		c := &w.Contents[i]
+		byName[c.Name] = c
+		if c.Snapshot.UID != "" {
+			byUID[c.Snapshot.UID] = c
+		}
+	}
+	var snapshots []Taken
+	for _, s := range w.Snapshots {
+		content, driver := cmp.Or(byUID[s.UID], byName[s.Content]), w.SnapshotDrivers[s.Class]
+		if content != nil {
+			driver = content.Driver
+		}
+		if driver == DriverCinder {
+			snapshots = append(snapshots, Taken{s, content})
+		}
+	}
+	return snapshots
+}

@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Volume is a PersistentVolume.
+type Volume struct {
+	Meta
+	// ID is the volume in Cinder. It is empty when another driver provides it.
+	ID string
+	// Delete says that the reclaim policy deletes the volume.
+	Delete bool
+	Phase  corev1.PersistentVolumePhase
+	Claim  Reference
+}
+
+// VolumeOf is what is kept of a PersistentVolume.
+func VolumeOf(pv *corev1.PersistentVolume) Volume {
+	v := Volume{Meta: MetaOf(pv), Phase: pv.Status.Phase, Delete: pv.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete}
+	switch {
+	case pv.Spec.Cinder != nil:
+		v.ID = pv.Spec.Cinder.VolumeID
+	case pv.Spec.CSI != nil && pv.Spec.CSI.Driver == DriverCinder:
+		v.ID = pv.Spec.CSI.VolumeHandle
+	}
+	if ref := pv.Spec.ClaimRef; ref != nil {
+		v.Claim = Reference{types.NamespacedName{Namespace: ref.Namespace, Name: ref.Name}, ref.UID}
+	}
+	return v
+}
+
+// Claimed says whether a claim had the volume. One that an administrator reserves for a claim has no uid of it.
+func (v Volume) Claimed() bool { return v.Claim.UID != "" }
+
+// Policy is what becomes of the volume in Cinder once its claim is gone: Delete or Retain. One that no claim ever had is
+// not Kubernetes' to delete.
+func (v Volume) Policy() string {
+	if v.Delete && v.Claimed() {
+		return string(corev1.PersistentVolumeReclaimDelete)
+	}
+	return string(corev1.PersistentVolumeReclaimRetain)
+}
+
+// Claim is a PersistentVolumeClaim.
+type Claim struct {
+	Meta
+	// Volume is the name of the PersistentVolume that it has or asks for.
+	Volume string
+	// Class is nil when the default one is meant, and empty when none is.
+	Class *string
+	// Provisioner is who was asked for a volume already.
+	Provisioner string
+	// Owner is the uid of its controller.
+	Owner types.UID
+}
+
+// ClaimOf is what is kept of a PersistentVolumeClaim.
+func ClaimOf(pvc *corev1.PersistentVolumeClaim) Claim {
+	c := Claim{Meta: MetaOf(pvc), Volume: pvc.Spec.VolumeName, Class: pvc.Spec.StorageClassName}
+	if class, ok := pvc.Annotations[corev1.BetaStorageClassAnnotation]; ok {
+		c.Class = &class // it wins over the field, as in Kubernetes
+	}
+	c.Provisioner = cmp.Or(pvc.Annotations["volume.kubernetes.io/storage-provisioner"], pvc.Annotations["volume.beta.kubernetes.io/storage-provisioner"])
+	if owner := metav1.GetControllerOf(pvc); owner != nil {
+		c.Owner = owner.UID
+	}
+	return c
+}
+
+// Class is a StorageClass.
+type Class struct {
+	Name, Provisioner string
+	Created           time.Time
+	Default           bool
+}
+
+// ClassOf is what is kept of a StorageClass.
+func ClassOf(class *storagev1.StorageClass) Class {
+	isDefault := class.Annotations["storageclass.kubernetes.io/is-default-class"] == "true" ||
+		class.Annotations["storageclass.beta.kubernetes.io/is-default-class"] == "true"
+	return Class{Name: class.Name, Provisioner: class.Provisioner, Created: class.CreationTimestamp.Time, Default: isDefault}
+}
+
+// CinderClaim is a claim that Cinder backs, with the id of its volume, or that it will back.
+type CinderClaim struct {
+	Claim
+	ID string
+}
+
+// CinderClaims are the claims that Cinder backs, or will back. What a volume says of its claim counts before the claim
+// itself says it: it is written first.
+func (w *World) CinderClaims() []CinderClaim {
+	byName, byClaim := map[string]*Volume{}, map[types.UID]*Volume{}
+	for i := range w.Volumes {
+		v := &w.Volumes[i]
+		byName[v.Name] = v
+		if v.Claimed() {
+			byClaim[v.Claim.UID] = v
+		}
+	}
+	provisioners, usual := map[string]string{}, w.defaultClass()
+	for _, class := range w.Classes {
+		provisioners[class.Name] = class.Provisioner
+	}
+	var claims []CinderClaim
+	for _, claim := range w.Claims {
+		switch volume := cmp.Or(byName[claim.Volume], byClaim[claim.UID]); {
+		case volume != nil && volume.ID != "":
+			claims = append(claims, CinderClaim{claim, volume.ID})
+		case volume == nil && isCinder(claim.provisioner(provisioners, usual)):
+			claims = append(claims, CinderClaim{claim, ""})
+		}
+	}
+	return claims
+}
+
+// provisioner is who provides the volume of a claim that has none yet. The class says it; who was asked counts only
+// when the class is gone.
+func (c Claim) provisioner(provisioners map[string]string, usual string) string {
+	class := usual
+	if c.Class != nil {
+		class = *c.Class
+	}
+	if provisioner, ok := provisioners[class]; ok {
+		return provisioner
+	}
+	return c.Provisioner
+}
+
+func isCinder(provisioner string) bool {
+	return provisioner == DriverCinder || provisioner == ProvisionerInTree
+}
+
+// defaultClass is the class of claims that name none: of several, Kubernetes takes the newest.
+func (w *World) defaultClass() string {
+	var defaults []Class
+	for _, class := range w.Classes {
+		if class.Default {
+			defaults = append(defaults, class)
+		}
+	}
+	if len(defaults) == 0 {
+		return ""
+	}
+	return slices.MinFunc(defaults, func(a, b Class) int {
+		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.Name, b.Name))
+	}).Name
+}
+
+// HasCinder says whether there is anything of Cinder's.
+func (w *World) HasCinder() bool {
+	return slices.ContainsFunc(w.Volumes, func(v Volume) bool { return v.ID != "" }) || len(w.CinderClaims()) > 0
+}

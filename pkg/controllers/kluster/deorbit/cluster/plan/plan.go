@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package plan decides what a stage of Deorbit does in a workload cluster. It has no clock and asks nobody: what was seen
+// goes in, what is to be done and what is to be reported comes out.
+//
+// One rule is in all of it: nothing is deleted before the status has the record of what it leaves in OpenStack.
+package plan
+
+import (
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/inventory"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+)
+
+// Kinds of objects in reports.
+const (
+	KindClaim    = "PersistentVolumeClaim"
+	KindVolume   = "PersistentVolume"
+	KindPod      = "Pod"
+	KindSnapshot = "VolumeSnapshot"
+	KindContent  = "VolumeSnapshotContent"
+	KindService  = "Service"
+)
+
+// SnapshotGroup is the API group of snapshots, which a cluster may not have.
+const SnapshotGroup = "snapshot.storage.k8s.io"
+
+// Plan is what to do, and what to report besides.
+type Plan struct {
+	// Report has all but what becomes of the steps: an object of a step remains, until a look finds it gone.
+	stage.Report
+	Steps []Step
+}
+
+// Action is what a step does.
+type Action int
+
+const (
+	// Delete deletes the object.
+	Delete Action = iota
+	// Kill deletes a pod without waiting for its kubelet.
+	Kill
+	// KeepFloatingIP writes inventory.KeepFloatingIPAnnotation.
+	KeepFloatingIP
+)
+
+// Step is one write.
+type Step struct {
+	Action   Action
+	Resource schema.GroupVersionResource
+	Kind     string
+	// Object is what the decision was made by. The write is refused when it is another one by now.
+	Object inventory.Meta
+	// Exact says that the write is refused as well when the object has changed.
+	Exact bool
+	// ID is the object in OpenStack.
+	ID string
+	// Reason is why the object remains after the step was accepted.
+	Reason string
+}
+
+// Resources by their kinds.
+var (
+	claims    = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
+	pods      = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	services  = schema.GroupVersionResource{Version: "v1", Resource: "services"}
+	snapshots = schema.GroupResource{Group: SnapshotGroup, Resource: "volumesnapshots"}
+	contents  = schema.GroupResource{Group: SnapshotGroup, Resource: "volumesnapshotcontents"}
+)
+
+// Reasons why objects remain.
+const (
+	reasonAsked    = "its deletion was asked for"
+	reasonToRecord = "it is recorded in the status first"
+)
+
+// Reported is an object in a report.
+func Reported(kind string, object inventory.Meta, id, reason string) kubernikusv1.DeorbitObject {
+	return kubernikusv1.DeorbitObject{Kind: kind, Namespace: object.Namespace, Name: object.Name, ID: id, Reason: reason}
+}
+
+func (p *Plan) remains(kind string, object inventory.Meta, id, reason string) {
+	p.Remaining = append(p.Remaining, Reported(kind, object, id, reason))
+}
+
+func (p *Plan) retains(kind string, object inventory.Meta, id, reason string) {
+	p.Retained = append(p.Retained, Reported(kind, object, id, reason))
+}
+
+// deletes says whether a policy deletes. What is not known keeps.
+func deletes(policy kubernikusv1.DeletionPolicy) bool {
+	return policy == kubernikusv1.DeletionPolicyDelete
+}
+
+// waiting is why an object that is being deleted is still there.
+func waiting(object inventory.Meta) string {
+	reason := "it is being deleted since " + object.Deleted.UTC().Format(time.RFC3339)
+	if len(object.Finalizers) > 0 {
+		reason += "; finalizers: " + strings.Join(object.Finalizers, ", ")
+	}
+	return reason
+}
+
+// Record reports what there is to be recorded, and does nothing.
+func Record(w *inventory.World) Plan {
+	return Plan{Report: stage.Report{Seen: seen(w)}}
+}

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/inventory"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+)
+
+// keep is the policy that keeps.
+const keep = "Retain"
+
+// seen is what a world has to be recorded: each volume, snapshot and Service once.
+func seen(w *inventory.World) stage.Seen {
+	s := stage.Seen{}
+	volumes := map[string]int{}
+	for _, v := range w.Volumes {
+		if v.ID == "" {
+			continue
+		}
+		// Two PersistentVolumes may have one volume. Nobody deletes it as long as one of them keeps it.
+		if i, twice := volumes[v.ID]; twice {
+			if v.Policy() == keep {
+				s.Volumes[i].Name, s.Volumes[i].ReclaimPolicy = v.Name, keep
+			}
+			continue
+		}
+		volumes[v.ID] = len(s.Volumes)
+		s.Volumes = append(s.Volumes, kubernikusv1.SeenVolume{ID: v.ID, Name: v.Name, ReclaimPolicy: v.Policy()})
+	}
+	snapshots := map[string]int{}
+	for _, c := range w.CinderContents() {
+		if c.Handle == "" {
+			continue
+		}
+		if i, twice := snapshots[c.Handle]; twice {
+			if c.Policy() == keep {
+				s.Snapshots[i].Name, s.Snapshots[i].DeletionPolicy = c.Name, keep
+			}
+			continue
+		}
+		snapshots[c.Handle] = len(s.Snapshots)
+		s.Snapshots = append(s.Snapshots, kubernikusv1.SeenSnapshot{ID: c.Handle, Name: c.Name, DeletionPolicy: c.Policy()})
+	}
+	for _, service := range w.Services {
+		if service.Class == "" {
+			s.Services = append(s.Services, kubernikusv1.SeenService{
+				UID: string(service.UID), Namespace: service.Namespace, Name: service.Name, KeepFloatingIP: service.Keep,
+			})
+		}
+	}
+	return s
+}
+
+// records says of what was seen whether the status has it already, by id or uid. What is not there was not seen.
+type records map[string]bool
+
+func volumeRecords(seen, recorded stage.Seen) records {
+	policies, r := map[string]string{}, records{}
+	for _, v := range recorded.Volumes {
+		policies[v.ID] = v.ReclaimPolicy
+	}
+	for _, v := range seen.Volumes {
+		r[v.ID] = policies[v.ID] == v.ReclaimPolicy
+	}
+	return r
+}
+
+func snapshotRecords(seen, recorded stage.Seen) records {
+	policies, r := map[string]string{}, records{}
+	for _, s := range recorded.Snapshots {
+		policies[s.ID] = s.DeletionPolicy
+	}
+	for _, s := range seen.Snapshots {
+		r[s.ID] = policies[s.ID] == s.DeletionPolicy
+	}
+	return r
+}
+
+func serviceRecords(seen, recorded stage.Seen) records {
+	known, r := map[kubernikusv1.SeenService]bool{}, records{}
+	for _, s := range recorded.Services {
+		known[kubernikusv1.SeenService{UID: s.UID, KeepFloatingIP: s.KeepFloatingIP}] = true
+	}
+	for _, s := range seen.Services {
+		r[s.UID] = known[kubernikusv1.SeenService{UID: s.UID, KeepFloatingIP: s.KeepFloatingIP}]
+	}
+	return r
+}

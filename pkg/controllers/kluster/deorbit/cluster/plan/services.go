@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/inventory"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+)
+
+// Services deletes the Services of type LoadBalancer that the cloud provider OpenStack serves. It is over when all of them
+// are being deleted.
+func Services(w *inventory.World, work stage.Work) Plan {
+	p := Record(w)
+	if p.retainServices(w, work.Policies); !deletes(work.Policies.LoadBalancers) {
+		return p
+	}
+	recorded := serviceRecords(p.Seen, work.Recorded)
+	for _, s := range w.Services {
+		// One of another type has a load balancer that is cleaned up already. That is waited for later.
+		if !s.LoadBalancer || s.Class != "" || s.Deleting() {
+			continue
+		}
+		switch {
+		case !s.Keep && !deletes(work.Policies.FloatingIPs):
+			p.Steps = append(p.Steps, Step{
+				Action: KeepFloatingIP, Resource: services, Kind: KindService, Object: s.Meta, Exact: true,
+				Reason: "it is told to keep its floating IP first",
+			})
+		case !recorded[string(s.UID)]:
+			p.remains(KindService, s.Meta, "", reasonToRecord)
+		default:
+			p.Steps = append(p.Steps, Step{Resource: services, Kind: KindService, Object: s.Meta, Exact: true, Reason: reasonAsked})
+		}
+	}
+	return p
+}
+
+// Wait waits until the cluster has cleaned up behind what was deleted: for the volumes that go with their claims, and for
+// the Services that have load balancers.
+func Wait(w *inventory.World, work stage.Work) Plan {
+	p := Record(w)
+	p.retainVolumes(w, work.Policies)
+	p.retainServices(w, work.Policies)
+	if deletes(work.Policies.PersistentVolumes) {
+		p.waitForVolumes(w)
+	}
+	if deletes(work.Policies.LoadBalancers) {
+		p.waitForServices(w, work)
+	}
+	return p
+}
+
+func (p *Plan) waitForVolumes(w *inventory.World) {
+	for _, v := range w.Volumes {
+		// Kubernetes has given up on one that is Failed: its volume is looked for in OpenStack.
+		if v.ID == "" || v.Policy() == keep || v.Phase == corev1.VolumeFailed {
+			continue
+		}
+		reason := fmt.Sprintf("it is %s, and its claim was %s", v.Phase, v.Claim.NamespacedName)
+		if v.Deleting() {
+			reason = waiting(v.Meta)
+		}
+		p.remains(KindVolume, v.Meta, v.ID, reason)
+	}
+}
+
+func (p *Plan) waitForServices(w *inventory.World, work stage.Work) {
+	there := map[types.UID]bool{}
+	for _, s := range w.Services {
+		there[s.UID] = true
+		switch {
+		case s.Class != "":
+		case s.Deleting():
+			p.remains(KindService, s.Meta, "", waiting(s.Meta))
+		case s.LoadBalancer:
+			p.remains(KindService, s.Meta, "", "it was not deleted")
+		default:
+			p.remains(KindService, s.Meta, "", "its load balancer is not cleaned up: finalizer "+inventory.LoadBalancerFinalizer)
+		}
+	}
+	// Without the finalizer a Service is gone before its load balancer is. Who was never seen with it, because it was
+	// gone before this process began, counts as one without.
+	end := work.Began.Add(work.Policies.ServiceGracePeriod)
+	if !work.Now.Before(end) {
+		return
+	}
+	for _, s := range work.Recorded.Services {
+		if uid := types.UID(s.UID); !there[uid] && !w.Finalized[uid] {
+			gone := inventory.Meta{Namespace: s.Namespace, Name: s.Name}
+			p.remains(KindService, gone, "", fmt.Sprintf("it is gone without finalizer %s: its load balancer gets a grace period", inventory.LoadBalancerFinalizer))
+		}
+	}
+}
+
+// retainServices lists the Services that stay, and why.
+func (p *Plan) retainServices(w *inventory.World, policies stage.Policies) {
+	for _, s := range w.Services {
+		switch {
+		case s.LoadBalancer && s.Class != "":
+			p.retains(KindService, s.Meta, "", fmt.Sprintf("its loadBalancerClass %s is another provider's", s.Class))
+		case s.LoadBalancer && !deletes(policies.LoadBalancers):
+			p.retains(KindService, s.Meta, "", "spec.deorbit.loadBalancers is Retain")
+		}
+	}
+}

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/inventory"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+)
+
+func service(name string, change ...func(*inventory.Service)) inventory.Service {
+	s := inventory.Service{Meta: meta(name), LoadBalancer: true}
+	for _, f := range change {
+		f(&s)
+	}
+	return s
+}
+
+func told(s *inventory.Service)   { s.Keep = true }
+func others(s *inventory.Service) { s.Class = "example.com/lb" }
+func goes(s *inventory.Service)   { deleting(&s.Meta) }
+func changed(s *inventory.Service) {
+	s.LoadBalancer, s.Finalizers = false, []string{inventory.LoadBalancerFinalizer}
+}
+
+func retainBalancers(s *stage.Work) { s.Policies.LoadBalancers = kubernikusv1.DeletionPolicyRetain }
+func retainAddresses(s *stage.Work) { s.Policies.FloatingIPs = kubernikusv1.DeletionPolicyRetain }
+
+func TestServices(t *testing.T) {
+	const foreign = "retained Service a: its loadBalancerClass example.com/lb is another provider's"
+	for name, c := range map[string]struct {
+		service inventory.Service
+		change  func(*stage.Work)
+		want    []string
+	}{
+		"load balancer":               {service("a"), nil, []string{"delete Service a"}},
+		"not recorded":                {service("a"), unrecorded, []string{"remains Service a: it is recorded in the status first"}},
+		"another one recorded":        {service("a"), func(s *stage.Work) { s.Recorded.Services[0].UID = "older" }, []string{"remains Service a: it is recorded in the status first"}},
+		"another provider's":          {service("a", others), nil, []string{foreign}},
+		"being deleted":               {service("a", goes), nil, nil},
+		"of another type by now":      {service("a", changed), nil, nil},
+		"retained":                    {service("a"), retainBalancers, []string{"retained Service a: spec.deorbit.loadBalancers is Retain"}},
+		"retained, another's":         {service("a", others), retainBalancers, []string{foreign}},
+		"keeps its address":           {service("a", told), nil, []string{"delete Service a"}},
+		"keeps it, recorded without":  {service("a", told), func(s *stage.Work) { s.Recorded.Services[0].KeepFloatingIP = false }, []string{"remains Service a: it is recorded in the status first"}},
+		"told to keep it":             {service("a"), retainAddresses, []string{"keep-ip Service a"}},
+		"was told to keep it":         {service("a", told), retainAddresses, []string{"delete Service a"}},
+		"address kept, and balancer":  {service("a"), func(s *stage.Work) { retainBalancers(s); retainAddresses(s) }, []string{"retained Service a: spec.deorbit.loadBalancers is Retain"}},
+		"a policy that nobody knows":  {service("a"), func(s *stage.Work) { s.Policies.LoadBalancers = "" }, []string{"retained Service a: spec.deorbit.loadBalancers is Retain"}},
+		"an address policy of nobody": {service("a"), func(s *stage.Work) { s.Policies.FloatingIPs = "" }, []string{"keep-ip Service a"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := inventory.World{Services: []inventory.Service{c.service}}
+			s := work(&w)
+			if c.change != nil {
+				c.change(&s)
+			}
+			p := Services(&w, s)
+			check(t, p, c.want...)
+			for _, step := range p.Steps {
+				if !step.Exact {
+					t.Error("a Service that changed since it was looked at would go")
+				}
+			}
+		})
+	}
+}
+
+func TestWaitForVolumes(t *testing.T) {
+	for name, c := range map[string]struct {
+		volume inventory.Volume
+		change func(*stage.Work)
+		want   []string
+	}{
+		"released": {volume("a", func(v *inventory.Volume) { v.Phase = corev1.VolumeReleased }), nil,
+			[]string{"remains PersistentVolume a: it is Released, and its claim was shop/a"}},
+		"bound": {volume("a"), nil, []string{"remains PersistentVolume a: it is Bound, and its claim was shop/a"}},
+		"going": {volume("a", func(v *inventory.Volume) { deleting(&v.Meta) }), nil,
+			[]string{"remains PersistentVolume a: it is being deleted since 2026-11-22T11:59:00Z; finalizers: protection"}},
+		"kept":        {volume("a", keeps), nil, []string{"retained PersistentVolume a: its reclaim policy is not Delete"}},
+		"unclaimed":   {volume("a", unclaimed), nil, []string{"retained PersistentVolume a: no claim ever had it"}},
+		"failed":      {volume("a", func(v *inventory.Volume) { v.Phase = corev1.VolumeFailed }), nil, nil},
+		"another's":   {volume("a", foreign), nil, nil},
+		"all retains": {volume("a"), retainVolumes, []string{"retained PersistentVolume a: spec.deorbit.persistentVolumes is Retain"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := inventory.World{Volumes: []inventory.Volume{c.volume}}
+			s := work(&w, unrecorded) // waiting deletes nothing
+			if c.change != nil {
+				c.change(&s)
+			}
+			check(t, Wait(&w, s), c.want...)
+		})
+	}
+}
+
+func TestWaitForServices(t *testing.T) {
+	const grace = "remains Service gone: it is gone without finalizer…"
+	recorded := func(s *stage.Work) {
+		s.Recorded.Services = []kubernikusv1.SeenService{{UID: "gone", Namespace: "shop", Name: "gone"}}
+	}
+	for name, c := range map[string]struct {
+		services  []inventory.Service
+		finalized types.UID
+		change    func(*stage.Work)
+		want      []string
+	}{
+		"going":             {services: []inventory.Service{service("a", goes)}, want: []string{"remains Service a: it is being deleted…"}},
+		"going, another's":  {services: []inventory.Service{service("a", goes, others)}, want: []string{"retained Service a: its loadBalancerClass…"}},
+		"still there":       {services: []inventory.Service{service("a")}, want: []string{"remains Service a: it was not deleted"}},
+		"cleaned up":        {services: []inventory.Service{service("a", changed)}, want: []string{"remains Service a: its load balancer is not cleaned up…"}},
+		"retained":          {services: []inventory.Service{service("a"), service("b", goes)}, change: retainBalancers, want: []string{"retained Service a…", "retained Service b…"}},
+		"gone, unobserved":  {change: recorded, want: []string{grace}},
+		"gone, observed":    {change: recorded, finalized: "gone"},
+		"gone, retained":    {change: func(s *stage.Work) { recorded(s); retainBalancers(s) }},
+		"gone, other's":     {change: recorded, finalized: "other", want: []string{grace}},
+		"grace almost over": {change: func(s *stage.Work) { recorded(s); s.Now = s.Began.Add(2*time.Minute - 1) }, want: []string{grace}},
+		"grace over":        {change: func(s *stage.Work) { recorded(s); s.Now = s.Began.Add(2 * time.Minute) }},
+		"there again":       {services: []inventory.Service{service("gone", goes)}, change: recorded, want: []string{"remains Service gone: it is being deleted…"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := inventory.World{Services: c.services, Finalized: map[types.UID]bool{c.finalized: true}}
+			s := work(&w)
+			if c.change != nil {
+				c.change(&s)
+			}
+			check(t, Wait(&w, s), c.want...)
+		})
+	}
+}

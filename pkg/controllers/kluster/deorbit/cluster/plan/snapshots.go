@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/inventory"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+)
+
+// Snapshots deletes the snapshots that are Cinder's, then those contents that are left and not to be kept. It is over
+// when they are gone: Cinder deletes no volume that has a snapshot.
+func Snapshots(w *inventory.World, work stage.Work) Plan {
+	p := Record(w)
+	taken, cinder := w.CinderSnapshots(), w.CinderContents()
+	switch {
+	case !deletes(work.Policies.PersistentVolumes):
+		p.retainSnapshots(taken, cinder, "spec.deorbit.persistentVolumes is Retain")
+		return p
+	case !deletes(work.Policies.Snapshots):
+		p.retainSnapshots(taken, cinder, "spec.deorbit.snapshots is Retain")
+		return p
+	}
+	recorded, held := snapshotRecords(p.Seen, work.Recorded), map[string]bool{}
+	for _, s := range taken {
+		id := ""
+		if s.Of != nil {
+			id, held[s.Of.Name] = s.Of.Handle, true
+		}
+		switch {
+		case s.Deleting():
+			p.remains(KindSnapshot, s.Meta, id, waiting(s.Meta))
+		case id != "" && !recorded[id]:
+			p.remains(KindSnapshot, s.Meta, id, reasonToRecord)
+		default:
+			p.Steps = append(p.Steps, Step{
+				Resource: snapshots.WithVersion(w.SnapshotVersion), Kind: KindSnapshot, Object: s.Meta, Exact: true, ID: id, Reason: reasonAsked,
+			})
+		}
+	}
+	for _, c := range cinder {
+		switch {
+		case !c.Delete:
+			p.retains(KindContent, c.Meta, c.Handle, "its deletion policy is not Delete")
+		case c.Deleting():
+			p.remains(KindContent, c.Meta, c.Handle, waiting(c.Meta))
+		case held[c.Name]:
+			p.remains(KindContent, c.Meta, c.Handle, "it goes with its VolumeSnapshot")
+		case c.Handle != "" && !recorded[c.Handle]:
+			p.remains(KindContent, c.Meta, c.Handle, reasonToRecord)
+		default:
+			p.Steps = append(p.Steps, Step{
+				Resource: contents.WithVersion(w.SnapshotVersion), Kind: KindContent, Object: c.Meta, Exact: true, ID: c.Handle, Reason: reasonAsked,
+			})
+		}
+	}
+	return p
+}
+
+func (p *Plan) retainSnapshots(taken []inventory.Taken, contents []inventory.Content, reason string) {
+	for _, s := range taken {
+		p.retains(KindSnapshot, s.Meta, "", reason)
+	}
+	for _, c := range contents {
+		p.retains(KindContent, c.Meta, c.Handle, reason)
+	}
+}

@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/inventory"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/plan"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+)
+
+// Run does one look of a stage: Freeze, Pods, Snapshots, Claims, Services or Wait. An error means that the API server does
+// not do what it has to: it cannot be reached, refuses our credentials, or fails. The report has then only what was done
+// before. What one object refuses is no error: the object remains, with the reason. A kind of objects that the cluster
+// does not have is none either.
+func (c *Connection) Run(ctx context.Context, s kubernikusv1.DeorbitStage, w stage.Work) (stage.Report, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	enough := time.Now().Add(writingTime)
+	world, trouble, err := c.look(ctx, s, w)
+	if err != nil {
+		return stage.Report{}, err
+	}
+	p, err := planFor(s, world, w)
+	if err != nil {
+		return stage.Report{}, err
+	}
+	p.Remaining = append(p.Remaining, trouble...)
+	if s == kubernikusv1.DeorbitFreeze {
+		remaining, err := c.freeze(ctx)
+		p.Remaining = append(p.Remaining, remaining...)
+		return p.Report, err
+	}
+	return c.execute(ctx, p, enough)
+}
+
+func planFor(s kubernikusv1.DeorbitStage, world *inventory.World, w stage.Work) (plan.Plan, error) {
+	switch s {
+	case kubernikusv1.DeorbitFreeze:
+		return plan.Record(world), nil
+	case kubernikusv1.DeorbitPods:
+		return plan.Pods(world, w), nil
+	case kubernikusv1.DeorbitSnapshots:
+		return plan.Snapshots(world, w), nil
+	case kubernikusv1.DeorbitClaims:
+		return plan.Claims(world, w), nil
+	case kubernikusv1.DeorbitServices:
+		return plan.Services(world, w), nil
+	case kubernikusv1.DeorbitWait:
+		return plan.Wait(world, w), nil
+	}
+	return plan.Plan{}, fmt.Errorf("stage %q is not done in the workload cluster", s)
+}
+
+// look reads what a stage needs. trouble is what could not be listed although the API server works. Freeze reads all there
+// is to be recorded: should the API server be gone later, nothing else knows it.
+func (c *Connection) look(
+	ctx context.Context, s kubernikusv1.DeorbitStage, w stage.Work,
+) (world *inventory.World, trouble []kubernikusv1.DeorbitObject, err error) {
+	world = &inventory.World{Finalized: c.finalized}
+	volumes := func() error { return c.volumes(ctx, world) }
+	services := func() error { return c.services(ctx, world) }
+	snapshots := func() (err error) {
+		trouble, err = c.snapshots(ctx, world)
+		return err
+	}
+	switch s {
+	case kubernikusv1.DeorbitFreeze:
+		err = inTurn(volumes, services, snapshots)
+		trouble = nil // a matter of the stage Snapshots
+	case kubernikusv1.DeorbitPods, kubernikusv1.DeorbitClaims:
+		err = c.lookAtClaims(ctx, world, w.Policies.PersistentVolumes)
+	case kubernikusv1.DeorbitSnapshots:
+		err = snapshots()
+	case kubernikusv1.DeorbitServices:
+		err = services()
+	case kubernikusv1.DeorbitWait:
+		err = inTurn(volumes, services)
+	}
+	return world, trouble, err
+}
+
+// inTurn calls functions until one fails.
+func inTurn(functions ...func() error) error {
+	for _, f := range functions {
+		if err := f(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lookAtClaims reads what Deorbit deletes, or else only what is to be recorded. Claims are read before their volumes, so
+// that the volume of a claim that is bound is known, and pods last: what they use is known then.
+func (c *Connection) lookAtClaims(ctx context.Context, world *inventory.World, policy kubernikusv1.DeletionPolicy) error {
+	if policy != kubernikusv1.DeletionPolicyDelete {
+		return c.volumes(ctx, world)
+	}
+	if err := c.claims(ctx, world); err != nil {
+		return err
+	}
+	if err := c.volumes(ctx, world); err != nil || !world.HasCinder() {
+		return err
+	}
+	return c.pods(ctx, world)
+}

@@ -1,0 +1,286 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+)
+
+const secret = "sekret-token"
+
+// server is an API server at the wire: it answers what a test says, and otherwise as one that has nothing.
+type server struct {
+	*httptest.Server
+	mu       sync.Mutex
+	answers  map[string]func(http.ResponseWriter, *http.Request)
+	requests []string
+}
+
+func newServer(t *testing.T) *server {
+	t.Helper()
+	s := &server{answers: map[string]func(http.ResponseWriter, *http.Request){}}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.mu.Lock()
+		s.requests = append(s.requests, r.Method+" "+r.URL.RequestURI())
+		answer := s.answers[r.Method+" "+r.URL.Path]
+		s.mu.Unlock()
+		switch {
+		case answer != nil:
+			answer(w, r)
+		case r.Method == http.MethodGet && r.URL.Path == coreAPI:
+			reply(w, 200, resources("namespaces", "persistentvolumes", "persistentvolumeclaims", "pods", "nodes", "services"))
+		case r.Method == http.MethodGet && (strings.HasPrefix(r.URL.Path, coreAPI) || strings.HasPrefix(r.URL.Path, "/apis/storage.k8s.io/v1/")):
+			reply(w, 200, list(""))
+		default:
+			reply(w, 404, status(404, "NotFound", "the server could not find the requested resource"))
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// on makes the server answer a request.
+func (s *server) on(request string, answer func(http.ResponseWriter, *http.Request)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answers[request] = answer
+}
+
+// says makes the server answer a request with an object.
+func (s *server) says(request string, code int, object any) {
+	s.on(request, func(w http.ResponseWriter, _ *http.Request) { reply(w, code, object) })
+}
+
+// asked are the requests that begin so, and forgets all.
+func (s *server) asked(prefix string) (found []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.requests {
+		if strings.HasPrefix(r, prefix) {
+			found = append(found, r)
+		}
+	}
+	s.requests = nil
+	return found
+}
+
+func reply(w http.ResponseWriter, code int, object any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(code)
+	_ = json.NewEncoder(w).Encode(object) // whoever asked is gone otherwise
+}
+
+func status(code int, reason, message string) map[string]any {
+	return map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": code, "reason": reason, "message": message}
+}
+
+func resources(names ...string) *metav1.APIResourceList {
+	list := &metav1.APIResourceList{TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}}
+	for _, name := range names {
+		list.APIResources = append(list.APIResources, metav1.APIResource{Name: name})
+	}
+	return list
+}
+
+// list is a listing of objects; more is its continue token.
+func list(more string, items ...any) map[string]any {
+	return map[string]any{"metadata": map[string]any{"continue": more, "resourceVersion": "9"}, "items": append([]any{}, items...)}
+}
+
+// object is one of namespace shop with a spec.
+func object(name string, spec map[string]any) map[string]any {
+	return map[string]any{"metadata": map[string]any{"namespace": "shop", "name": name, "uid": name, "resourceVersion": "7"}, "spec": spec}
+}
+
+func connect(t *testing.T, s *server) *Connection {
+	t.Helper()
+	c, err := Connect(&rest.Config{Host: s.URL, BearerToken: secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func deleteAll(change ...func(*stage.Work)) stage.Work {
+	all := kubernikusv1.DeletionPolicyDelete
+	w := stage.Work{Policies: stage.Policies{PersistentVolumes: all, LoadBalancers: all, FloatingIPs: all, Snapshots: all}, Began: time.Now(), Now: time.Now()}
+	for _, f := range change {
+		f(&w)
+	}
+	return w
+}
+
+// inCluster are the stages that Run does.
+var inCluster = []kubernikusv1.DeorbitStage{kubernikusv1.DeorbitFreeze, kubernikusv1.DeorbitPods, kubernikusv1.DeorbitSnapshots,
+	kubernikusv1.DeorbitClaims, kubernikusv1.DeorbitServices, kubernikusv1.DeorbitWait}
+
+// A cluster without anything has nothing that remains, and without kinds that others have it is no less reachable.
+func TestEmpty(t *testing.T) {
+	s := newServer(t)
+	c := connect(t, s)
+	s.says("GET /apis/storage.k8s.io/v1/storageclasses", 404, status(404, "NotFound", "the server could not find the requested resource"))
+	for _, name := range inCluster[1:] {
+		report, err := c.Run(t.Context(), name, deleteAll())
+		if err != nil || len(report.Remaining)+len(report.Retained)+len(report.Deleted) > 0 {
+			t.Errorf("%s: %+v, %v", name, report, err)
+		}
+	}
+	// It can neither be frozen, nor is that its API server's failure.
+	report, err := c.Run(t.Context(), kubernikusv1.DeorbitFreeze, deleteAll())
+	if err != nil || len(report.Remaining) != 1 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if _, err := c.Run(t.Context(), kubernikusv1.DeorbitVerify, deleteAll()); err == nil {
+		t.Error("a stage outside the cluster ran")
+	}
+}
+
+// Every kind of failure of the API server is an error, in every stage, and none has our credentials in it.
+func TestUnreachable(t *testing.T) {
+	for name, answer := range map[string]func(http.ResponseWriter, *http.Request){
+		"401": func(w http.ResponseWriter, _ *http.Request) {
+			reply(w, 401, status(401, "Unauthorized", "Unauthorized"))
+		},
+		"403": func(w http.ResponseWriter, _ *http.Request) {
+			reply(w, 403, status(403, "Forbidden", `x is forbidden: User "u" cannot list resource "x"`))
+		},
+		"500": func(w http.ResponseWriter, _ *http.Request) { reply(w, 500, status(500, "InternalError", "etcd")) },
+		"503": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
+		"echo": func(w http.ResponseWriter, r *http.Request) {
+			http.Error(w, strings.Repeat("x\n", 500)+r.Header.Get("Authorization"), http.StatusInternalServerError)
+		},
+		"echo403": func(w http.ResponseWriter, r *http.Request) {
+			http.Error(w, r.Header.Get("Authorization"), http.StatusForbidden)
+		},
+		"404 of a proxy": func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "default backend - 404", http.StatusNotFound)
+		},
+		"404 and a page of a proxy": func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == coreAPI {
+				reply(w, 200, resources())
+				return
+			}
+			http.Error(w, "default backend - 404", http.StatusNotFound)
+		},
+		"page of a proxy": func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>welcome</html>") },
+		"redirect":        func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/elsewhere", http.StatusFound) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/elsewhere" {
+					t.Error("it followed a redirect, with the credentials")
+				}
+				answer(w, r)
+			})
+			c := connect(t, s)
+			for _, name := range inCluster {
+				report, err := c.Run(t.Context(), name, deleteAll())
+				if err == nil || strings.Contains(err.Error(), secret) || len(err.Error()) > 2*maxText || strings.Contains(err.Error(), "\n") {
+					t.Errorf("%s: %+v, %v", name, report, err)
+				}
+			}
+			if id, err := c.ID(t.Context()); err == nil || strings.Contains(err.Error(), secret) {
+				t.Errorf("%s, %v", id, err)
+			}
+		})
+	}
+}
+
+func TestID(t *testing.T) {
+	s := newServer(t)
+	s.says("GET /api/v1/namespaces/kube-system", 200, object("kube-system", nil))
+	if id, err := connect(t, s).ID(t.Context()); err != nil || id != "kube-system" {
+		t.Errorf("%s, %v", id, err)
+	}
+}
+
+// A listing is read to its end, and anew when the server forgot where it was.
+func TestPages(t *testing.T) {
+	balancer := func(name string) any { return object(name, map[string]any{"type": "LoadBalancer"}) }
+	s := newServer(t)
+	expired := false
+	s.on("GET /api/v1/services", func(w http.ResponseWriter, r *http.Request) {
+		switch more := r.URL.Query().Get("continue"); {
+		case more == "" && r.URL.Query().Get("limit") == "":
+			reply(w, 200, list("", balancer("a"), balancer("b")))
+		case more == "":
+			reply(w, 200, list("token", balancer("a")))
+		case expired:
+			reply(w, 410, status(410, "Expired", "the continue parameter is too old"))
+		default:
+			reply(w, 200, list("", balancer("b")))
+		}
+	})
+	c := connect(t, s)
+	for _, expired = range []bool{false, true} {
+		report, err := c.Run(t.Context(), kubernikusv1.DeorbitServices, deleteAll())
+		if err != nil || len(report.Seen.Services) != 2 || len(report.Remaining) != 2 {
+			t.Errorf("expired %t: %+v, %v", expired, report, err)
+		}
+	}
+	s.says("GET /api/v1/services", 410, status(410, "Expired", "always"))
+	if report, err := c.Run(t.Context(), kubernikusv1.DeorbitServices, deleteAll()); err == nil {
+		t.Errorf("%+v", report)
+	}
+	// The second page fails: nothing was seen.
+	s.on("GET /api/v1/services", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("continue") == "" {
+			reply(w, 200, list("token", balancer("a")))
+			return
+		}
+		reply(w, 500, status(500, "InternalError", "etcd"))
+	})
+	if report, err := c.Run(t.Context(), kubernikusv1.DeorbitServices, deleteAll()); err == nil || len(report.Seen.Services) > 0 {
+		t.Errorf("%+v, %v", report, err)
+	}
+	if found := s.asked("DELETE"); len(found) > 0 {
+		t.Error(found)
+	}
+}
+
+// What is JSON, but no listing of its kind, is no empty cluster.
+func TestNoListing(t *testing.T) {
+	s := newServer(t)
+	for _, answer := range []map[string]any{{"hello": "world"}, {"kind": "PodList", "apiVersion": "v1", "metadata": map[string]any{"resourceVersion": "9"}}} {
+		s.says("GET /api/v1/services", 200, answer)
+		if report, err := connect(t, s).Run(t.Context(), kubernikusv1.DeorbitServices, deleteAll()); err == nil {
+			t.Errorf("%v: %+v", answer, report)
+		}
+	}
+}
+
+// A server that is not there, or whose name nobody knows, is unreachable.
+func TestNoServer(t *testing.T) {
+	s := newServer(t)
+	s.Close()
+	for _, host := range []string{s.URL, "https://" + secret + ".invalid"} {
+		c, err := Connect(&rest.Config{Host: host, BearerToken: secret})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range inCluster {
+			if report, err := c.Run(t.Context(), name, deleteAll()); err == nil || strings.Contains(err.Error(), secret) {
+				t.Errorf("%s: %+v, %v", name, report, err)
+			}
+		}
+	}
+	if _, err := Connect(&rest.Config{Host: "https://a.example", TLSClientConfig: rest.TLSClientConfig{CertData: []byte(secret), KeyData: []byte(secret)}}); err == nil || strings.Contains(err.Error(), secret) {
+		t.Errorf("%v", err)
+	}
+}

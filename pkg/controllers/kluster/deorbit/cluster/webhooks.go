@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/freeze"
+)
+
+// Kinds of configurations of webhooks.
+const (
+	kindValidating = "ValidatingWebhookConfiguration"
+	kindMutating   = "MutatingWebhookConfiguration"
+)
+
+// looksToRemove is in how many looks in a row a webhook must be unreachable to be removed: one may just be restarting.
+const looksToRemove = 2
+
+// removeUnreachable counts the webhooks that could not be reached in this look, and removes those for which it was not
+// the first time in a row. One that answers is never among them, whatever it answers.
+func (c *Connection) removeUnreachable(ctx context.Context, now map[webhook]bool) ([]kubernikusv1.DeorbitObject, error) {
+	counts, due := map[webhook]int{}, false
+	for hook := range now {
+		counts[hook] = c.unreachable[hook] + 1
+		due = due || counts[hook] >= looksToRemove
+	}
+	if c.unreachable = counts; !due {
+		return nil, nil
+	}
+	entries, err := c.webhooks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var removed []kubernikusv1.DeorbitObject
+	done := map[string]bool{} // a configuration is another one after the first removal
+	for _, entry := range entries {
+		if done[entry.kind+entry.config] || !slices.ContainsFunc(keysOf(counts), func(hook webhook) bool {
+			return counts[hook] >= looksToRemove && entry.is(hook)
+		}) {
+			continue
+		}
+		done[entry.kind+entry.config] = true
+		verdict, err := judge(c.removeWebhook(ctx, entry))
+		if err != nil {
+			return removed, c.failed(fmt.Sprintf("remove webhook %s from %s %s", entry.name, entry.kind, entry.config), err)
+		}
+		if verdict == accepted {
+			log.FromContext(ctx).Info("Removed a webhook that blocked deletions and could not be reached",
+				"kind", entry.kind, "configuration", entry.config, "webhook", entry.name)
+			removed = append(removed, kubernikusv1.DeorbitObject{
+				Kind: entry.kind, Name: entry.config, Reason: fmt.Sprintf("webhook %s blocked deletions and could not be reached", c.clean(entry.name)),
+			})
+		}
+	}
+	return removed, nil
+}
+
+func keysOf(counts map[webhook]int) []webhook {
+	var hooks []webhook
+	for hook := range counts {
+		hooks = append(hooks, hook)
+	}
+	return hooks
+}
+
+// entry is one webhook of a configuration.
+type entry struct {
+	kind, config, version string
+	index                 int
+	name                  string
+	client                admissionv1.WebhookClientConfig
+	rules                 []admissionv1.RuleWithOperations
+}
+
+// webhooks lists the webhooks of a cluster but ours, which is to be unreachable.
+func (c *Connection) webhooks(ctx context.Context) ([]entry, error) {
+	api := c.kube.AdmissionregistrationV1()
+	validating, err := whole(ctx, api.ValidatingWebhookConfigurations().List,
+		func(l *admissionv1.ValidatingWebhookConfigurationList) []admissionv1.ValidatingWebhookConfiguration {
+			return l.Items
+		},
+		all(func(config *admissionv1.ValidatingWebhookConfiguration) (entries []entry) {
+			for i, w := range config.Webhooks {
+				entries = append(entries, entry{kindValidating, config.Name, config.ResourceVersion, i, w.Name, w.ClientConfig, w.Rules})
+			}
+			return entries
+		}))
+	if err != nil {
+		return nil, c.failed("list validatingwebhookconfigurations", err)
+	}
+	mutating, err := whole(ctx, api.MutatingWebhookConfigurations().List,
+		func(l *admissionv1.MutatingWebhookConfigurationList) []admissionv1.MutatingWebhookConfiguration {
+			return l.Items
+		},
+		all(func(config *admissionv1.MutatingWebhookConfiguration) (entries []entry) {
+			for i, w := range config.Webhooks {
+				entries = append(entries, entry{kindMutating, config.Name, config.ResourceVersion, i, w.Name, w.ClientConfig, w.Rules})
+			}
+			return entries
+		}))
+	if err != nil {
+		return nil, c.failed("list mutatingwebhookconfigurations", err)
+	}
+	entries := slices.Concat(slices.Concat(validating...), slices.Concat(mutating...))
+	return slices.DeleteFunc(entries, func(e entry) bool { return e.config == freeze.Name }), nil
+}
+
+// is says whether an entry is a webhook that the API server could not reach.
+func (e entry) is(hook webhook) bool {
+	operation := admissionv1.OperationType(hook.operation)
+	asked := slices.ContainsFunc(e.rules, func(r admissionv1.RuleWithOperations) bool {
+		return slices.Contains(r.Operations, operation) || slices.Contains(r.Operations, admissionv1.OperationAll)
+	})
+	return asked && e.name == hook.name && sameURL(e.url(), hook.url)
+}
+
+// url is where the API server calls the webhook.
+func (e entry) url() string {
+	switch service := e.client.Service; {
+	case e.client.URL != nil:
+		return *e.client.URL
+	case service != nil:
+		port, path := 443, ""
+		if service.Port != nil {
+			port = int(*service.Port)
+		}
+		if service.Path != nil {
+			path = *service.Path
+		}
+		return "https://" + net.JoinHostPort(service.Name+"."+service.Namespace+".svc", strconv.Itoa(port)) + "/" + strings.TrimPrefix(path, "/")
+	}
+	return ""
+}
+
+// sameURL compares but for what the API server adds: a port, a slash, a timeout.
+func sameURL(a, b string) bool {
+	one, err := url.Parse(a)
+	if err != nil {
+		return false
+	}
+	other, err := url.Parse(b)
+	if err != nil {
+		return false
+	}
+	port := func(u *url.URL) string {
+		if u.Port() == "" {
+			return "443"
+		}
+		return u.Port()
+	}
+	return one.Hostname() != "" && one.Hostname() == other.Hostname() && port(one) == port(other) &&
+		strings.Trim(one.Path, "/") == strings.Trim(other.Path, "/")
+}
+
+// removeWebhook takes one webhook out of its configuration, unless that changed. The others, and fields that are newer
+// than we are, stay as they are.
+func (c *Connection) removeWebhook(ctx context.Context, e entry) error {
+	at := fmt.Sprintf("/webhooks/%d", e.index)
+	patch, err := json.Marshal([]map[string]any{
+		{"op": "test", "path": "/metadata/resourceVersion", "value": e.version},
+		{"op": "test", "path": at + "/name", "value": e.name},
+		{"op": "remove", "path": at},
+	})
+	if err != nil {
+		return err
+	}
+	api, options := c.kube.AdmissionregistrationV1(), metav1.PatchOptions{FieldManager: fieldManager}
+	if e.kind == kindValidating {
+		_, err = api.ValidatingWebhookConfigurations().Patch(ctx, e.config, types.JSONPatchType, patch, options)
+	} else {
+		_, err = api.MutatingWebhookConfigurations().Patch(ctx, e.config, types.JSONPatchType, patch, options)
+	}
+	return err
+}

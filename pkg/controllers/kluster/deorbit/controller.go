@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package deorbit is the controller that takes a cluster down without debris: it removes what a workload cluster made in
+// OpenStack, and then releases the Kluster.
+//
+// It goes through stages, one at a time. A look at a stage runs beside the workers, so that a cluster or a cloud that
+// does not answer holds up no other. What a look showed leads to the next step by a pure function (machine.go), whose
+// result is written to the status before anything is done in the stage that it says: a process that ends in between loses
+// nothing. What the stages do is in the packages below this one, cluster and cloud.
+package deorbit
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/background"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+const (
+	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
+	ControllerName = "kluster-deorbit"
+	// fieldOwner is the manager of the fields we write, and the source of our events.
+	fieldOwner = "kluster-deorbit-controller"
+
+	// looksPerCloud is how many looks run at a time at one cloud, and cloudTimeouts how long one may take, in timeouts of
+	// a single attempt at a request. Each workload cluster is a place of its own: clusterTimeout is how long a look there
+	// may take, identifyTimeout the question which cluster it is.
+	looksPerCloud   = 8
+	cloudTimeouts   = 10
+	clusterTimeout  = time.Minute
+	identifyTimeout = 10 * time.Second
+
+	// A write to the API server that failed is tried again after a pause that doubles.
+	minBackoff = 50 * time.Millisecond
+	maxBackoff = 30 * time.Second
+)
+
+// reconciler takes clusters down.
+type reconciler struct {
+	// client reads from the cache and writes to the API server.
+	client client.Client
+	// live reads Secrets, and has the last word before anything is done.
+	live    client.Reader
+	systems systems
+	config  configv1alpha1.DeorbitConfiguration
+	// fence says whether this process may still change anything.
+	fence            func() error
+	clock            clock.PassiveClock
+	recorder         events.EventRecorder
+	meters           *meters
+	clusters, clouds *background.Pool[looked]
+
+	mu     sync.Mutex
+	states map[types.NamespacedName]*state
+	// self is the cluster that we run in; "": not known yet.
+	self types.UID
+}
+
+func (r *reconciler) pools() []*background.Pool[looked] {
+	return []*background.Pool[looked]{r.clusters, r.clouds}
+}
+
+// AddToManager adds the controller to a manager, whose scheme has to know Klusters and Kubernetes' own kinds. The fence
+// says whether this process may still change anything in a workload cluster or a cloud. An error means that the
+// controller was added twice, or that the metrics have names that are taken.
+func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguration, clients *openstack.Clients, fence func() error, clock clock.PassiveClock) error {
+	meters, err := newMeters(metrics.Registry)
+	if err != nil {
+		return err
+	}
+	r := &reconciler{
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), config: config.Deorbit, fence: fence, clock: clock,
+		systems:  &reality{client: mgr.GetClient(), live: mgr.GetAPIReader(), clients: clients, routeGC: config.RouteGC, fence: fence},
+		recorder: mgr.GetEventRecorder(fieldOwner), meters: meters,
+		clusters: &background.Pool[looked]{Limit: 1, Timeout: clusterTimeout},
+		clouds:   &background.Pool[looked]{Limit: looksPerCloud, Timeout: cloudTimeouts * config.OpenStack.Timeout.Duration},
+		states:   map[types.NamespacedName]*state{},
+	}
+	err = builder.ControllerManagedBy(mgr).
+		Named(ControllerName).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: int(*config.ConcurrentSyncs),
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
+		}).
+		WatchesRawSource(r.clusters).
+		WatchesRawSource(r.clouds).
+		For(&kubernikusv1.Kluster{}, builder.WithPredicates(changed())).
+		Watches(access.SecretMetadata(), handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.OnlyMetadata).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("make controller %s: %w", ControllerName, err)
+	}
+	return nil
+}

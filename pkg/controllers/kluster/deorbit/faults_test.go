@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deorbit
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+)
+
+// walk is a Deorbit over time, of one look after another.
+type walk struct {
+	t *testing.T
+	progress
+	settings
+	now  time.Time
+	last action
+}
+
+func newWalk(t *testing.T, before progress) *walk {
+	return &walk{t: t, progress: before, settings: usual(), now: epoch}
+}
+
+// look lets time go by, and takes in a look.
+func (w *walk) look(after time.Duration, o *outcome) {
+	w.now = w.now.Add(after)
+	w.progress, w.last = advance(w.progress, o, w.settings, w.now)
+}
+
+func (w *walk) in(which kubernikusv1.DeorbitStage) {
+	w.t.Helper()
+	if w.Stage != which {
+		w.t.Errorf("at %s it is in %s, not in %s", w.now.Sub(epoch), w.Stage, which)
+	}
+}
+
+// Known fault: one 5xx later than 2 min after deletion gave up on everything.
+func TestOneFailureGivesNothingUp(t *testing.T) {
+	w := newWalk(t, in(pods))
+	for range 100 {
+		w.look(time.Minute, failed(pods, clusterFailure(errDown)))
+		w.in(pods)
+		w.look(time.Minute, showed(pods, thing("PersistentVolumeClaim", fmt.Sprint(w.now.Unix()))))
+		if w.in(pods); w.UnreachableSince != nil {
+			t.Fatal("an answer does not end the row")
+		}
+		w.LastProgressAt = new(metav1.NewTime(w.now)) // what it waits for is another matter
+	}
+}
+
+// Known faults: refused connections and DNS errors never gave up; a restart with an unreachable API stuck for ever.
+func TestEachClassOfFailureGivesUp(t *testing.T) {
+	for _, message := range []string{"connection refused", "no such host", "x509: unknown authority", "i/o timeout", "Unauthorized", "Forbidden", "500"} {
+		w := newWalk(t, in(claims))
+		w.look(time.Second, failed(claims, clusterFailure(fmt.Errorf("%s", message))))
+		// What is only remembered is gone after a restart.
+		w.progress = progress{DeorbitStatus: loaded(&w.DeorbitStatus)}
+		w.look(119*time.Second, failed(claims, clusterFailure(errDown)))
+		w.in(claims)
+		w.look(time.Second, failed(claims, clusterFailure(errDown)))
+		w.in(verify)
+	}
+}
+
+// Known fault: Retain PVs waited for 24h. What is retained keeps no stage.
+func TestRetainedIsNotWaitedFor(t *testing.T) {
+	kept := thing("PersistentVolume", "kept")
+	o := showed(wait)
+	o.parts[0].report.Retained = []kubernikusv1.DeorbitObject{kept}
+	w := newWalk(t, in(wait))
+	w.look(0, o)
+	if w.in(verify); !slices.Equal(w.Retained, []kubernikusv1.DeorbitObject{kept}) {
+		t.Errorf("retained %v", w.Retained)
+	}
+	w.look(0, showed(verify))
+	if len(w.Retained) != 1 {
+		t.Error("what another stage keeps is forgotten")
+	}
+	gone := showed(routes)
+	gone.parts[0].report.Deleted = []kubernikusv1.DeorbitObject{kept}
+	if w.look(0, gone); len(w.Retained) != 0 {
+		t.Errorf("what is deleted is retained: %v", w.Retained)
+	}
+}
+
+// Known fault: a missing snapshot CRD released the finalizer with nothing deleted. No look in the cluster releases, and a
+// failure never counts as the end of a stage.
+func TestOnlyACleanReleaseReleases(t *testing.T) {
+	for _, which := range kubernikusv1.DeorbitStages() {
+		for _, f := range []*failure{nil, clusterFailure(errDown), cloudFailure(errDown), ourFailure(errDown)} {
+			o := failed(which, f)
+			next, action := advance(in(which), o, usual(), epoch)
+			if action.ends != "" && (f != nil || which != release) {
+				t.Errorf("%s with %+v ends", which, f)
+			}
+			if f != nil && next.Stage != which {
+				t.Errorf("%s is over with %+v", which, f)
+			}
+		}
+	}
+}
+
+// A stage that goes on slowly is not left, and one that deletes the same things again and again is.
+func TestProgress(t *testing.T) {
+	deleting := func(kind, name string) *outcome {
+		o := showed(claims, things(kind, "a", "b", "c")...)
+		o.parts[0].report.Deleted = []kubernikusv1.DeorbitObject{thing(kind, name)}
+		return o
+	}
+	slow := newWalk(t, in(claims))
+	for i := range 40 {
+		slow.look(50*time.Minute/2, showed(claims, things("PersistentVolumeClaim", make([]string, 40-i)...)...))
+		slow.in(claims)
+	}
+	// A look that fails shows nothing, and that is not less.
+	blind := newWalk(t, in(verify))
+	for range 6 {
+		blind.look(10*time.Minute, failed(verify, refused()))
+		if blind.Stage == verify {
+			blind.look(0, showed(verify, thing("Volume", "v")))
+		}
+	}
+	blind.in(routes)
+	fresh := newWalk(t, in(claims))
+	for i := range 5 {
+		fresh.look(50*time.Minute, deleting("PersistentVolumeClaim", fmt.Sprint(i)))
+		fresh.in(claims)
+	}
+	for name, show := range map[string]func(i int) *outcome{
+		"the same again": func(int) *outcome { return deleting("Volume", "error_deleting") },
+		"pods come back": func(i int) *outcome {
+			o := showed(claims, thing("Pod", fmt.Sprint(i)))
+			o.parts[0].report.Deleted = o.parts[0].report.Remaining
+			return o
+		},
+		"more and less": func(i int) *outcome { return showed(claims, things("Volume", make([]string, 2+i%2)...)...) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWalk(t, in(claims))
+			for i := range 10 {
+				w.look(10*time.Minute, show(i))
+			}
+			w.in(services)
+		})
+	}
+}
+
+// The last look of a Release that fails in part lists what each part knows.
+func TestLastLookInPart(t *testing.T) {
+	volume, route, old := thing("Volume", "v"), thing("Route", "r"), thing("Route", "old")
+	w := newWalk(t, in(release, remaining(old, volume)))
+	w.settings = destructing(w.settings)
+	w.look(0, &outcome{stage: release, parts: []part{{stage: verify, failure: refused()}, {stage: routes, report: stage.Report{Remaining: []kubernikusv1.DeorbitObject{route}}}}})
+	if w.last.ends != endsSelfDestruct || len(w.Remaining) != 3 || w.Remaining[0] != route || w.Remaining[1] != volume || w.Remaining[2].Kind != projectKind {
+		t.Errorf("ends %q, left %v", w.last.ends, w.Remaining)
+	}
+	// A look that ended while it deleted knows what remains.
+	w = newWalk(t, in(verify, remaining(old)))
+	o := showed(verify, volume)
+	o.parts[0].failure = refused()
+	if w.look(0, o); len(w.Remaining) != 2 || w.failure == nil {
+		t.Errorf("left %v", w.Remaining)
+	}
+	w.in(verify)
+}

@@ -1,0 +1,314 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deorbit
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/apimachinery/pkg/types"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+)
+
+const allStages = "Drain Freeze Pods Snapshots Claims Services Wait Verify Routes Verify Routes"
+
+func TestCleanDeorbit(t *testing.T) {
+	k := gone("k")
+	f := newFlow(t, k, secretOf("k-secret"))
+	f.turn(k)
+	if got := f.stages(); got != allStages {
+		t.Errorf("the stages are %s", got)
+	}
+	if f.get(k) {
+		t.Fatalf("it is not released: %+v", k.Status)
+	}
+	if text := f.told(); !strings.Contains(text, "Normal DeorbitStarted") || !strings.Contains(text, "Normal Deorbited") || strings.Contains(text, "Warning") {
+		t.Errorf("events: %s", text)
+	}
+	if got := testutil.ToFloat64(f.r.meters.finished.WithLabelValues("clean")); got != 1 {
+		t.Errorf("%v ended clean", got)
+	}
+	if len(f.r.states) != 0 || testutil.CollectAndCount(f.r.meters.duration) != 1 || f.closed != 1 {
+		t.Errorf("left %v, closed %d connections", f.r.states, f.closed)
+	}
+	for _, which := range kubernikusv1.DeorbitStages() {
+		if got := testutil.ToFloat64(f.r.meters.klusters.WithLabelValues(string(which))); got != 0 {
+			t.Errorf("%v are in %s", got, which)
+		}
+	}
+}
+
+// remains makes a stage report these, and nothing of others.
+func (f *flow) remains(which kubernikusv1.DeorbitStage, left ...kubernikusv1.DeorbitObject) {
+	f.says(func(_ context.Context, c call) (stage.Report, error) {
+		if c.stage == which {
+			return stage.Report{Remaining: left}, nil
+		}
+		return stage.Report{}, nil
+	})
+}
+
+// A stage is looked at each poll interval as long as something remains, and what says nothing new costs no write.
+func TestWaiting(t *testing.T) {
+	k := gone("k")
+	f := newFlow(t, k, secretOf("k-secret"))
+	f.remains(claims, thing("PersistentVolumeClaim", "a"), thing("PersistentVolumeClaim", "b"))
+	if wait := f.turn(k); wait < 15*time.Second || wait > 17*time.Second {
+		t.Errorf("the next look is in %s", wait)
+	}
+	f.is(k, claims, "False/Claims")
+	if len(k.Status.Deorbit.Remaining) != 2 || testutil.ToFloat64(f.r.meters.klusters.WithLabelValues("Claims")) != 1 {
+		t.Errorf("got %+v", k.Status.Deorbit)
+	}
+	f.writes, f.calls = 0, nil
+	if f.turn(k); f.stages() != "" {
+		t.Errorf("it is looked at before its time: %s", f.stages())
+	}
+	f.after(20*time.Second, k)
+	if f.stages() != "Claims" || f.writes != 0 {
+		t.Errorf("%d writes, looks %s", f.writes, f.stages())
+	}
+	f.remains(claims, thing("PersistentVolumeClaim", "b"))
+	if f.after(20*time.Second, k); f.writes != 1 {
+		t.Errorf("%d writes", f.writes)
+	}
+	if f.is(k, claims, "False/Claims"); !k.Status.Deorbit.LastProgressAt.Time.Equal(f.clock.Now()) {
+		t.Errorf("the progress was at %s", k.Status.Deorbit.LastProgressAt)
+	}
+	// Without progress it is left, which somebody should look at.
+	f.told()
+	f.after(time.Hour, k)
+	if text := f.told(); !strings.Contains(text, "Warning StageLeft Claims: no progress for 1h0m0s, going on without it: 1 remains: PersistentVolumeClaim shop/b") {
+		t.Errorf("events: %s", text)
+	}
+	if f.get(k) {
+		t.Errorf("it is not released: %+v", k.Status.Deorbit)
+	}
+}
+
+// A process that ends in any stage, and at any write, is followed by one that goes on where it was.
+func TestRestart(t *testing.T) {
+	volume := kubernikusv1.SeenVolume{ID: "v", Name: "pv", ReclaimPolicy: "Delete"}
+	kept := thing("PersistentVolume", "kept")
+	for i, which := range kubernikusv1.DeorbitStages() {
+		t.Run(string(which), func(t *testing.T) {
+			k := gone("k")
+			f := newFlow(t, k, secretOf("k-secret"))
+			stuck := which
+			if which == release {
+				stuck = verify
+			}
+			hold := false
+			f.says(func(_ context.Context, c call) (stage.Report, error) {
+				report := stage.Report{}
+				if isInCluster(c.stage) {
+					report.Seen.Volumes, report.Retained = []kubernikusv1.SeenVolume{volume}, []kubernikusv1.DeorbitObject{kept}
+				}
+				if c.stage == routes && which == release {
+					hold = true // the next look at Verify is that of Release
+				}
+				if c.stage == stuck && (which != release || hold) {
+					report.Remaining = []kubernikusv1.DeorbitObject{thing("Thing", "x")}
+				}
+				return report, nil
+			})
+			f.turn(k)
+			f.is(k, which, "False/"+string(which))
+			began := k.Status.Deorbit.StageStartedAt
+			f.restart()
+			f.calls = nil
+			f.after(time.Minute, k)
+			f.is(k, which, "False/"+string(which))
+			if !k.Status.Deorbit.StageStartedAt.Equal(began) || !k.Status.Deorbit.LastProgressAt.Equal(began) || !strings.HasPrefix(f.stages(), string(stuck)) {
+				t.Errorf("it starts over: %+v, looks %s", k.Status.Deorbit, f.stages())
+			}
+			if i > 1 { // behind Freeze it was seen
+				if got := f.calls[0].work; len(got.Recorded.Volumes) != 1 || !got.Began.Equal(began.Time) || len(k.Status.Deorbit.Retained) != 1 {
+					t.Errorf("it is told %+v, began %s, retained %v", got.Recorded, got.Began, k.Status.Deorbit.Retained)
+				}
+			}
+			f.says(nil)
+			f.restart()
+			if f.turn(k); f.get(k) {
+				t.Errorf("it is not released: %+v", k.Status.Deorbit)
+			}
+		})
+	}
+}
+
+// What cannot be written down is not gone on from.
+func TestWriteFirst(t *testing.T) {
+	k := gone("k")
+	f := newFlow(t, k, secretOf("k-secret"))
+	f.refuses = errDown
+	request := func() error { _, err := f.r.Reconcile(t.Context(), requestFor(k)); return err }
+	for range 3 {
+		if err := request(); err == nil {
+			t.Fatal("the refused write is no error")
+		}
+	}
+	f.refuses = nil
+	f.lost = errDown
+	if err := request(); err == nil || !strings.Contains(err.Error(), "connection refused") {
+		t.Errorf("a former leader writes: %v", err)
+	}
+	if f.stages() != "" || f.told() != "" {
+		t.Errorf("looks %s", f.stages())
+	}
+	f.lost = nil
+	if f.turn(k); f.stages() != allStages {
+		t.Errorf("looks %s", f.stages())
+	}
+	if text := f.told(); strings.Count(text, eventStarted) != 1 {
+		t.Errorf("events: %s", text)
+	}
+}
+
+// A workload cluster that fails is given up after a while, and OpenStack is cleaned up without it.
+func TestUnreachable(t *testing.T) {
+	for name, c := range map[string]struct {
+		setup  func(f *flow)
+		reason string
+	}{
+		"the API server fails": {func(f *flow) {
+			f.says(func(_ context.Context, c call) (stage.Report, error) {
+				if isInCluster(c.stage) {
+					return stage.Report{}, errDown
+				}
+				return stage.Report{}, nil
+			})
+		}, "Unreachable"},
+		"it says not which one it is": {func(f *flow) {
+			f.id = func(context.Context) (types.UID, error) { return "", errDown }
+		}, "Unreachable"},
+		"no way in": {func(f *flow) {
+			s := secretOf("k-secret")
+			f.change(s, func() { delete(s.Data, "kubeconfig") })
+		}, "NoCredentials"},
+		"a wrong way in": {func(f *flow) {
+			s := secretOf("k-secret")
+			f.change(s, func() { s.Data["kubeconfig"] = []byte("{") })
+		}, "SecretInvalid"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := gone("k")
+			f := newFlow(t, k, secretOf("k-secret"))
+			c.setup(f)
+			f.turn(k)
+			f.is(k, freeze, "False/"+c.reason)
+			if !k.Status.Deorbit.UnreachableSince.Time.Equal(epoch) || testutil.ToFloat64(f.r.meters.failures.WithLabelValues("Freeze", c.reason)) != 1 {
+				t.Errorf("got %+v", k.Status.Deorbit)
+			}
+			f.after(time.Minute, k)
+			f.is(k, freeze, "False/"+c.reason)
+			if f.after(time.Minute, k); f.get(k) {
+				t.Errorf("it is not released: %+v", k.Status.Deorbit)
+			}
+			if text := f.told(); !strings.Contains(text, "Warning ClusterUnreachable") || !strings.Contains(text, "Warning "+c.reason) || strings.Contains(f.stages(), "Pods") {
+				t.Errorf("events %s, looks %s", text, f.stages())
+			}
+		})
+	}
+}
+
+// Credentials that OpenStack refuses are tried again, at once when the Secret changes. The timeout ends it, and lists
+// what was known last.
+func TestCloudRefuses(t *testing.T) {
+	k := gone("k")
+	secret := secretOf("k-secret")
+	f := newFlow(t, k, secret)
+	f.openErr = cloudRefusal()
+	wait := f.turn(k)
+	f.is(k, verify, "False/CredentialsRefused")
+	if wait < time.Minute {
+		t.Errorf("they are tried again in %s", wait)
+	}
+	f.openErr = nil
+	f.remains(verify, kubernikusv1.DeorbitObject{Kind: "Volume", ID: "v", Reason: "attached"})
+	f.change(secret, func() { secret.Data["openstack-password"] = []byte("new") })
+	f.turn(k)
+	f.is(k, verify, "False/Verify")
+	f.openErr = cloudRefusal()
+	f.change(k, func() { k.Annotations = map[string]string{kubernikusv1.SelfDestructAnnotation: "now"} })
+	if f.turn(k); f.get(k) {
+		t.Fatalf("it is not released: %+v", k.Status.Deorbit)
+	}
+	text := f.told()
+	for _, want := range []string{"Warning SelfDestruct", "Warning Leftover left over: Volume v: attached", "Warning Leftover left over: Project: it could not be looked at"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in the events:\n%s", want, text)
+		}
+	}
+	if got := testutil.ToFloat64(f.r.meters.finished.WithLabelValues("self-destruct")); got != 1 {
+		t.Errorf("%v ended by the annotation", got)
+	}
+}
+
+// After the timeout one last look is made, and all that is left is told: each thing, but not more than a few by an event.
+func TestLeftovers(t *testing.T) {
+	k := gone("k", func(k *kubernikusv1.Kluster) { k.Finalizers = append(k.Finalizers, "somebody/else") })
+	f := newFlow(t, k, secretOf("k-secret"))
+	var left []kubernikusv1.DeorbitObject
+	for i := range maxEvents + 5 {
+		left = append(left, kubernikusv1.DeorbitObject{Kind: "Volume", ID: fmt.Sprint(i), Reason: "attached"})
+	}
+	f.remains(verify, left...)
+	f.turn(k)
+	f.is(k, verify, "False/Verify")
+	f.told()
+	f.after(24*time.Hour, k)
+	f.is(k, release, "False/Release")
+	ended := testutil.ToFloat64(f.r.meters.finished.WithLabelValues("leftovers"))
+	counted := testutil.ToFloat64(f.r.meters.leftovers.WithLabelValues("Volume"))
+	f.restart()
+	f.lost = errDown
+	if _, err := f.r.Reconcile(t.Context(), requestFor(k)); err == nil {
+		t.Error("a former leader writes")
+	}
+	f.lost = nil
+	f.turn(k) // others keep it: whoever comes next says that it is released
+	f.is(k, release, "True/Leftovers")
+	if k.HasDeorbiter() || len(k.Status.Deorbit.Remaining) != len(left) {
+		t.Errorf("finalizers %v, %d left", k.Finalizers, len(k.Status.Deorbit.Remaining))
+	}
+	text := f.told()
+	if got := strings.Count(text, "Warning Leftover left over"); got != maxEvents || !strings.Contains(text, "25 things are left over, 5 of them") || !strings.Contains(text, "Warning SelfDestruct") {
+		t.Errorf("%d leftovers are told:\n%s", got, text)
+	}
+	if counted != 25 || ended != 1 {
+		t.Errorf("%v leftovers of %v klusters", counted, ended)
+	}
+	f.writes = 0
+	if f.turn(k); f.writes != 0 || f.told() != "" {
+		t.Error("it is not left alone")
+	}
+}
+
+// A Kluster without a cloud to which nothing leads has nothing to clean up, and goes at once.
+func TestNothingThere(t *testing.T) {
+	for name, secrets := range map[string]bool{"without a Secret": false, "with one that leads nowhere": true} {
+		k := gone("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true })
+		f := newFlow(t, k)
+		if secrets {
+			if err := f.store.Create(t.Context(), klustertest.Secret("k-secret", "", "", "", "", nil)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if f.turn(k); f.get(k) || f.stages() != "Drain" {
+			t.Errorf("%s: looks %s, %+v", name, f.stages(), k.Status.Deorbit)
+		}
+	}
+	k := gone("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true })
+	f := newFlow(t, k, secretOf("k-secret"))
+	if f.turn(k); f.get(k) || f.stages() != "Drain Freeze Pods Snapshots Claims Services Wait" {
+		t.Errorf("with a workload cluster: looks %s", f.stages())
+	}
+}

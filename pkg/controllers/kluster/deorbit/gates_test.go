@@ -1,0 +1,394 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deorbit
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+func requestFor(k *kubernikusv1.Kluster) reconcile.Request {
+	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(k)}
+}
+
+func cloudRefusal() error {
+	return &openstack.Error{Op: "authenticate", Reason: openstack.ReasonCredentialsRefused, Status: 401}
+}
+
+// annotate sets an annotation of a Kluster to "true", "" takes all away.
+func (f *flow) annotate(k *kubernikusv1.Kluster, name string) {
+	f.t.Helper()
+	f.change(k, func() {
+		k.Annotations = nil
+		if name != "" {
+			klustertest.Annotated(name)(k)
+		}
+	})
+}
+
+// An annotation that is set in the middle pauses, keeps what is known, and stops the clocks.
+func TestPause(t *testing.T) {
+	for annotation, reason := range map[string]string{"groundskeeper.io/paused": reasonPaused, kubernikusv1.TerminationProtectionAnnotation: reasonProtected} {
+		t.Run(reason, func(t *testing.T) {
+			k := gone("k")
+			f := newFlow(t, k, secretOf("k-secret"))
+			f.remains(claims, thing("PersistentVolumeClaim", "a"))
+			f.turn(k)
+			f.annotate(k, annotation)
+			f.calls = nil
+			f.after(time.Minute, k)
+			f.is(k, claims, "Unknown/"+reason)
+			f.restart()
+			if wait := f.after(72*time.Hour, k); wait != 0 || f.stages() != "" || len(k.Status.Deorbit.Remaining) != 1 {
+				t.Errorf("the next look is in %s, looks %s, status %+v", wait, f.stages(), k.Status.Deorbit)
+			}
+			f.annotate(k, "")
+			f.turn(k)
+			f.is(k, claims, "False/Claims")
+			if got := k.Status.Deorbit.StartedAt.Time; !got.Equal(epoch.Add(72*time.Hour)) || f.stages() != "Claims" {
+				t.Errorf("it began at %s, looks %s", got, f.stages())
+			}
+			f.turn(k)
+			if f.get(k); !k.Status.Deorbit.StartedAt.Time.Equal(epoch.Add(72 * time.Hour)) {
+				t.Error("a pause counts twice")
+			}
+		})
+	}
+}
+
+// A pause counts once, however long it takes to write down that it is over.
+func TestPauseCountsOnce(t *testing.T) {
+	k := gone("k")
+	f := newFlow(t, k, secretOf("k-secret"))
+	f.remains(claims, thing("PersistentVolumeClaim", "a"))
+	f.turn(k)
+	f.annotate(k, "groundskeeper.io/paused")
+	f.turn(k)
+	f.clock.SetTime(epoch.Add(time.Hour))
+	f.annotate(k, "")
+	f.r.live = interceptor.NewClient(f.store, interceptor.Funcs{Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+		if _, isSecret := object.(*corev1.Secret); isSecret {
+			return errDown
+		}
+		return c.Get(ctx, key, object, options...)
+	}})
+	for range 3 {
+		if _, err := f.r.Reconcile(t.Context(), requestFor(k)); err == nil {
+			t.Fatal("a Secret that cannot be read is no error")
+		}
+	}
+	f.r.live = f.store
+	f.turn(k)
+	if f.is(k, claims, "False/Claims"); !k.Status.Deorbit.StartedAt.Time.Equal(epoch.Add(time.Hour)) {
+		t.Errorf("it began at %s", k.Status.Deorbit.StartedAt)
+	}
+}
+
+// Nothing is concluded from a part of the Klusters.
+func TestPartialListing(t *testing.T) {
+	k := gone("k")
+	f := newFlow(t, k, secretOf("k-secret"))
+	f.r.live = interceptor.NewClient(f.store, interceptor.Funcs{List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+		err := c.List(ctx, list, options...)
+		list.SetContinue("more")
+		return err
+	}})
+	f.turn(k)
+	if f.is(k, verify, "False/Failed"); strings.Contains(f.stages(), "Verify") {
+		t.Errorf("looks %s", f.stages())
+	}
+}
+
+// Before it begins nothing is written but why it does not.
+func TestPausedFirst(t *testing.T) {
+	k := gone("k", klustertest.Annotated("groundskeeper.io/paused"))
+	f := newFlow(t, k, secretOf("k-secret"))
+	f.turn(k)
+	if f.get(k); k.Status.Deorbit != nil || klustertest.Condition(k, kubernikusv1.ConditionDeorbited) != "Unknown/Paused" || f.stages() != "" {
+		t.Errorf("got %+v", k.Status)
+	}
+	f.annotate(k, "")
+	if f.after(time.Hour, k); f.get(k) {
+		t.Error("it is not released")
+	}
+}
+
+// A detached Kluster is released and nothing of it is touched, whatever it waited for.
+func TestDetach(t *testing.T) {
+	for name, first := range map[string]func(f *flow, k *kubernikusv1.Kluster){
+		"at first":      func(*flow, *kubernikusv1.Kluster) {},
+		"in the middle": func(f *flow, k *kubernikusv1.Kluster) { f.turn(k) },
+		"own cluster": func(f *flow, k *kubernikusv1.Kluster) {
+			f.id = func(context.Context) (types.UID, error) { return ownUID, nil }
+			f.turn(k)
+			f.is(k, drain, "False/OwnCluster")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := gone("k", func(k *kubernikusv1.Kluster) { k.Finalizers = []string{kubernikusv1.ImportedDeorbiterFinalizer} })
+			f := newFlow(t, k, secretOf("k-secret"))
+			f.remains(claims, thing("PersistentVolumeClaim", "a"))
+			first(f, k)
+			f.annotate(k, kubernikusv1.DetachAnnotation)
+			f.calls = nil
+			if f.turn(k); f.get(k) || f.stages() != "" {
+				t.Errorf("it is not released as it is: %+v, looks %s", k.Finalizers, f.stages())
+			}
+			if text := f.told(); !strings.Contains(text, "Normal Released") || testutil.ToFloat64(f.r.meters.finished.WithLabelValues("detached")) != 1 {
+				t.Errorf("events: %s", text)
+			}
+		})
+	}
+}
+
+// Nothing is done to the cluster that we run in: neither inside nor in OpenStack, neither by a timeout nor by an annotation.
+func TestOwnCluster(t *testing.T) {
+	k := gone("k")
+	secret := secretOf("k-secret")
+	f := newFlow(t, k, secret)
+	f.id = func(context.Context) (types.UID, error) { return ownUID, nil }
+	f.turn(k)
+	f.is(k, drain, "False/OwnCluster")
+	f.after(time.Minute, k)
+	f.annotate(k, "")
+	f.change(k, func() { k.Annotations = map[string]string{kubernikusv1.SelfDestructAnnotation: "now"} })
+	f.after(48*time.Hour, k)
+	f.restart()
+	f.id = func(context.Context) (types.UID, error) { return "", errDown }
+	f.after(time.Minute, k)
+	f.after(time.Hour, k)
+	if f.is(k, drain, "False/OwnCluster"); f.stages() != "" {
+		t.Fatalf("looks %s", f.stages())
+	}
+	f.annotate(k, "")
+	f.id = func(context.Context) (types.UID, error) { return otherUID, nil }
+	f.change(secret, func() { secret.Data["other"] = []byte("x") })
+	f.change(k, func() { k.Spec.Deorbit.Timeout = &metav1.Duration{Duration: 1000 * time.Hour}; k.Generation++ })
+	if f.turn(k); f.get(k) || f.stages() != allStages {
+		t.Errorf("with the right Secret: looks %s", f.stages())
+	}
+}
+
+// The cluster is asked which one it is before OpenStack is touched, too, if it answers.
+func TestOwnClusterBehindRestart(t *testing.T) {
+	k := gone("k")
+	f := newFlow(t, k, secretOf("k-secret"))
+	f.remains(verify, thing("Volume", "v"))
+	f.turn(k)
+	f.is(k, verify, "False/Verify")
+	f.restart()
+	f.calls = nil
+	f.id = func(context.Context) (types.UID, error) { return ownUID, nil }
+	f.after(time.Minute, k)
+	if f.is(k, verify, "False/OwnCluster"); f.stages() != "" {
+		t.Errorf("looks %s", f.stages())
+	}
+}
+
+// The API server has the last word: before a look, and before the finalizer goes.
+func TestLooksAgain(t *testing.T) {
+	for name, how := range map[string]func(*kubernikusv1.Kluster){
+		"paused":     klustertest.Annotated("groundskeeper.io/paused"),
+		"protected":  klustertest.Annotated(kubernikusv1.TerminationProtectionAnnotation),
+		"another":    func(k *kubernikusv1.Kluster) { k.UID = "another" },
+		"alive":      func(k *kubernikusv1.Kluster) { k.DeletionTimestamp = nil },
+		"no cloud":   func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true },
+		"detached":   klustertest.Annotated(kubernikusv1.DetachAnnotation),
+		"is no more": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := gone("k")
+			f := newFlow(t, k, secretOf("k-secret"))
+			f.remains(drain, thing("DiscoveryBackend", "b"))
+			f.turn(k)
+			f.says(nil)
+			truth := []client.Object{secretOf("k-secret")}
+			if how != nil {
+				truth = append(truth, gone("k", how))
+			}
+			f.r.live = klustertest.NewStore(t, truth...)
+			f.after(time.Minute, k)
+			s := f.r.states[client.ObjectKeyFromObject(k)]
+			if f.stages() != "" || s == nil {
+				t.Fatalf("looks %s", f.stages())
+			}
+			if name == "no cloud" {
+				return // that keeps no Kluster
+			}
+			s.ends = endsClean
+			if err := f.r.release(t.Context(), k, s); err != nil {
+				t.Fatal(err)
+			}
+			if f.get(k); !k.HasDeorbiter() {
+				t.Error("it is released")
+			}
+		})
+	}
+}
+
+// A cache that is behind begins nothing for a Kluster that is released.
+func TestStaleCache(t *testing.T) {
+	k := gone("k")
+	f := newFlow(t, k, secretOf("k-secret"))
+	f.r.live = klustertest.NewStore(t, secretOf("k-secret"), gone("k", func(k *kubernikusv1.Kluster) { k.Finalizers = []string{"somebody/else"} }))
+	if f.turn(k); f.stages() != "" || f.writes != 0 || len(f.r.states) != 0 {
+		t.Errorf("looks %s, %d writes", f.stages(), f.writes)
+	}
+	// One that was detached on its way is not said to be clean.
+	detached := gone("d", klustertest.Annotated(kubernikusv1.DetachAnnotation), func(k *kubernikusv1.Kluster) {
+		k.Finalizers, k.Status.Deorbit = []string{"somebody/else"}, &kubernikusv1.DeorbitStatus{Stage: claims}
+	})
+	f = newFlow(t, detached)
+	if f.turn(detached); f.writes != 0 {
+		t.Errorf("%d writes", f.writes)
+	}
+}
+
+// Ten Klusters whose clusters and clouds do not answer hold up no other.
+func TestStuckKlusters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFlow(t)
+		f.says(func(ctx context.Context, c call) (stage.Report, error) {
+			if strings.HasPrefix(c.kluster, "stuck") && c.stage != drain {
+				<-ctx.Done()
+				return stage.Report{}, ctx.Err()
+			}
+			return stage.Report{}, nil
+		})
+		create := func(name string, changes ...func(*kubernikusv1.Kluster)) *kubernikusv1.Kluster {
+			k := gone(name, changes...)
+			for _, object := range []client.Object{k, secretOf(name + "-secret")} {
+				if err := f.store.Create(t.Context(), object); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := f.store.Delete(t.Context(), k); err != nil {
+				t.Fatal(err)
+			}
+			return k
+		}
+		living := func(k *kubernikusv1.Kluster) { k.DeletionTimestamp = nil }
+		for _, name := range strings.Fields("stuck-0 stuck-1 stuck-2 stuck-3 stuck-4 stuck-5 stuck-6 stuck-7 stuck-8 stuck-9") {
+			k := create(name, living)
+			for range 3 { // a worker comes back at once
+				f.reconcile(k)
+				synctest.Wait()
+			}
+			f.is(k, freeze, "False/Freeze")
+		}
+		good := create("good", living)
+		start := time.Now()
+		for range 30 {
+			f.reconcile(good)
+			synctest.Wait()
+		}
+		if f.get(good) || time.Since(start) != 0 {
+			t.Errorf("it waits for the others: %+v, %s", good.Status.Deorbit, time.Since(start))
+		}
+	})
+}
+
+// A process that does not hold the Lease any more changes nothing in a workload cluster, and blames nobody for it.
+func TestFence(t *testing.T) {
+	var sent []string
+	config := fencedConfig(&rest.Config{Transport: sender(func(r *http.Request) { sent = append(sent, r.Method) })}, func() error { return errDown })
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
+		request, err := http.NewRequestWithContext(t.Context(), method, "http://127.0.0.1/", strings.NewReader("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := transport.RoundTrip(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		if (err == nil) != (method == "GET") {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+	if strings.Join(sent, " ") != "GET" {
+		t.Errorf("sent %v", sent)
+	}
+
+	k := gone("k")
+	f := newFlow(t, k, secretOf("k-secret"))
+	f.says(func(_ context.Context, c call) (stage.Report, error) {
+		if c.stage == pods {
+			f.lost = errDown
+			return stage.Report{}, errDown
+		}
+		return stage.Report{}, nil
+	})
+	for f.lost == nil {
+		f.reconcile(k)
+		request, _ := f.queue.Get()
+		f.queue.Done(request)
+	}
+	if _, err := f.r.Reconcile(t.Context(), requestFor(k)); err == nil {
+		t.Error("a former leader writes")
+	}
+	if s := f.r.states[client.ObjectKeyFromObject(k)]; s.progress.UnreachableSince != nil {
+		t.Error("the cluster is blamed")
+	}
+}
+
+type sender func(*http.Request)
+
+func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {
+	s(r)
+	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
+}
+
+// What wakes the controller: the Kluster's user, not our own writes; the Secret of a Kluster that goes.
+func TestWakes(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*kubernikusv1.Kluster)
+		want   bool
+	}{
+		"status":      {func(k *kubernikusv1.Kluster) { k.Status.Deorbit = &kubernikusv1.DeorbitStatus{Stage: claims} }, false},
+		"a resync":    {func(k *kubernikusv1.Kluster) { k.ResourceVersion = "1" }, true},
+		"spec":        {func(k *kubernikusv1.Kluster) { k.Generation++ }, true},
+		"annotations": {klustertest.Annotated(kubernikusv1.DetachAnnotation), true},
+		"deleted":     {klustertest.Going, true},
+		"finalizers":  {func(k *kubernikusv1.Kluster) { k.Finalizers = nil }, true},
+		"API server":  {func(k *kubernikusv1.Kluster) { k.Status.Apiserver = "https://a.example" }, true},
+	} {
+		before, after := klustertest.Kluster("k"), klustertest.Kluster("k")
+		before.ResourceVersion, after.ResourceVersion = "1", "2"
+		if c.change(after); changed().Update(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) != c.want {
+			t.Errorf("%s: not %t", name, c.want)
+		}
+	}
+	f := newFlow(t, gone("k"), klustertest.Kluster("lives", func(k *kubernikusv1.Kluster) { k.Spec.SecretRef.Name = "k-secret" }), gone("other"))
+	if got := f.r.usersOf(t.Context(), secretOf("k-secret")); len(got) != 1 || got[0].Name != "k" {
+		t.Errorf("got %v", got)
+	}
+	// One that lives is no business of ours.
+	alive := klustertest.Kluster("lives")
+	if result := f.reconcile(alive); result.RequeueAfter != 0 || len(f.r.states) != 0 {
+		t.Errorf("got %+v", result)
+	}
+}

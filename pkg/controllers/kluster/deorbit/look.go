@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deorbit
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+// looked is what a look brought: what it showed, and what it learned of the workload cluster.
+type looked struct {
+	outcome
+	identified, asked bool
+}
+
+// look is one look at a stage. It runs beside the workers.
+type look struct {
+	*reconciler
+	key      types.NamespacedName
+	uid      types.UID
+	stage    kubernikusv1.DeorbitStage
+	began    time.Time
+	recorded stage.Seen
+	// connection is the workload cluster, nil for none, and wayErr why there is none.
+	connection workload
+	wayErr     error
+	// identified says that the workload cluster is not the one that we run in, whose id is self. identify asks it,
+	// and must says that nothing may be done without an answer.
+	identified, identify, must bool
+	self                       types.UID
+	// secret leads into OpenStack; nil: secretErr says why not.
+	secret    *corev1.Secret
+	secretErr error
+	cloud     bool
+}
+
+// begin starts a look at the stage that a Kluster is in.
+func (r *reconciler) begin(k *kubernikusv1.Kluster, s *state, secret *corev1.Secret, secretErr error, self types.UID) {
+	l := look{
+		reconciler: r, key: client.ObjectKeyFromObject(k), uid: k.UID, stage: s.progress.Stage, began: s.progress.StageStartedAt.Time,
+		recorded: stage.Seen{Volumes: s.progress.SeenVolumes, Snapshots: s.progress.SeenSnapshots, Services: s.progress.SeenServices},
+		self:     self, secret: secret, secretErr: secretErr, cloud: !k.Spec.NoCloud,
+	}
+	if s.connection == nil {
+		s.connection, l.wayErr = r.connection(k, secret, secretErr)
+	}
+	l.connection, l.identified = s.connection, s.identified
+	l.must = s.progress.own || isInCluster(l.stage)
+	l.identify = !s.identified && (l.must || !s.asked)
+	if isInCluster(l.stage) || l.stage == kubernikusv1.DeorbitDrain {
+		r.clusters.Begin(l.key, l.key.String(), l.run)
+		return
+	}
+	r.clouds.Begin(l.key, placeOf(secret), l.run)
+}
+
+// placeOf is the cloud that a Secret leads to, "" when it leads to none.
+func placeOf(secret *corev1.Secret) string {
+	if secret == nil {
+		return ""
+	}
+	credentials, err := openstack.CredentialsOf(secret.Data)
+	if err != nil {
+		return ""
+	}
+	return credentials.Host()
+}
+
+// connection is the workload cluster of a Kluster.
+func (r *reconciler) connection(k *kubernikusv1.Kluster, secret *corev1.Secret, secretErr error) (workload, error) {
+	if secretErr != nil {
+		return nil, secretErr
+	}
+	config, err := access.Workload(k, secret.Data)
+	if err != nil {
+		return nil, err
+	}
+	c, err := r.systems.connect(fencedConfig(config, r.fence))
+	if err != nil {
+		return nil, fmt.Errorf("the credentials of the cluster cannot be used: %w", err)
+	}
+	return c, nil
+}
+
+// run is the look.
+func (l look) run(ctx context.Context) looked {
+	result := looked{identified: l.identified}
+	failed := func(f *failure) looked {
+		result.outcome = outcome{stage: l.stage, parts: []part{{stage: l.stage, failure: f}}}
+		return result
+	}
+	k, err := l.current(ctx)
+	switch {
+	case err != nil:
+		return failed(ourFailure(err))
+	case k == nil:
+		return looked{} // the cache learns of it soon
+	}
+	if l.identify && l.connection != nil {
+		id, err := l.id(ctx)
+		result.asked = true
+		switch {
+		case err == nil && id == l.self:
+			result.outcome = outcome{stage: l.stage, own: true}
+			return result
+		case err == nil:
+			result.identified = true
+		case l.must:
+			return failed(l.blame(clusterFailure(err)))
+		}
+	}
+	work := stage.Work{Kluster: k, Policies: policiesOf(k, l.config), Recorded: l.recorded, Began: l.began, Now: l.clock.Now()}
+	result.stage = l.stage
+	switch {
+	case l.must && l.connection == nil:
+		return failed(wayFailure(access.SecretKey(k).String(), l.wayErr))
+	case l.stage == kubernikusv1.DeorbitDrain:
+		report, err := l.systems.withdraw(ctx, k)
+		result.parts = []part{{stage: l.stage, report: report}}
+		if err != nil {
+			result.parts[0].failure = ourFailure(err)
+		}
+	case isInCluster(l.stage):
+		report, err := l.connection.Run(ctx, l.stage, work)
+		result.parts = []part{{stage: l.stage, report: report}}
+		if err != nil {
+			result.parts[0].failure = l.blame(clusterFailure(err))
+		}
+	case l.cloud:
+		result.parts = l.openstack(ctx, work)
+	}
+	return result
+}
+
+// id asks the workload cluster which one it is.
+func (l look) id(ctx context.Context) (types.UID, error) {
+	ctx, cancel := context.WithTimeout(ctx, identifyTimeout)
+	defer cancel()
+	return l.connection.ID(ctx)
+}
+
+// current is the Kluster as the API server has it now; nil when nothing may be done about it any more.
+func (l look) current(ctx context.Context) (*kubernikusv1.Kluster, error) {
+	k := &kubernikusv1.Kluster{}
+	if err := l.live.Get(ctx, l.key, k); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("get kluster %s: %w", l.key, err)
+	}
+	if k.UID != l.uid || k.DeletionTimestamp.IsZero() || !k.HasDeorbiter() || k.Detached() || pausedBy(k) != nil || k.Spec.NoCloud == l.cloud {
+		return nil, nil
+	}
+	return k, nil
+}
+
+// blame makes a failure ours when this process may not change anything any more.
+func (l look) blame(f *failure) *failure {
+	if err := l.fence(); err != nil {
+		return ourFailure(err)
+	}
+	return f
+}

@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deorbit
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
+// step has what one step of a Deorbit works on.
+type step struct {
+	progress
+	settings
+	now    time.Time
+	action action
+}
+
+// advance is a step: from how far a Deorbit is and what a look showed, nil for none, to how far it is then and what
+// follows. The progress has to be written down before anything is done in the stage that it says.
+func advance(before progress, seen *outcome, s settings, now time.Time) (progress, action) {
+	p := step{progress: before.copy(), settings: s, now: now}
+	switch {
+	case p.Stage == "" || p.StartedAt == nil:
+		p.StartedAt = new(metav1.NewTime(now).Rfc3339Copy())
+		p.tell(false, eventStarted, fmt.Sprintf("what the cluster made is removed, for at most %s", s.timeout))
+		p.enter(kubernikusv1.DeorbitDrain)
+	case seen != nil && seen.stage == p.Stage:
+		p.absorb(*seen)
+	case p.own:
+	case p.over() && p.Stage != kubernikusv1.DeorbitRelease:
+		p.enter(kubernikusv1.DeorbitRelease)
+	case !s.has(p.Stage):
+		p.enter(s.after(p.Stage, anyStage))
+	}
+	return p.progress, p.action
+}
+
+// absorb takes in what a look showed.
+func (p *step) absorb(o outcome) {
+	failed := o.failure()
+	if o.own || p.own && failed != nil {
+		// Neither a timeout nor an annotation leads on from here: nothing may be done to this cluster.
+		p.own, p.failure = true, nil
+		return
+	}
+	p.own, p.failure = false, failed
+	if failed != nil && failed.ours {
+		if p.over() && p.Stage != kubernikusv1.DeorbitRelease {
+			p.enter(kubernikusv1.DeorbitRelease)
+		}
+		return
+	}
+	recorded := p.record(o)
+	if isInCluster(o.stage) {
+		p.reach(failed)
+	}
+	p.action.deleted = p.memory.asks(o)
+	deleted := slices.ContainsFunc(p.action.deleted, func(object kubernikusv1.DeorbitObject) bool { return object.Kind != podKind })
+	if failed == nil && (p.memory.shrinks(o) || deleted) {
+		p.LastProgressAt = p.stamp()
+	}
+	switch {
+	case p.over() && p.Stage == kubernikusv1.DeorbitRelease:
+		p.end(failed)
+	case p.over():
+		p.enter(kubernikusv1.DeorbitRelease)
+	case failed != nil && p.lost():
+		p.tell(true, eventUnreachable, fmt.Sprintf("%s has lasted for %s: the stages inside the cluster are left out, and OpenStack is cleaned up without it: %s",
+			failed.reason, p.apiUnavailableTimeout, failed.message))
+		p.enter(p.after(p.Stage, notInCluster))
+	case failed != nil:
+		p.leaveIfStuck()
+	case recorded:
+		p.action.soon = true // what was not recorded was not deleted yet
+	case o.remains():
+		p.leaveIfStuck()
+	case p.Stage == kubernikusv1.DeorbitRelease:
+		p.end(nil)
+	default:
+		p.enter(p.after(p.Stage, anyStage))
+	}
+}
+
+// record writes down what the parts of a look saw that could look. One that ended when it deleted saw what remains, too.
+// It says whether anything has to be looked for in OpenStack that was not known before.
+func (p *step) record(o outcome) (recorded bool) {
+	for _, part := range o.parts {
+		if part.failure == nil || !isInCluster(part.stage) && len(part.report.Remaining) > 0 {
+			recorded = recordSeen(&p.DeorbitStatus, part.report.Seen) || recorded
+			recordRemaining(&p.DeorbitStatus, part)
+			recordRetained(&p.DeorbitStatus, part.report)
+		}
+	}
+	return recorded
+}
+
+// reach counts the failures of the workload cluster in an unbroken row. A failure that says nothing of it does not count.
+func (p *step) reach(failed *failure) {
+	switch {
+	case failed == nil:
+		p.UnreachableSince = nil
+	case failed.cluster && p.UnreachableSince == nil:
+		p.UnreachableSince = p.stamp()
+	}
+}
+
+// lost says whether the workload cluster failed for so long, without a break, that it is given up.
+func (p *step) lost() bool {
+	return isInCluster(p.Stage) && p.UnreachableSince != nil && p.since(p.UnreachableSince) >= p.apiUnavailableTimeout
+}
+
+// over says whether Deorbit ends, whatever is left.
+func (p *step) over() bool { return p.selfDestruct || p.since(p.StartedAt) >= p.timeout }
+
+// leaveIfStuck goes on to the next stage when this one has made no progress for too long. Drain keeps traffic safe, and
+// Release is the last one: these wait for the timeout of all.
+func (p *step) leaveIfStuck() {
+	if p.Stage == kubernikusv1.DeorbitDrain || p.Stage == kubernikusv1.DeorbitRelease || p.since(p.LastProgressAt) < p.stageTimeout {
+		return
+	}
+	p.tell(true, eventStageLeft, fmt.Sprintf("%s: no progress for %s, going on without it: %s", p.Stage, p.stageTimeout, p.waitsFor()))
+	p.enter(p.after(p.Stage, anyStage))
+}
+
+// enter begins a stage. What remains of the one before is kept until a look says otherwise.
+func (p *step) enter(which kubernikusv1.DeorbitStage) {
+	p.Stage, p.StageStartedAt, p.LastProgressAt = which, p.stamp(), p.stamp()
+	p.memory, p.failure = memory{}, nil
+	p.action.soon = true
+	p.tell(false, eventStage, string(which)+" begins")
+	if which == kubernikusv1.DeorbitRelease && !p.cloud {
+		p.end(nil) // there is nothing to look at
+	}
+}
+
+// end releases the Kluster. Failed is why the last look at OpenStack could not tell what is left there.
+func (p *step) end(failed *failure) {
+	if failed != nil {
+		p.Remaining = append(slices.DeleteFunc(p.Remaining, func(o kubernikusv1.DeorbitObject) bool { return o.Kind == projectKind }),
+			kubernikusv1.DeorbitObject{Kind: projectKind, ID: p.project, Reason: "it could not be looked at, more may be left there: " + failed.message})
+	}
+	switch {
+	case p.selfDestruct:
+		p.action.ends = endsSelfDestruct
+		p.tell(true, eventSelfDestruct, "the annotation "+kubernikusv1.SelfDestructAnnotation+" ends it: what is left stays")
+	case len(p.Remaining) > 0:
+		p.action.ends = endsLeftovers
+		if p.over() {
+			p.tell(true, eventSelfDestruct, fmt.Sprintf("it ends %s after it began: what is left stays", p.timeout))
+		}
+	default:
+		p.action.ends = endsClean
+	}
+}
+
+func (p *step) tell(warning bool, reason, message string) {
+	p.action.notes = append(p.action.notes, note{warning: warning, reason: reason, message: message})
+}
+
+func (p *step) stamp() *metav1.Time { return new(metav1.NewTime(p.now).Rfc3339Copy()) }
+
+func (p *step) since(t *metav1.Time) time.Duration {
+	if t == nil {
+		return 0
+	}
+	return p.now.Sub(t.Time)
+}
+
+func anyStage(kubernikusv1.DeorbitStage) bool { return true }
+
+func notInCluster(s kubernikusv1.DeorbitStage) bool { return !isInCluster(s) }

@@ -1,0 +1,237 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deorbit
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+)
+
+const (
+	drain, freeze, pods, snapshots = kubernikusv1.DeorbitDrain, kubernikusv1.DeorbitFreeze, kubernikusv1.DeorbitPods, kubernikusv1.DeorbitSnapshots
+	claims, services, wait         = kubernikusv1.DeorbitClaims, kubernikusv1.DeorbitServices, kubernikusv1.DeorbitWait
+	verify, routes, release        = kubernikusv1.DeorbitVerify, kubernikusv1.DeorbitRoutes, kubernikusv1.DeorbitRelease
+)
+
+// epoch is when all Deorbits of the tables begin.
+var epoch = time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)
+
+var errDown = errors.New("connection refused")
+
+func usual() settings {
+	return settings{timeout: 24 * time.Hour, stageTimeout: time.Hour, apiUnavailableTimeout: 2 * time.Minute, cloud: true, workload: true, project: "garden"}
+}
+
+func without(cloud, workload bool) settings {
+	s := usual()
+	s.cloud, s.workload = cloud, workload
+	return s
+}
+
+func destructing(s settings) settings {
+	s.selfDestruct = true
+	return s
+}
+
+// in is a Deorbit that began at the epoch and has been in a stage since.
+func in(which kubernikusv1.DeorbitStage, changes ...func(*progress)) progress {
+	p := progress{DeorbitStatus: kubernikusv1.DeorbitStatus{Stage: which, StartedAt: since(0), StageStartedAt: since(0), LastProgressAt: since(0)}}
+	for _, change := range changes {
+		change(&p)
+	}
+	return p
+}
+
+func since(d time.Duration) *metav1.Time { return new(metav1.NewTime(epoch.Add(d))) }
+
+func remaining(objects ...kubernikusv1.DeorbitObject) func(*progress) {
+	return func(p *progress) { p.Remaining = objects }
+}
+
+func unreachable(from time.Duration) func(*progress) {
+	return func(p *progress) { p.UnreachableSince = since(from) }
+}
+
+func ownCluster(p *progress) { p.own = true }
+
+func thing(kind, name string) kubernikusv1.DeorbitObject {
+	return kubernikusv1.DeorbitObject{Kind: kind, Namespace: "shop", Name: name, Reason: "it is still there"}
+}
+
+func things(kind string, names ...string) (list []kubernikusv1.DeorbitObject) {
+	for _, name := range names {
+		list = append(list, thing(kind, name))
+	}
+	return list
+}
+
+func showed(which kubernikusv1.DeorbitStage, left ...kubernikusv1.DeorbitObject) *outcome {
+	return &outcome{stage: which, parts: []part{{stage: which, report: stage.Report{Remaining: left}}}}
+}
+
+// released is a look in stage Release: what Verify and what Routes said.
+func released(left, routesLeft []kubernikusv1.DeorbitObject) *outcome {
+	return &outcome{stage: release, parts: []part{{stage: verify, report: stage.Report{Remaining: left}}, {stage: routes, report: stage.Report{Remaining: routesLeft}}}}
+}
+
+func failed(which kubernikusv1.DeorbitStage, f *failure) *outcome {
+	if which == release {
+		return &outcome{stage: which, parts: []part{{stage: verify, failure: f}, {stage: routes, failure: f}}}
+	}
+	return &outcome{stage: which, parts: []part{{stage: which, failure: f}}}
+}
+
+func refused() *failure { return &failure{reason: "CredentialsRefused", message: "401"} }
+
+func seen(which kubernikusv1.DeorbitStage, volumes ...kubernikusv1.SeenVolume) *outcome {
+	o := showed(which)
+	o.parts[0].report.Seen.Volumes = volumes
+	return o
+}
+
+func TestAdvance(t *testing.T) {
+	claim, volume, route := thing("PersistentVolumeClaim", "data-0"), thing("Volume", "v"), thing("Route", "r")
+	for name, c := range map[string]struct {
+		before   progress
+		seen     *outcome
+		settings settings
+		after    time.Duration
+		want     kubernikusv1.DeorbitStage
+		ends     ending
+		// notes are the reasons of events, in their order.
+		notes string
+		left  []kubernikusv1.DeorbitObject
+	}{
+		"begins":                     {progress{}, nil, usual(), 0, drain, "", "DeorbitStarted DeorbitStage", nil},
+		"nothing new":                {in(claims, remaining(claim)), nil, usual(), time.Hour, claims, "", "", []kubernikusv1.DeorbitObject{claim}},
+		"a look at another stage":    {in(claims), showed(pods), usual(), 0, claims, "", "", nil},
+		"a look that was none":       {in(claims), &outcome{}, usual(), 0, claims, "", "", nil},
+		"drained":                    {in(drain), showed(drain), usual(), 0, freeze, "", "DeorbitStage", nil},
+		"frozen":                     {in(freeze), showed(freeze), usual(), 0, pods, "", "DeorbitStage", nil},
+		"no pods":                    {in(pods), showed(pods), usual(), 0, snapshots, "", "DeorbitStage", nil},
+		"no snapshots":               {in(snapshots), showed(snapshots), usual(), 0, claims, "", "DeorbitStage", nil},
+		"a claim":                    {in(claims), showed(claims, claim), usual(), 0, claims, "", "", []kubernikusv1.DeorbitObject{claim}},
+		"no claims":                  {in(claims, remaining(claim)), showed(claims), usual(), 0, services, "", "DeorbitStage", nil},
+		"no services":                {in(services), showed(services), usual(), 0, wait, "", "DeorbitStage", nil},
+		"nothing to wait for":        {in(wait), showed(wait), usual(), 0, verify, "", "DeorbitStage", nil},
+		"verified":                   {in(verify), showed(verify), usual(), 0, routes, "", "DeorbitStage", nil},
+		"no routes":                  {in(routes), showed(routes), usual(), 0, release, "", "DeorbitStage", nil},
+		"clean":                      {in(release), released(nil, nil), usual(), 0, release, endsClean, "", nil},
+		"not clean yet":              {in(release), released([]kubernikusv1.DeorbitObject{volume}, nil), usual(), 23 * time.Hour, release, "", "", []kubernikusv1.DeorbitObject{volume}},
+		"a route not yet":            {in(release), released(nil, []kubernikusv1.DeorbitObject{route}), usual(), time.Hour, release, "", "", []kubernikusv1.DeorbitObject{route}},
+		"a volume waits for a claim": {in(verify, remaining(claim)), failed(verify, refused()), usual(), 0, verify, "", "", []kubernikusv1.DeorbitObject{claim}},
+
+		// A waiting stage without progress is left, but for Drain and Release.
+		"stuck":            {in(claims), showed(claims, claim), usual(), time.Hour, services, "", "StageLeft DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
+		"nearly stuck":     {in(claims), showed(claims, claim), usual(), time.Hour - time.Second, claims, "", "", []kubernikusv1.DeorbitObject{claim}},
+		"stuck in Verify":  {in(verify), showed(verify, volume), usual(), time.Hour, routes, "", "StageLeft DeorbitStage", []kubernikusv1.DeorbitObject{volume}},
+		"stuck in Routes":  {in(routes), showed(routes, route), usual(), time.Hour, release, "", "StageLeft DeorbitStage", []kubernikusv1.DeorbitObject{route}},
+		"stuck in Drain":   {in(drain), showed(drain, thing("DiscoveryBackend", "b")), usual(), 23 * time.Hour, drain, "", "", things("DiscoveryBackend", "b")},
+		"stuck in Release": {in(release), released([]kubernikusv1.DeorbitObject{volume}, nil), usual(), 23 * time.Hour, release, "", "", []kubernikusv1.DeorbitObject{volume}},
+		"cannot look":      {in(verify), failed(verify, refused()), usual(), time.Hour, routes, "", "StageLeft DeorbitStage", nil},
+
+		// An API server that fails is given up after a while, and what it was is cleaned up without it.
+		"fails first":          {in(pods), failed(pods, clusterFailure(errDown)), usual(), time.Minute, pods, "", "", nil},
+		"fails long":           {in(pods, unreachable(0)), failed(pods, clusterFailure(errDown)), usual(), 2 * time.Minute, verify, "", "ClusterUnreachable DeorbitStage", nil},
+		"fails nearly long":    {in(pods, unreachable(0)), failed(pods, clusterFailure(errDown)), usual(), 2*time.Minute - time.Second, pods, "", "", nil},
+		"fails in Wait":        {in(wait, unreachable(0), remaining(claim)), failed(wait, clusterFailure(errDown)), usual(), time.Hour, verify, "", "ClusterUnreachable DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
+		"no way in, long":      {in(freeze, unreachable(0)), failed(freeze, &failure{reason: reasonNoCredentials, cluster: true}), usual(), time.Hour, verify, "", "ClusterUnreachable DeorbitStage", nil},
+		"we fail":              {in(pods, unreachable(0)), failed(pods, ourFailure(errDown)), usual(), 10 * time.Hour, pods, "", "", nil},
+		"OpenStack fails long": {in(verify, unreachable(0)), failed(verify, cloudFailure(errDown)), usual(), 59 * time.Minute, verify, "", "", nil},
+
+		// Without a cloud, without a workload cluster.
+		"no cloud":                    {in(wait), showed(wait), without(false, true), 0, release, endsClean, "DeorbitStage", nil},
+		"no cloud, lost":              {in(pods, unreachable(0), remaining(claim)), failed(pods, clusterFailure(errDown)), without(false, true), time.Hour, release, endsLeftovers, "ClusterUnreachable DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
+		"neither":                     {in(drain), showed(drain), without(false, false), 0, release, endsClean, "DeorbitStage", nil},
+		"the cloud is gone meanwhile": {in(verify), nil, without(false, true), 0, release, endsClean, "DeorbitStage", nil},
+
+		// The timeout of all counts from startedAt. One last look then says what is left.
+		"timeout":                 {in(claims, remaining(claim)), nil, usual(), 24 * time.Hour, release, "", "DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
+		"timeout in Drain":        {in(drain), showed(drain, thing("DiscoveryBackend", "b")), usual(), 24 * time.Hour, release, "", "DeorbitStage", things("DiscoveryBackend", "b")},
+		"timeout, we fail":        {in(drain), failed(drain, ourFailure(errDown)), usual(), 24 * time.Hour, release, "", "DeorbitStage", nil},
+		"nearly timeout":          {in(drain), nil, usual(), 24*time.Hour - time.Second, drain, "", "", nil},
+		"timeout, no look yet":    {in(release), nil, usual(), 24 * time.Hour, release, "", "", nil},
+		"timeout, clean":          {in(release, remaining(claim)), released(nil, nil), usual(), 24 * time.Hour, release, endsClean, "", nil},
+		"timeout, left":           {in(release), released([]kubernikusv1.DeorbitObject{volume}, []kubernikusv1.DeorbitObject{route}), usual(), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", []kubernikusv1.DeorbitObject{route, volume}},
+		"timeout, not asked":      {in(release, remaining(volume)), failed(release, refused()), usual(), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", []kubernikusv1.DeorbitObject{volume, {Kind: "Project", ID: "garden", Reason: "it could not be looked at, more may be left there: 401"}}},
+		"timeout, announced":      {in(release, remaining(thing("DiscoveryBackend", "b"))), released(nil, nil), usual(), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", things("DiscoveryBackend", "b")},
+		"timeout, we cannot look": {in(release), failed(release, ourFailure(errDown)), usual(), 25 * time.Hour, release, "", "", nil},
+		"timeout, no cloud":       {in(claims, remaining(claim)), nil, without(false, true), 24 * time.Hour, release, endsLeftovers, "DeorbitStage SelfDestruct", []kubernikusv1.DeorbitObject{claim}},
+
+		// The annotation does it at once.
+		"self-destruct":           {in(claims, remaining(claim)), nil, destructing(usual()), 0, release, "", "DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
+		"self-destruct, look":     {in(release, remaining(claim)), released([]kubernikusv1.DeorbitObject{volume}, nil), destructing(usual()), 0, release, endsSelfDestruct, "SelfDestruct", []kubernikusv1.DeorbitObject{volume}},
+		"self-destruct, no cloud": {in(pods), nil, destructing(without(false, true)), 0, release, endsSelfDestruct, "DeorbitStage SelfDestruct", nil},
+
+		// Nothing is done to the cluster that we run in, whatever else is asked for.
+		"own":                    {in(freeze), &outcome{stage: freeze, own: true}, usual(), 0, freeze, "", "", nil},
+		"own, timeout":           {in(freeze, ownCluster), nil, usual(), 25 * time.Hour, freeze, "", "", nil},
+		"own, self-destruct":     {in(freeze, ownCluster), &outcome{stage: freeze, own: true}, destructing(usual()), 0, freeze, "", "", nil},
+		"own, then unreachable":  {in(freeze, ownCluster, unreachable(0)), failed(freeze, clusterFailure(errDown)), usual(), time.Hour, freeze, "", "", nil},
+		"own in Release":         {in(release), &outcome{stage: release, own: true}, usual(), 25 * time.Hour, release, "", "", nil},
+		"own, put right":         {in(freeze, ownCluster), showed(freeze), usual(), 0, pods, "", "DeorbitStage", nil},
+		"own, without its cloud": {in(verify, ownCluster), nil, without(false, true), 0, verify, "", "", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := epoch.Add(c.after)
+			next, action := advance(c.before, c.seen, c.settings, now)
+			var notes []string
+			for _, n := range action.notes {
+				notes = append(notes, n.reason)
+			}
+			if next.Stage != c.want || action.ends != c.ends || strings.Join(notes, " ") != c.notes || !slices.Equal(next.Remaining, c.left) {
+				t.Errorf("got %s, ends %q, notes %v, left %v", next.Stage, action.ends, notes, next.Remaining)
+			}
+			if entered := next.Stage != c.before.Stage; entered != action.soon || entered && (!next.StageStartedAt.Time.Equal(now) || !next.LastProgressAt.Time.Equal(now)) {
+				t.Errorf("it goes on %t, began %s, progress %s", action.soon, next.StageStartedAt, next.LastProgressAt)
+			}
+		})
+	}
+}
+
+// What was seen is written down, and looked at again, before a stage is over.
+func TestRecordFirst(t *testing.T) {
+	volume := kubernikusv1.SeenVolume{ID: "v", Name: "pv", ReclaimPolicy: "Delete"}
+	next, action := advance(in(freeze), seen(freeze, volume), usual(), epoch)
+	if next.Stage != freeze || !action.soon || !slices.Equal(next.SeenVolumes, []kubernikusv1.SeenVolume{volume}) {
+		t.Fatalf("got %s, %t, %v", next.Stage, action.soon, next.SeenVolumes)
+	}
+	if next, _ = advance(next, seen(freeze, volume), usual(), epoch); next.Stage != pods || len(next.SeenVolumes) != 1 {
+		t.Errorf("got %s, %v", next.Stage, next.SeenVolumes)
+	}
+	// What was seen stays known when it is gone.
+	if next, _ = advance(next, showed(pods), usual(), epoch); len(next.SeenVolumes) != 1 {
+		t.Error("the record is lost")
+	}
+	// At the end of all time it is recorded, too.
+	next, _ = advance(in(pods), seen(pods, volume), usual(), epoch.Add(25*time.Hour))
+	if next.Stage != release || len(next.SeenVolumes) != 1 {
+		t.Errorf("got %s, %v", next.Stage, next.SeenVolumes)
+	}
+}
+
+// A pause stops all clocks, and what failed before it is no row with what fails after it.
+func TestResumed(t *testing.T) {
+	before := in(claims, unreachable(time.Minute))
+	after := before.resumed(48 * time.Hour)
+	for _, at := range []*metav1.Time{after.StartedAt, after.StageStartedAt, after.LastProgressAt} {
+		if !at.Time.Equal(epoch.Add(48 * time.Hour)) {
+			t.Errorf("a clock went on: %s", at)
+		}
+	}
+	if after.UnreachableSince != nil || before.UnreachableSince == nil || !before.StartedAt.Time.Equal(epoch) {
+		t.Errorf("got %+v of %+v", after, before)
+	}
+	if next, _ := advance(after, showed(claims, thing("PersistentVolumeClaim", "c")), usual(), epoch.Add(48*time.Hour+30*time.Minute)); next.Stage != claims {
+		t.Errorf("it goes to %s", next.Stage)
+	}
+}

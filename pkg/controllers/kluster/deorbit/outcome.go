@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deorbit
+
+import (
+	"errors"
+	"time"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+// outcome is a look that is over.
+type outcome struct {
+	// stage is the one that was looked at. "": nothing was looked at, and nothing may be concluded.
+	stage kubernikusv1.DeorbitStage
+	// parts are what was looked at: the stage itself, or in stage Release what it repeats.
+	parts []part
+	// own is true when the workload cluster is the one that we run in. Nothing was done then.
+	own bool
+}
+
+// part is one stage's part of a look.
+type part struct {
+	stage   kubernikusv1.DeorbitStage
+	report  stage.Report
+	failure *failure
+}
+
+// failure is why a look could not see what it had to.
+type failure struct {
+	reason, message string
+	// cluster is true when the workload cluster could not be used, whatever the reason.
+	cluster bool
+	// ours is true when the failure says nothing of the cluster and the cloud: only another try helps.
+	ours bool
+	// retryAfter is how long a service asks to wait.
+	retryAfter time.Duration
+}
+
+// Reasons of the condition Deorbited besides the names of stages and the reasons of package openstack.
+const (
+	reasonUnreachable   = string(openstack.ReasonUnreachable)
+	reasonSecretMissing = "SecretMissing"
+	reasonSecretInvalid = "SecretInvalid"
+	reasonNoCredentials = "NoCredentials"
+	reasonNoHost        = "HostUnknown"
+	reasonFailed        = "Failed"
+	// reasonOwnCluster means that the workload cluster is the one that we run in.
+	reasonOwnCluster = "OwnCluster"
+	// reasonProtected and reasonPaused mean that an annotation asks to wait.
+	reasonProtected = "TerminationProtected"
+	reasonPaused    = "Paused"
+)
+
+// clusterFailure is the failure of a workload cluster that does not do what it has to.
+func clusterFailure(err error) *failure {
+	return &failure{reason: reasonUnreachable, message: "the API server of the cluster cannot be used: " + err.Error(), cluster: true}
+}
+
+// wayFailure is the failure to find the way into the workload cluster.
+func wayFailure(secret string, err error) *failure {
+	f := &failure{reason: reasonSecretInvalid, message: "secret " + secret + ": " + err.Error(), cluster: true}
+	switch {
+	case errors.Is(err, access.ErrNoSecret):
+		f.reason, f.message = reasonSecretMissing, err.Error()
+	case errors.Is(err, access.ErrNoWorkload):
+		f.reason, f.message = reasonNoCredentials, "secret "+secret+" "+err.Error()
+	case errors.Is(err, access.ErrNoHost):
+		f.reason, f.message = reasonNoHost, err.Error()
+	}
+	return f
+}
+
+// cloudFailure is the failure of OpenStack, or to find the way into it.
+func cloudFailure(err error) *failure {
+	f := &failure{reason: string(openstack.ReasonOf(err)), message: err.Error(), retryAfter: openstack.RetryAfter(err)}
+	if errors.Is(err, access.ErrNoSecret) {
+		f.reason = reasonSecretMissing
+	}
+	return f
+}
+
+// ourFailure is a failure of the API server that we run with.
+func ourFailure(err error) *failure {
+	return &failure{reason: reasonFailed, message: err.Error(), ours: true}
+}
+
+// failure is the first failure of a look.
+func (o outcome) failure() *failure {
+	for _, p := range o.parts {
+		if p.failure != nil {
+			return p.failure
+		}
+	}
+	return nil
+}
+
+// remains says whether something still has to go.
+func (o outcome) remains() bool {
+	for _, p := range o.parts {
+		if len(p.report.Remaining) > 0 {
+			return true
+		}
+	}
+	return false
+}

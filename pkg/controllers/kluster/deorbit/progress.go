@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deorbit
+
+import (
+	"maps"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
+// progress is how far a Deorbit is: what the status says, and what is only remembered.
+type progress struct {
+	kubernikusv1.DeorbitStatus
+	memory memory
+	// failure is why the last look could not see what it had to; nil: it could.
+	failure *failure
+	// own is true when the workload cluster is the one that we run in.
+	own bool
+}
+
+func (p progress) copy() progress {
+	p.DeorbitStatus = *p.DeepCopy()
+	p.memory = memory{least: maps.Clone(p.memory.least), asked: maps.Clone(p.memory.asked)}
+	return p
+}
+
+// ending is how a Deorbit ended.
+type ending string
+
+const (
+	endsClean        ending = "clean"
+	endsLeftovers    ending = "leftovers"
+	endsSelfDestruct ending = "self-destruct"
+	endsDetached     ending = "detached"
+)
+
+// action is what follows a step, besides that its progress is written down.
+type action struct {
+	// soon looks again at once, not after the poll interval.
+	soon bool
+	// ends releases the Kluster; "": not yet.
+	ends ending
+	// deleted are objects whose deletion was asked for, for the first time in the stage.
+	deleted []kubernikusv1.DeorbitObject
+	// notes are what to tell.
+	notes []note
+}
+
+// note is an event.
+type note struct {
+	warning         bool
+	reason, message string
+}
+
+// resumed is the progress behind a pause: nothing was looked at meanwhile, so the clocks stood still.
+func (p progress) resumed(pause time.Duration) progress {
+	p = p.copy()
+	for _, at := range []*metav1.Time{p.StartedAt, p.StageStartedAt, p.LastProgressAt} {
+		if at != nil {
+			*at = metav1.NewTime(at.Add(pause)).Rfc3339Copy()
+		}
+	}
+	p.UnreachableSince = nil
+	return p
+}

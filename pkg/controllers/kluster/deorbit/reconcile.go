@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deorbit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+)
+
+const (
+	// conflictPause is the pause after somebody else was quicker.
+	conflictPause = time.Second
+	// failurePolls is how many poll intervals lie between two tries of credentials, or of a cloud that fails.
+	failurePolls = 4
+	// jitter is the part of an interval that is added at most, so that looks spread.
+	jitter = 0.1
+)
+
+// Reconcile takes one step of a Deorbit.
+func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	k := &kubernikusv1.Kluster{}
+	err := r.client.Get(ctx, request.NamespacedName, k)
+	switch {
+	case apierrors.IsNotFound(err), err == nil && k.DeletionTimestamp.IsZero():
+		r.forget(request.NamespacedName)
+		return reconcile.Result{}, nil
+	case err != nil:
+		return reconcile.Result{}, fmt.Errorf("get kluster %s: %w", request.NamespacedName, err)
+	}
+	var wait time.Duration
+	if k.HasDeorbiter() {
+		wait, err = r.step(ctx, k)
+	} else {
+		r.forget(request.NamespacedName)
+		err = r.conclude(ctx, k)
+	}
+	if apierrors.IsConflict(err) {
+		log.FromContext(ctx).V(1).Info("Something changed meanwhile, trying again", "reason", err.Error())
+		return reconcile.Result{RequeueAfter: conflictPause}, nil
+	}
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	return reconcile.Result{RequeueAfter: wait}, nil
+}
+
+// step takes in what the last look showed, writes it down, and begins the next look when it is due. It returns when that
+// is; 0: something else comes first.
+func (r *reconciler) step(ctx context.Context, k *kubernikusv1.Kluster) (time.Duration, error) {
+	key := client.ObjectKeyFromObject(k)
+	s, err := r.stateOf(ctx, k)
+	if s == nil || err != nil {
+		return 0, err
+	}
+	if why := pausedBy(k); why != nil {
+		r.stop(key)
+		s.ends, s.listed = "", false
+		return 0, r.write(ctx, k, s, *why)
+	}
+	s.resume(r.clock.Now())
+	if k.Detached() {
+		r.stop(key)
+		s.ends = endsDetached
+		return 0, r.release(ctx, k, s)
+	}
+	secret, secretErr := access.Secret(ctx, r.live, k)
+	if secretErr != nil && !errors.Is(secretErr, access.ErrNoSecret) {
+		return 0, secretErr
+	}
+	r.renew(key, s, basisOf(k, secret))
+	if s.ends == "" || s.ends == endsDetached {
+		r.advance(ctx, k, s, secret)
+	}
+	if err := r.write(ctx, k, s, s.progress.condition()); err != nil {
+		return 0, err
+	}
+	if s.ends != "" {
+		return 0, r.release(ctx, k, s)
+	}
+	if r.clusters.Busy(key) || r.clouds.Busy(key) {
+		return 0, nil // it comes back when the look is over
+	}
+	if wait := s.next.Sub(r.clock.Now()); wait > 0 {
+		return wait, nil
+	}
+	self, err := r.ownID(ctx)
+	if err != nil {
+		return 0, err
+	}
+	r.begin(k, s, secret, secretErr, self)
+	return 0, nil
+}
+
+// advance takes a step, with the look that is over if there is one.
+func (r *reconciler) advance(ctx context.Context, k *kubernikusv1.Kluster, s *state, secret *corev1.Secret) {
+	var data map[string][]byte
+	if secret != nil {
+		data = secret.Data
+	}
+	now := r.clock.Now()
+	var showed *outcome
+	if seen := r.take(client.ObjectKeyFromObject(k)); seen != nil {
+		showed = &seen.outcome
+		s.identified, s.asked = seen.identified, s.asked || seen.asked
+		s.next = now.Add(pause(seen.outcome, r.config.PollInterval.Duration))
+		r.meters.failed(seen.outcome)
+	}
+	next, action := advance(s.progress, showed, settingsOf(k, r.config, data), now)
+	s.progress, s.ends = next, action.ends
+	if action.soon {
+		s.next = time.Time{}
+	}
+	s.notes = append(s.notes, action.notes...)
+	r.removed(ctx, s, action.deleted)
+	r.meters.moved(s, string(next.Stage))
+}
+
+// take is the look that is over, nil when there is none.
+func (r *reconciler) take(key types.NamespacedName) *looked {
+	for _, pool := range r.pools() {
+		if result, ok := pool.Take(key); ok {
+			return &result
+		}
+	}
+	return nil
+}
+
+// pause is how long to wait after a look.
+func pause(o outcome, poll time.Duration) time.Duration {
+	failed := o.failure()
+	if failed != nil && !failed.ours && !failed.cluster {
+		poll = max(failurePolls*poll, failed.retryAfter)
+	}
+	return poll + time.Duration(rand.Float64()*jitter*float64(poll))
+}
+
+// ownID is the uid of the namespace kube-system of the cluster that we run in.
+func (r *reconciler) ownID(ctx context.Context) (types.UID, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.self == "" {
+		namespace := &corev1.Namespace{}
+		if err := r.live.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, namespace); err != nil {
+			return "", fmt.Errorf("get namespace %s, to tell our own cluster from those that are taken down: %w", metav1.NamespaceSystem, err)
+		}
+		r.self = namespace.UID
+	}
+	return r.self, nil
+}

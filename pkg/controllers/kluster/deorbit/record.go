@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deorbit
+
+import (
+	"cmp"
+	"slices"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+)
+
+// Kinds that are treated in a way of their own.
+const (
+	// routeKind and routerKind are what stage Routes reports.
+	routeKind  = "Route"
+	routerKind = "Router"
+	// backendKind and secretKind are what stage Drain reports.
+	backendKind = "DiscoveryBackend"
+	secretKind  = "Secret"
+	// podKind is the kind of what comes back under a new name when it is deleted.
+	podKind = "Pod"
+	// projectKind stands for all that could not be looked at in an OpenStack project.
+	projectKind = "Project"
+)
+
+// objectKey tells objects apart, whatever is said of them.
+type objectKey struct{ kind, namespace, name, id string }
+
+func keyOf(o kubernikusv1.DeorbitObject) objectKey {
+	return objectKey{kind: o.Kind, namespace: o.Namespace, name: o.Name, id: o.ID}
+}
+
+// recordSeen adds what was seen to the record, and says whether the record changed. What was seen before stays; what is
+// said of it now counts. Of two that name the same volume or snapshot, the one that keeps it counts.
+func recordSeen(status *kubernikusv1.DeorbitStatus, seen stage.Seen) bool {
+	volumes := upsert(&status.SeenVolumes, seen.Volumes, func(v kubernikusv1.SeenVolume) string { return v.ID },
+		func(v kubernikusv1.SeenVolume) bool {
+			return v.ReclaimPolicy != string(kubernikusv1.DeletionPolicyDelete)
+		})
+	snapshots := upsert(&status.SeenSnapshots, seen.Snapshots, func(s kubernikusv1.SeenSnapshot) string { return s.ID },
+		func(s kubernikusv1.SeenSnapshot) bool {
+			return s.DeletionPolicy != string(kubernikusv1.DeletionPolicyDelete)
+		})
+	services := upsert(&status.SeenServices, seen.Services, func(s kubernikusv1.SeenService) string { return s.UID },
+		func(s kubernikusv1.SeenService) bool { return s.KeepFloatingIP })
+	return volumes || snapshots || services
+}
+
+// upsert replaces or adds entries by their id. An entry without an id cannot be recorded.
+func upsert[T comparable](record *[]T, seen []T, id func(T) string, keeps func(T) bool) (changed bool) {
+	latest := make(map[string]T, len(seen))
+	for _, entry := range seen {
+		key := id(entry)
+		if last, twice := latest[key]; key == "" || twice && keeps(last) {
+			continue
+		}
+		latest[key] = entry
+	}
+	at := make(map[string]int, len(*record))
+	for i, entry := range *record {
+		at[id(entry)] = i
+	}
+	for _, entry := range seen {
+		entry, ok := latest[id(entry)]
+		if !ok {
+			continue
+		}
+		i, known := at[id(entry)]
+		switch {
+		case !known:
+			at[id(entry)] = len(*record)
+			*record, changed = append(*record, entry), true
+		case (*record)[i] != entry:
+			(*record)[i], changed = entry, true
+		}
+	}
+	return changed
+}
+
+// recordRemaining replaces what the last look at a stage said to remain. What other stages said stays as long as theirs
+// is the last word: on the announcement it is Drain's, on routes that of Routes, and on all else that of Verify, once it
+// could look.
+func recordRemaining(status *kubernikusv1.DeorbitStatus, p part) {
+	replaced := func(o kubernikusv1.DeorbitObject) bool {
+		last := kubernikusv1.DeorbitVerify
+		switch o.Kind {
+		case routeKind, routerKind:
+			last = kubernikusv1.DeorbitRoutes
+		case backendKind, secretKind:
+			last = kubernikusv1.DeorbitDrain
+		}
+		return p.stage == last || p.stage != kubernikusv1.DeorbitVerify && p.stage != kubernikusv1.DeorbitRoutes
+	}
+	status.Remaining = append(slices.DeleteFunc(status.Remaining, replaced), p.report.Remaining...)
+	sortObjects(status.Remaining)
+}
+
+// sortObjects gives a list an order that does not depend on who listed what first.
+func sortObjects(list []kubernikusv1.DeorbitObject) {
+	slices.SortStableFunc(list, func(a, b kubernikusv1.DeorbitObject) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+}
+
+// recordRetained keeps what stays on purpose over all stages, until it is deleted or is to go after all.
+func recordRetained(status *kubernikusv1.DeorbitStatus, report stage.Report) {
+	goes, stays := map[objectKey]bool{}, map[objectKey]string{}
+	for _, list := range [][]kubernikusv1.DeorbitObject{report.Deleted, report.Remaining} {
+		for _, o := range list {
+			goes[keyOf(o)] = true
+		}
+	}
+	for _, o := range report.Retained {
+		stays[keyOf(o)] = o.Reason
+	}
+	known := make(map[objectKey]bool, len(status.Retained))
+	kept := status.Retained[:0]
+	for _, o := range status.Retained {
+		key := keyOf(o)
+		reason, again := stays[key]
+		if goes[key] && !again {
+			continue
+		}
+		if again {
+			o.Reason = reason
+		}
+		known[key] = true
+		kept = append(kept, o)
+	}
+	for _, o := range report.Retained {
+		if key := keyOf(o); !known[key] {
+			known[key] = true
+			kept = append(kept, o)
+		}
+	}
+	sortObjects(kept)
+	status.Retained = kept
+}
+
+// memory is what is known of the looks at a stage since it began, or since this process did.
+type memory struct {
+	// least is the least number of each kind that remained.
+	least map[string]int
+	// asked are the objects whose deletion was asked for.
+	asked map[objectKey]bool
+}
+
+// asks remembers the objects of a look whose deletion was asked for, and returns those that were not asked for before.
+func (m *memory) asks(o outcome) (first []kubernikusv1.DeorbitObject) {
+	if m.asked == nil {
+		m.asked = map[objectKey]bool{}
+	}
+	for _, p := range o.parts {
+		for _, object := range p.report.Deleted {
+			if key := keyOf(object); !m.asked[key] {
+				m.asked[key] = true
+				first = append(first, object)
+			}
+		}
+	}
+	return first
+}
+
+// shrinks says whether a look shows less of any kind than the ones before it. What comes back under another name is no
+// progress.
+func (m *memory) shrinks(o outcome) (progress bool) {
+	counts := map[string]int{}
+	for kind := range m.least {
+		counts[kind] = 0
+	}
+	for _, p := range o.parts {
+		for _, object := range p.report.Remaining {
+			counts[object.Kind]++
+		}
+	}
+	if m.least == nil {
+		m.least = map[string]int{}
+	}
+	for kind, count := range counts {
+		least, known := m.least[kind]
+		if !known || count < least {
+			m.least[kind] = count
+			progress = progress || known
+		}
+	}
+	return progress
+}

@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deorbit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+)
+
+func TestRecordSeen(t *testing.T) {
+	type volumes = []kubernikusv1.SeenVolume
+	volume := func(id, policy string) kubernikusv1.SeenVolume {
+		return kubernikusv1.SeenVolume{ID: id, Name: "pv-" + id, ReclaimPolicy: policy}
+	}
+	for name, c := range map[string]struct {
+		record, seen, want volumes
+		changed            bool
+	}{
+		"first":             {nil, volumes{volume("a", "Delete")}, volumes{volume("a", "Delete")}, true},
+		"again":             {volumes{volume("a", "Delete")}, volumes{volume("a", "Delete")}, volumes{volume("a", "Delete")}, false},
+		"gone":              {volumes{volume("a", "Delete")}, nil, volumes{volume("a", "Delete")}, false},
+		"another":           {volumes{volume("a", "Delete")}, volumes{volume("b", "Retain")}, volumes{volume("a", "Delete"), volume("b", "Retain")}, true},
+		"to be kept now":    {volumes{volume("a", "Delete")}, volumes{volume("a", "Retain")}, volumes{volume("a", "Retain")}, true},
+		"to be deleted now": {volumes{volume("a", "Retain")}, volumes{volume("a", "Delete")}, volumes{volume("a", "Delete")}, true},
+		"twice, kept first": {nil, volumes{volume("a", "Retain"), volume("a", "Delete")}, volumes{volume("a", "Retain")}, true},
+		"twice, kept last":  {nil, volumes{volume("a", "Delete"), volume("a", "Retain")}, volumes{volume("a", "Retain")}, true},
+		"twice, odd policy": {nil, volumes{volume("a", "Recycle"), volume("a", "Delete")}, volumes{volume("a", "Recycle")}, true},
+		"without an id":     {nil, volumes{volume("", "Delete")}, nil, false},
+	} {
+		status := kubernikusv1.DeorbitStatus{SeenVolumes: c.record}
+		if changed := recordSeen(&status, stage.Seen{Volumes: c.seen}); changed != c.changed || !slices.Equal(status.SeenVolumes, c.want) {
+			t.Errorf("%s: got %t, %v", name, changed, status.SeenVolumes)
+		}
+	}
+	var status kubernikusv1.DeorbitStatus
+	all := stage.Seen{
+		Snapshots: []kubernikusv1.SeenSnapshot{{ID: "s", DeletionPolicy: "Delete"}, {ID: "s", DeletionPolicy: "Retain"}},
+		Services:  []kubernikusv1.SeenService{{UID: "u", KeepFloatingIP: true}, {UID: "u"}},
+	}
+	if !recordSeen(&status, all) || status.SeenSnapshots[0].DeletionPolicy != "Retain" || !status.SeenServices[0].KeepFloatingIP || recordSeen(&status, all) {
+		t.Errorf("got %+v", status)
+	}
+}
+
+func TestRecordRetained(t *testing.T) {
+	because := func(o kubernikusv1.DeorbitObject, reason string) kubernikusv1.DeorbitObject {
+		o.Reason = reason
+		return o
+	}
+	a, b := thing("Volume", "a"), thing("Volume", "b")
+	type objects = []kubernikusv1.DeorbitObject
+	for name, c := range map[string]struct {
+		before objects
+		report stage.Report
+		want   objects
+	}{
+		"new":             {objects{b}, stage.Report{Retained: objects{a, a}}, objects{a, b}},
+		"stays":           {objects{a}, stage.Report{}, objects{a}},
+		"another reason":  {objects{a}, stage.Report{Retained: objects{because(a, "new")}}, objects{because(a, "new")}},
+		"deleted":         {objects{a, b}, stage.Report{Deleted: objects{because(a, "")}}, objects{b}},
+		"is to go now":    {objects{a, b}, stage.Report{Remaining: objects{because(b, "deleting")}}, objects{a}},
+		"kept all along":  {objects{a}, stage.Report{Remaining: objects{a}, Retained: objects{a}}, objects{a}},
+		"nothing retains": {nil, stage.Report{}, nil},
+	} {
+		status := kubernikusv1.DeorbitStatus{Retained: c.before}
+		if recordRetained(&status, c.report); !slices.Equal(status.Retained, c.want) {
+			t.Errorf("%s: got %v", name, status.Retained)
+		}
+	}
+}
+
+// A list that is too long is cut in the status alone, and what stands for the rest is no object when it is read again.
+func TestListed(t *testing.T) {
+	var all []kubernikusv1.DeorbitObject
+	for i := range maxListed + 12 {
+		all = append(all, thing("Volume", fmt.Sprint(i)))
+	}
+	whole := kubernikusv1.DeorbitStatus{Remaining: all, Retained: all[:maxListed]}
+	cut := listed(whole)
+	last := cut.Remaining[len(cut.Remaining)-1]
+	if len(cut.Remaining) != maxListed+1 || last.Kind != moreKind || !strings.Contains(last.Reason, "12 more") || len(cut.Retained) != maxListed || len(whole.Remaining) != maxListed+12 {
+		t.Errorf("%d listed, the last is %v; %d retained", len(cut.Remaining), last, len(cut.Retained))
+	}
+	if read := loaded(&cut); len(read.Remaining) != maxListed || len(read.Retained) != maxListed || len(cut.Remaining) != maxListed+1 {
+		t.Errorf("read %d and %d", len(read.Remaining), len(read.Retained))
+	}
+	if loaded(nil).Stage != "" {
+		t.Error("there is a stage without a status")
+	}
+}
+
+func TestCondition(t *testing.T) {
+	claim := kubernikusv1.DeorbitObject{Kind: "PersistentVolumeClaim", Namespace: "shop", Name: "data-0", Reason: "finalizer x"}
+	volume := kubernikusv1.DeorbitObject{Kind: "Volume", ID: "0f1e", Reason: "attached"}
+	conflict := kubernikusv1.DeorbitObject{Kind: "Volume", Name: "v", Reason: "IdentityConflict: Kluster a/b has the same clusterName"}
+	for name, c := range map[string]struct {
+		progress      progress
+		reason, wants string
+	}{
+		"begins":   {in(claims), "Claims", "Claims: nothing is known to remain"},
+		"one":      {in(verify, remaining(volume)), "Verify", "Verify: 1 remains: Volume 0f1e: attached"},
+		"more":     {in(claims, remaining(claim, volume, volume)), "Claims", "Claims: 3 remain, the first: PersistentVolumeClaim shop/data-0: finalizer x"},
+		"conflict": {in(verify, remaining(volume, conflict)), "IdentityConflict", "2 remain"},
+		"failed":   {in(verify, remaining(volume), func(p *progress) { p.failure = refused() }), "CredentialsRefused", "Verify: 401"},
+		"own":      {in(freeze, ownCluster), "OwnCluster", kubernikusv1.DetachAnnotation},
+	} {
+		got := c.progress.condition()
+		if got.Status != "False" || got.Reason != c.reason || !strings.Contains(got.Message, c.wants) {
+			t.Errorf("%s: got %+v", name, got)
+		}
+	}
+	done := doneCondition(&kubernikusv1.DeorbitStatus{})
+	left := doneCondition(&kubernikusv1.DeorbitStatus{Remaining: []kubernikusv1.DeorbitObject{volume}})
+	if done.Status != "True" || done.Reason != reasonDone || left.Status != "True" || left.Reason != reasonLeftovers || !strings.Contains(left.Message, "0f1e") {
+		t.Errorf("got %+v and %+v", done, left)
+	}
+	for name, want := range map[string]string{"": "", "groundskeeper.io/paused": reasonPaused, kubernikusv1.TerminationProtectionAnnotation: reasonProtected} {
+		got := pausedBy(klustertest.Kluster("k", klustertest.Annotated(name)))
+		if got == nil && want != "" || got != nil && (got.Reason != want || got.Status != "Unknown") {
+			t.Errorf("%q: got %+v", name, got)
+		}
+	}
+}
+
+func TestSettings(t *testing.T) {
+	config := config()
+	k := klustertest.Kluster("k")
+	if got := settingsOf(k, config, nil); got != (settings{timeout: 24 * time.Hour, stageTimeout: time.Hour, apiUnavailableTimeout: 2 * time.Minute, cloud: true, workload: true}) {
+		t.Errorf("got %+v", got)
+	}
+	if got := policiesOf(&kubernikusv1.Kluster{}, config); got != policiesOf(k, config) || got.UnseenVolumes != "Retain" || got.LoadBalancers != "Delete" || got.ServiceGracePeriod != 2*time.Minute {
+		t.Errorf("got %+v", got)
+	}
+	lasting := func(d time.Duration) *metav1.Duration { return &metav1.Duration{Duration: d} }
+	k.Spec.Deorbit = kubernikusv1.DeorbitSpec{
+		Timeout: lasting(1), StageTimeout: lasting(2), APIUnavailableTimeout: lasting(3), ServiceGracePeriod: lasting(0),
+		PersistentVolumes: "Retain", LoadBalancers: "Retain", FloatingIPs: "Retain", Snapshots: "Retain", UnseenVolumes: "Delete",
+	}
+	k.Spec.NoCloud, k.Status.Openstack = true, &kubernikusv1.OpenstackStatus{ProjectID: "p"}
+	k.Annotations = map[string]string{kubernikusv1.SelfDestructAnnotation: "now"}
+	if got := settingsOf(k, config, nil); got != (settings{timeout: 1, stageTimeout: 2, apiUnavailableTimeout: 3, project: "p", selfDestruct: true}) {
+		t.Errorf("got %+v", got)
+	}
+	if !settingsOf(k, config, map[string][]byte{"kubeconfig": []byte("x")}).workload {
+		t.Error("the workload cluster is left out")
+	}
+	if got := policiesOf(k, config); got != (stage.Policies{PersistentVolumes: "Retain", LoadBalancers: "Retain", FloatingIPs: "Retain", Snapshots: "Retain", UnseenVolumes: "Delete"}) {
+		t.Errorf("got %+v", got)
+	}
+	if got := usual().after("Former", anyStage); got != drain {
+		t.Errorf("behind what is not known comes %s", got)
+	}
+}

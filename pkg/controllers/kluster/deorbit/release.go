@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deorbit
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+)
+
+// maxEvents is how many leftovers have an event of their own.
+const maxEvents = 20
+
+// release lists what is left, and takes our finalizer off a Kluster, if that is still right by what the API server says.
+func (r *reconciler) release(ctx context.Context, k *kubernikusv1.Kluster, s *state) error {
+	current := &kubernikusv1.Kluster{}
+	if err := r.live.Get(ctx, client.ObjectKeyFromObject(k), current); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	if !releasable(current, s) {
+		s.ends, s.listed = "", false // the cache learns of it soon, and then it is looked at anew
+		return nil
+	}
+	if err := r.fence(); err != nil {
+		return fmt.Errorf("release kluster %s: %w", client.ObjectKeyFromObject(k), err)
+	}
+	if !s.listed && s.ends != endsDetached {
+		r.list(ctx, k, s)
+		s.listed = true
+	}
+	released := current.DeepCopy()
+	controllerutil.RemoveFinalizer(released, kubernikusv1.DeorbiterFinalizer)
+	controllerutil.RemoveFinalizer(released, kubernikusv1.ImportedDeorbiterFinalizer)
+	changes := client.MergeFromWithOptions(current, client.MergeFromWithOptimisticLock{})
+	err := r.client.Patch(ctx, released, changes, client.FieldOwner(fieldOwner), client.DisableReadYourWritesConsistency)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("update the finalizers of kluster %s: %w", client.ObjectKeyFromObject(k), err)
+	}
+	r.finished(ctx, k, s)
+	r.forget(client.ObjectKeyFromObject(k))
+	return nil
+}
+
+// releasable says whether a Kluster as the API server has it may be released in the way that was decided.
+func releasable(current *kubernikusv1.Kluster, s *state) bool {
+	return current.UID == s.uid && !current.DeletionTimestamp.IsZero() && !access.IsPaused(current) && !current.TerminationProtected() &&
+		current.Detached() == (s.ends == endsDetached) && current.HasDeorbiter()
+}
+
+// list tells what is left, each thing of it, before nobody remembers it any more.
+func (r *reconciler) list(ctx context.Context, k *kubernikusv1.Kluster, s *state) {
+	for _, object := range s.progress.Retained {
+		log.FromContext(ctx).Info("Kept on purpose", "object", describe(object))
+	}
+	left := s.progress.Remaining
+	for i, object := range left {
+		log.FromContext(ctx).Info("Left over", "object", describe(object))
+		r.meters.leftovers.WithLabelValues(object.Kind).Inc()
+		if i < maxEvents {
+			// Events that differ in their note alone count as one, of which only the first note is kept.
+			about := &corev1.ObjectReference{Kind: object.Kind, Namespace: object.Namespace, Name: object.Name, UID: types.UID(object.ID)}
+			r.recorder.Eventf(k, about, corev1.EventTypeWarning, eventLeftover, actionRelease, "%s", access.Bounded("left over: "+describe(object)))
+		}
+	}
+	if more := len(left) - maxEvents; more > 0 {
+		r.recorder.Eventf(k, nil, corev1.EventTypeWarning, eventLeftovers, actionRelease, "%d things are left over, %d of them are not in an event of their own: see status.deorbit.remaining and the log", len(left), more)
+	}
+}
+
+// finished tells that a Kluster is released.
+func (r *reconciler) finished(ctx context.Context, k *kubernikusv1.Kluster, s *state) {
+	r.meters.finished.WithLabelValues(string(s.ends)).Inc()
+	logger := log.FromContext(ctx)
+	if s.ends == endsDetached {
+		logger.Info("Released a Kluster as it is", "why", "annotation "+kubernikusv1.DetachAnnotation)
+		r.recorder.Eventf(k, nil, corev1.EventTypeNormal, eventReleased, actionRelease,
+			"released without any clean-up: the annotation %s says to leave everything as it is", kubernikusv1.DetachAnnotation)
+		return
+	}
+	took := r.clock.Since(s.progress.StartedAt.Time)
+	r.meters.duration.Observe(took.Seconds())
+	logger.Info("Deorbited a Kluster", "outcome", s.ends, "took", took.String(), "leftovers", len(s.progress.Remaining), "retained", len(s.progress.Retained))
+	r.recorder.Eventf(k, nil, corev1.EventTypeNormal, eventDeorbited, actionRelease, "%s",
+		fmt.Sprintf("released: %d things are left over, %d are kept on purpose", len(s.progress.Remaining), len(s.progress.Retained)))
+}

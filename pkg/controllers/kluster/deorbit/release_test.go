@@ -1,0 +1,46 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deorbit
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
+// told keeps what events are related to. Events about the same, for the same reason, count as one.
+type told map[corev1.ObjectReference]string
+
+func (r told) Eventf(_, related runtime.Object, _, reason, _, _ string, args ...any) {
+	about, _ := related.(*corev1.ObjectReference)
+	r[*about] = reason + ": " + args[0].(string)
+}
+
+// Each thing that is left over has an event of its own that is kept.
+func TestLeftoverEvents(t *testing.T) {
+	meters, err := newMeters(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	events := told{}
+	r := &reconciler{recorder: events, meters: meters}
+	left := []kubernikusv1.DeorbitObject{
+		{Kind: "LoadBalancer", Name: "web", ID: "1", Reason: "status PENDING_UPDATE"}, {Kind: "LoadBalancer", Name: "web", ID: "2"},
+		{Kind: "Project", ID: "p"}, {Kind: "Service", Namespace: "shop", Name: "web"},
+	}
+	r.list(t.Context(), &kubernikusv1.Kluster{}, &state{progress: progress{DeorbitStatus: kubernikusv1.DeorbitStatus{Remaining: left}}})
+	if len(events) != len(left) {
+		t.Errorf("events %v", events)
+	}
+	for about, text := range events {
+		if !strings.HasPrefix(text, eventLeftover+": left over: "+about.Kind) {
+			t.Errorf("%v: %s", about, text)
+		}
+	}
+}

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package stage has what the stages of Deorbit share: what a stage is told, and what it reports. A stage looks once and
+// does what can be done now; it never waits. It comes again until it reports nothing that remains.
+package stage
+
+import (
+	"time"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
+// Work is what a stage is told.
+type Work struct {
+	// Kluster is the Kluster as the API server has it. It is only read.
+	Kluster  *kubernikusv1.Kluster
+	Policies Policies
+	// Recorded is what the status says was seen in the workload cluster, this and earlier stages together. A volume, a
+	// snapshot or a Service that is not in it yet is reported and not deleted: what is deleted first and recorded later
+	// is lost when the process ends in between.
+	Recorded Seen
+	// Began is when the stage began, and Now the time.
+	Began, Now time.Time
+}
+
+// Policies say what becomes of which objects.
+type Policies struct {
+	PersistentVolumes, LoadBalancers, FloatingIPs, Snapshots, UnseenVolumes kubernikusv1.DeletionPolicy
+	// ServiceGracePeriod is how long a cloud controller has to clean up behind a Service that is gone, where nothing
+	// better can be observed.
+	ServiceGracePeriod time.Duration
+}
+
+// Seen is what was seen in the workload cluster and is looked for in OpenStack later.
+type Seen struct {
+	Volumes   []kubernikusv1.SeenVolume
+	Snapshots []kubernikusv1.SeenSnapshot
+	Services  []kubernikusv1.SeenService
+}
+
+// Report is what a stage saw and did.
+type Report struct {
+	// Seen is all that was there to be recorded, whether it is recorded already or not.
+	Seen Seen
+	// Remaining still has to go, each with the reason why it is there. The stage is over when this is empty and all of
+	// Seen is recorded.
+	Remaining []kubernikusv1.DeorbitObject
+	// Retained stays on purpose, each with the reason.
+	Retained []kubernikusv1.DeorbitObject
+	// Deleted are the objects whose deletion was asked for now and accepted.
+	Deleted []kubernikusv1.DeorbitObject
+}

@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deorbit
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
+// state is what is known of a Kluster that goes. Only the worker that has it reads and writes it.
+type state struct {
+	uid      types.UID
+	progress progress
+	// condition is what is to be said. written and told are what the API server has.
+	condition *metav1.Condition
+	written   kubernikusv1.DeorbitStatus
+	told      *metav1.Condition
+	// notes are what to tell when it is written.
+	notes []note
+	// next is when the next look is due; zero: now.
+	next  time.Time
+	basis basis
+	// connection is the workload cluster; nil: none was needed yet. identified says that it is not the one that we run in,
+	// and asked that it was asked, whatever came of it.
+	connection        workload
+	identified, asked bool
+	// ends is why the Kluster is to be released; "": it is not. listed says that its leftovers are.
+	ends   ending
+	listed bool
+	// counted is the stage that the gauge has it in.
+	counted string
+}
+
+// basis is what a look began with, besides how far the Deorbit is.
+type basis struct {
+	generation   int64
+	selfDestruct bool
+	way
+}
+
+// way is what leads into the workload cluster and into OpenStack.
+type way struct {
+	secret    types.UID
+	version   string
+	apiserver string
+}
+
+func basisOf(k *kubernikusv1.Kluster, secret *corev1.Secret) basis {
+	b := basis{generation: k.Generation, selfDestruct: k.SelfDestructs(), way: way{apiserver: k.Status.Apiserver}}
+	if secret != nil {
+		b.secret, b.version = secret.UID, secret.ResourceVersion
+	}
+	return b
+}
+
+// stateOf finds what is known of a Kluster, or reads it from the API server. It is nil when the cache is behind.
+func (r *reconciler) stateOf(ctx context.Context, k *kubernikusv1.Kluster) (*state, error) {
+	key := client.ObjectKeyFromObject(k)
+	r.mu.Lock()
+	s := r.states[key]
+	r.mu.Unlock()
+	if s != nil && s.uid == k.UID {
+		return s, nil
+	}
+	r.forget(key)
+	current := &kubernikusv1.Kluster{}
+	if err := r.live.Get(ctx, key, current); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("get kluster %s: %w", key, err)
+	}
+	if current.UID != k.UID || current.DeletionTimestamp.IsZero() || !current.HasDeorbiter() {
+		return nil, nil
+	}
+	s = &state{uid: k.UID, told: meta.FindStatusCondition(current.Status.Conditions, kubernikusv1.ConditionDeorbited)}
+	if current.Status.Deorbit != nil {
+		s.written = *current.Status.Deorbit.DeepCopy()
+	}
+	s.progress = progress{DeorbitStatus: loaded(current.Status.Deorbit)}
+	if s.told != nil {
+		s.condition, s.progress.own = s.told.DeepCopy(), s.told.Reason == reasonOwnCluster
+	}
+	r.mu.Lock()
+	r.states[key] = s
+	r.mu.Unlock()
+	return s, nil
+}
+
+// renew starts over with what changed: what is on its way began with what was there before.
+func (r *reconciler) renew(key types.NamespacedName, s *state, now basis) {
+	if s.basis == now {
+		return
+	}
+	r.stop(key)
+	if s.basis.way != now.way {
+		s.disconnect()
+	}
+	s.basis, s.next = now, time.Time{}
+}
+
+// disconnect drops the workload cluster. The next look connects anew.
+func (s *state) disconnect() {
+	if s.connection != nil {
+		s.connection.Close()
+	}
+	s.connection, s.identified, s.asked = nil, false, false
+}
+
+// resume lets the clocks go on that stood still during a pause.
+func (s *state) resume(now time.Time) {
+	if c := s.condition; c != nil && c.Status == metav1.ConditionUnknown {
+		s.progress = s.progress.resumed(now.Sub(c.LastTransitionTime.Time))
+		s.condition, s.next = nil, time.Time{}
+	}
+}
+
+// stop ends the look at a Kluster.
+func (r *reconciler) stop(key types.NamespacedName) {
+	r.clusters.Forget(key)
+	r.clouds.Forget(key)
+}
+
+// forget drops what is known of a Kluster.
+func (r *reconciler) forget(key types.NamespacedName) {
+	r.stop(key)
+	r.mu.Lock()
+	s := r.states[key]
+	delete(r.states, key)
+	r.mu.Unlock()
+	if s != nil {
+		s.disconnect()
+		r.meters.moved(s, "")
+	}
+}

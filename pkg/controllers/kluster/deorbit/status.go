@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deorbit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	kubernikusapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/kubernikus/v1"
+)
+
+const (
+	// maxListed is how many objects a list in the status has at most; one more entry then says how many there are
+	// besides.
+	maxListed = 500
+	// moreKind is the kind of that entry.
+	moreKind = "More"
+	// reasonDone and reasonLeftovers are the reasons of the condition when it is True.
+	reasonDone      = "Deorbited"
+	reasonLeftovers = "Leftovers"
+)
+
+// describe is an object as people read it, with the reason.
+func describe(o kubernikusv1.DeorbitObject) string {
+	text := o.Kind
+	switch {
+	case o.Namespace != "" && o.Name != "":
+		text += " " + o.Namespace + "/" + o.Name
+	case o.Name != "":
+		text += " " + o.Name
+	}
+	if o.ID != "" {
+		text += " " + o.ID
+	}
+	if o.Reason != "" {
+		text += ": " + o.Reason
+	}
+	return text
+}
+
+// waitsFor is what a stage waits for, in one line.
+func (p progress) waitsFor() string {
+	switch {
+	case p.failure != nil:
+		return p.failure.message
+	case len(p.Remaining) == 0:
+		return "nothing is known to remain"
+	case len(p.Remaining) == 1:
+		return "1 remains: " + describe(p.Remaining[0])
+	default:
+		return fmt.Sprintf("%d remain, the first: %s", len(p.Remaining), describe(p.Remaining[0]))
+	}
+}
+
+// condition is how far a Deorbit is.
+func (p progress) condition() metav1.Condition {
+	c := metav1.Condition{Type: kubernikusv1.ConditionDeorbited, Status: metav1.ConditionFalse, Reason: string(p.Stage), Message: fmt.Sprintf("%s: %s", p.Stage, p.waitsFor())}
+	switch {
+	case p.own:
+		c.Reason, c.Message = reasonOwnCluster, "the Secret leads to the cluster that Groundskeeper runs in, and nothing of that is touched: set the annotation "+
+			kubernikusv1.DetachAnnotation+"=true to release the Kluster, or put the Secret right"
+	case p.failure != nil:
+		c.Reason = p.failure.reason
+	case slices.ContainsFunc(p.Remaining, isConflict):
+		c.Reason = kubernikusv1.ReasonIdentityConflict
+	}
+	return c
+}
+
+// isConflict says whether an object remains because another Kluster could have made it.
+func isConflict(o kubernikusv1.DeorbitObject) bool {
+	return strings.HasPrefix(o.Reason, kubernikusv1.ReasonIdentityConflict)
+}
+
+// pausedBy is the condition while an annotation asks to wait; nil: none does. Its status tells since when.
+func pausedBy(k *kubernikusv1.Kluster) *metav1.Condition {
+	c := metav1.Condition{Type: kubernikusv1.ConditionDeorbited, Status: metav1.ConditionUnknown}
+	switch {
+	case access.IsPaused(k):
+		c.Reason, c.Message = reasonPaused, "nothing is looked at or removed while the annotation groundskeeper.io/paused is there"
+	case k.TerminationProtected():
+		c.Reason, c.Message = reasonProtected, "the annotation "+kubernikusv1.TerminationProtectionAnnotation+" forbids to take the cluster down: remove it"
+	default:
+		return nil
+	}
+	return &c
+}
+
+// doneCondition is the condition of a Kluster that is released and that others still keep.
+func doneCondition(status *kubernikusv1.DeorbitStatus) metav1.Condition {
+	c := metav1.Condition{Type: kubernikusv1.ConditionDeorbited, Status: metav1.ConditionTrue, Reason: reasonDone, Message: "nothing of the cluster is left"}
+	if left := len(status.Remaining); left > 0 {
+		c.Reason, c.Message = reasonLeftovers, fmt.Sprintf("the Kluster is released, and status.deorbit.remaining is left: %s", progress{DeorbitStatus: *status}.waitsFor())
+	}
+	return c
+}
+
+// listed is a status that is not too large to be written.
+func listed(status kubernikusv1.DeorbitStatus) kubernikusv1.DeorbitStatus {
+	status.Remaining, status.Retained = cut(status.Remaining), cut(status.Retained)
+	return status
+}
+
+func cut(list []kubernikusv1.DeorbitObject) []kubernikusv1.DeorbitObject {
+	if len(list) <= maxListed {
+		return list
+	}
+	more := kubernikusv1.DeorbitObject{Kind: moreKind, Reason: fmt.Sprintf("and %d more: the log has all of them when the Kluster is released", len(list)-maxListed)}
+	return append(slices.Clone(list[:maxListed]), more)
+}
+
+// loaded is a status as it was written, without the entries that stand for others.
+func loaded(status *kubernikusv1.DeorbitStatus) kubernikusv1.DeorbitStatus {
+	if status == nil {
+		return kubernikusv1.DeorbitStatus{}
+	}
+	read := *status.DeepCopy()
+	stands := func(o kubernikusv1.DeorbitObject) bool { return o.Kind == moreKind }
+	read.Remaining, read.Retained = slices.DeleteFunc(read.Remaining, stands), slices.DeleteFunc(read.Retained, stands)
+	return read
+}
+
+// applied is the patch that writes a status and its condition.
+func applied(k *kubernikusv1.Kluster, status *kubernikusv1.DeorbitStatus, conditions []metav1.Condition) *kubernikusapply.KlusterApplyConfiguration {
+	patch := access.Apply(k, conditions)
+	if status.StartedAt == nil {
+		return patch
+	}
+	to := kubernikusapply.DeorbitStatus().WithStage(status.Stage).
+		WithRemaining(objects(status.Remaining)...).WithRetained(objects(status.Retained)...)
+	to.StartedAt, to.LastProgressAt = status.StartedAt, status.LastProgressAt
+	to.StageStartedAt, to.UnreachableSince = status.StageStartedAt, status.UnreachableSince
+	for _, v := range status.SeenVolumes {
+		to.WithSeenVolumes(kubernikusapply.SeenVolume().WithID(v.ID).WithName(v.Name).WithReclaimPolicy(v.ReclaimPolicy))
+	}
+	for _, s := range status.SeenSnapshots {
+		to.WithSeenSnapshots(kubernikusapply.SeenSnapshot().WithID(s.ID).WithName(s.Name).WithDeletionPolicy(s.DeletionPolicy))
+	}
+	for _, s := range status.SeenServices {
+		to.WithSeenServices(kubernikusapply.SeenService().WithUID(s.UID).WithNamespace(s.Namespace).WithName(s.Name).WithKeepFloatingIP(s.KeepFloatingIP))
+	}
+	patch.Status.WithDeorbit(to)
+	return patch
+}
+
+func objects(list []kubernikusv1.DeorbitObject) []*kubernikusapply.DeorbitObjectApplyConfiguration {
+	var all []*kubernikusapply.DeorbitObjectApplyConfiguration
+	for _, o := range list {
+		object := kubernikusapply.DeorbitObject().WithKind(o.Kind)
+		for _, field := range []struct {
+			value string
+			set   func(string) *kubernikusapply.DeorbitObjectApplyConfiguration
+		}{{o.Namespace, object.WithNamespace}, {o.Name, object.WithName}, {o.ID, object.WithID}, {o.Reason, object.WithReason}} {
+			if field.value != "" {
+				field.set(field.value)
+			}
+		}
+		all = append(all, object)
+	}
+	return all
+}

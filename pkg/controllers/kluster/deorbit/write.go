@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deorbit
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+)
+
+// write writes down how far a Deorbit is when that is new, and then tells what happened.
+func (r *reconciler) write(ctx context.Context, k *kubernikusv1.Kluster, s *state, condition metav1.Condition) error {
+	now := r.clock.Now()
+	// The cache may be behind what was written last.
+	known := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Generation: k.Generation}}
+	if s.told != nil {
+		known.Status.Conditions = []metav1.Condition{*s.told}
+	}
+	conditions, changed := access.Conditions(known, []metav1.Condition{condition}, now)
+	s.condition = &conditions[0]
+	status := listed(s.progress.DeorbitStatus)
+	if !changed && equality.Semantic.DeepEqual(status, s.written) {
+		r.tell(ctx, k, s)
+		return nil
+	}
+	if err := r.apply(ctx, k, &status, conditions); err != nil {
+		return err
+	}
+	r.announce(ctx, k, s.told, conditions[0])
+	s.written, s.told = *status.DeepCopy(), s.condition.DeepCopy()
+	r.tell(ctx, k, s)
+	return nil
+}
+
+// conclude says of a Kluster that is released, and that others still keep, that it is.
+func (r *reconciler) conclude(ctx context.Context, k *kubernikusv1.Kluster) error {
+	if k.Status.Deorbit == nil || k.Detached() {
+		return nil
+	}
+	conditions, changed := access.Conditions(k, []metav1.Condition{doneCondition(k.Status.Deorbit)}, r.clock.Now())
+	if !changed {
+		return nil
+	}
+	return client.IgnoreNotFound(r.apply(ctx, k, k.Status.Deorbit, conditions))
+}
+
+// apply writes a status, unless another process may be at it.
+func (r *reconciler) apply(ctx context.Context, k *kubernikusv1.Kluster, status *kubernikusv1.DeorbitStatus, conditions []metav1.Condition) error {
+	if err := r.fence(); err != nil {
+		return fmt.Errorf("write the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
+	}
+	err := r.client.Status().Apply(ctx, applied(k, status, conditions), client.FieldOwner(fieldOwner), client.ForceOwnership, client.DisableReadYourWritesConsistency)
+	if err != nil {
+		return fmt.Errorf("apply the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
+	}
+	return nil
+}

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
+// isReleased says that a Kluster that goes needs nothing any more, though others may still keep the object.
+func isReleased(k *kubernikusv1.Kluster) bool {
+	return !k.DeletionTimestamp.IsZero() && !k.HasDeorbiter()
+}
+
+// complete adds the finalizer to a Kluster that came another way than by our API server.
+func (r *reconciler) complete(ctx context.Context, k *kubernikusv1.Kluster) error {
+	if k.HasDeorbiter() || !k.DeletionTimestamp.IsZero() {
+		return nil
+	}
+	after := k.DeepCopy()
+	controllerutil.AddFinalizer(after, kubernikusv1.DeorbiterFinalizer)
+	return r.patchMetadata(ctx, k, after)
+}

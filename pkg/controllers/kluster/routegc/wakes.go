@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package routegc
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+)
+
+const (
+	// gather is how long a pass waits for further nodes to go: those that go together are one pass.
+	gather = 2 * time.Second
+	// rest is the least time between the end of a pass and another one for nodes that went.
+	rest = 10 * time.Second
+)
+
+// Wakes make passes come before their time. They change nothing of what a pass asks for before it removes a route. Its
+// methods may be called by several goroutines, before the controller starts, too.
+type Wakes struct {
+	mu      sync.Mutex
+	queue   workqueue.TypedRateLimitingInterface[reconcile.Request]
+	pending map[types.NamespacedName]wake
+}
+
+// wake is why a pass should come early.
+type wake struct {
+	// kluster is the uid of the Kluster that lost a node.
+	kluster types.UID
+	// secret says that its Secret came or changed.
+	secret bool
+}
+
+// NodeGone says that a node of the workload cluster of a Kluster disappeared. The uid tells it from another Kluster of
+// the same name.
+func (w *Wakes) NodeGone(key types.NamespacedName, uid types.UID) {
+	w.add(key, func(wake *wake) { wake.kluster = uid })
+}
+
+// add notes a wake and queues the Kluster.
+func (w *Wakes) add(key types.NamespacedName, note func(*wake)) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.pending == nil {
+		w.pending = map[types.NamespacedName]wake{}
+	}
+	noted := w.pending[key]
+	note(&noted)
+	w.pending[key] = noted
+	if w.queue != nil {
+		w.queue.Add(reconcile.Request{NamespacedName: key})
+	}
+}
+
+// take returns what woke a Kluster since the last call.
+func (w *Wakes) take(key types.NamespacedName) wake {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	noted := w.pending[key]
+	delete(w.pending, key)
+	return noted
+}
+
+// Start implements source.Source.
+func (w *Wakes) Start(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queue = queue
+	for key := range w.pending {
+		queue.Add(reconcile.Request{NamespacedName: key})
+	}
+	return nil
+}
+
+// secretChanged wakes the Klusters that use a Secret.
+func (w *Wakes) secretChanged(cache client.Reader) handler.MapFunc {
+	users := access.UsersOf(cache)
+	return func(ctx context.Context, secret client.Object) []reconcile.Request {
+		requests := users(ctx, secret)
+		for _, request := range requests {
+			w.add(request.NamespacedName, func(wake *wake) { wake.secret = true })
+		}
+		return requests
+	}
+}
+
+// note remembers a wake until the next pass begins.
+func (s *state) note(w wake, now time.Time) {
+	if w.kluster == s.uid && w.kluster != "" && s.woken.IsZero() {
+		s.woken = now
+	}
+	s.renewed = s.renewed || w.secret
+}
+
+// due is when the next pass begins. A lost node brings it forward, but not right behind another one; after a pass that
+// failed the pause is kept, unless the Secret may have been put right and the cloud did not ask for a pause.
+func (s *state) due() time.Time {
+	switch {
+	case s.failed && s.renewed && !s.asked:
+		return time.Time{}
+	case s.failed || s.woken.IsZero():
+		return s.next
+	}
+	early := s.woken.Add(gather)
+	if rested := s.ended.Add(rest); !s.ended.IsZero() && rested.After(early) {
+		early = rested
+	}
+	if early.Before(s.next) {
+		return early
+	}
+	return s.next
+}

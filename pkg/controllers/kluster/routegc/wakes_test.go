@@ -1,0 +1,201 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package routegc
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
+)
+
+// When the next pass begins, in seconds after the start of the test.
+func TestDue(t *testing.T) {
+	start := time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)
+	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
+	for name, test := range map[string]struct {
+		state state
+		want  time.Time
+	}{
+		"nothing happened":                    {state{next: at(300), ended: at(0)}, at(300)},
+		"never passed":                        {state{woken: at(5)}, time.Time{}},
+		"a node went":                         {state{next: at(300), ended: at(0), woken: at(100)}, at(102)},
+		"a node went right behind a pass":     {state{next: at(300), ended: at(100), woken: at(101)}, at(110)},
+		"a node went, and the pass is near":   {state{next: at(101), ended: at(0), woken: at(100)}, at(101)},
+		"a node went, and the last failed":    {state{next: at(60), ended: at(0), woken: at(1), failed: true}, at(60)},
+		"a new secret, and all is well":       {state{next: at(300), ended: at(0), renewed: true}, at(300)},
+		"a new secret, and the last failed":   {state{next: at(60), ended: at(0), renewed: true, failed: true}, time.Time{}},
+		"a new secret, and the cloud is busy": {state{next: at(600), ended: at(0), renewed: true, failed: true, asked: true}, at(600)},
+		"both":                                {state{next: at(300), ended: at(0), renewed: true, woken: at(100)}, at(102)},
+	} {
+		if got := test.state.due(); !got.Equal(test.want) {
+			t.Errorf("%s: %s, want %s", name, got.Sub(start), test.want.Sub(start))
+		}
+	}
+}
+
+// A node that goes brings the next pass forward, a hundred of them bring forward one, and no orphan is removed sooner.
+func TestNodesGone(t *testing.T) {
+	k := klustertest.Kluster("k")
+	f := newFlow(t, k)
+	if err := f.r.wakes.Start(t.Context(), f.queue); err != nil {
+		t.Fatal(err)
+	}
+	gone := func(uid types.UID) {
+		t.Helper()
+		f.r.wakes.NodeGone(client.ObjectKeyFromObject(k), uid)
+		if got := f.woken(); got != client.ObjectKeyFromObject(k) {
+			t.Fatalf("%s is queued", got)
+		}
+	}
+	f.pass(k, 0)
+	f.clock.SetTime(f.clock.Now().Add(20 * time.Second))
+	f.orphan()
+	f.Requests()
+
+	gone("of another Kluster with this name")
+	if wait := f.reconcile(k).RequeueAfter; wait < 4*time.Minute {
+		t.Errorf("another Kluster's node: the next pass is in %s", wait)
+	}
+	for range 100 {
+		gone(k.UID)
+		if wait := f.reconcile(k).RequeueAfter; wait != gather {
+			t.Fatalf("the next pass is in %s", wait)
+		}
+	}
+	if got := f.pass(k, gather); got != "False/"+ReasonConfirming {
+		t.Errorf("woken: %s", got)
+	}
+	f.wantRoutes(5)
+	passes := 0
+	for _, request := range f.Requests() {
+		if request.Path == "/compute/v2.1/servers/detail" {
+			passes++
+		}
+	}
+	if passes != 1 {
+		t.Errorf("%d passes", passes)
+	}
+	// Another one does not end the time in which an orphan has to be confirmed.
+	gone(k.UID)
+	if wait := f.reconcile(k).RequeueAfter; wait != rest {
+		t.Errorf("right behind a pass: the next one is in %s", wait)
+	}
+	if got := f.pass(k, rest); got != "False/"+ReasonConfirming {
+		t.Errorf("woken again: %s", got)
+	}
+	f.wantRoutes(5)
+	if got := f.pass(k, 20*time.Second); got != "True/"+ReasonClean {
+		t.Errorf("confirmed: %s", got)
+	}
+	f.wantRoutes(4)
+}
+
+// A node that goes while a pass is on its way leads to another one: the first may have looked before.
+func TestNodeGoneMeanwhile(t *testing.T) {
+	k := klustertest.Kluster("k")
+	f := newFlow(t, k)
+	f.reconcile(k)
+	f.r.wakes.NodeGone(client.ObjectKeyFromObject(k), k.UID)
+	f.reconcile(k)
+	f.woken()
+	if wait := f.reconcile(k).RequeueAfter; wait != rest {
+		t.Errorf("the next pass is in %s", wait)
+	}
+}
+
+// Nothing is left of a wake of a Kluster that is not looked after.
+func TestWakesAreForgotten(t *testing.T) {
+	paused := klustertest.Kluster("paused", klustertest.Annotated("groundskeeper.io/paused"))
+	f := newFlow(t, paused)
+	for _, name := range []string{"paused", "none"} {
+		key := types.NamespacedName{Namespace: klustertest.Namespace, Name: name}
+		f.r.wakes.NodeGone(key, paused.UID)
+		if _, err := f.r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if left := f.r.wakes.pending; len(left) != 0 {
+		t.Errorf("left %v", left)
+	}
+	// What comes before the start is queued then.
+	f.r.wakes.NodeGone(client.ObjectKeyFromObject(paused), paused.UID)
+	if err := f.r.wakes.Start(t.Context(), f.queue); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.woken(); got != client.ObjectKeyFromObject(paused) {
+		t.Errorf("%s is queued", got)
+	}
+}
+
+// A Secret that comes, or that is put right, ends the pause after a failure; one that changes otherwise leads to nothing.
+func TestSecretWakes(t *testing.T) {
+	k, other := klustertest.Kluster("k"), klustertest.Kluster("other", pods("100.101.0.0/16"))
+	f := newFlow(t, k, other)
+	secretChanged := func() {
+		t.Helper()
+		secret := access.SecretMetadata()
+		secret.Namespace, secret.Name = klustertest.Namespace, "k-secret"
+		requests := f.r.wakes.secretChanged(f.store)(t.Context(), secret)
+		if len(requests) != 1 || requests[0].NamespacedName != client.ObjectKeyFromObject(k) {
+			t.Fatalf("woken: %v", requests)
+		}
+	}
+	f.pass(k, 0)
+	secretChanged()
+	if wait := f.reconcile(k).RequeueAfter; wait < 4*time.Minute {
+		t.Errorf("all is well: the next pass is in %s", wait)
+	}
+
+	// Refused credentials.
+	f.AddUser("gardener", "another", "garden")
+	f.RevokeTokens()
+	if got := f.pass(k, 6*time.Minute); got != "Unknown/CredentialsRefused" {
+		t.Fatal(got)
+	}
+	secret := klustertest.Secret("k-secret", f.AuthURL(), "gardener", "another", "garden", nil)
+	if err := f.store.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	if wait := f.reconcile(k).RequeueAfter; wait < 50*time.Second {
+		t.Errorf("not told yet: the next pass is in %s", wait)
+	}
+	secretChanged()
+	if got := f.pass(k, 0); got != "True/"+ReasonClean {
+		t.Errorf("put right: %s", got)
+	}
+
+	// None, and then one.
+	if err := f.store.Delete(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	if got := f.pass(k, 6*time.Minute); got != "Unknown/CredentialsInvalid" {
+		t.Fatal(got)
+	}
+	secret.ResourceVersion = ""
+	if err := f.store.Create(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	secretChanged()
+	if got := f.pass(k, 0); got != "True/"+ReasonClean {
+		t.Errorf("created: %s", got)
+	}
+
+	// A cloud that asks for a pause gets it.
+	f.Inject(fake.Fault{Method: "GET", Path: "/network/v2.0/routers/" + f.router, Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After": "600"}, Times: 1})
+	if got := f.pass(k, 6*time.Minute); got != "Unknown/RateLimited" {
+		t.Fatal(got)
+	}
+	secretChanged()
+	if wait := f.reconcile(k).RequeueAfter; wait != 10*time.Minute {
+		t.Errorf("a busy cloud: the next pass is in %s", wait)
+	}
+}

@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/elsewhere"
+	"groundskeeper.io/groundskeeper/pkg/remote"
+)
+
+const (
+	// qps and burst limit the requests to each workload cluster. Watches take none of it.
+	qps   = 100
+	burst = 200
+	// userAgent is who we are in the logs of workload clusters.
+	userAgent = "groundskeeper-controller-manager"
+	// steady is how long a cleanup has to run for its next failure to be a first one.
+	steady = 10 * time.Minute
+)
+
+// realPauses are between two tries to begin the cleanup in a cluster.
+func realPauses() wait.Backoff {
+	return wait.Backoff{Duration: time.Second, Factor: 2, Jitter: 0.5, Steps: 1000, Cap: time.Minute}
+}
+
+// connector opens sessions.
+type connector struct {
+	options Options
+	meters  *meters
+	volumes *localvolume.Metrics
+	pauses  wait.Backoff
+}
+
+// open is an opener.
+func (c connector) open(ctx context.Context, b blueprint, news func()) (reporter, func(), error) {
+	v := &view{health: &health{clock: c.options.Clock, changed: news}, news: news}
+	config := remote.Limited(b.config, remote.Options{QPS: qps, Burst: burst, UserAgent: userAgent})
+	client, closeConnections, err := httpClient(config, v.health, c.options.Fence)
+	if err != nil {
+		return nil, nil, err
+	}
+	var group sync.WaitGroup
+	if b.nodes {
+		gone := func() {
+			c.meters.gone.Inc()
+			c.options.NodeGone(b.key, b.uid)
+		}
+		if b.again {
+			c.options.NodeGone(b.key, b.uid) // one may have gone while nobody watched
+		}
+		group.Go(func() {
+			defer c.meters.runs(purposeNodes)()
+			if err := watchNodes(ctx, config, client, gone); err != nil {
+				log.FromContext(ctx).Error(err, "The nodes of a workload cluster are not watched", "kluster", b.key)
+			}
+			<-ctx.Done()
+		})
+	}
+	if b.volumes != nil {
+		group.Go(func() {
+			defer c.meters.runs(purposeVolumes)()
+			c.clean(ctx, b, v, elsewhere.Cluster{
+				Name: b.key.String(), Config: config, HTTPClient: client, Settings: *b.volumes, Metrics: c.volumes, Clock: c.options.Clock,
+				Running: v.running, Braked: v.braked,
+			})
+		})
+	}
+	return v, func() {
+		group.Wait()
+		closeConnections()
+	}, nil
+}
+
+// clean runs the local volume cleanup, and begins anew when it could not begin, or ended.
+func (c connector) clean(ctx context.Context, b blueprint, v *view, cluster elsewhere.Cluster) {
+	pauses := c.pauses
+	for ctx.Err() == nil {
+		began := c.options.Clock.Now()
+		err := elsewhere.Run(ctx, cluster)
+		if ctx.Err() != nil {
+			return
+		}
+		v.stopped(err)
+		if _, forbidden := errors.AsType[*elsewhere.ForbiddenError](err); err != nil && !forbidden {
+			log.FromContext(ctx).V(1).Info("The local volume cleanup in a workload cluster is begun anew", "kluster", b.key, "reason", err.Error())
+		}
+		if c.options.Clock.Since(began) > steady {
+			pauses = c.pauses
+		}
+		select {
+		case <-time.After(pauses.Step()):
+		case <-ctx.Done():
+		}
+	}
+}

@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package workload keeps a connection to the workload cluster of each Kluster that needs one, for two purposes: to hear
+// at once of nodes that disappear, so that Route GC need not wait for its interval, and to clean up local volumes there
+// when spec.localVolumeCleanup asks for it.
+//
+// A pass decides by a pure function (plan.go) what a Kluster needs, and reads its Secret. A session (session.go) is all
+// that runs for one Kluster: it ends, and another one may begin, when the Kluster, its Secret or the plan is another. It
+// runs beside the workers; one whose cluster does not answer holds up no other.
+package workload
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+)
+
+const (
+	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
+	ControllerName = "kluster-workload"
+	// fieldOwner is the manager of the fields we write, and the source of our events.
+	fieldOwner = "kluster-workload-controller"
+
+	// A write to the API server that failed is tried again after a pause that doubles.
+	minBackoff = 50 * time.Millisecond
+	maxBackoff = 30 * time.Second
+)
+
+// NodeGone hears of nodes that disappeared from the workload cluster of a Kluster. It returns at once.
+type NodeGone func(kluster types.NamespacedName, uid types.UID)
+
+// Options say how the controller fits into a process.
+type Options struct {
+	// NodeGone may be nil: then nobody wants to know, and no nodes are watched for it.
+	NodeGone NodeGone
+	// Fence says whether this process may write to a workload cluster.
+	Fence func() error
+	Clock clock.PassiveClock
+}
+
+// reconciler begins and ends sessions.
+type reconciler struct {
+	// client reads Klusters from the cache and writes to the API server. live reads Secrets.
+	client   client.Client
+	live     client.Reader
+	config   *configv1alpha1.ControllersConfiguration
+	options  Options
+	recorder events.EventRecorder
+	inbox    *inbox
+	open     opener
+
+	mu       sync.Mutex
+	sessions map[types.NamespacedName]*session
+}
+
+// AddToManager adds the controller to a manager, whose scheme has to know Klusters and Kubernetes' own kinds. An error
+// means that the controller was added twice, or that the metrics have names that are taken.
+func AddToManager(mgr manager.Manager, config *configv1alpha1.ControllersConfiguration, options Options) error {
+	meters, err := newMeters(metrics.Registry)
+	if err != nil {
+		return err
+	}
+	volumes, err := localvolume.NewMetrics(metrics.Registry)
+	if err != nil {
+		return err
+	}
+	r := &reconciler{
+		client: mgr.GetClient(), live: mgr.GetAPIReader(), config: config, options: options, recorder: mgr.GetEventRecorder(fieldOwner),
+		inbox: &inbox{}, sessions: map[types.NamespacedName]*session{},
+		open: connector{options: options, meters: meters, volumes: volumes, pauses: realPauses()}.open,
+	}
+	err = builder.ControllerManagedBy(mgr).
+		Named(ControllerName).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: int(*config.Kluster.ConcurrentSyncs),
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
+		}).
+		WatchesRawSource(r.inbox).
+		For(&kubernikusv1.Kluster{}, builder.WithPredicates(changed())).
+		Watches(access.SecretMetadata(), handler.EnqueueRequestsFromMapFunc(access.UsersOf(r.client)), builder.OnlyMetadata).
+		Complete(r)
+	if err != nil {
+		return fmt.Errorf("make controller %s: %w", ControllerName, err)
+	}
+	// The manager does not end before the sessions have told their last events.
+	return mgr.Add(manager.RunnableFunc(r.wait))
+}

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// grace is how long an API server may not answer before somebody is told: it may only be restarted.
+const grace = 10 * time.Second
+
+// health is what the answers to all requests of a session say of its cluster.
+type health struct {
+	clock clock.PassiveClock
+	// changed is called when the answer of failure may be another one.
+	changed func()
+
+	mu sync.Mutex
+	// since is when the first request of an unbroken row failed; zero: the last one did not. The rest is of that one.
+	since           time.Time
+	reason, message string
+	// refused are rights that are missing, such as "list nodes".
+	refused map[string]bool
+}
+
+// observe takes what became of a request.
+func (h *health) observe(request *http.Request, response *http.Response, err error) {
+	if h.note(request, response, err) {
+		h.changed()
+	}
+}
+
+func (h *health) note(request *http.Request, response *http.Response, err error) (changed bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	reason, message := failureOf(response, err)
+	if reason != "" {
+		changed = h.since.IsZero() || h.reason != reason
+		if h.since.IsZero() {
+			h.since = h.clock.Now()
+		}
+		if changed { // the details of one failure after the other are not news
+			h.reason, h.message = reason, message
+		}
+		return changed
+	}
+	changed = !h.since.IsZero()
+	h.since = time.Time{}
+	right := rightOf(request)
+	refused := right != "" && response.StatusCode == http.StatusForbidden
+	if refused != h.refused[right] {
+		changed = true
+		if delete(h.refused, right); refused {
+			if h.refused == nil {
+				h.refused = map[string]bool{}
+			}
+			h.refused[right] = true
+		}
+	}
+	return changed
+}
+
+// failureOf says why an answer is none, or "".
+func failureOf(response *http.Response, err error) (reason, message string) {
+	if err != nil {
+		return ReasonUnreachable, fmt.Sprintf("no answer from the API server of the workload cluster: %v", err)
+	}
+	switch code := response.StatusCode; code {
+	case http.StatusUnauthorized:
+		return ReasonForbidden, fmt.Sprintf("the API server of the workload cluster answers %d: check the credentials of the cluster in the Secret", code)
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return ReasonUnreachable, fmt.Sprintf("the API server of the workload cluster answers %d", code)
+	}
+	return "", ""
+}
+
+// rightOf is what a request needs the right to, if nothing can be done without it; "" for what can be done without.
+func rightOf(request *http.Request) string {
+	_, path, _ := strings.Cut(request.URL.Path, "/api/v1/")
+	parts := strings.Split(path, "/")
+	if parts[0] == "namespaces" && len(parts) > 2 {
+		parts = parts[2:]
+	}
+	if !slices.Contains([]string{"nodes", "persistentvolumes", "persistentvolumeclaims"}, parts[0]) {
+		return ""
+	}
+	verb := map[string]string{http.MethodGet: "list", http.MethodDelete: "delete"}[request.Method]
+	if request.URL.Query().Get("watch") != "" {
+		verb = "watch"
+	}
+	return verb + " " + parts[0]
+}
+
+// failure is why the cluster cannot be looked after, or "". It may become known later, at again, when nothing is said
+// yet.
+func (h *health) failure() (reason, message string, again time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.since.IsZero() {
+		if left := h.since.Add(grace).Sub(h.clock.Now()); left > 0 {
+			return "", "", left
+		}
+		return h.reason, h.message, 0
+	}
+	if len(h.refused) > 0 {
+		return ReasonForbidden, lacking(slices.Sorted(maps.Keys(h.refused))), 0
+	}
+	return "", "", 0
+}
+
+func lacking(rights []string) string {
+	return "the credentials of the cluster in the Secret lack the right to " + strings.Join(rights, ", ")
+}

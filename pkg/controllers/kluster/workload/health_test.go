@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+func TestHealth(t *testing.T) {
+	fake := clocktesting.NewFakePassiveClock(time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC))
+	news := 0
+	h := &health{clock: fake, changed: func() { news++ }}
+	answer := func(method, path string, status int) {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), method, "https://example.com/prefix/api/v1/"+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if status == 0 {
+			h.observe(request, nil, errors.New("connection refused"))
+			return
+		}
+		h.observe(request, &http.Response{StatusCode: status}, nil)
+	}
+	want := func(step, reason, message string, changes int) {
+		t.Helper()
+		got, text, _ := h.failure()
+		if got != reason || !strings.Contains(text, message) || news != changes {
+			t.Errorf("%s: %q %q after %d changes, want %q %q after %d", step, got, text, news, reason, message, changes)
+		}
+		news = 0
+	}
+	answer("GET", "nodes", 200)
+	want("all is well", "", "", 0)
+	answer("GET", "nodes", 0)
+	want("a short failure", "", "", 1)
+	if _, _, again := h.failure(); again != grace {
+		t.Errorf("it is told in %s", again)
+	}
+	fake.SetTime(fake.Now().Add(grace))
+	answer("GET", "nodes", 0)
+	want("a long failure", ReasonUnreachable, "connection refused", 0)
+	answer("DELETE", "persistentvolumes/a", 503)
+	want("another one", ReasonUnreachable, "connection refused", 0)
+	answer("GET", "nodes", 401)
+	want("refused credentials", ReasonForbidden, "401", 1)
+	answer("POST", "namespaces/default/events", 201)
+	want("it answers again", "", "", 1)
+
+	// Missing rights.
+	for _, path := range []string{"namespaces", "namespaces/default", "namespaces/kube-system/configmaps/record", "pods", "events"} {
+		answer("GET", path, 403)
+		want(path, "", "", 0)
+	}
+	answer("GET", "nodes?watch=true", 403)
+	answer("DELETE", "namespaces/shop/persistentvolumeclaims/data", 403)
+	answer("DELETE", "namespaces/shop/persistentvolumeclaims/data", 403)
+	want("forbidden", ReasonForbidden, "lack the right to delete persistentvolumeclaims, watch nodes", 2)
+	answer("GET", "nodes", 200)
+	answer("DELETE", "persistentvolumes/a", 404)
+	want("another right", ReasonForbidden, "delete persistentvolumeclaims, watch nodes", 0)
+	answer("GET", "nodes?watch=true", 200)
+	answer("DELETE", "namespaces/shop/persistentvolumeclaims/data", 409)
+	want("allowed", "", "", 2)
+	answer("GET", "persistentvolumeclaims", 500)
+	want("one internal error", "", "", 0)
+}
+
+// Writes need the fence, reads do not. A request that nobody waits for any more says nothing.
+func TestTransport(t *testing.T) {
+	w := watch(t)
+	w.isWatched()
+	closed := errors.New("this replica does not hold the Lease")
+	h := &health{clock: clocktesting.NewFakePassiveClock(time.Now()), changed: func() { t.Error("the health changed") }}
+	client, closeConnections, err := httpClient(w.Config(), h, func() error { return closed })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeConnections()
+	send := func(ctx context.Context, method string) error {
+		request, err := http.NewRequestWithContext(ctx, method, w.Config().Host+"/api/v1/nodes", strings.NewReader("body"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Do(request)
+		if err == nil {
+			_ = response.Body.Close()
+		}
+		return err
+	}
+	w.Requests()
+	for _, method := range []string{http.MethodDelete, http.MethodPost, http.MethodPatch, http.MethodPut} {
+		if err := send(t.Context(), method); !errors.Is(err, closed) {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+	if got := w.Requests(); len(got) != 0 {
+		t.Errorf("requests arrived: %v", got)
+	}
+	if err := send(t.Context(), http.MethodGet); err != nil {
+		t.Error(err)
+	}
+	if got := w.Requests(); len(got) != 1 || got[0] != "list nodes t" {
+		t.Errorf("requests: %v", got)
+	}
+	given, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := send(given, http.MethodGet); err == nil {
+		t.Error("a request that was given up succeeded")
+	}
+}

@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/utils/clock"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/localvolumetest"
+	"groundskeeper.io/groundskeeper/pkg/remote"
+)
+
+// eventually waits until a condition holds.
+func eventually(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	err := wait.PollUntilContextTimeout(t.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return condition(), nil })
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// watched is a watch of the nodes of a cluster.
+type watched struct {
+	*localvolumetest.APIServer
+	t      *testing.T
+	gone   atomic.Int32
+	health *health
+	news   atomic.Int32
+}
+
+func watch(t *testing.T, names ...string) *watched {
+	t.Helper()
+	w := &watched{t: t, APIServer: localvolumetest.NewAPIServer(t)}
+	for _, name := range names {
+		w.node(name)
+	}
+	w.health = &health{clock: clock.RealClock{}, changed: func() { w.news.Add(1) }}
+	config := remote.Limited(w.Config(), remote.Options{})
+	client, closeConnections, err := httpClient(config, w.health, func() error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- watchNodes(ctx, config, client, func() { w.gone.Add(1) }) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		closeConnections()
+	})
+	return w
+}
+
+func (w *watched) node(name string) { w.Put("nodes", `{metadata: {name: `+name+`, labels: {a: b}}}`) }
+
+func (w *watched) isWatched() {
+	w.t.Helper()
+	eventually(w.t, "the nodes are watched", func() bool { return w.Watches("nodes") == 1 })
+}
+
+func (w *watched) wantGone(n int32) {
+	w.t.Helper()
+	eventually(w.t, "nodes are gone", func() bool { return w.gone.Load() >= n })
+	if got := w.gone.Load(); got != n {
+		w.t.Errorf("%d nodes are gone, want %d", got, n)
+	}
+}
+
+// What tells of a node that disappeared, and what does not. Each case lasts as long as the pause before the next try.
+func TestWatchNodes(t *testing.T) {
+	t.Parallel()
+	breaks := func(status int) func(*watched) {
+		return func(w *watched) {
+			w.Requests()
+			w.Break(status)
+			eventually(w.t, "a failure", func() bool { return len(w.Requests()) > 0 })
+			w.Break(0)
+		}
+	}
+	for name, test := range map[string]struct {
+		happens func(*watched)
+		want    int32
+	}{
+		"a heartbeat":               {func(w *watched) { w.node("a") }, 0},
+		"a new node":                {func(w *watched) { w.node("new") }, 0},
+		"a deletion":                {func(w *watched) { w.Remove("nodes", "a", false) }, 1},
+		"many deletions":            {func(w *watched) { w.Remove("nodes", "a", false); w.Remove("nodes", "b", false) }, 2},
+		"another one in its place":  {func(w *watched) { w.Remove("nodes", "a", true); w.node("a") }, 1},
+		"a watch that ends":         {(*watched).Disconnect, 0},
+		"missing in a new listing":  {func(w *watched) { w.Remove("nodes", "a", true); w.Disconnect() }, 1},
+		"a restart":                 {breaks(http.StatusServiceUnavailable), 0},
+		"an internal error":         {breaks(http.StatusInternalServerError), 0},
+		"a right that is taken":     {breaks(http.StatusForbidden), 0},
+		"credentials that are past": {breaks(http.StatusUnauthorized), 0},
+		"no nodes at all":           {breaks(http.StatusNotFound), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := watch(t, "a", "b", "c")
+			w.isWatched()
+			test.happens(w)
+			w.isWatched()
+			w.Remove("nodes", "c", false) // told after all else
+			w.wantGone(test.want + 1)
+		})
+	}
+}
+
+// The pause between two tries grows: a cluster that does not answer costs next to nothing.
+func TestWatchNodesUnreachable(t *testing.T) {
+	t.Parallel()
+	w := watch(t, "a")
+	w.isWatched()
+	w.Close()
+	eventually(t, "it is noticed", func() bool { return w.news.Load() == 1 })
+	if got := w.gone.Load(); got != 0 {
+		t.Errorf("%d nodes are gone", got)
+	}
+}

@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+)
+
+// blueprint is all that a session is made of.
+type blueprint struct {
+	plan
+	key    types.NamespacedName
+	uid    types.UID
+	config *rest.Config
+	// again says that a session of the same Kluster ran before.
+	again bool
+	// print is the same for blueprints of equal sessions.
+	print [sha256.Size]byte
+}
+
+// printOf tells apart what leads to different sessions: Klusters, plans, and ways into the cluster.
+func printOf(k *kubernikusv1.Kluster, p plan, data map[string][]byte) ([sha256.Size]byte, error) {
+	host := ""
+	if len(data[access.KeyKubeconfig]) == 0 {
+		host = k.Status.Apiserver
+	}
+	text, err := json.Marshal([]any{
+		k.UID, p.nodes, p.volumes, host,
+		data[access.KeyKubeconfig], data[access.KeyAuthority], data[access.KeyCertificate], data[access.KeyPrivateKey],
+	})
+	if err != nil {
+		return [sha256.Size]byte{}, fmt.Errorf("encode what a session is made of: %w", err)
+	}
+	return sha256.Sum256(text), nil
+}
+
+// opener begins what a session runs, and returns what tells how it goes. news is called when there is something new. The
+// returned function waits until ctx has ended all of it.
+type opener func(ctx context.Context, b blueprint, news func()) (reporter, func(), error)
+
+// session is all that runs for one Kluster.
+type session struct {
+	reporter
+	uid    types.UID
+	print  [sha256.Size]byte
+	cancel context.CancelFunc
+	ended  chan struct{}
+}
+
+// over says whether all of it has ended.
+func (s *session) over() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// adjust makes a Kluster have the session that it should have, or none. One that has to go is told so, and the Kluster
+// is queued when it is gone: until then nil is returned, and no other one begins. An error means that the way into the
+// cluster cannot be used.
+func (r *reconciler) adjust(key types.NamespacedName, want *blueprint) (*session, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	current := r.sessions[key]
+	if current != nil {
+		if want != nil && current.print == want.print && !current.over() {
+			return current, nil
+		}
+		current.cancel()
+		if !current.over() {
+			return nil, nil
+		}
+		delete(r.sessions, key)
+	}
+	if want == nil {
+		return nil, nil
+	}
+	want.again = current != nil && current.uid == want.uid
+	ctx, cancel := context.WithCancel(r.inbox.life())
+	report, wait, err := r.open(ctx, *want, func() { r.inbox.news(key) })
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	s := &session{reporter: report, uid: want.uid, print: want.print, cancel: cancel, ended: make(chan struct{})}
+	r.sessions[key] = s
+	go func() {
+		wait()
+		cancel()
+		close(s.ended)
+		r.inbox.news(key)
+	}()
+	return s, nil
+}
+
+// wait returns when ctx is done and all sessions, which it ends as well, are over.
+func (r *reconciler) wait(ctx context.Context) error {
+	<-ctx.Done()
+	r.mu.Lock()
+	var group sync.WaitGroup
+	for _, s := range r.sessions {
+		s.cancel()
+		group.Go(func() { <-s.ended })
+	}
+	r.mu.Unlock()
+	group.Wait()
+	return nil
+}

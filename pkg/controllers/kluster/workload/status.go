@@ -1,0 +1,116 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/telemetry"
+)
+
+// actionClean is the action of all events. They have the reason of the condition.
+const actionClean = "CleanLocalVolumes"
+
+// Purposes of sessions, as labels of a metric.
+const (
+	purposeNodes   = "nodes"
+	purposeVolumes = "local-volumes"
+)
+
+// meters are the metrics of this controller.
+type meters struct {
+	sessions *prometheus.GaugeVec
+	gone     prometheus.Counter
+}
+
+// newMeters registers the metrics, or finds those of an earlier manager in the same process.
+func newMeters(registry prometheus.Registerer) (*meters, error) {
+	sessions, first := telemetry.Register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "groundskeeper_kluster_workload_sessions",
+		Help: "Klusters whose workload clusters are looked at, by purpose: nodes for Route GC, or local-volumes.",
+	}, []string{"purpose"}))
+	gone, second := telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
+		Name: "groundskeeper_kluster_nodes_gone_total",
+		Help: "Nodes that disappeared from workload clusters while these were watched.",
+	}))
+	return &meters{sessions: sessions, gone: gone}, errors.Join(first, second)
+}
+
+// runs counts what runs; the returned function ends that.
+func (m *meters) runs(purpose string) func() {
+	gauge := m.sessions.WithLabelValues(purpose)
+	gauge.Inc()
+	return gauge.Dec
+}
+
+// writeCondition writes the condition LocalVolumeCleanup when it says something new; nil takes it away.
+func (r *reconciler) writeCondition(ctx context.Context, k *kubernikusv1.Kluster, condition *metav1.Condition) error {
+	var reported []metav1.Condition
+	if condition != nil {
+		reported = append(reported, *condition)
+	}
+	last := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionLocalVolumeCleanup)
+	next, changed := access.Conditions(k, reported, r.options.Clock.Now())
+	if condition == nil {
+		changed = last != nil
+	}
+	if !changed {
+		return nil
+	}
+	err := r.client.Status().Apply(ctx, access.Apply(k, next), client.FieldOwner(fieldOwner), client.ForceOwnership, client.DisableReadYourWritesConsistency)
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("apply the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
+	}
+	if condition != nil && (last == nil || last.Status != condition.Status || last.Reason != condition.Reason) {
+		log.FromContext(ctx).Info("The local volume cleanup of a Kluster changed", "status", condition.Status, "reason", condition.Reason, "message", condition.Message)
+		r.announce(k, condition, last)
+	}
+	return nil
+}
+
+// announce tells of a condition that is new. That a cluster does not answer is told by who looks at it.
+func (r *reconciler) announce(k *kubernikusv1.Kluster, condition, last *metav1.Condition) {
+	kind := corev1.EventTypeWarning
+	switch condition.Reason {
+	case ReasonForbidden, ReasonBraked, ReasonNotConfigured:
+	case ReasonRunning:
+		if last == nil || last.Status == metav1.ConditionUnknown {
+			return
+		}
+		kind = corev1.EventTypeNormal
+	default:
+		return
+	}
+	r.recorder.Eventf(k, nil, kind, "LocalVolumeCleanup"+condition.Reason, actionClean, "%s", access.Bounded(condition.Message))
+}
+
+// changed drops updates that change nothing here, such as our own of the status. A resync passes.
+func changed() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, wasKluster := e.ObjectOld.(*kubernikusv1.Kluster)
+		after, isKluster := e.ObjectNew.(*kubernikusv1.Kluster)
+		if !wasKluster || !isKluster {
+			return false
+		}
+		return before.ResourceVersion == after.ResourceVersion || before.UID != after.UID || before.Generation != after.Generation ||
+			!equality.Semantic.DeepEqual(before.Annotations, after.Annotations) ||
+			!equality.Semantic.DeepEqual(before.Finalizers, after.Finalizers) ||
+			before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+			before.Status.Apiserver != after.Status.Apiserver
+	}}
+}

@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package workload
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/elsewhere"
+)
+
+// Reasons of the condition LocalVolumeCleanup.
+const (
+	// ReasonRunning means that the cleanup knows all volumes, claims and nodes of the cluster and acts on them.
+	ReasonRunning = "Running"
+	// ReasonUnreachable means that the API server of the workload cluster does not answer.
+	ReasonUnreachable = "Unreachable"
+	// ReasonForbidden means that it refuses the credentials, or that they lack rights.
+	ReasonForbidden = "Forbidden"
+	// ReasonNotConfigured means that no storage class is named, or that the Secret has no way into the cluster.
+	ReasonNotConfigured = "NotConfigured"
+	// ReasonBraked means that so many nodes are missing that nothing is deleted.
+	ReasonBraked = "TooManyNodesMissing"
+	// ReasonStopped means that the Kluster is being deleted or detached.
+	ReasonStopped = "Stopped"
+	// ReasonPaused means that an annotation asks for it.
+	ReasonPaused = "Paused"
+)
+
+// reporter tells how a session goes.
+type reporter interface {
+	// condition is the condition LocalVolumeCleanup without its time and generation; nil: nothing is known yet. again is
+	// when there may be something new although nobody tells; 0: never.
+	condition(settings *configv1alpha1.LocalVolumeConfiguration) (c *metav1.Condition, again time.Duration)
+}
+
+// view is how a session goes.
+type view struct {
+	health *health
+	news   func()
+
+	mu sync.Mutex
+	// runs says that the cleanup knows everything. failure is why it does not run, brake why it keeps everything.
+	runs      bool
+	failure   string
+	forbidden bool
+	brake     string
+}
+
+func (v *view) set(change func()) {
+	v.mu.Lock()
+	change()
+	v.mu.Unlock()
+	v.news()
+}
+
+// running says that the cleanup begins.
+func (v *view) running() {
+	v.set(func() { v.runs, v.failure, v.forbidden, v.brake = true, "", false, "" })
+}
+
+// braked says why the cleanup keeps everything, or "".
+func (v *view) braked(reason string) { v.set(func() { v.brake = reason }) }
+
+// stopped says why the cleanup does not run; it may be tried again.
+func (v *view) stopped(err error) {
+	v.set(func() {
+		v.runs, v.forbidden, v.failure, v.brake = false, false, "the local volume cleanup ended and is begun anew", ""
+		if err == nil {
+			return
+		}
+		v.failure = err.Error()
+		if lacks, ok := errors.AsType[*elsewhere.ForbiddenError](err); ok {
+			v.forbidden, v.failure = true, lacking(lacks.Missing)
+		}
+	})
+}
+
+// condition implements reporter.
+func (v *view) condition(settings *configv1alpha1.LocalVolumeConfiguration) (*metav1.Condition, time.Duration) {
+	reason, message, again := v.health.failure()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	c := &metav1.Condition{Type: kubernikusv1.ConditionLocalVolumeCleanup, Status: metav1.ConditionFalse, Reason: reason, Message: message}
+	switch {
+	case reason != "":
+	case v.forbidden:
+		c.Reason, c.Message = ReasonForbidden, v.failure
+	case v.runs && v.brake != "":
+		c.Reason, c.Message = ReasonBraked, v.brake
+	case v.runs:
+		c.Status, c.Reason = metav1.ConditionTrue, ReasonRunning
+		c.Message = "local volumes of storage classes " + strings.Join(settings.StorageClassNames, ", ") + " are cleaned up when their nodes are gone"
+	case v.failure != "" && again == 0:
+		c.Reason, c.Message = ReasonUnreachable, v.failure
+	default:
+		return nil, again
+	}
+	return c, again
+}

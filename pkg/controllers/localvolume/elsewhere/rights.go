@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package elsewhere
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+)
+
+// ForbiddenError says which rights in the cluster are missing that nothing can be done without.
+type ForbiddenError struct {
+	// Missing has entries such as "list nodes".
+	Missing []string
+}
+
+// Error implements error.
+func (e *ForbiddenError) Error() string {
+	return "the credentials lack the right to " + strings.Join(e.Missing, ", ")
+}
+
+// need is something to be asked for, of the core group.
+type need struct{ verb, resource, namespace, name string }
+
+func (n need) String() string {
+	text := n.verb + " " + n.resource
+	if n.namespace != "" {
+		text += " in namespace " + n.namespace
+	}
+	return text
+}
+
+// rights are the things that the cleanup can do without. record: a restart keeps the times, and the brake can be
+// acknowledged. namespaces: their annotation is seen.
+type rights struct{ record, namespaces bool }
+
+// indispensable is what nothing can be done without.
+func indispensable(deletePods bool) []need {
+	needs := []need{
+		{verb: "list", resource: "nodes"}, {verb: "watch", resource: "nodes"},
+		{verb: "list", resource: "persistentvolumes"}, {verb: "watch", resource: "persistentvolumes"}, {verb: "delete", resource: "persistentvolumes"},
+		{verb: "list", resource: "persistentvolumeclaims"}, {verb: "watch", resource: "persistentvolumeclaims"}, {verb: "delete", resource: "persistentvolumeclaims"},
+	}
+	if deletePods {
+		needs = append(needs, need{verb: "get", resource: "persistentvolumeclaims"}, need{verb: "list", resource: "pods"}, need{verb: "delete", resource: "pods"})
+	}
+	return needs
+}
+
+// findRights asks the API server what its credentials may do. It wraps a ForbiddenError when something indispensable
+// is missing.
+func findRights(ctx context.Context, c client.Client, deletePods bool) (rights, error) {
+	var forbidden ForbiddenError
+	for _, n := range indispensable(deletePods) {
+		ok, err := may(ctx, c, n)
+		if err != nil {
+			return rights{}, err
+		}
+		if !ok {
+			forbidden.Missing = append(forbidden.Missing, n.String())
+		}
+	}
+	if len(forbidden.Missing) > 0 {
+		return rights{}, &forbidden
+	}
+	record := func(verb, name string) need {
+		return need{verb: verb, resource: "configmaps", namespace: RecordNamespace, name: name}
+	}
+	var found rights
+	for right, needs := range map[*bool][]need{
+		&found.record:     {record("get", localvolume.RecordName), record("patch", localvolume.RecordName), record("create", "")},
+		&found.namespaces: {{verb: "list", resource: "namespaces"}, {verb: "watch", resource: "namespaces"}},
+	} {
+		*right = true
+		for _, n := range needs {
+			ok, err := may(ctx, c, n)
+			if err != nil {
+				return rights{}, err
+			}
+			*right = *right && ok
+		}
+	}
+	return found, nil
+}
+
+func may(ctx context.Context, c client.Client, n need) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: n.verb, Resource: n.resource, Namespace: n.namespace, Name: n.name}}}
+	if err := c.Create(ctx, review); err != nil {
+		return false, fmt.Errorf("learn whether the credentials may %s: %w", n, err)
+	}
+	return review.Status.Allowed, nil
+}

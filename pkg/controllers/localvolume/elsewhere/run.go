@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package elsewhere
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/cleanup"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/deleter"
+)
+
+// passTimeout ends a pass that hangs; it is tried again. One that deletes a thousand objects takes seconds.
+const passTimeout = 2 * time.Minute
+
+// runnable is a part that runs until a context is done.
+type runnable interface {
+	Start(ctx context.Context) error
+}
+
+// Run cleans up the local volumes of a cluster until ctx is done, and leaves nothing behind: no goroutine, no gauge. An
+// error means that it could not begin, or could not go on, and may be tried again: it wraps a ForbiddenError when the
+// credentials lack rights.
+func Run(ctx context.Context, c Cluster) error {
+	scheme, err := sharedScheme()
+	if err != nil {
+		return err
+	}
+	known := mapper()
+	clientFor := func(config *rest.Config) (client.Client, error) {
+		return client.New(config, client.Options{HTTPClient: c.HTTPClient, Scheme: scheme, Mapper: known})
+	}
+	own, err := clientFor(c.Config)
+	if err != nil {
+		return fmt.Errorf("create a client of cluster %s: %w", c.Name, err)
+	}
+	limited := rest.CopyConfig(c.Config)
+	limited.QPS, limited.Burst, limited.RateLimiter = cleanup.EventQPS, cleanup.EventBurst, nil
+	forEvents, err := clientFor(limited)
+	if err != nil {
+		return fmt.Errorf("create a client of cluster %s for events: %w", c.Name, err)
+	}
+	found, err := findRights(ctx, own, *c.Settings.DeletePendingPods)
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	logger := logr.FromContextOrDiscard(ctx).WithValues("cluster", c.Name)
+	if !found.record || !found.namespaces {
+		logger.Info("The local volume cleanup does without rights that it does not have", "timesSurviveRestarts", found.record, "namespacesAreSeen", found.namespaces)
+	}
+	byObject, err := localvolume.CacheOptions()
+	if err != nil {
+		return err
+	}
+	objects, err := cache.New(c.Config, cache.Options{
+		HTTPClient: c.HTTPClient, Scheme: scheme, Mapper: known, ByObject: byObject, DefaultTransform: cache.TransformStripManagedFields(),
+		ReaderFailOnMissingInformer: true, NewInformer: newInformer,
+		// The HTTP client sees what fails; a line for each retry of each cluster would say nothing more.
+		DefaultWatchErrorHandler: func(context.Context, *toolscache.Reflector, error) {},
+	})
+	if err != nil {
+		return fmt.Errorf("create a cache of cluster %s: %w", c.Name, err)
+	}
+	sender := localvolume.NewEventSender(forEvents, c.Clock, c.Metrics, eventQueue)
+	site := localvolume.NewSite(localvolume.Dependencies{
+		Name: c.Name, Cache: objects, Client: own, Recorder: watchful{sender, c.Braked}, Clock: c.Clock, Metrics: c.Metrics,
+		Config: c.Settings, RecordNamespace: RecordNamespace, NoRecord: !found.record, Namespaces: found.namespaces,
+	})
+	defer c.Metrics.Forget(c.Name)
+	controllers, err := controllersOf(site, logger)
+	if err != nil {
+		return err
+	}
+	return start(ctx, c, site, sender, append(controllers, objects)...)
+}
+
+// controllersOf are the CleanupController and the Deleter of a Site.
+func controllersOf(site *localvolume.Site, logger logr.Logger) ([]runnable, error) {
+	options := controller.TypedOptions[localvolume.Pass]{
+		SkipNameValidation: new(true), // each cluster has one of the name
+		Logger:             logr.Discard(),
+		// What a controller tells of its start and its end is not worth a line for each cluster.
+		LogConstructor: func(pass *localvolume.Pass) logr.Logger {
+			if pass == nil {
+				return logr.Discard()
+			}
+			return logger
+		},
+		ReconciliationTimeout: passTimeout,
+	}
+	first, err := cleanup.New(site, options)
+	if err != nil {
+		return nil, fmt.Errorf("make the cleanup: %w", err)
+	}
+	second, err := deleter.New(site, options)
+	if err != nil {
+		return nil, fmt.Errorf("make the deleter: %w", err)
+	}
+	return []runnable{first, second}, nil
+}
+
+// start runs all parts until ctx is done or one of them fails, and the sender a little longer, for the last events.
+func start(ctx context.Context, c Cluster, site *localvolume.Site, sender *localvolume.EventSender, parts ...runnable) error {
+	sending, stopSending := context.WithCancel(context.WithoutCancel(ctx))
+	var senders, group sync.WaitGroup
+	senders.Go(func() { _ = sender.Start(sending) }) // it never fails
+	defer senders.Wait()
+	defer stopSending()
+
+	running, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	for _, part := range parts {
+		group.Go(func() { stop(part.Start(running)) })
+	}
+	select {
+	case <-site.Known():
+		c.Running()
+	case <-running.Done():
+	}
+	group.Wait()
+	if err := context.Cause(running); ctx.Err() == nil && !errors.Is(err, context.Canceled) {
+		return fmt.Errorf("the local volume cleanup in cluster %s ended: %w", c.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,29 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"bufio"
+	"errors"
+	"strings"
+)
+
+// errDeclined ends a command that was not confirmed.
+var errDeclined = errors.New("nothing was changed")
+
+// confirm asks for a yes, unless it was given already.
+func (c *command) confirm(question string, given bool) error {
+	if given {
+		return nil
+	}
+	c.out.print("%s [y/N] ", question)
+	answer, err := bufio.NewReader(c.in).ReadString('\n')
+	if answer = strings.ToLower(strings.TrimSpace(answer)); answer == "y" || answer == "yes" {
+		return nil
+	}
+	if err != nil {
+		c.out.print("\n")
+	}
+	return errDeclined
+}

@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
+func newDeorbit(c *command) *cobra.Command {
+	var watch, yes bool
+	cmd := &cobra.Command{
+		Use:     "deorbit KLUSTER",
+		Short:   "Delete a Kluster with all that it made in OpenStack, and watch it go",
+		Example: "  kubectl groundskeeper deorbit web -n garden-shop --watch",
+		Args:    cobra.ExactArgs(1),
+		RunE:    func(cmd *cobra.Command, args []string) error { return c.deorbit(cmd.Context(), args[0], yes, watch) },
+	}
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "stay until the Kluster is gone, and show its stages; with a Kluster that is being deleted already, only that")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	return cmd
+}
+
+func (c *command) deorbit(ctx context.Context, name string, yes, watch bool) error {
+	namespace, err := c.namespace()
+	if err != nil {
+		return err
+	}
+	k := &kubernikusv1.Kluster{}
+	if err := c.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, k); err != nil {
+		return err
+	}
+	if k.DeletionTimestamp.IsZero() {
+		if err := c.deleteKluster(ctx, k, yes); err != nil {
+			return err
+		}
+	}
+	if !watch {
+		c.out.print("Kluster %s/%s is being deleted: kubectl groundskeeper deorbit %s -n %s --watch shows how far it is\n", namespace, name, name, namespace)
+		return nil
+	}
+	return c.watchDeorbit(ctx, k)
+}
+
+// deleteKluster says what will go, and deletes the Kluster once that was confirmed. Whoever confirms it says so by the
+// annotation that the API server asks for.
+func (c *command) deleteKluster(ctx context.Context, k *kubernikusv1.Kluster, yes bool) error {
+	if k.TerminationProtected() {
+		return fmt.Errorf("the annotation %s protects it: remove it first", kubernikusv1.TerminationProtectionAnnotation)
+	}
+	if k.Detached() {
+		c.out.print("It is detached: the Kluster goes, and nothing of its cluster or in OpenStack is touched.\n")
+	} else {
+		c.out.print("%s\n", intent(k))
+	}
+	if err := c.confirm(fmt.Sprintf("Delete Kluster %s/%s?", k.Namespace, k.Name), yes); err != nil {
+		return err
+	}
+	before := k.DeepCopy()
+	if k.Annotations == nil {
+		k.Annotations = map[string]string{}
+	}
+	k.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] = "true"
+	if err := c.client.Patch(ctx, k, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+		return err
+	}
+	return c.client.Delete(ctx, k, client.Preconditions{UID: &k.UID})
+}
+
+// intent says in words what a Deorbit of a Kluster removes and keeps.
+func intent(k *kubernikusv1.Kluster) string {
+	d := k.Spec.Deorbit
+	says := func(policy kubernikusv1.DeletionPolicy, what string) string {
+		if policy == kubernikusv1.DeletionPolicyRetain {
+			return "keeps  " + what
+		}
+		return "DELETES " + what
+	}
+	unseen := "keeps  volumes with the tag " + k.CSIClusterID() + " that no PersistentVolume of the cluster names"
+	if d.UnseenVolumes == kubernikusv1.DeletionPolicyDelete {
+		unseen = "DELETES volumes with the tag " + k.CSIClusterID() + " that no PersistentVolume of the cluster names"
+	}
+	return fmt.Sprintf("Deorbit of cluster %q:\n  %s\n  %s\n  %s\n  %s\n  %s\n  DELETES the routes of its pods",
+		k.ClusterName(), says(d.PersistentVolumes, "claims that Cinder backs, the pods that use them, and their volumes"),
+		says(d.Snapshots, "volume snapshots"), says(d.LoadBalancers, "Services of type LoadBalancer, and their load balancers"),
+		says(d.FloatingIPs, "floating IPs of these"), unseen)
+}
+
+// watchDeorbit shows the stages until the Kluster is gone.
+func (c *command) watchDeorbit(ctx context.Context, k *kubernikusv1.Kluster) error {
+	p := &progress{to: c.out}
+	gone := errors.New("gone")
+	var last *kubernikusv1.Kluster
+	err := c.follow(ctx, k, &kubernikusv1.KlusterList{}, func(object client.Object) error {
+		now, ok := object.(*kubernikusv1.Kluster)
+		if !ok || now.UID != k.UID {
+			return gone
+		}
+		last = now
+		p.show(stageLine(now, c.clock.Now()))
+		return nil
+	}, gone)
+	if err != nil && !errors.Is(err, gone) {
+		return err
+	}
+	c.out.print("Kluster %s/%s is %s\n", k.Namespace, k.Name, c.out.in(green, "gone"))
+	if last != nil && last.Status.Deorbit != nil {
+		for _, f := range append(objects(warning, "left over", last.Status.Deorbit.Remaining), objects(busy, "kept", last.Status.Deorbit.Retained)...) {
+			c.out.print("%s\n", c.line("", f))
+		}
+	}
+	return nil
+}
+
+// stageLine is where a Deorbit is.
+func stageLine(k *kubernikusv1.Kluster, now time.Time) string {
+	d := k.Status.Deorbit
+	if d == nil || d.Stage == "" {
+		return "waiting for Deorbit to begin"
+	}
+	stages := kubernikusv1.DeorbitStages()
+	at := 0
+	for i, stage := range stages {
+		if stage == d.Stage {
+			at = i
+		}
+	}
+	line := fmt.Sprintf("%s  %-9s", bar(at, len(stages)), d.Stage)
+	if c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionDeorbited); c != nil {
+		line += "  " + oneLine(c.Message)
+	}
+	if d.LastProgressAt != nil {
+		line += "  (last progress " + ago(d.LastProgressAt, now) + ")"
+	}
+	return line
+}
+
+// follow calls a function with an object each time it changes, until the function returns an error, the object is gone
+// (the error given) or ctx is done. A watch that breaks is begun again.
+func (c *command) follow(ctx context.Context, object client.Object, list client.ObjectList, tell func(client.Object) error, gone error) error {
+	key := client.ObjectKeyFromObject(object)
+	for {
+		err := c.client.Get(ctx, key, object)
+		if apierrors.IsNotFound(err) {
+			return gone
+		}
+		if err != nil {
+			return err
+		}
+		if err := tell(object.DeepCopyObject().(client.Object)); err != nil {
+			return err
+		}
+		if err := c.watchOnce(ctx, object, list, tell, gone); err != nil {
+			return err
+		}
+	}
+}

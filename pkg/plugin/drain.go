@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+)
+
+func newDrain(c *command) *cobra.Command {
+	var yes, undo, preview bool
+	cmd := &cobra.Command{
+		Use:     "drain BACKEND",
+		Short:   "Take a DiscoveryBackend out of service, and watch its traffic move away",
+		Example: "  kubectl groundskeeper drain us-east -n gimbal-discovery --dry-run",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return c.drain(cmd.Context(), args[0], drainOptions{yes: yes, undo: undo, preview: preview})
+		},
+	}
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVar(&undo, "undo", false, "bring the backend back to service")
+	cmd.Flags().BoolVar(&preview, "dry-run", false, "show what would happen, and change nothing")
+	return cmd
+}
+
+// enabled is the reason of the condition Drained when nothing is left to restore.
+const enabled = "Enabled"
+
+type drainOptions struct{ yes, undo, preview bool }
+
+func (c *command) drain(ctx context.Context, name string, o drainOptions) error {
+	namespace, err := c.namespace()
+	if err != nil {
+		return err
+	}
+	backend := &gimbalv1.DiscoveryBackend{}
+	if err := c.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, backend); err != nil {
+		return err
+	}
+	if !backend.DeletionTimestamp.IsZero() {
+		return fmt.Errorf("it is being deleted: kubectl groundskeeper why discoverybackend/%s -n %s", name, namespace)
+	}
+	to, question := gimbalv1.ClusterMaintenance, "Take %s out of service?"
+	if o.undo {
+		to, question = gimbalv1.ClusterEnabled, "Bring %s back to service?"
+	} else {
+		c.out.print("%s", preview(backend))
+	}
+	if o.preview {
+		return nil
+	}
+	if backend.Cluster.ClusterStatus != to {
+		if err := c.confirm(fmt.Sprintf(question, nameOf(backend)), o.yes); err != nil {
+			return err
+		}
+		before := backend.DeepCopy()
+		backend.Cluster.ClusterStatus = to
+		if err := c.client.Patch(ctx, backend, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
+			return err
+		}
+	}
+	return c.watchDrain(ctx, backend, to)
+}
+
+// preview says in words what a drain does. The maintenance controller counts the routes of a backend that serves, too.
+func preview(b *gimbalv1.DiscoveryBackend) string {
+	r := b.Status.Routes
+	if r == nil {
+		return "Nobody has counted the routes yet: is the maintenance controller running?\n"
+	}
+	text := fmt.Sprintf("%d routes send to %s: they stop to, and begin again with --undo.\n", r.Matching, nameOf(b))
+	if alone := r.WithoutAlternative; alone != nil && alone.Count > 0 {
+		what := "ANSWER WITH ERRORS, its endpoints are withheld"
+		if b.Cluster.DrainPolicy == gimbalv1.DrainKeepSole {
+			what = "go on sending to it (cluster.drainPolicy is KeepSole)"
+		}
+		text += fmt.Sprintf("%d of them have nobody else, and %s:\n", alone.Count, what)
+		for _, name := range alone.Names {
+			text += "  " + name + "\n"
+		}
+		if more := int(alone.Count) - len(alone.Names); more > 0 {
+			text += fmt.Sprintf("  and %d more\n", more)
+		}
+	}
+	return text
+}
+
+// watchDrain shows how far the routes are, until all of them are.
+func (c *command) watchDrain(ctx context.Context, backend *gimbalv1.DiscoveryBackend, to gimbalv1.ClusterStatus) error {
+	p := &progress{to: c.out}
+	done, gone := errors.New("done"), errors.New("it was deleted meanwhile")
+	generation := backend.Generation
+	err := c.follow(ctx, backend, &gimbalv1.DiscoveryBackendList{}, func(object client.Object) error {
+		now, ok := object.(*gimbalv1.DiscoveryBackend)
+		if !ok || now.UID != backend.UID {
+			return gone
+		}
+		line, reached := drainLine(now, to, generation)
+		p.show(line)
+		if reached {
+			return done
+		}
+		if now.Cluster.ClusterStatus != to {
+			return fmt.Errorf("somebody set its clusterStatus to %s meanwhile", now.Cluster.ClusterStatus)
+		}
+		return nil
+	}, gone)
+	if errors.Is(err, done) {
+		c.out.print("%s: %s\n", nameOf(backend), c.out.in(green, map[gimbalv1.ClusterStatus]string{
+			gimbalv1.ClusterMaintenance: "drained", gimbalv1.ClusterEnabled: "back in service",
+		}[to]))
+		return nil
+	}
+	return err
+}
+
+// drainLine is how far a backend is on its way, and whether it is there. Before the controller has seen the generation,
+// its words are about what was before.
+func drainLine(b *gimbalv1.DiscoveryBackend, to gimbalv1.ClusterStatus, generation int64) (line string, reached bool) {
+	c := meta.FindStatusCondition(b.Status.Conditions, gimbalv1.ConditionDrained)
+	if c == nil || c.ObservedGeneration < generation {
+		return "waiting for the maintenance controller", false
+	}
+	line = oneLine(c.Reason + ": " + c.Message)
+	if r := b.Status.Routes; r != nil && r.Matching > 0 {
+		line = bar(int(r.Drained), int(r.Matching)) + " routes  " + line
+	}
+	if to == gimbalv1.ClusterMaintenance {
+		return line, c.Status == "True"
+	}
+	return line, c.Status == "False" && c.Reason == enabled
+}

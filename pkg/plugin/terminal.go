@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"golang.org/x/term"
+)
+
+// terminal is where a command prints to.
+type terminal struct {
+	io.Writer
+	// alive says that it shows text at once and can go back to the beginning of a line.
+	alive bool
+	color bool
+}
+
+func newTerminal(out *os.File) *terminal {
+	return &terminal{Writer: out, alive: term.IsTerminal(int(out.Fd()))}
+}
+
+// setColor follows the flag --color and the variable NO_COLOR, https://no-color.org.
+func (t *terminal) setColor(when string) error {
+	switch when {
+	case "auto":
+		t.color = t.alive && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"
+	case "always":
+		t.color = true
+	case "never":
+		t.color = false
+	default:
+		return fmt.Errorf("--color: %q is not auto, always or never", when)
+	}
+	return nil
+}
+
+func (t *terminal) print(format string, args ...any) { fmt.Fprintf(t, format, args...) }
+
+// Escape sequences of colours.
+const (
+	red    = "31"
+	green  = "32"
+	yellow = "33"
+	bold   = "1"
+)
+
+// in is a text in a colour, where there are colours.
+func (t *terminal) in(color, text string) string {
+	if !t.color {
+		return text
+	}
+	return "\x1b[" + color + "m" + text + "\x1b[0m"
+}
+
+// barWidth is how many characters a progress bar has.
+const barWidth = 30
+
+// bar is how far something is.
+func bar(done, all int) string {
+	if all <= 0 {
+		return ""
+	}
+	full := max(0, min(barWidth, done*barWidth/all))
+	return fmt.Sprintf("[%s%s] %d of %d", strings.Repeat("#", full), strings.Repeat(".", barWidth-full), done, all)
+}
+
+// progress prints a line over the last one where that is possible, else under it, and only when it is a new one.
+type progress struct {
+	to   *terminal
+	last string
+}
+
+func (p *progress) show(line string) {
+	if line == p.last {
+		return
+	}
+	if p.to.alive && p.last != "" {
+		p.to.print("\x1b[1A\x1b[2K")
+	}
+	p.last = line
+	p.to.print("%s\n", line)
+}

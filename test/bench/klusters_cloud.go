@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
+)
+
+// requestTally is how many requests a cloud got, by service; "refused" are those of all that it refused.
+type requestTally map[string]float64
+
+const refused = "refused"
+
+// take adds the requests since the last call for the same cloud.
+func (t requestTally) take(cloud *fake.Server) {
+	for _, request := range cloud.Requests() {
+		service, _, _ := strings.Cut(strings.TrimPrefix(request.Path, "/"), "/")
+		t[service]++
+		if request.Status >= http.StatusBadRequest {
+			t[refused]++
+		}
+	}
+}
+
+// sum is the requests of all services.
+func (t requestTally) sum() float64 {
+	sum := 0.0
+	for service, n := range t {
+		if service != refused {
+			sum += n
+		}
+	}
+	return sum
+}
+
+// klusterReading is what happened in a span of time.
+type klusterReading struct {
+	took   time.Duration
+	asked  requestTally
+	cpu    time.Duration
+	memory usage
+	writes float64
+}
+
+// read measures what happened since a time; CPU and writes are since the manager began.
+func (k *klusters) read(ctx context.Context, cloud *fake.Server, since time.Time) (klusterReading, error) {
+	r := klusterReading{took: time.Since(since), asked: requestTally{}}
+	r.asked.take(cloud)
+	var err error
+	if r.memory, err = usageOf(k.Managers[0].PID()); err != nil {
+		return r, err
+	}
+	r.cpu = r.memory.cpu
+	r.writes, err = writesOf(ctx, k.Managers[0])
+	return r, err
+}
+
+// tell reports a reading.
+func (k *klusters) tell(when string, r klusterReading, goalWrites *float64) error {
+	// A bucket of tokens lets its burst through on top of its rate.
+	most := math.Ceil(requestsOfKlusters + requestsOfKlusters/r.took.Seconds())
+	if err := k.add("", "requests to OpenStack a second "+when, r.asked.sum()/r.took.Seconds(), "1", &most); err != nil {
+		return err
+	}
+	for _, service := range slices.Sorted(maps.Keys(r.asked)) {
+		if service == refused {
+			continue
+		}
+		if err := k.add("", fmt.Sprintf("requests to %s a second %s", service, when), r.asked[service]/r.took.Seconds(), "1", nil); err != nil {
+			return err
+		}
+	}
+	manager := k.Managers[0].Name()
+	for _, figure := range []struct {
+		process, name string
+		value         float64
+		unit          string
+		goal          *float64
+	}{
+		{"", "requests that OpenStack refused " + when, r.asked[refused], "1", new(goalNone)},
+		{"", "writes per kluster " + when, r.writes / klustersOfTheGoals, "1", goalWrites},
+		{manager, "CPU " + when, r.cpu.Seconds(), "CPU-s", nil},
+		{manager, "resident memory " + when, r.memory.rss, "MiB", nil},
+		{manager, "most resident memory " + when, r.memory.peak, "MiB", nil},
+	} {
+		if err := k.add(figure.process, figure.name, figure.value, figure.unit, figure.goal); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// passes waits until the manager has made at least so many passes over routers, and returns them and the looks at clouds.
+func (k *klusters) passes(ctx context.Context, least float64) (passes, looks float64, err error) {
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		if passes, err = k.metric(ctx, "groundskeeper_routegc_passes_total", "", ""); err != nil {
+			return 0, 0, err
+		}
+		if passes >= least {
+			looks, err = k.metric(ctx, "groundskeeper_kluster_looks_total", "target", "openstack")
+			return passes, looks, err
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return 0, 0, context.Cause(ctx)
+		}
+	}
+}
+
+// metric is the sum of the samples of a metric of the manager, of those with a label if there is one.
+func (k *klusters) metric(ctx context.Context, name, label, value string) (float64, error) {
+	samples, err := scrape(ctx, http.DefaultClient, "http://"+k.Managers[0].Address()+"/metrics", name)
+	sum := 0.0
+	for _, s := range samples {
+		if s.labels[label] == value {
+			sum += s.value
+		}
+	}
+	return sum, err
+}

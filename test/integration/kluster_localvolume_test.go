@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+)
+
+// volumesOf is a storage class and a namespace in the workload cluster.
+func (d *workloads) volumesOf(t *testing.T, class string) *volumes {
+	t.Helper()
+	v := &volumes{t: t, c: d.w, class: class, ns: class}
+	v.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: v.ns}})
+	v.create(&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: class}, Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: new(storagev1.VolumeBindingImmediate)})
+	return v
+}
+
+// The local volumes of a workload cluster are cleaned up from here, as long as the Kluster asks for it and there is a way.
+func TestKlusterLocalVolumes(t *testing.T) {
+	t.Parallel()
+	d := newWorkloads(t)
+	v, foreign := d.volumesOf(t, "local"), d.volumesOf(t, "foreign")
+	nodes := map[string]*corev1.Node{}
+	var claims, vols []client.Object
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		nodes[name] = v.node(name)
+		volume, claim := v.bound(name, name)
+		vols, claims = append(vols, volume), append(claims, claim)
+	}
+	other, otherClaim := foreign.bound("a", "a", func(pv *corev1.PersistentVolume) {
+		pv.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values = []string{nodes["a"].Name}
+	})
+	k, secret := d.enroll(t, "web", d.workload.AdminKubeconfig(), func(k *kubernikusv1.Kluster) {
+		k.Spec.LocalVolumeCleanup = &kubernikusv1.LocalVolumeCleanupSpec{StorageClassNames: []string{"local"}, PVCDeletionDelay: &metav1.Duration{Duration: delay}}
+	})
+	const gauge = `groundskeeper_local_volume_missing_nodes{cluster="shop/web"}`
+	d.is(t, k, kubernikusv1.ConditionLocalVolumeCleanup, "True/Running")
+	d.becomes(t, gauge, 0)
+	since := v.lose(nodes["a"])
+	v.event(claims[0], localvolume.EventScheduled)
+	v.gone(claims[0], vols[0])
+	if waited := time.Since(since); waited < delay {
+		t.Errorf("the claim went after %s", waited)
+	}
+	v.stays("another class, or a node that lives", append(slices.Concat(claims[1:], vols[1:]), other, otherClaim)...)
+	record := &corev1.ConfigMap{}
+	if err := d.w.Get(t.Context(), client.ObjectKey{Namespace: metav1.NamespaceSystem, Name: localvolume.RecordName}, record); err != nil {
+		t.Error(err)
+	}
+
+	// Another way in, with too few rights at first.
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := d.workload.KubeconfigFor(kubeconfig, "cleaner"); err != nil {
+		t.Fatal(err)
+	}
+	d.edit(t, secret, func() { secret.Data["kubeconfig"] = d.read(t, kubeconfig) })
+	d.is(t, k, kubernikusv1.ConditionLocalVolumeCleanup, "False/Forbidden")
+	v.lose(nodes["b"])
+	rules := []rbacv1.PolicyRule{
+		{APIGroups: []string{""}, Resources: []string{"nodes", "namespaces"}, Verbs: []string{"list", "watch"}},
+		{APIGroups: []string{""}, Resources: []string{"persistentvolumes", "persistentvolumeclaims"}, Verbs: []string{"list", "watch", "delete"}},
+		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "create", "patch"}},
+		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},
+	}
+	v.stays("without rights", claims[1])
+	v.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "cleaner"}, Rules: rules})
+	v.create(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cleaner"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cleaner"},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "cleaner"}}})
+	finally(t, func(ctx context.Context) error { return isGone(ctx, d.w, claims[1]) })
+	v.gone(vols[1])
+	d.is(t, k, kubernikusv1.ConditionLocalVolumeCleanup, "True/Running")
+
+	// An API server that goes and comes back.
+	api := d.workload.KubeAPIServer
+	if err := api.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	d.is(t, k, kubernikusv1.ConditionLocalVolumeCleanup, "False/Unreachable")
+	if err := api.Restart(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	v.lose(nodes["c"])
+	finally(t, func(ctx context.Context) error { return isGone(ctx, d.w, claims[2]) })
+	v.gone(vols[2])
+	d.is(t, k, kubernikusv1.ConditionLocalVolumeCleanup, "True/Running")
+
+	// Paused, nothing goes; what was lost meanwhile goes later.
+	d.edit(t, k, func() { metav1.SetMetaDataAnnotation(&k.ObjectMeta, "groundskeeper.io/paused", "true") })
+	d.is(t, k, kubernikusv1.ConditionLocalVolumeCleanup, "Unknown/Paused")
+	d.becomes(t, gauge, -1)
+	v.lose(nodes["d"])
+	d.edit(t, k, func() { delete(k.Annotations, "groundskeeper.io/paused") })
+	v.gone(claims[3], vols[3])
+
+	// A Kluster that goes takes the cleanup with it at once.
+	for _, step := range []func() error{
+		func() error { return confirm(t.Context(), d.c, k) },
+		func() error { return d.c.Delete(t.Context(), k) },
+	} {
+		if err := step(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.becomes(t, gauge, -1)
+	d.becomes(t, `groundskeeper_kluster_workload_sessions{purpose="local-volumes"}`, 0)
+	v.stays("the cleanup ended", claims[4], vols[4], other, otherClaim)
+}

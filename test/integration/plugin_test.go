@@ -1,0 +1,80 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
+// plugin runs "kubectl groundskeeper", answering its questions.
+func (s *shop) plugin(answer string, args ...string) (string, error) {
+	s.Helper()
+	command := exec.CommandContext(s.Context(), s.Kubectl(), append([]string{"groundskeeper", "--kubeconfig", s.AdminKubeconfig()}, args...)...)
+	command.Env = append(os.Environ(), "PATH="+filepath.Dir(s.Kubectl())+":"+os.Getenv("PATH"))
+	command.Stdin = strings.NewReader(answer)
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+// prints runs the plugin and looks for texts in what it prints.
+func (s *shop) prints(answer string, args []string, texts ...string) {
+	s.Helper()
+	out, err := s.plugin(answer, args...)
+	if err != nil {
+		s.Fatalf("%q: %v: %s", args, err, out)
+	}
+	for _, text := range texts {
+		if !strings.Contains(out, text) {
+			s.Errorf("%q does not print %q but:\n%s", args, text, out)
+		}
+	}
+}
+
+// The plugin drains a backend, brings it back, says what goes on, and deletes a Kluster.
+func testPlugin(s *shop) {
+	route := s.apply("dev", proxyManifest)
+	s.apply("dev", `
+apiVersion: projectcontour.io/v1
+kind: HTTPProxy
+metadata: {name: alone}
+spec:
+  virtualhost: {fqdn: alone.example.com}
+  routes: [{services: [{name: us-web, port: 80}]}]
+`)
+	s.is(s.us, "False/Enabled")
+	s.kubectl(s.T, "wait", "--namespace", s.us.Namespace, "--for=jsonpath={.status.routes.matching}=2", "--timeout=30s", "dbe/"+s.us.Name)
+	in := []string{"--namespace", s.us.Namespace}
+	drain := append([]string{"drain", s.us.Name}, in...)
+	s.prints("", append(drain, "--dry-run"), "2 routes send to gimbal-discovery/"+s.us.Name, "1 of them have nobody else, and ANSWER WITH ERRORS", "HTTPProxy "+s.namespace+"/alone")
+	if out, err := s.plugin("n\n", drain...); err == nil || !strings.Contains(out, "nothing was changed") {
+		s.Errorf("a no is no no: %v %s", err, out)
+	}
+	s.weights(route, "[- -][70 30]")
+	s.prints("y\n", drain, "Take gimbal-discovery/"+s.us.Name+" out of service? [y/N]", "2 of 2 routes", "drained")
+	s.prints("", []string{"status"}, "DiscoveryBackends", "~ gimbal-discovery/"+s.us.Name, "is in maintenance and drained")
+	s.prints("", append(drain, "--undo", "--yes"), "back in service")
+	s.weights(route, "[- -][70 30]")
+	s.prints("", append([]string{"why", "dbe/" + s.us.Name}, in...), "NoImage")
+
+	k := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "web", Annotations: map[string]string{kubernikusv1.TerminationProtectionAnnotation: "yes"}}}
+	s.create(k)
+	deorbit := []string{"deorbit", "web", "--namespace", s.namespace}
+	if out, err := s.plugin("y\n", deorbit...); err == nil || !strings.Contains(out, "protects it: remove it first") {
+		s.Errorf("it deletes what is protected: %v %s", err, out)
+	}
+	s.kubectl(s.T, "annotate", "--namespace", s.namespace, "kluster/web", kubernikusv1.TerminationProtectionAnnotation+"-")
+	s.prints("y\n", deorbit, "DELETES Services of type LoadBalancer", "is being deleted")
+	s.prints("", []string{"why", "kluster/web", "--namespace", s.namespace}, "is being deleted", "kept by the finalizer kubernikus.sap.cc/deorbiter")
+	s.kubectl(s.T, "patch", "--namespace", s.namespace, "kluster/web", "--type=merge", "--patch", `{"metadata":{"finalizers":null}}`)
+	if out, err := s.plugin("", "why", "pod/web"); err == nil || !strings.Contains(out, "is not one of our kinds") {
+		s.Errorf("got %v %s", err, out)
+	}
+}

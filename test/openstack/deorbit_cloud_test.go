@@ -1,0 +1,216 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/client-go/tools/clientcmd"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
+// kubeconfig is that of a cluster, changed.
+func kubeconfig(t *testing.T, path string, change func(server *string, authority *[]byte)) []byte {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config, err := clientcmd.Load(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cluster := range config.Clusters {
+		change(&cluster.Server, &cluster.CertificateAuthorityData)
+	}
+	if data, err = clientcmd.Write(*config); err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// nowhere leads to a cluster that is not there.
+func (o *orbit) nowhere(t *testing.T) []byte {
+	t.Helper()
+	return kubeconfig(t, o.workload.AdminKubeconfig(), func(server *string, _ *[]byte) { *server = "https://127.0.0.1:1" })
+}
+
+// kept are the volume and the snapshot of an outfit, which nobody ever saw in the cluster: they stay.
+func (d *craft) kept() []string {
+	d.t.Helper()
+	return []string{"Snapshot " + d.of("Snapshot"), "Volume " + d.of("Volume")}
+}
+
+// stuck makes a load balancer one that Octavia is about to change, for ever. It returns what ends that.
+func (d *craft) stuck(id string) (loose func()) {
+	d.t.Helper()
+	set := func(status string) {
+		control(d.t, nil, "sql", "octavia", "UPDATE load_balancer SET provisioning_status='"+status+"' WHERE id='"+id+"'")
+	}
+	d.t.Cleanup(func() { set("ACTIVE") })
+	set("PENDING_UPDATE")
+	return func() { set("ACTIVE") }
+}
+
+// selfDestruct ends the Deorbit at once.
+func (d *craft) selfDestruct() {
+	d.t.Helper()
+	d.annotate(kubernikusv1.SelfDestructAnnotation, kubernikusv1.SelfDestructNow)
+}
+
+// A cluster whose certificate is of an authority that nobody knows cannot be looked at: OpenStack is cleaned up by names.
+func testBadCertificate(t *testing.T, o *orbit) {
+	config := kubeconfig(t, o.management.AdminKubeconfig(), func(_ *string, authority *[]byte) { *authority = o.workload.CA() })
+	d := o.register(t, "certificate", config, nil)
+	d.outfit()
+	d.paths()
+	kept := d.kept()
+	d.leave()
+	d.landed("Deorbited", kept...)
+	d.tells("ClusterUnreachable", "certificate")
+	for _, thing := range d.things() {
+		if !listed(d.k.Status.Deorbit.Retained, thing.kind, thing.id, "never seen in the cluster") {
+			t.Errorf("%s %s is not in %+v", thing.kind, thing.id, d.k.Status.Deorbit.Retained)
+		}
+	}
+}
+
+// A load balancer that stays PENDING is listed when the Kluster is released all the same.
+func testStuckLoadBalancer(t *testing.T, o *orbit) {
+	d := o.register(t, "stuck", o.nowhere(t), nil)
+	d.outfit()
+	d.paths()
+	balancer, left := d.of("LoadBalancer"), append(d.kept(), "SecurityGroup "+d.of("SecurityGroup"))
+	d.stuck(balancer)
+	d.leave()
+	d.remains("LoadBalancer", balancer, "PENDING_UPDATE")
+	d.selfDestruct()
+	d.landed("Leftovers", append(left, "LoadBalancer "+balancer)...)
+	if !listed(d.k.Status.Deorbit.Remaining, "LoadBalancer", balancer, "PENDING_UPDATE") {
+		t.Errorf("remaining %+v", d.k.Status.Deorbit.Remaining)
+	}
+	d.tells("SelfDestruct", "")
+	d.tells("Leftover", balancer)
+}
+
+// guest makes another user of the project. The result changes his password, and the services that look after load
+// balancers learn of that at once: they go on to accept a token that they know for minutes otherwise.
+func (o *orbit) guest(t *testing.T) (user *api, revoke func()) {
+	t.Helper()
+	admin := realUser(t, "admin")
+	user = o.home.in(t)
+	user.user = fmt.Sprintf("test-%08x", rand.Uint32())
+	path := "identity/users/" + admin.must(http.MethodPost, "identity/users", wrap("user", "name", user.user, "domain_id", "default", "password", user.password))["id"].(string)
+	t.Cleanup(func() { admin.must(http.MethodDelete, path, nil) })
+	o.home.in(t).grant(admin, user, "member", octaviaMember)
+	return user, func() {
+		t.Helper()
+		user.password += "-2"
+		admin.must(http.MethodPatch, path, wrap("user", "password", user.password))
+		t.Cleanup(func() { control(t, nil, "up") })
+		control(t, nil, "stop", "octavia-api")
+		control(t, nil, "up")
+	}
+}
+
+// held is a Kluster that goes, in the middle of it: all is gone that does not wait for its load balancer, which is stuck.
+func (o *orbit) held(t *testing.T, name string, user *api) (d *craft, loose func()) {
+	t.Helper()
+	d = o.register(t, name, nil, func(d *craft) {
+		d.secret.Data = user.secret("", "", user.password).Data
+		d.secret.Data["kubeconfig"] = o.nowhere(t)
+		d.k.Spec.Deorbit.UnseenVolumes = kubernikusv1.DeletionPolicyDelete
+	})
+	d.outfit()
+	balancer := d.of("LoadBalancer")
+	loose = d.stuck(balancer)
+	d.leave()
+	d.remains("LoadBalancer", balancer, "PENDING_UPDATE")
+	within(t, "all that can go is gone", func() error {
+		if left := d.things(); slices.ContainsFunc(left, func(t thing) bool { return t.kind == "Volume" || t.kind == "FloatingIP" }) {
+			return fmt.Errorf("%+v", left)
+		}
+		return nil
+	})
+	return d, loose
+}
+
+// Credentials that are revoked in the middle hold Deorbit up until the Secret has new ones. Where nobody puts them right
+// the timeout ends it: what was seen last is listed, and that more may be there.
+func testRevokedCredentials(t *testing.T, o *orbit) {
+	user, revoke := o.guest(t)
+	mended, looseMended := o.held(t, "revoked", user)
+	lost, looseLost := o.held(t, "lost", user)
+	mended.paths()
+	revoke()
+	for _, d := range []*craft{mended, lost} {
+		d.is(kubernikusv1.ConditionDeorbited, "False/CredentialsRefused")
+	}
+	looseMended()
+	looseLost()
+
+	mended.of("LoadBalancer") // nobody could delete it
+	password := user.secret("", "", user.password).Data["openstack-password"]
+	mended.edit(mended.secret, func() { mended.secret.Data["openstack-password"] = password })
+	mended.landed("Deorbited")
+
+	var left []string
+	for _, thing := range lost.things() {
+		left = append(left, thing.kind+" "+thing.id)
+	}
+	balancer := lost.of("LoadBalancer")
+	lost.edit(lost.k, func() { lost.k.Spec.Deorbit.Timeout = during(time.Second) })
+	lost.landed("Leftovers", left...)
+	if all := lost.k.Status.Deorbit.Remaining; !listed(all, "LoadBalancer", balancer, "") || !listed(all, "Project", lost.projectID, "could not be looked at") {
+		t.Errorf("remaining %+v", all)
+	}
+	lost.tells("Leftover", "Project")
+}
+
+// Of two Klusters with one name in a project, none loses anything: nobody knows whose it is.
+func testIdentityConflict(t *testing.T, o *orbit) {
+	twin := func(d *craft) {
+		d.k.Spec.CloudProvider.ClusterName = new("twins-lb")
+		d.k.Spec.Deorbit.UnseenVolumes = kubernikusv1.DeletionPolicyDelete
+	}
+	one, other := o.register(t, "castor", o.nowhere(t), twin), o.register(t, "pollux", nil, twin)
+	for _, d := range []*craft{one, other} {
+		d.outfit()
+		d.paths()
+	}
+	one.had, other.had = one.things(), other.things()
+	one.leave()
+	one.is(kubernikusv1.ConditionDeorbited, "False/"+kubernikusv1.ReasonIdentityConflict)
+	one.until("each thing of it is held", func() error {
+		for _, thing := range one.had {
+			if o := thing.kind; o != "Route" && !listed(one.k.Status.Deorbit.Remaining, o, thing.id, "Kluster pollux/pollux has the same clusterName") {
+				return fmt.Errorf("%s %s is not in %+v", o, thing.id, one.k.Status.Deorbit.Remaining)
+			}
+		}
+		return nil
+	})
+	if c := meta.FindStatusCondition(one.k.Status.Conditions, kubernikusv1.ConditionDeorbited); !strings.Contains(c.Message, "pollux/pollux") {
+		t.Errorf("message %q", c.Message)
+	}
+	one.selfDestruct()
+	var left []string
+	for _, thing := range one.had {
+		left = append(left, thing.kind+" "+thing.id)
+	}
+	one.landed("Leftovers", left...)
+	one.unharmed(one)
+	one.unharmed(other)
+	if !slices.ContainsFunc(one.k.Status.Deorbit.Remaining, func(o kubernikusv1.DeorbitObject) bool { return o.Kind == "Route" }) {
+		t.Errorf("no route in %+v", one.k.Status.Deorbit.Remaining)
+	}
+}

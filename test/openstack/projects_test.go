@@ -1,0 +1,34 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"testing"
+)
+
+// newProject is the user of a project of its own in the testbed, for one test. Without roles it is a member who may use
+// load balancers, as the user of a cluster is.
+func newProject(t *testing.T, roles ...string) *api {
+	t.Helper()
+	if len(roles) == 0 {
+		roles = []string{"member", "load-balancer_member"}
+	}
+	admin := realUser(t, "admin")
+	a := &api{t: t, authURL: admin.authURL, user: fmt.Sprintf("test-%08x", rand.Uint32()), password: admin.password}
+	a.project = a.user
+	project := admin.must(http.MethodPost, "identity/projects", wrap("project", "name", a.project, "domain_id", "default"))["id"].(string)
+	t.Cleanup(func() { admin.must(http.MethodDelete, "identity/projects/"+project, nil) })
+	user := admin.must(http.MethodPost, "identity/users", wrap("user", "name", a.user, "domain_id", "default", "password", a.password))["id"].(string)
+	t.Cleanup(func() { admin.must(http.MethodDelete, "identity/users/"+user, nil) })
+	for _, name := range roles {
+		for _, role := range admin.call(http.MethodGet, "identity/roles?name="+name, nil).body["roles"].([]any) {
+			admin.must(http.MethodPut, fmt.Sprintf("identity/projects/%s/users/%s/roles/%s", project, user, role.(map[string]any)["id"]), nil)
+		}
+	}
+	a.login()
+	return a
+}
