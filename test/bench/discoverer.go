@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"groundskeeper.io/groundskeeper/test/bench/probe"
 	"groundskeeper.io/groundskeeper/test/bench/report"
 	"groundskeeper.io/groundskeeper/test/plane"
 )
@@ -123,7 +124,7 @@ func (d *discovery) firstSync(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	used, err := usageOf(process.cmd.Process.Pid)
+	used, err := probe.UsageOf(process.cmd.Process.Pid)
 	if err != nil {
 		return err
 	}
@@ -131,8 +132,8 @@ func (d *discovery) firstSync(ctx context.Context) (err error) {
 	return d.add(benchmarkDiscovererName,
 		report.Figure{Name: "time from the start of the process until all is copied", Value: elapsed.Seconds(), Unit: "s", Goal: new(goalFirstSync)},
 		report.Figure{Name: "writes a service", Value: writes / float64(d.services), Unit: "1", Goal: new(goalCopyWrites)},
-		report.Figure{Process: discovererName, Name: "memory, peak", Value: used.peak, Unit: "MiB", Goal: new(goalDiscovererMemory)},
-		report.Figure{Process: discovererName, Name: "CPU", Value: used.cpu.Seconds(), Unit: "CPU-s"},
+		report.Figure{Process: discovererName, Name: "memory, peak", Value: used.Peak, Unit: "MiB", Goal: new(goalDiscovererMemory)},
+		report.Figure{Process: discovererName, Name: "CPU", Value: used.CPU.Seconds(), Unit: "CPU-s"},
 		report.Figure{Process: "kube-apiserver here", Name: "CPU", Value: (after.cpu - before.cpu).Seconds(), Unit: "CPU-s"},
 	)
 }
@@ -157,15 +158,15 @@ func (d *discovery) restart(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	used, err := usageOf(process.cmd.Process.Pid)
+	used, err := probe.UsageOf(process.cmd.Process.Pid)
 	if err != nil {
 		return err
 	}
 	err = d.add(benchmarkDiscovererRestartName,
 		report.Figure{Name: "time until it has the Lease and has compared everything", Value: elapsed.Seconds(), Unit: "s", Goal: new(goalDiscovererRestart)},
 		report.Figure{Name: "writes of copies", Value: after.writes - before.writes, Unit: "1", Goal: new(0.0)},
-		report.Figure{Process: discovererName, Name: "memory, peak", Value: used.peak, Unit: "MiB", Goal: new(goalDiscovererMemory)},
-		report.Figure{Process: discovererName, Name: "CPU", Value: used.cpu.Seconds(), Unit: "CPU-s"},
+		report.Figure{Process: discovererName, Name: "memory, peak", Value: used.Peak, Unit: "MiB", Goal: new(goalDiscovererMemory)},
+		report.Figure{Process: discovererName, Name: "CPU", Value: used.CPU.Seconds(), Unit: "CPU-s"},
 	)
 	if err != nil {
 		return err

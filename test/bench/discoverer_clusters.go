@@ -24,6 +24,8 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
+
+	"groundskeeper.io/groundskeeper/test/bench/probe"
 )
 
 const (
@@ -185,17 +187,17 @@ func (d *discovery) measure(ctx context.Context) (discoveryReading, error) {
 		return r, err
 	}
 	defer client.CloseIdleConnections()
-	samples, err := scrape(ctx, client, d.here.Config().Host+"/metrics", "apiserver_request_total")
+	samples, err := probe.Scrape(ctx, client, d.here.Config().Host+"/metrics", "apiserver_request_total")
 	if err != nil {
 		return r, err
 	}
 	for _, s := range samples {
-		reads := slices.Contains([]string{http.MethodGet, "LIST", "WATCH"}, s.labels["verb"])
-		if !reads && slices.Contains([]string{"services", "endpointslices"}, s.labels["resource"]) {
-			r.writes += s.value
+		reads := slices.Contains([]string{http.MethodGet, "LIST", "WATCH"}, s.Labels["verb"])
+		if !reads && slices.Contains([]string{"services", "endpointslices"}, s.Labels["resource"]) {
+			r.writes += s.Value
 		}
 	}
-	used, err := usageOf(d.here.KubeAPIServer.PID())
-	r.cpu = used.cpu
+	used, err := probe.UsageOf(d.here.KubeAPIServer.PID())
+	r.cpu = used.CPU
 	return r, err
 }

@@ -25,6 +25,8 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/naming"
+
+	"groundskeeper.io/groundskeeper/test/bench/probe"
 )
 
 const (
@@ -79,8 +81,8 @@ func (p *discovererProcess) tail() error {
 func (p *discovererProcess) synced(ctx context.Context) error {
 	const cycles = "gimbal_discoverer_cycle_duration_seconds_count"
 	return wait.PollUntilContextTimeout(ctx, syncedPoll, time.Minute, true, func(ctx context.Context) (bool, error) {
-		samples, err := scrape(ctx, http.DefaultClient, "http://"+p.address+"/metrics", cycles)
-		return err == nil && len(samples) == 1 && samples[0].value > 0, nil // it may not listen yet
+		samples, err := probe.Scrape(ctx, http.DefaultClient, "http://"+p.address+"/metrics", cycles)
+		return err == nil && len(samples) == 1 && samples[0].Value > 0, nil // it may not listen yet
 	})
 }
 

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
+
+	"groundskeeper.io/groundskeeper/test/bench/probe"
 )
 
 // requestTally is how many requests a cloud got, by service; "refused" are those of all that it refused.
@@ -48,7 +50,7 @@ type klusterReading struct {
 	took   time.Duration
 	asked  requestTally
 	cpu    time.Duration
-	memory usage
+	memory probe.Usage
 	writes float64
 }
 
@@ -57,10 +59,10 @@ func (k *klusters) read(ctx context.Context, cloud *fake.Server, since time.Time
 	r := klusterReading{took: time.Since(since), asked: requestTally{}}
 	r.asked.take(cloud)
 	var err error
-	if r.memory, err = usageOf(k.Managers[0].PID()); err != nil {
+	if r.memory, err = probe.UsageOf(k.Managers[0].PID()); err != nil {
 		return r, err
 	}
-	r.cpu = r.memory.cpu
+	r.cpu = r.memory.CPU
 	r.writes, err = writesOf(ctx, k.Managers[0])
 	return r, err
 }
@@ -90,8 +92,8 @@ func (k *klusters) tell(when string, r klusterReading, goalWrites *float64) erro
 		{"", "requests that OpenStack refused " + when, r.asked[refused], "1", new(goalNone)},
 		{"", "writes per kluster " + when, r.writes / klustersOfTheGoals, "1", goalWrites},
 		{manager, "CPU " + when, r.cpu.Seconds(), "CPU-s", nil},
-		{manager, "resident memory " + when, r.memory.rss, "MiB", nil},
-		{manager, "most resident memory " + when, r.memory.peak, "MiB", nil},
+		{manager, "resident memory " + when, r.memory.RSS, "MiB", nil},
+		{manager, "most resident memory " + when, r.memory.Peak, "MiB", nil},
 	} {
 		if err := k.add(figure.process, figure.name, figure.value, figure.unit, figure.goal); err != nil {
 			return err
@@ -122,11 +124,11 @@ func (k *klusters) passes(ctx context.Context, least float64) (passes, looks flo
 
 // metric is the sum of the samples of a metric of the manager, of those with a label if there is one.
 func (k *klusters) metric(ctx context.Context, name, label, value string) (float64, error) {
-	samples, err := scrape(ctx, http.DefaultClient, "http://"+k.Managers[0].Address()+"/metrics", name)
+	samples, err := probe.Scrape(ctx, http.DefaultClient, "http://"+k.Managers[0].Address()+"/metrics", name)
 	sum := 0.0
 	for _, s := range samples {
-		if s.labels[label] == value {
-			sum += s.value
+		if s.Labels[label] == value {
+			sum += s.Value
 		}
 	}
 	return sum, err

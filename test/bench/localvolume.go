@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"groundskeeper.io/groundskeeper/test/bench/probe"
 	"groundskeeper.io/groundskeeper/test/bench/report"
 	"groundskeeper.io/groundskeeper/test/plane"
 )
@@ -168,11 +169,11 @@ func (l localVolumeLoad) deleteRest(ctx context.Context, client kubernetes.Inter
 func cpuOf(p *plane.Plane) (map[string]time.Duration, error) {
 	used := map[string]time.Duration{}
 	for _, process := range []*plane.Process{p.Etcd, p.KubeAPIServer, p.KubeControllerManager} {
-		u, err := usageOf(process.PID())
+		u, err := probe.UsageOf(process.PID())
 		if err != nil {
 			return nil, fmt.Errorf("cannot measure %s: %w", process.Name(), err)
 		}
-		used[process.Name()] = u.cpu
+		used[process.Name()] = u.CPU
 	}
 	return used, nil
 }
@@ -197,10 +198,10 @@ func (l localVolumeLoad) report(reporter *report.Reporter, seen *observation, be
 		{Process: process, Name: "requests for events", Value: float64(requests.events), Unit: "1"},
 		{Process: process, Name: "requests forbidden", Value: float64(requests.forbidden), Unit: "1", Goal: new(0.0)},
 		{Process: process, Name: "requests answered with another 4xx", Value: float64(requests.refused), Unit: "1"},
-		{Process: process, Name: "CPU while nodes are lost", Value: (after.cpu - before.cpu).Seconds(), Unit: "CPU-s", Goal: goal(l.goalCPU)},
-		{Process: process, Name: "CPU in all", Value: after.cpu.Seconds(), Unit: "CPU-s"},
-		{Process: process, Name: "resident memory before", Value: before.rss, Unit: "MiB"},
-		{Process: process, Name: "most resident memory", Value: after.peak, Unit: "MiB", Goal: goal(l.goalMemory)},
+		{Process: process, Name: "CPU while nodes are lost", Value: (after.CPU - before.CPU).Seconds(), Unit: "CPU-s", Goal: goal(l.goalCPU)},
+		{Process: process, Name: "CPU in all", Value: after.CPU.Seconds(), Unit: "CPU-s"},
+		{Process: process, Name: "resident memory before", Value: before.RSS, Unit: "MiB"},
+		{Process: process, Name: "most resident memory", Value: after.Peak, Unit: "MiB", Goal: goal(l.goalMemory)},
 		{Process: process, Name: "log lines for each lost node", Value: float64(after.lines-before.lines) / float64(l.nodes/2), Unit: "1", Goal: goal(l.goalLines)},
 	} {
 		figure.Benchmark, figure.Objects = l.benchmark, l.volumes

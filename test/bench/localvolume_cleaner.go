@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
+	"groundskeeper.io/groundskeeper/test/bench/probe"
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
@@ -54,7 +55,7 @@ type cleaner struct {
 
 // cleanerReading is what the drop-in has used, and how many lines it has logged.
 type cleanerReading struct {
-	usage
+	probe.Usage
 	lines int
 }
 
@@ -138,12 +139,12 @@ func (c *cleaner) stop() {
 }
 
 func (c *cleaner) reading() (cleanerReading, error) {
-	used, err := usageOf(c.cmd.Process.Pid)
+	used, err := probe.UsageOf(c.cmd.Process.Pid)
 	if err != nil {
 		return cleanerReading{}, err
 	}
 	content, err := os.ReadFile(c.log)
-	return cleanerReading{usage: used, lines: bytes.Count(content, []byte("\n"))}, err
+	return cleanerReading{Usage: used, lines: bytes.Count(content, []byte("\n"))}, err
 }
 
 // auditCounts are the requests of the drop-in: for events and others, and those answered with 403 or another 4xx.

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"groundskeeper.io/groundskeeper/test/bench/report"
+	"groundskeeper.io/groundskeeper/test/bench/sidebyside"
 )
 
 func main() {
@@ -27,8 +28,10 @@ func run() error {
 	projects := flag.Int("projects", projectsOfTheGoals, "how many Projects to create")
 	workers := flag.Int("workers", 16, "how many clients create at once")
 	services := flag.Int("services", servicesOfTheGoals, "how many Services to translate, with as many Pods, or to discover")
-	only := flag.String("only", "", "the one benchmark to run: projects, localvolume, translations, translations-engine, discoverer, maintenance or klusters; empty: all")
-	timeout := flag.Duration("timeout", 30*time.Minute, "when to give up")
+	only := flag.String("only", "", "the one benchmark to run: projects, localvolume, translations, translations-engine, discoverer, maintenance, klusters or sidebyside; empty: all")
+	compared := sidebyside.Defaults()
+	flag.IntVar(&compared.Rounds, "rounds", compared.Rounds, "how often each contender has its turn in the comparison with CustomResourceDefinitions")
+	timeout := flag.Duration("timeout", 2*time.Hour, "when to give up")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -46,6 +49,7 @@ func run() error {
 		{benchmarkDiscovererName, func() error { return benchmarkDiscoverer(ctx, reporter, *services) }},
 		{benchmarkMaintenanceName, func() error { return benchmarkMaintenance(ctx, reporter, *workers) }},
 		{benchmarkKlustersName, func() error { return benchmarkKlusters(ctx, reporter) }},
+		{"sidebyside", func() error { return sidebyside.Run(ctx, reporter, compared) }},
 		{benchmarkEngineName, func() error { return benchmarkEngine(ctx, reporter, *services) }},
 	} {
 		if *only != "" && *only != benchmark.name {

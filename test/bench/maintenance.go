@@ -20,6 +20,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 	typedgimbalv1 "groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned/typed/gimbal/v1"
+	"groundskeeper.io/groundskeeper/test/bench/probe"
 	"groundskeeper.io/groundskeeper/test/bench/report"
 	"groundskeeper.io/groundskeeper/test/plane"
 )
@@ -66,11 +67,11 @@ func benchmarkMaintenance(ctx context.Context, reporter *report.Reporter, worker
 	if err := m.until(ctx, gimbalv1.ClusterEnabled, metav1.ConditionFalse, "Enabled", "restore"); err != nil {
 		return err
 	}
-	used, err := usageOf(p.Managers[0].PID())
+	used, err := probe.UsageOf(p.Managers[0].PID())
 	if err != nil {
 		return err
 	}
-	for name, value := range map[string]float64{"resident memory": used.rss, "most resident memory": used.peak} {
+	for name, value := range map[string]float64{"resident memory": used.RSS, "most resident memory": used.Peak} {
 		if err := m.add(p.Managers[0].Name(), name, value, "MiB", nil); err != nil {
 			return err
 		}
@@ -98,7 +99,7 @@ func (m *maintained) until(ctx context.Context, want gimbalv1.ClusterStatus, sta
 	if err != nil {
 		return err
 	}
-	usedBefore, err := usageOf(m.Managers[0].PID())
+	usedBefore, err := probe.UsageOf(m.Managers[0].PID())
 	if err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func (m *maintained) until(ctx context.Context, want gimbalv1.ClusterStatus, sta
 	if err != nil || what == "" {
 		return err
 	}
-	used, err := usageOf(m.Managers[0].PID())
+	used, err := probe.UsageOf(m.Managers[0].PID())
 	if err != nil {
 		return err
 	}
@@ -138,7 +139,7 @@ func (m *maintained) until(ctx context.Context, want gimbalv1.ClusterStatus, sta
 		m.add("", "time to "+what+" all routes", elapsed.Seconds(), "s", nil),
 		m.add("", "writes per route to "+what, (after-before)/(proxiesOfMaintenance+routesOfMaintenance), "1", new(goalWritesPerRoute)),
 		m.add("", "status writes a second to "+what, float64(max(statusWrites-1, 0))/elapsed.Seconds(), "1", new(goalStatusWrites)),
-		m.add(m.Managers[0].Name(), "CPU to "+what, (used.cpu-usedBefore.cpu).Seconds(), "CPU-s", nil),
+		m.add(m.Managers[0].Name(), "CPU to "+what, (used.CPU-usedBefore.CPU).Seconds(), "CPU-s", nil),
 	)
 }
 
@@ -151,13 +152,13 @@ func drainedAs(backend *gimbalv1.DiscoveryBackend, status metav1.ConditionStatus
 
 // routeWrites is how many writes of routes the manager has sent.
 func (m *maintained) routeWrites(ctx context.Context) (float64, error) {
-	samples, err := scrape(ctx, http.DefaultClient, "http://"+m.Managers[0].Address()+"/metrics", "groundskeeper_maintenance_route_writes_total")
+	samples, err := probe.Scrape(ctx, http.DefaultClient, "http://"+m.Managers[0].Address()+"/metrics", "groundskeeper_maintenance_route_writes_total")
 	if err != nil {
 		return 0, err
 	}
 	sum := 0.0
 	for _, s := range samples {
-		sum += s.value
+		sum += s.Value
 	}
 	return sum, nil
 }

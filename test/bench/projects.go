@@ -21,6 +21,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 	typedv1beta1 "groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned/typed/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/test/bench/probe"
 	"groundskeeper.io/groundskeeper/test/bench/report"
 	"groundskeeper.io/groundskeeper/test/plane"
 )
@@ -140,15 +141,15 @@ func newProject(name string) *gardenerv1beta1.Project {
 
 // reading is what the processes have used, and how many writes the manager has sent.
 type reading struct {
-	processes map[string]usage
+	processes map[string]probe.Usage
 	writes    float64
 }
 
 func measure(ctx context.Context, p *plane.Plane) (reading, error) {
-	r := reading{processes: map[string]usage{}}
+	r := reading{processes: map[string]probe.Usage{}}
 	all := append([]*plane.Process{p.Etcd, p.KubeAPIServer, p.KubeControllerManager}, append(p.APIServers, p.Managers...)...)
 	for _, process := range all {
-		u, err := usageOf(process.PID())
+		u, err := probe.UsageOf(process.PID())
 		if err != nil {
 			return r, fmt.Errorf("cannot measure %s: %w", process.Name(), err)
 		}
@@ -161,7 +162,7 @@ func measure(ctx context.Context, p *plane.Plane) (reading, error) {
 
 // writesOf reads from the metrics of the manager how many writes it has sent, the renewals of its lease among them.
 func writesOf(ctx context.Context, manager *plane.Process) (float64, error) {
-	samples, err := scrape(ctx, http.DefaultClient, "http://"+manager.Address()+"/metrics", "rest_client_requests_total")
+	samples, err := probe.Scrape(ctx, http.DefaultClient, "http://"+manager.Address()+"/metrics", "rest_client_requests_total")
 	if err != nil {
 		return 0, err
 	}
@@ -170,8 +171,8 @@ func writesOf(ctx context.Context, manager *plane.Process) (float64, error) {
 	}
 	sum := 0.0
 	for _, s := range samples {
-		if s.labels["method"] != http.MethodGet {
-			sum += s.value
+		if s.Labels["method"] != http.MethodGet {
+			sum += s.Value
 		}
 	}
 	return sum, nil
@@ -205,13 +206,13 @@ func reportProjects(reporter *report.Reporter, count int, elapsed time.Duration,
 		case "groundskeeper-controller-manager":
 			memory = goal(goalManagerMemory)
 		}
-		if err := add(name, "CPU", (used.cpu - before.processes[name].cpu).Seconds(), "CPU-s", nil); err != nil {
+		if err := add(name, "CPU", (used.CPU - before.processes[name].CPU).Seconds(), "CPU-s", nil); err != nil {
 			return err
 		}
-		if err := add(name, "resident memory", used.rss, "MiB", memory); err != nil {
+		if err := add(name, "resident memory", used.RSS, "MiB", memory); err != nil {
 			return err
 		}
-		if err := add(name, "most resident memory", used.peak, "MiB", nil); err != nil {
+		if err := add(name, "most resident memory", used.Peak, "MiB", nil); err != nil {
 			return err
 		}
 	}

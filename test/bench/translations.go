@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
+	"groundskeeper.io/groundskeeper/test/bench/probe"
 	"groundskeeper.io/groundskeeper/test/bench/report"
 	fakemidonet "groundskeeper.io/groundskeeper/test/fakes/midonet"
 	"groundskeeper.io/groundskeeper/test/plane"
@@ -184,13 +185,13 @@ func requestFigures(requests backendRequests) []report.Figure {
 }
 
 // usageFigures are what each process has used since an earlier reading.
-func usageFigures(before, after map[string]usage) []report.Figure {
+func usageFigures(before, after map[string]probe.Usage) []report.Figure {
 	var figures []report.Figure
 	for _, name := range slices.Sorted(maps.Keys(after)) {
-		figures = append(figures, report.Figure{Process: name, Name: "CPU", Value: (after[name].cpu - before[name].cpu).Seconds(), Unit: "CPU-s"})
+		figures = append(figures, report.Figure{Process: name, Name: "CPU", Value: (after[name].CPU - before[name].CPU).Seconds(), Unit: "CPU-s"})
 	}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
-		figures = append(figures, report.Figure{Process: name, Name: "most resident memory", Value: after[name].peak, Unit: "MiB"})
+		figures = append(figures, report.Figure{Process: name, Name: "most resident memory", Value: after[name].Peak, Unit: "MiB"})
 	}
 	return figures
 }

@@ -13,6 +13,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"groundskeeper.io/groundskeeper/test/bench/probe"
 	fakemidonet "groundskeeper.io/groundskeeper/test/fakes/midonet"
 	"groundskeeper.io/groundskeeper/test/plane"
 )
@@ -110,38 +111,38 @@ func writesOfTranslations(ctx context.Context, p *plane.Plane) (translationWrite
 		return translationWrites{}, err
 	}
 	defer client.CloseIdleConnections()
-	samples, err := scrape(ctx, client, "https://"+p.APIServers[0].Address()+"/metrics", "apiserver_request_total")
+	samples, err := probe.Scrape(ctx, client, "https://"+p.APIServers[0].Address()+"/metrics", "apiserver_request_total")
 	var writes translationWrites
 	for _, s := range samples {
-		if s.labels["resource"] != "translations" {
+		if s.Labels["resource"] != "translations" {
 			continue
 		}
-		switch verb := s.labels["verb"]; {
+		switch verb := s.Labels["verb"]; {
 		case verb == "POST":
-			writes.creates += s.value
+			writes.creates += s.Value
 		case verb != "PUT" && verb != "PATCH" && verb != "APPLY" && !strings.HasPrefix(verb, "DELETE"):
 			continue
-		case s.labels["subresource"] == "status":
-			writes.statuses += s.value
+		case s.Labels["subresource"] == "status":
+			writes.statuses += s.Value
 		default:
-			writes.others += s.value
+			writes.others += s.Value
 		}
-		if !strings.HasPrefix(s.labels["code"], "2") {
-			writes.refused += s.value
+		if !strings.HasPrefix(s.Labels["code"], "2") {
+			writes.refused += s.Value
 		}
 	}
 	return writes, err
 }
 
 // networkUsage is what the processes have used.
-func networkUsage(p *plane.Plane) (map[string]usage, error) {
-	used := map[string]usage{}
+func networkUsage(p *plane.Plane) (map[string]probe.Usage, error) {
+	used := map[string]probe.Usage{}
 	for _, process := range p.Processes() {
 		pid := process.PID()
 		if pid == 0 {
 			continue // it is stopped
 		}
-		u, err := usageOf(pid)
+		u, err := probe.UsageOf(pid)
 		if err != nil {
 			return nil, fmt.Errorf("cannot measure %s: %w", process.Name(), err)
 		}

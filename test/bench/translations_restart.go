@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 
+	"groundskeeper.io/groundskeeper/test/bench/probe"
 	"groundskeeper.io/groundskeeper/test/bench/report"
 )
 
@@ -110,7 +111,7 @@ func (n *translatedNetwork) untilQuiet(ctx context.Context) (last time.Time, req
 
 // managerMetric is the sum of the samples of a metric of the manager. It is an error when there is none.
 func (n *translatedNetwork) managerMetric(ctx context.Context, metric string) (float64, error) {
-	samples, err := scrape(ctx, http.DefaultClient, "http://"+n.Managers[0].Address()+"/metrics", metric)
+	samples, err := probe.Scrape(ctx, http.DefaultClient, "http://"+n.Managers[0].Address()+"/metrics", metric)
 	if err == nil && len(samples) == 0 {
 		err = errors.New("there is none")
 	}
@@ -119,7 +120,7 @@ func (n *translatedNetwork) managerMetric(ctx context.Context, metric string) (f
 	}
 	sum := 0.0
 	for _, s := range samples {
-		sum += s.value
+		sum += s.Value
 	}
 	return sum, nil
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 )
 
 // Figure is one measured value. Its JSON form is the format of all benchmarks.
@@ -15,11 +16,16 @@ type Figure struct {
 	// Benchmark names the benchmark, Process the process measured, "" for all together.
 	Benchmark string `json:"benchmark"`
 	Process   string `json:"process,omitempty"`
+	// Series names what is compared with others under the same name, "" where nothing is.
+	Series string `json:"series,omitempty"`
 	// Name says what was measured, in words that stay the same from run to run.
 	Name string `json:"name"`
 	// Value is in Unit: s, CPU-s, MiB, ms, µs, B (bytes), 1 (a count).
 	Value float64 `json:"value"`
 	Unit  string  `json:"unit"`
+	// Least and Most are the bounds of several rounds of which Value is the median; nil where it was measured once.
+	Least *float64 `json:"least,omitempty"`
+	Most  *float64 `json:"most,omitempty"`
 	// Objects is how many objects the load had.
 	Objects int `json:"objects,omitempty"`
 	// Goal is the most the value should be, nil without one.
@@ -47,10 +53,15 @@ func (r *Reporter) Add(f Figure) error {
 		}
 	}
 	subject := f.Name
-	if f.Process != "" {
-		subject = f.Process + ": " + f.Name
+	for _, of := range []string{f.Process, f.Series} {
+		if of != "" {
+			subject = of + ": " + subject
+		}
 	}
-	if _, err := fmt.Fprintf(r.People, "%-12s %-58s %10.2f %-6s %s\n", f.Benchmark, subject, f.Value, f.Unit, goal); err != nil {
+	if f.Least != nil && f.Most != nil {
+		goal = strings.TrimSpace(fmt.Sprintf("%.2f to %.2f  %s", *f.Least, *f.Most, goal))
+	}
+	if _, err := fmt.Fprintf(r.People, "%-12s %-70s %10.3f %-6s %s\n", f.Benchmark, subject, f.Value, f.Unit, goal); err != nil {
 		return err
 	}
 	return json.NewEncoder(r.Programs).Encode(f)

@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package probe
 
 import (
-	"net/netip"
 	"strings"
 	"testing"
 
@@ -33,7 +32,7 @@ started 1.5
 		}
 		found := samples{}
 		for _, s := range got {
-			found[s.labels["verb"]+" "+s.labels["code"]] = s.value
+			found[s.Labels["verb"]+" "+s.Labels["code"]] = s.Value
 		}
 		if diff := cmp.Diff(want, found); diff != "" {
 			t.Errorf("%s: %s", metric, diff)
@@ -41,20 +40,5 @@ started 1.5
 	}
 	if _, err := samplesOf(strings.NewReader("requests_total many\n"), "requests_total"); err == nil {
 		t.Error("a value that is no number was taken")
-	}
-}
-
-// The pods of a network have addresses of their own, each in the range of the node it runs on.
-func TestPodAddresses(t *testing.T) {
-	seen := map[string]bool{}
-	for i := range 20000 {
-		ip := podIP(i)
-		if seen[ip] {
-			t.Fatalf("two pods have %s", ip)
-		}
-		seen[ip] = true
-		if node := netip.PrefixFrom(podAddress(i%translatedNodes, 0), nodeBits); !node.Contains(netip.MustParseAddr(ip)) {
-			t.Fatalf("pod %d has %s, outside of %s", i, ip, node)
-		}
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package probe
 
 import (
 	"bufio"
@@ -14,14 +14,14 @@ import (
 	"strings"
 )
 
-// sample is one value of a metric.
-type sample struct {
-	labels map[string]string
-	value  float64
+// Sample is one value of a metric.
+type Sample struct {
+	Labels map[string]string
+	Value  float64
 }
 
-// scrape reads the samples of one metric from a page in Prometheus' text format. There may be none.
-func scrape(ctx context.Context, client *http.Client, url, metric string) ([]sample, error) {
+// Scrape reads the samples of one metric from a page in Prometheus' text format. There may be none.
+func Scrape(ctx context.Context, client *http.Client, url, metric string) ([]Sample, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err
@@ -37,9 +37,9 @@ func scrape(ctx context.Context, client *http.Client, url, metric string) ([]sam
 	return samplesOf(response.Body, metric)
 }
 
-func samplesOf(page io.Reader, metric string) ([]sample, error) {
+func samplesOf(page io.Reader, metric string) ([]Sample, error) {
 	label := regexp.MustCompile(`(\w+)="([^"]*)"`)
-	var samples []sample
+	var samples []Sample
 	lines := bufio.NewScanner(page)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -52,9 +52,9 @@ func samplesOf(page io.Reader, metric string) ([]sample, error) {
 		if err != nil {
 			return nil, fmt.Errorf("metric %s: %w", metric, err)
 		}
-		s := sample{labels: map[string]string{}, value: value}
+		s := Sample{Labels: map[string]string{}, Value: value}
 		for _, match := range label.FindAllStringSubmatch(rest[:end], -1) {
-			s.labels[match[1]] = match[2]
+			s.Labels[match[1]] = match[2]
 		}
 		samples = append(samples, s)
 	}

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package probe reads what processes of a benchmark have used, and what their metrics say.
+package probe
 
 import (
 	"bufio"
@@ -15,35 +16,35 @@ import (
 // clockTicks is the unit of CPU times in /proc/<pid>/stat, 100 a second on every Linux.
 const clockTicks = 100
 
-// usage is what a process has used so far.
-type usage struct {
-	cpu       time.Duration // user and system
-	rss, peak float64       // MiB
+// Usage is what a process has used so far: CPU time of user and system, and MiB of memory that is, and was at most, resident.
+type Usage struct {
+	CPU       time.Duration
+	RSS, Peak float64
 }
 
-// usageOf reads /proc (proc(5)).
-func usageOf(pid int) (usage, error) {
+// UsageOf reads /proc (proc(5)).
+func UsageOf(pid int) (Usage, error) {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
-		return usage{}, err
+		return Usage{}, err
 	}
 	// The name of the command, in parentheses, may contain spaces: fields are counted behind it.
 	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	if len(fields) < 13 {
-		return usage{}, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
+		return Usage{}, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
 	}
 	user, err := strconv.ParseInt(fields[11], 10, 64)
 	if err != nil {
-		return usage{}, err
+		return Usage{}, err
 	}
 	system, err := strconv.ParseInt(fields[12], 10, 64)
 	if err != nil {
-		return usage{}, err
+		return Usage{}, err
 	}
-	u := usage{cpu: time.Duration(user+system) * time.Second / clockTicks}
+	u := Usage{CPU: time.Duration(user+system) * time.Second / clockTicks}
 	status, err := os.Open(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
-		return usage{}, err
+		return Usage{}, err
 	}
 	defer func() { _ = status.Close() }()
 	for lines := bufio.NewScanner(status); lines.Scan(); {
@@ -54,9 +55,9 @@ func usageOf(pid int) (usage, error) {
 		}
 		switch name {
 		case "VmRSS":
-			u.rss = kib / 1024
+			u.RSS = kib / 1024
 		case "VmHWM":
-			u.peak = kib / 1024
+			u.Peak = kib / 1024
 		}
 	}
 	return u, nil

@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command benchmarks runs the Go benchmarks of recorded.txt and fails when one allocates more than is recorded there. Time is
+// not compared: it is the machine's. With -record it writes what it measured, for a change that is worth it.
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+func main() {
+	record := flag.Bool("record", false, "write what was measured into recorded.txt")
+	flag.Parse()
+	if err := run(filepath.Join("hack", "benchmarks", "recorded.txt"), *record); err != nil {
+		fmt.Fprintln(os.Stderr, "error:", err)
+		os.Exit(1)
+	}
+}
+
+func run(file string, record bool) error {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	recorded, err := parseRecord(string(content))
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	var measured []result
+	for _, folder := range folders(recorded) {
+		results, err := measure(folder, recorded)
+		if err != nil {
+			return err
+		}
+		measured = append(measured, results...)
+	}
+	if record {
+		return os.WriteFile(file, []byte(printRecord(measured)), 0o600)
+	}
+	problems := compare(recorded, measured)
+	if len(problems) > 0 {
+		return errors.New("benchmarks allocate more than is recorded (go run ./hack/benchmarks -record, if that is right):\n" + strings.Join(problems, "\n"))
+	}
+	fmt.Printf("%d benchmarks allocate no more than is recorded\n", len(measured))
+	return nil
+}
+
+// measure runs the recorded benchmarks of a package.
+func measure(folder string, recorded []result) ([]result, error) {
+	command := exec.CommandContext(context.Background(), "go", "test", "-run", "^$", "-bench", pattern(folder, recorded), "-benchmem", "-benchtime", "20x", "./"+folder) //nolint:gosec // our own packages
+	var out bytes.Buffer
+	command.Stdout, command.Stderr = &out, &out
+	if err := command.Run(); err != nil {
+		return nil, fmt.Errorf("%s: %w\n%s", folder, err, out.String())
+	}
+	return parseOutput(folder, out.String())
+}

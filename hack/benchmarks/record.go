@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// result is what one benchmark allocates for an operation.
+type result struct {
+	// folder is its package, below the root of the repository; name is without the number of processors.
+	folder, name   string
+	bytes, objects int64
+}
+
+// A run differs a little from the next one: maps grow at random, pools are emptied.
+const (
+	moreBytes, someBytes     = 0.05, 64
+	moreObjects, someObjects = 0.01, 1
+)
+
+// parseRecord reads lines of a folder, a name, bytes and allocations for an operation; those with # are comments.
+func parseRecord(content string) ([]result, error) {
+	var all []result
+	for n, line := range strings.Split(content, "\n") {
+		if line == "" || strings.HasPrefix(line, "#") {
+			continue
+		}
+		fields := strings.Fields(line)
+		if len(fields) != 4 {
+			return nil, fmt.Errorf("line %d has %d fields, not 4", n+1, len(fields))
+		}
+		r := result{folder: fields[0], name: fields[1]}
+		var err error
+		if r.bytes, err = strconv.ParseInt(fields[2], 10, 64); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n+1, err)
+		}
+		if r.objects, err = strconv.ParseInt(fields[3], 10, 64); err != nil {
+			return nil, fmt.Errorf("line %d: %w", n+1, err)
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+func printRecord(all []result) string {
+	var out strings.Builder
+	out.WriteString("# What the benchmarks of hot code allocate for an operation: package, benchmark, bytes, allocations.\n" +
+		"# go run ./hack/benchmarks compares, go run ./hack/benchmarks -record writes the numbers anew.\n")
+	for _, r := range all {
+		fmt.Fprintln(&out, r.folder, r.name, r.bytes, r.objects)
+	}
+	return out.String()
+}
+
+// folders are the packages of the record, in its order.
+func folders(recorded []result) []string {
+	var all []string
+	for _, r := range recorded {
+		if !slices.Contains(all, r.folder) {
+			all = append(all, r.folder)
+		}
+	}
+	return all
+}
+
+// pattern matches the benchmarks of a package, as go test -bench takes it: without their parts behind a slash.
+func pattern(folder string, recorded []result) string {
+	var names []string
+	for _, r := range recorded {
+		name, _, _ := strings.Cut(r.name, "/")
+		if r.folder == folder && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return "^(" + strings.Join(names, "|") + ")$"
+}
+
+var outputLine = regexp.MustCompile(`(?m)^(Benchmark\S+?)(?:-\d+)?\s.*?(\d+) B/op\s+(\d+) allocs/op`)
+
+// parseOutput reads what go test -benchmem prints.
+func parseOutput(folder, output string) ([]result, error) {
+	var all []result
+	for _, match := range outputLine.FindAllStringSubmatch(output, -1) {
+		r := result{folder: folder, name: match[1]}
+		r.bytes, _ = strconv.ParseInt(match[2], 10, 64)
+		r.objects, _ = strconv.ParseInt(match[3], 10, 64)
+		all = append(all, r)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s: no benchmark ran:\n%s", folder, output)
+	}
+	return all, nil
+}
+
+// compare says which benchmarks allocate more than is recorded, are recorded and gone, or run and are not recorded.
+func compare(recorded, measured []result) []string {
+	var problems []string
+	for _, r := range recorded {
+		i := slices.IndexFunc(measured, func(m result) bool { return m.folder == r.folder && m.name == r.name })
+		if i < 0 {
+			problems = append(problems, fmt.Sprintf("%s %s is recorded, but did not run", r.folder, r.name))
+			continue
+		}
+		m := measured[i]
+		if limit := int64(float64(r.bytes)*(1+moreBytes)) + someBytes; m.bytes > limit {
+			problems = append(problems, fmt.Sprintf("%s %s: %d bytes, recorded are %d", r.folder, r.name, m.bytes, r.bytes))
+		}
+		if limit := int64(float64(r.objects)*(1+moreObjects)) + someObjects; m.objects > limit {
+			problems = append(problems, fmt.Sprintf("%s %s: %d allocations, recorded are %d", r.folder, r.name, m.objects, r.objects))
+		}
+	}
+	for _, m := range measured {
+		if !slices.ContainsFunc(recorded, func(r result) bool { return m.folder == r.folder && m.name == r.name }) {
+			problems = append(problems, fmt.Sprintf("%s %s runs, but is not recorded", m.folder, m.name))
+		}
+	}
+	return problems
+}

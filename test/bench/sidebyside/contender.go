@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sidebyside
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/client-go/rest"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/test/plane"
+)
+
+// contender is one way to serve the objects.
+type contender struct {
+	// name is how it is called in reports: what serves, in which encoding, for whom.
+	name string
+	// config leads to the server that requests are sent to.
+	config *rest.Config
+	// root is the path of the group version.
+	root string
+	// media is the type of bodies and answers, encode makes bodies.
+	media  string
+	encode encoder
+	// processes are those whose CPU time counts as what the contender costs; etcd's is reported by itself.
+	processes []*plane.Process
+}
+
+// users of a comparison.
+const (
+	administrator = "administrator"
+	ordinary      = "ordinary user"
+)
+
+// contenders are all of them for one user: a CustomResourceDefinition, ours through the aggregator, and ours directly, the
+// latter two in both encodings.
+func contenders(p *plane.Plane, user string) ([]contender, error) {
+	through, direct := p.Config(), p.DirectConfig(0)
+	if user == ordinary {
+		config, err := p.ConfigFor(ordinaryUser)
+		if err != nil {
+			return nil, err
+		}
+		through, direct = config, rest.CopyConfig(config)
+		direct.Host = p.DirectConfig(0).Host
+	}
+	kube, ours := p.KubeAPIServer, p.APIServers[0]
+	both, alone := []*plane.Process{kube, ours}, []*plane.Process{ours}
+	// Directly, kube-apiserver is asked who somebody is and what he may: that counts, too.
+	alone = append(alone, kube)
+	ourRoot, ourJSON := "/apis/"+midonetv1.SchemeGroupVersion.String(), jsonAs(midonetv1.GroupName)
+	return []contender{
+		{"CRD, JSON", through, "/apis/" + crdGroup + "/v1", typeJSON, jsonAs(crdGroup), []*plane.Process{kube}},
+		{"aggregated, JSON", through, ourRoot, typeJSON, ourJSON, both},
+		{"aggregated, protobuf", through, ourRoot, typeProtobuf, asProtobuf, both},
+		{"direct, JSON", direct, ourRoot, typeJSON, ourJSON, alone},
+		{"direct, protobuf", direct, ourRoot, typeProtobuf, asProtobuf, alone},
+	}, nil
+}
+
+// collection is the path of the objects of a namespace.
+func (c *contender) collection(namespace string) string {
+	return c.root + "/namespaces/" + namespace + "/" + plural
+}
+
+func (c *contender) get(t *midonetv1.Translation) request {
+	return request{method: "GET", path: c.collection(t.Namespace) + "/" + t.Name}
+}
+
+func (c *contender) delete(t *midonetv1.Translation) request {
+	return request{method: "DELETE", path: c.collection(t.Namespace) + "/" + t.Name}
+}
+
+// create is the request that creates an object.
+func (c *contender) create(t *midonetv1.Translation) (request, error) {
+	body, err := c.encode(t)
+	return request{"POST", c.collection(t.Namespace), c.media, body}, err
+}
+
+// replace is the request that replaces an object by what was read of it and a new value.
+func (c *contender) replace(t *midonetv1.Translation, value string) (request, error) {
+	t = t.DeepCopy()
+	t.Annotations["bench.groundskeeper.io/value"] = value
+	body, err := c.encode(t)
+	return request{"PUT", c.collection(t.Namespace) + "/" + t.Name, c.media, body}, err
+}
+
+// apply is the request that applies a new value by server-side apply.
+func (c *contender) apply(namespace, name, value string) request {
+	version := c.root[len("/apis/"):]
+	body := fmt.Sprintf(`{"apiVersion":%q,"kind":"Translation","metadata":{"name":%q,"annotations":{"bench.groundskeeper.io/applied":%q}}}`, version, name, value)
+	return request{"PATCH", c.collection(namespace) + "/" + name + "?fieldManager=bench&force=true", typeApply, []byte(body)}
+}
+
+// release takes the finalizer off.
+func (c *contender) release(namespace, name string) request {
+	return request{"PATCH", c.collection(namespace) + "/" + name, typeMerge, []byte(`{"metadata":{"finalizers":null}}`)}
+}
+
+// clients makes as many clients as there are workers.
+func (c *contender) clients(n int) ([]*client, error) {
+	all := make([]*client, n)
+	for i := range all {
+		var err error
+		if all[i], err = newClient(c.config, c.media); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// fill creates objects 0 to n-1 and returns what the server made of them.
+func (c *contender) fill(ctx context.Context, namespace string, n int) ([]*midonetv1.Translation, error) {
+	clients, err := c.clients(fillers)
+	if err != nil {
+		return nil, err
+	}
+	defer closeAll(clients)
+	objects := make([]*midonetv1.Translation, n)
+	_, err = each(ctx, clients, n, func(ctx context.Context, client *client, i int) error {
+		r, err := c.create(newTranslation(namespace, nameOf(i), i, "0"))
+		if err != nil {
+			return err
+		}
+		answer, err := client.do(ctx, r)
+		if err != nil {
+			return err
+		}
+		objects[i], err = decode(answer)
+		return err
+	})
+	return objects, err
+}
+
+// releaseAll takes the finalizers off objects that are being deleted, and waits for nothing: they are gone then.
+func (c *contender) releaseAll(ctx context.Context, namespace string, objects []*midonetv1.Translation) error {
+	clients, err := c.clients(fillers)
+	if err != nil {
+		return err
+	}
+	defer closeAll(clients)
+	_, err = each(ctx, clients, len(objects), func(ctx context.Context, client *client, i int) error {
+		_, err := client.do(ctx, c.release(namespace, objects[i].Name))
+		return err
+	})
+	return err
+}
+
+// dropAll deletes objects.
+func (c *contender) dropAll(ctx context.Context, namespace string, objects []*midonetv1.Translation) error {
+	client, err := newClient(c.config, c.media)
+	if err != nil {
+		return err
+	}
+	defer client.close()
+	if _, err := client.do(ctx, request{method: "DELETE", path: c.collection(namespace)}); err != nil {
+		return err
+	}
+	return c.releaseAll(ctx, namespace, objects)
+}
+
+// fillers are the clients that make and drop what is not measured.
+const fillers = 16
+
+func closeAll(clients []*client) {
+	for _, client := range clients {
+		client.close()
+	}
+}
+
+func nameOf(i int) string { return fmt.Sprintf("pod.4.bench-%06d", i) }

@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sidebyside
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"k8s.io/client-go/rest"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"groundskeeper.io/groundskeeper/test/bench/probe"
+	"groundskeeper.io/groundskeeper/test/bench/report"
+	"groundskeeper.io/groundskeeper/test/plane"
+)
+
+// memoryObjects is how many objects the figures of memory speak of.
+const memoryObjects = 10000
+
+// memory measures what objects cost that are just there: the heap of the server after a garbage collection, its resident
+// memory, and the bytes of values in etcd. It comes first, as long as both servers are fresh.
+func (c *comparison) memory(ctx context.Context) error {
+	all, err := contenders(c.Plane, administrator)
+	if err != nil {
+		return err
+	}
+	crd, err := c.weigh(ctx, all[0], c.KubeAPIServer, c.Config(), "/registry/"+crdGroup+"/"+plural+"/")
+	if err != nil {
+		return err
+	}
+	ours, err := c.weigh(ctx, all[2], c.APIServers[0], c.DirectConfig(0), "/registry-groundskeeper/midonet.org/"+plural+"/")
+	if err != nil {
+		return err
+	}
+	for _, figure := range []struct {
+		name, unit string
+		of         func(weight) float64
+		goal       float64
+	}{
+		{"heap after a garbage collection for 10,000 objects", "MiB", func(w weight) float64 { return w.heap }, goalHeap},
+		{"resident memory for 10,000 objects", "MiB", func(w weight) float64 { return w.resident }, 0},
+		{"bytes of an object in etcd", "B", func(w weight) float64 { return w.stored }, goalStored},
+	} {
+		err := errors.Join(
+			c.reporter.Add(report.Figure{Benchmark: benchmark, Series: crdName, Name: figure.name, Value: figure.of(crd), Unit: figure.unit, Objects: memoryObjects}),
+			c.reporter.Add(report.Figure{Benchmark: benchmark, Series: "ours", Name: figure.name, Value: figure.of(ours), Unit: figure.unit, Objects: memoryObjects}))
+		if err == nil && figure.goal > 0 && figure.of(crd) > 0 {
+			err = c.compare("ours", figure.name, figure.of(ours)/figure.of(crd), figure.goal)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// weight is what objects weigh: MiB of the heap and of resident memory for all of them, bytes in etcd for one.
+type weight struct{ heap, resident, stored float64 }
+
+// weigh fills a namespace and compares the server before and after.
+func (c *comparison) weigh(ctx context.Context, turn contender, server *plane.Process, config *rest.Config, prefix string) (weight, error) {
+	space, err := c.space(ctx)
+	if err != nil {
+		return weight{}, err
+	}
+	// The first object starts the cache of its kind; the baseline has that, and connections.
+	if err := c.warm(ctx, turn, space); err != nil {
+		return weight{}, err
+	}
+	before, err := heapOf(ctx, server, config)
+	if err != nil {
+		return weight{}, err
+	}
+	objects, err := turn.fill(ctx, space, memoryObjects)
+	if err != nil {
+		return weight{}, err
+	}
+	after, err := heapOf(ctx, server, config)
+	if err != nil {
+		return weight{}, err
+	}
+	stored, err := c.stored(ctx, prefix+space+"/")
+	if err != nil {
+		return weight{}, err
+	}
+	w := weight{heap: after.heap - before.heap, resident: after.resident - before.resident, stored: stored / float64(len(objects))}
+	return w, turn.dropAll(ctx, space, objects)
+}
+
+// warm makes and drops a few objects.
+func (c *comparison) warm(ctx context.Context, turn contender, space string) error {
+	objects, err := turn.fill(ctx, space, warmUp)
+	if err != nil {
+		return err
+	}
+	return turn.dropAll(ctx, space, objects)
+}
+
+// heapOf collects the garbage of a server, by its profile of the heap, and reads what is left.
+func heapOf(ctx context.Context, server *plane.Process, config *rest.Config) (weight, error) {
+	client, err := newClient(config, "*/*")
+	if err != nil {
+		return weight{}, err
+	}
+	defer client.close()
+	for range 2 { // finalizers need a second one
+		if _, err := client.do(ctx, request{method: "GET", path: "/debug/pprof/heap?gc=1"}); err != nil {
+			return weight{}, err
+		}
+	}
+	samples, err := probe.Scrape(ctx, client.http, client.server+"/metrics", "go_memstats_heap_alloc_bytes")
+	if err != nil {
+		return weight{}, err
+	}
+	if len(samples) != 1 {
+		return weight{}, fmt.Errorf("the metrics of %s have no go_memstats_heap_alloc_bytes", server.Name())
+	}
+	used, err := probe.UsageOf(server.PID())
+	return weight{heap: samples[0].Value / (1 << 20), resident: used.RSS}, err
+}
+
+// stored is the sum of the bytes of all values below a prefix.
+func (c *comparison) stored(ctx context.Context, prefix string) (sum float64, err error) {
+	store, err := c.store()
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = store.Close() }()
+	answer, err := store.Get(ctx, prefix, clientv3.WithPrefix())
+	if err != nil {
+		return 0, err
+	}
+	if len(answer.Kvs) != memoryObjects {
+		return 0, fmt.Errorf("etcd has %d keys below %s, not %d", len(answer.Kvs), prefix, memoryObjects)
+	}
+	for _, pair := range answer.Kvs {
+		sum += float64(len(pair.Value))
+	}
+	return sum, nil
+}
+
+// store is a client of the plane's etcd, with one connection.
+func (c *comparison) store() (*clientv3.Client, error) {
+	return clientv3.New(clientv3.Config{Endpoints: []string{c.EtcdEndpoint()}})
+}

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sidebyside
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned/scheme"
+)
+
+// The object of the comparison is the Translation of a pod: the kind of which there are most. It has the finalizer that our
+// server gives each of them, so that the same two requests delete it on either side.
+const (
+	finalizer = "midonet.org/deleter"
+	plural    = "translations"
+	// crdGroup serves the same kind by a CustomResourceDefinition.
+	crdGroup = "bench.groundskeeper.io"
+)
+
+// newTranslation returns the i-th object: a port and its binding, as for a pod. The value goes into an annotation.
+func newTranslation(namespace, name string, i int, value string) *midonetv1.Translation {
+	port, bridge, host := uuid(1, i), uuid(2, i%20), uuid(3, i%20)
+	t := &midonetv1.Translation{}
+	t.Namespace, t.Name = namespace, name
+	t.Labels = map[string]string{"app.kubernetes.io/managed-by": "bench", "midonet.org/owner-uid": uuid(4, i)}
+	t.Annotations = map[string]string{"bench.groundskeeper.io/value": value}
+	t.Finalizers = []string{finalizer}
+	t.Resources = []midonetv1.BackendResource{
+		{Kind: "Port", Parent: bridge, Body: fmt.Sprintf(`{"adminStateUp":true,"id":%q,"type":"Bridge"}`, port)},
+		{Kind: "HostInterfacePort", Parent: host, Body: fmt.Sprintf(`{"hostId":%q,"interfaceName":"veth%08x","portId":%q}`, host, i, port)},
+	}
+	return t
+}
+
+// uuid is the i-th id of a kind of things.
+func uuid(kind, i int) string { return fmt.Sprintf("%08x-0000-5000-8000-%012x", kind, i) }
+
+// encoder makes the body of a request.
+type encoder func(*midonetv1.Translation) ([]byte, error)
+
+// jsonAs encodes objects in JSON, as of a group.
+func jsonAs(group string) encoder {
+	return func(t *midonetv1.Translation) ([]byte, error) {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(t)
+		if err != nil {
+			return nil, err
+		}
+		delete(content, "status")
+		unstructured.RemoveNestedField(content, "metadata", "creationTimestamp")
+		content["apiVersion"], content["kind"] = group+"/v1", "Translation"
+		return json.Marshal(content)
+	}
+}
+
+// asProtobuf encodes objects of our group in protobuf.
+func asProtobuf(t *midonetv1.Translation) ([]byte, error) {
+	serializer := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
+	t = t.DeepCopy()
+	t.SetGroupVersionKind(midonetv1.SchemeGroupVersion.WithKind("Translation"))
+	var out strings.Builder
+	if err := serializer.Encode(t, &out); err != nil {
+		return nil, err
+	}
+	return []byte(out.String()), nil
+}
+
+// decode reads an answer in either encoding.
+func decode(answer []byte) (*midonetv1.Translation, error) {
+	t := &midonetv1.Translation{}
+	if strings.HasPrefix(string(answer), "{") {
+		return t, json.Unmarshal(answer, t)
+	}
+	_, _, err := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme).Decode(answer, nil, t)
+	return t, err
+}

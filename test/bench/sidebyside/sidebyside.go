@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sidebyside measures what the objects of one kind cost when our API server serves them, and when a
+// CustomResourceDefinition with an equal schema does, in one run on one control plane, turn by turn.
+package sidebyside
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+
+	"groundskeeper.io/groundskeeper/test/bench/report"
+	"groundskeeper.io/groundskeeper/test/plane"
+)
+
+// ordinaryUser has a role for the objects of both groups and is in no group of administrators.
+const ordinaryUser = "bench"
+
+// Options say how much is measured.
+type Options struct {
+	// Rounds is how often each contender has its turn.
+	Rounds int
+	// Objects is how many objects live in each cycle of a round, Workers how many clients there are.
+	Objects, Workers int
+	// MoreWorkers are numbers of clients for which the cycle is measured besides.
+	MoreWorkers []int
+	// Lists are the numbers of objects that are listed.
+	Lists []int
+	// Watchers are the numbers of watchers that are told of a change.
+	Watchers []int
+}
+
+// Defaults are the options of a whole run: some 25 minutes on two cores.
+func Defaults() Options {
+	return Options{Rounds: 5, Objects: 500, Workers: 16, MoreWorkers: []int{1, 64}, Lists: []int{1500, 10000}, Watchers: []int{1, 100, 200, 1000}}
+}
+
+// comparison is one run.
+type comparison struct {
+	*plane.Plane
+	Options
+	reporter *report.Reporter
+	spaces   int
+}
+
+// Run starts a control plane of its own, measures, and reports.
+func Run(ctx context.Context, reporter *report.Reporter, options Options) error {
+	dir, err := os.MkdirTemp("", "bench")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	p, err := plane.Start(ctx, plane.Options{
+		Dir: filepath.Join(dir, "plane"), APIServers: 1, SharedEtcd: true, PlainEtcd: true,
+		// Fairness between users is not what is compared: 64 clients of one user would wait in its queues.
+		KubeAPIServerFlags: []string{"--max-requests-inflight=3000", "--max-mutating-requests-inflight=1000"},
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = p.Stop(context.WithoutCancel(ctx)) }()
+	c := &comparison{Plane: p, Options: options, reporter: reporter}
+	if err := c.prepare(ctx); err != nil {
+		return fmt.Errorf("cannot prepare the comparison: %w", err)
+	}
+	for _, part := range []func(context.Context) error{c.memory, c.lives, c.users, c.etcd, c.listings, c.fanOut, c.informers} {
+		if err := part(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare makes the CustomResourceDefinition and the rights of the ordinary user.
+func (c *comparison) prepare(ctx context.Context) error {
+	client, err := dynamic.NewForConfig(c.Config())
+	if err != nil {
+		return err
+	}
+	crd, err := definition()
+	if err != nil {
+		return err
+	}
+	rbac := func(resource string) schema.GroupVersionResource {
+		return schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: resource}
+	}
+	role := map[string]any{
+		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": map[string]any{"name": ordinaryUser},
+		"rules": []any{map[string]any{"apiGroups": []any{crdGroup, "midonet.org"}, "resources": []any{plural}, "verbs": []any{"*"}}},
+	}
+	binding := map[string]any{
+		"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": map[string]any{"name": ordinaryUser},
+		"roleRef":  map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": ordinaryUser},
+		"subjects": []any{map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": ordinaryUser}},
+	}
+	for _, object := range []struct {
+		resource schema.GroupVersionResource
+		content  map[string]any
+	}{
+		{schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}, crd},
+		{rbac("clusterroles"), role}, {rbac("clusterrolebindings"), binding},
+	} {
+		if _, err := client.Resource(object.resource).Create(ctx, &unstructured.Unstructured{Object: object.content}, metav1.CreateOptions{}); err != nil {
+			return err
+		}
+	}
+	served := schema.GroupVersionResource{Group: crdGroup, Version: "v1", Resource: plural}
+	return wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+		_, err := client.Resource(served).List(ctx, metav1.ListOptions{})
+		if apierrors.IsNotFound(err) {
+			return false, nil
+		}
+		return err == nil, err
+	})
+}
+
+// space makes a namespace, for one contender at a time.
+func (c *comparison) space(ctx context.Context) (string, error) {
+	client, err := dynamic.NewForConfig(c.Config())
+	if err != nil {
+		return "", err
+	}
+	c.spaces++
+	name := fmt.Sprintf("bench-%d", c.spaces)
+	object := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": name}}}
+	_, err = client.Resource(schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}).Create(ctx, object, metav1.CreateOptions{})
+	return name, err
+}
+
+// lives measures the cycle for an administrator, with each number of workers.
+func (c *comparison) lives(ctx context.Context) error {
+	var failures []error
+	for _, workers := range append([]int{c.Workers}, c.MoreWorkers...) {
+		failures = append(failures, c.cycles(ctx, administrator, workers))
+	}
+	return errors.Join(failures...)
+}
+
+// users measures the cycle for somebody whose rights have to be looked up.
+func (c *comparison) users(ctx context.Context) error { return c.cycles(ctx, ordinary, c.Workers) }
