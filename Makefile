@@ -3,11 +3,14 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help build kubernetes kubernetes-node images verify-images contour generate verify test test-contour e2e-node test-openstack lint bench soak up node-up down status clean-up
+.PHONY: help build kubernetes kubernetes-node images verify-images release contour cert-manager generate verify test allocations \
+	test-packaging test-monitoring test-contour test-cert-manager e2e-node test-openstack lint bench soak up node-up down status clean-up
 
 BIN := _output/bin
 VERSION := groundskeeper.io/groundskeeper/pkg/version
 STAMP := -X $(VERSION).version=$(shell git describe --tags 2>/dev/null) -X $(VERSION).commit=$(shell git rev-parse --short HEAD 2>/dev/null)
+# gRPC's own traces keep the linker from leaving out what nobody calls: a third of the binary.
+TAGS := -tags grpcnotrace
 LOCALPLANE := $(BIN)/localplane
 
 # Settings of "make up"; the environment hands them on as they are, whatever characters they have.
@@ -21,7 +24,7 @@ help: ## Show the targets
 
 build: ## Build our binaries into _output/bin
 	@mkdir -p $(BIN)
-	@hack/progress.sh "packages compiled for Groundskeeper" go build -v -ldflags '$(STAMP)' -o $(BIN)/ ./cmd/... ./hack/localplane ./test/fakes/midonet/fake-midonet
+	@hack/progress.sh "packages compiled for Groundskeeper" go build -v $(TAGS) -ldflags '$(STAMP)' -o $(BIN)/ ./cmd/... ./hack/localplane ./test/fakes/midonet/fake-midonet
 
 kubernetes: ## Build kube-apiserver, kube-controller-manager, kubectl and etcd into _output/bin (once, cached)
 	@hack/kubernetes/build.sh $(BIN)
@@ -36,22 +39,47 @@ images: ## Build an image of each binary into _output/images, as OCI archives
 verify-images: ## Build the images of the current commit twice; fails when they differ
 	@hack/images/verify.sh
 
+release: ## Build a release into _output/release: amd64 and arm64, bills of materials, chart, sums; SIGNING_KEY=file signs
+	@hack/images/release.sh _output/release
+
 contour: ## Build Contour into _output/bin (once, cached)
 	@hack/contour/build.sh $(BIN)
 
-generate: ## Generate deepcopy, defaults, validation, OpenAPI, clients and protobuf
+cert-manager: ## Build cert-manager into _output/bin (once, cached)
+	@hack/cert-manager/build.sh $(BIN)
+
+generate: build ## Generate deepcopy, defaults, validation, OpenAPI, clients, protobuf, the chart and pages of the reference
 	hack/update-codegen.sh
 	hack/update-protobuf.sh
+	go -C hack/helm run . ../../artifacts ../../charts/groundskeeper
+	go run ./hack/metrics
+	go run ./hack/rights
+	go run ./hack/reference $(BIN) docs/reference
 
 verify: generate ## Fail when generated code is stale
-	@git diff --exit-code --stat -- pkg hack
-	@new=$$(git ls-files --others --exclude-standard -- pkg hack); [[ -z "$$new" ]] || { echo "generated, but not in git:"; echo "$$new"; exit 1; }
+	@git diff --exit-code --stat -- pkg hack charts docs
+	@new=$$(git ls-files --others --exclude-standard -- pkg hack charts docs); [[ -z "$$new" ]] || { echo "generated, but not in git:"; echo "$$new"; exit 1; }
 
 test: build kubernetes ## Run all tests
-	go test -race $$(go list ./... | grep -v -e '/test/integration' -e '/test/contour')
+	go test -race $$(go list ./... | grep -v -e '/test/integration' -e '/test/contour' -e '/test/certmanager')
 	go test -p 1 -timeout 30m ./test/integration/...
 
+allocations: ## Fail when benchmarks of hot code allocate more than is recorded
+	go run ./hack/benchmarks
+
+test-packaging: kubernetes ## Test the Helm chart, and what makes and verifies releases
+	go -C hack/helm test ./...
+	go -C hack/images/release test ./...
+	hack/helm/test.sh $(BIN)
+
+test-monitoring: build kubernetes ## Test alerts and dashboards, with Debian's Prometheus
+	@hack/monitoring/test.sh
+
+test-cert-manager: build kubernetes cert-manager ## Test certificates that cert-manager makes; builds it once, some minutes
+	go test -p 1 -count 1 -timeout 10m ./test/certmanager
+
 e2e-node: build kubernetes kubernetes-node images ## Run the tests with pods; needs root and Debian packages
+	@test/e2e/previous.sh _output/previous
 	go test -count 1 -timeout 10m ./test/e2e -node
 
 test-contour: build kubernetes contour ## Test what Contour makes of routes while backends come and go

@@ -31,6 +31,7 @@ func main() {
 		Args:         cobra.NoArgs,
 		SilenceUsage: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
+			options.InstallLog(os.Stderr)
 			return options.ServerRun.ComponentGlobalsRegistry.Set()
 		},
 		RunE: func(*cobra.Command, []string) error {
@@ -42,6 +43,9 @@ func main() {
 		},
 	}
 	options.AddFlags(command.Flags())
+	options.GroupHelp(command)
+	command.CompletionOptions.DisableDefaultCmd = true
+	command.AddCommand(newExportCommand(ctx), newImportCommand(ctx), newRewriteCommand(ctx))
 	if err := cli.RunNoErrOutput(command); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)

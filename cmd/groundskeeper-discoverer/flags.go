@@ -17,6 +17,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.timeout, "http-client-timeout", o.timeout, "how long a request may take; watches have no limit")
 	flags.IntVar(&o.threads, "num-threads", o.threads, "how many services are worked on in parallel, and how many requests to OpenStack")
 	flags.BoolVar(&o.debug, "debug", o.debug, "log more")
+	o.logFormat.AddFlag(flags)
 	flags.StringVar(&o.listenAddress, "prometheus-listen-address", o.listenAddress, "`[HOST:]PORT` to serve /metrics, /healthz and /readyz on")
 	flags.Float32Var(&o.qps, "gimbal-client-qps", o.qps, "how many requests per second go to this cluster at most, averaged")
 	flags.IntVar(&o.burst, "gimbal-client-burst", o.burst, "how many requests may go out at once on top of that")

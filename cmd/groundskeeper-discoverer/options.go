@@ -11,6 +11,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
+	"groundskeeper.io/groundskeeper/pkg/logging"
 )
 
 // namespaceFile says in which namespace the pod of the process runs.
@@ -25,6 +26,7 @@ type options struct {
 	resync, probe, timeout               time.Duration
 	threads                              int
 	debug                                bool
+	logFormat                            logging.Format
 	listenAddress                        string
 	qps                                  float32
 	burst                                int

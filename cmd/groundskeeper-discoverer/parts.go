@@ -7,6 +7,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -20,6 +21,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
+	"groundskeeper.io/groundskeeper/pkg/logging"
 	"groundskeeper.io/groundskeeper/pkg/remote/client"
 )
 
@@ -27,12 +29,13 @@ import (
 const backendSubject = "backend"
 
 // newLogger returns the log of the process.
-func newLogger(debug bool) logr.Logger {
+func newLogger(debug bool, format *logging.Format) logr.Logger {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	klog.InitFlags(flags)
 	if debug {
 		_ = flags.Set("v", "1") // a number is always taken
 	}
+	format.Install(os.Stderr)
 	return klog.Background()
 }
 

@@ -31,7 +31,7 @@ import (
 
 // run discovers a backend until ctx is done. An end that was asked for is not an error.
 func run(ctx context.Context, o *options) error {
-	logger := newLogger(o.debug).WithValues("backend", o.backend)
+	logger := newLogger(o.debug, &o.logFormat).WithValues("backend", o.backend)
 	ctx = logr.NewContext(ctx, logger)
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.address())
 	if err != nil {

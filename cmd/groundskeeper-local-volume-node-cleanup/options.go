@@ -22,6 +22,7 @@ import (
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	configvalidation "groundskeeper.io/groundskeeper/pkg/apis/config/validation"
+	"groundskeeper.io/groundskeeper/pkg/logging"
 )
 
 // options are the flags. Those of the original keep their names, types and defaults.
@@ -41,6 +42,7 @@ type options struct {
 	includeFailed bool
 	leaderElect   bool
 	namespace     string
+	logFormat     logging.Format
 }
 
 // namespaceFile says in which namespace the pod of the process runs.
@@ -84,9 +86,10 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.BoolVar(&o.leaderElect, "leader-elect", o.leaderElect, "let replicas agree on the one that works")
 	flags.StringVar(&o.namespace, "namespace", o.namespace, "`namespace` of the lease and of the record of missing nodes (default: the pod's)")
 
-	logging := flag.NewFlagSet(name, flag.ContinueOnError)
-	klog.InitFlags(logging)
-	flags.AddGoFlagSet(logging)
+	o.logFormat.AddFlag(flags)
+	klogFlags := flag.NewFlagSet(name, flag.ContinueOnError)
+	klog.InitFlags(klogFlags)
+	flags.AddGoFlagSet(klogFlags)
 	for _, old := range []string{"add_dir_header", "alsologtostderr", "log_backtrace_at", "log_dir", "log_file", "log_file_max_size", "logtostderr",
 		"one_output", "skip_headers", "skip_log_headers", "stderrthreshold", "legacy_stderr_threshold_behavior", "vmodule"} {
 		if known := flags.Lookup(old); known != nil {

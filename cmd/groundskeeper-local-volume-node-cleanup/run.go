@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"os"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -37,6 +38,7 @@ const passTimeout = 2 * time.Minute
 
 // run runs the two controllers until ctx is done. An end that was asked for is not an error.
 func run(ctx context.Context, o *options) error {
+	o.logFormat.Install(os.Stderr)
 	logger := klog.Background()
 	ctrl.SetLogger(logger)
 	ctx = logr.NewContext(ctx, logger)

@@ -4,6 +4,8 @@
 package apiserver
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,6 +32,8 @@ import (
 type api struct {
 	scheme *runtime.Scheme
 	codecs serializer.CodecFactory
+	// versions are the group versions that are served.
+	versions []schema.GroupVersion
 }
 
 // newAPI registers the types once as the version that is served and once as the hub that everything converts to:
@@ -40,7 +44,7 @@ func newAPI() (api, error) {
 		return api{}, err
 	}
 	scheme.AddHubToScheme(s)
-	return api{scheme: s, codecs: serializer.NewCodecFactory(s)}, nil
+	return api{scheme: s, codecs: serializer.NewCodecFactory(s), versions: known()}, nil
 }
 
 func newScheme() (*runtime.Scheme, error) {
@@ -62,11 +66,7 @@ func definitionNamer() (*openapi.DefinitionNamer, error) {
 }
 
 // served are the group versions of the server.
-func (a api) served() []schema.GroupVersion {
-	return []schema.GroupVersion{
-		gardenerv1beta1.SchemeGroupVersion, kubernikusv1.SchemeGroupVersion, midonetv1.SchemeGroupVersion, gimbalv1.SchemeGroupVersion,
-	}
-}
+func (a api) served() []schema.GroupVersion { return a.versions }
 
 // claimRules are the names that only one object may hold.
 func claimRules() map[schema.GroupResource]claims.Rule {
@@ -82,6 +82,12 @@ func (a api) groups(options generic.RESTOptionsGetter) ([]*genericapiserver.APIG
 	add := func(version schema.GroupVersion, storage map[string]rest.Storage, err error) error {
 		if err != nil {
 			return err
+		}
+		if !slices.Contains(a.versions, version) {
+			for _, unused := range storage {
+				unused.Destroy()
+			}
+			return nil
 		}
 		group := genericapiserver.NewDefaultAPIGroupInfo(version.Group, a.scheme, metav1.ParameterCodec, a.codecs)
 		group.VersionedResourcesStorageMap[version.Version] = storage

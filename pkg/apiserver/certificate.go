@@ -42,10 +42,14 @@ func (o *Options) keepCertificate(ctx context.Context) (stop func(), err error) 
 	if err != nil {
 		return nil, err
 	}
+	served, err := o.served()
+	if err != nil {
+		return nil, err
+	}
 	keeper, err := certificates.New(config, certificates.Options{
 		Name: componentName + "-tls", Namespace: storeidentity.Namespace,
 		Hosts:   certificates.ServiceHosts(componentName, storeidentity.Namespace),
-		Targets: registrations(api{}.served()),
+		Targets: registrations(served),
 	})
 	if err != nil {
 		return nil, err

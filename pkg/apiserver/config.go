@@ -13,14 +13,18 @@ import (
 	"k8s.io/apiserver/pkg/authentication/request/anonymous"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/flagz"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	basecompatibility "k8s.io/component-base/compatibility"
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/component-base/tracing"
 
 	"groundskeeper.io/groundskeeper/pkg/apiserver/authorizer"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/rivalcrd"
+	"groundskeeper.io/groundskeeper/pkg/certificates"
 	generatedopenapi "groundskeeper.io/groundskeeper/pkg/generated/openapi"
 	"groundskeeper.io/groundskeeper/pkg/registry/etcd"
 	"groundskeeper.io/groundskeeper/pkg/version"
@@ -37,12 +41,13 @@ func (o *Options) config(ctx context.Context, a api, written func(revision int64
 	}
 	// The library asks for the gates of Kubernetes, not for ours.
 	config.FeatureGate = utilfeature.DefaultFeatureGate
+	config.Flagz = flagz.NamedFlagSetsReader{FlagSets: o.flags}
 	config.EffectiveVersion = o.ServerRun.ComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent)
 
 	if err := o.EgressSelector.ApplyTo(&config.Config); err != nil {
 		return nil, err
 	}
-	if err := o.Traces.ApplyTo(config.EgressSelector, &config.Config); err != nil {
+	if err := o.applyTraces(ctx, config); err != nil {
 		return nil, err
 	}
 	if err := o.applyStorage(a, config, written); err != nil {
@@ -114,6 +119,14 @@ func (o *Options) applyServing(config *genericapiserver.RecommendedConfig) error
 	if err := o.SecureServing.ApplyTo(&config.SecureServing, &config.LoopbackClientConfig); err != nil {
 		return fmt.Errorf("cannot serve on --bind-address %s, --secure-port %d: %w", o.SecureServing.BindAddress, port, err)
 	}
+	if served := config.SecureServing.Cert; served != nil {
+		if err := certificates.NewExpiryPEM("apiserver", served.CurrentCertKeyContent).Register(legacyregistry.Registerer()); err != nil {
+			return err
+		}
+	}
+	if o.Traces.ConfigFile != "" {
+		config.LoopbackClientConfig.Wrap(tracing.WrapperFor(config.TracerProvider))
+	}
 	return nil
 }
 
@@ -122,6 +135,7 @@ func (o *Options) applyHost(ctx context.Context, a api, config *genericapiserver
 	if err := o.Authentication.ApplyTo(&config.Authentication, config.SecureServing, config.OpenAPIConfig); err != nil {
 		return fmt.Errorf("cannot authenticate with --authentication-kubeconfig %q: %w", o.Authentication.RemoteKubeConfigFile, err)
 	}
+	o.continueTraces(config)
 	if err := o.Authorization.ApplyTo(&config.Authorization); err != nil {
 		return fmt.Errorf("cannot authorize with --authorization-kubeconfig %q: %w", o.Authorization.RemoteKubeConfigFile, err)
 	}

@@ -11,7 +11,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/version"
@@ -21,12 +20,14 @@ import (
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/rest"
+	cliflag "k8s.io/component-base/cli/flag"
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
 	baseversion "k8s.io/component-base/version"
 
 	"groundskeeper.io/groundskeeper/pkg/admission"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
+	"groundskeeper.io/groundskeeper/pkg/logging"
 )
 
 const (
@@ -46,6 +47,10 @@ type Options struct {
 	*genericoptions.RecommendedOptions
 	// ServerRun are the options of the HTTP server and the feature gates.
 	ServerRun *genericoptions.ServerRunOptions
+	// APIEnablement says which group versions are served.
+	APIEnablement *genericoptions.APIEnablementOptions
+	// LogFormat is how log lines look (InstallLog).
+	LogFormat logging.Format
 	// EmbeddedEtcdDir is the folder of an etcd inside this process, for those who run none. It is used when no
 	// --etcd-servers are given.
 	EmbeddedEtcdDir string
@@ -62,6 +67,9 @@ type Options struct {
 	DiscoveryAdminNamespaces []string
 	// Standalone runs without a kube-apiserver: everybody may do everything. For trying out, on loopback only.
 	Standalone bool
+
+	// flags are what AddFlags bound.
+	flags cliflag.NamedFlagSets
 }
 
 // NewOptions returns the defaults.
@@ -69,6 +77,7 @@ func NewOptions() *Options {
 	o := &Options{
 		RecommendedOptions:    genericoptions.NewRecommendedOptions(EtcdPrefix, nil),
 		ServerRun:             genericoptions.NewServerRunOptionsForComponent(componentName, componentGlobals()),
+		APIEnablement:         genericoptions.NewAPIEnablementOptions(),
 		AuthorizeAnyNameFirst: true,
 
 		DiscoveryAdminNamespaces: []string{"gimbal-discovery"},
@@ -105,30 +114,6 @@ func componentGlobals() basecompatibility.ComponentGlobalsRegistry {
 	own := basecompatibility.NewEffectiveVersionFromString("0.1", "", "")
 	_, _ = registry.ComponentGlobalsOrRegister(componentName, own, featuregate.NewVersionedFeatureGate(version.MustParse("0.1")))
 	return registry
-}
-
-// AddFlags binds the options to flags.
-func (o *Options) AddFlags(fs *pflag.FlagSet) {
-	o.RecommendedOptions.AddFlags(fs)
-	o.ServerRun.AddUniversalFlags(fs)
-	fs.StringVar(&o.EmbeddedEtcdDir, "embedded-etcd-dir", o.EmbeddedEtcdDir,
-		"Folder of an etcd that runs inside this process. Used when --etcd-servers is not given; for one replica only.")
-	fs.BoolVar(&o.EmbeddedEtcdUnsafeNoFsync, "embedded-etcd-unsafe-no-fsync", o.EmbeddedEtcdUnsafeNoFsync,
-		"Do not wait for the disk in the embedded etcd. A crash of the machine may lose data: for tests only.")
-	fs.StringVar(&o.AcceptStore, "accept-store", o.AcceptStore,
-		"Acknowledge that the store recorded in the cluster is lost and that this one takes its place. "+
-			"The value is what the server prints when it refuses to start; it is good for that one time.")
-	fs.BoolVar(&o.AuthorizeAnyNameFirst, "authorize-any-name-first", o.AuthorizeAnyNameFirst,
-		"Ask the kube-apiserver for the right to all objects of a resource before the right to one, and take yes for an answer. "+
-			"Turn it off when an authorizer of the cluster allows all objects and denies some by name; RBAC cannot.")
-	fs.BoolVar(&o.SelfManagedCertificates, "self-managed-certificates", o.SelfManagedCertificates,
-		"Make the serving certificate, keep it in Secret groundskeeper-system/groundskeeper-apiserver-tls, write its authority into the "+
-			"APIServices of this server, and replace it before it ends. Instead of --tls-cert-file.")
-	fs.StringSliceVar(&o.DiscoveryAdminNamespaces, "discovery-admin-namespaces", o.DiscoveryAdminNamespaces,
-		"Namespaces whose DiscoveryBackends publish Services in every namespace. One elsewhere reaches its own namespace only. "+
-			"As controllers.discovery.adminNamespaces of the controller manager.")
-	fs.BoolVar(&o.Standalone, "standalone", o.Standalone,
-		"Run without a kube-apiserver: no authentication, no authorization, no admission. For trying out, on a loopback address only.")
 }
 
 // Complete derives what other options decide.
@@ -176,6 +161,9 @@ func (o *Options) Validate() error {
 	}
 	if o.SelfManagedCertificates {
 		errs = append(errs, o.validateSelfManaged()...)
+	}
+	if _, err := o.served(); err != nil {
+		errs = append(errs, err)
 	}
 	errs = append(errs, o.validateLibrary()...)
 	errs = append(errs, o.ServerRun.Validate()...)

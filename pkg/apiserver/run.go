@@ -8,13 +8,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/component-base/metrics/legacyregistry"
 
-	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/embeddedetcd"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/hostprobe"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/storeidentity"
@@ -29,6 +30,7 @@ import (
 func Run(ctx context.Context, o *Options) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
+	status := &diagnosis{started: time.Now(), now: time.Now, options: o}
 
 	// etcd outlives the server that drains.
 	if o.embedsEtcd() {
@@ -47,7 +49,7 @@ func Run(ctx context.Context, o *Options) error {
 
 	written := func(int64) {}
 	if !o.Standalone {
-		host, err := o.probeHost(ctx)
+		host, disabled, err := o.probeHost(ctx)
 		if err != nil {
 			return err
 		}
@@ -57,6 +59,7 @@ func Run(ctx context.Context, o *Options) error {
 		}
 		defer closeStore()
 		written = recorder.Written
+		status.disabled, status.recorder = disabled, recorder
 		recorded := make(chan struct{})
 		recording, stopRecording := context.WithCancel(context.WithoutCancel(ctx))
 		go func() {
@@ -80,6 +83,7 @@ func Run(ctx context.Context, o *Options) error {
 	if err != nil {
 		return err
 	}
+	status.serve(server)
 	if err := server.PrepareRun().RunWithContext(ctx); err != nil {
 		return err
 	}
@@ -93,6 +97,9 @@ func Run(ctx context.Context, o *Options) error {
 func (o *Options) newServer(ctx context.Context, written func(revision int64)) (*genericapiserver.GenericAPIServer, error) {
 	a, err := newAPI()
 	if err != nil {
+		return nil, err
+	}
+	if a.versions, err = o.served(); err != nil {
 		return nil, err
 	}
 	config, err := o.config(ctx, a, written)
@@ -114,19 +121,19 @@ func (o *Options) newServer(ctx context.Context, written func(revision int64)) (
 	return server, server.InstallAPIGroups(groups...)
 }
 
-// probeHost turns off what the host cluster does not serve, and returns a client of it.
-func (o *Options) probeHost(ctx context.Context) (kubernetes.Interface, error) {
+// probeHost turns off what the host cluster does not serve, and returns a client of it, and what is off.
+func (o *Options) probeHost(ctx context.Context) (kubernetes.Interface, []hostprobe.Disabled, error) {
 	config, err := hostConfig(o.CoreAPI.CoreAPIKubeconfigPath)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	host, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	disabled, err := hostprobe.Probe(ctx, host, 0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	for _, feature := range disabled {
 		if feature.Name == hostprobe.PriorityAndFairness {
@@ -136,7 +143,7 @@ func (o *Options) probeHost(ctx context.Context) (kubernetes.Interface, error) {
 		o.Admission.DisablePlugins = append(o.Admission.DisablePlugins, feature.Name)
 		o.Admission.EnablePlugins = slices.DeleteFunc(o.Admission.EnablePlugins, func(name string) bool { return name == feature.Name })
 	}
-	return host, nil
+	return host, disabled, nil
 }
 
 // hostConfig returns how the kube-apiserver is reached.
@@ -168,13 +175,17 @@ func loadKubeconfig(path string) (*rest.Config, error) {
 
 // verifyStore refuses a store that is not the one that the cluster knows. The caller closes it.
 func (o *Options) verifyStore(ctx context.Context, host kubernetes.Interface) (*storeidentity.Recorder, func(), error) {
+	served, err := o.served()
+	if err != nil {
+		return nil, nil, err
+	}
 	client, err := etcd.NewClient(ctx, o.Etcd.StorageConfig.Transport)
 	if err != nil {
 		return nil, nil, err
 	}
 	closeClient := func() { _ = client.Close() }
 	config := storeidentity.Config{
-		KV: client.KV, Prefix: o.Etcd.StorageConfig.Prefix, Projects: gardenerv1beta1.GroupName + "/projects",
+		KV: client.KV, Prefix: o.Etcd.StorageConfig.Prefix, Projects: projectKeys(served),
 		Host: host, Accept: o.AcceptStore,
 	}
 	verified, err := storeidentity.Verify(ctx, config)
@@ -182,5 +193,10 @@ func (o *Options) verifyStore(ctx context.Context, host kubernetes.Interface) (*
 		closeClient()
 		return nil, nil, err
 	}
-	return storeidentity.NewRecorder(config, verified), closeClient, nil
+	recorder := storeidentity.NewRecorder(config, verified)
+	if recorder.Metrics, err = storeidentity.NewMetrics(legacyregistry.Registerer()); err != nil {
+		closeClient()
+		return nil, nil, err
+	}
+	return recorder, closeClient, nil
 }

@@ -10,7 +10,8 @@
 // all replicas serve it; when that was a while ago the bundle is *pruned* of the old authority. The decision (plan.go)
 // is a pure function of what a replica knows. Replicas do not elect a leader: updates are optimistic, the first wins.
 //
-// An authority signs one certificate, and its key is never stored: the Secret has nothing that could sign another.
+// An authority signs one certificate, and its key is never stored: the Secret has nothing that could sign another. An
+// Issuer is for programs that would not learn of the next authority in time, such as etcd: there one authority stays.
 package certificates
 
 import (

@@ -158,7 +158,7 @@ func TestReadiness(t *testing.T) {
 	}
 	status := func() string {
 		response := httptest.NewRecorder()
-		healthHandler(ready, prometheus.NewRegistry()).ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/readyz", nil))
+		healthHandler(ready, prometheus.NewRegistry(), nil).ServeHTTP(response, httptest.NewRequest(http.MethodGet, "/readyz", nil))
 		return http.StatusText(response.Code) + ": " + strings.TrimSpace(response.Body.String())
 	}
 	expect := func(want string) {
@@ -200,7 +200,7 @@ func TestReadiness(t *testing.T) {
 func TestHealthHandler(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(prometheus.NewCounter(prometheus.CounterOpts{Name: "visits", Help: "Visits."}))
-	handler := healthHandler(&readiness{pending: []string{"a"}}, registry)
+	handler := healthHandler(&readiness{pending: []string{"a"}}, registry, nil)
 	for _, tc := range []struct {
 		method, path string
 		code         int

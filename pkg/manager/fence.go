@@ -78,6 +78,20 @@ func (f *Fence) Check() error {
 	return nil
 }
 
+// holder returns the name of the Lease, "" when there is no election, whether this process holds it, and how long ago it
+// renewed it then.
+func (f *Fence) holder() (lease string, held bool, renewed time.Duration) {
+	if f.deadline == 0 {
+		return "", true, 0
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.held {
+		return f.lease, false, 0
+	}
+	return f.lease, true, f.now().since(f.renewed)
+}
+
 // guard returns a lock that tells the fence of what becomes of it. The lock is one of the Lease of the fence.
 func (f *Fence) guard(lock resourcelock.Interface) resourcelock.Interface {
 	return &guardedLock{Interface: lock, fence: f}

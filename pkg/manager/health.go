@@ -24,10 +24,13 @@ func listen(ctx context.Context, address v1alpha1.AddressConfiguration) (net.Lis
 	return (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(address.BindAddress, strconv.Itoa(int(*address.Port))))
 }
 
-// serveHealth serves /healthz (the process lives), /readyz and /metrics over plain HTTP, on every replica and
-// from the first moment. The returned function ends it.
-func serveHealth(logger logr.Logger, listener net.Listener, ready *readiness, metrics prometheus.Gatherer) (stop func()) {
-	server := &http.Server{Handler: healthHandler(ready, metrics), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 90 * time.Second}
+// pages are what is served besides health and metrics, by their paths.
+type pages map[string]http.Handler
+
+// serveHealth serves /healthz and /livez (the process lives), /readyz, /metrics and more pages over plain HTTP, on every
+// replica and from the first moment. The returned function ends it.
+func serveHealth(logger logr.Logger, listener net.Listener, ready *readiness, metrics prometheus.Gatherer, more pages) (stop func()) {
+	server := &http.Server{Handler: healthHandler(ready, metrics, more), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 90 * time.Second}
 	var group sync.WaitGroup
 	group.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -44,16 +47,29 @@ func serveHealth(logger logr.Logger, listener net.Listener, ready *readiness, me
 	}
 }
 
-func healthHandler(ready *readiness, metrics prometheus.Gatherer) http.Handler {
+func healthHandler(ready *readiness, metrics prometheus.Gatherer, more pages) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := ready.check(); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
+	lives := func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) }
+	mux.HandleFunc("GET /healthz", lives)
+	mux.HandleFunc("GET /livez", lives)
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		err := ready.check()
+		report := "ok"
+		if r.URL.Query().Has("verbose") {
+			report = ready.report()
+		} else if err != nil {
+			report = err.Error() + "\n"
 		}
-		_, _ = w.Write([]byte("ok"))
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		if err != nil {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		_, _ = w.Write([]byte(report))
 	})
+	for path, handler := range more {
+		mux.Handle("GET "+path, handler)
+	}
 	return mux
 }

@@ -7,12 +7,21 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
+
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/logging"
 )
+
+// newLogger returns the logger of a configuration.
+func newLogger(out io.Writer, config v1alpha1.LogConfiguration, verbosity int) logr.Logger {
+	return logging.New(out, string(config.Format), threshold(config.Level, verbosity))
+}
 
 func TestThreshold(t *testing.T) {
 	for _, tc := range []struct {
@@ -47,10 +56,10 @@ func TestLoggerJSON(t *testing.T) {
 		if err := json.Unmarshal([]byte(line), &fields); err != nil {
 			t.Fatalf("%q: %v", line, err)
 		}
-		if fields["time"] == nil {
+		if fields["ts"] == nil {
 			t.Errorf("%q has no time", line)
 		}
-		delete(fields, "time")
+		delete(fields, "ts")
 		short, err := json.Marshal(fields)
 		if err != nil {
 			t.Fatal(err)

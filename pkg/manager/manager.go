@@ -20,6 +20,8 @@ import (
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	groundskeeperscheme "groundskeeper.io/groundskeeper/pkg/apis/scheme"
+	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
+	"groundskeeper.io/groundskeeper/pkg/statusz"
 	"groundskeeper.io/groundskeeper/pkg/version"
 )
 
@@ -37,15 +39,25 @@ func run(ctx context.Context, config *v1alpha1.ControllerManagerConfiguration, l
 	if err != nil {
 		return err
 	}
+	ctx, flush, err := trace(ctx, restConfig, config.Tracing)
+	if err != nil {
+		return err
+	}
+	defer flush()
 	listener, err := listen(ctx, config.Server.Health)
 	if err != nil {
 		return fmt.Errorf("server.health: %w", err)
 	}
 	ready := &readiness{}
 	ready.begin(apiServer)
-	stop := serveHealth(logger, listener, ready, metrics.Registry)
-	defer stop()
 	enabled := dropOff(logger, selectEnabled(controllers, config.Controllers.Enabled), &config.Controllers)
+	overview := newOverview(&config.Controllers, fence, ready, controllers, enabled)
+	ctx = observe.With(ctx, overview.activity)
+	stop := serveHealth(logger, listener, ready, metrics.Registry, pages{
+		"/statusz": statusz.Handler(overview.page),
+		"/configz": statusz.Handler(func() any { return config }), // it has no credentials, only paths of them
+	})
+	defer stop()
 	logger.Info("Starting", "version", version.Version(), "commit", version.Commit(), "server", restConfig.Host,
 		"health", listener.Addr().String(), "controllers", names(enabled))
 	if slices.Contains(names(enabled), webhooksName) {
@@ -93,10 +105,12 @@ func newManager(ctx context.Context, restConfig *rest.Config, config *v1alpha1.C
 		return nil, err
 	}
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
-		Scheme:    scheme,
-		Logger:    logr.FromContextOrDiscard(ctx),
-		Cache:     cacheOptions,
-		NewClient: newClient,
+		Scheme: scheme,
+		Logger: logr.FromContextOrDiscard(ctx),
+		// Reconciles have what the context has; when they end is for the manager to say.
+		BaseContext: func() context.Context { return context.WithoutCancel(ctx) },
+		Cache:       cacheOptions,
+		NewClient:   newClient,
 		Controller: ctrlconfig.Controller{
 			UsePriorityQueue: new(true),
 			EnableWarmup:     new(true),

@@ -84,7 +84,7 @@ func TestManager(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopHealth := serveHealth(logger, listener, ready, metrics.Registry)
+	stopHealth := serveHealth(logger, listener, ready, metrics.Registry, nil)
 	stopped := make(chan error)
 	go func() { stopped <- mgr.Start(ctx) }()
 	object := <-found

@@ -37,6 +37,11 @@ type Options struct {
 	HealthAddress string
 	// WebhookAddress overrides the address of server.webhooks when it is not empty: HOST:PORT, HOST may be empty.
 	WebhookAddress string
+	// WebhookCertFile and WebhookKeyFile override server.webhooks.certificates when they are not empty: mode Files, with
+	// these.
+	WebhookCertFile, WebhookKeyFile string
+	// EtcdCertificates keeps the certificates of the etcd of artifacts/install/high-availability.
+	EtcdCertificates bool
 	// Verbosity shows log lines up to this verbosity, whatever log.level says. 0: as log.level says.
 	Verbosity int
 
@@ -63,8 +68,11 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.ConfigFile, "config", o.ConfigFile, "configuration `file`, kind ControllerManagerConfiguration of config.groundskeeper.io/v1alpha1, or of Gardener's controllermanager.config.gardener.cloud/v1alpha1 (default: none, all settings have their defaults)")
 	flags.BoolVar(&o.PrintConfig, "print-config", o.PrintConfig, "print the effective configuration with all defaults and exit")
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", o.Kubeconfig, "kubeconfig `file`, instead of clientConnection.kubeconfig (default: the pod's service account)")
-	flags.StringVar(&o.HealthAddress, "health-address", o.HealthAddress, "`HOST:PORT` to serve /healthz, /readyz and /metrics on, instead of server.health")
+	flags.StringVar(&o.HealthAddress, "health-address", o.HealthAddress, "`HOST:PORT` to serve health, /metrics, /statusz and /configz on, instead of server.health")
 	flags.StringVar(&o.WebhookAddress, "webhook-address", o.WebhookAddress, "`HOST:PORT` to serve the admission webhooks on, instead of that of server.webhooks")
+	flags.StringVar(&o.WebhookCertFile, "webhook-cert-file", o.WebhookCertFile, "`file` with the certificate of the webhooks, instead of server.webhooks.certificates")
+	flags.StringVar(&o.WebhookKeyFile, "webhook-key-file", o.WebhookKeyFile, "`file` with the private key of the webhooks, instead of server.webhooks.certificates")
+	flags.BoolVar(&o.EtcdCertificates, "etcd-certificates", o.EtcdCertificates, "make and renew the certificates of the etcd that artifacts/install/high-availability runs, in Secrets of the namespace "+systemNamespace)
 	flags.IntVarP(&o.Verbosity, "v", "v", o.Verbosity, "log up to this verbosity, at least what log.level says")
 }
 
@@ -83,6 +91,11 @@ func (o *Options) Complete() error {
 	if o.WebhookAddress != "" {
 		if config.Server.Webhooks.AddressConfiguration, err = parseAddress(o.WebhookAddress); err != nil {
 			return fmt.Errorf("--webhook-address: %w", err)
+		}
+	}
+	if o.WebhookCertFile != "" || o.WebhookKeyFile != "" {
+		config.Server.Webhooks.Certificates = v1alpha1.CertificatesConfiguration{
+			Mode: v1alpha1.CertificatesFiles, CertFile: o.WebhookCertFile, KeyFile: o.WebhookKeyFile,
 		}
 	}
 	// What is printed is meant for a file, so where it is printed must not change it.
@@ -114,9 +127,21 @@ func (o *Options) Run(ctx context.Context) error {
 	if o.PrintConfig {
 		return configfile.Print(o.Out, o.config)
 	}
-	logger := installLogger(o.Log, o.config.Log, o.Verbosity)
+	logger, level := installLogger(o.Log, o.config.Log, o.Verbosity)
 	if len(o.ignored) > 0 {
 		logger.Info("Ignoring fields of Gardener's configuration that mean nothing here", "file", o.ConfigFile, "fields", o.ignored)
+	}
+	stop, err := serveDebugging(ctx, logger, o.config.Server.Debugging, level)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	if o.EtcdCertificates {
+		stop, err := keepEtcdCertificates(ctx, logger, o.config.ClientConnection)
+		if err != nil {
+			return err
+		}
+		defer stop()
 	}
 	fence := newFence(o.config.LeaderElection)
 	return run(ctx, o.config, logger, fence, controllers(fence))

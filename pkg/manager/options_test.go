@@ -78,6 +78,17 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// What the documentation shows as the defaults are the defaults.
+func TestDefaultsAreDocumented(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "configuration.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "```yaml\n" + effective(t, func(*Options) {}) + "```\n"; !strings.Contains(string(page), want) {
+		t.Errorf("docs/configuration.md does not have\n%s", want)
+	}
+}
+
 // A file of Gardener's is as good as ours, and what it has for others is named.
 func TestGardenerFile(t *testing.T) {
 	file := write(t, "apiVersion: controllermanager.config.gardener.cloud/v1alpha1\nkind: ControllerManagerConfiguration\n"+

@@ -22,22 +22,79 @@ const apiServer = "the API server"
 type readiness struct {
 	mu      sync.Mutex
 	pending []string
+	// known are all that it ever waited for, each once.
+	known []string
+	// followers are what follows kinds for a controller, by its name.
+	followers map[string][]follower
 }
+
+// follower follows kinds that may not be served. Idle says which it does not follow, and why.
+type follower interface{ Idle() []string }
 
 // check returns an error that names what is waited for.
 func (r *readiness) check() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if len(r.pending) > 0 {
-		return fmt.Errorf("waiting for %s", strings.Join(slices.Compact(slices.Sorted(slices.Values(r.pending))), ", "))
+	if waiting := r.waitingFor(); len(waiting) > 0 {
+		return fmt.Errorf("waiting for %s", strings.Join(waiting, ", "))
 	}
 	return nil
+}
+
+// waitingFor names what is waited for.
+func (r *readiness) waitingFor() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	waiting := slices.Sorted(slices.Values(r.pending))
+	return append([]string{}, slices.Compact(waiting)...)
+}
+
+// report is a line for each thing that was ever waited for, in the form of Kubernetes' health checks.
+func (r *readiness) report() string {
+	waiting := r.waitingFor()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var report strings.Builder
+	for _, what := range r.known {
+		if slices.Contains(waiting, what) {
+			fmt.Fprintf(&report, "[-]%s: waiting\n", what)
+		} else {
+			fmt.Fprintf(&report, "[+]%s ok\n", what)
+		}
+	}
+	if len(waiting) > 0 {
+		return report.String() + "readyz check failed\n"
+	}
+	return report.String() + "readyz check passed\n"
+}
+
+// follow takes note of what follows kinds for a controller.
+func (r *readiness) follow(controller string, f follower) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.followers == nil {
+		r.followers = map[string][]follower{}
+	}
+	r.followers[controller] = append(r.followers[controller], f)
+}
+
+// idle says which kinds a controller does not follow, and why.
+func (r *readiness) idle(controller string) []string {
+	r.mu.Lock()
+	followers := r.followers[controller]
+	r.mu.Unlock()
+	var idle []string
+	for _, f := range followers {
+		idle = append(idle, f.Idle()...)
+	}
+	return idle
 }
 
 func (r *readiness) begin(what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.pending = append(r.pending, what)
+	if !slices.Contains(r.known, what) {
+		r.known = append(r.known, what)
+	}
 }
 
 func (r *readiness) end(what string) {
@@ -50,17 +107,23 @@ func (r *readiness) end(what string) {
 
 // watch returns a manager that adds to mgr and waits for the warm-up of what it adds, as the controller name.
 func (r *readiness) watch(mgr ctrl.Manager, name string) ctrl.Manager {
-	return &watchedManager{Manager: mgr, ready: r, caches: "the caches of controller " + name}
+	return &watchedManager{Manager: mgr, ready: r, name: name, caches: cachesOf(name)}
 }
+
+// cachesOf is what readiness calls the caches of a controller.
+func cachesOf(controller string) string { return "the caches of controller " + controller }
 
 type watchedManager struct {
 	ctrl.Manager
-	ready  *readiness
-	caches string
+	ready        *readiness
+	name, caches string
 }
 
 // Add implements manager.Manager.
 func (m *watchedManager) Add(runnable manager.Runnable) error {
+	if f, ok := runnable.(follower); ok {
+		m.ready.follow(m.name, f)
+	}
 	warm, ok := runnable.(warmer)
 	if !ok {
 		return m.Manager.Add(runnable)

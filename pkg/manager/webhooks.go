@@ -23,6 +23,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/admission/webhooks/namespacedeletion"
 	"groundskeeper.io/groundskeeper/pkg/admission/webhooks/resourcesize"
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/certificates"
 )
 
 // webhooksName is what controllers.enabled calls the server of the admission webhooks.
@@ -47,6 +48,9 @@ func newWebhookServer(ctx context.Context, restConfig *rest.Config, config v1alp
 	certificate, err := newCertificate(restConfig, config.Certificates)
 	if err != nil {
 		return nil, fmt.Errorf("server.webhooks.certificates: %w", err)
+	}
+	if err := certificates.NewExpiry("webhooks", certificate.GetCertificate).Register(metrics.Registry); err != nil {
+		return nil, err
 	}
 	reviewers, err := newReviewers(restConfig, config)
 	if err != nil {

@@ -4,6 +4,7 @@
 package openstack
 
 import (
+	"errors"
 	"strconv"
 	"time"
 
@@ -34,6 +35,12 @@ func NewTelemetry() *Telemetry {
 			Help: "Authentications with Keystone, by outcome: success or the reason of the failure.",
 		}, []string{"outcome"}),
 	}
+}
+
+// RegisterMetrics registers each of the metrics by itself, for whoever describes them.
+func RegisterMetrics(registry prometheus.Registerer) error {
+	t := NewTelemetry()
+	return errors.Join(registry.Register(t.requests), registry.Register(t.duration), registry.Register(t.authentications))
 }
 
 // Describe sends the descriptions of all metrics.

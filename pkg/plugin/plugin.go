@@ -58,7 +58,7 @@ func New(in io.Reader, out *os.File) *cobra.Command {
 	flags.StringVar(&overrides.CurrentContext, clientcmd.FlagContext, "", "`context` of the kubeconfig")
 	flags.StringVarP(&overrides.Context.Namespace, clientcmd.FlagNamespace, "n", "", "`namespace` of the object")
 	flags.StringVar(&color, "color", color, "auto, always or never")
-	root.AddCommand(newStatus(c), newWhy(c), newDrain(c), newDeorbit(c))
+	root.AddCommand(newStatus(c), newWhy(c), newDrain(c), newDeorbit(c), newUninstall(c))
 	root.CompletionOptions.DisableDefaultCmd = true
 	return root
 }

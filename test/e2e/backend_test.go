@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/test/audit"
 )
 
 // adminNamespace is where backends live that publish in every namespace.
@@ -29,6 +30,8 @@ const adminNamespace = "gimbal-discovery"
 
 // backend is a DiscoveryBackend with a namespace of its own in both clusters.
 type backend struct {
+	// in is the cluster that has it.
+	in        *cluster
 	object    *gimbalv1.DiscoveryBackend
 	secret    *corev1.Secret
 	name      string
@@ -38,8 +41,13 @@ type backend struct {
 // newBackend creates a backend that discovers one namespace, with the credentials of a user of the other cluster.
 func newBackend(t *testing.T, name, user string) *backend {
 	t.Helper()
-	b := &backend{name: name, namespace: name + "-apps"}
-	for _, c := range []*cluster{here, there} {
+	return newBackendIn(t, here, name, user)
+}
+
+func newBackendIn(t *testing.T, in *cluster, name, user string) *backend {
+	t.Helper()
+	b := &backend{in: in, name: name, namespace: name + "-apps"}
+	for _, c := range []*cluster{in, there} {
 		create(t, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: b.namespace}})
 	}
 	b.secret = secretOf(name, kubeconfigOf(t, user))
@@ -47,7 +55,7 @@ func newBackend(t *testing.T, name, user string) *backend {
 	// The backend is asked as often as everything is compared.
 	b.object.Cluster = gimbalv1.Cluster{Type: gimbalv1.BackendKubernetes, Secret: name, RefreshInterval: new(int32(2))}
 	b.object.Cluster.Namespaces.Allow = []string{b.namespace}
-	create(t, here, b.secret, b.object)
+	create(t, in, b.secret, b.object)
 	return b
 }
 
@@ -105,7 +113,7 @@ func (b *backend) copied(t *testing.T, name string) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {
 		service := &corev1.Service{}
-		if err := here.Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: b.name + "-" + name}, service); err != nil {
+		if err := b.in.Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: b.name + "-" + name}, service); err != nil {
 			return err
 		}
 		spec := service.Spec
@@ -113,7 +121,7 @@ func (b *backend) copied(t *testing.T, name string) {
 			return fmt.Errorf("the copy is %+v, %+v", service.Labels, spec)
 		}
 		slices := &discoveryv1.EndpointSliceList{}
-		if err := here.List(ctx, slices, client.InNamespace(b.namespace), client.MatchingLabels{discoveryv1.LabelServiceName: service.Name}); err != nil {
+		if err := b.in.List(ctx, slices, client.InNamespace(b.namespace), client.MatchingLabels{discoveryv1.LabelServiceName: service.Name}); err != nil {
 			return err
 		}
 		if len(slices.Items) != 1 || len(slices.Items[0].Endpoints) != 2 || *slices.Items[0].Ports[0].Port != 8080 {
@@ -127,7 +135,7 @@ func (b *backend) copied(t *testing.T, name string) {
 func (b *backend) becomes(t *testing.T, wanted ...string) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {
-		if err := here.Get(ctx, client.ObjectKeyFromObject(b.object), b.object); err != nil {
+		if err := b.in.Get(ctx, client.ObjectKeyFromObject(b.object), b.object); err != nil {
 			return err
 		}
 		for _, want := range wanted {
@@ -147,7 +155,7 @@ func (b *backend) works(t *testing.T) {
 	t.Helper()
 	b.becomes(t, "Available=True/DiscovererRunning", "CredentialsValid=True", "Discovered=True")
 	eventually(t, func(ctx context.Context) error {
-		if err := here.Get(ctx, client.ObjectKeyFromObject(b.object), b.object); err != nil {
+		if err := b.in.Get(ctx, client.ObjectKeyFromObject(b.object), b.object); err != nil {
 			return err
 		}
 		if len(b.object.Status.Errors) > 0 {
@@ -162,7 +170,7 @@ func (b *backend) complains(t *testing.T) string {
 	t.Helper()
 	message := ""
 	eventually(t, func(ctx context.Context) error {
-		if err := here.Get(ctx, client.ObjectKeyFromObject(b.object), b.object); err != nil {
+		if err := b.in.Get(ctx, client.ObjectKeyFromObject(b.object), b.object); err != nil {
 			return err
 		}
 		for _, entry := range b.object.Status.Errors {
@@ -179,7 +187,7 @@ func (b *backend) complains(t *testing.T) string {
 // pods are those of the backend.
 func (b *backend) pods(ctx context.Context) ([]corev1.Pod, error) {
 	list := &corev1.PodList{}
-	err := here.List(ctx, list, client.InNamespace(adminNamespace), client.MatchingLabels{"app.kubernetes.io/instance": b.name})
+	err := b.in.List(ctx, list, client.InNamespace(adminNamespace), client.MatchingLabels{"app.kubernetes.io/instance": b.name})
 	return list.Items, err
 }
 
@@ -208,10 +216,10 @@ func isReady(pod *corev1.Pod) bool {
 }
 
 // copyWrites are the writes of the discoverer to Services and EndpointSlices.
-func (b *backend) copyWrites(t *testing.T) []request {
+func (b *backend) copyWrites(t *testing.T) []audit.Event {
 	t.Helper()
-	return here.requests(t, func(r request) bool {
-		return r.User.Username == b.account() && r.writes() && (r.ObjectRef.Resource == "services" || r.ObjectRef.Resource == "endpointslices")
+	return b.in.requests(t, func(r audit.Event) bool {
+		return r.User.Username == b.account() && r.Writes() && (r.ObjectRef.Resource == "services" || r.ObjectRef.Resource == "endpointslices")
 	})
 }
 

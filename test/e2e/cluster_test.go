@@ -4,9 +4,7 @@
 package e2e
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,16 +21,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/scheme"
+	"groundskeeper.io/groundskeeper/test/audit"
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// auditPolicy records what discoverers ask for: by the accounts of their pods here, as users of the group there.
+// auditPolicy records what our servers and discoverers ask for: by the accounts of their pods here, as users of the group
+// there.
 const auditPolicy = `
 apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
-- {level: Metadata, userGroups: ["system:serviceaccounts:gimbal-discovery", "discoverers"]}
+- {level: Metadata, userGroups: ["system:serviceaccounts:groundskeeper-system", "system:serviceaccounts:gimbal-discovery", "discoverers"]}
 - {level: None}
 `
 
@@ -70,37 +70,17 @@ func (c *cluster) enforce(ctx context.Context, namespace, level string) error {
 	return c.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(patch)))
 }
 
-// request is what is read of a line of an audit log.
-type request struct {
-	Verb      string
-	User      struct{ Username string }
-	ObjectRef struct{ Resource, Name, Namespace string }
-	Received  time.Time `json:"requestReceivedTimestamp"`
-}
-
-func (r request) writes() bool {
-	return r.Verb != "get" && r.Verb != "list" && r.Verb != "watch"
-}
-
 // requests are those in the audit log that the function picks.
-func (c *cluster) requests(t *testing.T, pick func(request) bool) []request {
+func (c *cluster) requests(t *testing.T, pick func(audit.Event) bool) []audit.Event {
 	t.Helper()
-	file, err := os.Open(c.audit)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close() //nolint:errcheck // it is only read
-	var picked []request
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 16<<20)
-	for lines.Scan() {
-		var r request
-		if json.Unmarshal(lines.Bytes(), &r) == nil && pick(r) { // the last line may be half written
-			picked = append(picked, r)
+	var picked []audit.Event
+	for event, err := range audit.Read(c.audit) {
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
+		if pick(event) {
+			picked = append(picked, event)
+		}
 	}
 	return picked
 }

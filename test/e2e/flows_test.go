@@ -135,7 +135,7 @@ func TestDeletion(t *testing.T) {
 // The examples work as they are shipped, with a Secret of the name that they give.
 func TestExamples(t *testing.T) {
 	t.Parallel()
-	b := &backend{name: "kubernetes001", namespace: "example-apps"}
+	b := &backend{in: here, name: "kubernetes001", namespace: "example-apps"}
 	b.object = &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: adminNamespace, Name: b.name}}
 	for _, c := range []*cluster{here, there} {
 		create(t, c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: b.namespace}})
@@ -146,7 +146,7 @@ func TestExamples(t *testing.T) {
 	b.copied(t, "web")
 	b.becomes(t, "Available=True", "CredentialsValid=True")
 
-	openstack := &backend{object: &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: adminNamespace, Name: "openstack001"}}}
+	openstack := &backend{in: here, object: &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: adminNamespace, Name: "openstack001"}}}
 	openstack.becomes(t, "Available=False/DiscovererNotStarted", "CredentialsValid=False/SecretMissing")
 	if message := openstack.complains(t); !strings.Contains(message, "remote-discover-openstack") {
 		t.Errorf("the error does not name the Secret that is missing: %s", message)

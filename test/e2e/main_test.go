@@ -18,6 +18,7 @@ import (
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"groundskeeper.io/groundskeeper/test/audit"
 	"groundskeeper.io/groundskeeper/test/plane"
 	"groundskeeper.io/groundskeeper/test/plane/image"
 )
@@ -79,8 +80,11 @@ func run(m *testing.M) (code int, err error) {
 	if err == nil {
 		code, err = m.Run(), there.Stop(context.Background())
 	}
-	return code, errors.Join(err, here.Stop(context.Background()), leftovers(dir))
+	return code, errors.Join(err, here.Stop(context.Background()), audit.CheckRights(here.audit, audit.Manager), leftovers(dir))
 }
 
+// images is where those of this build are, previous what test/e2e/previous.sh made: images and manifests to upgrade from.
+const images, previous = "../../_output/images", "../../_output/previous"
+
 // archive is the path of an image.
-func archive(name string) string { return filepath.Join("../../_output/images", name+".tar") }
+func archive(name string) string { return filepath.Join(images, name+".tar") }

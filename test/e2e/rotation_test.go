@@ -17,6 +17,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"groundskeeper.io/groundskeeper/test/audit"
 )
 
 // A backend is created, discovered, and given other credentials while it works.
@@ -57,7 +59,7 @@ func TestRotation(t *testing.T) {
 		t.Errorf("two services were created in the backend, and here %v", created)
 	}
 	used := func(user string) int {
-		return len(there.requests(t, func(r request) bool { return r.User.Username == user && r.Received.After(gone) }))
+		return len(there.requests(t, func(r audit.Event) bool { return r.User.Username == user && r.Received.After(gone) }))
 	}
 	eventually(t, func(context.Context) error { // it asks the backend every two seconds
 		if used("rotated-second") == 0 {

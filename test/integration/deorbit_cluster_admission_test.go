@@ -162,6 +162,16 @@ func testDeorbitFreezeByWebhooks(t *testing.T, o *orbit) {
 	if after := get(); after != before {
 		t.Error("it was written again")
 	}
+	// What somebody else made of it does not go with what we want: it is made anew.
+	first := config.UID
+	service := `{"service":{"namespace":"frozen2","name":"web"}}`
+	if err := o.c.Patch(t.Context(), config, client.RawPatch("application/json-patch+json", []byte(`[{"op":"replace","path":"/webhooks/0/clientConfig","value":`+service+`}]`))); err != nil {
+		t.Fatal(err)
+	}
+	o.finish(kubernikusv1.DeorbitFreeze)
+	if get(); config.UID == first || config.Webhooks[0].ClientConfig.Service != nil {
+		t.Errorf("%+v", config)
+	}
 	// Without conditions, updates of Services are left alone: the finalizers of load balancers have to come off.
 	gitVersion = "v1.27.16"
 	o.finish(kubernikusv1.DeorbitFreeze)
@@ -358,7 +368,7 @@ func (o *orbit) slips(namespace string) {
 func testDeorbitRefusals(t *testing.T, o *orbit) {
 	nobody := rest.AnonymousClientConfig(o.config)
 	nobody.BearerToken = "nobody-knows-it"
-	stranger := rest.CopyConfig(o.config)
+	stranger := rest.CopyConfig(o.admin)
 	stranger.Impersonate = rest.ImpersonationConfig{UserName: "stranger", Groups: []string{"system:authenticated"}}
 	untrusted := rest.CopyConfig(o.config)
 	untrusted.CAData, untrusted.CAFile = nil, ""

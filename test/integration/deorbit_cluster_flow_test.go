@@ -21,7 +21,7 @@ import (
 // cluster and come one after the other; what another driver has is there all the time, and nobody touches it.
 func TestDeorbitCluster(t *testing.T) {
 	p := newWorkloadPlane(t)
-	o := newOrbit(t, p.Config())
+	o := newOrbit(t, p)
 	o.space("foreign")
 	o.class("fast", cinderDriver)
 	o.class("foreign", foreignDriver)
@@ -43,7 +43,7 @@ func TestDeorbitCluster(t *testing.T) {
 		{"webhooks", testDeorbitWebhooks}, {"kills", testDeorbitKills}, {"refusals", testDeorbitRefusals}, {"freeze", testDeorbitFreeze}, {"freeze by webhooks", testDeorbitFreezeByWebhooks},
 	} {
 		t.Run(flow.name, func(t *testing.T) {
-			flow.run(t, newOrbit(t, p.Config()))
+			flow.run(t, newOrbit(t, p))
 			o.t = t
 			o.stays(foreign...)
 		})

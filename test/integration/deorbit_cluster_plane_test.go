@@ -21,6 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
@@ -38,11 +39,12 @@ const (
 
 // orbit is a workload cluster that is taken down. The test is its cloud provider, its storage and its kubelets.
 type orbit struct {
-	t        *testing.T
-	config   *rest.Config
-	c        client.WithWatch
-	policies stage.Policies
-	seen     stage.Seen
+	t *testing.T
+	// admin is an administrator's way in, also of c, and config the one of the Kluster.
+	admin, config *rest.Config
+	c             client.WithWatch
+	policies      stage.Policies
+	seen          stage.Seen
 	// deleted are those whose deletion a look reported.
 	deleted []kubernikusv1.DeorbitObject
 	// connect makes the connection of a look. It may be another one each time.
@@ -53,7 +55,7 @@ type orbit struct {
 // neither a scheduler nor kubelets nor a cloud.
 func newWorkloadPlane(t *testing.T) *plane.Plane {
 	t.Helper()
-	started, err := plane.Start(t.Context(), plane.Options{
+	started, err := startAudited(t.Context(), t, plane.Options{
 		Dir: filepath.Join(t.TempDir(), "plane"), UnsafeNoFsync: true,
 		KubeControllers: []string{"persistentvolume-binder-controller", "persistentvolumeclaim-protection-controller",
 			"persistentvolume-protection-controller", "statefulset-controller", "ephemeral-volume-controller",
@@ -70,11 +72,15 @@ func newWorkloadPlane(t *testing.T) *plane.Plane {
 	return started
 }
 
-// newOrbit takes a cluster down that way: everything is deleted.
-func newOrbit(t *testing.T, config *rest.Config) *orbit {
+// newOrbit takes a cluster down, with no more rights than that takes, and everything is deleted.
+func newOrbit(t *testing.T, workload *plane.Plane) *orbit {
 	t.Helper()
 	all := kubernikusv1.DeletionPolicyDelete
-	o := &orbit{t: t, config: config, c: clientOf(t, config),
+	config, err := clientcmd.BuildConfigFromFlags("", wayIn(t, workload, "groundskeeper-kluster", "kluster/workload/account.yaml", "kluster/workload/deorbit.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &orbit{t: t, admin: workload.Config(), config: config, c: clientOf(t, workload.Config()),
 		policies: stage.Policies{PersistentVolumes: all, LoadBalancers: all, FloatingIPs: all, Snapshots: all}}
 	connection := o.open(config)
 	o.connect = func() *cluster.Connection { return connection }

@@ -57,9 +57,9 @@ func newDescent(t *testing.T, change ...func(*plane.Options)) *descent {
 		t.Fatal(err)
 	}
 	workload := newWorkloadPlane(t)
-	d.o = newOrbit(t, workload.Config())
+	d.o = newOrbit(t, workload)
 	d.k, d.secret = d.register(t, "web", "100.100.0.0/16")
-	kubeconfig, err := os.ReadFile(workload.AdminKubeconfig())
+	kubeconfig, err := os.ReadFile(wayIn(t, workload, "groundskeeper-kluster", "kluster/workload/nodes.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}

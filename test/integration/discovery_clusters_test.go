@@ -42,8 +42,10 @@ rules:
 // clusters are a cluster that discovers, which has our API server, and a backend, which has nothing of ours.
 type clusters struct {
 	here, backend *plane.Plane
-	c, b          client.WithWatch // an administrator's clients of the two
-	audit         string
+	// reads and announced are kubeconfigs for the backend: that of backends, and that of Klusters.
+	reads, announced string
+	c, b             client.WithWatch // an administrator's clients of the two
+	audit            string
 }
 
 func newClusters(t *testing.T) *clusters {
@@ -54,7 +56,7 @@ func newClusters(t *testing.T) *clusters {
 	begin := func(options plane.Options) *plane.Plane {
 		t.Helper()
 		options.SharedEtcd, options.UnsafeNoFsync = true, true
-		started, err := plane.Start(t.Context(), options)
+		started, err := startAudited(t.Context(), t, options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -70,6 +72,8 @@ func newClusters(t *testing.T) *clusters {
 	}})
 	d.backend = begin(plane.Options{Dir: filepath.Join(dir, "backend"), KubeAPIServerFlags: []string{room}})
 	d.c, d.b = clientOf(t, d.here.Config()), clientOf(t, d.backend.Config())
+	d.reads = wayIn(t, d.backend, "discoverer", "discovery/backend")
+	d.announced = wayIn(t, d.backend, "groundskeeper-kluster", "kluster/workload/account.yaml", "kluster/workload/announce.yaml")
 	apply := exec.CommandContext(t.Context(), d.here.Kubectl(), "--kubeconfig", d.here.AdminKubeconfig(), "apply", "-f", "../../artifacts/discovery/discoverer.yaml")
 	if out, err := apply.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -91,9 +95,9 @@ type discovered struct {
 // in the one that is discovered.
 func (d *clusters) discover(t *testing.T, confined bool) *discovered {
 	t.Helper()
-	v := &discovered{clusters: d, t: t, name: name(t, "be"), ns: name(t, "shop"), admin: discoveryNamespace, kubeconfig: d.backend.AdminKubeconfig()}
+	v := &discovered{clusters: d, t: t, name: name(t, "be"), ns: name(t, "shop"), admin: discoveryNamespace, kubeconfig: d.reads}
 	if confined {
-		v.admin = v.ns
+		v.admin, v.kubeconfig = v.ns, d.announced
 	}
 	v.makeNamespace(d.c, v.ns)
 	v.makeNamespace(d.b, v.ns)

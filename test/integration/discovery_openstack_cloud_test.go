@@ -35,7 +35,7 @@ func newOpenStackClusters(t *testing.T) *clusters {
 	dir := t.TempDir()
 	d := &clusters{audit: filepath.Join(dir, "audit.log")}
 	var err error
-	d.here, err = plane.Start(t.Context(), plane.Options{
+	d.here, err = startAudited(t.Context(), t, plane.Options{
 		Dir: filepath.Join(dir, "here"), APIServers: 1, SharedEtcd: true, UnsafeNoFsync: true,
 		KubeAPIServerFlags: []string{"--audit-policy-file=" + write(t, discovererPolicy), "--audit-log-path=" + d.audit},
 	})

@@ -45,7 +45,7 @@ func newDiscoveryPlane(t *testing.T) *discoveryPlane {
 	dir := t.TempDir()
 	d := &discoveryPlane{audit: filepath.Join(dir, "audit.log")}
 	config := write(t, "apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\ncontrollers: {discovery: {image: groundskeeper-discoverer}}\n")
-	started, err := plane.Start(t.Context(), plane.Options{
+	started, err := startAudited(t.Context(), t, plane.Options{
 		Dir: filepath.Join(dir, "plane"), APIServers: 1, Managers: 1, SharedEtcd: true, UnsafeNoFsync: true,
 		KubeAPIServerFlags: []string{"--audit-policy-file=" + write(t, auditPolicy), "--audit-log-path=" + d.audit},
 	})

@@ -68,7 +68,7 @@ func startPlane(t *testing.T, options plane.Options) *plane.Plane {
 	options.UnsafeNoFsync = true
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	p, err := plane.Start(ctx, options)
+	p, err := startAudited(ctx, t, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,10 +24,10 @@ func TestEarlierHosts(t *testing.T) {
 	for _, version := range []string{"1.35", "1.33"} {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			options := plane.Options{
+			options := audited(t, plane.Options{
 				Dir: t.TempDir(), APIServers: 1, Managers: 1, UnsafeNoFsync: true,
 				KubeAPIServerFlags: []string{"--emulated-version=kube=" + version},
-			}
+			})
 			p, err := plane.Start(t.Context(), options)
 			if err != nil {
 				t.Fatal(err)

@@ -46,7 +46,7 @@ func newKlusterPlane(t *testing.T, change ...func(*plane.Options)) *klusterPlane
 	for _, f := range change {
 		f(&options)
 	}
-	started, err := plane.Start(t.Context(), options)
+	started, err := startAudited(t.Context(), t, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -62,7 +61,7 @@ func TestKlusterLocalVolumes(t *testing.T) {
 		t.Error(err)
 	}
 
-	// Another way in, with too few rights at first.
+	// Another way in, with too few rights, and one with no more than it takes.
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := d.workload.KubeconfigFor(kubeconfig, "cleaner"); err != nil {
 		t.Fatal(err)
@@ -70,16 +69,12 @@ func TestKlusterLocalVolumes(t *testing.T) {
 	d.edit(t, secret, func() { secret.Data["kubeconfig"] = d.read(t, kubeconfig) })
 	d.is(t, k, kubernikusv1.ConditionLocalVolumeCleanup, "False/Forbidden")
 	v.lose(nodes["b"])
-	rules := []rbacv1.PolicyRule{
-		{APIGroups: []string{""}, Resources: []string{"nodes", "namespaces"}, Verbs: []string{"list", "watch"}},
-		{APIGroups: []string{""}, Resources: []string{"persistentvolumes", "persistentvolumeclaims"}, Verbs: []string{"list", "watch", "delete"}},
-		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "create", "patch"}},
-		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create"}},
-	}
 	v.stays("without rights", claims[1])
-	v.create(&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "cleaner"}, Rules: rules})
-	v.create(&rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "cleaner"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cleaner"},
-		Subjects: []rbacv1.Subject{{Kind: rbacv1.UserKind, APIGroup: rbacv1.GroupName, Name: "cleaner"}}})
+	if err := d.w.Delete(t.Context(), record); err != nil { // it is made anew
+		t.Fatal(err)
+	}
+	kubeconfig = wayIn(t, d.workload, "groundskeeper-kluster", "kluster/workload/account.yaml", "kluster/workload/local-volumes.yaml")
+	d.edit(t, secret, func() { secret.Data["kubeconfig"] = d.read(t, kubeconfig) })
 	finally(t, func(ctx context.Context) error { return isGone(ctx, d.w, claims[1]) })
 	v.gone(vols[1])
 	d.is(t, k, kubernikusv1.ConditionLocalVolumeCleanup, "True/Running")
@@ -106,7 +101,8 @@ func TestKlusterLocalVolumes(t *testing.T) {
 	d.edit(t, k, func() { delete(k.Annotations, "groundskeeper.io/paused") })
 	v.gone(claims[3], vols[3])
 
-	// A Kluster that goes takes the cleanup with it at once.
+	// A Kluster that goes takes the cleanup with it at once. To take it down takes rights of its own.
+	applyArtifacts(t, d.workload, "kluster/workload/deorbit.yaml")
 	for _, step := range []func() error{
 		func() error { return confirm(t.Context(), d.c, k) },
 		func() error { return d.c.Delete(t.Context(), k) },

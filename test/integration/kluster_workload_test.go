@@ -163,7 +163,7 @@ func TestKlusterNodeGone(t *testing.T) {
 	for i := range cap(many) {
 		many = append(many, d.node(t, fmt.Sprint("many-", i)))
 	}
-	k, _ := d.enroll(t, "web", d.workload.AdminKubeconfig(), func(*kubernikusv1.Kluster) {})
+	k, _ := d.enroll(t, "web", wayIn(t, d.workload, "groundskeeper-kluster", "kluster/workload/account.yaml", "kluster/workload/nodes.yaml"), func(*kubernikusv1.Kluster) {})
 	d.is(t, k, kubernikusv1.ConditionRoutesClean, "True/NoOrphans")
 	d.is(t, k, kubernikusv1.ConditionOpenStackReachable, "True/Reachable")
 	d.watched(t)

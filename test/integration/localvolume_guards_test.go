@@ -154,7 +154,7 @@ func testPendingPods(t *testing.T, p *volumePlane) {
 	if code := refusing.exitCode(); code != 1 || !strings.Contains(refusing.stderrText(), "the right to delete pods is missing") {
 		t.Errorf("without the rights it ends with %d: %s", code, refusing.stderrText())
 	}
-	v.allow(user, "pods", to("pods", "list", "delete"), to("persistentvolumeclaims", "get"))
+	applyArtifacts(t, p.Plane, "local-volume/pending-pods")
 	a := v.node("a")
 	v.node("b")
 	_, claim := v.bound("a", "a")
@@ -168,7 +168,7 @@ func testPendingPods(t *testing.T, p *volumePlane) {
 		return pod
 	}
 	waits, other := pod("waits", claim.Name), pod("other", "another")
-	v.cleanAs(user, "--delete-pending-pods")
+	v.clean("--delete-pending-pods")
 	v.lose(a)
 	v.gone(claim, waits)
 	v.stays("it waits for something else", other)

@@ -27,6 +27,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"groundskeeper.io/groundskeeper/test/audit"
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
@@ -64,7 +65,7 @@ controllers:
 			t.Fatal(err)
 		}
 	}
-	started, err := plane.Start(t.Context(), plane.Options{
+	started, err := startAudited(t.Context(), t, plane.Options{
 		Dir: filepath.Join(dir, "plane"), APIServers: 1, Managers: 1, SharedEtcd: true, UnsafeNoFsync: true,
 		KubeAPIServerFlags: []string{"--audit-policy-file=" + policy, "--audit-log-path=" + p.audit},
 		KubeControllers: []string{"persistentvolume-binder-controller", "persistentvolumeclaim-protection-controller",
@@ -352,12 +353,12 @@ func (p *volumePlane) refusals(t *testing.T) (refused []string, requests map[str
 	})
 	requests = map[string]int{}
 	for line := range bytes.Lines(content) {
-		var event auditEvent
+		var event audit.Event
 		if err := json.Unmarshal(line, &event); err != nil {
 			t.Fatal(err)
 		}
 		requests[event.User.Username]++
-		if event.Annotations["authorization.k8s.io/decision"] == "forbid" {
+		if event.Forbidden() {
 			refused = append(refused, fmt.Sprintf("%s may not %s %s", event.User.Username, event.Verb, event.RequestURI))
 		}
 	}

@@ -7,6 +7,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -26,6 +27,7 @@ import (
 
 	"groundskeeper.io/groundskeeper/pkg/apis/scheme"
 	"groundskeeper.io/groundskeeper/test/plane"
+	"groundskeeper.io/groundskeeper/test/rights"
 )
 
 // shared is the plane of all tests that do not break one: two API servers on the plane's etcd, one manager, an audit log.
@@ -49,6 +51,13 @@ func run(m *testing.M) (int, error) {
 		return 0, err
 	}
 	log.SetLogger(logr.Discard())
+	roles, err := rights.Load("../../artifacts")
+	if err != nil {
+		return 0, err
+	}
+	if used, err = rights.NewUse(roles); err != nil {
+		return 0, err
+	}
 	dir, err := os.MkdirTemp("", "integration")
 	if err != nil {
 		return 0, err
@@ -64,7 +73,7 @@ func run(m *testing.M) (int, error) {
 	const keepHistory = "--etcd-compaction-interval=0" // it is evidence
 	shared, err = plane.Start(ctx, plane.Options{
 		Dir: filepath.Join(dir, "plane"), APIServers: 2, Managers: 1, SharedEtcd: true, UnsafeNoFsync: true,
-		KubeAPIServerFlags: []string{"--audit-policy-file=" + policy, "--audit-log-path=" + auditLog, keepHistory},
+		KubeAPIServerFlags: []string{"--audit-policy-file=" + policy, "--audit-log-path=" + auditLog, keepHistory, blocksOwners},
 		APIServerFlags:     []string{keepHistory},
 	})
 	if err != nil {
@@ -74,7 +83,10 @@ func run(m *testing.M) (int, error) {
 	if err := shared.Stop(context.Background()); err != nil {
 		return 0, err
 	}
-	return code, checkPermissions(auditLog)
+	if err := errors.Join(checkPermissions(auditLog), used.Read(auditLog)); err != nil || code != 0 {
+		return code, err
+	}
+	return code, checkRightsAreNeeded()
 }
 
 // auditPolicy records who wrote what, and everything that our own processes ask for; no content.
@@ -83,7 +95,7 @@ apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules:
-- {level: Metadata, userGroups: ["system:serviceaccounts:groundskeeper-system"]}
+- {level: Metadata, userGroups: ["system:serviceaccounts:groundskeeper-system", "system:serviceaccounts:gimbal"]}
 - {level: None, verbs: [get, list, watch]}
 - {level: Metadata}
 `

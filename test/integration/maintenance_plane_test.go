@@ -39,7 +39,7 @@ func newDrainPlane(t *testing.T) *drainPlane {
 	t.Helper()
 	dir := t.TempDir()
 	d := &drainPlane{audit: filepath.Join(dir, "audit.log")}
-	started, err := plane.Start(t.Context(), plane.Options{
+	started, err := startAudited(t.Context(), t, plane.Options{
 		Dir: filepath.Join(dir, "plane"), APIServers: 1, Managers: 1, SharedEtcd: true, UnsafeNoFsync: true,
 		KubeAPIServerFlags: []string{"--audit-policy-file=" + write(t, auditPolicy), "--audit-log-path=" + d.audit},
 		ManagerConfig:      write(t, "apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\nlog: {level: debug}\nleaderElection: {leaseDuration: 5s, renewDeadline: 3s, retryPeriod: 500ms}\n"),

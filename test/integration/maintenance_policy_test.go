@@ -37,7 +37,7 @@ func (drainedUS) KeepsSole(string) bool          { return false }
 // The policy of artifacts/policies/maintenance-weights.yaml, with no controller about: what is forced back lands
 // drained, with its record, and what is none of maintenance's business is let alone.
 func TestMaintenanceWeightsPolicy(t *testing.T) {
-	started, err := plane.Start(t.Context(), plane.Options{Dir: filepath.Join(t.TempDir(), "plane"), UnsafeNoFsync: true})
+	started, err := startAudited(t.Context(), t, plane.Options{Dir: filepath.Join(t.TempDir(), "plane"), UnsafeNoFsync: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
-	"k8s.io/client-go/rest"
 	testclock "k8s.io/utils/clock/testing"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -32,6 +31,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/lifecycle"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/stale"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
+	"groundskeeper.io/groundskeeper/test/audit"
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
@@ -55,11 +55,9 @@ func newGarden(t *testing.T, p *plane.Plane, change ...func(*configv1alpha1.Proj
 	for _, f := range change {
 		f(&config)
 	}
-	account := rest.CopyConfig(p.Config())
-	account.QPS = -1
-	account.Impersonate = rest.ImpersonationConfig{
-		UserName: "system:serviceaccount:groundskeeper-system:groundskeeper-controller-manager",
-		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:groundskeeper-system", "system:authenticated"},
+	account, err := p.ConfigFor(audit.Manager, "system:serviceaccounts", audit.Accounts)
+	if err != nil {
+		t.Fatal(err)
 	}
 	restricted, err := lifecycle.CacheOptions()
 	if err != nil {

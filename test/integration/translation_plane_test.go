@@ -59,7 +59,7 @@ controllers:
 	for _, c := range change {
 		c(&options)
 	}
-	started, err := plane.Start(t.Context(), options)
+	started, err := startAudited(t.Context(), t, options)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,8 @@ func (p *Plane) EtcdTLS() *tls.Config { return p.etcdTLS.Clone() }
 
 // Processes returns the handles of all processes, in the order of their start.
 func (p *Plane) Processes() []*Process {
-	servers := append([]*Process{p.Node, p.Etcd, p.KubeAPIServer}, p.APIServers...)
+	servers := append([]*Process{p.Node, p.Etcd, p.KubeAPIServer}, p.EtcdMembers...)
+	servers = append(servers, p.APIServers...)
 	servers = append(servers, p.KubeControllerManager, p.Scheduler, p.MidoNet)
 	servers = append(servers, p.Managers...)
 	return slices.DeleteFunc(servers, func(process *Process) bool { return process == nil })

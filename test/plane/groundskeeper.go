@@ -5,6 +5,7 @@ package plane
 
 import (
 	"fmt"
+	"net"
 	"path/filepath"
 	"strconv"
 )
@@ -28,10 +29,13 @@ func webhookPort(i int) string { return numbered(managerName, i) + webhookSuffix
 
 const webhookSuffix = "-webhooks"
 
-// apiserverCommand is our i-th API server. The first is the one that the APIServices lead to.
+// apiserverCommand is our i-th API server. The first is the one that the APIServices lead to, unless requests are spread.
 func (p *Plane) apiserverCommand(i int) (command, error) {
 	c, name := p.credentials, numbered(apiserverName, i)
 	serving := subject{name: apiserverName, server: true, hosts: []string{apiserverName + "." + systemNamespace + ".svc"}}
+	if p.options.Spread {
+		serving.addresses = []net.IP{net.ParseIP(p.options.spreadAddress)}
+	}
 	if _, err := c.cluster.ensure(c.dir, apiserverName, serving); err != nil {
 		return command{}, err
 	}
@@ -39,7 +43,7 @@ func (p *Plane) apiserverCommand(i int) (command, error) {
 	if err != nil {
 		return command{}, err
 	}
-	args := append(listenFlags(address(p.ports[name])),
+	args := append(listenFlags(p.apiserverAddress(i)),
 		"--kubeconfig="+kubeconfig, "--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig,
 	)
 	inputs := []string{kubeconfig}
@@ -49,8 +53,8 @@ func (p *Plane) apiserverCommand(i int) (command, error) {
 		args = append(args, "--tls-cert-file="+c.certificate(apiserverName), "--tls-private-key-file="+c.key(apiserverName))
 		inputs = append(inputs, c.pair(apiserverName)...)
 	}
-	if p.options.SharedEtcd {
-		args = append(args, p.etcdClientFlags()...)
+	if p.options.SharedEtcd || p.options.EtcdMembers > 0 {
+		args = append(args, p.storeFlags()...)
 		inputs = append(append(inputs, c.pair(etcdClientName)...), c.certificate("etcd-ca"))
 	} else {
 		args = append(args, "--embedded-etcd-dir="+p.EmbeddedEtcdDir(i))
@@ -63,8 +67,8 @@ func (p *Plane) apiserverCommand(i int) (command, error) {
 		binary:  p.binary(apiserverName),
 		args:    append(args, p.options.APIServerFlags...),
 		inputs:  inputs,
-		address: address(p.ports[name]),
-		health:  "https://" + address(p.ports[name]) + "/readyz",
+		address: p.apiserverAddress(i),
+		health:  "https://" + p.apiserverAddress(i) + "/readyz",
 	}, nil
 }
 

@@ -6,13 +6,14 @@ package plane
 import (
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // Names of the processes of the control plane itself.
 const (
 	etcdName              = "etcd"
-	etcdPeerName          = "etcd-peer" // a port only
+	etcdPeerName          = etcdName + peerSuffix // a port only
 	kubeAPIServerName     = "kube-apiserver"
 	controllerManagerName = "kube-controller-manager"
 )
@@ -57,9 +58,13 @@ func (p *Plane) etcdClientFlags() []string {
 	if p.options.PlainEtcd {
 		return flags
 	}
+	return append(flags, p.etcdClientFiles()...)
+}
+
+// etcdClientFiles are the flags with which a client of an etcd of the plane proves who it is.
+func (p *Plane) etcdClientFiles() []string {
 	c := p.credentials
-	return append(flags,
-		"--etcd-cafile="+c.certificate("etcd-ca"), "--etcd-certfile="+c.certificate(etcdClientName), "--etcd-keyfile="+c.key(etcdClientName))
+	return []string{"--etcd-cafile=" + c.certificate("etcd-ca"), "--etcd-certfile=" + c.certificate(etcdClientName), "--etcd-keyfile=" + c.key(etcdClientName)}
 }
 
 func (p *Plane) kubeAPIServerCommand() (command, error) {
@@ -81,12 +86,12 @@ func (p *Plane) kubeAPIServerCommand() (command, error) {
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file="+c.serviceAccountKey, "--service-account-signing-key-file="+c.serviceAccountKey,
 		// The aggregator: who it is to our API servers, and that it resolves the Service to its external
-		// name ("localhost") instead of to endpoints, which cannot be on loopback.
+		// name ("localhost") instead of to endpoints, which cannot be on loopback; or to these (Options.Spread).
 		"--proxy-client-cert-file="+c.certificate(frontProxy), "--proxy-client-key-file="+c.key(frontProxy),
 		"--requestheader-client-ca-file="+c.certificate("front-proxy-ca"), "--requestheader-allowed-names="+frontProxy,
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-uid-headers=X-Remote-Uid",
 		"--requestheader-group-headers=X-Remote-Group", "--requestheader-extra-headers-prefix=X-Remote-Extra-",
-		"--enable-aggregator-routing=false",
+		"--enable-aggregator-routing="+strconv.FormatBool(p.options.Spread),
 	)
 	inputs := append(c.pair(kubeAPIServerName), c.pair(frontProxy)...)
 	inputs = append(inputs, c.pair(etcdClientName)...)

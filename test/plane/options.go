@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // Options say what a plane consists of. The zero value of all but Dir is the control plane alone.
@@ -23,13 +23,18 @@ type Options struct {
 	Artifacts string
 
 	// APIServers is how many of our API servers to start. The APIServices lead to the first; the others
-	// are reached directly (Plane.DirectConfig). More than one need SharedEtcd.
+	// are reached directly (Plane.DirectConfig). More than one need SharedEtcd or EtcdMembers.
 	APIServers int
+	// Spread lets the aggregator spread requests over all API servers that are ready, as in a cluster: they listen on an
+	// address of this machine instead of loopback, and EndpointSlices follow their readiness until the plane is stopped.
+	Spread bool
 	// Managers is how many of our controller managers to start; they need an API server.
 	Managers int
 	// SharedEtcd stores our objects in the plane's etcd, as in production, instead of in an etcd inside
 	// the API server.
 	SharedEtcd bool
+	// EtcdMembers is how many members an etcd has that is our API servers' own. 0: they have none.
+	EtcdMembers int
 
 	// SelfManagedCertificates lets our API servers make their certificates themselves; the plane's authority signs none for
 	// them. Clients that reach them directly (Plane.DirectConfig) do not know the authority.
@@ -69,6 +74,8 @@ type Options struct {
 	UnsafeNoFsync bool
 	// Progress is told, line by line, what happens; nil: nobody is.
 	Progress func(line string)
+
+	spreadAddress string
 }
 
 // complete checks the options and fills in what is empty.
@@ -76,8 +83,14 @@ func (o Options) complete() (Options, error) {
 	if o.Dir == "" {
 		return o, errors.New("a plane needs a folder (Options.Dir)")
 	}
-	if o.APIServers > 1 && !o.SharedEtcd {
-		return o, errors.New("several API servers need one etcd (Options.SharedEtcd)")
+	if o.APIServers > 1 && !o.SharedEtcd && o.EtcdMembers == 0 {
+		return o, errors.New("several API servers need one etcd (Options.SharedEtcd, Options.EtcdMembers)")
+	}
+	if o.SharedEtcd && o.EtcdMembers > 0 {
+		return o, errors.New("the API servers have one etcd: that of the plane (Options.SharedEtcd) or their own (Options.EtcdMembers)")
+	}
+	if o.Spread && o.Detached {
+		return o, errors.New("what spreads requests over API servers ends with this process (Options.Spread, Options.Detached)")
 	}
 	if o.Managers > 0 && o.APIServers == 0 {
 		return o, errors.New("a controller manager needs an API server (Options.APIServers)")
@@ -93,6 +106,15 @@ func (o Options) complete() (Options, error) {
 	}
 	if o.Address == "" {
 		o.Address = loopback
+	}
+	if o.Spread {
+		addresses, err := net.InterfaceAddrs()
+		if err != nil {
+			return o, err
+		}
+		if o.spreadAddress, err = spreadAddress(addresses); err != nil {
+			return o, err
+		}
 	}
 	for option, fallback := range map[*string]string{&o.BinDir: "_output/bin", &o.Artifacts: "artifacts"} {
 		if *option != "" {
@@ -136,34 +158,6 @@ func (o Options) complete() (Options, error) {
 		}
 	}
 	return o, o.checkBinaries()
-}
-
-// checkBinaries says at once what else would be found out process by process.
-func (o Options) checkBinaries() error {
-	names := []string{etcdName, kubeAPIServerName, controllerManagerName}
-	if o.APIServers > 0 {
-		names = append(names, apiserverName)
-	}
-	if o.Managers > 0 {
-		names = append(names, managerName)
-	}
-	if o.MidoNet {
-		names = append(names, midonetName)
-	}
-	build := "make build kubernetes"
-	if o.Node {
-		names, build = append(names, nodeProcessName, schedulerName, "kubelet", "kube-proxy"), build+" node"
-	}
-	var missing []string
-	for _, name := range names {
-		if _, err := os.Stat(filepath.Join(o.BinDir, name)); err != nil {
-			missing = append(missing, name)
-		}
-	}
-	if len(missing) > 0 {
-		return fmt.Errorf("%s has no %s: \"%s\" builds them", o.BinDir, strings.Join(missing, ", "), build)
-	}
-	return nil
 }
 
 // repository returns the root of the repository that the working directory lies in.

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 )
 
 // Names of the clients of our own.
@@ -28,6 +29,8 @@ type Plane struct {
 	// Node and Scheduler are nil when the options did not ask for a node.
 	Node, Scheduler      *Process
 	APIServers, Managers []*Process
+	// EtcdMembers are those of our API servers' own etcd.
+	EtcdMembers []*Process
 	// MidoNet is the fake of MidoNet, nil when the options did not ask for it.
 	MidoNet *Process
 
@@ -39,6 +42,10 @@ type Plane struct {
 	admin       keyPair
 	etcdTLS     *tls.Config
 	prober      *http.Client
+
+	// followers tell of the readiness of our API servers until unfollow is called; nil when nobody does.
+	followers sync.WaitGroup
+	unfollow  context.CancelFunc
 }
 
 // Start makes everything that the options ask for run and returns when it is ready: what runs already, in
@@ -124,6 +131,9 @@ func (p *Plane) start(ctx context.Context) (err error) {
 		if err := p.prepareCluster(ctx); err != nil {
 			return err
 		}
+		if err := p.startMembers(ctx); err != nil {
+			return err
+		}
 		if p.APIServers, err = p.runAll(ctx, p.options.APIServers, p.apiserverCommand); err != nil {
 			return err
 		}
@@ -171,6 +181,10 @@ func (p *Plane) stopForeign(ctx context.Context) error {
 
 // Stop ends all processes, the last started first. The data stays.
 func (p *Plane) Stop(ctx context.Context) error {
+	if p.unfollow != nil {
+		p.unfollow()
+		p.followers.Wait()
+	}
 	return p.state.stop(ctx, p.dir, p.options.Progress, func(record) bool { return true })
 }
 

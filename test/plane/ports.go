@@ -77,6 +77,9 @@ func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(p
 // portNames are the names of all ports of the plane: those of processes, but for etcd's second one and webhooks.
 func (p *Plane) portNames() []string {
 	names := []string{etcdName, etcdPeerName, kubeAPIServerName, controllerManagerName}
+	for i := range p.options.EtcdMembers {
+		names = append(names, numbered(memberName, i), numbered(memberName, i)+peerSuffix)
+	}
 	for i := range p.options.APIServers {
 		names = append(names, numbered(apiserverName, i))
 	}
@@ -94,9 +97,6 @@ func (p *Plane) portNames() []string {
 
 // owns says whether the process that the port was given to still runs.
 func (p *Plane) owns(port string) bool {
-	if port == etcdPeerName {
-		port = etcdName
-	}
-	port = strings.TrimSuffix(port, webhookSuffix) // it has the process of its owner
+	port = strings.TrimSuffix(strings.TrimSuffix(port, webhookSuffix), peerSuffix) // it has the process of its owner
 	return p.state.running(port)
 }

@@ -64,7 +64,7 @@ func (p *Plane) registrations() ([]*unstructured.Unstructured, error) {
 	return manifests(filepath.Join(p.options.Artifacts, "apiservice"))
 }
 
-// register leads the APIServices to our first API server and waits until all of them are available.
+// register leads the APIServices to our first API server, or to all of them (Options.Spread), and waits until all of them are available.
 func (p *Plane) register(ctx context.Context) error {
 	began := time.Now()
 	client, err := dynamic.NewForConfig(p.Config())
@@ -80,12 +80,15 @@ func (p *Plane) register(ctx context.Context) error {
 		if p.options.SelfManagedCertificates {
 			ca = nil
 		}
-		if err := onLoopback(object, p.ports[apiserverName], ca); err != nil {
+		if err := p.localize(object, ca); err != nil {
 			return err
 		}
 	}
 	if err := apply(ctx, client, objects); err != nil {
 		return err
+	}
+	if p.options.Spread {
+		p.follow(ctx, client)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("gave up after %s", startTimeout))
 	defer cancel()
@@ -100,6 +103,17 @@ func (p *Plane) register(ctx context.Context) error {
 	}
 	p.options.Progress(fmt.Sprintf("%-32s available: %s (%.1f s)", "APIServices", strings.Join(names, ", "), time.Since(began).Seconds()))
 	return nil
+}
+
+// localize changes a manifest of the registration from a cluster with Pods to processes on this machine.
+func (p *Plane) localize(object *unstructured.Unstructured, ca []byte) error {
+	switch {
+	case p.options.Spread && object.GetKind() == "Service":
+		return spreadService(object)
+	case p.options.Spread:
+		return onLoopback(object, int(servicePort), ca)
+	}
+	return onLoopback(object, p.ports[apiserverName], ca)
 }
 
 // onLoopback changes a manifest of the registration from a cluster with Pods to a process on this machine:

@@ -123,7 +123,7 @@ func testRoles(t *testing.T, p *Plane) {
 		{who: manager, verb: "patch", group: "core.gardener.cloud", resource: "projects", sub: "status", obj: "p", allowed: true},
 		{who: manager, verb: "update", group: "core.gardener.cloud", resource: "projects", sub: "finalizers", obj: "p", allowed: true},
 		{who: manager, verb: "list", group: "gimbal.heptio.com", resource: "discoverybackends", allowed: true},
-		{who: manager, verb: "update", group: "coordination.k8s.io", resource: "leases", namespace: systemNamespace, allowed: true},
+		{who: manager, verb: "update", group: "coordination.k8s.io", resource: "leases", obj: managerName, namespace: systemNamespace, allowed: true},
 		{who: manager, verb: "update", group: "coordination.k8s.io", resource: "leases", namespace: "kube-system"},
 		{who: manager, verb: "create", group: "core.gardener.cloud", resource: "projects"},
 		in(access{who: manager, verb: "get", resource: "secrets"}),

@@ -27,16 +27,38 @@ func (p *Plane) runAll(ctx context.Context, n int, build func(i int) (command, e
 
 // run makes the process of the command run as the command says and returns its handle when it is ready.
 func (p *Plane) run(ctx context.Context, build func() (command, error)) (*Process, error) {
+	b, err := p.begin(ctx, build)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.await(ctx, b); err != nil {
+		return nil, err
+	}
+	return b.process, nil
+}
+
+// beginning is a process that runs and may not be ready yet.
+type beginning struct {
+	process *Process
+	// what was done, and when.
+	what string
+	at   time.Time
+}
+
+// begin makes the process of the command run as the command says.
+func (p *Plane) begin(ctx context.Context, build func() (command, error)) (*beginning, error) {
 	c, err := build()
 	if err != nil {
 		return nil, err
 	}
-	process := p.process(c)
-	began := time.Now()
-	what, err := process.ensure(ctx)
-	if err != nil {
-		return nil, err
-	}
+	b := &beginning{process: p.process(c), at: time.Now()}
+	b.what, err = b.process.ensure(ctx)
+	return b, err
+}
+
+// await returns when a process that began is ready.
+func (p *Plane) await(ctx context.Context, b *beginning) error {
+	process := b.process
 	ready, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("gave up after %s", startTimeout))
 	defer cancel()
 	if err := process.Ready(ready); err != nil {
@@ -44,10 +66,10 @@ func (p *Plane) run(ctx context.Context, build func() (command, error)) (*Proces
 		if p.options.Detached {
 			process.Stop(context.WithoutCancel(ctx)) //nolint:errcheck // the first error is the one to tell
 		}
-		return nil, err
+		return err
 	}
-	p.options.Progress(fmt.Sprintf("%-32s %s, ready on %s (pid %d, %.1f s)", c.name, what, c.address, process.PID(), time.Since(began).Seconds()))
-	return process, nil
+	p.options.Progress(fmt.Sprintf("%-32s %s, ready on %s (pid %d, %.1f s)", process.name, b.what, process.address, process.PID(), time.Since(b.at).Seconds()))
+	return nil
 }
 
 // ensure starts the process unless it runs in the form that it should have, and says what it did.

@@ -32,6 +32,10 @@ func (p *Process) Stop(ctx context.Context) error {
 	return p.Kill(context.WithoutCancel(ctx))
 }
 
+// Terminate asks the process to end (SIGTERM) and waits until it did, however long it drains: only the end of ctx makes it
+// give up, with an error.
+func (p *Process) Terminate(ctx context.Context) error { return p.end(ctx, syscall.SIGTERM) }
+
 // Kill ends the process as a crash would (SIGKILL) and waits until it is gone.
 func (p *Process) Kill(ctx context.Context) error { return p.end(ctx, syscall.SIGKILL) }
 

@@ -24,6 +24,7 @@ const (
 // directory is the private directory of the data, locked by this process.
 type directory struct {
 	path string
+	// lock is nil when another process runs the etcd.
 	lock *fileutil.LockedFile
 	// self is the open directory through which the socket is reached when its path does not fit.
 	self *os.File
@@ -41,7 +42,7 @@ func openDirectory(dir string) (*directory, error) {
 	}
 	lock, err := fileutil.TryLockFile(filepath.Join(path, "lock"), os.O_CREATE|os.O_RDWR, fileutil.PrivateFileMode)
 	if errors.Is(err, fileutil.ErrLocked) {
-		return nil, fmt.Errorf("embedded etcd in %s: another process uses this directory (--embedded-etcd-dir)", dir)
+		return nil, fmt.Errorf("embedded etcd in %s: %w", dir, ErrInUse)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("embedded etcd cannot write to %s (--embedded-etcd-dir): %w", dir, err)
@@ -107,5 +108,7 @@ func (d *directory) close() {
 	if d.self != nil {
 		_ = d.self.Close()
 	}
-	_ = d.lock.Close()
+	if d.lock != nil {
+		_ = d.lock.Close()
+	}
 }

@@ -30,7 +30,10 @@ func parseLevel(name string) (zapcore.Level, error) {
 func newLogger(level zapcore.Level) (*zap.Logger, func(zapcore.Level), <-chan error) {
 	current := zap.NewAtomicLevelAt(level)
 	died := make(ending, 1)
-	encoder := zapcore.NewJSONEncoder(zap.NewProductionEncoderConfig())
+	config := zap.NewProductionEncoderConfig()
+	// As the lines of the server itself.
+	config.EncodeTime, config.EncodeLevel = zapcore.RFC3339NanoTimeEncoder, zapcore.CapitalLevelEncoder
+	encoder := zapcore.NewJSONEncoder(config)
 	log := zap.New(zapcore.NewCore(encoder, zapcore.Lock(os.Stderr), current), zap.WithPanicHook(died), zap.WithFatalHook(died))
 	return log.Named("etcd"), current.SetLevel, died
 }

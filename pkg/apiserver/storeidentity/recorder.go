@@ -29,6 +29,8 @@ type Recorder struct {
 	Interval time.Duration
 	// Clock is the real one when nil.
 	Clock clock.WithTicker
+	// Metrics are told what comes of each attempt; nil: nobody is.
+	Metrics *Metrics
 
 	config   Config
 	id       string
@@ -49,6 +51,11 @@ func (r *Recorder) Written(revision int64) {
 			return
 		}
 	}
+}
+
+// Known returns the id of the store and the revision of the latest write that this process knows of.
+func (r *Recorder) Known() Record {
+	return Record{ID: r.id, Revision: r.written.Load()}
 }
 
 // Run records until the context ends, and once more then. It returns nil, or an error that wraps
@@ -74,6 +81,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 		case <-ticker.C():
 		}
 		err := r.record(context.WithoutCancel(ctx))
+		r.Metrics.Observe(ticks.Now(), err)
 		switch {
 		case errors.Is(err, ErrReplaced):
 			return err

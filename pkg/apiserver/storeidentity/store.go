@@ -6,6 +6,7 @@ package storeidentity
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
 
@@ -23,6 +24,8 @@ type store struct {
 type marker struct {
 	ID       string `json:"id"`
 	Revision int64  `json:"revision"`
+	// Import names the backup that is being imported. While it does, nobody serves the store.
+	Import string `json:"import,omitempty"`
 }
 
 func (s store) key() string { return path.Join("/", s.prefix, "store") }
@@ -114,6 +117,9 @@ func (s store) advance(ctx context.Context, to Record) (Record, error) {
 			return Record{}, fmt.Errorf("%w: etcd key %s is gone", ErrReplaced, s.key())
 		}
 		current, err := s.decode(found.Kvs[0])
+		if errors.Is(err, errImporting) {
+			return Record{}, fmt.Errorf("%w: %w", ErrReplaced, err)
+		}
 		if err != nil {
 			return Record{}, err
 		}
@@ -133,7 +139,7 @@ func (s store) advance(ctx context.Context, to Record) (Record, error) {
 
 // replace writes what the store says of itself, if that is still what was read. It tells whether it was.
 func (s store) replace(ctx context.Context, read *mvccpb.KeyValue, to Record) (bool, error) {
-	value, err := json.Marshal(marker(to))
+	value, err := json.Marshal(marker{ID: to.ID, Revision: to.Revision})
 	if err != nil {
 		return false, err
 	}
@@ -152,5 +158,8 @@ func (s store) decode(kv *mvccpb.KeyValue) (*Record, error) {
 	if err := json.Unmarshal(kv.Value, &m); err != nil || m.ID == "" {
 		return nil, fmt.Errorf("etcd key %s does not name a store: restore it from a backup, or delete it to start over", s.key())
 	}
-	return new(Record(m)), nil
+	if m.Import != "" {
+		return nil, fmt.Errorf("etcd key %s: %w: some objects may be missing; run groundskeeper-apiserver import again with the same file (sum %s)", s.key(), errImporting, m.Import)
+	}
+	return &Record{ID: m.ID, Revision: m.Revision}, nil
 }

@@ -90,6 +90,7 @@ func (g *Getter) decorate(config *storagebackend.ConfigForResource, resourcePref
 		delegator, below := cacher.NewCacheDelegator(watchCache, store), destroy
 		store, destroy = delegator, func() { delegator.Stop(); watchCache.Stop(); below() }
 	}
+	store = answering{store}
 	if held != nil {
 		store = held.Checked(store)
 	}

@@ -53,6 +53,26 @@ func SetDefaults_LogConfiguration(obj *LogConfiguration) {
 	}
 }
 
+// SetDefaults_TracingConfiguration fills in what is left out.
+func SetDefaults_TracingConfiguration(obj *TracingConfiguration) {
+	if obj.SamplingRatePerMillion == nil {
+		obj.SamplingRatePerMillion = new(int32(10000))
+	}
+}
+
+// SetDefaults_DebuggingConfiguration fills in what is left out.
+func SetDefaults_DebuggingConfiguration(obj *DebuggingConfiguration) {
+	if obj.Enabled == nil {
+		obj.Enabled = new(false)
+	}
+	if obj.BindAddress == "" {
+		obj.BindAddress = "127.0.0.1"
+	}
+	if obj.Port == nil {
+		obj.Port = new(int32(2720))
+	}
+}
+
 // SetDefaults_ServerConfiguration fills in what is left out.
 func SetDefaults_ServerConfiguration(obj *ServerConfiguration) {
 	if obj.Health.Port == nil {

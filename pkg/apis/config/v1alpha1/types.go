@@ -18,6 +18,8 @@ type ControllerManagerConfiguration struct {
 	LeaderElection LeaderElectionConfiguration `json:"leaderElection"`
 	// Log says what is logged, and how.
 	Log LogConfiguration `json:"log"`
+	// Tracing says where traces of the manager's work are sent.
+	Tracing TracingConfiguration `json:"tracing"`
 	// Server has the addresses the manager listens on.
 	Server ServerConfiguration `json:"server"`
 	// Controllers selects and configures the controllers.
@@ -76,6 +78,16 @@ type LogConfiguration struct {
 	Level LogLevel `json:"level"`
 	// Format is json or text. A process whose log goes to a terminal uses text when this is left out.
 	Format LogFormat `json:"format"`
+}
+
+// TracingConfiguration says where traces of the manager's work are sent. A trace has a span for a reconcile, and one for
+// each request that it sends to an API server.
+type TracingConfiguration struct {
+	// Endpoint is the address of a collector that takes OTLP over gRPC, HOST:PORT. The connection is not encrypted. Empty:
+	// there are no traces.
+	Endpoint string `json:"endpoint"`
+	// SamplingRatePerMillion is how many of a million reconciles are traced.
+	SamplingRatePerMillion *int32 `json:"samplingRatePerMillion"`
 }
 
 // ControllersConfiguration selects and configures the controllers.

@@ -10,8 +10,11 @@ import (
 
 // ServerConfiguration has the addresses the manager listens on.
 type ServerConfiguration struct {
-	// Health serves /healthz, /readyz and /metrics over plain HTTP.
+	// Health serves /healthz, /livez, /readyz, /statusz, /configz and /metrics over plain HTTP.
 	Health AddressConfiguration `json:"health"`
+	// Debugging serves profiles and the level of the log over plain HTTP, when it is enabled. Nobody is asked there who he
+	// is, so it has to be a loopback address: kubectl port-forward leads to it.
+	Debugging DebuggingConfiguration `json:"debugging"`
 	// Webhooks serves the admission webhooks over HTTPS.
 	Webhooks WebhooksConfiguration `json:"webhooks"`
 }
@@ -22,6 +25,14 @@ type AddressConfiguration struct {
 	BindAddress string `json:"bindAddress"`
 	// Port is a TCP port. 0: any free one, which the log names.
 	Port *int32 `json:"port"`
+}
+
+// DebuggingConfiguration configures the server of profiles and of the level of the log.
+type DebuggingConfiguration struct {
+	// Enabled turns it on.
+	Enabled *bool `json:"enabled"`
+
+	AddressConfiguration `json:",inline"`
 }
 
 // WebhooksConfiguration configures the server of the admission webhooks.

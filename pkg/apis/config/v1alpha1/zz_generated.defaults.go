@@ -26,7 +26,9 @@ func SetObjectDefaults_ControllerManagerConfiguration(in *ControllerManagerConfi
 	SetDefaults_ClientConnectionConfiguration(&in.ClientConnection)
 	SetDefaults_LeaderElectionConfiguration(&in.LeaderElection)
 	SetDefaults_LogConfiguration(&in.Log)
+	SetDefaults_TracingConfiguration(&in.Tracing)
 	SetDefaults_ServerConfiguration(&in.Server)
+	SetDefaults_DebuggingConfiguration(&in.Server.Debugging)
 	SetDefaults_CertificatesConfiguration(&in.Server.Webhooks.Certificates)
 	SetDefaults_ResourceSizeConfiguration(&in.Server.Webhooks.ResourceSize)
 	for i := range in.Server.Webhooks.ResourceSize.Limits {

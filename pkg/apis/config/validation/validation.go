@@ -5,7 +5,9 @@
 package validation
 
 import (
+	"net"
 	"net/netip"
+	"strconv"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -21,7 +23,9 @@ func ValidateControllerManagerConfiguration(config *v1alpha1.ControllerManagerCo
 	errs = append(errs, validateClientConnection(&config.ClientConnection, field.NewPath("clientConnection"))...)
 	errs = append(errs, validateLeaderElection(&config.LeaderElection, field.NewPath("leaderElection"))...)
 	errs = append(errs, validateLog(&config.Log, field.NewPath("log"))...)
+	errs = append(errs, validateTracing(&config.Tracing, field.NewPath("tracing"))...)
 	errs = append(errs, validateAddress(&config.Server.Health, field.NewPath("server", "health"))...)
+	errs = append(errs, validateDebugging(&config.Server.Debugging, field.NewPath("server", "debugging"))...)
 	errs = append(errs, validateWebhooks(&config.Server.Webhooks, field.NewPath("server", "webhooks"))...)
 	errs = append(errs, validateEnabled(config.Controllers.Enabled, controllers, field.NewPath("controllers", "enabled"))...)
 	errs = append(errs, validateProject(&config.Controllers.Project, field.NewPath("controllers", "project"))...)
@@ -86,6 +90,28 @@ func validateLog(config *v1alpha1.LogConfiguration, path *field.Path) field.Erro
 	default:
 		errs = append(errs, field.NotSupported(path.Child("format"), config.Format,
 			[]v1alpha1.LogFormat{v1alpha1.LogFormatJSON, v1alpha1.LogFormatText}))
+	}
+	return errs
+}
+
+func validateTracing(config *v1alpha1.TracingConfiguration, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	if config.Endpoint != "" {
+		host, port, err := net.SplitHostPort(config.Endpoint)
+		if number, invalid := strconv.ParseUint(port, 10, 16); err != nil || host == "" || invalid != nil || number == 0 {
+			errs = append(errs, field.Invalid(path.Child("endpoint"), config.Endpoint, "must be HOST:PORT, for instance localhost:4317"))
+		}
+	}
+	if rate := *config.SamplingRatePerMillion; rate < 0 || rate > 1000000 {
+		errs = append(errs, field.Invalid(path.Child("samplingRatePerMillion"), rate, "must be between 0 (none) and 1000000 (all)"))
+	}
+	return errs
+}
+
+func validateDebugging(config *v1alpha1.DebuggingConfiguration, path *field.Path) field.ErrorList {
+	errs := validateAddress(&config.AddressConfiguration, path)
+	if address, err := netip.ParseAddr(config.BindAddress); err != nil || !address.IsLoopback() {
+		errs = append(errs, field.Invalid(path.Child("bindAddress"), config.BindAddress, "must be a loopback address: whoever reaches it may read profiles"))
 	}
 	return errs
 }

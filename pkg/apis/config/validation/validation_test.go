@@ -80,6 +80,18 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 		"burst 0":    {func(c *config) { c.ClientConnection.Burst = new(int32(0)) }, `clientConnection.burst: Invalid value: 0: must be greater than 0`},
 		"kubeconfig": {func(c *config) { c.ClientConnection.Kubeconfig = "/does/not/matter/here" }, ""},
 
+		"collector":        {func(c *config) { c.Tracing.Endpoint = "collector.tracing.svc:4317" }, ""},
+		"collector's URL":  {func(c *config) { c.Tracing.Endpoint = "http://collector:4317" }, `tracing.endpoint: Invalid value: "http://collector:4317": must be HOST:PORT, for instance localhost:4317`},
+		"collector's port": {func(c *config) { c.Tracing.Endpoint = "collector:0" }, `tracing.endpoint: Invalid value: "collector:0": must be HOST:PORT, for instance localhost:4317`},
+		"no collector":     {func(c *config) { c.Tracing.Endpoint = ":4317" }, `tracing.endpoint: Invalid value: ":4317": must be HOST:PORT, for instance localhost:4317`},
+		"no sampling":      {func(c *config) { c.Tracing.SamplingRatePerMillion = new(int32(0)) }, ""},
+		"negative rate":    {func(c *config) { c.Tracing.SamplingRatePerMillion = new(int32(-1)) }, `tracing.samplingRatePerMillion: Invalid value: -1: must be between 0 (none) and 1000000 (all)`},
+		"rate above all":   {func(c *config) { c.Tracing.SamplingRatePerMillion = new(int32(1000001)) }, `tracing.samplingRatePerMillion: Invalid value: 1000001: must be between 0 (none) and 1000000 (all)`},
+
+		"debugging on IPv6":      {func(c *config) { c.Server.Debugging.BindAddress = "::1" }, ""},
+		"debugging for everyone": {func(c *config) { c.Server.Debugging.BindAddress = "0.0.0.0" }, `server.debugging.bindAddress: Invalid value: "0.0.0.0": must be a loopback address: whoever reaches it may read profiles`},
+		"debugging port":         {func(c *config) { c.Server.Debugging.Port = new(int32(-1)) }, `server.debugging.port: Invalid value: -1: must be between 0 (any free port) and 65535`},
+
 		"no election":   {func(c *config) { c.LeaderElection.LeaderElect = new(false) }, ""},
 		"bad namespace": {func(c *config) { c.LeaderElection.ResourceNamespace = "a.b" }, `leaderElection.resourceNamespace: Invalid value: "a.b": must not contain dots`},
 		"dotted lease":  {func(c *config) { c.LeaderElection.ResourceName = "a.b" }, ""},

@@ -61,6 +61,7 @@ func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 	if backend == nil {
 		b.meters.matching.DeleteLabelValues(request.Name)
 		b.meters.drained.DeleteLabelValues(request.Name)
+		b.meters.pending.DeleteLabelValues(request.Name)
 		b.written.forget(request.NamespacedName)
 		b.looked.forget(request.NamespacedName)
 		return reconcile.Result{}, nil
@@ -82,6 +83,7 @@ func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 		return b.cannotTell(ctx, backend, err)
 	}
 	b.meters.matching.WithLabelValues(backend.Name).Set(float64(found.matching))
+	b.meters.pending.WithLabelValues(backend.Name).Set(float64(found.left + len(found.refused)))
 	next := planFor(backend, phase, found, withheld, b.clock.Now())
 	b.meters.drained.WithLabelValues(backend.Name).Set(float64(next.routes.Drained))
 	if next.withhold {

@@ -36,10 +36,18 @@ func TestStatus(t *testing.T) {
 		if got := w.mustLook("us"); got != "False/Draining" {
 			w.Error(got)
 		}
+		pending := func(want float64) {
+			w.Helper()
+			if got := testutil.ToFloat64(w.backends.meters.pending); got != want {
+				w.Errorf("metrics: %v pending, want %v", got, want)
+			}
+		}
+		pending(1)
 		w.mustCorrect(1)
 		if got := w.mustLook("us"); got != "True/Drained" {
 			w.Error(got)
 		}
+		pending(0)
 		if got := w.stored("us").Status.Routes; got.Matching != 1 || got.Drained != 1 || got.DrainedTime == nil {
 			w.Errorf("routes: %+v", got)
 		}

@@ -34,6 +34,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/readiness"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 )
 
 const (
@@ -116,7 +117,7 @@ func addRoutes(mgr manager.Manager, routes *routes, watches *watches, concurrenc
 			return logger.WithValues("route", key.String())
 		}).
 		WatchesRawSource(source.TypedFunc[routeKey](watches.followRoutes)).
-		Complete(routes)
+		Complete(observe.Reconciler(routesName, routes))
 }
 
 func addBackends(mgr manager.Manager, backends *backends, watches *watches) error {
@@ -127,7 +128,7 @@ func addBackends(mgr manager.Manager, backends *backends, watches *watches) erro
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
 		}).
 		WatchesRawSource(source.Func(watches.followBackends)).
-		Complete(backends)
+		Complete(observe.Reconciler(ControllerName, backends))
 }
 
 // byResource makes kinds found by their resources.

@@ -24,15 +24,16 @@ type meters struct {
 	writes  *prometheus.CounterVec
 	forced  prometheus.Counter
 	refused prometheus.Counter
-	// matching and drained have a value for each backend.
+	// matching, drained and pending have a value for each backend.
 	matching *prometheus.GaugeVec
 	drained  *prometheus.GaugeVec
+	pending  *prometheus.GaugeVec
 }
 
 // newMeters registers the metrics, or finds those of an earlier manager in the same process.
 func newMeters(registry prometheus.Registerer) (*meters, error) {
 	m := &meters{}
-	errs := make([]error, 5)
+	errs := make([]error, 6)
 	m.writes, errs[0] = telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "groundskeeper_maintenance_route_writes_total",
 		Help: "Writes of routes, by what they wrote: values (weights and their record) or owners (fields handed back to those who had them).",
@@ -53,5 +54,15 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 		Name: "groundskeeper_maintenance_routes_drained",
 		Help: "Routes that send nothing to a backend because of maintenance.",
 	}, []string{"backend"}))
+	m.pending, errs[5] = telemetry.Register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "groundskeeper_maintenance_routes_pending",
+		Help: "Routes that are not yet as the clusterStatus of a backend asks, those that the API server refuses to change among them.",
+	}, []string{"backend"}))
 	return m, errors.Join(errs...)
+}
+
+// RegisterMetrics registers the metrics as AddToManager does, for whoever describes them.
+func RegisterMetrics(registry prometheus.Registerer) error {
+	_, err := newMeters(registry)
+	return err
 }

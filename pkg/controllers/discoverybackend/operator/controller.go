@@ -34,6 +34,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 )
 
 const (
@@ -101,6 +102,9 @@ func (r *reconciler) watch(mgr manager.Manager) error {
 		return fmt.Errorf("add the cache of controller %s: %w", ControllerName, err)
 	}
 	r.cache = parts
+	if err := registerConditions(metrics.Registry, parts); err != nil {
+		return err
+	}
 	if err := mgr.Add(manager.RunnableFunc(r.sweepAtStart)); err != nil {
 		return fmt.Errorf("add the look for orphans to controller %s: %w", ControllerName, err)
 	}
@@ -114,7 +118,7 @@ func (r *reconciler) watch(mgr manager.Manager) error {
 		WatchesRawSource(source.Kind[client.Object](parts, &corev1.ServiceAccount{}, owner)).
 		WatchesRawSource(source.Kind[client.Object](parts, &rbacv1.RoleBinding{}, owner)).
 		WatchesRawSource(source.Kind[client.Object](parts, &rbacv1.ClusterRoleBinding{}, handler.EnqueueRequestsFromMapFunc(to.ofClusterBinding))).
-		Complete(r)
+		Complete(observe.Reconciler(ControllerName, r))
 }
 
 func newBuilder(mgr manager.Manager) *builder.Builder {

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
 )
@@ -90,6 +91,13 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	}
 	return m, errors.Join(
 		register(registry, &m.passes), register(registry, &m.writes), register(registry, &m.removed), register(registry, &m.orphans))
+}
+
+// RegisterMetrics registers the metrics as AddToManager does, for whoever describes them. It tells of the backends that the
+// cache has.
+func RegisterMetrics(registry prometheus.Registerer, cache client.Reader) error {
+	_, err := newMeters(registry)
+	return errors.Join(err, registerConditions(registry, cache))
 }
 
 func register[C prometheus.Collector](registry prometheus.Registerer, metric *C) error {

@@ -15,6 +15,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 )
 
 // messageNoImage does not say that no discoverer runs: somebody may run one by hand, or a former one may go on.
@@ -32,7 +33,7 @@ func (r *reconciler) watchWithoutImage(mgr manager.Manager) error {
 	if err := mgr.Add(set); err != nil {
 		return fmt.Errorf("add the watch of controller %s: %w", ControllerName, err)
 	}
-	return newBuilder(mgr).WatchesRawSource(source.Func(follow(set))).Complete(r)
+	return newBuilder(mgr).WatchesRawSource(source.Func(follow(set))).Complete(observe.Reconciler(ControllerName, r))
 }
 
 // backendKind is DiscoveryBackends, of which only metadata is kept: a pass reads the backend itself.

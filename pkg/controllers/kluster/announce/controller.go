@@ -31,6 +31,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 )
 
 const (
@@ -76,7 +77,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 		For(&kubernikusv1.Kluster{}, builder.WithPredicates(changed())).
 		Watches(access.SecretMetadata(), handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.OnlyMetadata).
 		WatchesRawSource(source.Func(r.follow(set))).
-		Complete(r)
+		Complete(observe.Reconciler(ControllerName, r))
 	if err != nil {
 		return fmt.Errorf("make controller %s: %w", ControllerName, err)
 	}

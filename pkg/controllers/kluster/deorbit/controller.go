@@ -31,6 +31,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/background"
+	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -104,7 +105,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 		WatchesRawSource(r.clouds).
 		For(&kubernikusv1.Kluster{}, builder.WithPredicates(changed())).
 		Watches(access.SecretMetadata(), handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.OnlyMetadata).
-		Complete(r)
+		Complete(observe.Reconciler(ControllerName, r))
 	if err != nil {
 		return fmt.Errorf("make controller %s: %w", ControllerName, err)
 	}

@@ -57,6 +57,9 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 		deleted:   counter("groundskeeper_deorbit_deleted_total", "Objects whose deletion Deorbit asked for, by kind.", "kind"),
 		failures:  counter("groundskeeper_deorbit_failures_total", "Looks of Deorbit that could not see what they had to, by stage and reason.", "stage", "reason"),
 	}
+	for _, ends := range []ending{endsClean, endsLeftovers, endsSelfDestruct, endsDetached} {
+		m.finished.WithLabelValues(string(ends)) // so that the first one shows as an increase
+	}
 	var err error
 	m.klusters, err = telemetry.Register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "groundskeeper_deorbit_klusters",
@@ -69,6 +72,12 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 		Buckets: []float64{30, 60, 120, 300, 600, 1800, 3600, 3 * 3600, 6 * 3600, 12 * 3600, 24 * 3600},
 	}))
 	return m, errors.Join(append(failures, err)...)
+}
+
+// RegisterMetrics registers the metrics as AddToManager does, for whoever describes them.
+func RegisterMetrics(registry prometheus.Registerer) error {
+	_, err := newMeters(registry)
+	return err
 }
 
 // moved counts a Kluster in another stage; "": in none.

@@ -31,6 +31,12 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	return &meters{looks: looks}, err
 }
 
+// RegisterMetrics registers the metrics as AddToManager does, for whoever describes them.
+func RegisterMetrics(registry prometheus.Registerer) error {
+	_, err := newMeters(registry)
+	return err
+}
+
 // count counts a look.
 func (m *meters) count(target string, good bool) {
 	outcome := "failed"

@@ -25,6 +25,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/background"
+	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -94,7 +95,7 @@ func AddToManager(
 		Watches(&kubernikusv1.Kluster{}, handler.EnqueueRequestsFromMapFunc(r.siblingsOf), builder.WithPredicates(rangeChanged())).
 		// A Secret that comes or is put right ends the pause after a pass that failed.
 		Watches(access.SecretMetadata(), handler.EnqueueRequestsFromMapFunc(r.wakes.secretChanged(r.client)), builder.OnlyMetadata).
-		Complete(r)
+		Complete(observe.Reconciler(ControllerName, r))
 	if err != nil {
 		return fmt.Errorf("make controller %s: %w", ControllerName, err)
 	}

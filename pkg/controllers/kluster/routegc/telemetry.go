@@ -56,6 +56,12 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	return &meters{passes: passes, aborted: aborted, removed: removed, orphans: orphans}, errors.Join(first, second, third, fourth)
 }
 
+// RegisterMetrics registers the metrics as AddToManager does, for whoever describes them.
+func RegisterMetrics(registry prometheus.Registerer) error {
+	_, err := newMeters(registry)
+	return err
+}
+
 // report counts a pass, tells of it, and keeps its condition.
 func (r *reconciler) report(ctx context.Context, k *kubernikusv1.Kluster, s *state, done passed) {
 	orphans := len(done.result.Waiting) + len(done.result.Spared)

@@ -31,6 +31,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 )
 
 const (
@@ -96,7 +97,7 @@ func AddToManager(mgr manager.Manager, config *configv1alpha1.ControllersConfigu
 		WatchesRawSource(r.inbox).
 		For(&kubernikusv1.Kluster{}, builder.WithPredicates(changed())).
 		Watches(access.SecretMetadata(), handler.EnqueueRequestsFromMapFunc(access.UsersOf(r.client)), builder.OnlyMetadata).
-		Complete(r)
+		Complete(observe.Reconciler(ControllerName, r))
 	if err != nil {
 		return fmt.Errorf("make controller %s: %w", ControllerName, err)
 	}

@@ -51,6 +51,12 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	return &meters{sessions: sessions, gone: gone}, errors.Join(first, second)
 }
 
+// RegisterMetrics registers the metrics as AddToManager does, for whoever describes them.
+func RegisterMetrics(registry prometheus.Registerer) error {
+	_, err := newMeters(registry)
+	return err
+}
+
 // runs counts what runs; the returned function ends that.
 func (m *meters) runs(purpose string) func() {
 	gauge := m.sessions.WithLabelValues(purpose)

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 )
 
 const (
@@ -80,7 +81,7 @@ func newReconciler(site *localvolume.Site) *reconciler {
 // started, too. options may have a name check, warm-up and logger; what it reconciles is set here.
 func New(site *localvolume.Site, options controller.TypedOptions[localvolume.Pass]) (controller.TypedController[localvolume.Pass], error) {
 	r := newReconciler(site)
-	options.Reconciler = r
+	options.Reconciler = observe.Reconciler(ControllerName, r)
 	options.MaxConcurrentReconciles = 1 // its deletions are parallel, its decisions are one
 	options.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[localvolume.Pass](minBackoff, maxBackoff)
 	c, err := controller.NewTypedUnmanaged(ControllerName, options)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 )
 
 const (
@@ -41,7 +42,7 @@ type reconciler struct {
 // New returns the controller of a Site whose CleanupController runs, too. options may have a name check, warm-up and
 // logger; what it reconciles is set here.
 func New(site *localvolume.Site, options controller.TypedOptions[localvolume.Pass]) (controller.TypedController[localvolume.Pass], error) {
-	options.Reconciler = newReconciler(site)
+	options.Reconciler = observe.Reconciler(ControllerName, newReconciler(site))
 	options.MaxConcurrentReconciles = 1 // its deletions are parallel, its decisions are one
 	options.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[localvolume.Pass](minBackoff, maxBackoff)
 	c, err := controller.NewTypedUnmanaged(ControllerName, options)

@@ -30,6 +30,7 @@ import (
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
 )
 
@@ -63,7 +64,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 		Watches(&corev1.Namespace{}, &handler.EnqueueRequestForObject{}, never).
 		Watches(&gardenerv1beta1.Project{}, &handler.EnqueueRequestForObject{}, never).
 		WatchesRawSource(source.Func(r.follow)).
-		Complete(r)
+		Complete(observe.Reconciler(ControllerName, r))
 }
 
 // follow notes what happens to the objects that count as use.

@@ -29,6 +29,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
 )
 
@@ -114,7 +115,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 		Watches(&rbacv1.ClusterRoleBinding{}, byLabel, builder.WithPredicates(changedOrGone())).
 		// What keeps a namespace, so that a deletion goes on when the last one is gone.
 		WatchesRawSource(contentSource{contents: r.contents, toProject: toProject}).
-		Complete(r)
+		Complete(observe.Reconciler(ControllerName, r))
 }
 
 // extensionRoleIndex finds the extension roles of a Project in the cache.

@@ -5,6 +5,7 @@ package lifecycle
 
 import (
 	"cmp"
+	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
@@ -87,4 +88,11 @@ func registerPhases(registry prometheus.Registerer, cache client.Reader) error {
 			return string(cmp.Or(project.Status.Phase, gardenerv1beta1.ProjectPending))
 		},
 	}.Register(registry, cache)
+}
+
+// RegisterMetrics registers the metrics as AddToManager does, for whoever describes them. It counts what the cache has.
+func RegisterMetrics(registry prometheus.Registerer, cache client.Reader) error {
+	_, outcomes := registerOutcomes(registry)
+	_, timeToReady := registerTimeToReady(registry)
+	return errors.Join(outcomes, timeToReady, registerPhases(registry, cache))
 }

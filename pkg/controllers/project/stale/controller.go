@@ -32,6 +32,7 @@ import (
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
 )
 
@@ -85,7 +86,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 		// For the annotation that exempts a project.
 		Watches(&corev1.Namespace{}, handler.EnqueueRequestsFromMapFunc(ofNamespace), builder.WithPredicates(predicate.AnnotationChangedPredicate{})).
 		WatchesRawSource(source.Func(wake{client: mgr.GetClient(), usage: usage}.start)).
-		Complete(r)
+		Complete(observe.Reconciler(ControllerName, r))
 }
 
 // wake wakes the Projects whose use may have changed: those that came into use again should not wait for it.

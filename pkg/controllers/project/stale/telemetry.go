@@ -49,7 +49,7 @@ func register(registry prometheus.Registerer, cache client.Reader) (passes *prom
 	if err != nil {
 		return nil, nil, err
 	}
-	return passes, deletions, census.Census{
+	err = census.Census{
 		Name: "groundskeeper_projects_stale", Help: "Stale Projects, by their date of deletion: none or planned.", Label: "deletion",
 		Values: []string{withoutDate, withDate},
 		Of: func(project *gardenerv1beta1.Project) string {
@@ -62,4 +62,14 @@ func register(registry prometheus.Registerer, cache client.Reader) (passes *prom
 			return withDate
 		},
 	}.Register(registry, cache)
+	if err != nil {
+		return nil, nil, err
+	}
+	return passes, deletions, registerNext(registry, cache)
+}
+
+// RegisterMetrics registers the metrics as AddToManager does, for whoever describes them. It counts what the cache has.
+func RegisterMetrics(registry prometheus.Registerer, cache client.Reader) error {
+	_, _, err := register(registry, cache)
+	return err
 }

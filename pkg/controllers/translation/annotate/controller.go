@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
@@ -79,7 +80,7 @@ func AddToManager(mgr manager.Manager, hosts Hosts, clock clock.PassiveClock) er
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
 		}).
 		For(&corev1.Node{}, builder.WithPredicates(changed())).
-		Complete(r)
+		Complete(observe.Reconciler(ControllerName, r))
 }
 
 // newReconciler makes a reconciler without its connections.

@@ -67,6 +67,12 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	return m, errors.Join(errs[:]...)
 }
 
+// RegisterMetrics registers the metrics as AddToManager does, for whoever describes them.
+func RegisterMetrics(registry prometheus.Registerer) error {
+	_, err := newMeters(registry)
+	return err
+}
+
 // troubles remembers what Nodes wait for, so that each thing is told once, and counts them. It is for one goroutine.
 type troubles struct {
 	gauge *prometheus.GaugeVec

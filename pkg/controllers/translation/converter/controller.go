@@ -31,6 +31,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
 
@@ -109,7 +110,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 		Watches(&discoveryv1.EndpointSlice{}, enqueue(ofSlice), builder.WithPredicates(changed())).
 		// What we wrote, so that a manual edit is corrected, and one that was waited for is noticed when it is gone.
 		Watches(&midonetv1.Translation{}, enqueue(ofTranslation), builder.WithPredicates(translationChanged())).
-		Complete(r)
+		Complete(observe.Reconciler(ControllerName, r))
 }
 
 // newReconciler makes a reconciler without its connections.

@@ -87,6 +87,12 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	return m, errors.Join(errs[:]...)
 }
 
+// RegisterMetrics registers the metrics as AddToManager does, for whoever describes them.
+func RegisterMetrics(registry prometheus.Registerer) error {
+	_, err := newMeters(registry)
+	return err
+}
+
 // warn tells an owner what keeps it from being translated.
 func (r *reconciler) warn(object client.Object, news convert.Problem) {
 	r.recorder.Eventf(object, nil, corev1.EventTypeWarning, news.Reason, actionTranslate, "%s", news.Note())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-logr/logr"
 
+	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 )
 
@@ -64,7 +65,9 @@ func (l *driftLoop) Start(ctx context.Context) error {
 // pass compares once, tells what it found, and says how long to wait for the next pass.
 func (l *driftLoop) pass(ctx context.Context) time.Duration {
 	started := time.Now()
-	report, err := l.engine.Drift(ctx)
+	observed, end := observe.Pass(ctx, ControllerName+" comparison")
+	report, err := l.engine.Drift(observed)
+	end(err)
 	if ctx.Err() != nil {
 		return l.interval
 	}

@@ -94,6 +94,18 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	return &meters{pushed: pushed, driftPasses: passes, driftFound: found, driftRepaired: repaired, orphans: orphans}, nil
 }
 
+// RegisterMetrics registers the metrics as AddToManager does, for whoever describes them.
+func RegisterMetrics(registry prometheus.Registerer) error {
+	_, err := newMeters(registry)
+	return errors.Join(err, registerCounts(registry, nothing{}))
+}
+
+// nothing is an engine without resources.
+type nothing struct{}
+
+// Counts is what an engine tells.
+func (nothing) Counts() map[engine.State]int { return nil }
+
 // passed counts a drift pass. One that is not complete does not know the orphans.
 func (t *meters) passed(report engine.Report, complete bool) {
 	t.driftFound.Add(float64(report.Drifted))

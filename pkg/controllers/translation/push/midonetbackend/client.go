@@ -37,6 +37,12 @@ func NewClient(config configv1alpha1.MidoNetConfiguration, fence func() error, r
 	return midonet.New(options)
 }
 
+// RegisterMetrics registers the metrics as NewClient does, for whoever describes them.
+func RegisterMetrics(registry prometheus.Registerer) error {
+	_, err := registerRequests(registry)
+	return err
+}
+
 // registerRequests counts and times requests to the backend, and returns what is to be told of each answer.
 func registerRequests(registry prometheus.Registerer) (func(kind, method string, code int, took time.Duration), error) {
 	total, err := telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{

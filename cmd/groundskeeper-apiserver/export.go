@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"groundskeeper.io/groundskeeper/pkg/apiserver/backup"
+)
+
+// exportOptions are what the flags of "export" say.
+type exportOptions struct {
+	storage *storageOptions
+	folder  string
+	keep    int
+}
+
+func newExportCommand(ctx context.Context) *cobra.Command {
+	o := &exportOptions{}
+	command := &cobra.Command{
+		Use:   "export [FILE]",
+		Short: "Write all objects, as they are at one moment, to a file or to standard output",
+		Long: `Write all objects, as they are at one moment, to a file or to standard output.
+
+The server may run meanwhile; it needs the same flags for etcd and encryption. The file holds what users wrote, in plain
+text: it is made for its owner alone (mode 0600). "groundskeeper-apiserver import" reads it.`,
+		Example: `  groundskeeper-apiserver export --etcd-servers=https://etcd:2379 --etcd-cafile=ca.crt --etcd-certfile=tls.crt --etcd-keyfile=tls.key backup.jsonl
+  kubectl exec -n groundskeeper-system deploy/groundskeeper-apiserver -- /groundskeeper-apiserver export --embedded-etcd-dir=/var/lib/groundskeeper/etcd > backup.jsonl`,
+		Args:         cobra.MaximumNArgs(1),
+		SilenceUsage: true,
+		RunE: func(command *cobra.Command, args []string) error {
+			if err := o.validate(args); err != nil {
+				return err
+			}
+			return o.run(ctx, command, strings.Join(args, ""))
+		},
+	}
+	o.storage = newStorageOptions(command)
+	command.Flags().StringVar(&o.folder, "folder", "", "Write a file with the time in its name into this folder, instead of FILE.")
+	command.Flags().IntVar(&o.keep, "keep", 0, "How many files --folder keeps: the oldest are removed when a new one is there. 0 keeps all.")
+	return command
+}
+
+func (o *exportOptions) validate(args []string) error {
+	if o.folder != "" && len(args) > 0 {
+		return errors.New("FILE and --folder exclude each other: give one of them")
+	}
+	if o.keep < 0 || o.keep > 0 && o.folder == "" {
+		return errors.New("--keep is a number of files in --folder")
+	}
+	return o.storage.validate()
+}
+
+func (o *exportOptions) run(ctx context.Context, command *cobra.Command, path string) error {
+	store, closeStore, err := o.storage.open(ctx, shared)
+	if err != nil {
+		return err
+	}
+	defer closeStore()
+	var header backup.Header
+	export := func(out io.Writer) (err error) {
+		header, err = backup.Export(ctx, *store, out)
+		return err
+	}
+	if o.folder != "" {
+		path = filepath.Join(o.folder, backup.NameAt(time.Now()))
+	}
+	if path == "" || path == "-" {
+		err = export(command.OutOrStdout())
+	} else {
+		err = backup.WriteFile(path, export)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot export: %w", err)
+	}
+	tell(command, "exported %s", describe(header))
+	if o.keep == 0 {
+		return nil
+	}
+	expired, err := backup.Expire(o.folder, o.keep)
+	if len(expired) > 0 {
+		tell(command, "removed %s", strings.Join(expired, ", "))
+	}
+	return err
+}

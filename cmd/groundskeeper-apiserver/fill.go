@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/kubernetes"
+
+	"groundskeeper.io/groundskeeper/pkg/apiserver"
+	"groundskeeper.io/groundskeeper/pkg/apiserver/backup"
+	"groundskeeper.io/groundskeeper/pkg/apiserver/embeddedetcd"
+	"groundskeeper.io/groundskeeper/pkg/apiserver/storeidentity"
+)
+
+// cluster returns a client of the cluster that the store is for, nil when there is none to look at.
+func (o *importOptions) cluster() (kubernetes.Interface, error) {
+	if o.withoutCluster {
+		return nil, nil
+	}
+	config, err := apiserver.HostConfig(o.kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("%w; --without-cluster looks at no cluster", err)
+	}
+	return kubernetes.NewForConfig(config)
+}
+
+// compare refuses objects with which the cluster would lose namespaces.
+func compare(ctx context.Context, command *cobra.Command, cluster kubernetes.Interface, objects []backup.Object) error {
+	namespaces, err := backup.Namespaces(ctx, cluster)
+	if err != nil {
+		return err
+	}
+	comparison := backup.Compare(objects, namespaces)
+	for _, name := range comparison.Missing {
+		tell(command, "namespace %s does not exist: its Project will get a new, empty one", name)
+	}
+	for _, lost := range comparison.Lost {
+		tell(command, "%s: it would be deleted; to keep it, kubectl patch namespace %s --type=json --patch='[{\"op\":\"remove\",\"path\":\"/metadata/ownerReferences\"}]'",
+			lost, lost.Namespace)
+	}
+	if len(comparison.Lost) > 0 {
+		return fmt.Errorf("the garbage collector would delete %d namespaces, named above: take their owner references out, or delete what is not needed", len(comparison.Lost))
+	}
+	tell(command, "no namespace of the cluster would be deleted")
+	return nil
+}
+
+// fill writes the objects into the store, and records the store in the cluster.
+func (o *importOptions) fill(ctx context.Context, command *cobra.Command, cluster kubernetes.Interface, file *backup.File, objects []backup.Object) error {
+	if cluster != nil {
+		resources, err := apiserver.Resources()
+		if err != nil {
+			return err
+		}
+		serving, err := backup.Serving(cluster, resources)
+		if err != nil {
+			return err
+		}
+		if serving != "" {
+			return fmt.Errorf("a server answers for %s in the cluster: stop it, and import then", serving)
+		}
+	}
+	if o.dryRun && o.storage.embeddedDir != "" && !embeddedetcd.Exists(o.storage.embeddedDir) {
+		tell(command, "dry run: %d objects would be written into a new etcd in %s", len(objects), o.storage.embeddedDir)
+		return nil
+	}
+	store, closeStore, err := o.storage.open(ctx, exclusive)
+	if err != nil {
+		return err
+	}
+	defer closeStore()
+	config := storeidentity.Config{KV: store.KV, Prefix: store.Prefix, Host: cluster}
+	if o.dryRun {
+		if err := storeidentity.CheckImport(ctx, config, file.Sum); err != nil {
+			return fmt.Errorf("cannot import: %w", err)
+		}
+		tell(command, "dry run: %d objects would be written", len(objects))
+		return nil
+	}
+	importing, err := storeidentity.BeginImport(ctx, config, file.Sum)
+	if err != nil {
+		return fmt.Errorf("cannot import: %w", err)
+	}
+	tellProgress := func(i backup.Imported) {
+		tell(command, "%d of %d objects: %d written, %d were there", i.Created+i.Present, len(objects), i.Created, i.Present)
+	}
+	imported, err := backup.Import(ctx, *store, objects, tellProgress)
+	tellProgress(imported)
+	if err != nil {
+		return fmt.Errorf("the import is not finished: %w", err)
+	}
+	record, err := importing.Finish(ctx)
+	if err != nil {
+		return fmt.Errorf("all objects are imported, but the store is not open to servers, import again: %w", err)
+	}
+	if cluster == nil {
+		tell(command, "imported into store %s: if the cluster knows another one, the server will say which --accept-store it needs", record.ID)
+		return nil
+	}
+	tell(command, "imported into store %s, which the cluster knows now (ConfigMap %s/%s): start the server", record.ID, storeidentity.Namespace, storeidentity.Name)
+	return nil
+}

@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"groundskeeper.io/groundskeeper/pkg/apiserver"
+	"groundskeeper.io/groundskeeper/pkg/apiserver/backup"
+)
+
+// importOptions are what the flags of "import" say.
+type importOptions struct {
+	storage        *storageOptions
+	kubeconfig     string
+	withoutCluster bool
+	checkOnly      bool
+	dryRun         bool
+	allowInvalid   bool
+}
+
+func newImportCommand(ctx context.Context) *cobra.Command {
+	o := &importOptions{}
+	command := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Read a file of \"export\" into an empty store",
+		Long: `Read a file of "export" into an empty store. FILE may be - for standard input.
+
+Nothing is written before the file is found to be whole and each of its objects valid, and before the namespaces of the
+cluster were compared: one that belongs to a Project which the file lacks would be deleted by the garbage collector as soon
+as a server runs. An import that was interrupted is taken up by another one of the same file; until one has come to its
+end, no server serves the store.`,
+		Args:         cobra.ExactArgs(1),
+		SilenceUsage: true,
+		RunE: func(command *cobra.Command, args []string) error {
+			if err := o.validate(); err != nil {
+				return err
+			}
+			return o.run(ctx, command, args[0])
+		},
+	}
+	o.storage = newStorageOptions(command)
+	fs := command.Flags()
+	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "The cluster that the store is for. Empty in a pod: the cluster of the pod.")
+	fs.BoolVar(&o.withoutCluster, "without-cluster", false,
+		"Look at no cluster: neither are namespaces compared, nor is the store recorded. The server will ask to accept it.")
+	fs.BoolVar(&o.checkOnly, "check-only", false, "Check the file and compare it with the cluster, and do nothing else. Needs no etcd.")
+	fs.BoolVar(&o.dryRun, "dry-run", false, "Do all checks, those of the store too, and write nothing.")
+	fs.BoolVar(&o.allowInvalid, "allow-invalid", false, "Import objects that creation would refuse today. They are named all the same.")
+	return command
+}
+
+func (o *importOptions) validate() error {
+	if o.withoutCluster && o.kubeconfig != "" {
+		return errors.New("--kubeconfig and --without-cluster exclude each other")
+	}
+	if o.checkOnly {
+		return nil
+	}
+	return o.storage.validate()
+}
+
+func (o *importOptions) run(ctx context.Context, command *cobra.Command, path string) error {
+	cluster, err := o.cluster()
+	if err != nil {
+		return err
+	}
+	file, err := read(command.InOrStdin(), path)
+	if err != nil {
+		return fmt.Errorf("cannot import %s: %w", path, err)
+	}
+	tell(command, "%s: %s, written on %s by %s",
+		path, describe(file.Header), file.Header.Time.Format("2006-01-02 15:04:05 MST"), file.Header.Program)
+	objects, err := o.decode(ctx, command, file)
+	if err != nil {
+		return fmt.Errorf("cannot import %s: %w", path, err)
+	}
+	if cluster != nil {
+		if err := compare(ctx, command, cluster, objects); err != nil {
+			return err
+		}
+	}
+	if o.checkOnly {
+		return nil
+	}
+	return o.fill(ctx, command, cluster, file, objects)
+}
+
+// read reads a file, or standard input, whole.
+func read(in io.Reader, path string) (*backup.File, error) {
+	if path == "-" {
+		return backup.Read(in)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	return backup.Read(file)
+}
+
+// decode reads the objects, and names those that cannot be imported.
+func (o *importOptions) decode(ctx context.Context, command *cobra.Command, file *backup.File) ([]backup.Object, error) {
+	resources, err := apiserver.Resources()
+	if err != nil {
+		return nil, err
+	}
+	objects, problems := backup.Decode(ctx, file, resources)
+	for _, problem := range append(problems.Broken, problems.Invalid...) {
+		tell(command, "%v", problem)
+	}
+	switch {
+	case len(problems.Broken) > 0:
+		return nil, fmt.Errorf("%d lines cannot be imported, named above", len(problems.Broken))
+	case len(problems.Invalid) > 0 && !o.allowInvalid:
+		return nil, fmt.Errorf("%d fields are not valid, named above; --allow-invalid imports them as they are", len(problems.Invalid))
+	}
+	return objects, nil
+}

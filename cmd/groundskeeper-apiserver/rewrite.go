@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/util/flowcontrol"
+
+	"groundskeeper.io/groundskeeper/pkg/apiserver/backup"
+)
+
+// defaultWritesPerSecond leaves etcd to the servers.
+const defaultWritesPerSecond = 50
+
+// rewriteOptions are what the flags of "rewrite-storage" say.
+type rewriteOptions struct {
+	storage *storageOptions
+	qps     float32
+}
+
+func newRewriteCommand(ctx context.Context) *cobra.Command {
+	o := &rewriteOptions{}
+	command := &cobra.Command{
+		Use:   "rewrite-storage",
+		Short: "Write every object anew that is not stored with today's encoding and the first encryption provider",
+		Long: `Write every object anew that is not stored with today's encoding and the first encryption provider.
+
+The server may run meanwhile. All replicas must have the new key as their first one, else they go on writing with another.
+Run again, it goes on where it ended: what is current is read and left alone. When it says that 0 were written, no object
+needs an older key or encoding.`,
+		Args:         cobra.NoArgs,
+		SilenceUsage: true,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if o.qps <= 0 {
+				return errors.New("--writes-per-second must be more than 0")
+			}
+			if err := o.storage.validate(); err != nil {
+				return err
+			}
+			return o.run(ctx, command)
+		},
+	}
+	o.storage = newStorageOptions(command)
+	command.Flags().Float32Var(&o.qps, "writes-per-second", defaultWritesPerSecond, "How many objects are written in a second at most.")
+	return command
+}
+
+func (o *rewriteOptions) run(ctx context.Context, command *cobra.Command) error {
+	store, closeStore, err := o.storage.open(ctx, shared)
+	if err != nil {
+		return err
+	}
+	defer closeStore()
+	tellProgress := func(r backup.Rewritten) {
+		tell(command, "%d of %d objects: %d written, %d were current, %d were deleted meanwhile, %d failed",
+			r.Written+r.Current+r.Gone+len(r.Failed), r.Total, r.Written, r.Current, r.Gone, len(r.Failed))
+	}
+	r, err := backup.Rewrite(ctx, *store, flowcontrol.NewTokenBucketRateLimiter(o.qps, 1), tellProgress)
+	tellProgress(r)
+	return err
+}

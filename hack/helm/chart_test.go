@@ -1,0 +1,215 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/v2/lint"
+	"helm.sh/helm/v4/pkg/chart/v2/lint/support"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	artifacts = "../../artifacts"
+	committed = "../../charts/groundskeeper"
+)
+
+// render does what "helm template" does, with values as YAML.
+func render(t *testing.T, values, namespace string) (map[string]object, error) {
+	t.Helper()
+	loaded, err := loader.Load(committed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := map[string]any{}
+	if err := yaml.Unmarshal([]byte(values), &given); err != nil {
+		t.Fatal(err)
+	}
+	options := common.ReleaseOptions{Name: "groundskeeper", Namespace: namespace, Revision: 1, IsInstall: true}
+	all, err := util.ToRenderValues(loaded, given, options, common.DefaultCapabilities.Copy())
+	if err != nil {
+		return nil, err
+	}
+	files, err := engine.Render(loaded, all)
+	if err != nil {
+		return nil, err
+	}
+	objects := map[string]object{}
+	for name, content := range files {
+		if path.Ext(name) != ".yaml" {
+			continue
+		}
+		for document := range strings.SplitSeq("\n"+content, "\n---") {
+			var o object
+			if err := yaml.UnmarshalStrict([]byte(document), &o); err != nil {
+				t.Fatalf("%s: %v in\n%s", name, err, document)
+			}
+			if o == nil {
+				continue
+			}
+			if _, twice := objects[o.id()]; twice {
+				t.Fatalf("%s is there twice", o.id())
+			}
+			objects[o.id()] = o
+		}
+	}
+	return objects, nil
+}
+
+func mustTemplate(t *testing.T, values string) map[string]object {
+	t.Helper()
+	objects, err := render(t, values, "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+// same fails unless objects are those of the folders of artifacts, and what docs/helm.md says that the chart has besides.
+func same(t *testing.T, is map[string]object, folders ...string) {
+	t.Helper()
+	want := map[string]object{}
+	for _, folder := range folders {
+		objects, err := build(artifacts, folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range objects {
+			want[o.id()] = o
+		}
+	}
+	for _, own := range []string{"ValidatingAdmissionPolicy/", "ValidatingAdmissionPolicyBinding/"} {
+		delete(is, "admissionregistration.k8s.io/v1/"+own+"/groundskeeper-helm-uninstall")
+	}
+	delete(is, "rbac.authorization.k8s.io/v1/ClusterRole//groundskeeper-helm-uninstall")
+	for id, o := range is {
+		if o.at("metadata", "annotations", "helm.sh/resource-policy") == "keep" {
+			annotations := fields(o, "metadata", "annotations")
+			delete(annotations, "helm.sh/resource-policy")
+			if len(annotations) == 0 {
+				delete(fields(o, "metadata"), "annotations")
+			}
+		}
+		if want[id] == nil {
+			t.Errorf("%s is in the chart, and in no folder of artifacts", id)
+		} else if !reflect.DeepEqual(plain(t, o), plain(t, want[id])) {
+			t.Errorf("%s is\n%s, and in artifacts\n%s", id, plain(t, o), plain(t, want[id]))
+		}
+	}
+	for id := range want {
+		if is[id] == nil {
+			t.Errorf("%s is not in the chart", id)
+		}
+	}
+}
+
+// plain makes objects that were read in two ways comparable.
+func plain(t *testing.T, o object) string {
+	t.Helper()
+	written, err := yaml.Marshal(map[string]any(o))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(written)
+}
+
+func TestTheChartIsThatOfTheArtifacts(t *testing.T) {
+	files, err := chart(artifacts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range files {
+		if is, err := os.ReadFile(filepath.Join(committed, name)); err != nil || string(is) != content {
+			t.Errorf("%s is stale: \"make generate\" writes it (%v)", name, err)
+		}
+	}
+	err = filepath.WalkDir(committed, func(file string, entry fs.DirEntry, err error) error {
+		if name, _ := filepath.Rel(committed, file); err == nil && !entry.IsDir() && files[name] == "" {
+			t.Errorf("%s is not of the chart: \"make generate\" removes it", name)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestLint is "helm lint --strict".
+func TestLint(t *testing.T) {
+	for mode := range modes {
+		for _, message := range lint.RunAll(committed, map[string]any{"mode": mode}, "default").Messages {
+			if message.Severity >= support.WarningSev {
+				t.Errorf("mode %s: %v", mode, message)
+			}
+		}
+	}
+}
+
+func TestEachModeHasTheObjectsOfItsFolder(t *testing.T) {
+	for mode, folder := range modes {
+		t.Run(mode, func(t *testing.T) {
+			same(t, mustTemplate(t, "mode: "+mode), folder)
+		})
+	}
+}
+
+func TestEachFeatureHasTheObjectsOfItsFolder(t *testing.T) {
+	for feature, folder := range features {
+		t.Run(feature, func(t *testing.T) {
+			without, with := mustTemplate(t, limits+""), mustTemplate(t, limits+"features: {"+feature+": {enabled: true}}")
+			for id := range without {
+				// The feature is turned on in the configuration, which changes its name.
+				if !isConfig(without[id]) && without[id].text("kind") != "Deployment" && reflect.DeepEqual(without[id], with[id]) {
+					delete(with, id)
+				}
+			}
+			for id, o := range with {
+				if isConfig(o) || o.text("kind") == "Deployment" {
+					delete(with, id)
+				}
+			}
+			same(t, with, folder)
+		})
+	}
+}
+
+func TestTheNamespacesCanBeThereBefore(t *testing.T) {
+	objects, err := render(t, "namespaces: {create: false}", systemNamespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for id, o := range objects {
+		if o.text("kind") == "Namespace" {
+			t.Errorf("%s is created", id)
+		}
+	}
+}
+
+// What values take out of the installation must not take the data along.
+func TestWhatHoldsDataIsKept(t *testing.T) {
+	kept := 0
+	for id, o := range mustTemplate(t, "") {
+		keeps := o.at("metadata", "annotations", "helm.sh/resource-policy") == "keep"
+		if kind := o.text("kind"); keeps != (kind == "Namespace" || kind == "PersistentVolumeClaim") {
+			t.Errorf("%s is kept: %t", id, keeps)
+		}
+		if keeps {
+			kept++
+		}
+	}
+	if kept != 3 {
+		t.Errorf("%d objects are kept, not 3", kept)
+	}
+}

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+const systemNamespace = "groundskeeper-system"
+
+// managerConfig is the ConfigMap whose name ends with a hash of the configuration.
+const managerConfig = "groundskeeper-controller-manager"
+
+// workload is what values are for.
+type workload struct {
+	section string
+	// image is an expression for the image.
+	image string
+	// arguments is the field of the container that flags are in.
+	arguments string
+	// scales says whether values have the number of replicas.
+	scales bool
+	// placement are the fields of the pod that values have.
+	placement []string
+}
+
+var workloads = map[string]workload{
+	"groundskeeper-apiserver":          ours("apiserver"),
+	"groundskeeper-controller-manager": ours("controllerManager"),
+	// It has a fixed number of members, and spreads them itself. Its image is of somebody else.
+	"groundskeeper-etcd": {"etcd", ".Values.etcd.image | quote", "command", false, []string{"nodeSelector", "tolerations"}},
+}
+
+func ours(section string) workload {
+	image := `include "groundskeeper.image" (list . .Values.` + section + `.image) | quote`
+	return workload{section, image, "args", true, []string{"nodeSelector", "tolerations", "affinity"}}
+}
+
+// isConfig says whether an object is the configuration of the controller manager.
+func isConfig(o object) bool {
+	return o.text("kind") == "ConfigMap" && strings.HasPrefix(o.text("metadata", "name"), managerConfig+"-")
+}
+
+// settle puts pieces of template into an object, where values change it. What it does not know it leaves as it is.
+func settle(o object, s *snippets) error {
+	switch o.text("kind") {
+	case "Deployment", "StatefulSet":
+		w, ok := workloads[o.text("metadata", "name")]
+		if !ok {
+			return fmt.Errorf("%s: no values are for it", o.id())
+		}
+		return w.settle(o, s)
+	case "ConfigMap":
+		if isConfig(o) {
+			fields(o, "metadata")["name"] = s.value(`include "groundskeeper.configName" .`)
+			fields(o)["data"] = map[string]any{s.line(`{{- dict "config.yaml" (include "groundskeeper.config" .) | toYaml | nindent INDENT }}`): ""}
+		}
+	case "PersistentVolumeClaim":
+		settleVolume(o, s)
+		// The objects of all users are on it: it goes when somebody deletes it.
+		keep(o)
+	case "Namespace":
+		keep(o)
+	}
+	return nil
+}
+
+// keep lets an object stay where Helm uninstalls the chart, or where values leave it out.
+func keep(o object) {
+	if o.at("metadata", "annotations") == nil {
+		fields(o, "metadata")["annotations"] = map[string]any{}
+	}
+	fields(o, "metadata", "annotations")["helm.sh/resource-policy"] = "keep"
+}
+
+func settleVolume(claim object, s *snippets) {
+	fields(claim, "spec", "resources", "requests")["storage"] = s.value(".Values.volume.size | quote")
+	fields(claim, "spec")[s.line("{{- with .Values.volume.storageClassName }}\nstorageClassName: {{ . | quote }}\n{{- end }}")] = ""
+}
+
+func (w workload) settle(o object, s *snippets) error {
+	values := ".Values." + w.section
+	if w.scales {
+		number := fmt.Sprintf(`ternary %v (%s.replicas | int) (kindIs "invalid" %[2]s.replicas)`, o.at("spec", "replicas"), values)
+		fields(o, "spec")["replicas"] = s.value(number)
+	}
+	claims, _ := o.at("spec", "volumeClaimTemplates").([]any)
+	for _, claim := range claims {
+		settleVolume(claim.(map[string]any), s)
+	}
+	pod := fields(o, "spec", "template", "spec")
+	containers, _ := pod["containers"].([]any)
+	if len(containers) != 1 {
+		return fmt.Errorf("%s: it has %d containers", o.id(), len(containers))
+	}
+	container, _ := containers[0].(map[string]any)
+	container["image"] = s.value(w.image)
+	container[s.line("{{- with .Values.image.pullPolicy }}\nimagePullPolicy: {{ . }}\n{{- end }}")] = ""
+	delete(container, "resources")
+	container[s.line(block("resources", values+".resources"))] = ""
+	arguments, _ := container[w.arguments].([]any)
+	container[w.arguments] = append(arguments, s.line("{{- range "+values+".extraArgs }}\n- {{ . | quote }}\n{{- end }}"))
+	for _, field := range w.placement {
+		if _, there := pod[field]; there {
+			return fmt.Errorf("%s: it has a %s of its own, which values would replace", o.id(), field)
+		}
+		pod[s.line(block(field, values+"."+field))] = ""
+	}
+	pod[s.line(block("imagePullSecrets", ".Values.image.pullSecrets"))] = ""
+	volumes, _ := pod["volumes"].([]any)
+	for _, volume := range volumes {
+		if of := object(volume.(map[string]any)); strings.HasPrefix(of.text("configMap", "name"), managerConfig+"-") {
+			fields(of, "configMap")["name"] = s.value(`include "groundskeeper.configName" .`)
+		}
+	}
+	return nil
+}
+
+// block is a field that is there when a value is.
+func block(field, value string) string {
+	return fmt.Sprintf("{{- with %s }}\n%s:\n{{- toYaml . | nindent DEEPER }}\n{{- end }}", value, field)
+}
+
+// fields returns the map at a path. It is one that was looked at before: a path that is not there is a mistake of ours.
+func fields(o object, path ...string) map[string]any {
+	value, _ := o.at(path...).(map[string]any)
+	return value
+}

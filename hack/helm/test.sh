@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The Groundskeeper authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Installs the chart by Helm into a kube-apiserver of its own, without controllers and nodes, upgrades it, and fails unless
+# "helm uninstall" refuses until it was confirmed, and keeps what holds data. test.sh BIN: the folder with etcd,
+# kube-apiserver and kubectl ("make kubernetes").
+set -o errexit -o nounset -o pipefail
+bin=$(cd "${1:?usage: test.sh BIN}" && pwd)
+cd "$(dirname "${BASH_SOURCE[0]}")"
+work=$(mktemp -d)
+processes=()
+trap 'kill "${processes[@]}" 2>/dev/null; wait; rm -rf "$work"' EXIT
+
+fail() { echo "$*" >&2; exit 1; }
+port() { # one of loopback that nobody listens on
+  local port
+  while port=$((20000 + RANDOM % 20000)) && (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done
+  echo "$port"
+}
+
+go build -o "$work/helm" helm.sh/helm/v4/cmd/helm
+etcd=http://127.0.0.1:$(port)
+"$bin/etcd" --data-dir "$work/etcd" \
+  --listen-client-urls "$etcd" --advertise-client-urls "$etcd" --listen-peer-urls "http://127.0.0.1:$(port)" \
+  --unsafe-no-fsync >"$work/etcd.log" 2>&1 &
+processes+=($!)
+openssl genrsa -out "$work/key" 2048 2>/dev/null
+echo "admin,admin,1,system:masters" >"$work/tokens"
+port=$(port)
+"$bin/kube-apiserver" --etcd-servers "$etcd" --bind-address 127.0.0.1 --secure-port "$port" --cert-dir "$work/certs" \
+  --token-auth-file "$work/tokens" --authorization-mode RBAC --service-account-issuer https://kubernetes.default.svc --service-account-key-file "$work/key" \
+  --service-account-signing-key-file "$work/key" --disable-admission-plugins ServiceAccount >"$work/kube-apiserver.log" 2>&1 &
+processes+=($!)
+export KUBECONFIG=$work/kubeconfig HELM_CACHE_HOME=$work/cache HELM_CONFIG_HOME=$work/config HELM_DATA_HOME=$work/data
+"$bin/kubectl" config set-cluster c --server "https://127.0.0.1:$port" --insecure-skip-tls-verify >/dev/null
+"$bin/kubectl" config set-credentials c --token admin >/dev/null
+"$bin/kubectl" config set-context c --cluster c --user c >/dev/null
+"$bin/kubectl" config use-context c >/dev/null
+
+for ((i = 0; ; i++)); do
+  "$bin/kubectl" get --raw /readyz >/dev/null 2>&1 && "$bin/kubectl" get namespace default >/dev/null 2>&1 && break
+  ((i < 240)) || { tail "$work"/*.log >&2; fail "kube-apiserver is not ready"; }
+  sleep 0.5
+done
+
+chart=../../charts/groundskeeper
+helm() { "$work/helm" "$@"; }
+installed() { "$bin/kubectl" get "$@" --ignore-not-found --output name; }
+
+helm install groundskeeper "$chart" >"$work/notes"
+grep --quiet "is installed in groundskeeper-system (single-replica)" "$work/notes" || fail "the notes say: $(cat "$work/notes")"
+[[ -n $(installed deployment/groundskeeper-apiserver --namespace groundskeeper-system) ]] || fail "nothing was installed"
+for mode in high-availability external-etcd; do
+  helm template groundskeeper "$chart" --no-hooks --set "mode=$mode" --set features.discovery.enabled=true,features.kluster.enabled=true |
+    "$bin/kubectl" apply --server-side --force-conflicts --dry-run=server --filename - >/dev/null || fail "mode $mode is refused"
+done
+
+helm upgrade groundskeeper "$chart" --set namespaces.create=false,controllerManager.replicas=2,features.kluster.enabled=true >/dev/null
+replicas=$("$bin/kubectl" get deployment groundskeeper-controller-manager --namespace groundskeeper-system --output jsonpath='{.spec.replicas}')
+[[ $replicas == 2 ]] || fail "the upgrade changed nothing"
+[[ -n $(installed clusterrole/groundskeeper-kluster-controllers) ]] || fail "the feature has no rights"
+[[ -n $(installed namespace/groundskeeper-system) ]] || fail "the upgrade took the namespace"
+helm upgrade groundskeeper "$chart" >/dev/null
+[[ -z $(installed clusterrole/groundskeeper-kluster-controllers) ]] || fail "the rights of the feature stay when it is off"
+
+# The policy takes effect a moment after it is there. A release that it refuses is as it was.
+for ((i = 0; ; i++)); do
+  "$bin/kubectl" create clusterrole groundskeeper-helm-uninstall --verb get --resource pods --dry-run=server >/dev/null 2>&1 || break
+  ((i < 240)) || fail "the policy is not in force"
+  sleep 0.5
+done
+! helm uninstall groundskeeper >"$work/uninstall" 2>&1 || fail "it was uninstalled without being confirmed"
+grep --quiet "nothing was uninstalled" "$work/uninstall" || fail "helm uninstall says: $(cat "$work/uninstall")"
+[[ $(helm list --output json) == *'"status":"deployed"'* ]] || fail "the release is not as it was: $(helm list)"
+for object in apiservice/v1.midonet.org validatingwebhookconfiguration/groundskeeper clusterrole/groundskeeper-apiserver; do
+  [[ -n $(installed "$object") ]] || fail "$object was uninstalled"
+done
+
+"$bin/kubectl" annotate namespace groundskeeper-system confirmation.gardener.cloud/deletion=true >/dev/null
+helm uninstall groundskeeper >"$work/uninstall" 2>&1 || fail "helm uninstall says: $(cat "$work/uninstall")"
+ours=(--selector app.kubernetes.io/part-of=groundskeeper)
+left=$(installed apiservices,validatingwebhookconfigurations,validatingadmissionpolicies,clusterroles,clusterrolebindings "${ours[@]}")
+left+=$(installed deployments,services,configmaps --namespace groundskeeper-system "${ours[@]}")
+[[ -z $left ]] || fail "helm uninstall left $left"
+for object in namespace/groundskeeper-system namespace/gimbal-discovery; do
+  [[ -n $(installed "$object") ]] || fail "helm uninstall took $object"
+done
+[[ -n $(installed pvc/groundskeeper-etcd --namespace groundskeeper-system) ]] || fail "helm uninstall took the volume"
+
+# What "kubectl groundskeeper uninstall" removes before leaves nothing that Helm would be refused for.
+helm install groundskeeper "$chart" >/dev/null
+"$bin/kubectl" delete namespace groundskeeper-system --wait=false >/dev/null
+"$bin/kubectl" get --raw /api/v1/namespaces/groundskeeper-system | sed 's/"finalizers":\["kubernetes"\]/"finalizers":[]/' |
+  "$bin/kubectl" replace --raw /api/v1/namespaces/groundskeeper-system/finalize --filename - >/dev/null
+for ((i = 0; ; i++)); do
+  helm uninstall groundskeeper >"$work/uninstall" 2>&1 && break
+  ((i < 60)) || fail "helm uninstall without the namespace says: $(cat "$work/uninstall")"
+  sleep 0.5
+done
+echo "installed, upgraded, refused to uninstall, uninstalled"

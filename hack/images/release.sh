@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# SPDX-FileCopyrightText: The Groundskeeper authors
+# SPDX-License-Identifier: Apache-2.0
+#
+# Makes a release of the current commit in the folder given as the one argument, whose former release it replaces:
+#   <image>.tar                       an OCI archive with an image for each platform
+#   kubectl-groundskeeper-<platform>  the plugin of kubectl
+#   <name>.cdx.json                   the bill of materials of each of them (CycloneDX)
+#   groundskeeper-<version>.tgz       the Helm chart
+#   groundskeeper-artifacts.tar.gz    the kustomizations
+#   SHA256SUMS, SHA256SUMS.sig        the sums of all files, and a signature of the sums
+#
+# SIGNING_KEY=FILE signs by ssh-keygen with a key of SSH: the private one, or the public one of a key that an agent holds.
+# Without it the release is not signed. PLATFORMS and IMAGES are those of build.sh; all servers for both platforms by default.
+#
+# One commit, Go and buildah make the same bytes, and so does an Ed25519 or RSA key with the signature.
+set -o errexit -o nounset -o pipefail
+destination=${1:?usage: release.sh FOLDER}
+key=${SIGNING_KEY:-}
+[[ -z $key ]] || key=$(realpath -e "$key")
+[[ ! -e $destination || -e $destination/SHA256SUMS || -z $(ls -A "$destination") ]] || {
+  echo "$destination is there, and is no release that could be replaced" >&2
+  exit 1
+}
+mkdir -p "$(dirname "$destination")"
+destination=$(realpath -m "$destination")
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+source hack/images/stamp.sh
+
+export PLATFORMS=${PLATFORMS:-linux/amd64 linux/arm64}
+servers=(cmd/groundskeeper-*/)
+servers=("${servers[@]%/}")
+export IMAGES=${IMAGES:-${servers[*]##*/}} # pause is the local node's
+
+# Beside the destination, so that the last step is a rename.
+work=$(mktemp -d "$(dirname "$destination")/.release-XXXXXX")
+trap 'rm -rf "$work"' EXIT
+release=$work/release
+mkdir "$release"
+
+hack/images/build.sh "$release" >/dev/null
+for platform in $PLATFORMS; do
+  build "$platform" "$work/$platform" ./cmd/kubectl-groundskeeper
+  install -m 0755 "$work/$platform/kubectl-groundskeeper" "$release/kubectl-groundskeeper-${platform/\//-}"
+done
+
+# Helm wants a semantic version. Where no tag leads to the commit, it is of none.
+chart=${version#v}
+[[ $chart =~ ^[0-9]+\.[0-9]+\.[0-9]+([-+].*)?$ ]] || chart=0.0.0-g$chart
+cp -r charts "$work/charts"
+sed -i "s/^version: .*/version: $chart/; s/^appVersion: .*/appVersion: \"$version\"/" "$work/charts/groundskeeper/Chart.yaml"
+archive "$work/chart.tar" "$work/charts" groundskeeper
+archive "$work/artifacts.tar" . artifacts
+gzip --no-name --best <"$work/chart.tar" >"$release/groundskeeper-$chart.tgz"
+gzip --no-name --best <"$work/artifacts.tar" >"$release/groundskeeper-artifacts.tar.gz"
+
+check=(go -C hack/images/release run . --clone "$PWD" --version "$version" --commit "$commit" --epoch "$epoch" --platforms "$PLATFORMS")
+"${check[@]}" sbom "$release"
+(cd "$release" && LC_ALL=C sha256sum -- *) >"$work/SHA256SUMS"
+mv "$work/SHA256SUMS" "$release/"
+"${check[@]}" check "$release"
+[[ -z $key ]] || ssh-keygen -q -Y sign -f "$key" -n groundskeeper-release "$release/SHA256SUMS"
+
+rm -rf "$destination"
+mv "$release" "$destination"
+cat "$destination/SHA256SUMS"
+if [[ -n $key ]]; then
+  echo "$destination is release $version, signed with $key"
+else
+  echo "$destination is release $version, NOT SIGNED: SIGNING_KEY names no key"
+fi

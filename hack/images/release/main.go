@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Release writes the bills of materials of a release, and checks what is in it: the images, their programs, the bills and
+// the sums. hack/images/release.sh runs it.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// release is a folder, and what it has to be of.
+type release struct {
+	folder, clone   string
+	version, commit string
+	platforms       []string
+	time            time.Time
+	roots           module
+}
+
+func main() {
+	if err := run(context.Background(), os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("release", flag.ContinueOnError)
+	clone := flags.String("clone", ".", "folder of the clone that the release was built from")
+	version := flags.String("version", "", "version of the release")
+	commit := flags.String("commit", "", "commit that it was built from")
+	epoch := flags.Int64("epoch", 0, "time of the release, in seconds since 1970")
+	platforms := flags.String("platforms", "", "its platforms, with a space between two")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() != 2 || *version == "" || *commit == "" || *epoch == 0 || *platforms == "" {
+		return errors.New("usage: release --version V --commit C --epoch SECONDS --platforms P sbom|check FOLDER")
+	}
+	r := release{
+		folder: flags.Arg(1), clone: *clone, version: *version, commit: *commit,
+		time: time.Unix(*epoch, 0), platforms: strings.Fields(*platforms),
+	}
+	roots, err := output(exec.CommandContext(ctx, "go", "-C", filepath.Join(r.clone, "hack/images/roots"), "list", "-m",
+		"-f", "{{.Path}} {{.Version}}", "golang.org/x/crypto/x509roots/fallback"))
+	if err != nil {
+		return err
+	}
+	r.roots.path, r.roots.version, _ = strings.Cut(roots, " ")
+	products, err := r.products()
+	if err != nil {
+		return err
+	}
+	switch flags.Arg(0) {
+	case "sbom":
+		return r.writeBills(products)
+	case "check":
+		return errors.Join(r.checkBills(ctx, products), r.checkSums())
+	default:
+		return fmt.Errorf("unknown command %q", flags.Arg(0))
+	}
+}
+
+func (r release) writeBills(products []product) error {
+	for _, p := range products {
+		bill, err := p.bom()
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(r.bill(p), bill, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r release) bill(p product) string { return filepath.Join(r.folder, p.name+".cdx.json") }
+
+func output(command *exec.Cmd) (string, error) {
+	command.Stderr = os.Stderr
+	out, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", strings.Join(command.Args, " "), err)
+	}
+	return strings.TrimSpace(string(out)), nil
+}

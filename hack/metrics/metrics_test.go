@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const root = "../../"
+
+func TestPageIsCurrent(t *testing.T) {
+	want, err := render(sources())
+	if err != nil {
+		t.Fatal(err)
+	}
+	have, err := os.ReadFile(root + page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(have) != want {
+		t.Errorf("%s is not what the code says: call go run ./hack/metrics", page)
+	}
+}
+
+// All that makes metrics is in the list of sources, and the pages of that list exist.
+func TestEveryPackageWithMetricsIsASource(t *testing.T) {
+	makes := regexp.MustCompile(`prometheus\.(New(Counter|Gauge|Histogram|Summary|Desc|Untyped)|MustNewConst)`)
+	found := map[string]bool{}
+	for _, dir := range []string{"pkg", "cmd"} {
+		err := filepath.WalkDir(root+dir, func(path string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			if makes.Match(content) {
+				found[strings.TrimPrefix(filepath.Dir(path), root+"pkg/")] = true
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	known := map[string]bool{}
+	for _, s := range sources() {
+		for _, name := range s.packages {
+			known[name] = true
+		}
+		if _, err := os.Stat(root + "docs/" + s.page); err != nil {
+			t.Error(err)
+		}
+	}
+	if have, want := slices.Sorted(maps.Keys(known)), slices.Sorted(maps.Keys(found)); !slices.Equal(have, want) {
+		t.Errorf("sources are\n%s\nmetrics are made in\n%s", strings.Join(have, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Names and labels that are not as usual, because others use them: those of Gimbal's discoverer.
+var fixed = regexp.MustCompile(`^gimbal_`)
+
+func TestNamesAndHelp(t *testing.T) {
+	seen := map[string]bool{}
+	labels := map[string]bool{}
+	for _, s := range sources() {
+		for _, register := range s.register {
+			families, err := describe(register)
+			if err != nil {
+				t.Fatal(s.title, err)
+			}
+			for _, f := range families {
+				if seen[f.name] {
+					t.Errorf("%s is there twice", f.name)
+				}
+				seen[f.name] = true
+				if fixed.MatchString(f.name) {
+					continue
+				}
+				for _, label := range f.labels {
+					labels[label] = true
+				}
+				if problem := wrong(f); problem != "" {
+					t.Errorf("%s: %s", f.name, problem)
+				}
+			}
+		}
+	}
+	// A new label is one to think about: how many values can it have?
+	want := []string{"backend", "cluster", "code", "condition", "deletion", "kind", "marked", "method", "operation", "outcome", "phase", "purpose",
+		"reason", "server", "service", "stage", "state", "target", "webhook", "what", "why"}
+	if have := slices.Sorted(maps.Keys(labels)); !slices.Equal(have, want) {
+		t.Errorf("labels are %q, want %q", have, want)
+	}
+}
+
+// wrong says what is wrong with a metric; "": nothing.
+func wrong(f family) string {
+	total := strings.HasSuffix(f.name, "_total")
+	switch {
+	case !regexp.MustCompile(`^(groundskeeper|local_volume_node_cleanup)_[a-z]+(_[a-z]+)*$`).MatchString(f.name):
+		return "the name is none of ours"
+	case total != (f.kind == "counter"):
+		return "counters, and they alone, end in _total"
+	case f.kind == "histogram" && !strings.HasSuffix(f.name, "_seconds"):
+		return "a histogram has a unit"
+	case strings.Contains(f.name, "timestamp") && !strings.HasSuffix(f.name, "_timestamp_seconds"):
+		return "a time is in seconds"
+	case len(f.help) < 15 || !strings.HasSuffix(f.help, ".") || strings.ContainsAny(f.help, "|\n"):
+		return "the help is no sentence: " + f.help
+	}
+	return ""
+}
+
+func TestDescribeNamesWhatHasNoSample(t *testing.T) {
+	if wrong(family{name: "groundskeeper_x_total", kind: "gauge", help: "A sentence that is long."}) == "" {
+		t.Error("a gauge may end in _total")
+	}
+	families, err := describe(sources()[0].register[0])
+	if err != nil || len(families) != 2 || families[0].kind != "counter" || families[1].kind != "gauge" {
+		t.Errorf("%+v, %v", families, err)
+	}
+}

@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"groundskeeper.io/groundskeeper/pkg/admission/webhooks"
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/apiserver/storeidentity"
+	"groundskeeper.io/groundskeeper/pkg/certificates"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/maintenance"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/operator"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit"
+	klusterlifecycle "groundskeeper.io/groundskeeper/pkg/controllers/kluster/lifecycle"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/routegc"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/workload"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/cleanup"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/deleter"
+	"groundskeeper.io/groundskeeper/pkg/controllers/project/lifecycle"
+	"groundskeeper.io/groundskeeper/pkg/controllers/project/stale"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/annotate"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/converter"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/midonetbackend"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+// Names of the binaries, as the page has them.
+const (
+	apiServer  = "groundskeeper-apiserver"
+	manager    = "groundskeeper-controller-manager"
+	discoverer = "groundskeeper-discoverer"
+	cleaner    = "groundskeeper-local-volume-node-cleanup"
+)
+
+// source is a section of the page: metrics that belong together.
+type source struct {
+	title string
+	// binaries serve them; controllers count them, none where it is the process as a whole.
+	binaries, controllers []string
+	// page tells more, in docs.
+	page string
+	// packages make the metrics, below pkg.
+	packages []string
+	register []func(prometheus.Registerer) error
+}
+
+// sources are all metrics of ours.
+func sources() []source {
+	return []source{
+		{"Store", []string{apiServer}, nil, "apiserver.md", []string{"apiserver/storeidentity"}, funcs(ignoring(storeidentity.NewMetrics))},
+		{"Certificates", []string{apiServer, manager}, nil, "certificates.md", []string{"certificates"}, funcs(registerCertificate)},
+		{"Webhooks", []string{manager}, []string{"webhooks"}, "webhooks.md", []string{"admission/webhooks"}, funcs(ignoring(webhooks.NewMetrics))},
+		{"Projects", []string{manager}, []string{lifecycle.ControllerName}, "projects.md",
+			[]string{"controllers/project/lifecycle", "controllers/project/census"}, funcs(of(lifecycle.RegisterMetrics))},
+		{"Stale Projects", []string{manager}, []string{stale.ControllerName}, "stale-projects.md",
+			[]string{"controllers/project/stale", "controllers/project/census"}, funcs(of(stale.RegisterMetrics))},
+		{"DiscoveryBackends", []string{manager}, []string{operator.ControllerName}, "discovery.md",
+			[]string{"controllers/discoverybackend/operator"}, funcs(of(operator.RegisterMetrics))},
+		{"Maintenance of backends", []string{manager}, []string{maintenance.ControllerName}, "backend-maintenance.md",
+			[]string{"controllers/discoverybackend/maintenance"}, funcs(maintenance.RegisterMetrics)},
+		{"Translations", []string{manager}, []string{converter.ControllerName, annotate.ControllerName, push.ControllerName}, "translations.md",
+			[]string{"controllers/translation/converter", "controllers/translation/annotate", "controllers/translation/push", "controllers/translation/push/midonetbackend"},
+			funcs(converter.RegisterMetrics, annotate.RegisterMetrics, push.RegisterMetrics, midonetbackend.RegisterMetrics)},
+		{"Klusters and Route GC", []string{manager}, []string{klusterlifecycle.ControllerName, workload.ControllerName, routegc.ControllerName}, "klusters.md",
+			[]string{"controllers/kluster/lifecycle", "controllers/kluster/workload", "controllers/kluster/routegc"},
+			funcs(klusterlifecycle.RegisterMetrics, workload.RegisterMetrics, routegc.RegisterMetrics)},
+		{"Deorbit", []string{manager}, []string{deorbit.ControllerName}, "deorbit.md", []string{"controllers/kluster/deorbit"}, funcs(deorbit.RegisterMetrics)},
+		{"OpenStack", []string{manager}, []string{klusterlifecycle.ControllerName, deorbit.ControllerName, routegc.ControllerName}, "klusters.md",
+			[]string{"openstack"}, funcs(openstack.RegisterMetrics)},
+		{"Local volumes", []string{manager, cleaner}, []string{cleanup.ControllerName, deleter.ControllerName}, "local-volumes.md",
+			[]string{"controllers/localvolume"}, funcs(ignoring(localvolume.NewMetrics))},
+		{"Discoverer", []string{discoverer}, nil, "discovery.md", []string{"discoverer/telemetry"}, funcs(registerDiscoverer)},
+	}
+}
+
+func funcs(all ...func(prometheus.Registerer) error) []func(prometheus.Registerer) error { return all }
+
+// ignoring drops what a function returns beside its error.
+func ignoring[T any](create func(prometheus.Registerer) (T, error)) func(prometheus.Registerer) error {
+	return func(r prometheus.Registerer) error {
+		_, err := create(r)
+		return err
+	}
+}
+
+// of gives a function a cache with one object of each kind that metrics look at.
+func of(register func(prometheus.Registerer, client.Reader) error) func(prometheus.Registerer) error {
+	return func(r prometheus.Registerer) error { return register(r, oneOfEach{}) }
+}
+
+// oneOfEach is a cache with one object of each kind.
+type oneOfEach struct{ client.Reader }
+
+// List implements client.Reader.
+func (oneOfEach) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	switch list := list.(type) {
+	case *gardenerv1beta1.ProjectList:
+		list.Items = []gardenerv1beta1.Project{{Status: gardenerv1beta1.ProjectStatus{StaleAutoDeleteTimestamp: new(metav1.Now())}}}
+	case *gimbalv1.DiscoveryBackendList:
+		list.Items = []gimbalv1.DiscoveryBackend{{Status: gimbalv1.DiscoveryBackendStatus{Conditions: []metav1.Condition{{Type: gimbalv1.ConditionAvailable}}}}}
+	default:
+		return errors.New("no such objects")
+	}
+	return nil
+}
+
+// registerDiscoverer registers the metrics of a discoverer that has seen one service.
+func registerDiscoverer(r prometheus.Registerer) error {
+	meters := telemetry.New("backend", "kubernetes", "v1", func() int { return 0 })
+	service := types.NamespacedName{Namespace: "namespace", Name: "name"}
+	meters.ServiceEvent(service, time.Unix(1, 0))
+	meters.EndpointsEvent(service, time.Unix(1, 0))
+	meters.Set(service, telemetry.Row{})
+	meters.ServiceError(service, "type")
+	meters.EndpointsError(service, "type")
+	meters.Error("type")
+	meters.Latency("/path", time.Second)
+	return r.Register(meters)
+}
+
+// registerCertificate registers the metric of a certificate that is made for it.
+func registerCertificate(r prometheus.Registerer) error {
+	certificate, key, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
+	if err != nil {
+		return err
+	}
+	return certificates.NewExpiryPEM("apiserver", func() ([]byte, []byte) { return certificate, key }).Register(r)
+}

@@ -1,0 +1,286 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/grafana/grafana-foundation-sdk/go/cog/plugins"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	monitoringv1 "github.com/prometheus-operator/prometheus-operator/pkg/apis/monitoring/v1"
+	"sigs.k8s.io/yaml"
+)
+
+const docs = "../../docs/"
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func TestGeneratedFilesAreCurrent(t *testing.T) {
+	want, err := generate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, content := range want {
+		if !bytes.Equal(read(t, path), content) {
+			t.Errorf("%s is not current: call hack/monitoring/generate.sh", path)
+		}
+	}
+	kustomization := string(read(t, artifacts+"/dashboards/kustomization.yaml"))
+	have, err := filepath.Glob(artifacts + "/dashboards/*.json")
+	if err != nil || len(have) != len(boards()) {
+		t.Errorf("%d dashboards, %d in the folder: %v", len(boards()), len(have), err)
+	}
+	for _, path := range have {
+		if !strings.Contains(kustomization, "files: ["+filepath.Base(path)+"]") {
+			t.Errorf("%s is in no ConfigMap", path)
+		}
+	}
+}
+
+// Grafana's own types read each dashboard, and refuse what they do not know.
+func TestDashboardsAreValid(t *testing.T) {
+	plugins.RegisterDefaultPlugins()
+	for _, b := range boards() {
+		content, err := b.build()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var d dashboard.Dashboard
+		if err := d.UnmarshalJSONStrict(content); err != nil {
+			t.Errorf("%s: %v", b.name, err)
+		}
+		if err := d.Validate(); err != nil {
+			t.Errorf("%s: %v", b.name, err)
+		}
+		ids, places := map[uint32]bool{}, map[string]string{}
+		for _, p := range d.Panels {
+			var id uint32
+			if p.Panel != nil {
+				id = *p.Panel.Id
+			} else {
+				id = p.RowPanel.Id
+			}
+			if ids[id] || id == 0 {
+				t.Errorf("%s: two panels have the id %d, or one has none", b.name, id)
+			}
+			ids[id] = true
+			if p.Panel == nil {
+				continue
+			}
+			for x := p.Panel.GridPos.X; x < p.Panel.GridPos.X+p.Panel.GridPos.W; x++ {
+				for y := p.Panel.GridPos.Y; y < p.Panel.GridPos.Y+p.Panel.GridPos.H; y++ {
+					place := fmt.Sprint(x, "/", y)
+					if other, taken := places[place]; taken || x >= 24 {
+						t.Errorf("%s: panels %q and %q are at one place, or too far right: %s", b.name, other, *p.Panel.Title, place)
+					}
+					places[place] = *p.Panel.Title
+				}
+			}
+		}
+	}
+	var d dashboard.Dashboard
+	if err := d.UnmarshalJSONStrict([]byte(`{"title": "x", "pannels": []}`)); err == nil {
+		t.Error("what Grafana does not know is accepted")
+	}
+}
+
+// documented are all metrics in docs/metrics.md.
+func documented(t *testing.T) map[string]bool {
+	t.Helper()
+	names := map[string]bool{}
+	for _, match := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|").FindAllStringSubmatch(string(read(t, docs+"metrics.md")), -1) {
+		names[match[1]] = true
+	}
+	if len(names) < 80 {
+		t.Fatalf("only %d metrics are found in the page", len(names))
+	}
+	return names
+}
+
+// What alerts and dashboards ask for exists: a test with real processes looks that the page tells the truth.
+func TestMetricsExist(t *testing.T) {
+	known := documented(t)
+	check := func(where, expr string) {
+		t.Helper()
+		names := metricsOf(expr)
+		if len(names) == 0 && !strings.Contains(expr, "up{") && !strings.Contains(expr, "ALERTS{") {
+			t.Errorf("%s: no metric in %s", where, expr)
+		}
+		for _, name := range names {
+			if !known[name] {
+				t.Errorf("%s: no metric is called %s", where, name)
+			}
+		}
+	}
+	rules, err := alerts(read(t, ruleText))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rules {
+		check(r.Alert, r.Expr)
+	}
+	for _, b := range boards() {
+		titles := map[string]bool{}
+		for _, row := range b.rows {
+			for _, p := range row.panels {
+				if title := row.title + "/" + p.title; titles[title] {
+					t.Errorf("%s: %s is there twice", b.name, title)
+				} else {
+					titles[title] = true
+				}
+				for _, q := range p.queries {
+					check(b.name+": "+p.title, q.expr)
+				}
+			}
+		}
+	}
+}
+
+func TestMetricsOf(t *testing.T) {
+	for expr, want := range map[string][]string{
+		`a_total`: {"a_total"},
+		`sum by (b, le) (rate(a_bucket{c="d_total"}[5m])) > 0 and on (instance) (b_c == 1) unless max(d) or vector(0)`: {"a", "b_c", "d"},
+		`count(up{job="x"} == 1) / on () group_left sum(rate(a_count[$__rate_interval]))`:                              {"a"},
+		`label_replace(increase(a{b='}'}[1h]), "x", "$1", "", "") - time()`:                                            {"a"},
+	} {
+		if got := metricsOf(expr); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", expr, got, want)
+		}
+	}
+}
+
+// Each alert says what it is, has a section that says what to do, and is tested both ways.
+func TestAlerts(t *testing.T) {
+	rules, err := alerts(read(t, ruleText))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(read(t, docs+"monitoring.md"))
+	tested := tests(t)
+	seen := map[string]bool{}
+	for _, r := range rules {
+		if seen[r.Alert] {
+			t.Errorf("%s is there twice", r.Alert)
+		}
+		seen[r.Alert] = true
+		if severity := r.Labels["severity"]; len(r.Labels) != 1 || severity != "critical" && severity != "warning" {
+			t.Errorf("%s: labels %v", r.Alert, r.Labels)
+		}
+		if keys := slices.Sorted(maps.Keys(r.Annotations)); !slices.Equal(keys, []string{"description", "runbook_url", "summary"}) {
+			t.Errorf("%s: annotations %q", r.Alert, keys)
+		}
+		if want := "docs/monitoring.md#" + strings.ToLower(r.Alert); r.Annotations["runbook_url"] != want {
+			t.Errorf("%s: runbook %s, want %s", r.Alert, r.Annotations["runbook_url"], want)
+		}
+		if !strings.Contains(page, "\n### "+r.Alert+"\n") {
+			t.Errorf("%s has no section in docs/monitoring.md", r.Alert)
+		}
+		if !tested.fires[r.Alert] {
+			t.Errorf("%s: no test lets it fire", r.Alert)
+		}
+		if !tested.silent(r.Alert) {
+			t.Errorf("%s: no test lets it be silent", r.Alert)
+		}
+	}
+	for _, match := range regexp.MustCompile(`(?m)^### (Groundskeeper\w+)$`).FindAllStringSubmatch(page, -1) {
+		if !seen[match[1]] {
+			t.Errorf("docs/monitoring.md has a section of %s, which is no alert", match[1])
+		}
+	}
+}
+
+// tested are the alerts that tests let fire, and the expressions of those that are to be silent.
+type tested struct {
+	fires    map[string]bool
+	silences []*regexp.Regexp
+}
+
+func (s tested) silent(alert string) bool {
+	return slices.ContainsFunc(s.silences, func(name *regexp.Regexp) bool { return name.MatchString(alert) })
+}
+
+func tests(t *testing.T) tested {
+	t.Helper()
+	var file struct {
+		Tests []struct {
+			Expressions []struct {
+				Expr    string `json:"expr"`
+				Samples []struct {
+					Labels string `json:"labels"`
+				} `json:"exp_samples"`
+			} `json:"promql_expr_test"`
+		} `json:"tests"`
+	}
+	if err := yaml.Unmarshal(read(t, "alerts_test.yaml"), &file); err != nil {
+		t.Fatal(err)
+	}
+	all := tested{fires: map[string]bool{}}
+	name := regexp.MustCompile(`alertname=~?"([^"]+)"`)
+	for _, test := range file.Tests {
+		for _, e := range test.Expressions {
+			if len(e.Samples) == 0 {
+				all.silences = append(all.silences, regexp.MustCompile("^"+name.FindStringSubmatch(e.Expr)[1]+"$"))
+			}
+			for _, s := range e.Samples {
+				all.fires[name.FindStringSubmatch(s.Labels)[1]] = true
+			}
+		}
+	}
+	return all
+}
+
+// The operator's own types read its objects, and refuse what they do not know.
+func TestObjectsOfTheOperatorAreValid(t *testing.T) {
+	strict := func(name string, object any) {
+		t.Helper()
+		if err := yaml.UnmarshalStrict(read(t, artifacts+"/prometheus-operator/"+name+".yaml"), object); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	var rules monitoringv1.PrometheusRule
+	strict("rules", &rules)
+	plain, err := alerts(read(t, ruleText))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wrapped []string
+	for _, group := range rules.Spec.Groups {
+		for _, r := range group.Rules {
+			wrapped = append(wrapped, r.Alert+r.Expr.String())
+		}
+	}
+	for i, r := range plain {
+		if len(wrapped) != len(plain) || wrapped[i] != r.Alert+r.Expr {
+			t.Errorf("the object has another rule than %s", r.Alert)
+		}
+	}
+	var server monitoringv1.ServiceMonitor
+	strict("apiserver", &server)
+	jobs := []string{*server.Spec.Endpoints[0].RelabelConfigs[0].Replacement}
+	for _, name := range []string{"controller-manager", "discoverer", "local-volume-node-cleanup"} {
+		var pods monitoringv1.PodMonitor
+		strict(name, &pods)
+		jobs = append(jobs, *pods.Spec.PodMetricsEndpoints[0].RelabelConfigs[0].Replacement)
+	}
+	for _, job := range jobs {
+		if !strings.Contains(string(read(t, artifacts+"/prometheus/scrape.yaml")), "- job_name: "+job+"\n") {
+			t.Errorf("the configuration of a plain Prometheus has no job %s", job)
+		}
+	}
+}

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command rights writes docs/rights.md: what the roles in artifacts/ allow, and why. Run it at the root of the repository.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"groundskeeper.io/groundskeeper/test/rights"
+)
+
+func main() {
+	if err := run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run() error {
+	all, err := rights.Load("artifacts")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile("docs/rights.md", []byte(rights.Page(all)), 0o644)
+}

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes/fake"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+func projectObject(name, uid string) Object {
+	project := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid)}}
+	project.Spec.Namespace = new("garden-" + name)
+	return Object{Object: project, Meta: project}
+}
+
+// ownedBy is a namespace with owners, each as API version, kind, name and uid.
+func ownedBy(name string, owners ...[4]string) corev1.Namespace {
+	namespace := corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	for _, owner := range owners {
+		namespace.OwnerReferences = append(namespace.OwnerReferences, metav1.OwnerReference{
+			APIVersion: owner[0], Kind: owner[1], Name: owner[2], UID: types.UID(owner[3]),
+		})
+	}
+	return namespace
+}
+
+func TestCompare(t *testing.T) {
+	const v = "core.gardener.cloud/v1beta1"
+	going := ownedBy("garden-going", [4]string{v, "Project", "going", "9"})
+	going.DeletionTimestamp = new(metav1.Now())
+	deleted := projectObject("deleted", "4")
+	deleted.Meta.SetDeletionTimestamp(new(metav1.Now()))
+	got := Compare(
+		[]Object{projectObject("kept", "1"), projectObject("again", "2"), projectObject("new", "3"), deleted},
+		[]corev1.Namespace{
+			ownedBy("default"),
+			ownedBy("garden-kept", [4]string{v, "Project", "kept", "1"}),
+			ownedBy("garden-again", [4]string{v, "Project", "again", "1"}),
+			ownedBy("garden-young", [4]string{v, "Project", "young", "7"}),
+			ownedBy("other-version", [4]string{"core.gardener.cloud/v1", "Project", "young", "7"}),
+			ownedBy("other-group", [4]string{"example.com/v1", "Project", "young", "7"}),
+			ownedBy("other-kind", [4]string{v, "Shoot", "young", "7"}),
+			ownedBy("garden-adopted"),
+			going,
+		})
+	want := Comparison{
+		Lost: []Lost{
+			{Namespace: "garden-again", Project: "again", UID: "1", Has: "2"},
+			{Namespace: "garden-young", Project: "young", UID: "7"},
+			{Namespace: "other-version", Project: "young", UID: "7"},
+		},
+		Missing: []string{"garden-new"},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestServing(t *testing.T) {
+	resources := []Resource{{GroupVersionKind: gardenerv1beta1.SchemeGroupVersion.WithKind("Project")}}
+	cluster := fake.NewClientset()
+	if got, err := Serving(cluster, resources); got != "" || err != nil {
+		t.Errorf("nobody serves: %q, %v", got, err)
+	}
+	cluster.Resources = []*metav1.APIResourceList{{GroupVersion: schema.GroupVersion{Group: "core.gardener.cloud", Version: "v1beta1"}.String()}}
+	if got, err := Serving(cluster, resources); got != "core.gardener.cloud/v1beta1" || err != nil {
+		t.Errorf("somebody serves: %q, %v", got, err)
+	}
+}

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWriteFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "backup.jsonl")
+	write := func(content string, then error) error {
+		return WriteFile(path, func(w io.Writer) error {
+			_, err := io.WriteString(w, content)
+			return errors.Join(err, then)
+		})
+	}
+	if err := write("first", nil); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if err := write("second", errors.New("no more")); err == nil {
+		t.Error("the error of the writer is lost")
+	}
+	if content, err := os.ReadFile(path); err != nil || string(content) != "first" {
+		t.Errorf("after a failure the file is %q, %v", content, err)
+	}
+	if entries, err := os.ReadDir(filepath.Dir(path)); err != nil || len(entries) != 1 {
+		t.Errorf("left over: %v, %v", entries, err)
+	}
+	// What a crash left behind, for all to read, does not decide who may read the next one.
+	if err := os.WriteFile(path+".partial", []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := write("third", nil); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+}
+
+func TestExpire(t *testing.T) {
+	folder := t.TempDir()
+	var own []string
+	for day := range 4 {
+		own = append(own, NameAt(time.Date(2026, 12, 30+day, 1, 2, 3, 0, time.UTC)))
+	}
+	others := []string{"groundskeeper-20200101T000000Z.jsonl.partial", "groundskeeper-mine.jsonl", "a.jsonl"}
+	for _, name := range append(others, own...) {
+		if err := os.WriteFile(filepath.Join(folder, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		keep int
+		want []string
+	}{{9, []string{}}, {3, own[:1]}, {1, own[1:3]}} {
+		got, err := Expire(folder, test.keep)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("keep %d (-want +removed):\n%s", test.keep, diff)
+		}
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil || len(entries) != len(others)+1 {
+		t.Errorf("left: %v, %v", entries, err)
+	}
+}

@@ -1,0 +1,65 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apiserver/pkg/server/resourceconfig"
+	serverstorage "k8s.io/apiserver/pkg/server/storage"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+)
+
+// known are the group versions that a server can serve.
+func known() []schema.GroupVersion {
+	return []schema.GroupVersion{
+		gardenerv1beta1.SchemeGroupVersion, kubernikusv1.SchemeGroupVersion, midonetv1.SchemeGroupVersion, gimbalv1.SchemeGroupVersion,
+	}
+}
+
+// served are the group versions that --runtime-config leaves, by default all. What another server of the cluster serves
+// is not ours: neither its kinds, nor its APIService, nor the namespaces that its Projects own.
+func (o *Options) served() ([]schema.GroupVersion, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	given := o.APIEnablement.RuntimeConfig
+	for name := range given {
+		if strings.Count(name, "/") > 1 {
+			return nil, fmt.Errorf("--runtime-config: %q is a resource; name group versions, each of which has one", name)
+		}
+	}
+	if err := utilerrors.NewAggregate(o.APIEnablement.Validate(scheme)); err != nil {
+		return nil, fmt.Errorf("--runtime-config: %w", err)
+	}
+	all := serverstorage.NewResourceConfig()
+	all.EnableVersions(known()...)
+	merged, err := resourceconfig.MergeAPIResourceConfigs(all, given, scheme)
+	if err != nil {
+		return nil, fmt.Errorf("--runtime-config: %w", err)
+	}
+	left := slices.DeleteFunc(known(), func(version schema.GroupVersion) bool { return !merged.AnyResourceForGroupEnabled(version.Group) })
+	if len(left) == 0 {
+		return nil, errors.New("--runtime-config: nothing would be served")
+	}
+	return left, nil
+}
+
+// projectKeys is the prefix of the keys of Projects in the store; empty where another server has them.
+func projectKeys(served []schema.GroupVersion) string {
+	if !slices.Contains(served, gardenerv1beta1.SchemeGroupVersion) {
+		return ""
+	}
+	return gardenerv1beta1.GroupName + "/projects"
+}

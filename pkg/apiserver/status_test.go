@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/util/cert"
+
+	"groundskeeper.io/groundskeeper/pkg/apiserver/hostprobe"
+)
+
+func TestAdmissionStatus(t *testing.T) {
+	order := []string{"First", "Second", "Third", "Fourth"}
+	missing := hostprobe.Disabled{Name: "Third", Reason: "the kube-apiserver does not serve thirds (v1)"}
+	for name, tc := range map[string]struct {
+		change   func(*Options)
+		disabled []hostprobe.Disabled
+		want     admissionStatus
+	}{
+		"all": {func(*Options) {}, nil, admissionStatus{On: order, Off: []disabledStatus{}}},
+		// What the host lacks is put into the flag's list, too.
+		"some": {
+			func(o *Options) { o.Admission.DisablePlugins = []string{"Second", "Third"} }, []hostprobe.Disabled{missing},
+			admissionStatus{On: []string{"First", "Fourth"}, Off: []disabledStatus{{"Second", "--disable-admission-plugins"}, {"Third", missing.Reason}}},
+		},
+		"off and on": {
+			func(o *Options) {
+				o.Admission.DisablePlugins, o.Admission.EnablePlugins = []string{"Second"}, []string{"Second"}
+			}, nil,
+			admissionStatus{On: order, Off: []disabledStatus{}},
+		},
+		"standalone": {
+			func(o *Options) { o.Standalone, o.Admission.RecommendedPluginOrder = true, order[:1] }, nil,
+			admissionStatus{On: []string{}, Off: []disabledStatus{{"First", "--standalone"}}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := NewOptions()
+			o.Admission.RecommendedPluginOrder = order
+			tc.change(o)
+			if diff := cmp.Diff(tc.want, (&diagnosis{options: o, disabled: tc.disabled}).admission()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestStoreStatus(t *testing.T) {
+	o := NewOptions()
+	o.Etcd.StorageConfig.Transport.ServerList = []string{"unix:///data/etcd/client.sock"} // as the start sets it
+	o.EmbeddedEtcdDir = "/data"
+	want := storeStatus{Etcd: "/data", Embedded: true, Prefix: EtcdPrefix, Encryption: "none"}
+	if diff := cmp.Diff(want, (&diagnosis{options: o}).store()); diff != "" {
+		t.Error(diff)
+	}
+	o = NewOptions()
+	o.Etcd.StorageConfig.Transport.ServerList = []string{"https://a:2379", "https://b:2379"}
+	o.Etcd.EncryptionProviderConfigFilepath = "/etc/encryption.yaml"
+	want = storeStatus{Etcd: "https://a:2379,https://b:2379", Prefix: EtcdPrefix, Encryption: "/etc/encryption.yaml"}
+	if diff := cmp.Diff(want, (&diagnosis{options: o}).store()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestDescribeCertificate(t *testing.T) {
+	certificate, key, err := cert.GenerateSelfSignedCertKey("a.example.com", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, ends := describe(certificate, key)
+	if end, err := time.Parse(time.RFC3339, ends); err != nil || time.Until(end) <= 0 || !cmp.Equal(names, []string{"a.example.com"}) {
+		t.Errorf("%v, %s, %v", names, ends, err)
+	}
+	if names, ends := describe(nil, nil); names != nil || ends != "" {
+		t.Errorf("%v, %s", names, ends)
+	}
+}

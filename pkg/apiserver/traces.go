@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"google.golang.org/grpc"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
+	"k8s.io/apiserver/pkg/authentication/request/x509"
+	"k8s.io/apiserver/pkg/authentication/user"
+	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/apiserver/pkg/server/egressselector"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/tracing"
+	tracingapi "k8s.io/component-base/tracing/api/v1"
+	"k8s.io/klog/v2"
+
+	"groundskeeper.io/groundskeeper/pkg/traces"
+)
+
+// applyTraces makes spans of requests, and of what they ask of etcd and of the kube-apiserver. The library's own way
+// would call this server "apiserver", as the kube-apiserver calls itself, and leave out etcd and authorization.
+// Without --tracing-config-file nothing changes.
+func (o *Options) applyTraces(ctx context.Context, config *genericapiserver.RecommendedConfig) error {
+	if o.Traces.ConfigFile == "" {
+		return nil
+	}
+	tracingConfig, err := genericoptions.ReadTracingConfiguration(o.Traces.ConfigFile)
+	if err != nil {
+		return fmt.Errorf("--tracing-config-file: %w", err)
+	}
+	if errs := tracingapi.ValidateTracingConfiguration(tracingConfig, utilfeature.DefaultFeatureGate, nil); len(errs) > 0 {
+		return fmt.Errorf("--tracing-config-file %q: %w", o.Traces.ConfigFile, errs.ToAggregate())
+	}
+	egress, err := egressToCollector(config.EgressSelector)
+	if err != nil {
+		return fmt.Errorf("--egress-selector-config-file: %w", err)
+	}
+	traces.LogTo(klog.Background().WithName("traces"))
+	provider, err := traces.NewProvider(ctx, tracingConfig, traces.Service{Name: componentName, Instance: config.APIServerID}, egress...)
+	if err != nil {
+		return fmt.Errorf("--tracing-config-file %q: %w", o.Traces.ConfigFile, err)
+	}
+	config.TracerProvider = traces.Continuing(provider)
+	o.Etcd.StorageConfig.Transport.TracerProvider = config.TracerProvider
+	if o.Authentication != nil {
+		o.Authentication.WithCustomRoundTripper(tracing.WrapperFor(config.TracerProvider))
+	}
+	if o.Authorization != nil {
+		o.Authorization.WithCustomRoundTripper(tracing.WrapperFor(config.TracerProvider))
+	}
+	return nil
+}
+
+// egressToCollector is how the collector is reached in a cluster with an egress proxy.
+func egressToCollector(selector *egressselector.EgressSelector) ([]otlptracegrpc.Option, error) {
+	if selector == nil {
+		return nil, nil
+	}
+	dial, err := selector.Lookup(egressselector.ControlPlane.AsNetworkContext())
+	if err != nil || dial == nil {
+		return nil, err
+	}
+	return []otlptracegrpc.Option{otlptracegrpc.WithDialOption(grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+		return dial(ctx, "tcp", address)
+	}))}, nil
+}
+
+// continueTraces lets requests that come through the aggregator continue its trace, whoever the user is.
+func (o *Options) continueTraces(config *genericapiserver.RecommendedConfig) {
+	proxy := config.Authentication.RequestHeaderConfig
+	if o.Traces.ConfigFile == "" || proxy == nil {
+		return
+	}
+	aggregator, build := isAggregator(proxy), config.BuildHandlerChainFunc
+	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
+		return traces.FromAggregator(build(handler, c), aggregator)
+	}
+}
+
+// isAggregator says whether a request has the client certificate of the aggregator.
+func isAggregator(proxy *authenticatorfactory.RequestHeaderConfig) func(*http.Request) bool {
+	anybody := authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
+		return &authenticator.Response{User: &user.DefaultInfo{}}, true, nil
+	})
+	verifier := x509.NewDynamicCAVerifier(proxy.CAContentProvider.VerifyOptions, anybody, proxy.AllowedClientNames)
+	return func(r *http.Request) bool {
+		_, ok, err := verifier.AuthenticateRequest(r)
+		return ok && err == nil
+	}
+}

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"bytes"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// issuance is what an Issuer knows.
+type issuance struct {
+	// name is that of the Secret of the authority.
+	name   string
+	now    time.Time
+	timing Timing
+	// signer is nil when there is no authority, or none that could be used.
+	signer    *signer
+	authority keptSecret
+	leaves    []keptLeaf
+}
+
+// keptSecret is a Secret as it was read; nil when there is none.
+type keptSecret struct{ secret *corev1.Secret }
+
+// keptLeaf is a certificate as it should be, and as it is.
+type keptLeaf struct {
+	Leaf
+	keptSecret
+	// pair is nil when there is none that could be used; bundle is what its holders trust.
+	pair   *pair
+	bundle []byte
+}
+
+// issuing is one Secret to write: that of the authority when leaf is nil.
+type issuing struct {
+	secret, why string
+	kept        keptSecret
+	leaf        *Leaf
+}
+
+// plan decides what to write next; nil: nothing.
+//
+// An authority that is lost is not replaced while there is a certificate of it that somebody may use: whoever reads it
+// trusts the lost one until it starts again, and would refuse those of a new one.
+func (v issuance) plan() (*issuing, error) {
+	if v.signer == nil {
+		for _, leaf := range v.leaves {
+			if leaf.pair.valid(v.now) {
+				return nil, fmt.Errorf("the authority is lost, and secret %s has a certificate of it until %s: restore its secret, or delete all of them and restart whoever uses them",
+					leaf.Secret, leaf.pair.tls.Leaf.NotAfter.Format(time.RFC3339))
+			}
+		}
+		return &issuing{secret: v.name, why: "there is no authority", kept: v.authority}, nil
+	}
+	for _, leaf := range v.leaves {
+		if why := v.due(leaf); why != "" {
+			return &issuing{secret: leaf.Secret, why: why, kept: leaf.keptSecret, leaf: &leaf.Leaf}, nil
+		}
+	}
+	if !v.now.Before(v.signer.certificate.NotAfter.Add(-v.timing.RenewBefore)) {
+		return nil, fmt.Errorf("the authority ends at %s: delete its secret and those that it signed, and restart whoever uses them",
+			v.signer.certificate.NotAfter.Format(time.RFC3339))
+	}
+	return nil, nil
+}
+
+// due says why a certificate is to be issued; "": it is not.
+func (v issuance) due(leaf keptLeaf) string {
+	switch {
+	case leaf.secret == nil:
+		return "there is none"
+	case leaf.pair == nil:
+		return "it cannot be used"
+	case !bytes.Equal(leaf.pair.authority, v.signer.pem) || !bytes.Equal(leaf.bundle, v.signer.pem):
+		return "it is not of this authority"
+	case !leaf.describes(leaf.pair.tls.Leaf):
+		return "it is for other names or uses"
+	}
+	end := leaf.pair.tls.Leaf.NotAfter
+	if v.now.Before(end.Add(-v.timing.RenewBefore)) || !v.end().After(end) {
+		return ""
+	}
+	return "it ends soon"
+}
+
+// end is when a certificate that is issued now ends: never after the authority.
+func (v issuance) end() time.Time {
+	end := v.now.Add(v.timing.Validity)
+	if last := v.signer.certificate.NotAfter; last.Before(end) {
+		return last
+	}
+	return end.Truncate(time.Second) // a certificate has no fractions
+}
+
+// describes says whether a certificate is the leaf's.
+func (l Leaf) describes(certificate *x509.Certificate) bool {
+	names, addresses := l.hosts()
+	return certificate.Subject.CommonName == l.CommonName && slices.Equal(certificate.DNSNames, names) &&
+		slices.EqualFunc(certificate.IPAddresses, addresses, net.IP.Equal) && slices.Equal(certificate.ExtKeyUsage, l.Usages)
+}
+
+// hosts are the DNS names and the IP addresses.
+func (l Leaf) hosts() (names []string, addresses []net.IP) {
+	for _, host := range l.Hosts {
+		if ip := net.ParseIP(host); ip != nil {
+			addresses = append(addresses, ip)
+		} else {
+			names = append(names, host)
+		}
+	}
+	return names, addresses
+}

@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package certificates
+
+import (
+	"context"
+	"crypto/x509"
+	"fmt"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+)
+
+// lookAgain is how often an Issuer looks at its Secrets when there is nothing to do.
+const lookAgain = 5 * time.Minute
+
+// IssuerOptions say what certificates are kept, and where.
+type IssuerOptions struct {
+	// Name and Namespace are those of the Secret with the authority and its key. Only an Issuer reads it.
+	Name, Namespace string
+	// Leaves are the certificates that the authority signs.
+	Leaves []Leaf
+	// Timing says when they are replaced: Validity and RenewBefore.
+	Timing Timing
+}
+
+// Leaf is a certificate in a Secret of its own, beside its key and the certificate of the authority.
+type Leaf struct {
+	// Secret is the name of the Secret.
+	Secret string
+	// CommonName is what the certificate says who it is.
+	CommonName string
+	// Hosts are the DNS names, wildcards too, and IP addresses of a server; none for a client.
+	Hosts []string
+	// Usages say whether it is a server, a client or both.
+	Usages []x509.ExtKeyUsage
+}
+
+// Issuer keeps certificates for programs that read their own from files again with every connection, and the authority
+// only when they start, as etcd does: a Keeper's way, a new authority with every certificate, would lock them out. The
+// authority therefore lasts for ten years, and its key is kept, apart from what it signs.
+//
+// Replicas do not elect a leader: writes are optimistic, and whoever comes second reads what the first wrote.
+type Issuer struct {
+	options IssuerOptions
+	secrets kubernetes.Interface
+}
+
+// NewIssuer returns an issuer that talks to the API server of config.
+func NewIssuer(config *rest.Config, options IssuerOptions) (*Issuer, error) {
+	secrets, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("authority %s: %w", options.Name, err)
+	}
+	options.Timing = options.Timing.withDefaults()
+	return &Issuer{options: options, secrets: secrets}, nil
+}
+
+// Run keeps the certificates until ctx is done.
+func (i *Issuer) Run(ctx context.Context) {
+	logger := logr.FromContextOrDiscard(ctx).WithValues("authority", i.options.Namespace+"/"+i.options.Name)
+	ctx = logr.NewContext(ctx, logger)
+	var problem string
+	pause := minPause
+	for ctx.Err() == nil {
+		wait, err := i.pass(ctx)
+		switch {
+		case err == nil:
+			problem, pause = "", minPause
+		case ctx.Err() == nil:
+			if problem != err.Error() {
+				problem = err.Error()
+				logger.Error(err, "The certificates are not in order, trying again")
+			}
+			wait, pause = pause, min(2*pause, maxPause)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+	}
+}
+
+// pass does what is to be done and says for how long nothing will be. Each step reads all Secrets and writes one.
+func (i *Issuer) pass(ctx context.Context) (time.Duration, error) {
+	for range maxSteps + len(i.options.Leaves) {
+		v, err := i.read(ctx)
+		if err != nil {
+			return 0, err
+		}
+		todo, err := v.plan()
+		if err != nil {
+			return 0, err
+		}
+		if todo == nil {
+			return lookAgain, nil
+		}
+		if err := i.write(ctx, v, todo); err != nil {
+			return 0, err
+		}
+	}
+	return 0, fmt.Errorf("secrets of the authority %s/%s: somebody else writes them all the time", i.options.Namespace, i.options.Name)
+}
+
+// read reads all Secrets. What cannot be used is as good as nothing.
+func (i *Issuer) read(ctx context.Context) (issuance, error) {
+	v := issuance{name: i.options.Name, now: time.Now(), timing: i.options.Timing}
+	secret, err := i.secret(ctx, i.options.Name)
+	if err != nil {
+		return v, err
+	}
+	v.authority = keptSecret{secret: secret}
+	if v.signer, err = decodeSigner(secret); err != nil {
+		logr.FromContextOrDiscard(ctx).Info("The authority cannot be used", "reason", err.Error())
+	}
+	for _, leaf := range i.options.Leaves {
+		secret, err := i.secret(ctx, leaf.Secret)
+		if err != nil {
+			return v, err
+		}
+		kept := keptLeaf{Leaf: leaf, keptSecret: keptSecret{secret: secret}}
+		if secret != nil {
+			// What is wrong with it shows in what is missing: it is issued again.
+			kept.pair, _ = parsePair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey], secret.Data[bundleKey])
+			kept.bundle = secret.Data[bundleKey]
+		}
+		v.leaves = append(v.leaves, kept)
+	}
+	return v, nil
+}
+
+// secret reads one Secret, nil when there is none. One of somebody else's is an error.
+func (i *Issuer) secret(ctx context.Context, name string) (*corev1.Secret, error) {
+	secret, err := i.secrets.CoreV1().Secrets(i.options.Namespace).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("read secret %s/%s: %w", i.options.Namespace, name, err)
+	case secret.Labels[managedLabel] != "true":
+		return nil, fmt.Errorf("secret %s/%s: %w: label it %s=true, or delete it", i.options.Namespace, name, errForeign, managedLabel)
+	}
+	return secret, nil
+}
+
+// write makes what is to be made and writes its Secret. That somebody else was first is no error: the next step reads
+// again.
+func (i *Issuer) write(ctx context.Context, v issuance, todo *issuing) error {
+	data, err := todo.make(v)
+	if err != nil {
+		return fmt.Errorf("make a certificate for %s: %w", todo.secret, err)
+	}
+	secrets := i.secrets.CoreV1().Secrets(i.options.Namespace)
+	secret, isNew := todo.kept.secret, todo.kept.secret == nil
+	if isNew {
+		secret = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: todo.secret, Namespace: i.options.Namespace}, Type: corev1.SecretTypeTLS}
+	}
+	metav1.SetMetaDataLabel(&secret.ObjectMeta, "app.kubernetes.io/part-of", "groundskeeper")
+	metav1.SetMetaDataLabel(&secret.ObjectMeta, managedLabel, "true")
+	secret.Data = data
+	if isNew {
+		_, err = secrets.Create(ctx, secret, metav1.CreateOptions{FieldManager: fieldManager})
+	} else {
+		_, err = secrets.Update(ctx, secret, metav1.UpdateOptions{FieldManager: fieldManager})
+	}
+	switch {
+	case err == nil:
+		logr.FromContextOrDiscard(ctx).Info("Wrote a certificate", "secret", todo.secret, "why", todo.why)
+		return nil
+	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err), !isNew && apierrors.IsNotFound(err):
+		return nil
+	}
+	return fmt.Errorf("write secret %s/%s: %w", i.options.Namespace, todo.secret, err)
+}

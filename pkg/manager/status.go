@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/statusz"
+)
+
+// Roles of a replica.
+const (
+	roleLeader  = "leader"
+	roleStandby = "standby"
+	roleAlone   = "leader, there is no election"
+)
+
+// States of a controller.
+const (
+	stateOff      = "off"
+	stateStarting = "starting"
+	stateStandby  = "standby"
+	stateRunning  = "running"
+)
+
+// statusPage is the page /statusz. It has no names of objects and nothing that somebody may not know who may read metrics.
+type statusPage struct {
+	statusz.Component
+	Role        string             `json:"role"`
+	Lease       *leaseStatus       `json:"lease,omitempty"`
+	WaitingFor  []string           `json:"waitingFor"`
+	Controllers []controllerStatus `json:"controllers"`
+	// Loops are what works in passes without being a controller.
+	Loops []controllerStatus `json:"loops"`
+}
+
+type leaseStatus struct {
+	Name string `json:"name"`
+	// Renewed is how long ago this replica renewed it, when it holds it.
+	Renewed string `json:"renewed,omitempty"`
+}
+
+type controllerStatus struct {
+	Name  string `json:"name"`
+	State string `json:"state"`
+	// Why says why it is off, or which kinds it does not follow.
+	Why []string `json:"why,omitempty"`
+	outcomes
+}
+
+// overview knows what the page tells of.
+type overview struct {
+	started  time.Time
+	now      func() time.Time
+	fence    *Fence
+	ready    *readiness
+	activity *tally
+	// all are the controllers in their order; off says why one does not run.
+	all []string
+	off map[string]string
+}
+
+// newOverview takes note of the controllers that do not run. enabled are those that do.
+func newOverview(config *v1alpha1.ControllersConfiguration, fence *Fence, ready *readiness, all, enabled []controller) *overview {
+	o := &overview{started: time.Now(), now: time.Now, fence: fence, ready: ready, all: names(all), off: map[string]string{}}
+	o.activity = newTally(o.now)
+	runs := names(enabled)
+	for _, c := range all {
+		switch {
+		case slices.Contains(runs, c.name):
+		case !isEnabled(c.name, config.Enabled):
+			o.off[c.name] = "controllers.enabled leaves it out"
+		default:
+			o.off[c.name] = c.off(config)
+		}
+	}
+	return o
+}
+
+// page is the status at this moment.
+func (o *overview) page() any {
+	page := statusPage{Component: statusz.NewComponent(Name, o.started, o.now()), Role: roleAlone, WaitingFor: o.ready.waitingFor(), Loops: []controllerStatus{}}
+	if lease, held, renewed := o.fence.holder(); lease != "" {
+		page.Role, page.Lease = roleStandby, &leaseStatus{Name: lease}
+		if held {
+			page.Role, page.Lease.Renewed = roleLeader, renewed.Round(time.Second).String()+" ago"
+		}
+	}
+	done := o.activity.snapshot()
+	for _, name := range o.all {
+		c := controllerStatus{Name: name, State: stateRunning, outcomes: done[name]}
+		delete(done, name)
+		switch why, off := o.off[name]; {
+		case off:
+			c.State, c.Why = stateOff, []string{why}
+		case slices.Contains(page.WaitingFor, cachesOf(name)):
+			c.State = stateStarting
+		case page.Role == roleStandby && name != webhooksName:
+			c.State = stateStandby
+		}
+		if c.State != stateOff {
+			c.Why = o.ready.idle(name)
+		}
+		page.Controllers = append(page.Controllers, c)
+	}
+	for _, name := range slices.Sorted(maps.Keys(done)) {
+		page.Loops = append(page.Loops, controllerStatus{Name: name, State: stateRunning, outcomes: done[name]})
+	}
+	return page
+}

@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/statusz"
+)
+
+type idleSet struct{ manager.RunnableFunc }
+
+func (idleSet) Idle() []string {
+	return []string{"shoots.core.gardener.cloud is not served, or of no use here"}
+}
+
+func TestStatusPage(t *testing.T) {
+	config := &v1alpha1.ControllerManagerConfiguration{}
+	v1alpha1.SetObjectDefaults_ControllerManagerConfiguration(config)
+	config.Controllers.Enabled = []string{"*", "-left-out"}
+	noBackend := func(*v1alpha1.ControllersConfiguration) string { return "controllers.x.url is empty" }
+	all := []controller{{name: "busy"}, {name: "left-out"}, {name: "useless", off: noBackend}, {name: "filling"}, {name: webhooksName}}
+	enabled := []controller{all[0], all[3], all[4]}
+
+	fence, ready := newFence(config.LeaderElection), &readiness{}
+	o := newOverview(&config.Controllers, fence, ready, all, enabled)
+	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	o.now = func() time.Time { return now }
+	o.activity.now, o.started = o.now, now.Add(-time.Minute)
+	ready.begin(cachesOf("busy"))
+	ready.begin(cachesOf("filling"))
+	ready.end(cachesOf("busy"))
+	if err := ready.watch(&collector{}, "busy").Add(idleSet{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, err := range []error{nil, nil, errors.New("it rains")} {
+		_, end := o.activity.Begin(t.Context(), "busy", "team/a")
+		end(reconcile.Result{}, err)
+	}
+	_, end := o.activity.Begin(t.Context(), "comparison", "")
+	end(reconcile.Result{}, nil)
+
+	at := "2026-01-02T03:04:05Z"
+	done := outcomes{Succeeded: 2, Failed: 1, LastSuccess: at, LastFailure: at}
+	want := statusPage{
+		Component: statusz.NewComponent(Name, o.started, now), Role: roleStandby, Lease: &leaseStatus{Name: "groundskeeper-system/" + Name},
+		WaitingFor: []string{"the caches of controller filling"},
+		Controllers: []controllerStatus{
+			{Name: "busy", State: stateStandby, Why: idleSet{}.Idle(), outcomes: done},
+			{Name: "left-out", State: stateOff, Why: []string{"controllers.enabled leaves it out"}},
+			{Name: "useless", State: stateOff, Why: []string{"controllers.x.url is empty"}},
+			{Name: "filling", State: stateStarting},
+			{Name: webhooksName, State: stateRunning},
+		},
+		Loops: []controllerStatus{{Name: "comparison", State: stateRunning, outcomes: outcomes{Succeeded: 1, LastSuccess: at}}},
+	}
+	compare := func() {
+		t.Helper()
+		if diff := cmp.Diff(want, o.page(), cmp.AllowUnexported(controllerStatus{})); diff != "" {
+			t.Error(diff)
+		}
+	}
+	compare()
+	fence.opened(fence.now())
+	want.Role, want.Lease.Renewed, want.Controllers[0].State = roleLeader, "0s ago", stateRunning
+	compare()
+	config.LeaderElection.LeaderElect = new(false)
+	o.fence = newFence(config.LeaderElection)
+	want.Role, want.Lease = roleAlone, nil
+	compare()
+
+	page, err := json.Marshal(o.page())
+	if err != nil || strings.Contains(string(page), "team/a") || strings.Contains(string(page), "rains") {
+		t.Errorf("%v: %s", err, page)
+	}
+}
+
+func TestReadinessReport(t *testing.T) {
+	ready := &readiness{}
+	handler := healthHandler(ready, nil, nil)
+	check := func(path string, code int, body string) {
+		t.Helper()
+		response := httptest.NewRecorder()
+		handler.ServeHTTP(response, httptest.NewRequest(http.MethodGet, path, nil))
+		if response.Code != code || response.Body.String() != body {
+			t.Errorf("%s: %d %s", path, response.Code, response.Body)
+		}
+	}
+	ready.begin("the API server")
+	ready.begin("the caches")
+	ready.end("the API server")
+	check("/readyz", http.StatusServiceUnavailable, "waiting for the caches\n")
+	check("/readyz?verbose", http.StatusServiceUnavailable, "[+]the API server ok\n[-]the caches: waiting\nreadyz check failed\n")
+	check("/livez", http.StatusOK, "ok")
+	ready.end("the caches")
+	check("/readyz", http.StatusOK, "ok")
+	check("/readyz?verbose", http.StatusOK, "[+]the API server ok\n[+]the caches ok\nreadyz check passed\n")
+}
+
+func TestDebugging(t *testing.T) {
+	level := &logLevel{}
+	level.set(slog.LevelInfo)
+	t.Cleanup(func() { level.set(slog.LevelInfo) })
+	server := httptest.NewServer(debuggingHandler(logr.Discard(), level))
+	t.Cleanup(server.Close)
+	put := func(body string) int {
+		t.Helper()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, server.URL+"/debug/flags/v", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := response.Body.Close(); err != nil {
+			t.Fatal(err)
+		}
+		return response.StatusCode
+	}
+	if code := put("4\n"); code != http.StatusOK || level.Level() != -4 || !klog.V(4).Enabled() || klog.V(5).Enabled() {
+		t.Errorf("4: %d, the level is %d", code, level.Level())
+	}
+	for _, bad := range []string{"", "-1", "11", "all", strings.Repeat("1", 20)} {
+		if code := put(bad); code != http.StatusBadRequest || level.Level() != -4 {
+			t.Errorf("%q: %d, the level is %d", bad, code, level.Level())
+		}
+	}
+	if code := put("0"); code != http.StatusOK || level.Level() != slog.LevelInfo || klog.V(1).Enabled() {
+		t.Errorf("0: %d, the level is %d", code, level.Level())
+	}
+	if code, body := get(t, server.URL+"/debug/pprof/goroutine?debug=1"); code != http.StatusOK || !strings.HasPrefix(body, "goroutine profile:") {
+		t.Errorf("%d %s", code, body)
+	}
+}
+
+// Nothing of it is served unless somebody asked for it.
+func TestDebuggingIsOff(t *testing.T) {
+	stop, err := serveDebugging(context.Background(), logr.Discard(), v1alpha1.DebuggingConfiguration{Enabled: new(false)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop()
+}

@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
+)
+
+func newUninstall(c *command) *cobra.Command {
+	o := uninstall.Options{Projects: uninstall.Keep, Klusters: uninstall.Detach, Timeout: 10 * time.Minute}
+	var yes, preview bool
+	cmd := &cobra.Command{
+		Use:     "uninstall",
+		Short:   "Remove the installation in the only safe order",
+		Example: "  kubectl groundskeeper uninstall --dry-run",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.uninstall(cmd.Context(), o, yes, preview) },
+	}
+	flags := cmd.Flags()
+	flags.BoolVarP(&yes, "yes", "y", false, "do not ask")
+	flags.BoolVar(&preview, "dry-run", false, "show the plan, and change nothing")
+	flags.StringVar(&o.Projects, "projects", o.Projects, "keep: the namespaces of Projects stay; delete: they go with all that is in them")
+	flags.StringVar(&o.Klusters, "klusters", o.Klusters, "detach: nothing of their clusters is touched; deorbit: what these made in OpenStack is deleted")
+	flags.StringSliceVar(&o.Abandon, "abandon", nil, "`kinds` whose finalizers are taken off though nobody cleans up: translations, klusters")
+	flags.BoolVar(&o.KeepData, "keep-data", false, "keep the namespaces of the installation, with the volumes in them")
+	flags.StringVar(&o.ConfigFile, "config", "", "configuration `file` of the controller manager, where it does not run as our Deployment")
+	flags.DurationVar(&o.Timeout, "timeout", o.Timeout, "how long a step may wait without any progress")
+	return cmd
+}
+
+func (c *command) uninstall(ctx context.Context, o uninstall.Options, yes, preview bool) error {
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	u, err := c.uninstaller(o)
+	if err != nil {
+		return err
+	}
+	found, err := u.Look(ctx)
+	if err != nil {
+		return err
+	}
+	plan := uninstall.NewPlan(found, o)
+	if plan.Nothing && len(plan.Blockers) == 0 {
+		c.out.print("%s\n", c.out.in(green, "nothing of an installation is there"))
+		return nil
+	}
+	c.out.print("%s", plan)
+	if len(plan.Blockers) > 0 {
+		return errors.New("it does not begin: see what is in the way. Nothing was changed")
+	}
+	if preview {
+		return nil
+	}
+	if err := c.confirm("Remove Groundskeeper from this cluster?", yes); err != nil {
+		return err
+	}
+	if err := u.Run(ctx, found); err != nil {
+		return err
+	}
+	c.out.print("%s\n", c.out.in(green, "Groundskeeper is gone"))
+	return nil
+}
+
+// uninstaller makes one that shows what it does here.
+func (c *command) uninstaller(o uninstall.Options) (*uninstall.Uninstaller, error) {
+	config, err := c.config.ClientConfig()
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	u := &uninstall.Uninstaller{Options: o, Client: c.client, Why: c.reason}
+	if u.Metadata, err = metadata.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	if u.Discovery, err = discovery.NewDiscoveryClientForConfig(config); err != nil {
+		return nil, err
+	}
+	p := &progress{to: c.out}
+	u.Show = p.show
+	u.Done = func(line string) {
+		p.show(fmt.Sprintf("%s %s", c.out.in(green, "done:"), line))
+		p.last = "" // it stays
+	}
+	return u, nil
+}
+
+// reason is what is known to hold up an object: what somebody has to put right, or else who keeps it. It has no times in it,
+// so that it stays the same while nothing happens. Of a Translation only the metadata may be there.
+func (c *command) reason(object client.Object) string {
+	if m, ok := object.(*metav1.PartialObjectMetadata); ok {
+		full := &midonetv1.Translation{}
+		if m.Kind != "Translation" || c.client.Get(context.Background(), client.ObjectKeyFromObject(m), full) != nil {
+			return ""
+		}
+		object = full
+	}
+	var all []finding
+	for _, k := range kinds() {
+		all = append(all, k.findings(object, c.clock.Now())...)
+	}
+	known := details(object)
+	for _, f := range append(all, known...) {
+		if f.level == warning {
+			return f.text
+		}
+	}
+	if len(known) > 0 {
+		return known[len(known)-1].text
+	}
+	return ""
+}

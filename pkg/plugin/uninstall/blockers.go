@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package uninstall
+
+import (
+	"fmt"
+	"strings"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
+// blockers are why a removal cannot begin: what would hang in the middle, or could not be undone.
+func blockers(f *Found, o Options) (all []string) {
+	for _, service := range f.Unavailable {
+		all = append(all, fmt.Sprintf("our API does not answer, so that its objects cannot be removed: APIService %s. Bring the API server back (docs/install.md)", service))
+	}
+	if len(f.Stranded) > 0 {
+		all = append(all, fmt.Sprintf("the owners of %s are not served any more, so that Kubernetes does not delete them (%s). Apply the manifests again, and then give this command",
+			plural(len(f.Stranded), "object"), strings.Join(short(f.Stranded), ", ")))
+	}
+	if len(f.Unavailable) > 0 || f.Served.Len() == 0 {
+		return all
+	}
+	if len(f.Projects)+len(f.Klusters)+len(f.Backends)+len(f.Translations) > 0 {
+		all = append(all, withoutController(f, o)...)
+	}
+	return append(all, refusals(f, o)...)
+}
+
+// withoutController are objects whose finalizers nobody would take.
+func withoutController(f *Found, o Options) (all []string) {
+	m := f.Manager
+	if m.Silent != "" {
+		return []string{fmt.Sprintf("the controller manager does not work (%s), and nobody else takes the finalizers of its objects. Start it, and give this command again", m.Silent)}
+	}
+	if m.Config == nil {
+		return []string{fmt.Sprintf("nobody can say which controllers run: the configuration of the controller manager is not known (%s). Give its file by --config", m.Unknown)}
+	}
+	need := func(count int, title, controller, instead string) {
+		if count > 0 && !m.Runs(controller) {
+			all = append(all, fmt.Sprintf("%d %s, and the controller %q does not run, which has to release them. Turn it on (docs/configuration.md)%s", count, title, controller, instead))
+		}
+	}
+	need(len(f.Projects), "Projects", controllerProject, "")
+	need(len(f.Backends), "DiscoveryBackends", controllerOperator, "")
+	need(len(back(f.Backends)), "DiscoveryBackends in maintenance", controllerMaintenance, "")
+	if !o.abandons(Klusters) {
+		need(len(f.Klusters), "Klusters", controllerDeorbit, ", or leave their clusters as they are by --abandon="+Klusters)
+	}
+	if len(f.Translations) > 0 && !o.abandons(Translations) && !m.takesBack() {
+		all = append(all, fmt.Sprintf("%d Translations, and nobody takes their resources out of MidoNet: the controller %q does not run, or push.mode is plan. Change that, or leave the resources there by --abandon=%s",
+			len(f.Translations), controllerPush, Translations))
+	}
+	if f.convertsTranslations() && !m.Deployed {
+		all = append(all, fmt.Sprintf("the controller %q would make Translations again. Restart the controller manager with %q in controllers.enabled", controllerConvert, "-"+controllerConvert))
+	}
+	return all
+}
+
+// refusals are objects that the API server or their controller would not let go.
+func refusals(f *Found, o Options) (all []string) {
+	pausedFor := func(kind, name, namespace string) string {
+		where := ""
+		if namespace != "" {
+			where = " --namespace " + namespace
+		}
+		return fmt.Sprintf("%s %s is paused: kubectl annotate %s%s %s %s-", kind, name, strings.ToLower(kind), where, name, pausedAnnotation)
+	}
+	for i := range f.Projects {
+		if p := &f.Projects[i]; p.Annotations[pausedAnnotation] == "true" {
+			all = append(all, pausedFor("Project", p.Name, ""))
+		}
+	}
+	for i := range f.Klusters {
+		k := &f.Klusters[i]
+		if k.TerminationProtected() {
+			all = append(all, fmt.Sprintf("Kluster %s is protected: kubectl annotate kluster --namespace %s %s %s-", nameOf(k), k.Namespace, k.Name, kubernikusv1.TerminationProtectionAnnotation))
+		}
+		if k.Annotations[pausedAnnotation] == "true" && !o.abandons(Klusters) {
+			all = append(all, pausedFor("Kluster", k.Name, k.Namespace))
+		}
+	}
+	return short(all)
+}
+
+// warnings are what people should know before they say yes.
+func warnings(f *Found) (all []string) {
+	for i := range f.Projects {
+		if p := &f.Projects[i]; len(p.Spec.DualApprovalForDeletion) > 0 && len(f.Klusters) > 0 {
+			all = append(all, fmt.Sprintf("Project %s asks for dual approval: Klusters that this command confirms have to be deleted by another user, who gives the same command", p.Name))
+		}
+	}
+	if len(f.Unlisted) > 0 {
+		all = append(all, fmt.Sprintf("these groups of the cluster do not answer, and namespaces cannot be deleted while they do not: %s", strings.Join(f.Unlisted, ", ")))
+	}
+	return all
+}

@@ -1,0 +1,153 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// atOnce is how many objects are changed at the same time.
+const atOnce = 8
+
+// deletion is how the objects of a kind are deleted.
+type deletion struct {
+	// title is the kind in the plural.
+	title string
+	// list returns all that are there.
+	list func(context.Context) ([]client.Object, error)
+	// prepare makes an object ready to be deleted, such as by the confirmation that the API server asks for. nil: nothing.
+	prepare func(context.Context, client.Object) error
+	// abandon are finalizers that are taken off what is being deleted.
+	abandon []string
+	// name is what is waited for of an object; it changes when there is progress. nil: its name.
+	name func(client.Object) string
+}
+
+// deleteAll deletes all objects of a kind and waits until they are gone. Each look begins anew, so that what somebody made
+// meanwhile goes as well.
+func (u *Uninstaller) deleteAll(ctx context.Context, d deletion) (string, error) {
+	var seen sync.Map
+	err := u.until(ctx, d.title, func(ctx context.Context) (left, error) {
+		objects, err := d.list(ctx)
+		if err != nil || len(objects) == 0 {
+			return left{}, err
+		}
+		errs := u.each(objects, func(object client.Object) error {
+			seen.Store(object.GetUID(), nil)
+			return u.delete(ctx, d, object)
+		})
+		l := left{why: u.Why(objects[0])}
+		for _, object := range objects {
+			if d.name != nil {
+				l.names = append(l.names, d.name(object))
+				continue
+			}
+			l.names = append(l.names, nameOf(object))
+		}
+		if failed := errors.Join(errs...); failed != nil {
+			l.why = failed.Error()
+			if !slices.ContainsFunc(errs, func(err error) bool { return !errors.Is(err, errRefused) }) {
+				return l, failed // nothing else is under way
+			}
+		}
+		return l, nil
+	})
+	count := 0
+	seen.Range(func(any, any) bool { count++; return true })
+	if err != nil || count == 0 {
+		return "", err
+	}
+	return fmt.Sprintf("%d %s are gone", count, d.title), nil
+}
+
+// delete does the next step of the deletion of an object: prepare, delete, and take off what nobody else takes.
+func (u *Uninstaller) delete(ctx context.Context, d deletion, object client.Object) error {
+	if !object.GetDeletionTimestamp().IsZero() {
+		return u.takeOff(ctx, object, d.abandon)
+	}
+	if d.prepare != nil {
+		if err := d.prepare(ctx, object); err != nil {
+			return refusal(object, err)
+		}
+	}
+	uid := object.GetUID()
+	err := u.Client.Delete(ctx, object, client.Preconditions{UID: &uid})
+	if apierrors.IsConflict(err) {
+		return nil // it is another one by now
+	}
+	return refusal(object, client.IgnoreNotFound(err))
+}
+
+// takeOff takes finalizers off an object that is being deleted.
+func (u *Uninstaller) takeOff(ctx context.Context, object client.Object, finalizers []string) error {
+	rest := slices.DeleteFunc(slices.Clone(object.GetFinalizers()), func(name string) bool { return slices.Contains(finalizers, name) })
+	if len(rest) == len(object.GetFinalizers()) {
+		return nil
+	}
+	before := object.DeepCopyObject().(client.Object)
+	object.SetFinalizers(rest)
+	return refusal(object, client.IgnoreNotFound(u.Client.Patch(ctx, object, optimistic(before))))
+}
+
+// optimistic is a patch that fails when somebody else wrote the object meanwhile, or it is another one.
+func optimistic(before client.Object) client.Patch {
+	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
+}
+
+// refusal names the object of an error, and says whether waiting helps.
+func refusal(object client.Object, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
+		return fmt.Errorf("%w: %s: %w", errRefused, nameOf(object), err)
+	}
+	return fmt.Errorf("%s: %w", nameOf(object), err)
+}
+
+// each calls a function for all objects, several at once, and returns an error or nil for each.
+func (u *Uninstaller) each(objects []client.Object, do func(client.Object) error) []error {
+	errs := make([]error, len(objects))
+	var group sync.WaitGroup
+	slots := make(chan struct{}, atOnce)
+	for i, object := range objects {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			errs[i] = do(object)
+		})
+	}
+	group.Wait()
+	return errs
+}
+
+// annotate sets annotations of an object to "true", if they are not.
+func (u *Uninstaller) annotate(ctx context.Context, object client.Object, annotations ...string) error {
+	before := object.DeepCopyObject().(client.Object)
+	set := map[string]string{}
+	maps.Copy(set, object.GetAnnotations())
+	changed := false
+	for _, key := range annotations {
+		changed = changed || set[key] != "true"
+		set[key] = "true"
+	}
+	if !changed {
+		return nil
+	}
+	object.SetAnnotations(set)
+	return u.Client.Patch(ctx, object, optimistic(before))
+}
+
+func nameOf(object client.Object) string {
+	return strings.TrimPrefix(object.GetNamespace()+"/"+object.GetName(), "/")
+}

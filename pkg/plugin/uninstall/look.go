@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package uninstall
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+)
+
+// Found is what there is of an installation.
+type Found struct {
+	// Registrations are those of ours, as "kind name". Served are the groups of the APIServices among them: objects of
+	// other groups are somebody else's, or nobody's any more.
+	Registrations []string
+	Served        sets.Set[string]
+	// Unavailable are APIServices of ours that do not answer, with the reason.
+	Unavailable []string
+	// Stranded are objects whose owner nobody serves any more.
+	Stranded []string
+	Manager  Manager
+
+	Projects     []gardenerv1beta1.Project
+	Klusters     []kubernikusv1.Kluster
+	Backends     []gimbalv1.DiscoveryBackend
+	Translations []metav1.PartialObjectMetadata
+	// Contents are those of the namespaces of Projects and of the installation.
+	Contents map[string]Content
+	// Namespaces are those of the installation, Parts all else that it is made of, as "resource namespace/name".
+	Namespaces, Parts []string
+	// Unlisted are groups of the cluster that do not answer, so that nobody can say what is there.
+	Unlisted []string
+}
+
+// Content is what people have in a namespace.
+type Content struct{ Pods, Claims, Secrets int }
+
+func (f *Found) convertsTranslations() bool {
+	return f.Served.Has(midonetv1.GroupName) && f.Manager.Runs(controllerConvert)
+}
+
+// empty says that nothing is there at all.
+func (f *Found) empty() bool {
+	return len(f.Registrations)+len(f.Namespaces)+len(f.Parts) == 0
+}
+
+// Look reads what there is.
+func (u *Uninstaller) Look(ctx context.Context) (*Found, error) {
+	f := &Found{Contents: map[string]Content{}}
+	registrations, err := u.registrations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f.Served = sets.New[string]()
+	for _, r := range registrations {
+		f.Registrations = append(f.Registrations, r.String())
+		if r.group != "" {
+			f.Served.Insert(r.group)
+		}
+		if r.unavailable != "" {
+			f.Unavailable = append(f.Unavailable, r.name+": "+r.unavailable)
+		}
+	}
+	if f.Stranded, err = u.stranded(ctx); err != nil {
+		return nil, err
+	}
+	var data []byte
+	if u.ConfigFile != "" {
+		if data, err = os.ReadFile(u.ConfigFile); err != nil {
+			return nil, fmt.Errorf("--config: %w", err)
+		}
+	}
+	if f.Served.Len() > 0 {
+		if f.Manager, err = u.lookAtManager(ctx, data); err != nil {
+			return nil, err
+		}
+	}
+	if len(f.Unavailable) == 0 {
+		if err := u.lookAtObjects(ctx, f); err != nil {
+			return nil, err
+		}
+	}
+	return f, u.lookAtParts(ctx, f)
+}
+
+// lookAtObjects reads the objects of the groups that are ours.
+func (u *Uninstaller) lookAtObjects(ctx context.Context, f *Found) (err error) {
+	if f.Served.Has(gardenerv1beta1.GroupName) {
+		if f.Projects, err = all(ctx, u.Client, &gardenerv1beta1.ProjectList{}, func(l *gardenerv1beta1.ProjectList) []gardenerv1beta1.Project { return l.Items }); err != nil {
+			return err
+		}
+		for i := range f.Projects {
+			if namespace := f.Projects[i].NamespaceName(); namespace != "" {
+				if f.Contents[namespace], err = u.content(ctx, namespace); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if f.Served.Has(kubernikusv1.GroupName) {
+		if f.Klusters, err = all(ctx, u.Client, &kubernikusv1.KlusterList{}, func(l *kubernikusv1.KlusterList) []kubernikusv1.Kluster { return l.Items }); err != nil {
+			return err
+		}
+	}
+	if f.Served.Has(gimbalv1.GroupName) {
+		if f.Backends, err = all(ctx, u.Client, &gimbalv1.DiscoveryBackendList{}, func(l *gimbalv1.DiscoveryBackendList) []gimbalv1.DiscoveryBackend { return l.Items }); err != nil {
+			return err
+		}
+	}
+	if f.Served.Has(midonetv1.GroupName) {
+		f.Translations, err = u.metadataOf(ctx, midonetv1.SchemeGroupVersion.WithResource("translations"), metav1.NamespaceAll, "")
+	}
+	return err
+}
+
+// lookAtParts finds what the installation is made of.
+func (u *Uninstaller) lookAtParts(ctx context.Context, f *Found) error {
+	parts, unlisted, err := u.parts(ctx)
+	if err != nil {
+		return err
+	}
+	f.Unlisted = unlisted
+	for _, p := range parts {
+		f.Parts = append(f.Parts, p.String())
+	}
+	namespaces, err := u.metadataOf(ctx, namespaceResource, metav1.NamespaceAll, partOf+"="+product)
+	if err != nil {
+		return err
+	}
+	for i := range namespaces {
+		name := namespaces[i].Name
+		f.Namespaces = append(f.Namespaces, name)
+		if f.Contents[name], err = u.content(ctx, name); err != nil {
+			return err
+		}
+	}
+	slices.Sort(f.Namespaces)
+	return nil
+}
+
+var namespaceResource = corev1.SchemeGroupVersion.WithResource("namespaces")
+
+// stranded are the objects with an owner of ours that nobody serves any more, whoever served it: the garbage collector
+// cannot ask for that owner, and leaves them for ever.
+func (u *Uninstaller) stranded(ctx context.Context) ([]string, error) {
+	services := &metav1.PartialObjectMetadataList{}
+	services.SetGroupVersionKind(apiServiceKind)
+	if err := u.Client.List(ctx, services); err != nil {
+		return nil, fmt.Errorf("list APIServices: %w", err)
+	}
+	missing := groups()
+	for i := range services.Items {
+		_, group, _ := strings.Cut(services.Items[i].Name, ".")
+		missing.Delete(group)
+	}
+	return u.ownedBy(ctx, missing)
+}
+
+// content counts what people have in a namespace.
+func (u *Uninstaller) content(ctx context.Context, namespace string) (Content, error) {
+	var c Content
+	for _, kind := range []struct {
+		resource string
+		count    *int
+	}{{"pods", &c.Pods}, {"persistentvolumeclaims", &c.Claims}, {"secrets", &c.Secrets}} {
+		found, err := u.metadataOf(ctx, corev1.SchemeGroupVersion.WithResource(kind.resource), namespace, "")
+		if err != nil {
+			return c, err
+		}
+		*kind.count = len(found)
+	}
+	return c, nil
+}

@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/manager/configfile"
+	"groundskeeper.io/groundskeeper/pkg/manager/gardenerconfig"
+)
+
+// Controllers that a removal needs, or that would undo it.
+const (
+	controllerProject     = "project"
+	controllerOperator    = "discovery-operator"
+	controllerMaintenance = "discovery-maintenance"
+	controllerConvert     = "translation-convert"
+	controllerPush        = "translation-push"
+	controllerKluster     = "kluster"
+	controllerDeorbit     = "kluster-deorbit"
+	controllerAnnounce    = "kluster-discovery"
+)
+
+// managerName is the Deployment of the controller manager.
+const managerName = "groundskeeper-controller-manager"
+
+// Manager is how the controller manager runs.
+type Manager struct {
+	// Silent says why nobody works, "" when somebody does.
+	Silent string
+	// Config is its configuration, nil when it is not known, for the reason in Unknown.
+	Config  *v1alpha1.ControllerManagerConfiguration
+	Unknown string
+	// Deployed says that it runs as our Deployment, with the configuration from its ConfigMap.
+	Deployed bool
+}
+
+// Runs says whether a controller works.
+func (m Manager) Runs(controller string) bool {
+	if m.Silent != "" || m.Config == nil {
+		return false
+	}
+	c := m.Config.Controllers
+	on := slices.Contains(c.Enabled, "*") || slices.Contains(c.Enabled, controller)
+	if !on || slices.Contains(c.Enabled, "-"+controller) {
+		return false
+	}
+	switch controller {
+	case controllerConvert, controllerPush:
+		return c.Translation.MidoNet.URL != ""
+	case controllerKluster, controllerDeorbit, controllerAnnounce:
+		return c.Kluster.Enabled != nil && *c.Kluster.Enabled
+	}
+	return true
+}
+
+// takesBack says whether somebody takes the resources of Translations out of the backend.
+func (m Manager) takesBack() bool {
+	return m.Runs(controllerPush) && m.Config.Controllers.Translation.Push.Mode != v1alpha1.PushModePlan
+}
+
+// parseConfig reads a configuration as the controller manager does, Gardener's file as well.
+func parseConfig(data []byte) (*v1alpha1.ControllerManagerConfiguration, error) {
+	var config *v1alpha1.ControllerManagerConfiguration
+	var err error
+	if configfile.APIVersion(data) == gardenerconfig.Kind().GroupVersion().String() {
+		var file *gardenerconfig.File
+		if file, err = gardenerconfig.Decode(data); err == nil {
+			config = file.Config
+		}
+	} else {
+		config, _, err = configfile.Decode[v1alpha1.ControllerManagerConfiguration](data, v1alpha1.SchemeGroupVersion.WithKind(v1alpha1.ControllerManagerConfigurationKind))
+	}
+	if err != nil {
+		return nil, err
+	}
+	v1alpha1.SetObjectDefaults_ControllerManagerConfiguration(config)
+	return config, nil
+}
+
+// errNoConfig: the configuration is not where our manifests have it.
+var errNoConfig = errors.New("it is not in a ConfigMap that the Deployment mounts")
+
+// mounted is the volume with the configuration of a Deployment, and the key in its ConfigMap.
+func mounted(d *appsv1.Deployment) (volume *corev1.Volume, key string, err error) {
+	for _, container := range d.Spec.Template.Spec.Containers {
+		for i, arg := range slices.Concat(container.Command, container.Args) {
+			file, ok := strings.CutPrefix(arg, "--config=")
+			if all := slices.Concat(container.Command, container.Args); arg == "--config" && i+1 < len(all) {
+				file, ok = all[i+1], true
+			}
+			if !ok {
+				continue
+			}
+			for _, mount := range container.VolumeMounts {
+				if path.Clean(mount.MountPath) != path.Dir(file) {
+					continue
+				}
+				for j := range d.Spec.Template.Spec.Volumes {
+					if v := &d.Spec.Template.Spec.Volumes[j]; v.Name == mount.Name && v.ConfigMap != nil && len(v.ConfigMap.Items) == 0 {
+						return v, path.Base(file), nil
+					}
+				}
+			}
+		}
+	}
+	return nil, "", errNoConfig
+}
+
+// lookAtManager finds out how the controller manager runs. data is its configuration where it was given, else nil.
+func (u *Uninstaller) lookAtManager(ctx context.Context, data []byte) (Manager, error) {
+	m := Manager{}
+	deployment := &appsv1.Deployment{}
+	err := u.Client.Get(ctx, client.ObjectKey{Namespace: SystemNamespace, Name: managerName}, deployment)
+	if client.IgnoreNotFound(err) != nil {
+		return m, err
+	}
+	switch m.Deployed = err == nil; {
+	case data != nil:
+	case !m.Deployed:
+		m.Unknown = "there is no Deployment " + SystemNamespace + "/" + managerName
+	default:
+		if data, err = u.deployedConfig(ctx, deployment); err != nil {
+			m.Unknown = err.Error()
+		}
+	}
+	if data != nil {
+		if m.Config, err = parseConfig(data); err != nil {
+			m.Config, m.Unknown = nil, err.Error()
+		}
+	}
+	m.Silent, err = u.silence(ctx, m, deployment)
+	return m, err
+}
+
+func (u *Uninstaller) deployedConfig(ctx context.Context, deployment *appsv1.Deployment) ([]byte, error) {
+	volume, key, err := mounted(deployment)
+	if err != nil {
+		return nil, err
+	}
+	held := &corev1.ConfigMap{}
+	if err := u.Client.Get(ctx, client.ObjectKey{Namespace: SystemNamespace, Name: volume.ConfigMap.Name}, held); err != nil {
+		return nil, err
+	}
+	text, ok := held.Data[key]
+	if !ok {
+		return nil, fmt.Errorf("ConfigMap %s has no %s", held.Name, key)
+	}
+	return []byte(text), nil
+}

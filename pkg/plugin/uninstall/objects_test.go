@@ -1,0 +1,246 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/scheme"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
+// world is an API server without controllers: a hook stands for what they do after a deletion.
+type world struct {
+	*Uninstaller
+	client.WithWatch
+	// deleted is what each deleted object looked like. refuse answers a deletion, release takes finalizers.
+	deleted []client.Object
+	refuse  func(client.Object) error
+	release bool
+	shown   []string
+}
+
+func newWorld(t *testing.T, objects ...client.Object) *world {
+	t.Helper()
+	s := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(s))
+	utilruntime.Must(scheme.AddToScheme(s))
+	w := &world{}
+	w.WithWatch = fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).WithStatusSubresource(&gimbalv1.DiscoveryBackend{}, &kubernikusv1.Kluster{}).WithInterceptorFuncs(interceptor.Funcs{
+		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
+			if w.refuse != nil {
+				if err := w.refuse(object); err != nil {
+					return err
+				}
+			}
+			w.deleted = append(w.deleted, object.DeepCopyObject().(client.Object))
+			if !slices.ContainsFunc(options, func(o client.DeleteOption) bool {
+				p, ok := o.(client.Preconditions)
+				return ok && p.UID != nil && *p.UID == object.GetUID()
+			}) {
+				return errors.New("a deletion without the uid")
+			}
+			if err := c.Delete(ctx, object, options...); err != nil || !w.release {
+				return err
+			}
+			if err := c.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+				return client.IgnoreNotFound(err)
+			}
+			object.SetFinalizers(nil)
+			return c.Update(ctx, object)
+		},
+	}).Build()
+	w.Uninstaller = &Uninstaller{Options: defaults, Client: w.WithWatch, Why: func(client.Object) string { return "somebody keeps it" }, poll: time.Second}
+	w.Show = func(line string) { w.shown = append(w.shown, line) }
+	w.release = true
+	return w
+}
+
+func named(namespace, name string, change ...func(*metav1.ObjectMeta)) metav1.ObjectMeta {
+	m := metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(namespace + name)}
+	for _, f := range change {
+		f(&m)
+	}
+	return m
+}
+
+func held(finalizer string) func(*metav1.ObjectMeta) {
+	return func(m *metav1.ObjectMeta) { m.Finalizers = []string{finalizer} }
+}
+
+func TestKlustersAreDetachedOrDeorbited(t *testing.T) {
+	synctest.Test(t, testKlustersAreDetachedOrDeorbited)
+}
+
+func testKlustersAreDetachedOrDeorbited(t *testing.T) {
+	for how, detached := range map[string]bool{Detach: true, Deorbit: false} {
+		w := newWorld(t, &kubernikusv1.Kluster{ObjectMeta: named("a", "web", held(kubernikusv1.DeorbiterFinalizer))})
+		w.Klusters = how
+		if line, err := w.deleteKlusters(t.Context()); err != nil || line != "1 Klusters are gone" {
+			t.Fatalf("%s: %q, %v", how, line, err)
+		}
+		k := w.deleted[0].(*kubernikusv1.Kluster)
+		if k.Detached() != detached || k.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] != "true" {
+			t.Errorf("%s: it was deleted with the annotations %v", how, k.Annotations)
+		}
+	}
+}
+
+// Finalizers are taken by their controllers, and only what is abandoned loses them here.
+func TestAbandonedKlusters(t *testing.T) { synctest.Test(t, testAbandonedKlusters) }
+
+func testAbandonedKlusters(t *testing.T) {
+	for _, abandon := range []bool{false, true} {
+		w := newWorld(t, &kubernikusv1.Kluster{ObjectMeta: named("a", "web", held(kubernikusv1.DeorbiterFinalizer))})
+		w.release = false
+		if abandon {
+			w.Abandon = []string{Klusters}
+		}
+		_, err := w.deleteKlusters(t.Context())
+		if abandon && err != nil || !abandon && (err == nil || !strings.Contains(err.Error(), "(a/web: somebody keeps it)")) {
+			t.Errorf("abandoned %v: %v", abandon, err)
+		}
+	}
+}
+
+// Somebody else's finalizer stays, and is waited for.
+func TestFinalizersOfOthersStay(t *testing.T) { synctest.Test(t, testFinalizersOfOthersStay) }
+
+func testFinalizersOfOthersStay(t *testing.T) {
+	w := newWorld(t, &kubernikusv1.Kluster{ObjectMeta: named("a", "web", func(m *metav1.ObjectMeta) {
+		m.Finalizers = []string{"example.com/backup", kubernikusv1.DeorbiterFinalizer}
+	})})
+	w.release, w.Abandon = false, []string{Klusters}
+	if _, err := w.deleteKlusters(t.Context()); err == nil {
+		t.Error("it is gone")
+	}
+	k := &kubernikusv1.Kluster{}
+	if err := w.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: "web"}, k); err != nil || !slices.Equal(k.Finalizers, []string{"example.com/backup"}) {
+		t.Errorf("%v, %v", k.Finalizers, err)
+	}
+}
+
+// What the API server refuses ends the step at once, when nothing else is under way.
+func TestRefusedDeletion(t *testing.T) { synctest.Test(t, testRefusedDeletion) }
+
+func testRefusedDeletion(t *testing.T) {
+	w := newWorld(t, &kubernikusv1.Kluster{ObjectMeta: named("a", "good")}, &kubernikusv1.Kluster{ObjectMeta: named("a", "web")})
+	w.refuse = func(object client.Object) error {
+		if object.GetName() == "web" {
+			return apierrors.NewForbidden(kubernikusv1.Resource("klusters"), "web", errors.New("another user must delete it"))
+		}
+		return nil
+	}
+	_, err := w.deleteKlusters(t.Context())
+	if !errors.Is(err, errRefused) || !strings.Contains(err.Error(), "another user must delete it") || len(w.deleted) != 1 {
+		t.Errorf("%v, deleted %d", err, len(w.deleted))
+	}
+}
+
+// The namespace of a Project is marked before the Project goes, and one that is not its own is left alone.
+func TestNamespacesAreKept(t *testing.T) {
+	for name, test := range map[string]struct {
+		projects, uid string
+		marked        bool
+	}{
+		"its own":              {Keep, "shop", true},
+		"somebody else's":      {Keep, "another", false},
+		"it is to be deleted":  {Delete, "shop", false},
+		"nobody's any more":    {Keep, "", false},
+		"it is marked already": {Keep, "shop", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				namespace := &corev1.Namespace{ObjectMeta: named("", "garden-shop", func(m *metav1.ObjectMeta) {
+					m.Annotations = map[string]string{gardenerv1beta1.AnnotationProjectUID: test.uid}
+				})}
+				project := &gardenerv1beta1.Project{ObjectMeta: named("", "shop"), Spec: gardenerv1beta1.ProjectSpec{Namespace: new("garden-shop")}}
+				w := newWorld(t, namespace, project)
+				w.Projects = test.projects
+				marked := false
+				w.refuse = func(client.Object) error {
+					found := &corev1.Namespace{}
+					err := w.Get(t.Context(), client.ObjectKeyFromObject(namespace), found)
+					marked = found.Annotations[gardenerv1beta1.AnnotationKeepNamespace] == "true"
+					return err
+				}
+				if _, err := w.deleteProjects(t.Context()); err != nil || marked != test.marked {
+					t.Errorf("marked %v, %v", marked, err)
+				}
+			})
+		})
+	}
+}
+
+// A backend comes back when its condition says so for this generation; one that announces a Kluster is left alone.
+func TestBackendsComeBack(t *testing.T) { synctest.Test(t, testBackendsComeBack) }
+
+func testBackendsComeBack(t *testing.T) {
+	in := func(name, announces string) *gimbalv1.DiscoveryBackend {
+		return &gimbalv1.DiscoveryBackend{ObjectMeta: named("a", name, func(m *metav1.ObjectMeta) { m.Labels = map[string]string{labelKluster: announces} }),
+			Cluster: gimbalv1.Cluster{ClusterStatus: gimbalv1.ClusterMaintenance}}
+	}
+	w := newWorld(t, in("us", ""), in("web", "uid"))
+	if _, err := w.enableBackends(t.Context()); err == nil || !strings.Contains(err.Error(), "a/us (not looked at yet)") || strings.Contains(err.Error(), "a/web") {
+		t.Errorf("got %v", err)
+	}
+	b := &gimbalv1.DiscoveryBackend{}
+	if err := w.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: "us"}, b); err != nil || b.Cluster.ClusterStatus != gimbalv1.ClusterEnabled {
+		t.Fatalf("%v, %v", b.Cluster, err)
+	}
+	meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: gimbalv1.ConditionDrained, Status: metav1.ConditionFalse, Reason: "Enabled"})
+	if err := w.WithWatch.Status().Update(t.Context(), b); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.enableBackends(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := w.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: "web"}, b); err != nil || b.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance {
+		t.Errorf("what announces a Kluster is %v, %v", b.Cluster, err)
+	}
+}
+
+func TestAnnouncedKlustersAreWithdrawn(t *testing.T) {
+	synctest.Test(t, testAnnouncedKlustersAreWithdrawn)
+}
+
+func testAnnouncedKlustersAreWithdrawn(t *testing.T) {
+	k := &kubernikusv1.Kluster{ObjectMeta: named("a", "web"), Spec: kubernikusv1.KlusterSpec{Discovery: &kubernikusv1.DiscoverySpec{Enabled: true}}}
+	k.Status.Conditions = []metav1.Condition{{Type: kubernikusv1.ConditionAnnounced, Status: metav1.ConditionTrue, Reason: "Announced", Message: "by a/web"}}
+	w := newWorld(t, k)
+	if _, err := w.withdrawKlusters(t.Context()); err == nil || !strings.Contains(err.Error(), "a/web: Announced: by a/web") {
+		t.Errorf("got %v", err)
+	}
+	if err := w.Get(t.Context(), client.ObjectKeyFromObject(k), k); err != nil || k.Spec.Discovery.Enabled {
+		t.Fatalf("%+v, %v", k.Spec.Discovery, err)
+	}
+	k.Status.Conditions = nil
+	if err := w.WithWatch.Status().Update(t.Context(), k); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.withdrawKlusters(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package uninstall
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	fakediscovery "k8s.io/client-go/discovery/fake"
+	fakemetadata "k8s.io/client-go/metadata/fake"
+	clienttesting "k8s.io/client-go/testing"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+// labelled is the metadata of an object of an installation.
+func labelled(version, kind, namespace, name string, change ...func(*metav1.ObjectMeta)) *metav1.PartialObjectMetadata {
+	m := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: version, Kind: kind}, ObjectMeta: named(namespace, name, change...)}
+	m.Labels = map[string]string{partOf: product}
+	return m
+}
+
+func owned(version, kind string) func(*metav1.ObjectMeta) {
+	return func(m *metav1.ObjectMeta) {
+		m.OwnerReferences = []metav1.OwnerReference{{APIVersion: version, Kind: kind, Name: "owner", UID: "owner", Controller: new(true)}}
+	}
+}
+
+// inCluster is an uninstaller that sees the metadata of objects, with these resources, as "group/version resource".
+func inCluster(t *testing.T, resources []string, objects ...runtime.Object) (*Uninstaller, *fakemetadata.FakeMetadataClient) {
+	t.Helper()
+	s := fakemetadata.NewTestScheme()
+	if err := metav1.AddMetaToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	metadata := fakemetadata.NewSimpleMetadataClient(s, objects...)
+	kinds := &fakediscovery.FakeDiscovery{Fake: &clienttesting.Fake{}}
+	for _, line := range resources {
+		version, resource, _ := strings.Cut(line, " ")
+		kinds.Resources = append(kinds.Resources, &metav1.APIResourceList{GroupVersion: version,
+			APIResources: []metav1.APIResource{{Name: resource, Verbs: metav1.Verbs{"list", "delete"}}}})
+	}
+	return &Uninstaller{Options: defaults, Metadata: metadata, Discovery: preferred{kinds}, Show: func(string) {}, poll: time.Second}, metadata
+}
+
+// preferred answers with all resources, which the fake does not.
+type preferred struct{ *fakediscovery.FakeDiscovery }
+
+func (p preferred) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
+	return p.Resources, nil
+}
+
+// Everything with our label goes, what runs before its rights, but for namespaces and claims, and what others own.
+func TestParts(t *testing.T) { synctest.Test(t, testParts) }
+
+func testParts(t *testing.T) {
+	u, metadata := inCluster(t, []string{"rbac.authorization.k8s.io/v1 clusterrolebindings", "rbac.authorization.k8s.io/v1 clusterroles", "v1 services", "apps/v1 deployments",
+		"v1 namespaces", "v1 persistentvolumeclaims", "v1 pods", "v1 endpoints", "admissionregistration.k8s.io/v1 validatingwebhookconfigurations", "midonet.org/v1 translations"},
+		labelled("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", "", "binding"), labelled("rbac.authorization.k8s.io/v1", "ClusterRole", "", "role"),
+		labelled("v1", "Service", SystemNamespace, "service"), labelled("apps/v1", "Deployment", SystemNamespace, "deployment"),
+		labelled("v1", "Namespace", "", SystemNamespace), labelled("v1", "PersistentVolumeClaim", SystemNamespace, "claim"),
+		labelled("v1", "Pod", SystemNamespace, "pod", owned("apps/v1", "ReplicaSet")), labelled("v1", "Endpoints", SystemNamespace, "service"),
+		labelled("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "", "elsewhere"),
+		&metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: named("shop", "theirs")},
+	)
+	parts, _, err := u.parts(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"deployments groundskeeper-system/deployment", "services groundskeeper-system/service", "clusterroles role", "clusterrolebindings binding"}
+	var got []string
+	for _, p := range parts {
+		got = append(got, p.String())
+	}
+	if !slices.Equal(got, want) {
+		t.Fatalf("got %q, want %q", got, want)
+	}
+	if _, err := u.deleteParts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var deleted []string
+	for _, action := range metadata.Actions() {
+		if d, ok := action.(clienttesting.DeleteActionImpl); ok {
+			deleted = append(deleted, d.Name)
+			if o := d.DeleteOptions; o.Preconditions == nil || o.Preconditions.UID == nil || *o.PropagationPolicy != metav1.DeletePropagationForeground {
+				t.Errorf("%s was deleted with %+v", d.Name, o)
+			}
+		}
+	}
+	if want := []string{"deployment", "service", "role", "binding"}; !slices.Equal(deleted, want) {
+		t.Errorf("deleted %q, want %q", deleted, want)
+	}
+}
+
+// What Kubernetes has still to delete because its owner is gone is waited for; what others own is not.
+func TestDependents(t *testing.T) { synctest.Test(t, testDependents) }
+
+func testDependents(t *testing.T) {
+	gardener := gardenerv1beta1.SchemeGroupVersion.String()
+	u, _ := inCluster(t, nil, labelled("rbac.authorization.k8s.io/v1", "ClusterRole", "", "of-a-project", owned(gardener, "Project")),
+		labelled("rbac.authorization.k8s.io/v1", "RoleBinding", "a", "of-somebody", owned("apps/v1", "Deployment")), labelled("v1", "Namespace", "", "a"))
+	for _, test := range []struct {
+		served sets.Set[string]
+		want   int
+	}{{sets.New(gardenerv1beta1.GroupName), 1}, {sets.New("midonet.org"), 0}, {sets.New[string](), 0}} {
+		if names, err := u.ownedBy(t.Context(), test.served); err != nil || len(names) != test.want {
+			t.Errorf("%v: %q, %v", test.served, names, err)
+		}
+	}
+	if _, err := u.waitForDependents(t.Context(), sets.New(gardenerv1beta1.GroupName)); err == nil || !strings.Contains(err.Error(), "clusterroles of-a-project") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What was made after all was gone keeps the registrations where they are.
+func TestMustBeEmpty(t *testing.T) {
+	u, _ := inCluster(t, nil, labelled(gardenerv1beta1.SchemeGroupVersion.String(), "Project", "", "late"))
+	if err := u.mustBeEmpty(t.Context(), groups()); err == nil || !strings.Contains(err.Error(), "projects late was made meanwhile") {
+		t.Errorf("got %v", err)
+	}
+	if err := u.mustBeEmpty(t.Context(), sets.New("midonet.org")); err != nil {
+		t.Errorf("somebody else serves it: %v", err)
+	}
+}
+
+func TestRemoveLeavesAnotherOne(t *testing.T) {
+	u, metadata := inCluster(t, nil, labelled("v1", "Namespace", "", SystemNamespace))
+	if err := u.remove(t.Context(), schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, "", "gone", "uid", metav1.DeletePropagationBackground); err != nil {
+		t.Errorf("one that is gone: %v", err)
+	}
+	if len(metadata.Actions()) != 1 {
+		t.Errorf("%d requests", len(metadata.Actions()))
+	}
+}

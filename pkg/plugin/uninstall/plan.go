@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package uninstall
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
+// pausedAnnotation with the value "true" stops the controllers of an object.
+const pausedAnnotation = "groundskeeper.io/paused"
+
+// Plan is what a removal does, in its order, and what is in its way.
+type Plan struct {
+	Sections []Section
+	// Blockers keep it from beginning, each with what to do. Warnings do not.
+	Blockers, Warnings []string
+	// Nothing says that nothing is there.
+	Nothing bool
+}
+
+// Section is a part of the plan: what happens, and to what.
+type Section struct {
+	Title string
+	Lines []string
+}
+
+// NewPlan decides what a removal does with what there is.
+func NewPlan(f *Found, o Options) Plan {
+	p := Plan{Nothing: f.empty(), Blockers: blockers(f, o)}
+	add := func(title string, lines []string) {
+		if len(lines) > 0 {
+			p.Sections = append(p.Sections, Section{title, lines})
+		}
+	}
+	if f.convertsTranslations() && f.Manager.Deployed {
+		add("The controller manager restarts without the controllers that make Translations", []string{"ConfigMap " + SystemNamespace + "/" + lastConfig})
+	}
+	add("DiscoveryBackends come back to service, and routes get the weights that their users wanted", back(f.Backends))
+	if o.Klusters == Deorbit {
+		add("Klusters are DEORBITED: what their clusters made in OpenStack is deleted", klusters(f.Klusters))
+	} else {
+		add("Klusters are detached: their clusters and OpenStack are not touched"+behind(o, Klusters), klusters(f.Klusters))
+	}
+	add("DiscoveryBackends are deleted, with the Services that they published and the references to them in routes", backends(f.Backends))
+	if n := len(f.Translations); n > 0 {
+		title := "Translations are deleted, and what they made is taken out of MidoNet"
+		if o.abandons(Translations) {
+			title = "Translations are deleted" + behind(o, Translations)
+		}
+		add(title, []string{fmt.Sprintf("%d Translations", n)})
+	}
+	if o.Projects == Delete {
+		add("Projects are deleted, and their namespaces WITH ALL THAT IS IN THEM", projects(f))
+	} else {
+		add("Projects are deleted; their namespaces stay, without the roles of members", projects(f))
+	}
+	add("What is registered goes", f.Registrations)
+	add("What the installation is made of goes", short(f.Parts))
+	if o.KeepData {
+		add("Namespaces of the installation stay, with their volumes (--keep-data)", spaces(f))
+	} else {
+		add("Namespaces of the installation go WITH ALL THAT IS IN THEM, volumes too", spaces(f))
+	}
+	p.Warnings = warnings(f)
+	return p
+}
+
+// behind says that nobody cleans up behind a kind.
+func behind(o Options, kind string) string {
+	if !o.abandons(kind) {
+		return ""
+	}
+	return "; NOBODY CLEANS UP behind them (--abandon=" + kind + ")"
+}
+
+func back(all []gimbalv1.DiscoveryBackend) (lines []string) {
+	for i := range all {
+		if b := &all[i]; b.Cluster.ClusterStatus != gimbalv1.ClusterEnabled && b.DeletionTimestamp.IsZero() && !isAnnouncement(b) {
+			lines = append(lines, nameOf(b))
+		}
+	}
+	return lines
+}
+
+func backends(all []gimbalv1.DiscoveryBackend) (lines []string) {
+	for i := range all {
+		line := nameOf(&all[i])
+		if r := all[i].Status.Routes; r != nil && r.Matching > 0 {
+			line += fmt.Sprintf(": %d routes send to it", r.Matching)
+			if alone := r.WithoutAlternative; alone != nil && alone.Count > 0 {
+				line += fmt.Sprintf(", %d of them have nobody else and will answer with errors", alone.Count)
+			}
+		}
+		lines = append(lines, line)
+	}
+	return short(lines)
+}
+
+func klusters(all []kubernikusv1.Kluster) (lines []string) {
+	for i := range all {
+		line := nameOf(&all[i])
+		switch d := all[i].Spec.Discovery; {
+		case all[i].DeletionTimestamp != nil && !all[i].Detached():
+			line += ": is being deorbited already, which is waited for"
+		case d != nil && d.Enabled:
+			line += ": its announcement is withdrawn, traffic goes elsewhere"
+		}
+		lines = append(lines, line)
+	}
+	return short(lines)
+}
+
+func projects(f *Found) (lines []string) {
+	for i := range f.Projects {
+		lines = append(lines, projectLine(&f.Projects[i], f.Contents))
+	}
+	return short(lines)
+}
+
+func projectLine(p *gardenerv1beta1.Project, contents map[string]Content) string {
+	line := fmt.Sprintf("%s: %s", p.Name, plural(len(p.Spec.Members), "member"))
+	if namespace := p.NamespaceName(); namespace != "" {
+		c := contents[namespace]
+		line += fmt.Sprintf(", namespace %s with %s and %s", namespace, plural(c.Pods, "pod"), plural(c.Claims, "claim"))
+	}
+	return line
+}
+
+func spaces(f *Found) (lines []string) {
+	for _, name := range f.Namespaces {
+		c := f.Contents[name]
+		lines = append(lines, fmt.Sprintf("%s with %s, %s and %s", name, plural(c.Pods, "pod"), plural(c.Claims, "claim"), plural(c.Secrets, "Secret")))
+	}
+	return lines
+}
+
+func plural(count int, what string) string {
+	if count == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", count, what)
+}
+
+// short is the beginning of a list, and how many more there are.
+func short(lines []string) []string {
+	const most = 20
+	if len(lines) <= most {
+		return lines
+	}
+	return append(slices.Clone(lines[:most]), fmt.Sprintf("and %d more", len(lines)-most))
+}
+
+// String is the plan as it is shown.
+func (p Plan) String() string {
+	var b strings.Builder
+	for i, s := range p.Sections {
+		fmt.Fprintf(&b, "%d. %s:\n", i+1, s.Title)
+		for _, line := range s.Lines {
+			fmt.Fprintf(&b, "     %s\n", line)
+		}
+	}
+	for _, w := range p.Warnings {
+		fmt.Fprintf(&b, "Mind: %s\n", w)
+	}
+	for _, blocker := range p.Blockers {
+		fmt.Fprintf(&b, "In the way: %s\n", blocker)
+	}
+	return b.String()
+}

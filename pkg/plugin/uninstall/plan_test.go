@@ -1,0 +1,188 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package uninstall
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
+// configured is the configuration of a manager with these lines.
+func configured(t *testing.T, lines string) *v1alpha1.ControllerManagerConfiguration {
+	t.Helper()
+	config, err := parseConfig([]byte("apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\n" + lines))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return config
+}
+
+const everything = "controllers: {kluster: {enabled: true}, translation: {midonet: {url: http://midonet.example.com/midonet-api}}}"
+
+// installed is an installation with one object of each kind, all controllers on.
+func installed(t *testing.T) *Found {
+	t.Helper()
+	return &Found{
+		Registrations: []string{"apiservices v1.midonet.org"}, Served: groups(), Namespaces: []string{SystemNamespace},
+		Manager: Manager{Deployed: true, Config: configured(t, everything)},
+		Projects: []gardenerv1beta1.Project{{ObjectMeta: metav1.ObjectMeta{Name: "shop"},
+			Spec: gardenerv1beta1.ProjectSpec{Namespace: new("garden-shop"), Members: make([]gardenerv1beta1.ProjectMember, 2)}}},
+		Klusters:     []kubernikusv1.Kluster{{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-shop", Name: "web"}}},
+		Backends:     []gimbalv1.DiscoveryBackend{{ObjectMeta: metav1.ObjectMeta{Namespace: "gimbal-discovery", Name: "us"}, Cluster: gimbalv1.Cluster{ClusterStatus: gimbalv1.ClusterEnabled}}},
+		Translations: make([]metav1.PartialObjectMetadata, 3),
+		Contents:     map[string]Content{"garden-shop": {Pods: 4, Claims: 1}, SystemNamespace: {Pods: 2, Claims: 1, Secrets: 2}},
+	}
+}
+
+var defaults = Options{Projects: Keep, Klusters: Detach, Timeout: time.Minute}
+
+// What is in the way is found before anything begins, and says what to do.
+func TestBlockers(t *testing.T) {
+	for name, test := range map[string]struct {
+		change  func(*Found)
+		options func(*Options)
+		want    string
+	}{
+		"nothing": {},
+		"our API does not answer": {func(f *Found) { f.Unavailable = []string{"v1.midonet.org: no endpoints"} }, nil,
+			"APIService v1.midonet.org: no endpoints. Bring the API server back"},
+		"owners are not served": {func(f *Found) { f.Stranded = []string{"namespaces garden-shop"} }, nil,
+			"the owners of 1 object are not served any more, so that Kubernetes does not delete them (namespaces garden-shop). Apply the manifests again"},
+		"no manager":       {func(f *Found) { f.Manager.Silent = "nobody renews Lease a/b" }, nil, "does not work (nobody renews Lease a/b)"},
+		"nothing to do":    {func(f *Found) { *f = Found{Served: groups(), Manager: Manager{Silent: "no Lease"}} }, nil, ""},
+		"no configuration": {func(f *Found) { f.Manager.Config, f.Manager.Unknown = nil, "no Deployment" }, nil, "(no Deployment). Give its file by --config"},
+		"Projects": {func(f *Found) {
+			f.Manager.Config = configured(t, strings.Replace(everything, "{", "{enabled: ['*', -project], ", 1))
+		}, nil,
+			`1 Projects, and the controller "project" does not run`},
+		"backends": {func(f *Found) {
+			f.Manager.Config = configured(t, strings.Replace(everything, "{", "{enabled: ['*', -discovery-operator], ", 1))
+		}, nil, `1 DiscoveryBackends, and the controller "discovery-operator" does not run`},
+		"backends in maintenance": {func(f *Found) {
+			f.Manager.Config = configured(t, strings.Replace(everything, "{", "{enabled: ['*', -discovery-maintenance], ", 1))
+			f.Backends[0].Cluster.ClusterStatus = gimbalv1.ClusterMaintenance
+		}, nil, `1 DiscoveryBackends in maintenance, and the controller "discovery-maintenance" does not run`},
+		"Klusters": {func(f *Found) { f.Manager.Config = configured(t, ""); f.Translations = nil }, nil, "by --abandon=klusters"},
+		"Klusters are abandoned": {func(f *Found) { f.Manager.Config = configured(t, ""); f.Translations = nil },
+			func(o *Options) { o.Abandon = []string{Klusters} }, ""},
+		"Translations":              {func(f *Found) { f.Manager.Config = configured(t, "controllers: {kluster: {enabled: true}}") }, nil, "by --abandon=translations"},
+		"Translations, only a plan": {func(f *Found) { f.Manager.Config.Controllers.Translation.Push.Mode = v1alpha1.PushModePlan }, nil, "by --abandon=translations"},
+		"Translations are abandoned": {func(f *Found) { f.Manager.Config = configured(t, "controllers: {kluster: {enabled: true}}") },
+			func(o *Options) { o.Abandon = []string{Translations} }, ""},
+		"Translations come back": {func(f *Found) { f.Manager.Deployed = false }, nil, `Restart the controller manager with "-translation-convert"`},
+		"a paused Project": {func(f *Found) { f.Projects[0].Annotations = map[string]string{pausedAnnotation: "true"} }, nil,
+			"Project shop is paused: kubectl annotate project shop groundskeeper.io/paused-"},
+		"a paused Kluster": {func(f *Found) { f.Klusters[0].Annotations = map[string]string{pausedAnnotation: "true"} }, nil,
+			"kubectl annotate kluster --namespace garden-shop web groundskeeper.io/paused-"},
+		"a protected Kluster": {func(f *Found) {
+			f.Klusters[0].Annotations = map[string]string{kubernikusv1.TerminationProtectionAnnotation: "x"}
+		}, nil, "kubectl annotate kluster --namespace garden-shop web kubernikus.cloud.sap/termination-protection-"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, o := installed(t), defaults
+			if test.change != nil {
+				test.change(f)
+			}
+			if test.options != nil {
+				test.options(&o)
+			}
+			got := NewPlan(f, o).Blockers
+			if test.want == "" {
+				if len(got) > 0 {
+					t.Errorf("got %q", got)
+				}
+				return
+			}
+			if len(got) != 1 || !strings.Contains(got[0], test.want) {
+				t.Errorf("got %q, want one with %q", got, test.want)
+			}
+		})
+	}
+}
+
+// The plan says what happens, in its order, and what is worse than usual in capitals.
+func TestPlan(t *testing.T) {
+	f := installed(t)
+	f.Backends[0].Cluster.ClusterStatus = gimbalv1.ClusterMaintenance
+	f.Backends[0].Status.Routes = &gimbalv1.RouteStatus{Matching: 7, WithoutAlternative: &gimbalv1.RouteNames{Count: 2}}
+	f.Klusters[0].Spec.Discovery = &kubernikusv1.DiscoverySpec{Enabled: true}
+	f.Parts = []string{"deployments groundskeeper-system/groundskeeper-apiserver"}
+	const want = `1. The controller manager restarts without the controllers that make Translations:
+     ConfigMap groundskeeper-system/groundskeeper-controller-manager-uninstall
+2. DiscoveryBackends come back to service, and routes get the weights that their users wanted:
+     gimbal-discovery/us
+3. Klusters are detached: their clusters and OpenStack are not touched:
+     garden-shop/web: its announcement is withdrawn, traffic goes elsewhere
+4. DiscoveryBackends are deleted, with the Services that they published and the references to them in routes:
+     gimbal-discovery/us: 7 routes send to it, 2 of them have nobody else and will answer with errors
+5. Translations are deleted, and what they made is taken out of MidoNet:
+     3 Translations
+6. Projects are deleted; their namespaces stay, without the roles of members:
+     shop: 2 members, namespace garden-shop with 4 pods and 1 claim
+7. What is registered goes:
+     apiservices v1.midonet.org
+8. What the installation is made of goes:
+     deployments groundskeeper-system/groundskeeper-apiserver
+9. Namespaces of the installation go WITH ALL THAT IS IN THEM, volumes too:
+     groundskeeper-system with 2 pods, 1 claim and 2 Secrets
+`
+	if got := NewPlan(f, defaults).String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	worst := NewPlan(f, Options{Projects: Delete, Klusters: Deorbit, Abandon: []string{Translations}, KeepData: true}).String()
+	for _, want := range []string{"Klusters are DEORBITED", "namespaces WITH ALL THAT IS IN THEM", "NOBODY CLEANS UP behind them (--abandon=translations)", "stay, with their volumes"} {
+		if !strings.Contains(worst, want) {
+			t.Errorf("it does not say %q:\n%s", want, worst)
+		}
+	}
+}
+
+func TestNothingIsThere(t *testing.T) {
+	if p := NewPlan(&Found{Served: sets.New[string]()}, defaults); !p.Nothing || len(p.Blockers)+len(p.Sections) > 0 {
+		t.Errorf("got %+v", p)
+	}
+}
+
+// What was announced is withdrawn with its Kluster, not brought back to service first.
+func TestAnnouncementsAreNotEnabled(t *testing.T) {
+	f := installed(t)
+	f.Backends[0].Cluster.ClusterStatus = gimbalv1.ClusterMaintenance
+	f.Backends[0].Labels = map[string]string{labelKluster: "uid"}
+	if text := NewPlan(f, defaults).String(); strings.Contains(text, "come back to service") {
+		t.Errorf("got\n%s", text)
+	}
+}
+
+func TestDualApprovalIsTold(t *testing.T) {
+	f := installed(t)
+	f.Projects[0].Spec.DualApprovalForDeletion = make([]gardenerv1beta1.DualApprovalForDeletion, 1)
+	if text := NewPlan(f, defaults).String(); !strings.Contains(text, "Mind: Project shop asks for dual approval") {
+		t.Errorf("got\n%s", text)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for want, change := range map[string]func(*Options){
+		"":                                     func(*Options) {},
+		`--projects: "all" is not keep`:        func(o *Options) { o.Projects = "all" },
+		`--klusters: "" is not detach`:         func(o *Options) { o.Klusters = "" },
+		`--abandon: "projects" is not transla`: func(o *Options) { o.Abandon = []string{"projects"} },
+		"--timeout: 0s is not positive":        func(o *Options) { o.Timeout = 0 },
+	} {
+		o := defaults
+		change(&o)
+		if err := o.Validate(); (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}

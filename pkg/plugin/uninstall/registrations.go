@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package uninstall
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// registration leads requests of the whole cluster to our servers.
+type registration struct {
+	resource schema.GroupVersionResource
+	name     string
+	uid      string
+	// group is what an APIService serves. unavailable says why it does not.
+	group, unavailable string
+}
+
+func (r registration) String() string { return r.resource.Resource + " " + r.name }
+
+var (
+	apiServiceKind = schema.GroupVersionKind{Group: "apiregistration.k8s.io", Version: "v1", Kind: "APIService"}
+	webhookKinds   = []schema.GroupVersionKind{
+		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"},
+		{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"},
+	}
+)
+
+// registrations are ours, webhooks first: they have our label, and lead to a Service of ours. What has the label and leads
+// elsewhere is somebody else's, such as the APIService of a real Gardener.
+func (u *Uninstaller) registrations(ctx context.Context) ([]registration, error) {
+	var found []registration
+	for _, kind := range append(webhookKinds, apiServiceKind) {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(kind)
+		if err := u.Client.List(ctx, list, client.MatchingLabels{partOf: product}); err != nil {
+			return nil, fmt.Errorf("list %ss: %w", kind.Kind, err)
+		}
+		for i := range list.Items {
+			if r, ours := registrationOf(&list.Items[i]); ours {
+				found = append(found, r)
+			}
+		}
+	}
+	return found, nil
+}
+
+// registrationOf reads a registration, and says whether it is ours.
+func registrationOf(object *unstructured.Unstructured) (registration, bool) {
+	kind := object.GroupVersionKind()
+	r := registration{name: object.GetName(), uid: string(object.GetUID()),
+		resource: kind.GroupVersion().WithResource(strings.ToLower(kind.Kind) + "s")}
+	if kind.Kind == apiServiceKind.Kind {
+		namespace, _, _ := unstructured.NestedString(object.Object, "spec", "service", "namespace")
+		r.group, _, _ = unstructured.NestedString(object.Object, "spec", "group")
+		r.unavailable = unavailability(object)
+		return r, namespace == SystemNamespace && groups().Has(r.group)
+	}
+	webhooks, _, _ := unstructured.NestedSlice(object.Object, "webhooks")
+	for _, entry := range webhooks {
+		webhook, _ := entry.(map[string]any)
+		name, _, _ := unstructured.NestedString(webhook, "name")
+		namespace, service, _ := unstructured.NestedString(webhook, "clientConfig", "service", "namespace")
+		if service && namespace != SystemNamespace || !service && !strings.HasSuffix(name, ".groundskeeper.io") {
+			return r, false
+		}
+	}
+	return r, true
+}
+
+// unavailability is why an APIService does not answer, "" when it does.
+func unavailability(object *unstructured.Unstructured) string {
+	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+	for _, entry := range conditions {
+		c, ok := entry.(map[string]any)
+		if !ok || c["type"] != "Available" {
+			continue
+		}
+		if c["status"] == string(metav1.ConditionTrue) {
+			return ""
+		}
+		return fmt.Sprint(c["message"])
+	}
+	return "it has no condition Available yet"
+}
+
+// deleteRegistrations deletes them. The webhooks go first: they are served by what needs our API.
+func (u *Uninstaller) deleteRegistrations(ctx context.Context) (string, error) {
+	registrations, err := u.registrations(ctx)
+	if err != nil || len(registrations) == 0 {
+		return "", err
+	}
+	for _, r := range registrations {
+		if err := u.remove(ctx, r.resource, "", r.name, r.uid, metav1.DeletePropagationBackground); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("%d APIServices and webhook configurations are gone", len(registrations)), u.until(ctx, "registrations", func(ctx context.Context) (left, error) {
+		registrations, err := u.registrations(ctx)
+		var l left
+		for _, r := range registrations {
+			l.names = append(l.names, r.String())
+		}
+		return l, err
+	})
+}

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// left is what a step still waits for.
+type left struct {
+	// names are what is left. As long as they change, there is progress.
+	names []string
+	// why says what holds it up. It is told, and no progress.
+	why string
+}
+
+// String is a line of progress.
+func (l left) String() string {
+	const most = 3
+	names := l.names
+	more := ""
+	if len(names) > most {
+		more = fmt.Sprintf(" and %d more", len(names)-most)
+		names = names[:most]
+	}
+	text := strings.Join(names, ", ") + more
+	if l.why != "" {
+		text += ": " + l.why
+	}
+	return text
+}
+
+// errRefused: what is left was refused, and waiting does not help.
+var errRefused = errors.New("refused")
+
+// until looks until nothing is left. It gives up when there was no progress for the timeout, and says what holds it up.
+// A failure that may pass is no end: it is shown, and counts as no progress.
+func (u *Uninstaller) until(ctx context.Context, what string, look func(context.Context) (left, error)) error {
+	progress := time.Now()
+	var last left
+	for first := true; ; first = false {
+		now, err := look(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(err, errRefused):
+			return err
+		case err != nil:
+			now = left{last.names, err.Error()}
+		case len(now.names) == 0:
+			return nil
+		}
+		if !first && !slices.Equal(now.names, last.names) {
+			progress = time.Now()
+		}
+		last = now
+		u.Show(fmt.Sprintf("%s: %s", what, last))
+		if time.Since(progress) >= u.Timeout {
+			return fmt.Errorf("no progress for %s (%s): see to it, and give the same command again", u.Timeout, last)
+		}
+		if err := pause(ctx, u.poll); err != nil {
+			return err
+		}
+	}
+}
+
+// pause waits, or ends with the context.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// remove deletes the very object that was seen. One that is gone, or another one by now, is fine: the next look says more.
+func (u *Uninstaller) remove(ctx context.Context, resource schema.GroupVersionResource, namespace, name, uid string, propagation metav1.DeletionPropagation) error {
+	err := u.Metadata.Resource(resource).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: new(types.UID(uid))}, PropagationPolicy: &propagation,
+	})
+	if apierrors.IsConflict(err) {
+		return nil
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return fmt.Errorf("delete %s %s: %w", resource.Resource, strings.TrimPrefix(namespace+"/"+name, "/"), err)
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package traces sends the spans of a server to an OpenTelemetry collector, by OTLP over gRPC.
+package traces
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/metric/noop"
+	"go.opentelemetry.io/otel/sdk/resource"
+	"k8s.io/component-base/tracing"
+	tracingapi "k8s.io/component-base/tracing/api/v1"
+
+	"groundskeeper.io/groundskeeper/pkg/version"
+)
+
+// Service names who makes the spans.
+type Service struct {
+	// Name is the name of the binary.
+	Name string
+	// Instance tells the replicas of a service apart.
+	Instance string
+}
+
+// NewProvider returns what makes the spans of a service. Whoever asked for it shuts it down, which sends what is left.
+// A collector that cannot be reached costs spans and a log line, no request.
+func NewProvider(ctx context.Context, config *tracingapi.TracingConfiguration, service Service, options ...otlptracegrpc.Option) (tracing.TracerProvider, error) {
+	provider, err := tracing.NewProvider(ctx, config, options, []resource.Option{resource.WithAttributes(
+		attribute.String("service.name", service.Name),
+		attribute.String("service.version", version.Version()),
+		attribute.String("service.instance.id", service.Instance),
+	)})
+	if err != nil {
+		return nil, fmt.Errorf("traces: %w", err)
+	}
+	return provider, nil
+}
+
+// LogTo makes the library log to a logger; left alone it writes lines of its own to standard error. The library keeps
+// all of this in global variables, so it is called once per process.
+func LogTo(logger logr.Logger) {
+	// Instruments would be kept for ever, and nobody reads them.
+	otel.SetMeterProvider(noop.NewMeterProvider())
+	otel.SetLogger(logger)
+	otel.SetErrorHandler(&errorLog{logger: logger})
+}
+
+// errorLog logs what is wrong with sending, once for as long as it stays the same.
+type errorLog struct {
+	logger logr.Logger
+
+	mu   sync.Mutex
+	last string
+}
+
+// Handle implements otel.ErrorHandler.
+func (l *errorLog) Handle(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if text := err.Error(); text != l.last {
+		l.last = text
+		l.logger.Error(err, "Spans are lost: they cannot be sent to the collector")
+	}
+}

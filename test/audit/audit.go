@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package audit reads audit logs of kube-apiserver: what our identities asked for, and what they had no right to.
+package audit
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"os"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Accounts is the group of the ServiceAccounts of our servers.
+const Accounts = "system:serviceaccounts:groundskeeper-system"
+
+const accountPrefix = "system:serviceaccount:"
+
+// APIServer and Manager are the identities of our two servers, with the rights that artifacts/ gives them and no other.
+const (
+	APIServer = accountPrefix + "groundskeeper-system:groundskeeper-apiserver"
+	Manager   = accountPrefix + "groundskeeper-system:groundskeeper-controller-manager"
+)
+
+// Event is what is read of a line of an audit log.
+type Event struct {
+	Verb       string
+	RequestURI string
+	User       struct{ Username string }
+	UserAgent  string
+	ObjectRef  struct{ APIGroup, Resource, Subresource, Namespace, Name string }
+	Received   time.Time `json:"requestReceivedTimestamp"`
+	// Annotations say, among others, what the authorizer decided. A 403 can have other causes: a name that another
+	// object holds, a namespace that is being deleted.
+	Annotations map[string]string
+	// ResponseStatus has the code of the answer: 201 when something was created.
+	ResponseStatus struct{ Code int }
+}
+
+// Forbidden says whether the user had no right to it.
+func (e Event) Forbidden() bool { return e.Annotations["authorization.k8s.io/decision"] == "forbid" }
+
+// Writes says whether it was no read.
+func (e Event) Writes() bool { return !slices.Contains([]string{"get", "list", "watch"}, e.Verb) }
+
+// Ours says whether a user is one of our identities: a server's, or the account that the controller manager made for the
+// discoverer of a backend.
+func Ours(user string) bool {
+	account, ok := strings.CutPrefix(user, accountPrefix)
+	return ok && (strings.HasPrefix(account, "groundskeeper-system:") || strings.HasSuffix(account, "-discoverer"))
+}
+
+// Read returns the events of a log. A line that is not yet written to its end is none.
+func Read(log string) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		file, err := os.Open(log)
+		if err != nil {
+			yield(Event{}, err)
+			return
+		}
+		defer file.Close() //nolint:errcheck // it is only read
+		lines := bufio.NewReaderSize(file, 1<<20)
+		for {
+			line, err := lines.ReadBytes('\n')
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			var event Event
+			if err == nil {
+				err = json.Unmarshal(line, &event)
+			}
+			if err != nil {
+				yield(Event{}, fmt.Errorf("%s: %w", log, err))
+				return
+			}
+			if !yield(event, nil) {
+				return
+			}
+		}
+	}
+}
+
+// CheckRights fails when one of our identities asked for something that it had no right to, and names each such request
+// once; also when the log has no request of one of the users, since it says nothing about them.
+func CheckRights(log string, users ...string) error {
+	seen := map[string]bool{}
+	var refused []string
+	for event, err := range Read(log) {
+		if err != nil {
+			return err
+		}
+		user := event.User.Username
+		seen[user] = true
+		if Ours(user) && event.Forbidden() {
+			refused = append(refused, fmt.Sprintf("%s may not %s %s (%s)", user, event.Verb, event.RequestURI, event.UserAgent))
+		}
+	}
+	for _, user := range users {
+		if !seen[user] {
+			return fmt.Errorf("the audit log has no request of %s", user)
+		}
+	}
+	if len(refused) > 0 {
+		slices.Sort(refused)
+		return errors.New("rights are missing in artifacts/:\n" + strings.Join(slices.Compact(refused), "\n"))
+	}
+	return nil
+}

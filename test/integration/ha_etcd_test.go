@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"groundskeeper.io/groundskeeper/test/plane"
+)
+
+// etcdLosesMembers kills the leader, which comes back with its data, and then one that follows, which comes back without.
+func (h *ha) etcdLosesMembers(t *testing.T) {
+	leader := h.etcdLeader(t)
+	h.kill(t, leader)
+	restart(t, leader)
+
+	follower := h.EtcdMembers[0]
+	if follower == h.etcdLeader(t) {
+		follower = h.EtcdMembers[1]
+	}
+	h.kill(t, follower)
+	if err := os.RemoveAll(filepath.Join(h.Dir(), "members", follower.Name())); err != nil {
+		t.Fatal(err)
+	}
+	h.replaceMember(t, follower.Name())
+	restart(t, follower, "--initial-cluster-state=existing")
+}
+
+// kill kills a member, and waits until the load goes on without it.
+func (h *ha) kill(t *testing.T, member *plane.Process) {
+	t.Helper()
+	if err := member.Kill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	h.load.goesOn(t, 5)
+	t.Logf("without %s it went on after %s", member.Name(), time.Since(began).Round(100*time.Millisecond))
+}
+
+// replaceMember tells the others to forget a member that lost its data, and to expect another one in its place. They
+// refuse until they have been connected for a while.
+func (h *ha) replaceMember(t *testing.T, name string) {
+	t.Helper()
+	etcd := h.etcd(t)
+	var peers []string
+	eventually(t, func(ctx context.Context) error {
+		members, err := etcd.MemberList(ctx)
+		if err != nil {
+			return err
+		}
+		for _, member := range members.Members {
+			if member.Name == name {
+				peers = member.PeerURLs
+				_, err := etcd.MemberRemove(ctx, member.ID)
+				return errors.Join(err, errors.New("look again"))
+			}
+		}
+		return nil
+	})
+	eventually(t, func(ctx context.Context) error {
+		members, err := etcd.MemberList(ctx)
+		if err != nil || slices.ContainsFunc(members.Members, func(m *pb.Member) bool { return slices.Equal(m.PeerURLs, peers) }) {
+			return err
+		}
+		_, err = etcd.MemberAdd(ctx, peers)
+		return err
+	})
+}
+
+func (h *ha) etcd(t *testing.T) *clientv3.Client {
+	t.Helper()
+	etcd, err := clientv3.New(clientv3.Config{Endpoints: h.MemberEndpoints(), TLS: h.EtcdTLS()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = etcd.Close() })
+	return etcd
+}
+
+func (h *ha) etcdLeader(t *testing.T) (leader *plane.Process) {
+	t.Helper()
+	etcd := h.etcd(t)
+	eventually(t, func(ctx context.Context) error {
+		for i, endpoint := range h.MemberEndpoints() {
+			status, err := etcd.Status(ctx, endpoint)
+			if err != nil {
+				return err
+			}
+			if status.Leader == status.Header.MemberId {
+				leader = h.EtcdMembers[i]
+				return nil
+			}
+		}
+		return fmt.Errorf("no member of etcd leads")
+	})
+	return leader
+}
+
+// membersAgree waits until all members of etcd have the same content.
+func (h *ha) membersAgree(t *testing.T) {
+	t.Helper()
+	etcd := h.etcd(t)
+	eventually(t, func(ctx context.Context) error {
+		newest, err := etcd.Get(ctx, "any")
+		if err != nil {
+			return err
+		}
+		var hashes []uint32
+		for _, endpoint := range h.MemberEndpoints() {
+			hash, err := etcd.HashKV(ctx, endpoint, newest.Header.Revision)
+			if err != nil {
+				return err
+			}
+			hashes = append(hashes, hash.Hash)
+		}
+		if len(slices.Compact(hashes)) != 1 {
+			return fmt.Errorf("the members of etcd differ at revision %d: %v", newest.Header.Revision, hashes)
+		}
+		return nil
+	})
+}
+
+// certificatesAreMade waits until the managers have made what etcd and its clients prove themselves with, with the rights
+// of artifacts/install/high-availability.
+func (h *ha) certificatesAreMade(t *testing.T) {
+	t.Helper()
+	for secret, host := range map[string]string{"groundskeeper-etcd-tls": "groundskeeper-etcd-2.groundskeeper-etcd.groundskeeper-system.svc", "groundskeeper-etcd-client-tls": ""} {
+		var made corev1.Secret
+		eventually(t, func(ctx context.Context) error {
+			return h.client.Get(ctx, client.ObjectKey{Namespace: "groundskeeper-system", Name: secret}, &made)
+		})
+		pair, err := tls.X509KeyPair(made.Data[corev1.TLSCertKey], made.Data[corev1.TLSPrivateKeyKey])
+		if err != nil {
+			t.Fatalf("%s: %v", secret, err)
+		}
+		roots := x509.NewCertPool()
+		roots.AppendCertsFromPEM(made.Data["ca.crt"])
+		if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: host, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}); err != nil {
+			t.Errorf("%s: %v", secret, err)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/test/audit"
+	"groundskeeper.io/groundskeeper/test/rights"
+)
+
+// unaudited are the rights that kube-apiserver asks for while it serves a request for something else, and that therefore
+// are in no audit log; TestRightsOutsideTheAuditLog needs them.
+var unaudited = []rights.Right{
+	{Verb: "bind", Group: rbacv1.GroupName, Resource: "clusterroles"},
+	{Verb: "escalate", Group: rbacv1.GroupName, Resource: "clusterroles"},
+	{Verb: "update", Group: gardenerv1beta1.GroupName, Resource: "projects/finalizers"},
+}
+
+// What the controller manager does with its rights to bind, to escalate and to block the deletion of owners, it may do;
+// somebody who has all its other rights may not.
+func TestRightsOutsideTheAuditLog(t *testing.T) {
+	t.Parallel()
+	project := newProject(t, "unaudited", olivia())
+	ready(t, project)
+	meta := metav1.ObjectMeta{Namespace: project.NamespaceName(), Name: name(t, "unaudited")}
+	owner := metav1.OwnerReference{APIVersion: gardenerv1beta1.SchemeGroupVersion.String(), Kind: "Project", Name: project.Name, UID: project.UID,
+		Controller: new(true), BlockOwnerDeletion: new(true)}
+	requests := map[string]client.Object{
+		"bind": &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "gardener.cloud:system:project-member"},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mara"}}},
+		"escalate": &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: meta.Name}, AggregationRule: &rbacv1.AggregationRule{
+			ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{gardenerv1beta1.LabelAggregateToExtensionRole: meta.Name}}}}},
+		"update": &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: meta.Namespace, Name: meta.Name, OwnerReferences: []metav1.OwnerReference{owner}}},
+	}
+	full := &rbacv1.ClusterRole{}
+	if err := admin(t).Get(t.Context(), client.ObjectKey{Name: "groundskeeper-controller-manager"}, full); err != nil {
+		t.Fatal(err)
+	}
+	for _, right := range unaudited {
+		t.Run(right.String(), func(t *testing.T) {
+			object := requests[right.Verb]
+			manager := as(t, audit.Manager, "system:serviceaccounts", audit.Accounts)
+			if err := manager.Create(t.Context(), copyOf(object), client.DryRunAll); err != nil {
+				t.Errorf("the controller manager: %v", err)
+			}
+			less := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name(t, "less")}, Rules: without(full.Rules, right)}
+			user := less.Name
+			inTheCluster(t, less)
+			inTheCluster(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: less.Name},
+				Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}})
+			// Once it may do the request itself, what is refused is what comes with it.
+			plain := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: meta.Namespace, Name: "plain"}}
+			eventually(t, func(ctx context.Context) error { return as(t, user).Create(ctx, copyOf(plain), client.DryRunAll) })
+			if err := as(t, user).Create(t.Context(), copyOf(object), client.DryRunAll); !apierrors.IsForbidden(err) {
+				t.Errorf("without the right: %v", err)
+			}
+		})
+	}
+}
+
+// without returns rules without the rules that have a right.
+func without(rules []rbacv1.PolicyRule, right rights.Right) []rbacv1.PolicyRule {
+	var rest []rbacv1.PolicyRule
+	for _, rule := range rules {
+		if slices.Contains(rule.APIGroups, right.Group) && slices.Contains(rule.Resources, right.Resource) {
+			rule.Verbs = slices.DeleteFunc(slices.Clone(rule.Verbs), func(verb string) bool { return verb == right.Verb })
+		}
+		if len(rule.Verbs) > 0 {
+			rest = append(rest, rule)
+		}
+	}
+	return rest
+}

@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rights
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"sigs.k8s.io/yaml"
+)
+
+func load(t *testing.T) *Roles {
+	t.Helper()
+	all, err := Load("../../artifacts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// Whoever reads a manifest learns what each role is for, and why our processes have each of its rules.
+func TestRolesSayWhy(t *testing.T) {
+	all := load(t)
+	if _, err := NewUse(all); err != nil {
+		t.Error(err)
+	}
+	for _, role := range all.Roles {
+		if role.Why == "" && (role.IsOurs() || strings.HasPrefix(role.File, "rbac/")) {
+			t.Errorf("%s: %s has no comment above it", role.File, role.ID())
+		}
+		for i, rule := range role.Rules {
+			if rule.Why == "" && role.IsOurs() {
+				t.Errorf("%s: %s, rule %d has no comment: %+v", role.File, role.ID(), i, rule.PolicyRule)
+			}
+		}
+	}
+	for _, b := range all.Foreign {
+		if b.Why == "" {
+			t.Errorf("%s: %s %s has no comment above it", b.File, b.Kind, b.Name)
+		}
+	}
+}
+
+// An installation that has less of something has less rights, and none that the whole has not.
+func TestPatchesOnlyTakeRightsAway(t *testing.T) {
+	all := load(t)
+	for file, id := range map[string]string{
+		"install/controllers-only/rights.yaml": "ClusterRole groundskeeper-controller-manager",
+		"install/cert-manager/rights.yaml":     "Role groundskeeper-controller-manager-certificate",
+	} {
+		text, err := os.ReadFile("../../artifacts/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var patch []struct {
+			Path  string
+			Value []rbacv1.PolicyRule
+		}
+		if err := yaml.Unmarshal(text, &patch); err != nil || len(patch) != 1 || patch[0].Path != "/rules" {
+			t.Fatalf("%s: %+v, %v", file, patch, err)
+		}
+		whole := all.Roles[slices.IndexFunc(all.Roles, func(r Role) bool { return r.ID() == id })]
+		less := Role{Kind: whole.Kind, Name: whole.Name, Namespace: whole.Namespace}
+		for _, rule := range patch[0].Value {
+			less.Rules = append(less.Rules, Rule{PolicyRule: rule})
+		}
+		for _, right := range rightsOf(t, less) {
+			if !slices.Contains(rightsOf(t, whole), right) {
+				t.Errorf("%s: %s", file, right)
+			}
+		}
+	}
+}
+
+// rightsOf returns the rights of a role without the rules that they are of.
+func rightsOf(t *testing.T, role Role) []Right {
+	t.Helper()
+	rights, err := role.Rights()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range rights {
+		rights[i].Rule = 0
+	}
+	return rights
+}
+
+func TestPageIsThatOfTheManifests(t *testing.T) {
+	page, err := os.ReadFile("../../docs/rights.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Page(load(t)), string(page)); diff != "" {
+		t.Errorf("\"go run ./hack/rights\" writes docs/rights.md (-want +got):\n%s", diff)
+	}
+}

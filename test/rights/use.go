@@ -1,0 +1,188 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rights
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"groundskeeper.io/groundskeeper/test/audit"
+)
+
+// Use collects what audit logs say about the use of rights. It may be used by several goroutines.
+type Use struct {
+	roles   []Role
+	rights  map[string][]Right // by the ID of their role
+	foreign []Binding
+
+	mu sync.Mutex
+	// needed has, for a right, the requests that nothing else would have allowed.
+	needed map[Right]Need
+	// holders are those who needed a role: its ID and the user. bound has bindings to roles of Kubernetes in the same way.
+	holders, bound map[[2]string]bool
+}
+
+// Need is the evidence that a right is needed.
+type Need struct {
+	Requests int
+	Example  string
+}
+
+// NewUse returns a Use of the rights that artifacts/ gives to processes.
+func NewUse(all *Roles) (*Use, error) {
+	u := &Use{rights: map[string][]Right{}, foreign: all.Foreign, needed: map[Right]Need{}, holders: map[[2]string]bool{}, bound: map[[2]string]bool{}}
+	for _, role := range all.Roles {
+		if !role.IsOurs() {
+			continue
+		}
+		rights, err := role.Rights()
+		if err != nil {
+			return nil, err
+		}
+		u.roles, u.rights[role.ID()] = append(u.roles, role), rights
+	}
+	return u, nil
+}
+
+// Read adds what a log says, and fails when one of those who have rights by artifacts/ asked for something that these do not
+// allow. (A kube-apiserver that has just started refuses what it has not read the roles for yet.) A role allows nothing
+// before the log says that somebody wrote it; when it has no write of a role, all roles are there.
+func (u *Use) Read(log string) error {
+	var events []audit.Event
+	written := false
+	for event, err := range audit.Read(log) {
+		if err != nil {
+			return err
+		}
+		if role, _ := reason(event); role != "" || event.Forbidden() && u.knows(event.User.Username) || writesRole(event) {
+			events = append(events, event)
+		}
+		written = written || writesRole(event)
+	}
+	present := map[string]bool{}
+	var refused []string
+	for _, event := range events {
+		there := func(r Role) bool { return !written || present[r.Name] }
+		allowed, err := u.add(event, there)
+		if err != nil {
+			return fmt.Errorf("%s: %w", log, err)
+		}
+		if !allowed {
+			refused = append(refused, fmt.Sprintf("%s may not %s %s (%s)", event.User.Username, event.Verb, event.RequestURI, event.UserAgent))
+		}
+		if writesRole(event) {
+			present[event.ObjectRef.Name] = true
+		}
+	}
+	if len(refused) > 0 {
+		slices.Sort(refused)
+		return errors.New("rights are missing in artifacts/:\n" + strings.Join(slices.Compact(refused), "\n"))
+	}
+	return nil
+}
+
+// writesRole says whether somebody wrote a role.
+func writesRole(event audit.Event) bool {
+	return (event.ObjectRef.Resource == "roles" || event.ObjectRef.Resource == "clusterroles") && event.Writes() && !event.Forbidden()
+}
+
+// knows says whether a user has rights by artifacts/.
+func (u *Use) knows(user string) bool {
+	return slices.ContainsFunc(u.roles, func(r Role) bool { return r.isFor(user) })
+}
+
+// add adds an event. It returns whether the roles that are there allow what was asked for.
+func (u *Use) add(event audit.Event, there func(Role) bool) (bool, error) {
+	id, binding := reason(event)
+	user := event.User.Username
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.bound[[2]string{binding, user}] = true
+	if _, ours := u.rights[id]; !ours && !event.Forbidden() {
+		return true, nil
+	}
+	requests, err := requested(event)
+	if err != nil {
+		return false, err
+	}
+	if event.Forbidden() {
+		return !u.knows(user) || byKubernetes(requests[0]) || len(u.allowing(requests[0], user, there, "")) > 0, nil
+	}
+	for i, q := range requests {
+		allowing := u.allowing(q, user, there, id)
+		if i == 0 && !slices.ContainsFunc(allowing, func(r Right) bool { return r.Role == id }) {
+			return false, fmt.Errorf("%s in artifacts/ does not allow %s to %s %s, and yet it did", id, user, event.Verb, event.RequestURI)
+		}
+		if len(allowing) == 1 {
+			need := u.needed[allowing[0]]
+			need.Requests++
+			need.Example = fmt.Sprintf("%s %s %s", user, event.Verb, event.RequestURI)
+			u.needed[allowing[0]] = need
+			u.holders[[2]string{allowing[0].Role, user}] = true
+		}
+	}
+	return true, nil
+}
+
+// allowing returns the rights of a user that allow a request: those of the roles that are there, and of one that certainly is,
+// in the namespace of the request, too: tests copy roles to namespaces of their own.
+func (u *Use) allowing(q Request, user string, there func(Role) bool, certain string) []Right {
+	var allowing []Right
+	for _, role := range u.roles {
+		if role.ID() != certain && (!role.isFor(user) || !there(role)) {
+			continue
+		}
+		for _, right := range u.rights[role.ID()] {
+			anywhere := right
+			if role.ID() == certain {
+				anywhere.Namespace = ""
+			}
+			if anywhere.Allows(q) {
+				allowing = append(allowing, right)
+			}
+		}
+	}
+	return allowing
+}
+
+// Unneeded returns the rights that no request needed, but for those that are proved otherwise, and whom a binding gives
+// what they did not need.
+func (u *Use) Unneeded(proved func(Right) bool) []string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	var found []string
+	for _, role := range u.roles {
+		for _, right := range u.rights[role.ID()] {
+			if _, ok := u.needed[right]; !ok && !proved(right) {
+				found = append(found, fmt.Sprintf("%s: %s, rule %d: %s", role.File, right.Role, right.Rule, right))
+			}
+		}
+		for _, b := range role.Bindings {
+			for _, user := range b.Users() {
+				if !u.holders[[2]string{role.ID(), user}] {
+					found = append(found, fmt.Sprintf("%s: %s %s: %s", b.File, b.Kind, b.Name, user))
+				}
+			}
+		}
+	}
+	for _, b := range u.foreign {
+		for _, user := range b.Users() {
+			if !u.bound[[2]string{b.reason(), user}] {
+				found = append(found, fmt.Sprintf("%s: %s %s: %s", b.File, b.Kind, b.Name, user))
+			}
+		}
+	}
+	return found
+}
+
+// Evidence returns, for each right that was needed, how often it was and by what.
+func (u *Use) Evidence() map[Right]Need {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return maps.Clone(u.needed)
+}
