@@ -61,7 +61,7 @@ replicas=$("$bin/kubectl" get deployment groundskeeper-controller-manager --name
 [[ $replicas == 2 ]] || fail "the upgrade changed nothing"
 [[ -n $(installed clusterrole/groundskeeper-kluster-controllers) ]] || fail "the feature has no rights"
 [[ -n $(installed namespace/groundskeeper-system) ]] || fail "the upgrade took the namespace"
-helm upgrade groundskeeper "$chart" >/dev/null
+helm upgrade groundskeeper "$chart" --reset-values >/dev/null # without, those of before stay
 [[ -z $(installed clusterrole/groundskeeper-kluster-controllers) ]] || fail "the rights of the feature stay when it is off"
 
 # The policy takes effect a moment after it is there. A release that it refuses is as it was.

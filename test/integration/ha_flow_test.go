@@ -42,7 +42,6 @@ func TestHighAvailability(t *testing.T) {
 		Dir: filepath.Join(t.TempDir(), "plane"), APIServers: 2, Managers: 2, Spread: true, EtcdMembers: 3,
 		// As in artifacts/install/base, with less patience: here it takes a fifth of a second until nobody asks it any more.
 		APIServerFlags: []string{"--shutdown-delay-duration=2s", "--shutdown-send-retry-after"},
-		ManagerFlags:   []string{"--etcd-certificates"},
 	})}
 	h.client = clientOf(t, h.Config())
 	if err := h.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ha-load"}}); err != nil {
@@ -183,6 +182,9 @@ func (h *ha) apiserversAreKilled(t *testing.T) {
 	}
 }
 
+// etcdCertificates is given to managers that start when their right to keep them is there.
+const etcdCertificates = "--etcd-certificates"
+
 // managersRestart restarts the leading manager and then the other. A leader that is asked to end gives its Lease away.
 func (h *ha) managersRestart(t *testing.T) {
 	for range h.Managers {
@@ -197,7 +199,7 @@ func (h *ha) managersRestart(t *testing.T) {
 			t.Errorf("%s leads after %s ended", now.Name(), leader.Name())
 		}
 		t.Logf("%s ended after %s, and %s led after %s", leader.Name(), stopped.Round(100*time.Millisecond), now.Name(), time.Since(began).Round(100*time.Millisecond))
-		restart(t, leader)
+		restart(t, leader, etcdCertificates)
 	}
 }
 
@@ -213,5 +215,5 @@ func (h *ha) managerIsKilled(t *testing.T) {
 		t.Errorf("%s leads after it was killed", now.Name())
 	}
 	t.Logf("%s led after %s", now.Name(), time.Since(began).Round(100*time.Millisecond))
-	restart(t, leader)
+	restart(t, leader, etcdCertificates)
 }
