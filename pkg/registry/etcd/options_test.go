@@ -54,13 +54,17 @@ func TestWatchCacheAndClaimsAreOptional(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			_, delegates := s.(*cacher.CacheDelegator)
 			_, checks := s.(claims.Checker)
+			below := s
+			if above, is := s.(answering); is {
+				below = above.Interface
+			}
+			_, delegates := below.(*cacher.CacheDelegator)
 			if checks != test.refused {
 				t.Errorf("storage is a claims.Checker: %v", checks)
 			}
 			if !checks && delegates != test.cached {
-				t.Errorf("storage is a %T", s)
+				t.Errorf("storage is a %T", below)
 			}
 			if err := create(t.Context(), s, newPod("a", "node")); err != nil {
 				t.Fatal(err)
