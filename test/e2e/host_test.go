@@ -87,7 +87,7 @@ func (h *host) describe(t *testing.T) {
 	t.Helper()
 	for _, args := range []string{
 		"get pods,endpointslices --output=wide --all-namespaces", "logs deployment/" + apiserver + " --tail=10 --namespace " + systemSpace,
-		"logs deployment/" + manager + " --tail=10 --namespace " + systemSpace, "describe apiservice/v1beta1.core.gardener.cloud",
+		"logs --selector app.kubernetes.io/name=" + manager + " --prefix --tail=25 --namespace " + systemSpace, "describe apiservice/v1beta1.core.gardener.cloud", "describe pods --selector app.kubernetes.io/name=" + manager + " --namespace " + systemSpace,
 	} {
 		command := exec.Command(h.Kubectl(), append([]string{"--kubeconfig", h.AdminKubeconfig()}, strings.Fields(args)...)...)
 		out, _ := command.CombinedOutput()
