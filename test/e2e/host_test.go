@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -86,12 +85,21 @@ func newHost(t *testing.T) *host {
 func (h *host) describe(t *testing.T) {
 	t.Helper()
 	for _, args := range []string{
-		"get pods,endpointslices --output=wide --all-namespaces", "logs deployment/" + apiserver + " --tail=10 --namespace " + systemSpace,
-		"logs --selector app.kubernetes.io/name=" + manager + " --prefix --tail=25 --namespace " + systemSpace, "describe apiservice/v1beta1.core.gardener.cloud", "describe pods --selector app.kubernetes.io/name=" + manager + " --namespace " + systemSpace,
+		"get pods,endpointslices --output=wide --all-namespaces",
+		"logs deployment/" + apiserver + " --tail=10 --namespace " + systemSpace,
+		"logs --selector app.kubernetes.io/name=" + manager + " --prefix --tail=25 --namespace " + systemSpace,
+		"describe apiservice/v1beta1.core.gardener.cloud",
+		"describe pods --selector app.kubernetes.io/name=" + manager + " --namespace " + systemSpace,
 	} {
-		command := exec.Command(h.Kubectl(), append([]string{"--kubeconfig", h.AdminKubeconfig()}, strings.Fields(args)...)...)
-		out, _ := command.CombinedOutput()
+		out, _ := h.try(context.Background(), strings.Fields(args)...)
 		t.Logf("kubectl %s: %s", args, out)
+	}
+	// What a manager waits for is in no log.
+	names, _ := h.try(context.Background(), "get", "pods", "--namespace", systemSpace, "--selector", "app.kubernetes.io/name="+manager, "--output=name")
+	for _, pod := range strings.Fields(names) {
+		path := fmt.Sprintf("/api/v1/namespaces/%s/pods/%s:2718/proxy/readyz?verbose", systemSpace, strings.TrimPrefix(pod, "pod/"))
+		out, _ := h.try(context.Background(), "get", "--raw", path)
+		t.Logf("%s: %s", path, out)
 	}
 }
 

@@ -74,7 +74,7 @@ func (h *host) useAllKinds(t *testing.T) *backend {
 	b.copied(t, "web")
 	b.works(t)
 	// A webhook answers as well: it is served by a pod.
-	out, err := h.try(t, "delete", "namespace", h.projectNamespace(t), "--dry-run=server")
+	out, err := h.try(t.Context(), "delete", "namespace", h.projectNamespace(t), "--dry-run=server")
 	if err == nil || !strings.Contains(out, "you must delete the corresponding project") {
 		t.Errorf("the namespace of a project may be deleted: %v %s", err, out)
 	}
@@ -172,9 +172,8 @@ func (h *host) uninstall(t *testing.T, b *backend) {
 }
 
 // try runs kubectl as the administrator; it may fail.
-func (h *host) try(t *testing.T, args ...string) (string, error) {
-	t.Helper()
-	command := exec.CommandContext(t.Context(), h.Kubectl(), append([]string{"--kubeconfig", h.AdminKubeconfig()}, args...)...)
+func (h *host) try(ctx context.Context, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, h.Kubectl(), append([]string{"--kubeconfig", h.AdminKubeconfig()}, args...)...)
 	var out bytes.Buffer
 	command.Stdout, command.Stderr = &out, &out
 	err := command.Run()

@@ -39,8 +39,15 @@ func newCache(mgr manager.Manager) (cache.Cache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the cache of controller %s: %w", ControllerName, err)
 	}
-	return parts, nil
+	return everywhere{parts}, nil
 }
+
+// everywhere is a cache that runs on every replica. One with options by object says nothing of leaders, which a manager takes
+// for "the leader only": a standby would wait for it for ever, and never be ready, so that no rollout came to its end.
+type everywhere struct{ cache.Cache }
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable.
+func (everywhere) NeedLeaderElection() bool { return false }
 
 func secretMetadata() *metav1.PartialObjectMetadata {
 	secret := &metav1.PartialObjectMetadata{}
