@@ -4,6 +4,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -45,7 +46,11 @@ func describe(register func(prometheus.Registerer) error) ([]family, error) {
 	registry := prometheus.NewPedanticRegistry()
 	described := map[string]bool{}
 	for _, collector := range registered {
-		for _, d := range descriptions(collector) {
+		found, err := descriptions(collector)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range found {
 			described[d.name] = true
 			touch(collector, d.labels)
 		}
@@ -98,20 +103,26 @@ type description struct {
 // descriptionText is how a prometheus.Desc shows itself; it has no other way to tell its name.
 var descriptionText = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: ".*", constLabels: \{.*\}, variableLabels: \{(.*)\}\}$`)
 
-func descriptions(collector prometheus.Collector) []description {
+func descriptions(collector prometheus.Collector) ([]description, error) {
 	descs := make(chan *prometheus.Desc)
 	go func() { collector.Describe(descs); close(descs) }()
 	var found []description
-	for desc := range descs {
-		match := descriptionText.FindStringSubmatch(desc.String())
-		if match == nil {
-			panic("another form: " + desc.String())
-		}
-		d := description{name: match[1]}
-		if match[2] != "" {
-			d.labels = strings.Split(match[2], ",")
-		}
-		found = append(found, d)
+	var err error
+	for desc := range descs { // to the end, so that the collector is not held up
+		d, failure := descriptionOf(desc.String())
+		found, err = append(found, d), errors.Join(err, failure)
 	}
-	return found
+	return found, err
+}
+
+func descriptionOf(text string) (description, error) {
+	match := descriptionText.FindStringSubmatch(text)
+	if match == nil {
+		return description{}, fmt.Errorf("cannot read the name and the labels of a metric that shows itself as %q", text)
+	}
+	d := description{name: match[1]}
+	if match[2] != "" {
+		d.labels = strings.Split(match[2], ",")
+	}
+	return d, nil
 }

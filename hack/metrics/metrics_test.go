@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 const root = "../../"
@@ -125,5 +127,22 @@ func TestDescribeNamesWhatHasNoSample(t *testing.T) {
 	families, err := describe(sources()[0].register[0])
 	if err != nil || len(families) != 2 || families[0].kind != "counter" || families[1].kind != "gauge" {
 		t.Errorf("%+v, %v", families, err)
+	}
+}
+
+// A metric that cannot be described ends in an error, which says how it shows itself.
+func TestDescribeRefusesAnotherForm(t *testing.T) {
+	quoted := prometheus.NewGauge(prometheus.GaugeOpts{Name: `a"b`, Help: "A name with a quote."})
+	if _, err := describe(func(r prometheus.Registerer) error { return r.Register(quoted) }); err == nil || !strings.Contains(err.Error(), "A name with a quote.") {
+		t.Errorf("got %v", err)
+	}
+	for text, want := range map[string]string{
+		`Desc{fqName: "a", help: "It \"says\".", constLabels: {}, variableLabels: {x,y}}`: "a x y",
+		`Desc{fqName: "a", help: "", constLabels: {b="c"}, variableLabels: {}}`:           "a",
+	} {
+		d, err := descriptionOf(text)
+		if have := strings.Join(append([]string{d.name}, d.labels...), " "); err != nil || have != want {
+			t.Errorf("%s: got %q, %v", text, have, err)
+		}
 	}
 }

@@ -48,7 +48,7 @@ func render(t *testing.T, overlay string) *installation {
 	t.Helper()
 	kubectl := root + "_output/bin/kubectl"
 	if _, err := os.Stat(kubectl); err != nil {
-		t.Skip(`"make kubernetes" builds kubectl`)
+		t.Fatalf("%v: make kubernetes builds it", err)
 	}
 	var complaints bytes.Buffer
 	command := exec.CommandContext(t.Context(), kubectl, "kustomize", root+"artifacts/install/"+overlay)

@@ -45,7 +45,7 @@ type haLoad struct {
 	t      *testing.T
 	client client.WithWatch
 	hands  []*hand
-	stop   chan struct{}
+	stop   context.CancelFunc
 	group  sync.WaitGroup
 
 	mu sync.Mutex
@@ -59,8 +59,9 @@ type hand struct {
 	*haLoad
 	kind
 	namespace string
-	pause     time.Duration
-	made      int
+	// pace ticks when the hand may do the next thing.
+	pace *time.Ticker
+	made int
 	// living are the objects that must be there, with the last value that a server confirmed; dead are those that must not.
 	living map[string]int
 	dead   []string
@@ -71,25 +72,26 @@ type hand struct {
 
 // newLoad begins the load; end ends it.
 func newLoad(t *testing.T, c client.WithWatch, namespace string) *haLoad {
-	l := &haLoad{t: t, client: c, stop: make(chan struct{}), repeated: map[string]int{}}
+	ctx, stop := context.WithCancel(t.Context())
+	l := &haLoad{t: t, client: c, stop: stop, repeated: map[string]int{}}
 	for _, k := range kinds() {
-		h := &hand{haLoad: l, kind: k, pause: 20 * time.Millisecond, living: map[string]int{}}
+		h := &hand{haLoad: l, kind: k, living: map[string]int{}}
 		if k.namespaced {
-			h.namespace = namespace
+			h.namespace, h.pace = namespace, time.NewTicker(20*time.Millisecond)
 		} else {
-			h.pause = 100 * time.Millisecond // each is a namespace, its roles and more
+			h.pace = time.NewTicker(100 * time.Millisecond) // each is a namespace, its roles and more
 		}
 		l.hands = append(l.hands, h)
 	}
 	for _, h := range l.hands {
-		l.group.Go(h.work)
+		l.group.Go(func() { h.work(ctx) })
 	}
 	return l
 }
 
 // end lets every hand finish what it does.
 func (l *haLoad) end() {
-	close(l.stop)
+	l.stop()
 	l.group.Wait()
 }
 
@@ -122,13 +124,19 @@ func (l *haLoad) looked() (writes map[string]int, reads int) {
 	return writes, reads
 }
 
-func (h *hand) work() {
-	for step := 0; !h.t.Failed(); step++ {
-		select {
-		case <-h.stop:
-			return
-		case <-time.After(h.pause):
-		}
+// turn waits for the next tick, false when the context is done.
+func (h *hand) turn(ctx context.Context) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-h.pace.C:
+		return true
+	}
+}
+
+func (h *hand) work(ctx context.Context) {
+	defer h.pace.Stop()
+	for step := 0; !h.t.Failed() && h.turn(ctx); step++ {
 		switch {
 		case len(h.order) < loadAlive:
 			h.create()
@@ -162,7 +170,9 @@ func (h *hand) write(what string, send func(ctx context.Context) error, done fun
 		h.mu.Lock()
 		h.repeated[reason(err)]++
 		h.mu.Unlock()
-		time.Sleep(h.pause)
+		if !h.turn(h.t.Context()) {
+			return
+		}
 	}
 }
 
@@ -182,7 +192,9 @@ func (h *hand) read(what string, send func(ctx context.Context) error) {
 		h.mu.Lock()
 		h.reads++
 		h.mu.Unlock()
-		time.Sleep(h.pause)
+		if !h.turn(h.t.Context()) {
+			return
+		}
 	}
 }
 

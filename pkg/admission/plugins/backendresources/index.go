@@ -3,29 +3,12 @@
 
 package backendresources
 
-import (
-	"fmt"
-	"slices"
-	"sync"
+import "slices"
 
-	"k8s.io/client-go/tools/cache"
-
-	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
-)
-
-// index knows which Translations hold a backend resource. A reflector fills it, and it is all that is kept of them: about
-// 80 bytes a resource, its share of the Translation included (BenchmarkIndex), in maps without pointers, which the
-// garbage collector need not look through.
+// index knows which Translations hold a backend resource. A follow.Follower fills it, and it is all that is kept of them:
+// about 80 bytes a resource, its share of the Translation included (BenchmarkIndex), in maps without pointers, which the
+// garbage collector need not look through. Translations are known by their place in one slice.
 type index struct {
-	mu sync.RWMutex
-	content
-	// synced is closed when the index has been filled for the first time.
-	synced chan struct{}
-	once   sync.Once
-}
-
-// content is what is in an index. Translations are known by their place in one slice.
-type content struct {
 	holders []holder
 	free    []uint32 // places without a holder
 	byName  map[digest]uint32
@@ -34,17 +17,8 @@ type content struct {
 	more  map[digest][]uint32
 }
 
-var (
-	_ cache.ReflectorStore    = &index{}
-	_ cache.TransformingStore = &index{}
-)
-
-func newIndex() *index {
-	return &index{content: newContent(0), synced: make(chan struct{})}
-}
-
-func newContent(size int) content {
-	return content{
+func newIndex(size int) *index {
+	return &index{
 		holders: make([]holder, 0, size),
 		byName:  make(map[digest]uint32, size),
 		first:   map[digest]uint32{},
@@ -54,8 +28,6 @@ func newContent(size int) content {
 
 // holdersOf returns the Translations that hold a resource.
 func (x *index) holdersOf(resource digest) []holder {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
 	place, found := x.first[resource]
 	if !found {
 		return nil
@@ -67,123 +39,61 @@ func (x *index) holdersOf(resource digest) []holder {
 	return all
 }
 
-// Transformer makes a reflector keep no more of a Translation than this index does.
-func (*index) Transformer() cache.TransformFunc {
-	return func(obj any) (any, error) { return asHolder(obj) }
-}
-
-// asHolder takes a Translation, or what Transformer made of one.
-func asHolder(obj any) (holder, error) {
-	switch o := obj.(type) {
-	case holder:
-		return o, nil
-	case *midonetv1.Translation:
-		return holderOf(o), nil
-	default:
-		return holder{}, fmt.Errorf("a %T is not a Translation", obj)
-	}
-}
-
-// Add implements cache.ReflectorStore.
-func (x *index) Add(obj any) error { return x.Update(obj) }
-
-// Update implements cache.ReflectorStore.
-func (x *index) Update(obj any) error {
-	h, err := asHolder(obj)
-	if err != nil {
-		return err
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.put(h)
-	return nil
-}
-
-// Delete implements cache.ReflectorStore.
-func (x *index) Delete(obj any) error {
-	h, err := asHolder(obj)
-	if err != nil {
-		return err
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.remove(digestOf(h.namespace, h.name))
-	return nil
-}
-
-// Replace implements cache.ReflectorStore.
-func (x *index) Replace(objects []any, _ string) error {
-	next := newContent(len(objects))
-	for _, obj := range objects {
-		h, err := asHolder(obj)
-		if err != nil {
-			return err
-		}
-		next.put(h)
-	}
-	x.mu.Lock()
-	x.content = next
-	x.mu.Unlock()
-	x.once.Do(func() { close(x.synced) })
-	return nil
-}
-
-// Resync implements cache.ReflectorStore. It does nothing.
-func (*index) Resync() error { return nil }
-
-// put makes this the content of a Translation. One that holds nothing is not kept.
-func (c *content) put(h holder) {
+// Put makes this the content of a Translation. One that holds nothing is not kept.
+func (x *index) Put(h holder) {
 	name := digestOf(h.namespace, h.name)
-	c.remove(name)
+	x.remove(name)
 	if len(h.resources) == 0 {
 		return
 	}
-	place := uint32(len(c.holders))
-	if last := len(c.free) - 1; last >= 0 {
-		place, c.free = c.free[last], c.free[:last]
-		c.holders[place] = h
+	place := uint32(len(x.holders))
+	if last := len(x.free) - 1; last >= 0 {
+		place, x.free = x.free[last], x.free[:last]
+		x.holders[place] = h
 	} else {
-		c.holders = append(c.holders, h)
+		x.holders = append(x.holders, h)
 	}
-	c.byName[name] = place
+	x.byName[name] = place
 	for _, resource := range h.resources {
-		switch first, held := c.first[resource]; {
+		switch first, held := x.first[resource]; {
 		case !held:
-			c.first[resource] = place
-		case first != place && !slices.Contains(c.more[resource], place): // it may list one twice
-			c.more[resource] = append(c.more[resource], place)
+			x.first[resource] = place
+		case first != place && !slices.Contains(x.more[resource], place): // it may list one twice
+			x.more[resource] = append(x.more[resource], place)
 		}
 	}
 }
 
-// remove forgets a Translation, if it is known.
-func (c *content) remove(name digest) {
-	place, found := c.byName[name]
+// Remove forgets a Translation, if it is known.
+func (x *index) Remove(h holder) { x.remove(digestOf(h.namespace, h.name)) }
+
+func (x *index) remove(name digest) {
+	place, found := x.byName[name]
 	if !found {
 		return
 	}
-	for _, resource := range c.holders[place].resources {
-		c.release(resource, place)
+	for _, resource := range x.holders[place].resources {
+		x.release(resource, place)
 	}
-	delete(c.byName, name)
-	c.holders[place] = holder{}
-	c.free = append(c.free, place)
+	delete(x.byName, name)
+	x.holders[place] = holder{}
+	x.free = append(x.free, place)
 }
 
 // release takes a resource from the Translation at a place, if it has it.
-func (c *content) release(resource digest, place uint32) {
-	others := c.more[resource]
-	switch first, held := c.first[resource]; {
+func (x *index) release(resource digest, place uint32) {
+	others := x.more[resource]
+	switch first, held := x.first[resource]; {
 	case !held || first != place:
 		others = slices.DeleteFunc(others, func(other uint32) bool { return other == place })
 	case len(others) > 0:
-		c.first[resource], others = others[0], others[1:]
+		x.first[resource], others = others[0], others[1:]
 	default:
-		delete(c.first, resource)
+		delete(x.first, resource)
 	}
 	if len(others) > 0 {
-		c.more[resource] = others
+		x.more[resource] = others
 	} else {
-		delete(c.more, resource)
+		delete(x.more, resource)
 	}
 }

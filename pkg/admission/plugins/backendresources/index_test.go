@@ -33,33 +33,23 @@ func TestIndex(t *testing.T) {
 	for i := range ids {
 		ids[i] = fmt.Sprintf("13fb0355-e2d9-5a9f-83a6-1efd43edeb%02x", i)
 	}
-	x, all := newIndex(), map[string]*midonetv1.Translation{}
+	x, all := newIndex(0), map[string]*midonetv1.Translation{}
 	for round := range 1000 {
 		name := strconv.Itoa(random.IntN(8))
 		object := translation("n", name, nil)
 		for range random.IntN(5) { // also the same one twice
 			object.Resources = append(object.Resources, chain(ids[random.IntN(len(ids))]))
 		}
-		var err error
 		switch action := random.IntN(20); {
-		case action == 0:
-			all = map[string]*midonetv1.Translation{name: object}
-			err = x.Replace([]any{object}, "")
 		case action < 5:
 			delete(all, name)
-			err = x.Delete(object)
+			x.Remove(holderOf(object))
 		case action < 8:
 			object.DeletionTimestamp = new(metav1.Now())
 			fallthrough
-		case action < 14:
-			all[name] = object
-			err = x.Update(object)
 		default:
 			all[name] = object
-			err = x.Add(object)
-		}
-		if err != nil {
-			t.Fatal(err)
+			x.Put(holderOf(object))
 		}
 		for _, id := range ids {
 			ref, _ := identify(chain(id))
@@ -76,49 +66,10 @@ func TestIndex(t *testing.T) {
 		}
 	}
 	for name := range all {
-		if err := x.Delete(translation("n", name, nil)); err != nil {
-			t.Fatal(err)
-		}
+		x.Remove(holderOf(translation("n", name, nil)))
 	}
 	if len(x.byName)+len(x.first)+len(x.more) != 0 || len(x.free) != len(x.holders) || len(x.holders) > 8 {
 		t.Errorf("something is left: %d names, %d and %d resources, %d places of %d free", len(x.byName), len(x.first), len(x.more), len(x.free), len(x.holders))
-	}
-}
-
-// What a reflector does with the list at the start.
-func TestIndexReplace(t *testing.T) {
-	x := newIndex()
-	var slim []any
-	for _, object := range []*midonetv1.Translation{translation("n", "a", nil, chain(idA)), translation("n", "b", nil, chain(idA))} {
-		o, err := x.Transformer()(object)
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := x.Transformer()(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		slim = append(slim, again)
-	}
-	select {
-	case <-x.synced:
-		t.Error("an index that was never filled says it was")
-	default:
-	}
-	for range 2 {
-		if err := x.Replace(slim, "1"); err != nil {
-			t.Fatal(err)
-		}
-		<-x.synced
-	}
-	ref, _ := identify(chain(idA))
-	if got := namesOf(x.holdersOf(digestRef(ref))); !slices.Equal(got, []string{"n/a", "n/b"}) {
-		t.Errorf("it is held by %v", got)
-	}
-	for what, err := range map[string]error{"add": x.Add(1), "update": x.Update("a"), "delete": x.Delete(nil), "replace": x.Replace([]any{nil}, "")} {
-		if err == nil {
-			t.Errorf("%s of what is no Translation: no error", what)
-		}
 	}
 }
 
@@ -130,24 +81,15 @@ func BenchmarkIndex(b *testing.B) {
 		b.StopTimer()
 		before := heap()
 		b.StartTimer()
-		x := newIndex()
-		objects := make([]any, 0, translations)
+		x := newIndex(translations)
 		for i := range translations {
 			object := translation("namespace-"+strconv.Itoa(i%500), "endpoints-port.4.service-"+strconv.Itoa(i), owned(fmt.Sprintf("13fb0355-e2d9-5a9f-83a6-%012x", i)))
 			for j := range each {
 				object.Resources = append(object.Resources, chain(fmt.Sprintf("13fb0355-e2d9-5a9f-83a6-%012x", i*each+j)))
 			}
-			slim, err := x.Transformer()(object)
-			if err != nil {
-				b.Fatal(err)
-			}
-			objects = append(objects, slim)
-		}
-		if err := x.Replace(objects, ""); err != nil {
-			b.Fatal(err)
+			x.Put(holderOf(object))
 		}
 		b.StopTimer()
-		clear(objects)
 		b.ReportMetric(float64(heap()-before)/translations/each, "B/resource")
 		runtime.KeepAlive(x)
 		b.StartTimer()

@@ -42,7 +42,9 @@ func serving(t *testing.T, translations ...runtime.Object) (*Plugin, *fake.Clien
 	if err := p.ValidateInitialization(); err != nil {
 		t.Fatal(err)
 	}
-	<-p.index.synced
+	if err := p.Known(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	return p, client
 }
 
@@ -121,9 +123,11 @@ func TestValidateFollows(t *testing.T) {
 				t.Errorf("%s: %v", what, err)
 			}
 			ref, _ := identify(chain(idA))
-			if held := len(p.index.holdersOf(digestRef(ref))) > 0; held != refused {
-				t.Errorf("%s: the index says held: %t", what, held)
-			}
+			p.Read(func(x *index) {
+				if held := len(x.holdersOf(digestRef(ref))) > 0; held != refused {
+					t.Errorf("%s: the index says held: %t", what, held)
+				}
+			})
 		}
 		judge("at first", false)
 		events.Add(current)
@@ -145,30 +149,26 @@ func TestValidateFollows(t *testing.T) {
 
 // An index that is late refuses nobody for what is no longer so, and an unknown answer lets nobody pass.
 func TestValidateAsksTheHolder(t *testing.T) {
-	late := func(t *testing.T, now ...runtime.Object) (*Plugin, *fake.Clientset) {
-		t.Helper()
-		p, client := serving(t, now...)
-		if err := p.index.Update(translation("m", "a", nil, chain(idA))); err != nil {
-			t.Fatal(err)
-		}
-		return p, client
-	}
+	p, client := serving(t, translation("m", "a", nil, chain(idA)))
+	var now runtime.Object
+	var failure error
+	client.PrependReactor("get", "translations", func(clienttesting.Action) (bool, runtime.Object, error) { return true, now, failure })
 	mine := translation("n", "pod.4.b", owned("1"), chain(idA))
-	for name, now := range map[string][]runtime.Object{
-		"gone":             nil,
-		"without it":       {translation("m", "a", nil, chain(idB))},
-		"being deleted":    {deleting(translation("m", "a", nil, chain(idA)))},
-		"with nothing yet": {translation("m", "a", nil)},
+	for name, tc := range map[string]struct {
+		now     runtime.Object
+		failure error
+	}{
+		"gone":             {nil, apierrors.NewNotFound(midonetv1.Resource("translations"), "a")},
+		"without it":       {translation("m", "a", nil, chain(idB)), nil},
+		"being deleted":    {deleting(translation("m", "a", nil, chain(idA))), nil},
+		"with nothing yet": {translation("m", "a", nil), nil},
 	} {
-		p, _ := late(t, now...)
+		now, failure = tc.now, tc.failure
 		if err := p.Validate(t.Context(), write(mine, nil, ""), nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	p, client := late(t)
-	client.PrependReactor("get", "translations", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, errors.New("the store is away")
-	})
+	now, failure = nil, errors.New("the store is away")
 	if err := p.Validate(t.Context(), write(mine, nil, ""), nil); !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "m/a: the store is away") {
 		t.Errorf("got %v", err)
 	}
@@ -203,7 +203,10 @@ func TestValidateWaitsForTheIndex(t *testing.T) {
 		result := make(chan error)
 		go func() { result <- p.Validate(t.Context(), write(before, nil, ""), nil) }()
 		synctest.Wait()
-		if err := p.index.Replace(nil, ""); err != nil {
+		stopped, stop := context.WithCancel(t.Context())
+		defer stop()
+		p.SetDrainedNotification(stopped.Done())
+		if err := p.ValidateInitialization(); err != nil {
 			t.Fatal(err)
 		}
 		if err := <-result; err != nil {

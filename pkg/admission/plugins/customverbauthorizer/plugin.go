@@ -7,7 +7,6 @@ package customverbauthorizer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
+	"groundskeeper.io/groundskeeper/pkg/admission/request"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
@@ -31,7 +31,7 @@ func Register(plugins *admission.Plugins) {
 // Plugin asks the authorizer of the server for the verbs that a change of a Project needs.
 type Plugin struct {
 	*admission.Handler
-	authorizer authorizer.UnconditionalAuthorizer
+	request.Rights
 }
 
 var (
@@ -44,19 +44,6 @@ func New() *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
 }
 
-// SetUnconditionalAuthorizer gives the plugin the authorizer of the server.
-func (p *Plugin) SetUnconditionalAuthorizer(authorizer authorizer.UnconditionalAuthorizer) {
-	p.authorizer = authorizer
-}
-
-// ValidateInitialization complains when SetUnconditionalAuthorizer was not called.
-func (p *Plugin) ValidateInitialization() error {
-	if p.authorizer == nil {
-		return errors.New("it was given no authorizer")
-	}
-	return nil
-}
-
 // Validate refuses a change that needs a verb which the user does not have. It compares what is stored with what would
 // be stored: defaults, the spelling of roles and the owner's roles are settled by then, and a request in whatever
 // representation, to whatever subresource, is judged by what it does. Every verb is asked for, always: one change
@@ -65,19 +52,13 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if a.GetResource().GroupResource() != gardenerv1beta1.Resource("projects") {
 		return nil
 	}
-	project, ok := a.GetObject().(*gardenerv1beta1.Project)
-	if !ok {
-		return apierrors.NewInternalError(fmt.Errorf("a %T is not a Project", a.GetObject()))
-	}
-	var old *gardenerv1beta1.Project
-	if a.GetOperation() == admission.Update {
-		if old, ok = a.GetOldObject().(*gardenerv1beta1.Project); !ok {
-			return apierrors.NewInternalError(fmt.Errorf("a %T is not a Project", a.GetOldObject()))
-		}
+	project, old, err := request.Objects[gardenerv1beta1.Project](a)
+	if err != nil {
+		return err
 	}
 	var refused []string
 	for _, need := range needs(old, project, a.GetUserInfo()) {
-		allowed, err := p.allowed(ctx, a, project.Name, need.verb)
+		allowed, err := p.has(ctx, a, project.Name, need.verb)
 		if err != nil {
 			return apierrors.NewInternalError(fmt.Errorf("cannot tell whether user %q has the verb %q on project %q: %w",
 				a.GetUserInfo().GetName(), need.verb, project.Name, err))
@@ -92,14 +73,10 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return admission.NewForbidden(a, fmt.Errorf("user %q lacks a right on this project: %s", a.GetUserInfo().GetName(), strings.Join(refused, "; ")))
 }
 
-// allowed asks for one verb on the Project.
-func (p *Plugin) allowed(ctx context.Context, a admission.Attributes, name, verb string) (bool, error) {
+// has asks for one verb on the Project.
+func (p *Plugin) has(ctx context.Context, a admission.Attributes, name, verb string) (bool, error) {
 	resource := a.GetResource()
-	decision, _, err := p.authorizer.Authorize(ctx, authorizer.AttributesRecord{
+	return p.Allowed(ctx, authorizer.AttributesRecord{
 		User: a.GetUserInfo(), Verb: verb, APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource, Name: name, ResourceRequest: true,
 	})
-	if decision == authorizer.DecisionAllow {
-		return true, nil
-	}
-	return false, err
 }

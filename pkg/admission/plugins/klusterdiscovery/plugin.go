@@ -7,7 +7,6 @@ package klusterdiscovery
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -16,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/admission/initializer"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 
+	"groundskeeper.io/groundskeeper/pkg/admission/request"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
@@ -31,7 +31,7 @@ func Register(plugins *admission.Plugins) {
 // Plugin asks the authorizer of the server for the right to create DiscoveryBackends.
 type Plugin struct {
 	*admission.Handler
-	authorizer authorizer.UnconditionalAuthorizer
+	request.Rights
 }
 
 var (
@@ -44,19 +44,6 @@ func New() *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
 }
 
-// SetUnconditionalAuthorizer gives the plugin the authorizer of the server.
-func (p *Plugin) SetUnconditionalAuthorizer(authorizer authorizer.UnconditionalAuthorizer) {
-	p.authorizer = authorizer
-}
-
-// ValidateInitialization complains when SetUnconditionalAuthorizer was not called.
-func (p *Plugin) ValidateInitialization() error {
-	if p.authorizer == nil {
-		return errors.New("it was given no authorizer")
-	}
-	return nil
-}
-
 // Validate refuses a request that has a cluster announced in a namespace where the user may not create DiscoveryBackends.
 // It compares what is stored with what would be stored, so that a request to whatever subresource is judged by what it
 // does, and one that leaves the announcement as it is asks nobody.
@@ -64,27 +51,21 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if a.GetResource().GroupResource() != kubernikusv1.Resource("klusters") {
 		return nil
 	}
-	kluster, ok := a.GetObject().(*kubernikusv1.Kluster)
-	if !ok {
-		return apierrors.NewInternalError(fmt.Errorf("a %T is not a Kluster", a.GetObject()))
-	}
-	var old *kubernikusv1.Kluster
-	if a.GetOperation() == admission.Update {
-		if old, ok = a.GetOldObject().(*kubernikusv1.Kluster); !ok {
-			return apierrors.NewInternalError(fmt.Errorf("a %T is not a Kluster", a.GetOldObject()))
-		}
+	kluster, old, err := request.Objects[kubernikusv1.Kluster](a)
+	if err != nil {
+		return err
 	}
 	field := announces(old, kluster)
 	if field == "" {
 		return nil
 	}
 	namespace, user := kluster.Spec.Discovery.Namespace, a.GetUserInfo()
-	decision, _, err := p.authorizer.Authorize(ctx, authorizer.AttributesRecord{
+	allowed, err := p.Allowed(ctx, authorizer.AttributesRecord{
 		User: user, Verb: "create", APIGroup: gimbalv1.GroupName, APIVersion: gimbalv1.SchemeGroupVersion.Version, Resource: "discoverybackends",
 		Namespace: namespace, ResourceRequest: true,
 	})
 	switch {
-	case decision == authorizer.DecisionAllow:
+	case allowed:
 		return nil
 	case err != nil:
 		return apierrors.NewInternalError(fmt.Errorf("cannot tell whether user %q may create discoverybackends.%s in namespace %q: %w",

@@ -26,8 +26,8 @@ var klusters = kubernikusv1.SchemeGroupVersion.WithResource("klusters")
 
 func anna() user.Info { return &user.DefaultInfo{Name: "anna"} }
 
-// request is what anna asks for; without an old object, a creation.
-func request(object, old runtime.Object, resource schema.GroupVersionResource, subresource string) admission.Attributes {
+// write is what anna asks for; without an old object, a creation.
+func write(object, old runtime.Object, resource schema.GroupVersionResource, subresource string) admission.Attributes {
 	operation := admission.Update
 	if old == nil {
 		operation = admission.Create
@@ -97,7 +97,7 @@ func TestValidate(t *testing.T) {
 				if !tc.created {
 					old = kluster(tc.old)
 				}
-				asking := request(kluster(tc.now), old, klusters, subresource)
+				asking := write(kluster(tc.now), old, klusters, subresource)
 				without := &rights{allowed: []string{"garden-shop"}}
 				err := judging(without).Validate(t.Context(), asking, nil)
 				if tc.asked == "" {
@@ -125,7 +125,7 @@ func TestValidate(t *testing.T) {
 
 // When the authorizer fails, nothing is announced; an allowance counts though it comes with an error.
 func TestValidateWhenTheAuthorizerFails(t *testing.T) {
-	asking := request(kluster(&kubernikusv1.DiscoverySpec{Enabled: true}), kluster(nil), klusters, "")
+	asking := write(kluster(&kubernikusv1.DiscoverySpec{Enabled: true}), kluster(nil), klusters, "")
 	down := &rights{err: errors.New("kube-apiserver is away")}
 	if err := judging(down).Validate(t.Context(), asking, nil); !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "is away") {
 		t.Errorf("got %v", err)
@@ -139,7 +139,7 @@ func TestValidateWhenTheAuthorizerFails(t *testing.T) {
 func TestValidateLeavesOthersAlone(t *testing.T) {
 	r := &rights{}
 	on := kluster(&kubernikusv1.DiscoverySpec{Enabled: true})
-	if err := judging(r).Validate(t.Context(), request(on, nil, kubernikusv1.SchemeGroupVersion.WithResource("others"), ""), nil); err != nil || len(r.asked) > 0 {
+	if err := judging(r).Validate(t.Context(), write(on, nil, kubernikusv1.SchemeGroupVersion.WithResource("others"), ""), nil); err != nil || len(r.asked) > 0 {
 		t.Errorf("another resource: %v, asked %v", err, r.asked)
 	}
 	for operation, want := range map[admission.Operation]bool{admission.Create: true, admission.Update: true, admission.Delete: false} {
@@ -148,7 +148,7 @@ func TestValidateLeavesOthersAlone(t *testing.T) {
 		}
 	}
 	for name, bad := range map[string]admission.Attributes{
-		"new": request(&gardenerv1beta1.Project{}, on, klusters, ""), "old": request(on, &gardenerv1beta1.Project{}, klusters, ""),
+		"new": write(&gardenerv1beta1.Project{}, on, klusters, ""), "old": write(on, &gardenerv1beta1.Project{}, klusters, ""),
 	} {
 		if err := judging(r).Validate(t.Context(), bad, nil); !apierrors.IsInternalError(err) {
 			t.Errorf("%s is no Kluster: %v", name, err)

@@ -5,12 +5,8 @@ package klusterrange
 
 import (
 	"cmp"
-	"fmt"
 	"net/netip"
 	"slices"
-	"sync"
-
-	"k8s.io/client-go/tools/cache"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
@@ -43,30 +39,21 @@ type entry struct {
 	place
 }
 
-// index knows the places of Klusters. A reflector fills it, and it is all that is kept of them.
+func entryOf(k *kubernikusv1.Kluster) entry { return entry{name{k.Namespace, k.Name}, placeOf(k)} }
+
+// index knows the places of Klusters. A follow.Follower fills it, and it is all that is kept of them.
 type index struct {
-	mu     sync.RWMutex
 	places map[name]place
 	// routers has the Klusters on each router.
 	routers map[string]map[name]bool
-	// synced is closed when the index has been filled for the first time.
-	synced chan struct{}
-	once   sync.Once
 }
 
-var (
-	_ cache.ReflectorStore    = &index{}
-	_ cache.TransformingStore = &index{}
-)
-
-func newIndex() *index {
-	return &index{places: map[name]place{}, routers: map[string]map[name]bool{}, synced: make(chan struct{})}
+func newIndex(size int) *index {
+	return &index{places: make(map[name]place, size), routers: map[string]map[name]bool{}}
 }
 
 // overlapping returns the Klusters that have addresses of a place, in the order of their names.
 func (x *index) overlapping(wanted place) []name {
-	x.mu.RLock()
-	defer x.mu.RUnlock()
 	var found []name
 	for other := range x.routers[wanted.router] {
 		if x.places[other].overlaps(wanted) {
@@ -77,77 +64,9 @@ func (x *index) overlapping(wanted place) []name {
 	return found
 }
 
-// Transformer makes a reflector keep no more of a Kluster than this index does.
-func (*index) Transformer() cache.TransformFunc {
-	return func(obj any) (any, error) { return asEntry(obj) }
-}
-
-// asEntry takes a Kluster, or what Transformer made of one.
-func asEntry(obj any) (entry, error) {
-	switch o := obj.(type) {
-	case entry:
-		return o, nil
-	case *kubernikusv1.Kluster:
-		return entry{name{o.Namespace, o.Name}, placeOf(o)}, nil
-	default:
-		return entry{}, fmt.Errorf("a %T is not a Kluster", obj)
-	}
-}
-
-// Add implements cache.ReflectorStore.
-func (x *index) Add(obj any) error { return x.Update(obj) }
-
-// Update implements cache.ReflectorStore.
-func (x *index) Update(obj any) error {
-	e, err := asEntry(obj)
-	if err != nil {
-		return err
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.put(e)
-	return nil
-}
-
-// Delete implements cache.ReflectorStore.
-func (x *index) Delete(obj any) error {
-	e, err := asEntry(obj)
-	if err != nil {
-		return err
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.remove(e.name)
-	return nil
-}
-
-// Replace implements cache.ReflectorStore.
-func (x *index) Replace(objects []any, _ string) error {
-	entries := make([]entry, 0, len(objects))
-	for _, obj := range objects {
-		e, err := asEntry(obj)
-		if err != nil {
-			return err
-		}
-		entries = append(entries, e)
-	}
-	x.mu.Lock()
-	clear(x.places)
-	clear(x.routers)
-	for _, e := range entries {
-		x.put(e)
-	}
-	x.mu.Unlock()
-	x.once.Do(func() { close(x.synced) })
-	return nil
-}
-
-// Resync implements cache.ReflectorStore. It does nothing.
-func (*index) Resync() error { return nil }
-
-// put makes this the place of a Kluster. One without a place is not kept.
-func (x *index) put(e entry) {
-	x.remove(e.name)
+// Put makes this the place of a Kluster. One without a place is not kept.
+func (x *index) Put(e entry) {
+	x.Remove(e)
 	if e.router == "" {
 		return
 	}
@@ -158,11 +77,11 @@ func (x *index) put(e entry) {
 	x.routers[e.router][e.name] = true
 }
 
-// remove forgets a Kluster, if it is known.
-func (x *index) remove(n name) {
-	router := x.places[n].router
-	delete(x.places, n)
-	delete(x.routers[router], n)
+// Remove forgets a Kluster, if it is known.
+func (x *index) Remove(e entry) {
+	router := x.places[e.name].router
+	delete(x.places, e.name)
+	delete(x.routers[router], e.name)
 	if len(x.routers[router]) == 0 {
 		delete(x.routers, router)
 	}

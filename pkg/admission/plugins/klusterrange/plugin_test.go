@@ -66,7 +66,9 @@ func serving(t *testing.T, klusters ...runtime.Object) (*Plugin, *fake.Clientset
 	if err := p.ValidateInitialization(); err != nil {
 		t.Fatal(err)
 	}
-	<-p.index.synced
+	if err := p.Known(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	return p, client
 }
 
@@ -168,9 +170,11 @@ func TestValidateFollows(t *testing.T) {
 		judge("moved back", true)
 		events.Delete(current)
 		judge("deleted", false)
-		if len(p.index.places)+len(p.index.routers) > 0 {
-			t.Errorf("left %v, %v", p.index.places, p.index.routers)
-		}
+		p.Read(func(x *index) {
+			if len(x.places)+len(x.routers) > 0 {
+				t.Errorf("left %v, %v", x.places, x.routers)
+			}
+		})
 	})
 }
 
@@ -242,36 +246,6 @@ func TestValidateLeavesOthersAlone(t *testing.T) {
 		if err := p.Validate(t.Context(), bad, nil); !apierrors.IsInternalError(err) {
 			t.Errorf("%s is no Kluster: %v", name, err)
 		}
-	}
-}
-
-func TestIndexTakesKlustersOnly(t *testing.T) {
-	x := newIndex()
-	for name, err := range map[string]error{
-		"add": x.Add(1), "delete": x.Delete(1), "replace": x.Replace([]any{1}, ""),
-	} {
-		if err == nil {
-			t.Errorf("%s takes anything", name)
-		}
-	}
-	if _, err := x.Transformer()(1); err == nil {
-		t.Error("anything is transformed")
-	}
-	select {
-	case <-x.synced:
-		t.Error("an index that could not be filled is synced")
-	default:
-	}
-}
-
-// A new list takes the place of all that was known.
-func TestReplace(t *testing.T) {
-	x := newIndex()
-	if err := x.Add(kluster("bank", first, "100.100.0.0/16")); err != nil {
-		t.Fatal(err)
-	}
-	if err := x.Replace([]any{kluster("shop", second, "100.100.0.0/16")}, ""); err != nil || len(x.places) != 1 || len(x.routers) != 1 || !x.routers[second][name{"shop", "web"}] {
-		t.Errorf("it knows %v, %v, %v", x.places, x.routers, err)
 	}
 }
 

@@ -14,24 +14,16 @@ package announce
 
 import (
 	"fmt"
-	"time"
 
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
-	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
-	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/setup"
 )
 
 const (
@@ -39,10 +31,6 @@ const (
 	ControllerName = "kluster-discovery"
 	// fieldOwner is the manager of the fields we write, and the source of our events.
 	fieldOwner = "kluster-discovery-controller"
-
-	// A pass that failed is tried again after a pause that doubles.
-	minBackoff = 50 * time.Millisecond
-	maxBackoff = 30 * time.Second
 )
 
 // reconciler keeps the announcements of Klusters in step with them.
@@ -68,18 +56,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 		return fmt.Errorf("add the watch of controller %s: %w", ControllerName, err)
 	}
 	r := &reconciler{client: mgr.GetClient(), live: mgr.GetAPIReader(), clock: clock, recorder: mgr.GetEventRecorder(fieldOwner)}
-	err = builder.ControllerManagedBy(mgr).
-		Named(ControllerName).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: int(*config.ConcurrentSyncs),
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
-		}).
-		For(&kubernikusv1.Kluster{}, builder.WithPredicates(changed())).
-		Watches(access.SecretMetadata(), handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.OnlyMetadata).
-		WatchesRawSource(source.Func(r.follow(set))).
-		Complete(observe.Reconciler(ControllerName, r))
-	if err != nil {
-		return fmt.Errorf("make controller %s: %w", ControllerName, err)
-	}
-	return nil
+	b := setup.Builder(mgr, ControllerName, config, changed(), r.usersOf).
+		WatchesRawSource(source.Func(r.follow(set)))
+	return setup.Complete(b, ControllerName, r)
 }

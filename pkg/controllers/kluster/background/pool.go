@@ -16,6 +16,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
+// perCloud is how many run at a time at one cloud.
+const perCloud = 8
+
+// AtClouds returns a pool for what has to wait for clouds.
+func AtClouds[T any](timeout time.Duration) *Pool[T] {
+	return &Pool[T]{Limit: perCloud, Timeout: timeout}
+}
+
+// AtClusters returns a pool for what has to wait for workload clusters, each of which is a place of its own.
+func AtClusters[T any](timeout time.Duration) *Pool[T] {
+	return &Pool[T]{Limit: 1, Timeout: timeout}
+}
+
 // Pool runs at most one piece of work for each object. It is a source of its controller: Start has to come before Begin.
 type Pool[T any] struct {
 	// Limit is how many run at a time for each place.

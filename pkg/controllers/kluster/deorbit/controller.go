@@ -11,27 +11,19 @@
 package deorbit
 
 import (
-	"fmt"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
-	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/background"
-	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/setup"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -41,17 +33,11 @@ const (
 	// fieldOwner is the manager of the fields we write, and the source of our events.
 	fieldOwner = "kluster-deorbit-controller"
 
-	// looksPerCloud is how many looks run at a time at one cloud, and cloudTimeouts how long one may take, in timeouts of
-	// a single attempt at a request. Each workload cluster is a place of its own: clusterTimeout is how long a look there
-	// may take, identifyTimeout the question which cluster it is.
-	looksPerCloud   = 8
+	// cloudTimeouts is how long a look at a cloud may take, in timeouts of a single attempt at a request. clusterTimeout is
+	// how long a look at a workload cluster may take, identifyTimeout the question which cluster it is.
 	cloudTimeouts   = 10
 	clusterTimeout  = time.Minute
 	identifyTimeout = 10 * time.Second
-
-	// A write to the API server that failed is tried again after a pause that doubles.
-	minBackoff = 50 * time.Millisecond
-	maxBackoff = 30 * time.Second
 )
 
 // reconciler takes clusters down.
@@ -91,23 +77,12 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), config: config.Deorbit, fence: fence, clock: clock,
 		systems:  &reality{client: mgr.GetClient(), live: mgr.GetAPIReader(), clients: clients, routeGC: config.RouteGC, fence: fence},
 		recorder: mgr.GetEventRecorder(fieldOwner), meters: meters,
-		clusters: &background.Pool[looked]{Limit: 1, Timeout: clusterTimeout},
-		clouds:   &background.Pool[looked]{Limit: looksPerCloud, Timeout: cloudTimeouts * config.OpenStack.Timeout.Duration},
+		clusters: background.AtClusters[looked](clusterTimeout),
+		clouds:   background.AtClouds[looked](cloudTimeouts * config.OpenStack.Timeout.Duration),
 		states:   map[types.NamespacedName]*state{},
 	}
-	err = builder.ControllerManagedBy(mgr).
-		Named(ControllerName).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: int(*config.ConcurrentSyncs),
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
-		}).
+	b := setup.Builder(mgr, ControllerName, config, changed(), r.usersOf).
 		WatchesRawSource(r.clusters).
-		WatchesRawSource(r.clouds).
-		For(&kubernikusv1.Kluster{}, builder.WithPredicates(changed())).
-		Watches(access.SecretMetadata(), handler.EnqueueRequestsFromMapFunc(r.usersOf), builder.OnlyMetadata).
-		Complete(observe.Reconciler(ControllerName, r))
-	if err != nil {
-		return fmt.Errorf("make controller %s: %w", ControllerName, err)
-	}
-	return nil
+		WatchesRawSource(r.clouds)
+	return setup.Complete(b, ControllerName, r)
 }

@@ -192,7 +192,7 @@ func (f *flow) restart() {
 	}
 	f.r = &reconciler{
 		client: counted, live: f.store, systems: f.script, config: config(), fence: func() error { return f.lost }, clock: f.clock, recorder: f.recorder, meters: meters,
-		clusters: &background.Pool[looked]{Limit: 1, Timeout: time.Minute}, clouds: &background.Pool[looked]{Limit: looksPerCloud, Timeout: time.Minute},
+		clusters: background.AtClusters[looked](time.Minute), clouds: background.AtClouds[looked](time.Minute),
 		states: map[types.NamespacedName]*state{},
 	}
 	for _, pool := range f.r.pools() {

@@ -5,17 +5,13 @@ package routegc
 
 import (
 	"context"
-	"fmt"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -23,9 +19,8 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/background"
-	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/setup"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -35,14 +30,8 @@ const (
 	// fieldOwner is the manager of the fields we write, and the source of our events.
 	fieldOwner = "kluster-routegc-controller"
 
-	// passesPerCloud is how many passes run at a time against one cloud, and passTimeouts how long one may take, in
-	// timeouts of a single attempt at a request.
-	passesPerCloud = 8
-	passTimeouts   = 5
-
-	// A write to the API server that failed is tried again after a pause that doubles.
-	minBackoff = 50 * time.Millisecond
-	maxBackoff = 30 * time.Second
+	// passTimeouts is how long a pass may take, in timeouts of a single attempt at a request.
+	passTimeouts = 5
 )
 
 // reconciler keeps the routers of Klusters clean. Passes run beside its workers.
@@ -78,28 +67,17 @@ func AddToManager(
 	r := &reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), clients: clients, config: config.RouteGC, fence: fence, clock: clock,
 		recorder: mgr.GetEventRecorder(fieldOwner), meters: meters,
-		passes: &background.Pool[passed]{Limit: passesPerCloud, Timeout: passTimeouts * config.OpenStack.Timeout.Duration},
+		passes: background.AtClouds[passed](passTimeouts * config.OpenStack.Timeout.Duration),
 		wakes:  wakes,
 		states: map[types.NamespacedName]*state{},
 	}
-	err = builder.ControllerManagedBy(mgr).
-		Named(ControllerName).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: int(*config.ConcurrentSyncs),
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
-		}).
+	// A Secret that comes or is put right ends the pause after a pass that failed.
+	b := setup.Builder(mgr, ControllerName, config, changed(), r.wakes.secretChanged(r.client)).
 		WatchesRawSource(r.passes).
 		WatchesRawSource(r.wakes).
-		For(&kubernikusv1.Kluster{}, builder.WithPredicates(changed())).
 		// A sibling that comes, goes or moves may end a conflict, or begin one.
-		Watches(&kubernikusv1.Kluster{}, handler.EnqueueRequestsFromMapFunc(r.siblingsOf), builder.WithPredicates(rangeChanged())).
-		// A Secret that comes or is put right ends the pause after a pass that failed.
-		Watches(access.SecretMetadata(), handler.EnqueueRequestsFromMapFunc(r.wakes.secretChanged(r.client)), builder.OnlyMetadata).
-		Complete(observe.Reconciler(ControllerName, r))
-	if err != nil {
-		return fmt.Errorf("make controller %s: %w", ControllerName, err)
-	}
-	return nil
+		Watches(&kubernikusv1.Kluster{}, handler.EnqueueRequestsFromMapFunc(r.siblingsOf), builder.WithPredicates(rangeChanged()))
+	return setup.Complete(b, ControllerName, r)
 }
 
 // siblingsOf are the other Klusters on the router of one.

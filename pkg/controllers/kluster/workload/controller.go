@@ -11,27 +11,19 @@
 package workload
 
 import (
-	"fmt"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
-	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/setup"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
-	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 )
 
 const (
@@ -39,10 +31,6 @@ const (
 	ControllerName = "kluster-workload"
 	// fieldOwner is the manager of the fields we write, and the source of our events.
 	fieldOwner = "kluster-workload-controller"
-
-	// A write to the API server that failed is tried again after a pause that doubles.
-	minBackoff = 50 * time.Millisecond
-	maxBackoff = 30 * time.Second
 )
 
 // NodeGone hears of nodes that disappeared from the workload cluster of a Kluster. It returns at once.
@@ -88,18 +76,10 @@ func AddToManager(mgr manager.Manager, config *configv1alpha1.ControllersConfigu
 		inbox: &inbox{}, sessions: map[types.NamespacedName]*session{},
 		open: connector{options: options, meters: meters, volumes: volumes, pauses: realPauses()}.open,
 	}
-	err = builder.ControllerManagedBy(mgr).
-		Named(ControllerName).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: int(*config.Kluster.ConcurrentSyncs),
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
-		}).
-		WatchesRawSource(r.inbox).
-		For(&kubernikusv1.Kluster{}, builder.WithPredicates(changed())).
-		Watches(access.SecretMetadata(), handler.EnqueueRequestsFromMapFunc(access.UsersOf(r.client)), builder.OnlyMetadata).
-		Complete(observe.Reconciler(ControllerName, r))
-	if err != nil {
-		return fmt.Errorf("make controller %s: %w", ControllerName, err)
+	b := setup.Builder(mgr, ControllerName, config.Kluster, changed(), access.UsersOf(r.client)).
+		WatchesRawSource(r.inbox)
+	if err := setup.Complete(b, ControllerName, r); err != nil {
+		return err
 	}
 	// The manager does not end before the sessions have told their last events.
 	return mgr.Add(manager.RunnableFunc(r.wait))

@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package request is what admission plugins read of a request: its objects, and what else its user may do.
+package request
+
+import (
+	"fmt"
+	"reflect"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+)
+
+// Objects returns the object of a request, and the one that an update changes: nil when it is no update.
+func Objects[T any](a admission.Attributes) (object, old *T, err error) {
+	if object, err = as[T](a.GetObject()); err != nil || a.GetOperation() != admission.Update {
+		return object, nil, err
+	}
+	old, err = as[T](a.GetOldObject())
+	return object, old, err
+}
+
+func as[T any](object runtime.Object) (*T, error) {
+	typed, ok := any(object).(*T)
+	if !ok {
+		return nil, apierrors.NewInternalError(fmt.Errorf("a %T is not a %s", object, reflect.TypeFor[T]().Name()))
+	}
+	return typed, nil
+}

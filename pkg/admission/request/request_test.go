@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package request
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
+func TestObjects(t *testing.T) {
+	now, before, other := &kubernikusv1.Kluster{}, &kubernikusv1.Kluster{}, &metav1.Status{}
+	for name, tc := range map[string]struct {
+		operation   admission.Operation
+		object, old runtime.Object
+		wantOld     *kubernikusv1.Kluster
+		refusal     string
+	}{
+		"a creation":         {admission.Create, now, nil, nil, ""},
+		"an update":          {admission.Update, now, before, before, ""},
+		"no update":          {admission.Create, now, before, nil, ""},
+		"of another kind":    {admission.Create, other, nil, nil, "a *v1.Status is not a Kluster"},
+		"was another kind":   {admission.Update, now, other, nil, "a *v1.Status is not a Kluster"},
+		"without an object":  {admission.Create, nil, nil, nil, "a <nil> is not a Kluster"},
+		"of what was nobody": {admission.Update, now, nil, nil, "a <nil> is not a Kluster"},
+	} {
+		gv := kubernikusv1.SchemeGroupVersion
+		object, old, err := Objects[kubernikusv1.Kluster](admission.NewAttributesRecord(tc.object, tc.old, gv.WithKind("Kluster"), "shop", "web",
+			gv.WithResource("klusters"), "", tc.operation, nil, false, nil))
+		switch {
+		case tc.refusal != "":
+			if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), tc.refusal) {
+				t.Errorf("%s: got %v, want %s", name, err, tc.refusal)
+			}
+		case err != nil || object != now || old != tc.wantOld:
+			t.Errorf("%s: %p, %p, %v", name, object, old, err)
+		}
+	}
+}
+
+// answer is an authorizer that says always the same.
+type answer struct {
+	decision authorizer.Decision
+	err      error
+}
+
+func (a answer) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+	return a.decision, "", a.err
+}
+
+func TestRights(t *testing.T) {
+	away := errors.New("kube-apiserver is away")
+	for name, tc := range map[string]struct {
+		answer
+		allowed bool
+		err     error
+	}{
+		"allowed":                  {answer{authorizer.DecisionAllow, nil}, true, nil},
+		"denied":                   {answer{authorizer.DecisionDeny, nil}, false, nil},
+		"unknown":                  {answer{authorizer.DecisionNoOpinion, nil}, false, nil},
+		"no answer":                {answer{authorizer.DecisionNoOpinion, away}, false, away},
+		"allowed by one of two":    {answer{authorizer.DecisionAllow, away}, true, nil},
+		"denied, with a complaint": {answer{authorizer.DecisionDeny, away}, false, away},
+	} {
+		var rights Rights
+		if rights.ValidateInitialization() == nil {
+			t.Error("it is content without an authorizer")
+		}
+		rights.SetUnconditionalAuthorizer(tc.answer)
+		if err := rights.ValidateInitialization(); err != nil {
+			t.Error(err)
+		}
+		allowed, err := rights.Allowed(t.Context(), authorizer.AttributesRecord{})
+		if allowed != tc.allowed || !errors.Is(err, tc.err) {
+			t.Errorf("%s: got %t, %v", name, allowed, err)
+		}
+	}
+}
