@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -102,11 +101,7 @@ func (c *command) watchDeorbit(ctx context.Context, k *kubernikusv1.Kluster) err
 	p := &progress{to: c.out}
 	gone := errors.New("gone")
 	var last *kubernikusv1.Kluster
-	err := c.follow(ctx, k, &kubernikusv1.KlusterList{}, func(object client.Object) error {
-		now, ok := object.(*kubernikusv1.Kluster)
-		if !ok || now.UID != k.UID {
-			return gone
-		}
+	err := follow(ctx, c.client, k, &kubernikusv1.KlusterList{}, func(now *kubernikusv1.Kluster) error {
 		last = now
 		p.show(stageLine(now, c.clock.Now()))
 		return nil
@@ -144,25 +139,4 @@ func stageLine(k *kubernikusv1.Kluster, now time.Time) string {
 		line += "  (last progress " + ago(d.LastProgressAt, now) + ")"
 	}
 	return line
-}
-
-// follow calls a function with an object each time it changes, until the function returns an error, the object is gone
-// (the error given) or ctx is done. A watch that breaks is begun again.
-func (c *command) follow(ctx context.Context, object client.Object, list client.ObjectList, tell func(client.Object) error, gone error) error {
-	key := client.ObjectKeyFromObject(object)
-	for {
-		err := c.client.Get(ctx, key, object)
-		if apierrors.IsNotFound(err) {
-			return gone
-		}
-		if err != nil {
-			return err
-		}
-		if err := tell(object.DeepCopyObject().(client.Object)); err != nil {
-			return err
-		}
-		if err := c.watchOnce(ctx, object, list, tell, gone); err != nil {
-			return err
-		}
-	}
 }

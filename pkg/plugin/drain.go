@@ -99,11 +99,7 @@ func (c *command) watchDrain(ctx context.Context, backend *gimbalv1.DiscoveryBac
 	p := &progress{to: c.out}
 	done, gone := errors.New("done"), errors.New("it was deleted meanwhile")
 	generation := backend.Generation
-	err := c.follow(ctx, backend, &gimbalv1.DiscoveryBackendList{}, func(object client.Object) error {
-		now, ok := object.(*gimbalv1.DiscoveryBackend)
-		if !ok || now.UID != backend.UID {
-			return gone
-		}
+	err := follow(ctx, c.client, backend, &gimbalv1.DiscoveryBackendList{}, func(now *gimbalv1.DiscoveryBackend) error {
 		line, reached := drainLine(now, to, generation)
 		p.show(line)
 		if reached {

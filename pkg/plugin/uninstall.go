@@ -102,10 +102,10 @@ func (c *command) uninstaller(o uninstall.Options) (*uninstall.Uninstaller, erro
 
 // reason is what is known to hold up an object: what somebody has to put right, or else who keeps it. It has no times in it,
 // so that it stays the same while nothing happens. Of a Translation only the metadata may be there.
-func (c *command) reason(object client.Object) string {
+func (c *command) reason(ctx context.Context, object client.Object) string {
 	if m, ok := object.(*metav1.PartialObjectMetadata); ok {
 		full := &midonetv1.Translation{}
-		if m.Kind != "Translation" || c.client.Get(context.Background(), client.ObjectKeyFromObject(m), full) != nil {
+		if m.Kind != "Translation" || c.client.Get(ctx, client.ObjectKeyFromObject(m), full) != nil {
 			return ""
 		}
 		object = full

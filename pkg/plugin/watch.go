@@ -5,21 +5,60 @@ package plugin
 
 import (
 	"context"
+	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
+// pauses are those between two watches: a server that ends each at once is not asked all the time.
+func pauses() wait.DelayFunc {
+	return wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: 10, Cap: 10 * time.Second}.
+		DelayWithReset(clock.RealClock{}, time.Minute)
+}
+
+// follow calls a function with an object each time it changes, until the function returns an error, the object is gone or
+// another one has its name (the error given), or ctx is done. A watch that breaks is begun again.
+func follow[T any, P interface {
+	*T
+	client.Object
+}](ctx context.Context, c client.WithWatch, object P, list client.ObjectList, tell func(P) error, gone error) error {
+	key, uid := client.ObjectKeyFromObject(object), object.GetUID()
+	same := func(now P) error {
+		if now.GetUID() != uid {
+			return gone
+		}
+		return tell(now)
+	}
+	return pauses().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+		now := P(new(T)) // in one that was read before, fields would stay that are absent now
+		err := c.Get(ctx, key, now)
+		if apierrors.IsNotFound(err) {
+			return false, gone
+		}
+		if err != nil {
+			return false, err
+		}
+		if err := same(now); err != nil {
+			return false, err
+		}
+		return false, watchOnce(ctx, c, now, list, same, gone)
+	})
+}
+
 // watchOnce watches an object from the version that is given until the watch ends. No error means that.
-func (c *command) watchOnce(ctx context.Context, object client.Object, list client.ObjectList, tell func(client.Object) error, gone error) error {
+func watchOnce[P client.Object](ctx context.Context, c client.WithWatch, object P, list client.ObjectList, tell func(P) error, gone error) error {
 	options := &client.ListOptions{
 		Namespace:     object.GetNamespace(),
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, object.GetName()),
 		Raw:           &metav1.ListOptions{ResourceVersion: object.GetResourceVersion()},
 	}
-	events, err := c.client.Watch(ctx, list, options)
+	events, err := c.Watch(ctx, list, options)
 	if err != nil {
 		return err
 	}
@@ -32,8 +71,8 @@ func (c *command) watchOnce(ctx context.Context, object client.Object, list clie
 			if !ok || event.Type == watch.Error {
 				return nil
 			}
-			now, isObject := event.Object.(client.Object)
-			if !isObject {
+			now, isObject := event.Object.(P)
+			if !isObject || event.Type == watch.Bookmark {
 				continue
 			}
 			if err := tell(now); err != nil {

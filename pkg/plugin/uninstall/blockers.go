@@ -32,9 +32,16 @@ func blockers(f *Found, o Options) (all []string) {
 func withoutController(f *Found, o Options) (all []string) {
 	m := f.Manager
 	if m.Silent != "" {
+		if !needsController(f, o) {
+			return nil
+		}
 		return []string{fmt.Sprintf("the controller manager does not work (%s), and nobody else takes the finalizers of its objects. Start it, and give this command again", m.Silent)}
 	}
 	if m.Config == nil {
+		// Somebody works who may make Translations again, so that these would never be gone.
+		if !needsController(f, o) && len(f.Translations) == 0 {
+			return nil
+		}
 		return []string{fmt.Sprintf("nobody can say which controllers run: the configuration of the controller manager is not known (%s). Give its file by --config", m.Unknown)}
 	}
 	need := func(count int, title, controller, instead string) {
@@ -58,6 +65,13 @@ func withoutController(f *Found, o Options) (all []string) {
 	return all
 }
 
+// needsController says whether there are objects that only a controller lets go: all that is not abandoned.
+func needsController(f *Found, o Options) bool {
+	return len(f.Projects)+len(f.Backends) > 0 ||
+		len(f.Klusters) > 0 && !o.abandons(Klusters) ||
+		len(f.Translations) > 0 && !o.abandons(Translations)
+}
+
 // refusals are objects that the API server or their controller would not let go.
 func refusals(f *Found, o Options) (all []string) {
 	pausedFor := func(kind, name, namespace string) string {
@@ -77,7 +91,7 @@ func refusals(f *Found, o Options) (all []string) {
 		if k.TerminationProtected() {
 			all = append(all, fmt.Sprintf("Kluster %s is protected: kubectl annotate kluster --namespace %s %s %s-", nameOf(k), k.Namespace, k.Name, kubernikusv1.TerminationProtectionAnnotation))
 		}
-		if k.Annotations[pausedAnnotation] == "true" && !o.abandons(Klusters) {
+		if k.Annotations[pausedAnnotation] == "true" && (!o.abandons(Klusters) || f.withdrawsKlusters(o) && isWithdrawn(k)) {
 			all = append(all, pausedFor("Kluster", k.Name, k.Namespace))
 		}
 	}
@@ -92,7 +106,7 @@ func warnings(f *Found) (all []string) {
 		}
 	}
 	if len(f.Unlisted) > 0 {
-		all = append(all, fmt.Sprintf("these groups of the cluster do not answer, and namespaces cannot be deleted while they do not: %s", strings.Join(f.Unlisted, ", ")))
+		all = append(all, fmt.Sprintf("these groups and resources of the cluster do not answer, and namespaces cannot be deleted while they do not: %s", strings.Join(short(f.Unlisted), ", ")))
 	}
 	return all
 }

@@ -4,19 +4,18 @@
 package uninstall
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v3"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"groundskeeper.io/groundskeeper/pkg/manager/configfile"
 )
 
 // lastConfig is the ConfigMap with the configuration that the controller manager has while it is removed.
@@ -24,8 +23,8 @@ const lastConfig = managerName + "-uninstall"
 
 // stopConverter gives the controller manager a configuration without the controllers that make Translations out of what
 // is in the cluster: it would write those that are deleted again. The one of before stays where it is: to apply the
-// manifests again is the way back.
-func (u *Uninstaller) stopConverter(ctx context.Context, m Manager) (string, error) {
+// manifests again is the way back. Where an earlier run gave it and was left, what remains is to wait.
+func (u *Uninstaller) stopConverter(ctx context.Context) (string, error) {
 	deployment := &appsv1.Deployment{}
 	key := client.ObjectKey{Namespace: SystemNamespace, Name: managerName}
 	if err := u.Client.Get(ctx, key, deployment); err != nil {
@@ -35,39 +34,80 @@ func (u *Uninstaller) stopConverter(ctx context.Context, m Manager) (string, err
 	if err != nil {
 		return "", err
 	}
-	config := m.Config.DeepCopy()
-	for _, name := range []string{controllerConvert, "translation-annotate"} {
-		config.Controllers.Enabled = append(slices.DeleteFunc(config.Controllers.Enabled, func(s string) bool { return s == name }), "-"+name)
-	}
-	var text bytes.Buffer
-	if err := configfile.Print(&text, config); err != nil {
-		return "", err
-	}
-	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: SystemNamespace, Name: lastConfig, Labels: map[string]string{partOf: product}}}
-	held.Data = map[string]string{file: text.String()}
-	err = u.Client.Create(ctx, held)
-	if client.IgnoreAlreadyExists(err) != nil {
-		return "", err
-	}
-	if err != nil {
-		if err := u.Client.Update(ctx, held); err != nil {
+	if volume.ConfigMap.Name != lastConfig {
+		if err := u.reconfigure(ctx, deployment, volume, file); err != nil {
 			return "", err
 		}
-	}
-	before := deployment.DeepCopy()
-	volume.ConfigMap.Name = lastConfig
-	if err := u.Client.Patch(ctx, deployment, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})); err != nil {
-		return "", fmt.Errorf("deployment %s: %w", key, err)
 	}
 	if err := u.until(ctx, "the controller manager restarts", func(ctx context.Context) (left, error) { return u.rollout(ctx, key) }); err != nil {
 		return "", err
 	}
 	// The new one has to have the Lease.
 	restarted, err := u.lookAtManager(ctx, nil)
-	if err == nil && restarted.Silent != "" {
-		err = errors.New(restarted.Silent)
+	if err != nil {
+		return "", err
 	}
-	return "nobody makes Translations any more", err
+	if restarted.Silent != "" {
+		return "", errors.New(restarted.Silent)
+	}
+	return "nobody makes Translations any more", nil
+}
+
+// reconfigure has the Deployment mount the configuration without the converters.
+func (u *Uninstaller) reconfigure(ctx context.Context, deployment *appsv1.Deployment, volume *corev1.Volume, file string) error {
+	text, err := u.deployedConfig(ctx, deployment)
+	if err != nil {
+		return err
+	}
+	if text, err = withoutConverters(text); err != nil {
+		return fmt.Errorf("configuration of the controller manager: %w", err)
+	}
+	held := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: SystemNamespace, Name: lastConfig, Labels: map[string]string{partOf: product}}}
+	held.Data = map[string]string{file: string(text)}
+	err = u.Client.Create(ctx, held)
+	if apierrors.IsAlreadyExists(err) {
+		err = u.Client.Update(ctx, held)
+	}
+	if err != nil {
+		return err
+	}
+	before := deployment.DeepCopy()
+	volume.ConfigMap.Name = lastConfig
+	if err := u.Client.Patch(ctx, deployment, optimistic(before)); err != nil {
+		return fmt.Errorf("deployment %s: %w", nameOf(deployment), err)
+	}
+	return nil
+}
+
+// withoutConverters is a configuration without the controllers that make Translations. All else stays as somebody wrote it:
+// the manager may be of another version than this command, and refuses fields that it does not know.
+func withoutConverters(text []byte) ([]byte, error) {
+	var config map[string]any
+	if err := yaml.Unmarshal(text, &config); err != nil {
+		return nil, err
+	}
+	if config == nil {
+		return nil, errors.New("it is empty")
+	}
+	controllers, ok := config["controllers"].(map[string]any)
+	if !ok {
+		controllers = map[string]any{}
+	}
+	enabled, ok := controllers["enabled"].([]any)
+	if !ok {
+		enabled = []any{"*"}
+	}
+	for _, name := range []string{controllerConvert, "translation-annotate"} {
+		enabled = slices.DeleteFunc(enabled, func(entry any) bool { return entry == name || entry == "-"+name })
+		if slices.Contains(enabled, any("*")) { // there has to be something to take it out of
+			enabled = append(enabled, "-"+name)
+		}
+	}
+	if !slices.ContainsFunc(enabled, func(entry any) bool { return !strings.HasPrefix(fmt.Sprint(entry), "-") }) {
+		enabled = []any{}
+	}
+	controllers["enabled"], config["controllers"] = enabled, controllers
+	return yaml.Marshal(config)
 }
 
 // rollout is what is left of a rollout, pods of before included that have not ended yet.

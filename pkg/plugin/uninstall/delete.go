@@ -25,6 +25,8 @@ type deletion struct {
 	title string
 	// list returns all that are there.
 	list func(context.Context) ([]client.Object, error)
+	// always is done first, and also for an object that is being deleted already. nil: nothing.
+	always func(context.Context, client.Object) error
 	// prepare makes an object ready to be deleted, such as by the confirmation that the API server asks for. nil: nothing.
 	prepare func(context.Context, client.Object) error
 	// abandon are finalizers that are taken off what is being deleted.
@@ -46,7 +48,7 @@ func (u *Uninstaller) deleteAll(ctx context.Context, d deletion) (string, error)
 			seen.Store(object.GetUID(), nil)
 			return u.delete(ctx, d, object)
 		})
-		l := left{why: u.Why(objects[0])}
+		l := left{why: u.Why(ctx, objects[0])}
 		for _, object := range objects {
 			if d.name != nil {
 				l.names = append(l.names, d.name(object))
@@ -72,6 +74,11 @@ func (u *Uninstaller) deleteAll(ctx context.Context, d deletion) (string, error)
 
 // delete does the next step of the deletion of an object: prepare, delete, and take off what nobody else takes.
 func (u *Uninstaller) delete(ctx context.Context, d deletion, object client.Object) error {
+	if d.always != nil {
+		if err := d.always(ctx, object); err != nil {
+			return refusal(object, err)
+		}
+	}
 	if !object.GetDeletionTimestamp().IsZero() {
 		return u.takeOff(ctx, object, d.abandon)
 	}

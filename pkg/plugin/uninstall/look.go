@@ -13,48 +13,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
-
-// Found is what there is of an installation.
-type Found struct {
-	// Registrations are those of ours, as "kind name". Served are the groups of the APIServices among them: objects of
-	// other groups are somebody else's, or nobody's any more.
-	Registrations []string
-	Served        sets.Set[string]
-	// Unavailable are APIServices of ours that do not answer, with the reason.
-	Unavailable []string
-	// Stranded are objects whose owner nobody serves any more.
-	Stranded []string
-	Manager  Manager
-
-	Projects     []gardenerv1beta1.Project
-	Klusters     []kubernikusv1.Kluster
-	Backends     []gimbalv1.DiscoveryBackend
-	Translations []metav1.PartialObjectMetadata
-	// Contents are those of the namespaces of Projects and of the installation.
-	Contents map[string]Content
-	// Namespaces are those of the installation, Parts all else that it is made of, as "resource namespace/name".
-	Namespaces, Parts []string
-	// Unlisted are groups of the cluster that do not answer, so that nobody can say what is there.
-	Unlisted []string
-}
-
-// Content is what people have in a namespace.
-type Content struct{ Pods, Claims, Secrets int }
-
-func (f *Found) convertsTranslations() bool {
-	return f.Served.Has(midonetv1.GroupName) && f.Manager.Runs(controllerConvert)
-}
-
-// empty says that nothing is there at all.
-func (f *Found) empty() bool {
-	return len(f.Registrations)+len(f.Namespaces)+len(f.Parts) == 0
-}
 
 // Look reads what there is.
 func (u *Uninstaller) Look(ctx context.Context) (*Found, error) {
@@ -168,7 +133,7 @@ func (u *Uninstaller) stranded(ctx context.Context) ([]string, error) {
 	return u.ownedBy(ctx, missing)
 }
 
-// content counts what people have in a namespace.
+// content counts what people have in a namespace, and looks whether it goes.
 func (u *Uninstaller) content(ctx context.Context, namespace string) (Content, error) {
 	var c Content
 	for _, kind := range []struct {
@@ -181,5 +146,7 @@ func (u *Uninstaller) content(ctx context.Context, namespace string) (Content, e
 		}
 		*kind.count = len(found)
 	}
-	return c, nil
+	object, err := u.Metadata.Resource(namespaceResource).Get(ctx, namespace, metav1.GetOptions{})
+	c.Terminating = err == nil && !object.DeletionTimestamp.IsZero()
+	return c, client.IgnoreNotFound(err)
 }

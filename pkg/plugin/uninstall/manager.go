@@ -44,6 +44,9 @@ type Manager struct {
 	Unknown string
 	// Deployed says that it runs as our Deployment, with the configuration from its ConfigMap.
 	Deployed bool
+	// Reconfigured says that the Deployment has the configuration without the controllers that make Translations, which a
+	// removal gave it. Whether its pods have it, too, is another question.
+	Reconfigured bool
 }
 
 // Runs says whether a controller works.
@@ -134,6 +137,10 @@ func (u *Uninstaller) lookAtManager(ctx context.Context, data []byte) (Manager, 
 		if data, err = u.deployedConfig(ctx, deployment); err != nil {
 			m.Unknown = err.Error()
 		}
+	}
+	if m.Deployed {
+		volume, _, err := mounted(deployment)
+		m.Reconfigured = err == nil && volume.ConfigMap.Name == lastConfig
 	}
 	if data != nil {
 		if m.Config, err = parseConfig(data); err != nil {

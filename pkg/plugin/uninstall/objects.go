@@ -6,10 +6,7 @@ package uninstall
 import (
 	"context"
 	"fmt"
-	"strconv"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -100,7 +97,7 @@ func (u *Uninstaller) withdrawKlusters(ctx context.Context) (string, error) {
 		for _, k := range klusters {
 			k := k.(*kubernikusv1.Kluster)
 			if !k.DeletionTimestamp.IsZero() {
-				continue
+				continue // its deletion withdraws it
 			}
 			if k.Spec.Discovery != nil && k.Spec.Discovery.Enabled {
 				before := k.DeepCopy()
@@ -120,6 +117,11 @@ func (u *Uninstaller) withdrawKlusters(ctx context.Context) (string, error) {
 		return "", err
 	}
 	return fmt.Sprintf("%d Klusters are not announced any more", count), nil
+}
+
+// isWithdrawn says whether it is waited for that the announcement of a Kluster ends.
+func isWithdrawn(k *kubernikusv1.Kluster) bool {
+	return k.DeletionTimestamp.IsZero() && meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionAnnounced) != nil
 }
 
 // deleteKlusters detaches Klusters, or has them deorbited.
@@ -160,39 +162,4 @@ func (u *Uninstaller) deleteTranslations(ctx context.Context) (string, error) {
 		d.abandon = []string{midonetv1.FinalizerName}
 	}
 	return u.deleteAll(ctx, d)
-}
-
-// deleteProjects deletes Projects. A namespace that stays is marked first: the controller reads the mark live.
-func (u *Uninstaller) deleteProjects(ctx context.Context) (string, error) {
-	return u.deleteAll(ctx, deletion{title: "Projects",
-		list: func(ctx context.Context) ([]client.Object, error) {
-			return objects(ctx, u.Client, &gardenerv1beta1.ProjectList{}, func(l *gardenerv1beta1.ProjectList) []gardenerv1beta1.Project { return l.Items })
-		},
-		prepare: func(ctx context.Context, object client.Object) error {
-			if p, ok := object.(*gardenerv1beta1.Project); ok && u.Projects == Keep {
-				if err := u.keepNamespace(ctx, p); err != nil {
-					return err
-				}
-			}
-			return u.annotate(ctx, object, gardenerv1beta1.AnnotationConfirmDeletion)
-		}})
-}
-
-// keepNamespace marks the namespace of a Project to stay.
-func (u *Uninstaller) keepNamespace(ctx context.Context, p *gardenerv1beta1.Project) error {
-	if p.NamespaceName() == "" {
-		return nil
-	}
-	namespace := &corev1.Namespace{}
-	err := u.Client.Get(ctx, client.ObjectKey{Name: p.NamespaceName()}, namespace)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil || namespace.Annotations[gardenerv1beta1.AnnotationProjectUID] != string(p.UID) {
-		return err // what is not its own does not go with it
-	}
-	if kept, err := strconv.ParseBool(namespace.Annotations[gardenerv1beta1.AnnotationKeepNamespace]); err == nil && kept {
-		return nil
-	}
-	return u.annotate(ctx, namespace, gardenerv1beta1.AnnotationKeepNamespace)
 }

@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,9 +34,11 @@ import (
 type world struct {
 	*Uninstaller
 	client.WithWatch
-	// deleted is what each deleted object looked like. refuse answers a deletion, release takes finalizers.
+	// deleted is what each deleted object looked like. refuse answers a deletion, release takes finalizers, read changes what
+	// is read.
 	deleted []client.Object
 	refuse  func(client.Object) error
+	read    func(client.Object)
 	release bool
 	shown   []string
 }
@@ -49,6 +50,13 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	utilruntime.Must(scheme.AddToScheme(s))
 	w := &world{}
 	w.WithWatch = fake.NewClientBuilder().WithScheme(s).WithObjects(objects...).WithStatusSubresource(&gimbalv1.DiscoveryBackend{}, &kubernikusv1.Kluster{}).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+			err := c.Get(ctx, key, object, options...)
+			if err == nil && w.read != nil {
+				w.read(object)
+			}
+			return err
+		},
 		Delete: func(ctx context.Context, c client.WithWatch, object client.Object, options ...client.DeleteOption) error {
 			if w.refuse != nil {
 				if err := w.refuse(object); err != nil {
@@ -72,7 +80,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			return c.Update(ctx, object)
 		},
 	}).Build()
-	w.Uninstaller = &Uninstaller{Options: defaults, Client: w.WithWatch, Why: func(client.Object) string { return "somebody keeps it" }, poll: time.Second}
+	w.Uninstaller = &Uninstaller{Options: defaults, Client: w.WithWatch, Why: func(context.Context, client.Object) string { return "somebody keeps it" }, poll: time.Second}
 	w.Show = func(line string) { w.shown = append(w.shown, line) }
 	w.release = true
 	return w
@@ -156,41 +164,6 @@ func testRefusedDeletion(t *testing.T) {
 	_, err := w.deleteKlusters(t.Context())
 	if !errors.Is(err, errRefused) || !strings.Contains(err.Error(), "another user must delete it") || len(w.deleted) != 1 {
 		t.Errorf("%v, deleted %d", err, len(w.deleted))
-	}
-}
-
-// The namespace of a Project is marked before the Project goes, and one that is not its own is left alone.
-func TestNamespacesAreKept(t *testing.T) {
-	for name, test := range map[string]struct {
-		projects, uid string
-		marked        bool
-	}{
-		"its own":              {Keep, "shop", true},
-		"somebody else's":      {Keep, "another", false},
-		"it is to be deleted":  {Delete, "shop", false},
-		"nobody's any more":    {Keep, "", false},
-		"it is marked already": {Keep, "shop", true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				namespace := &corev1.Namespace{ObjectMeta: named("", "garden-shop", func(m *metav1.ObjectMeta) {
-					m.Annotations = map[string]string{gardenerv1beta1.AnnotationProjectUID: test.uid}
-				})}
-				project := &gardenerv1beta1.Project{ObjectMeta: named("", "shop"), Spec: gardenerv1beta1.ProjectSpec{Namespace: new("garden-shop")}}
-				w := newWorld(t, namespace, project)
-				w.Projects = test.projects
-				marked := false
-				w.refuse = func(client.Object) error {
-					found := &corev1.Namespace{}
-					err := w.Get(t.Context(), client.ObjectKeyFromObject(namespace), found)
-					marked = found.Annotations[gardenerv1beta1.AnnotationKeepNamespace] == "true"
-					return err
-				}
-				if _, err := w.deleteProjects(t.Context()); err != nil || marked != test.marked {
-					t.Errorf("marked %v, %v", marked, err)
-				}
-			})
-		})
 	}
 }
 

@@ -5,12 +5,16 @@ package uninstall
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 )
@@ -32,21 +36,20 @@ func kept() sets.Set[string] {
 		"apiservices", "validatingwebhookconfigurations", "mutatingwebhookconfigurations")
 }
 
-// parts are all objects with our label, of every kind that the cluster has, in the order in which they go. Groups that do
-// not answer are returned: nobody can say what is there.
+// strict are groups of Kubernetes that the installation is made of. They have to answer: what is in a group that does not is
+// left behind.
+func strict() sets.Set[string] {
+	return sets.New("", "apps", "batch", "policy", "rbac.authorization.k8s.io", "networking.k8s.io", "coordination.k8s.io",
+		"admissionregistration.k8s.io", "apiregistration.k8s.io", "apiextensions.k8s.io").Union(groups())
+}
+
+// parts are all objects with our label, of every kind that the cluster has, in the order in which they go. Groups and
+// resources of others that do not answer are returned: nobody can say what is there.
 func (u *Uninstaller) parts(ctx context.Context) (parts []part, unlisted []string, err error) {
-	lists, err := u.Discovery.ServerPreferredResources()
-	if discovery.IsGroupDiscoveryFailedError(err) {
-		failed, _ := discovery.GroupDiscoveryFailedErrorGroups(err)
-		for version := range failed {
-			if !groups().Has(version.Group) { // ours may be unregistered by now
-				unlisted = append(unlisted, version.String())
-			}
-		}
-	} else if err != nil {
+	lists, unlisted, err := u.resources(ctx)
+	if err != nil {
 		return nil, nil, err
 	}
-	slices.Sort(unlisted)
 	for _, list := range lists {
 		version, err := schema.ParseGroupVersion(list.GroupVersion)
 		if err != nil {
@@ -58,6 +61,10 @@ func (u *Uninstaller) parts(ctx context.Context) (parts []part, unlisted []strin
 			}
 			of := version.WithResource(resource.Name)
 			objects, err := u.metadataOf(ctx, of, metav1.NamespaceAll, partOf+"="+product)
+			if fails(err) && !strict().Has(of.Group) {
+				unlisted = append(unlisted, of.GroupResource().String())
+				continue
+			}
 			if err != nil {
 				return nil, nil, err
 			}
@@ -68,8 +75,34 @@ func (u *Uninstaller) parts(ctx context.Context) (parts []part, unlisted []strin
 			}
 		}
 	}
+	slices.Sort(unlisted)
 	slices.SortStableFunc(parts, func(a, b part) int { return rank(a.resource) - rank(b.resource) })
 	return parts, unlisted, nil
+}
+
+// resources are those that the cluster has, and the groups of others that do not answer.
+func (u *Uninstaller) resources(ctx context.Context) (lists []*metav1.APIResourceList, unlisted []string, err error) {
+	lists, err = u.Discovery.ServerPreferredResourcesWithContext(ctx)
+	failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err)
+	if !partial {
+		return lists, nil, err
+	}
+	for version := range failed {
+		switch {
+		case groups().Has(version.Group): // it may be unregistered by now
+		case strict().Has(version.Group):
+			return nil, nil, err
+		default:
+			unlisted = append(unlisted, version.String())
+		}
+	}
+	return lists, unlisted, nil
+}
+
+// fails says whether it is the server that cannot answer, such as for a webhook that is gone.
+func fails(err error) bool {
+	status := apierrors.APIStatus(nil)
+	return errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError
 }
 
 // rank orders what goes: first what makes others work, then what runs, then the rest, and rights at the end, since a pod
@@ -93,46 +126,41 @@ func runs(resource schema.GroupVersionResource) bool {
 	return resource.Group == "apps" || resource.Group == "batch"
 }
 
-// deleteParts deletes them, rank by rank. What runs is gone with its pods before its rights are.
+// deleteParts deletes them, rank by rank. What runs is gone with its pods before its rights are. Each look lists anew, and one
+// that fails says nothing about what is left.
 func (u *Uninstaller) deleteParts(ctx context.Context) (string, error) {
-	parts, unlisted, err := u.parts(ctx)
-	if err != nil {
+	seen := sets.New[types.UID]()
+	var silent []string
+	err := u.until(ctx, "parts of the installation", func(ctx context.Context) (left, error) {
+		parts, unlisted, err := u.parts(ctx)
+		if err != nil {
+			return left{}, err
+		}
+		silent = unlisted
+		var l left
+		for _, p := range parts {
+			if rank(p.resource) != rank(parts[0].resource) {
+				break // they are in order
+			}
+			seen.Insert(p.UID)
+			if p.DeletionTimestamp.IsZero() {
+				if err := u.remove(ctx, p.resource, p.Namespace, p.Name, string(p.UID), metav1.DeletePropagationForeground); err != nil {
+					return left{}, err
+				}
+			}
+			l.names = append(l.names, p.String())
+			if runs(p.resource) {
+				l.why = "their pods end"
+			}
+		}
+		return l, nil
+	})
+	if err != nil || seen.Len()+len(silent) == 0 {
 		return "", err
 	}
-	count := len(parts)
-	for i := range 5 {
-		err := u.until(ctx, "parts of the installation", func(ctx context.Context) (left, error) {
-			var l left
-			for _, p := range parts {
-				if rank(p.resource) != i {
-					continue
-				}
-				if p.DeletionTimestamp.IsZero() {
-					if err := u.remove(ctx, p.resource, p.Namespace, p.Name, string(p.UID), metav1.DeletePropagationForeground); err != nil {
-						return l, err
-					}
-				}
-				l.names = append(l.names, p.String())
-				if runs(p.resource) {
-					l.why = "their pods end"
-				}
-			}
-			if len(l.names) == 0 {
-				return l, nil
-			}
-			parts, _, err = u.parts(ctx)
-			return l, err
-		})
-		if err != nil {
-			return "", err
-		}
-	}
-	if count == 0 {
-		return "", nil
-	}
-	line := fmt.Sprintf("%d objects that the installation was made of are gone", count)
-	if len(unlisted) > 0 {
-		line += ", but these groups of the cluster do not answer, and may have more: " + strings.Join(unlisted, ", ")
+	line := fmt.Sprintf("%d objects that the installation was made of are gone", seen.Len())
+	if len(silent) > 0 {
+		line += ", but these groups and resources of the cluster do not answer, and may have more: " + strings.Join(short(silent), ", ")
 	}
 	return line, nil
 }

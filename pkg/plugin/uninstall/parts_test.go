@@ -4,6 +4,7 @@
 package uninstall
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
@@ -48,14 +49,22 @@ func inCluster(t *testing.T, resources []string, objects ...runtime.Object) (*Un
 		kinds.Resources = append(kinds.Resources, &metav1.APIResourceList{GroupVersion: version,
 			APIResources: []metav1.APIResource{{Name: resource, Verbs: metav1.Verbs{"list", "delete"}}}})
 	}
-	return &Uninstaller{Options: defaults, Metadata: metadata, Discovery: preferred{kinds}, Show: func(string) {}, poll: time.Second}, metadata
+	return &Uninstaller{Options: defaults, Metadata: metadata, Discovery: &preferred{FakeDiscovery: kinds}, Show: func(string) {}, poll: time.Second}, metadata
 }
 
-// preferred answers with all resources, which the fake does not.
-type preferred struct{ *fakediscovery.FakeDiscovery }
+// preferred answers with all resources, which the fake does not, and with errors, one after the other.
+type preferred struct {
+	*fakediscovery.FakeDiscovery
+	errs []error
+}
 
-func (p preferred) ServerPreferredResources() ([]*metav1.APIResourceList, error) {
-	return p.Resources, nil
+func (p *preferred) ServerPreferredResourcesWithContext(ctx context.Context) ([]*metav1.APIResourceList, error) {
+	if len(p.errs) > 0 {
+		err := p.errs[0]
+		p.errs = p.errs[1:]
+		return p.Resources, err
+	}
+	return p.Resources, ctx.Err()
 }
 
 // Everything with our label goes, what runs before its rights, but for namespaces and claims, and what others own.

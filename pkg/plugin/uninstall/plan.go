@@ -39,7 +39,7 @@ func NewPlan(f *Found, o Options) Plan {
 			p.Sections = append(p.Sections, Section{title, lines})
 		}
 	}
-	if f.convertsTranslations() && f.Manager.Deployed {
+	if f.stopsConverter() && f.Manager.Deployed {
 		add("The controller manager restarts without the controllers that make Translations", []string{"ConfigMap " + SystemNamespace + "/" + lastConfig})
 	}
 	add("DiscoveryBackends come back to service, and routes get the weights that their users wanted", back(f.Backends))
@@ -126,9 +126,17 @@ func projects(f *Found) (lines []string) {
 
 func projectLine(p *gardenerv1beta1.Project, contents map[string]Content) string {
 	line := fmt.Sprintf("%s: %s", p.Name, plural(len(p.Spec.Members), "member"))
+	c := contents[p.NamespaceName()]
 	if namespace := p.NamespaceName(); namespace != "" {
-		c := contents[namespace]
 		line += fmt.Sprintf(", namespace %s with %s and %s", namespace, plural(c.Pods, "pod"), plural(c.Claims, "claim"))
+	}
+	switch deleted := !p.DeletionTimestamp.IsZero(); {
+	case deleted && c.Terminating:
+		line += "; is being deleted already, with its namespace"
+	case deleted:
+		line += "; is being deleted already"
+	case c.Terminating:
+		line += "; its namespace is being deleted already"
 	}
 	return line
 }

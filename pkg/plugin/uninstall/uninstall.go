@@ -93,9 +93,9 @@ type Uninstaller struct {
 	Options
 	Client    client.Client
 	Metadata  metadata.Interface
-	Discovery discovery.DiscoveryInterface
+	Discovery discovery.ServerResourcesInterfaceWithContext
 	// Why says what holds up an object, "" when nothing is known.
-	Why func(client.Object) string
+	Why func(context.Context, client.Object) string
 	// Show shows how far a step is; Done ends a step with a line that stays.
 	Show, Done func(line string)
 	// poll is the pause between two looks.
@@ -141,9 +141,10 @@ type step struct {
 func (u *Uninstaller) steps(f *Found) []step {
 	served := func(group string) bool { return f.Served.Has(group) }
 	return []step{
-		{"stop the controller that writes Translations", !f.convertsTranslations(), func(ctx context.Context) (string, error) { return u.stopConverter(ctx, f.Manager) }},
+		{"mark namespaces that stay", !served(gardenerv1beta1.GroupName) || u.Projects != Keep, u.keepNamespaces},
+		{"stop the controller that writes Translations", !f.stopsConverter(), u.stopConverter},
 		{"bring backends back to service", !served(gimbalv1.GroupName) || !f.Manager.Runs(controllerMaintenance), u.enableBackends},
-		{"withdraw Klusters that are announced", !served(kubernikusv1.GroupName) || u.Klusters == Deorbit || !f.Manager.Runs(controllerAnnounce), u.withdrawKlusters},
+		{"withdraw Klusters that are announced", !f.withdrawsKlusters(u.Options), u.withdrawKlusters},
 		{"delete Klusters", !served(kubernikusv1.GroupName), u.deleteKlusters},
 		{"delete DiscoveryBackends", !served(gimbalv1.GroupName), u.deleteBackends},
 		{"delete Translations", !served(midonetv1.GroupName), u.deleteTranslations},

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package uninstall
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
+// What is abandoned needs nobody who works: only what else is there does.
+func TestAbandonedWithoutControllers(t *testing.T) {
+	const silent, unknown = "does not work", "is not known"
+	gone := func(f *Found) { f.Manager = Manager{Silent: "there is no Lease a/b"} }
+	hidden := func(f *Found) { f.Manager = Manager{Unknown: "there is no Deployment"} }
+	onlyKlusters := func(f *Found) { f.Projects, f.Backends, f.Translations = nil, nil, nil }
+	onlyTranslations := func(f *Found) { f.Projects, f.Backends, f.Klusters = nil, nil, nil }
+	both := func(f *Found) { f.Projects, f.Backends = nil, nil }
+	for name, test := range map[string]struct {
+		manager, objects func(*Found)
+		abandon          []string
+		want             string
+	}{
+		"Klusters":                                 {gone, onlyKlusters, []string{Klusters}, ""},
+		"Klusters that are not abandoned":          {gone, onlyKlusters, []string{Translations}, silent},
+		"Translations":                             {gone, onlyTranslations, []string{Translations}, ""},
+		"Translations that are not abandoned":      {gone, onlyTranslations, []string{Klusters}, silent},
+		"both":                                     {gone, both, []string{Klusters, Translations}, ""},
+		"one of both":                              {gone, both, []string{Klusters}, silent},
+		"with Projects":                            {gone, func(f *Found) { both(f); f.Projects = installed(t).Projects }, []string{Klusters, Translations}, silent},
+		"with backends":                            {gone, func(f *Found) { both(f); f.Backends = installed(t).Backends }, []string{Klusters, Translations}, silent},
+		"Klusters, by a manager that hides":        {hidden, onlyKlusters, []string{Klusters}, ""},
+		"not abandoned, by a manager that hides":   {hidden, onlyKlusters, nil, unknown},
+		"Translations that may be made again":      {hidden, onlyTranslations, []string{Translations}, unknown},
+		"not abandoned Translations, and it hides": {hidden, onlyTranslations, nil, unknown},
+	} {
+		f, o := installed(t), defaults
+		test.manager(f)
+		test.objects(f)
+		o.Abandon = test.abandon
+		got := NewPlan(f, o).Blockers
+		if test.want == "" && len(got) > 0 || test.want != "" && (len(got) != 1 || !strings.Contains(got[0], test.want)) {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// With its controllers gone, no step waits for them.
+func TestStepsWithoutControllers(t *testing.T) {
+	f := installed(t)
+	f.Manager = Manager{Silent: "there is no Lease a/b", Deployed: true, Reconfigured: true}
+	u := &Uninstaller{Options: defaults}
+	for _, s := range u.steps(f) {
+		if slices.Contains([]string{"stop the controller that writes Translations", "bring backends back to service", "withdraw Klusters that are announced"}, s.what) && !s.skip {
+			t.Errorf("it is to %s", s.what)
+		}
+	}
+}
+
+// The controller of announcements leaves a paused Kluster alone, so that it is waited for in vain even where it is abandoned.
+func TestAbandonedAndPaused(t *testing.T) {
+	for name, test := range map[string]struct {
+		change  func(*Found)
+		options func(*Options)
+		blocked bool
+	}{
+		"announced":     {nil, nil, true},
+		"not announced": {func(f *Found) { f.Klusters[0].Status.Conditions = nil }, nil, false},
+		"to be announced": {func(f *Found) {
+			f.Klusters[0].Status.Conditions = nil
+			f.Klusters[0].Spec.Discovery = &kubernikusv1.DiscoverySpec{Enabled: true}
+		}, nil, false},
+		"it goes already": {func(f *Found) { f.Klusters[0].DeletionTimestamp = new(metav1.Now()) }, nil, false},
+		"it is deorbited": {nil, func(o *Options) { o.Klusters = Deorbit }, false},
+		"nobody announces it": {func(f *Found) {
+			f.Manager.Config = configured(t, strings.Replace(everything, "{", "{enabled: ['*', -kluster-discovery], ", 1))
+		}, nil, false},
+		"it is not abandoned": {func(f *Found) { f.Klusters[0].Status.Conditions = nil }, func(o *Options) { o.Abandon = nil }, true},
+	} {
+		f, o := installed(t), defaults
+		f.Klusters[0].Annotations = map[string]string{pausedAnnotation: "true"}
+		f.Klusters[0].Status.Conditions = []metav1.Condition{{Type: kubernikusv1.ConditionAnnounced, Status: metav1.ConditionTrue}}
+		o.Abandon = []string{Klusters}
+		if test.change != nil {
+			test.change(f)
+		}
+		if test.options != nil {
+			test.options(&o)
+		}
+		got := NewPlan(f, o).Blockers
+		if len(got) > 0 != test.blocked || test.blocked && !strings.Contains(got[0], "Kluster web is paused") {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+}

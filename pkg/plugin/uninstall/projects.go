@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package uninstall
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+func (u *Uninstaller) projects(ctx context.Context) ([]client.Object, error) {
+	return objects(ctx, u.Client, &gardenerv1beta1.ProjectList{}, func(l *gardenerv1beta1.ProjectList) []gardenerv1beta1.Project { return l.Items })
+}
+
+// deleteProjects deletes Projects. A namespace that stays is marked first: the controller reads the mark live. Somebody else
+// may delete a Project at any moment, so that those count that are being deleted already.
+func (u *Uninstaller) deleteProjects(ctx context.Context) (string, error) {
+	d := deletion{title: "Projects", list: u.projects, prepare: func(ctx context.Context, object client.Object) error {
+		return u.annotate(ctx, object, gardenerv1beta1.AnnotationConfirmDeletion)
+	}}
+	if u.Projects == Keep {
+		d.always = u.keepNamespace
+	}
+	return u.deleteAll(ctx, d)
+}
+
+// keepNamespaces marks the namespaces of Projects that are being deleted already. It comes before all else: their controller
+// deletes such a namespace as soon as nothing of ours is in it, which the deletion of Klusters brings about.
+func (u *Uninstaller) keepNamespaces(ctx context.Context) (string, error) {
+	return "", u.until(ctx, "namespaces of Projects", func(ctx context.Context) (left, error) {
+		projects, err := u.projects(ctx)
+		if err != nil {
+			return left{}, err
+		}
+		projects = slices.DeleteFunc(projects, func(p client.Object) bool { return p.GetDeletionTimestamp().IsZero() })
+		return left{}, errors.Join(u.each(projects, func(p client.Object) error { return refusal(p, u.keepNamespace(ctx, p)) })...)
+	})
+}
+
+// keepNamespace marks the namespace of a Project to stay.
+func (u *Uninstaller) keepNamespace(ctx context.Context, project client.Object) error {
+	p, ok := project.(*gardenerv1beta1.Project)
+	if !ok || p.NamespaceName() == "" {
+		return nil
+	}
+	namespace := &corev1.Namespace{}
+	err := u.Client.Get(ctx, client.ObjectKey{Name: p.NamespaceName()}, namespace)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil || namespace.Annotations[gardenerv1beta1.AnnotationProjectUID] != string(p.UID) {
+		return err // what is not its own does not go with it
+	}
+	kept, err := strconv.ParseBool(namespace.Annotations[gardenerv1beta1.AnnotationKeepNamespace])
+	if err == nil && kept || !namespace.DeletionTimestamp.IsZero() {
+		return nil // too late for one that goes
+	}
+	return u.annotate(ctx, namespace, gardenerv1beta1.AnnotationKeepNamespace)
+}

@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	testingclock "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/scheme"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+)
+
+// server answers with an object as the API server does: into what is there already, as JSON is decoded. Its watches are
+// those of the function.
+func server(t *testing.T, object client.Object, watches func(c client.Client) (watch.Interface, error)) client.WithWatch {
+	t.Helper()
+	s := runtime.NewScheme()
+	if err := scheme.AddToScheme(s); err != nil {
+		t.Fatal(err)
+	}
+	return fake.NewClientBuilder().WithScheme(s).WithObjects(object).WithInterceptorFuncs(interceptor.Funcs{
+		Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			found := into.DeepCopyObject().(client.Object)
+			if err := c.Get(ctx, key, found); err != nil {
+				return err
+			}
+			data, err := json.Marshal(found)
+			if err != nil {
+				return err
+			}
+			return json.Unmarshal(data, into)
+		},
+		Watch: func(_ context.Context, c client.WithWatch, _ client.ObjectList, _ ...client.ListOption) (watch.Interface, error) {
+			return watches(c)
+		},
+	}).Build()
+}
+
+// ended is a watch that is over.
+func ended() watch.Interface {
+	w := watch.NewFake()
+	w.Stop()
+	return w
+}
+
+func kluster(uid string) *kubernikusv1.Kluster {
+	return &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "web", UID: types.UID(uid)}}
+}
+
+var (
+	errGone = errors.New("gone")
+	errSpin = errors.New("it asks again and again")
+)
+
+// Another object of the same name is not the one that was followed, also where a broken watch hid the deletion.
+func TestFollowEndsWithItsObject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rounds := 0
+		c := server(t, kluster("first"), func(c client.Client) (watch.Interface, error) {
+			if rounds++; rounds > 5 {
+				return nil, errSpin
+			}
+			if rounds > 1 {
+				return ended(), nil
+			}
+			return ended(), errors.Join(c.Delete(t.Context(), kluster("first")), c.Create(t.Context(), kluster("second")))
+		})
+		told := 0
+		err := follow(t.Context(), c, kluster("first"), &kubernikusv1.KlusterList{}, func(k *kubernikusv1.Kluster) error {
+			told++
+			if k.UID != "first" {
+				t.Errorf("it is told of %s", k.UID)
+			}
+			return nil
+		}, errGone)
+		if !errors.Is(err, errGone) || told != 1 {
+			t.Errorf("told %d times, %v", told, err)
+		}
+	})
+}
+
+// What an object does not have any more is not told after a broken watch.
+func TestFollowForgets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		k := kluster("first")
+		k.Annotations = map[string]string{"example.com/old": "true"}
+		rounds := 0
+		c := server(t, k, func(c client.Client) (watch.Interface, error) {
+			if rounds++; rounds > 1 {
+				return nil, errSpin
+			}
+			now := &kubernikusv1.Kluster{}
+			err := c.Get(t.Context(), client.ObjectKeyFromObject(k), now)
+			now.Annotations = nil
+			return ended(), errors.Join(err, c.Update(t.Context(), now))
+		})
+		var told []int
+		err := follow(t.Context(), c, k.DeepCopy(), &kubernikusv1.KlusterList{}, func(k *kubernikusv1.Kluster) error {
+			told = append(told, len(k.Annotations))
+			return nil
+		}, errGone)
+		if !errors.Is(err, errSpin) || len(told) != 2 || told[0] != 1 || told[1] != 0 {
+			t.Errorf("annotations %v, %v", told, err)
+		}
+	})
+}
+
+// Watches that end at once are not begun all the time.
+func TestFollowPauses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rounds := 0
+		c := server(t, kluster("first"), func(client.Client) (watch.Interface, error) {
+			if rounds++; rounds > 100 {
+				return nil, errSpin
+			}
+			return ended(), nil
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err := follow(ctx, c, kluster("first"), &kubernikusv1.KlusterList{}, func(*kubernikusv1.Kluster) error { return nil }, errGone)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("after %d watches: %v", rounds, err)
+		}
+	})
+}
+
+// A watch tells of changes, and of the end.
+func TestFollowWatches(t *testing.T) {
+	for name, last := range map[string]watch.Event{
+		"deleted":     {Type: watch.Deleted, Object: kluster("first")},
+		"another one": {Type: watch.Added, Object: kluster("second")},
+	} {
+		events := watch.NewFakeWithChanSize(4, false)
+		events.Action(watch.Bookmark, &kubernikusv1.Kluster{})
+		events.Add(&gimbalv1.DiscoveryBackend{})
+		events.Modify(kluster("first"))
+		events.Action(last.Type, last.Object)
+		c := server(t, kluster("first"), func(client.Client) (watch.Interface, error) { return events, nil })
+		told := 0
+		err := follow(t.Context(), c, kluster("first"), &kubernikusv1.KlusterList{}, func(*kubernikusv1.Kluster) error { told++; return nil }, errGone)
+		want := map[string]int{"deleted": 3, "another one": 2}[name]
+		if !errors.Is(err, errGone) || told != want {
+			t.Errorf("%s: told %d times, want %d, %v", name, told, want, err)
+		}
+	}
+}
+
+// Why a Translation stays is asked with the context of the step, and not when that is over.
+func TestReasonHasTheContext(t *testing.T) {
+	tr := &midonetv1.Translation{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "node", Finalizers: []string{midonetv1.FinalizerName}}}
+	tr.Status.Resources = []midonetv1.BackendResourceStatus{{State: midonetv1.BackendResourceFailed, Kind: "Router", ID: "1", Message: "refused"}}
+	c := &command{clock: testingclock.NewFakePassiveClock(noon), client: server(t, tr, nil)}
+	m := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{Kind: "Translation"}, ObjectMeta: tr.ObjectMeta}
+	if got := c.reason(t.Context(), m); got == "" {
+		t.Error("nothing is known")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got := c.reason(ctx, m); got != "" {
+		t.Errorf("it asked: %q", got)
+	}
+}
