@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .PHONY: help build kubernetes kubernetes-node images verify-images release contour cert-manager generate verify test allocations \
-	test-packaging test-monitoring test-contour test-cert-manager e2e-node test-openstack lint bench soak up node-up down status clean-up
+	test-packaging test-monitoring test-contour test-cert-manager e2e-node test-openstack lint bench performance soak up node-up down status clean-up
 
 BIN := _output/bin
 VERSION := groundskeeper.io/groundskeeper/pkg/version
@@ -94,6 +94,11 @@ lint: ## Check the code
 
 bench: build kubernetes ## Measure; figures on stderr, each as a line of JSON on stdout
 	@go run ./test/bench
+
+performance: build kubernetes ## Measure everything, well over an hour, and write docs/performance.md; BENCH=flags of test/bench
+	go run ./test/bench -lenient $(BENCH) >_output/performance.jsonl.part
+	mv _output/performance.jsonl.part _output/performance.jsonl
+	go run ./test/bench/page <_output/performance.jsonl
 
 soak: build kubernetes ## Run the random tests with their full number of rounds
 	SOAK=1000 go test -p 1 -timeout 120m -run Soak ./...

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command page writes docs/performance.md and its drawings from the figures of a benchmark: lines of JSON on stdin.
+// Command page writes docs/performance.md and its drawings from what benchmarks said: lines of JSON on stdin. What they did
+// not measure, the page does not have.
 //
-//	make bench > figures.json; go run ./test/bench/page -machine "2 cores, …" < figures.json
+//	make bench > figures.jsonl; go run ./test/bench/page < figures.jsonl
 package main
 
 import (
@@ -21,7 +22,8 @@ import (
 
 func main() {
 	docs := flag.String("docs", "docs", "the folder of the page")
-	machine := flag.String("machine", "", "what the figures were measured on, in words")
+	here := describe("/proc")
+	machine := flag.String("machine", here, "what the figures were measured on, in words")
 	flag.Parse()
 	if err := run(os.Stdin, *docs, *machine); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -33,11 +35,11 @@ func run(in io.Reader, docs, machine string) error {
 	if machine == "" {
 		return errors.New("-machine: say what the figures were measured on")
 	}
-	figures, err := read(in)
+	said, err := read(in)
 	if err != nil {
 		return err
 	}
-	page, drawings, err := render(figures, machine)
+	page, drawings, err := render(said, machine)
 	if err != nil {
 		return err
 	}
@@ -46,26 +48,57 @@ func run(in io.Reader, docs, machine string) error {
 		return err
 	}
 	for name, drawing := range drawings {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(drawing), 0o600); err != nil {
+		if err := write(filepath.Join(folder, name), drawing); err != nil {
 			return err
 		}
 	}
-	return os.WriteFile(filepath.Join(docs, "performance.md"), []byte(page), 0o600)
+	return write(filepath.Join(docs, "performance.md"), page)
 }
 
-// read decodes the lines of a benchmark.
-func read(in io.Reader) ([]report.Figure, error) {
-	var figures []report.Figure
+// write writes a file. An empty one is removed: it is what an earlier run had and this one has not.
+func write(path, content string) error {
+	if content != "" {
+		return os.WriteFile(path, []byte(content), 0o644) //nolint:gosec // a page for everyone
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// said is what benchmarks said.
+type said struct {
+	figures []report.Figure
+	facts   []report.Fact
+}
+
+// read decodes the lines of benchmarks.
+func read(in io.Reader) (said, error) {
+	var all said
 	lines := bufio.NewScanner(in)
 	for n := 1; lines.Scan(); n++ {
+		var fact report.Fact
+		if err := json.Unmarshal(lines.Bytes(), &fact); err != nil {
+			return said{}, fmt.Errorf("line %d is no figure: %w", n, err)
+		}
+		if fact.Fact != "" {
+			all.facts = append(all.facts, fact)
+			continue
+		}
 		var figure report.Figure
 		if err := json.Unmarshal(lines.Bytes(), &figure); err != nil {
-			return nil, fmt.Errorf("line %d is no figure: %w", n, err)
+			return said{}, fmt.Errorf("line %d is no figure: %w", n, err)
 		}
-		figures = append(figures, figure)
+		if figure.Benchmark == "" || figure.Name == "" {
+			return said{}, fmt.Errorf("line %d is no figure: it has no benchmark and name", n)
+		}
+		all.figures = append(all.figures, figure)
 	}
-	if len(figures) == 0 {
-		return nil, errors.New("no figures on stdin")
+	if err := lines.Err(); err != nil {
+		return said{}, err
 	}
-	return figures, lines.Err()
+	if len(all.figures) == 0 {
+		return said{}, errors.New("no figures on stdin")
+	}
+	return all, nil
 }

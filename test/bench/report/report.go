@@ -35,7 +35,15 @@ type Figure struct {
 // Met says whether the value is within its goal. Without a goal it is.
 func (f Figure) Met() bool { return f.Goal == nil || f.Value <= *f.Goal }
 
-// Reporter writes figures.
+// Fact is what is to be known about a run and is no figure, such as a version. It has a line of JSON, too.
+type Fact struct {
+	Benchmark string `json:"benchmark"`
+	// Fact says what it is about, Is what it says.
+	Fact string `json:"fact"`
+	Is   string `json:"is"`
+}
+
+// Reporter writes figures and facts.
 type Reporter struct {
 	// People gets aligned text, Programs a line of JSON a figure.
 	People, Programs io.Writer
@@ -62,6 +70,14 @@ func (r *Reporter) Add(f Figure) error {
 		goal = strings.TrimSpace(fmt.Sprintf("%.2f to %.2f  %s", *f.Least, *f.Most, goal))
 	}
 	if _, err := fmt.Fprintf(r.People, "%-12s %-70s %10.3f %-6s %s\n", f.Benchmark, subject, f.Value, f.Unit, goal); err != nil {
+		return err
+	}
+	return json.NewEncoder(r.Programs).Encode(f)
+}
+
+// State writes a fact.
+func (r *Reporter) State(f Fact) error {
+	if _, err := fmt.Fprintf(r.People, "%-12s %-70s %10s\n", f.Benchmark, f.Fact, f.Is); err != nil {
 		return err
 	}
 	return json.NewEncoder(r.Programs).Encode(f)

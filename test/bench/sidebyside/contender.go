@@ -113,14 +113,19 @@ func (c *contender) clients(n int) ([]*client, error) {
 
 // fill creates objects 0 to n-1 and returns what the server made of them.
 func (c *contender) fill(ctx context.Context, namespace string, n int) ([]*midonetv1.Translation, error) {
+	return c.fillFrom(ctx, namespace, 0, n)
+}
+
+// fillFrom creates objects from to n-1.
+func (c *contender) fillFrom(ctx context.Context, namespace string, from, n int) ([]*midonetv1.Translation, error) {
 	clients, err := c.clients(fillers)
 	if err != nil {
 		return nil, err
 	}
 	defer closeAll(clients)
-	objects := make([]*midonetv1.Translation, n)
-	_, err = each(ctx, clients, n, func(ctx context.Context, client *client, i int) error {
-		r, err := c.create(newTranslation(namespace, nameOf(i), i, "0"))
+	objects := make([]*midonetv1.Translation, n-from)
+	_, err = each(ctx, clients, n-from, func(ctx context.Context, client *client, i int) error {
+		r, err := c.create(newTranslation(namespace, nameOf(from+i), from+i, "0"))
 		if err != nil {
 			return err
 		}
@@ -136,29 +141,33 @@ func (c *contender) fill(ctx context.Context, namespace string, n int) ([]*midon
 
 // releaseAll takes the finalizers off objects that are being deleted, and waits for nothing: they are gone then.
 func (c *contender) releaseAll(ctx context.Context, namespace string, objects []*midonetv1.Translation) error {
+	return c.forAll(ctx, objects, func(ctx context.Context, client *client, t *midonetv1.Translation) error {
+		_, err := client.do(ctx, c.release(namespace, t.Name))
+		return err
+	})
+}
+
+// dropAll deletes objects, one by one: a request that deletes thousands of a CustomResourceDefinition may take longer than a
+// server gives it.
+func (c *contender) dropAll(ctx context.Context, namespace string, objects []*midonetv1.Translation) error {
+	return c.forAll(ctx, objects, func(ctx context.Context, client *client, t *midonetv1.Translation) error {
+		if _, err := client.do(ctx, c.delete(t)); err != nil {
+			return err
+		}
+		_, err := client.do(ctx, c.release(namespace, t.Name))
+		return err
+	})
+}
+
+// forAll does something to each of the objects, by many clients.
+func (c *contender) forAll(ctx context.Context, objects []*midonetv1.Translation, do func(context.Context, *client, *midonetv1.Translation) error) error {
 	clients, err := c.clients(fillers)
 	if err != nil {
 		return err
 	}
 	defer closeAll(clients)
-	_, err = each(ctx, clients, len(objects), func(ctx context.Context, client *client, i int) error {
-		_, err := client.do(ctx, c.release(namespace, objects[i].Name))
-		return err
-	})
+	_, err = each(ctx, clients, len(objects), func(ctx context.Context, client *client, i int) error { return do(ctx, client, objects[i]) })
 	return err
-}
-
-// dropAll deletes objects.
-func (c *contender) dropAll(ctx context.Context, namespace string, objects []*midonetv1.Translation) error {
-	client, err := newClient(c.config, c.media)
-	if err != nil {
-		return err
-	}
-	defer client.close()
-	if _, err := client.do(ctx, request{method: "DELETE", path: c.collection(namespace)}); err != nil {
-		return err
-	}
-	return c.releaseAll(ctx, namespace, objects)
 }
 
 // fillers are the clients that make and drop what is not measured.

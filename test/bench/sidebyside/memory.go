@@ -27,11 +27,11 @@ func (c *comparison) memory(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	crd, err := c.weigh(ctx, all[0], c.KubeAPIServer, c.Config(), "/registry/"+crdGroup+"/"+plural+"/")
+	crd, err := c.weigh(ctx, all[0], c.KubeAPIServer, c.Config(), crdPrefix)
 	if err != nil {
 		return err
 	}
-	ours, err := c.weigh(ctx, all[2], c.APIServers[0], c.DirectConfig(0), "/registry-groundskeeper/midonet.org/"+plural+"/")
+	ours, err := c.weigh(ctx, all[2], c.APIServers[0], c.DirectConfig(0), ourPrefix)
 	if err != nil {
 		return err
 	}
@@ -46,9 +46,9 @@ func (c *comparison) memory(ctx context.Context) error {
 	} {
 		err := errors.Join(
 			c.reporter.Add(report.Figure{Benchmark: benchmark, Series: crdName, Name: figure.name, Value: figure.of(crd), Unit: figure.unit, Objects: memoryObjects}),
-			c.reporter.Add(report.Figure{Benchmark: benchmark, Series: "ours", Name: figure.name, Value: figure.of(ours), Unit: figure.unit, Objects: memoryObjects}))
+			c.reporter.Add(report.Figure{Benchmark: benchmark, Series: oursName, Name: figure.name, Value: figure.of(ours), Unit: figure.unit, Objects: memoryObjects}))
 		if err == nil && figure.goal > 0 && figure.of(crd) > 0 {
-			err = c.compare("ours", figure.name, figure.of(ours)/figure.of(crd), figure.goal)
+			err = c.compare(oursName, figure.name, figure.of(ours)/figure.of(crd), figure.goal)
 		}
 		if err != nil {
 			return err
@@ -82,7 +82,7 @@ func (c *comparison) weigh(ctx context.Context, turn contender, server *plane.Pr
 	if err != nil {
 		return weight{}, err
 	}
-	stored, err := c.stored(ctx, prefix+space+"/")
+	stored, err := c.stored(ctx, prefix+space+"/", memoryObjects)
 	if err != nil {
 		return weight{}, err
 	}
@@ -122,22 +122,30 @@ func heapOf(ctx context.Context, server *plane.Process, config *rest.Config) (we
 	return weight{heap: samples[0].Value / (1 << 20), resident: used.RSS}, err
 }
 
-// stored is the sum of the bytes of all values below a prefix.
-func (c *comparison) stored(ctx context.Context, prefix string) (sum float64, err error) {
+// pairsAtOnce is how many pairs are read from etcd by one request.
+const pairsAtOnce = 5000
+
+// stored is the sum of the bytes of all values below a prefix, which has to have as many as there are objects.
+func (c *comparison) stored(ctx context.Context, prefix string, objects int) (sum float64, err error) {
 	store, err := c.store()
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = store.Close() }()
-	answer, err := store.Get(ctx, prefix, clientv3.WithPrefix())
-	if err != nil {
-		return 0, err
+	found, end := 0, clientv3.WithRange(clientv3.GetPrefixRangeEnd(prefix))
+	for key, more := prefix, true; more; {
+		answer, err := store.Get(ctx, key, end, clientv3.WithLimit(pairsAtOnce))
+		if err != nil {
+			return 0, err
+		}
+		for _, pair := range answer.Kvs {
+			sum += float64(len(pair.Value))
+			key = string(pair.Key) + "\x00"
+		}
+		found, more = found+len(answer.Kvs), answer.More
 	}
-	if len(answer.Kvs) != memoryObjects {
-		return 0, fmt.Errorf("etcd has %d keys below %s, not %d", len(answer.Kvs), prefix, memoryObjects)
-	}
-	for _, pair := range answer.Kvs {
-		sum += float64(len(pair.Value))
+	if found != objects {
+		return 0, fmt.Errorf("etcd has %d keys below %s, not %d", found, prefix, objects)
 	}
 	return sum, nil
 }

@@ -6,6 +6,7 @@ package sidebyside
 import (
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,6 +15,7 @@ import (
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned/scheme"
+	fakemidonet "groundskeeper.io/groundskeeper/test/fakes/midonet"
 )
 
 // The object of the comparison is the Translation of a pod: the kind of which there are most. It has the finalizer that our
@@ -23,11 +25,14 @@ const (
 	plural    = "translations"
 	// crdGroup serves the same kind by a CustomResourceDefinition.
 	crdGroup = "bench.groundskeeper.io"
+	// crdPrefix and ourPrefix are those of their keys in etcd.
+	crdPrefix = "/registry/" + crdGroup + "/" + plural + "/"
+	ourPrefix = "/registry-groundskeeper/" + midonetv1.GroupName + "/" + plural + "/"
 )
 
 // newTranslation returns the i-th object: a port and its binding, as for a pod. The value goes into an annotation.
 func newTranslation(namespace, name string, i int, value string) *midonetv1.Translation {
-	port, bridge, host := uuid(1, i), uuid(2, i%20), uuid(3, i%20)
+	port, bridge, host := portID(namespace, i), bridgeID(i), fakemidonet.HostID(hostName(i))
 	t := &midonetv1.Translation{}
 	t.Namespace, t.Name = namespace, name
 	t.Labels = map[string]string{"app.kubernetes.io/managed-by": "bench", "midonet.org/owner-uid": uuid(4, i)}
@@ -39,6 +44,20 @@ func newTranslation(namespace, name string, i int, value string) *midonetv1.Tran
 	}
 	return t
 }
+
+// portID is the i-th port of a namespace: a port is of one Translation alone, which our server sees to.
+func portID(namespace string, i int) string {
+	sum := fnv.New32a()
+	_, _ = sum.Write([]byte(namespace))
+	return fmt.Sprintf("%08x-0000-5000-8000-%012x", sum.Sum32(), i)
+}
+
+// devices is how many hosts, and bridges, the ports are on.
+const devices = 20
+
+// hostName is the host of the i-th port, in a fake of MidoNet, and bridgeID its bridge.
+func hostName(i int) string { return fmt.Sprintf("bench-%d", i%devices) }
+func bridgeID(i int) string { return uuid(2, i%devices) }
 
 // uuid is the i-th id of a kind of things.
 func uuid(kind, i int) string { return fmt.Sprintf("%08x-0000-5000-8000-%012x", kind, i) }

@@ -28,6 +28,7 @@ const (
 
 const (
 	crdName    = "CRD, JSON"
+	oursName   = "ours"
 	etcdSeries = "etcd"
 )
 

@@ -39,11 +39,15 @@ type Options struct {
 	Lists []int
 	// Watchers are the numbers of watchers that are told of a change.
 	Watchers []int
+	// Growth are numbers of objects for which it is measured what there is of them, each larger than the one before.
+	Growth []int
+	// Parts are the names of what is measured (Parts), empty for all.
+	Parts []string
 }
 
-// Defaults are the options of a whole run: some 25 minutes on two cores.
+// Defaults are the options of a whole run: some 45 minutes on two cores.
 func Defaults() Options {
-	return Options{Rounds: 5, Objects: 500, Workers: 16, MoreWorkers: []int{1, 64}, Lists: []int{1500, 10000}, Watchers: []int{1, 100, 200, 1000}}
+	return Options{Rounds: 5, Objects: 500, Workers: 16, MoreWorkers: []int{1, 64}, Lists: []int{1500, 10000}, Watchers: []int{1, 100, 200, 1000}, Growth: []int{1000, 10000, 100000}}
 }
 
 // comparison is one run.
@@ -54,18 +58,33 @@ type comparison struct {
 	spaces   int
 }
 
-// Run starts a control plane of its own, measures, and reports.
+// Run starts control planes of its own, measures, and reports.
 func Run(ctx context.Context, reporter *report.Reporter, options Options) error {
+	if err := options.check(); err != nil {
+		return err
+	}
+	if chosen := options.chosen(); len(chosen) > 0 {
+		if err := on(ctx, reporter, options, plane.Options{}, chosen...); err != nil {
+			return err
+		}
+	}
+	if !options.wants(partGrowth) || len(options.Growth) == 0 {
+		return nil
+	}
+	return on(ctx, reporter, options, plane.Options{Managers: 1, MidoNet: true}, part{partGrowth, (*comparison).growth})
+}
+
+// on runs parts on a plane, to whose options it adds what all of them have.
+func on(ctx context.Context, reporter *report.Reporter, options Options, has plane.Options, parts ...part) error {
 	dir, err := os.MkdirTemp("", "bench")
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	p, err := plane.Start(ctx, plane.Options{
-		Dir: filepath.Join(dir, "plane"), APIServers: 1, SharedEtcd: true, PlainEtcd: true,
-		// Fairness between users is not what is compared: 64 clients of one user would wait in its queues.
-		KubeAPIServerFlags: []string{"--max-requests-inflight=3000", "--max-mutating-requests-inflight=1000"},
-	})
+	has.Dir, has.APIServers, has.SharedEtcd, has.PlainEtcd = filepath.Join(dir, "plane"), 1, true, true
+	// Fairness between users is not what is compared: 64 clients of one user would wait in its queues.
+	has.KubeAPIServerFlags = []string{"--max-requests-inflight=3000", "--max-mutating-requests-inflight=1000"}
+	p, err := plane.Start(ctx, has)
 	if err != nil {
 		return err
 	}
@@ -74,9 +93,12 @@ func Run(ctx context.Context, reporter *report.Reporter, options Options) error 
 	if err := c.prepare(ctx); err != nil {
 		return fmt.Errorf("cannot prepare the comparison: %w", err)
 	}
-	for _, part := range []func(context.Context) error{c.memory, c.lives, c.users, c.etcd, c.listings, c.fanOut, c.informers} {
-		if err := part(ctx); err != nil {
-			return err
+	if err := c.versions(ctx); err != nil {
+		return err
+	}
+	for _, part := range parts {
+		if err := part.run(c, ctx); err != nil {
+			return fmt.Errorf("%s: %w", part.name, err)
 		}
 	}
 	return nil

@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"groundskeeper.io/groundskeeper/test/bench/report"
+)
+
+// figure is one of the comparison.
+func figure(series, name, unit string, value float64) report.Figure {
+	return report.Figure{Benchmark: comparison, Series: series, Name: name, Unit: unit, Value: value}
+}
+
+func TestTable(t *testing.T) {
+	p := page{said: said{figures: []report.Figure{
+		figure("CRD, JSON", "create, 16 workers: rate", "1/s", 500),
+		figure("CRD, JSON", "create, 16 workers: p99", "ms", 9),
+		figure("direct, protobuf", "create, 16 workers: rate", "1/s", 1500),
+		figure("aggregated, JSON", "get, 1 workers: rate", "1/s", 20.25),
+		figure("etcd", "create of a key, 16 workers: rate", "1/s", 9000),
+		{Benchmark: "projects", Series: "CRD, JSON", Name: "a|b: rate", Value: 1},
+	}}}
+	want := []Row{
+		{"create", []string{"500", "–", "–", "–", "1500"}},
+		{"get, 1 workers", []string{"–", "20.2", "–", "–", "–"}},
+	}
+	if diff := cmp.Diff(want, p.Table("rate")); diff != "" {
+		t.Error(diff)
+	}
+	if rows := p.Table("p50"); rows != nil {
+		t.Errorf("p50 was not measured: %v", rows)
+	}
+}
+
+func TestWeights(t *testing.T) {
+	const heap, stored = "heap after a garbage collection for 10,000 objects", "bytes of an object in etcd"
+	p := page{said: said{figures: []report.Figure{
+		figure("CRD, JSON", heap, "MiB", 60), figure("ours", heap, "MiB", 15), figure("ours", heap+", as a part of the CRD's", "1", 0.25),
+		figure("ours", stored, "B", 900), figure("ours", stored+", as a part of the CRD's", "1", 0.5),
+	}}}
+	if diff := cmp.Diff([]Row{{heap, []string{"60.0 MiB", "15.0 MiB"}}, {stored, []string{"–", "900 B"}}}, p.Weights()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestGoals(t *testing.T) {
+	p := page{said: said{figures: []report.Figure{
+		{Benchmark: "sidebyside", Series: "direct, JSON", Name: "get: CPU", Value: 0.6, Unit: "1", Goal: new(0.5)},
+		{Benchmark: "projects", Process: "manager", Name: "memory|peak", Value: 87, Unit: "MiB", Goal: new(100.0)},
+		{Benchmark: "projects", Name: "without a goal", Value: 3, Unit: "s"},
+	}}}
+	want := []Row{
+		{"direct, JSON: get: CPU", []string{"sidebyside", "0.60", "0.50", "**missed**"}},
+		{`manager: memory\|peak`, []string{"projects", "87.0 MiB", "100 MiB", "met"}},
+	}
+	if diff := cmp.Diff(want, p.Goals()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSections(t *testing.T) {
+	p := page{said: said{figures: []report.Figure{
+		{Benchmark: "projects", Name: "time until all are Ready", Value: 23.3, Unit: "s", Objects: 1000, Goal: new(25.0)},
+		{Benchmark: "novelty", Name: "requests", Value: 2, Unit: "1"},
+		{Benchmark: "projects", Process: "manager", Name: "memory", Value: 120, Unit: "MiB", Goal: new(100.0)},
+		figure("CRD, JSON", "create, 16 workers: rate", "1/s", 500),
+	}}}
+	want := []Section{
+		{"Projects", []Row{
+			{"time until all are Ready", []string{"1,000", "23.3", "s", "25.0", "met"}},
+			{"manager: memory", []string{"", "120", "MiB", "100", "**missed**"}},
+		}},
+		{"novelty", []Row{{"requests", []string{"", "2.00", "", "", ""}}}},
+	}
+	if diff := cmp.Diff(want, p.Sections()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestGrowthRows(t *testing.T) {
+	grown := func(series, what, unit string, objects int, value float64) report.Figure {
+		f := figure(series, growing+what, unit, value)
+		f.Objects = objects
+		return f
+	}
+	manager := grown("", "resident memory", "MiB", 10000, 70)
+	manager.Process = "manager"
+	p := page{said: said{figures: []report.Figure{
+		grown("CRD, JSON", "heap", "MiB", 10000, 40), grown("CRD, JSON", "heap", "MiB", 1000, 4),
+		grown("ours", "heap", "MiB", 10000, 10), grown("ours", "heap for each object", "1", 10000, 1.1), manager,
+	}}}
+	if diff := cmp.Diff([]string{"1,000", "10,000"}, p.GrowthColumns()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]Row{{"CRD, JSON: heap, MiB", []string{"4.00", "40.0"}}, {"ours: heap, MiB", []string{"–", "10.0"}}}, p.GrowthRows()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestFacts(t *testing.T) {
+	etcd := report.Fact{Benchmark: comparison, Fact: "version of etcd", Is: "3.7.3"}
+	p := page{said: said{
+		facts: []report.Fact{etcd, etcd, {Benchmark: "projects", Fact: "other", Is: "1"}},
+		figures: []report.Figure{
+			figure("", "load average of a minute, before", "1", 0.25),
+			{Benchmark: "projects", Name: "load average of a minute, before", Value: 9},
+		},
+	}}
+	if diff := cmp.Diff([]string{"version of etcd: 3.7.3", "load average of a minute, before: 0.25"}, p.Facts()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// parts are figures of which each makes a section of the page, by the headline of the section.
+var parts = map[string]report.Figure{
+	"## CPU":                    figure("CRD, JSON", "create, 16 workers: CPU of the API servers", "ms", 1),
+	"## Operations per second":  figure("CRD, JSON", "create, 16 workers: rate", "1/s", 1),
+	"## Latency":                figure("CRD, JSON", "create, 16 workers: p99", "ms", 1),
+	"## Watching":               figure("CRD, JSON", "a change to 100 watchers: until the last one has it", "ms", 1),
+	"## Memory":                 figure("ours", "heap after a garbage collection for 10,000 objects", "MiB", 1),
+	"## Cost as the work grows": {Benchmark: comparison, Series: "ours", Name: growing + "bytes in etcd", Unit: "MiB", Value: 1, Objects: 1000},
+	"## What each part costs":   {Benchmark: "projects", Name: "memory", Unit: "MiB", Value: 1},
+	"## Goals":                  {Benchmark: "sidebyside", Name: "a part", Unit: "1", Value: 1, Goal: new(1.0)},
+}
+
+// A page has what was measured, each drawing that it shows, and no headline above nothing.
+func TestRenderParts(t *testing.T) {
+	everything := said{}
+	for headline, f := range parts {
+		everything.figures = append(everything.figures, f)
+		checkPage(t, said{figures: []report.Figure{f}}, headline)
+	}
+	all := make([]string, 0, len(parts))
+	for headline := range parts {
+		all = append(all, headline)
+	}
+	checkPage(t, everything, all...)
+}
+
+func checkPage(t *testing.T, all said, headlines ...string) {
+	t.Helper()
+	text, drawings, err := render(all, "a machine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]bool{"## Where a CustomResourceDefinition is the better choice": true}
+	for _, headline := range headlines {
+		want[headline] = true
+	}
+	got := map[string]bool{}
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "## ") {
+			got[strings.TrimSpace(line)] = true
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%v: headlines %s", headlines, diff)
+	}
+	for name, drawing := range drawings {
+		shown := strings.Contains(text, fmt.Sprintf("(drawings/%s)", name))
+		if shown != (drawing != "") {
+			t.Errorf("%v: %s is shown: %t, and has %d bytes", headlines, name, shown, len(drawing))
+		}
+		if drawing != "" {
+			elementsOf(t, drawing)
+		}
+	}
+	if strings.Contains(text, "\n\n\n") || strings.Contains(text, "<no value>") {
+		t.Errorf("%v: the page is\n%s", headlines, text)
+	}
+}

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sidebyside
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/apis/midonet/validation"
+)
+
+func TestObjectRoundTrips(t *testing.T) {
+	want := newTranslation("space", nameOf(7), 7, "a value")
+	for name, encoding := range map[string]struct {
+		encode  encoder
+		version string
+	}{
+		"JSON of the CRD": {jsonAs(crdGroup), crdGroup + "/v1"},
+		"JSON of ours":    {jsonAs(midonetv1.GroupName), "midonet.org/v1"},
+		"protobuf":        {asProtobuf, "midonet.org/v1"},
+	} {
+		body, err := encoding.encode(want)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := decode(body)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if got.Kind != "Translation" || got.APIVersion != encoding.version {
+			t.Errorf("%s: it is a %s of %s", name, got.Kind, got.APIVersion)
+		}
+		got.TypeMeta = want.TypeMeta
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	if want.APIVersion != "" {
+		t.Error("encoding changed the object")
+	}
+}
+
+// What is created has nothing that only a server writes.
+func TestBodyHasNoStatus(t *testing.T) {
+	body, err := jsonAs(crdGroup)(newTranslation("space", nameOf(0), 0, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var content map[string]any
+	if err := json.Unmarshal(body, &content); err != nil {
+		t.Fatal(err)
+	}
+	if _, has := content["status"]; has {
+		t.Errorf("it has a status: %s", body)
+	}
+	if metadata, _ := content["metadata"].(map[string]any); metadata["creationTimestamp"] != nil {
+		t.Errorf("it has a time of creation: %s", body)
+	}
+}
+
+func TestObjectIsValid(t *testing.T) {
+	first, second := newTranslation("space", nameOf(0), 0, ""), newTranslation("space", nameOf(1), 1, "")
+	elsewhere := newTranslation("another", nameOf(0), 0, "")
+	for _, object := range []*midonetv1.Translation{first, second, elsewhere} {
+		if errs := validation.ValidateTranslation(object); len(errs) > 0 {
+			t.Errorf("our server would refuse it: %v", errs.ToAggregate())
+		}
+	}
+	if len(first.Resources) != resourcesEach {
+		t.Errorf("%d resources, not %d", len(first.Resources), resourcesEach)
+	}
+	if first.Name == second.Name || first.Resources[0].Body == second.Resources[0].Body {
+		t.Error("two objects are the same")
+	}
+	if first.Resources[0].Body == elsewhere.Resources[0].Body || len(first.Resources[0].Body) != len(elsewhere.Resources[0].Body) {
+		t.Errorf("our server would refuse it, or have more to store: %s, %s", first.Resources[0].Body, elsewhere.Resources[0].Body)
+	}
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	for _, answer := range []string{"", "{", "no protobuf", "k8s\x00\xff"} {
+		if got, err := decode([]byte(answer)); err == nil {
+			t.Errorf("%q is %+v", answer, got)
+		}
+	}
+}
+
+// What the objects are on is valid, too, and there for each of them.
+func TestDevices(t *testing.T) {
+	all, err := newDevices("space", "tenant")
+	if err != nil {
+		t.Fatal(err)
+	}
+	resources, bodies := 0, map[string]string{}
+	for _, object := range all {
+		if errs := validation.ValidateTranslation(object); len(errs) > 0 {
+			t.Errorf("our server would refuse %s: %v", object.Name, errs.ToAggregate())
+		}
+		resources += len(object.Resources)
+		for _, r := range object.Resources {
+			bodies[r.Kind] += r.Body
+		}
+	}
+	if resources != deviceResources {
+		t.Errorf("%d resources, not %d", resources, deviceResources)
+	}
+	for i := range 2 * devices {
+		on := newTranslation("space", nameOf(i), i, "").Resources
+		if !strings.Contains(bodies["Bridge"], on[0].Parent) || !strings.Contains(bodies["TunnelZoneHost"], on[1].Parent) {
+			t.Errorf("object %d is on %s and %s, which nobody makes", i, on[0].Parent, on[1].Parent)
+		}
+	}
+}

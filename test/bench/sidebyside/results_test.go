@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sidebyside
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"groundskeeper.io/groundskeeper/test/bench/report"
+)
+
+func TestServers(t *testing.T) {
+	r := run{operations: 4, cpu: map[string]time.Duration{etcdSeries: time.Hour, "kube-apiserver": 3 * time.Millisecond, "groundskeeper-apiserver": 5 * time.Millisecond}}
+	if got := r.servers(); got != 8*time.Millisecond {
+		t.Errorf("the API servers used %s", got)
+	}
+	if got := serversEach(r); got != 2 {
+		t.Errorf("the API servers used %g ms for each operation", got)
+	}
+}
+
+func TestOrder(t *testing.T) {
+	some := []run{{}}
+	results := rounds{etcdSeries: some, "direct, protobuf": some, crdName: some, "aggregated, JSON": nil, "unknown": some}
+	if diff := cmp.Diff([]string{crdName, "direct, protobuf", etcdSeries}, order(results)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// told returns what is reported.
+func told(t *testing.T, tell func(*report.Reporter) error) []report.Figure {
+	t.Helper()
+	var programs bytes.Buffer
+	if err := tell(&report.Reporter{People: io.Discard, Programs: &programs}); err != nil {
+		t.Fatal(err)
+	}
+	var all []report.Figure
+	for decoder := json.NewDecoder(&programs); decoder.More(); {
+		var f report.Figure
+		if err := decoder.Decode(&f); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+func TestCompare(t *testing.T) {
+	figures := told(t, func(r *report.Reporter) error {
+		c := &comparison{reporter: r}
+		if err := c.compare("direct, JSON", "get: CPU", 0.4, goalDirect); err != nil {
+			return err
+		}
+		return c.compare("aggregated, JSON", "get: CPU", 1.2, goalAggregated)
+	})
+	want := []report.Figure{
+		{Benchmark: benchmark, Series: "direct, JSON", Name: "get: CPU, as a part of the CRD's", Value: 0.4, Unit: "1", Goal: new(0.5)},
+		{Benchmark: benchmark, Series: "aggregated, JSON", Name: "get: CPU, as a part of the CRD's", Value: 1.2, Unit: "1", Goal: new(1.0)},
+	}
+	if diff := cmp.Diff(want, figures); diff != "" {
+		t.Error(diff)
+	}
+	if !figures[0].Met() || figures[1].Met() {
+		t.Error("0.4 of at most 0.5 is met, 1.2 of at most 1 is not")
+	}
+}
+
+// Each contender is compared with the CustomResourceDefinition: directly with another goal, and what it is compared with, and
+// etcd, with none.
+func TestReport(t *testing.T) {
+	took := func(cpu time.Duration) []run {
+		return []run{{operations: 10, elapsed: time.Second, cpu: map[string]time.Duration{"kube-apiserver": cpu, etcdSeries: time.Second}}}
+	}
+	parts := map[string]float64{}
+	rates := 0
+	for _, f := range told(t, func(r *report.Reporter) error {
+		return (&comparison{reporter: r}).report("get", rounds{
+			crdName: took(100 * time.Millisecond), "aggregated, JSON": took(80 * time.Millisecond), "direct, JSON": took(60 * time.Millisecond), etcdSeries: took(0),
+		})
+	}) {
+		switch {
+		case f.Goal != nil:
+			parts[f.Series] = f.Value
+			if f.Met() != (f.Series == "aggregated, JSON") {
+				t.Errorf("%s: %g of at most %g", f.Series, f.Value, *f.Goal)
+			}
+		case f.Name == "get: rate":
+			rates++
+			if f.Value != 10 {
+				t.Errorf("%s: %g operations per second, not 10", f.Series, f.Value)
+			}
+		}
+	}
+	if diff := cmp.Diff(map[string]float64{"aggregated, JSON": 0.8, "direct, JSON": 0.6}, parts); diff != "" || rates != 4 {
+		t.Errorf("%d rates, %s", rates, diff)
+	}
+}

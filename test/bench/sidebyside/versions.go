@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package sidebyside
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"k8s.io/client-go/rest"
+
+	"groundskeeper.io/groundskeeper/test/bench/report"
+)
+
+// versions reports what is compared: each server says itself which version it is.
+func (c *comparison) versions(ctx context.Context) error {
+	var kube struct {
+		GitVersion string `json:"gitVersion"`
+	}
+	if err := readJSON(ctx, c.Config(), "/version", &kube); err != nil {
+		return err
+	}
+	// What our server has at /version is for clients of Kubernetes.
+	var ours struct{ Version, Commit string }
+	if err := readJSON(ctx, c.DirectConfig(0), "/statusz/groundskeeper", &ours); err != nil {
+		return err
+	}
+	store, err := c.store()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = store.Close() }()
+	status, err := store.Status(ctx, c.EtcdEndpoint())
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		c.reporter.State(report.Fact{Benchmark: benchmark, Fact: "version of etcd", Is: status.Version}),
+		c.reporter.State(report.Fact{Benchmark: benchmark, Fact: "version of kube-apiserver", Is: kube.GitVersion}),
+		c.reporter.State(report.Fact{Benchmark: benchmark, Fact: "version of our API server", Is: strings.TrimSpace(ours.Version + " " + ours.Commit)}))
+}
+
+// readJSON reads a page of a server.
+func readJSON(ctx context.Context, config *rest.Config, path string, into any) error {
+	client, err := newClient(config, typeJSON)
+	if err != nil {
+		return err
+	}
+	defer client.close()
+	answer, err := client.do(ctx, request{method: "GET", path: path})
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(answer, into); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
