@@ -61,6 +61,10 @@ func (o *exportOptions) validate(args []string) error {
 }
 
 func (o *exportOptions) run(ctx context.Context, command *cobra.Command, path string) error {
+	if o.folder != "" {
+		o.tidy(command)
+		path = filepath.Join(o.folder, backup.NameAt(time.Now()))
+	}
 	store, closeStore, err := o.storage.open(ctx, shared)
 	if err != nil {
 		return err
@@ -70,9 +74,6 @@ func (o *exportOptions) run(ctx context.Context, command *cobra.Command, path st
 	export := func(out io.Writer) (err error) {
 		header, err = backup.Export(ctx, *store, out)
 		return err
-	}
-	if o.folder != "" {
-		path = filepath.Join(o.folder, backup.NameAt(time.Now()))
 	}
 	if path == "" || path == "-" {
 		err = export(command.OutOrStdout())
@@ -91,4 +92,15 @@ func (o *exportOptions) run(ctx context.Context, command *cobra.Command, path st
 		tell(command, "removed %s", strings.Join(expired, ", "))
 	}
 	return err
+}
+
+// tidy makes room. What stays is no reason to have no backup.
+func (o *exportOptions) tidy(command *cobra.Command) {
+	removed, err := backup.Tidy(o.folder, time.Now())
+	if len(removed) > 0 {
+		tell(command, "removed %s, of exports that were killed", strings.Join(removed, ", "))
+	}
+	if err != nil {
+		tell(command, "cannot remove what exports that were killed left behind: %v", err)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 
 	"groundskeeper.io/groundskeeper/pkg/apiserver"
@@ -29,12 +30,16 @@ func (o *importOptions) cluster() (kubernetes.Interface, error) {
 }
 
 // compare refuses objects with which the cluster would lose namespaces.
-func compare(ctx context.Context, command *cobra.Command, cluster kubernetes.Interface, objects []backup.Object) error {
+func compare(ctx context.Context, command *cobra.Command, cluster kubernetes.Interface, served []schema.GroupVersion, objects []backup.Object) error {
+	if !backup.ServesProjects(served) {
+		tell(command, "Projects are those of another server (--runtime-config): no namespace was compared")
+		return nil
+	}
 	namespaces, err := backup.Namespaces(ctx, cluster)
 	if err != nil {
 		return err
 	}
-	comparison := backup.Compare(objects, namespaces)
+	comparison := backup.Compare(served, objects, namespaces)
 	for _, name := range comparison.Missing {
 		tell(command, "namespace %s does not exist: its Project will get a new, empty one", name)
 	}
@@ -43,20 +48,16 @@ func compare(ctx context.Context, command *cobra.Command, cluster kubernetes.Int
 			lost, lost.Namespace)
 	}
 	if len(comparison.Lost) > 0 {
-		return fmt.Errorf("the garbage collector would delete %d namespaces, named above: take their owner references out, or delete what is not needed", len(comparison.Lost))
+		return fmt.Errorf("the garbage collector would delete %d namespaces, named above: take their owner references out, or delete what is not needed. Where a Gardener has the Projects, leave all as it is and give the --runtime-config of the server", len(comparison.Lost))
 	}
 	tell(command, "no namespace of the cluster would be deleted")
 	return nil
 }
 
 // fill writes the objects into the store, and records the store in the cluster.
-func (o *importOptions) fill(ctx context.Context, command *cobra.Command, cluster kubernetes.Interface, file *backup.File, objects []backup.Object) error {
+func (o *importOptions) fill(ctx context.Context, command *cobra.Command, cluster kubernetes.Interface, served []schema.GroupVersion, file *backup.File, objects []backup.Object) error {
 	if cluster != nil {
-		resources, err := apiserver.Resources()
-		if err != nil {
-			return err
-		}
-		serving, err := backup.Serving(cluster, resources)
+		serving, err := backup.Serving(cluster, served)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
 
 	"groundskeeper.io/groundskeeper/pkg/apiserver"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/backup"
@@ -19,6 +20,7 @@ import (
 // importOptions are what the flags of "import" say.
 type importOptions struct {
 	storage        *storageOptions
+	enablement     *genericoptions.APIEnablementOptions
 	kubeconfig     string
 	withoutCluster bool
 	checkOnly      bool
@@ -27,7 +29,7 @@ type importOptions struct {
 }
 
 func newImportCommand(ctx context.Context) *cobra.Command {
-	o := &importOptions{}
+	o := &importOptions{enablement: genericoptions.NewAPIEnablementOptions()}
 	command := &cobra.Command{
 		Use:   "import FILE",
 		Short: "Read a file of \"export\" into an empty store",
@@ -48,6 +50,8 @@ end, no server serves the store.`,
 	}
 	o.storage = newStorageOptions(command)
 	fs := command.Flags()
+	fs.Var(&o.enablement.RuntimeConfig, "runtime-config",
+		"As the server has it. Where core.gardener.cloud/v1beta1=false is in it, namespaces belong to Projects of another server, and are not compared.")
 	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "The cluster that the store is for. Empty in a pod: the cluster of the pod.")
 	fs.BoolVar(&o.withoutCluster, "without-cluster", false,
 		"Look at no cluster: neither are namespaces compared, nor is the store recorded. The server will ask to accept it.")
@@ -68,6 +72,10 @@ func (o *importOptions) validate() error {
 }
 
 func (o *importOptions) run(ctx context.Context, command *cobra.Command, path string) error {
+	served, err := apiserver.Served(o.enablement)
+	if err != nil {
+		return err
+	}
 	cluster, err := o.cluster()
 	if err != nil {
 		return err
@@ -83,14 +91,14 @@ func (o *importOptions) run(ctx context.Context, command *cobra.Command, path st
 		return fmt.Errorf("cannot import %s: %w", path, err)
 	}
 	if cluster != nil {
-		if err := compare(ctx, command, cluster, objects); err != nil {
+		if err := compare(ctx, command, cluster, served, objects); err != nil {
 			return err
 		}
 	}
 	if o.checkOnly {
 		return nil
 	}
-	return o.fill(ctx, command, cluster, file, objects)
+	return o.fill(ctx, command, cluster, served, file, objects)
 }
 
 // read reads a file, or standard input, whole.

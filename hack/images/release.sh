@@ -18,10 +18,7 @@ set -o errexit -o nounset -o pipefail
 destination=${1:?usage: release.sh FOLDER}
 key=${SIGNING_KEY:-}
 [[ -z $key ]] || key=$(realpath -e "$key")
-[[ ! -e $destination || -e $destination/SHA256SUMS || -z $(ls -A "$destination") ]] || {
-  echo "$destination is there, and is no release that could be replaced" >&2
-  exit 1
-}
+"$(dirname "${BASH_SOURCE[0]}")/replaceable.sh" "$destination" >/dev/null
 mkdir -p "$(dirname "$destination")"
 destination=$(realpath -m "$destination")
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -61,7 +58,10 @@ mv "$work/SHA256SUMS" "$release/"
 "${check[@]}" check "$release"
 [[ -z $key ]] || ssh-keygen -q -Y sign -f "$key" -n groundskeeper-release "$release/SHA256SUMS"
 
-rm -rf "$destination"
+# It may have changed since: what is listed goes, and the folder only when nothing else is in it.
+former=$(hack/images/replaceable.sh "$destination")
+[[ -z $former ]] || (cd "$destination" && xargs --delimiter='\n' rm -f -- <<<"$former")
+[[ ! -e $destination ]] || rmdir "$destination"
 mv "$release" "$destination"
 cat "$destination/SHA256SUMS"
 if [[ -n $key ]]; then

@@ -71,7 +71,7 @@ func apiServer() board {
 			}},
 			{"Store", []panel{
 				graph("etcd takes (99 %)", "s", `histogram_quantile(0.99, sum by (operation, le) (rate(etcd_request_duration_seconds_bucket{`+ofServer+`}[$__rate_interval])))`, "{{operation}}", ""),
-				graph("Database", "bytes", `max(apiserver_storage_size_bytes{`+ofServer+`})`, "size on disk", "An embedded etcd may have 8 GiB."),
+				graph("Database", "bytes", `max(apiserver_storage_size_bytes{`+ofServer+`})`, "size on disk", "The etcd that we install, embedded or not, may have 4 GiB."),
 				graph("Store recorded", "s", `time() - groundskeeper_store_recorded_timestamp_seconds`, "{{instance}}", "How long ago; usual are 10 seconds at most."),
 			}},
 		},

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/server/resourceconfig"
 	serverstorage "k8s.io/apiserver/pkg/server/storage"
 
@@ -18,6 +19,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/apiserver/backup"
 )
 
 // known are the group versions that a server can serve.
@@ -27,20 +29,23 @@ func known() []schema.GroupVersion {
 	}
 }
 
-// served are the group versions that --runtime-config leaves, by default all. What another server of the cluster serves
+// served are the group versions that --runtime-config leaves.
+func (o *Options) served() ([]schema.GroupVersion, error) { return Served(o.APIEnablement) }
+
+// Served are the group versions that --runtime-config leaves, by default all. What another server of the cluster serves
 // is not ours: neither its kinds, nor its APIService, nor the namespaces that its Projects own.
-func (o *Options) served() ([]schema.GroupVersion, error) {
+func Served(enablement *genericoptions.APIEnablementOptions) ([]schema.GroupVersion, error) {
 	scheme, err := newScheme()
 	if err != nil {
 		return nil, err
 	}
-	given := o.APIEnablement.RuntimeConfig
+	given := enablement.RuntimeConfig
 	for name := range given {
 		if strings.Count(name, "/") > 1 {
 			return nil, fmt.Errorf("--runtime-config: %q is a resource; name group versions, each of which has one", name)
 		}
 	}
-	if err := utilerrors.NewAggregate(o.APIEnablement.Validate(scheme)); err != nil {
+	if err := utilerrors.NewAggregate(enablement.Validate(scheme)); err != nil {
 		return nil, fmt.Errorf("--runtime-config: %w", err)
 	}
 	all := serverstorage.NewResourceConfig()
@@ -58,7 +63,7 @@ func (o *Options) served() ([]schema.GroupVersion, error) {
 
 // projectKeys is the prefix of the keys of Projects in the store; empty where another server has them.
 func projectKeys(served []schema.GroupVersion) string {
-	if !slices.Contains(served, gardenerv1beta1.SchemeGroupVersion) {
+	if !backup.ServesProjects(served) {
 		return ""
 	}
 	return gardenerv1beta1.GroupName + "/projects"

@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Expiry is the metric of when a serving certificate ends, wherever it comes from: a Keeper, or files that somebody else
+// Expiry is the metric of when a certificate ends, wherever it comes from: a Keeper, an Issuer, or files that somebody else
 // replaces. It is asked with each scrape. Without a certificate there is no sample.
 type Expiry struct {
 	current func() (*x509.Certificate, error)
@@ -48,7 +48,7 @@ func NewExpiryPEM(server string, current func() (certificate, key []byte)) *Expi
 
 func newExpiry(server string, current func() (*x509.Certificate, error)) *Expiry {
 	return &Expiry{current: current, desc: prometheus.NewDesc("groundskeeper_serving_certificate_expiration_timestamp_seconds",
-		"When the serving certificate of a server ends, in seconds since 1970: of apiserver or webhooks.", nil, prometheus.Labels{"server": server})}
+		"When the certificate of a server ends, in seconds since 1970: of apiserver, webhooks, etcd, or etcd-client (the API servers, to etcd).", nil, prometheus.Labels{"server": server})}
 }
 
 // Register adds the metric to a registry. It takes the place of that of an earlier server of this process.

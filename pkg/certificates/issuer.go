@@ -6,6 +6,7 @@ package certificates
 import (
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"time"
 
@@ -34,6 +35,8 @@ type IssuerOptions struct {
 type Leaf struct {
 	// Secret is the name of the Secret.
 	Secret string
+	// Server is what the metric of its end calls it.
+	Server string
 	// CommonName is what the certificate says who it is.
 	CommonName string
 	// Hosts are the DNS names, wildcards too, and IP addresses of a server; none for a client.
@@ -50,6 +53,7 @@ type Leaf struct {
 type Issuer struct {
 	options IssuerOptions
 	secrets kubernetes.Interface
+	seen    seen
 }
 
 // NewIssuer returns an issuer that talks to the API server of config.
@@ -66,16 +70,15 @@ func NewIssuer(config *rest.Config, options IssuerOptions) (*Issuer, error) {
 func (i *Issuer) Run(ctx context.Context) {
 	logger := logr.FromContextOrDiscard(ctx).WithValues("authority", i.options.Namespace+"/"+i.options.Name)
 	ctx = logr.NewContext(ctx, logger)
-	var problem string
+	var told problem
 	pause := minPause
 	for ctx.Err() == nil {
 		wait, err := i.pass(ctx)
 		switch {
 		case err == nil:
-			problem, pause = "", minPause
+			told, pause = problem{}, minPause
 		case ctx.Err() == nil:
-			if problem != err.Error() {
-				problem = err.Error()
+			if told.isNews(err, time.Now()) {
 				logger.Error(err, "The certificates are not in order, trying again")
 			}
 			wait, pause = pause, min(2*pause, maxPause)
@@ -108,34 +111,36 @@ func (i *Issuer) pass(ctx context.Context) (time.Duration, error) {
 	return 0, fmt.Errorf("secrets of the authority %s/%s: somebody else writes them all the time", i.options.Namespace, i.options.Name)
 }
 
-// read reads all Secrets. What cannot be used is as good as nothing.
+// read reads all Secrets, to the last one whatever is wrong with another: when each ends is to be known. What cannot be
+// used is as good as nothing.
 func (i *Issuer) read(ctx context.Context) (issuance, error) {
 	v := issuance{name: i.options.Name, now: time.Now(), timing: i.options.Timing}
 	secret, err := i.secret(ctx, i.options.Name)
-	if err != nil {
-		return v, err
-	}
-	v.authority = keptSecret{secret: secret}
-	if v.signer, err = decodeSigner(secret); err != nil {
-		logr.FromContextOrDiscard(ctx).Info("The authority cannot be used", "reason", err.Error())
+	errs := []error{err}
+	if err == nil {
+		v.authority = keptSecret{secret: secret}
+		if v.signer, err = decodeSigner(secret); err != nil {
+			logr.FromContextOrDiscard(ctx).Info("The authority cannot be used", "reason", err.Error())
+		}
 	}
 	for _, leaf := range i.options.Leaves {
 		secret, err := i.secret(ctx, leaf.Secret)
-		if err != nil {
-			return v, err
+		errs = append(errs, err)
+		if err == nil || errors.Is(err, errForeign) {
+			i.seen.keep(leaf.Secret, secret)
 		}
 		kept := keptLeaf{Leaf: leaf, keptSecret: keptSecret{secret: secret}}
-		if secret != nil {
+		if err == nil && secret != nil {
 			// What is wrong with it shows in what is missing: it is issued again.
 			kept.pair, _ = parsePair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey], secret.Data[bundleKey])
 			kept.bundle = secret.Data[bundleKey]
 		}
 		v.leaves = append(v.leaves, kept)
 	}
-	return v, nil
+	return v, errors.Join(errs...)
 }
 
-// secret reads one Secret, nil when there is none. One of somebody else's is an error.
+// secret reads one Secret, nil when there is none. One of somebody else's comes with an error.
 func (i *Issuer) secret(ctx context.Context, name string) (*corev1.Secret, error) {
 	secret, err := i.secrets.CoreV1().Secrets(i.options.Namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
@@ -144,7 +149,7 @@ func (i *Issuer) secret(ctx context.Context, name string) (*corev1.Secret, error
 	case err != nil:
 		return nil, fmt.Errorf("read secret %s/%s: %w", i.options.Namespace, name, err)
 	case secret.Labels[managedLabel] != "true":
-		return nil, fmt.Errorf("secret %s/%s: %w: label it %s=true, or delete it", i.options.Namespace, name, errForeign, managedLabel)
+		return secret, fmt.Errorf("secret %s/%s: %w: label it %s=true, or delete it", i.options.Namespace, name, errForeign, managedLabel)
 	}
 	return secret, nil
 }

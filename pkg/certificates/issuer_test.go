@@ -31,8 +31,8 @@ func issuerOptions() IssuerOptions {
 	return IssuerOptions{
 		Name: "ca", Namespace: "system", Timing: Timing{Validity: 3 * day, RenewBefore: day}.withDefaults(),
 		Leaves: []Leaf{
-			{Secret: "server", CommonName: "db", Hosts: []string{"*.db.system.svc", "localhost", "127.0.0.1", "::1"}, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}},
-			{Secret: "client", CommonName: "app", Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}},
+			{Secret: "server", Server: "db", CommonName: "db", Hosts: []string{"*.db.system.svc", "localhost", "127.0.0.1", "::1"}, Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}},
+			{Secret: "client", Server: "db-client", CommonName: "app", Usages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}},
 		},
 	}
 }

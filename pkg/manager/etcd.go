@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/pkg/certificates"
@@ -27,10 +28,10 @@ func etcdCertificates() certificates.IssuerOptions {
 		Name: etcdName + "-ca", Namespace: systemNamespace,
 		Leaves: []certificates.Leaf{
 			{
-				Secret: etcdName + "-tls", CommonName: etcdName, Usages: []x509.ExtKeyUsage{server, client},
+				Secret: etcdName + "-tls", Server: "etcd", CommonName: etcdName, Usages: []x509.ExtKeyUsage{server, client},
 				Hosts: []string{"*." + service, service, "localhost", "127.0.0.1", "::1"},
 			},
-			{Secret: etcdName + "-client-tls", CommonName: "groundskeeper-apiserver", Usages: []x509.ExtKeyUsage{client}},
+			{Secret: etcdName + "-client-tls", Server: "etcd-client", CommonName: "groundskeeper-apiserver", Usages: []x509.ExtKeyUsage{client}},
 		},
 	}
 }
@@ -44,6 +45,9 @@ func keepEtcdCertificates(ctx context.Context, logger logr.Logger, connection v1
 	}
 	issuer, err := certificates.NewIssuer(config, etcdCertificates())
 	if err != nil {
+		return nil, err
+	}
+	if err := issuer.Register(metrics.Registry); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(logr.NewContext(ctx, logger))

@@ -4,12 +4,71 @@
 package manager
 
 import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 )
+
+// When the certificates end is a metric of the manager.
+func TestEtcdCertificatesHaveMetrics(t *testing.T) {
+	made, _, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var passes atomic.Int32
+	read := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path.Base(r.URL.Path) == etcdName+"-ca" && passes.Add(1) == 2 {
+			close(read) // all that was asked for before has been read
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(&corev1.Secret{ // somebody else's, so nothing is written
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, Data: map[string][]byte{corev1.TLSCertKey: made},
+		})
+	}))
+	defer server.Close()
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	config := "{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c}}], clusters: [{name: c, cluster: {server: \"" + server.URL + "\"}}]}"
+	if err := os.WriteFile(kubeconfig, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stop, err := keepEtcdCertificates(t.Context(), logr.Discard(), v1alpha1.ClientConnectionConfiguration{Kubeconfig: kubeconfig, QPS: new(float32(100)), Burst: new(int32(100))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-read
+	stop()
+	families, err := metrics.Registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	servers := map[string]bool{}
+	for _, family := range families {
+		if family.GetName() == "groundskeeper_serving_certificate_expiration_timestamp_seconds" {
+			for _, metric := range family.GetMetric() {
+				servers[metric.GetLabel()[0].GetValue()] = true
+			}
+		}
+	}
+	if !servers["etcd"] || !servers["etcd-client"] {
+		t.Errorf("there are metrics of %v", servers)
+	}
+}
 
 // What the manifests of etcd name is what the certificates are made for: the Secrets, the name of members, the hosts.
 func TestEtcdCertificatesFitTheManifests(t *testing.T) {

@@ -5,9 +5,12 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -17,6 +20,7 @@ import (
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/apiserver/backup"
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
@@ -84,6 +88,7 @@ func (b *backups) testDisaster(t *testing.T) {
 	b.command(t, 0, "exported", "export", file, "--embedded-etcd-dir="+dir, b.encryption)
 	stop()
 	before := b.uids(t)
+	b.exportsTidy(t, dir)
 	late := b.create(t, "zlate")
 	b.ready(t, late)
 	own := "--kubeconfig=" + filepath.Join(b.Dir(), "kubeconfigs", apiserver+".kubeconfig")
@@ -91,6 +96,10 @@ func (b *backups) testDisaster(t *testing.T) {
 	b.command(t, 1, "it would be deleted", "import", file, fresh, own)
 	b.command(t, 1, "namespace "+late.NamespaceName()+" belongs to Project "+late.Name+" (uid "+string(late.UID)+"), which the backup does not have",
 		"import", file, "--check-only", own)
+	// Beside a Gardener it is Gardener's that serves Projects, and owns the namespace.
+	const beside = "--runtime-config=core.gardener.cloud/v1beta1=false"
+	b.command(t, 0, "no namespace was compared", "import", file, "--check-only", beside, own)
+	b.command(t, 1, "a server answers for kubernikus.sap.cc/v1", "import", file, fresh, beside, own)
 	orphan := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/metadata/ownerReferences"}]`))
 	// Our controller manager would put it back as long as it knows the Project.
 	if err := b.Managers[0].Stop(t.Context()); err != nil {
@@ -125,6 +134,17 @@ func (b *backups) testDisaster(t *testing.T) {
 	b.recordedAfter(t, 0)
 	b.replaceStore(t, "")
 	b.refusal(t, "it is empty", b.encryption)
+}
+
+// exportsTidy leaves behind what an export that was killed does, and wants the next one to remove it.
+func (b *backups) exportsTidy(t *testing.T, dir string) {
+	t.Helper()
+	folder := t.TempDir()
+	left, long := filepath.Join(folder, backup.NameAt(time.Unix(0, 0))+".partial"), time.Now().Add(-2*time.Hour)
+	if err := errors.Join(os.WriteFile(left, nil, 0o600), os.Chtimes(left, long, long)); err != nil {
+		t.Fatal(err)
+	}
+	b.command(t, 0, "removed "+filepath.Base(left), "export", "--folder="+folder, "--embedded-etcd-dir="+dir, b.encryption)
 }
 
 // claimsWork wants the names that restored objects hold.

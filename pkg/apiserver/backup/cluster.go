@@ -41,9 +41,18 @@ func (l Lost) String() string {
 	return fmt.Sprintf("namespace %s belongs to Project %s with uid %s; the one in the backup has uid %s", l.Namespace, l.Project, l.UID, l.Has)
 }
 
+// ServesProjects says whether namespaces can belong to objects of ours. Where another server of the cluster serves
+// Projects, they belong to its objects, whatever a backup of ours has.
+func ServesProjects(served []schema.GroupVersion) bool {
+	return slices.Contains(served, gardenerv1beta1.SchemeGroupVersion)
+}
+
 // Compare tells what the garbage collector and our controllers would make of the namespaces of a cluster, were the
-// objects of a backup served.
-func Compare(objects []Object, namespaces []corev1.Namespace) Comparison {
+// objects of a backup served in these group versions.
+func Compare(served []schema.GroupVersion, objects []Object, namespaces []corev1.Namespace) Comparison {
+	if !ServesProjects(served) {
+		return Comparison{}
+	}
 	projects := map[string]types.UID{}
 	exists := map[string]bool{}
 	var c Comparison
@@ -93,10 +102,10 @@ func Namespaces(ctx context.Context, cluster kubernetes.Interface) ([]corev1.Nam
 	}
 }
 
-// Serving returns the first of our group versions that a server answers for in a cluster.
-func Serving(cluster kubernetes.Interface, resources []Resource) (string, error) {
-	for _, resource := range resources {
-		version := resource.GroupVersion().String()
+// Serving returns the first of the group versions that a server answers for in a cluster.
+func Serving(cluster kubernetes.Interface, served []schema.GroupVersion) (string, error) {
+	for _, groupVersion := range served {
+		version := groupVersion.String()
 		_, err := cluster.Discovery().ServerResourcesForGroupVersion(version)
 		switch {
 		case err == nil:

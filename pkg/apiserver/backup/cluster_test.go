@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
 func projectObject(name, uid string) Object {
@@ -39,8 +40,7 @@ func TestCompare(t *testing.T) {
 	going.DeletionTimestamp = new(metav1.Now())
 	deleted := projectObject("deleted", "4")
 	deleted.Meta.SetDeletionTimestamp(new(metav1.Now()))
-	got := Compare(
-		[]Object{projectObject("kept", "1"), projectObject("again", "2"), projectObject("new", "3"), deleted},
+	objects, namespaces := []Object{projectObject("kept", "1"), projectObject("again", "2"), projectObject("new", "3"), deleted},
 		[]corev1.Namespace{
 			ownedBy("default"),
 			ownedBy("garden-kept", [4]string{v, "Project", "kept", "1"}),
@@ -51,7 +51,7 @@ func TestCompare(t *testing.T) {
 			ownedBy("other-kind", [4]string{v, "Shoot", "young", "7"}),
 			ownedBy("garden-adopted"),
 			going,
-		})
+		}
 	want := Comparison{
 		Lost: []Lost{
 			{Namespace: "garden-again", Project: "again", UID: "1", Has: "2"},
@@ -60,19 +60,27 @@ func TestCompare(t *testing.T) {
 		},
 		Missing: []string{"garden-new"},
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	kluster := kubernikusv1.SchemeGroupVersion
+	if diff := cmp.Diff(want, Compare([]schema.GroupVersion{gardenerv1beta1.SchemeGroupVersion, kluster}, objects, namespaces)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+	// The Projects of the cluster are a Gardener's: so are their namespaces.
+	if diff := cmp.Diff(Comparison{}, Compare([]schema.GroupVersion{kluster}, objects, namespaces)); diff != "" {
+		t.Errorf("beside a Gardener, -want +got:\n%s", diff)
 	}
 }
 
 func TestServing(t *testing.T) {
-	resources := []Resource{{GroupVersionKind: gardenerv1beta1.SchemeGroupVersion.WithKind("Project")}}
+	served := []schema.GroupVersion{gardenerv1beta1.SchemeGroupVersion, kubernikusv1.SchemeGroupVersion}
 	cluster := fake.NewClientset()
-	if got, err := Serving(cluster, resources); got != "" || err != nil {
+	if got, err := Serving(cluster, served); got != "" || err != nil {
 		t.Errorf("nobody serves: %q, %v", got, err)
 	}
 	cluster.Resources = []*metav1.APIResourceList{{GroupVersion: schema.GroupVersion{Group: "core.gardener.cloud", Version: "v1beta1"}.String()}}
-	if got, err := Serving(cluster, resources); got != "core.gardener.cloud/v1beta1" || err != nil {
+	if got, err := Serving(cluster, served); got != "core.gardener.cloud/v1beta1" || err != nil {
 		t.Errorf("somebody serves: %q, %v", got, err)
+	}
+	if got, err := Serving(cluster, served[1:]); got != "" || err != nil {
+		t.Errorf("a Gardener serves its Projects: %q, %v", got, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,12 +15,15 @@ import (
 	"time"
 )
 
+// partial ends the name of a file that is being written.
+const partial = ".partial"
+
 // fileMode lets nobody else read what users wrote: members of projects, logins of routers, and what may come.
 const fileMode = 0o600
 
 // WriteFile makes a file that is whole or not there: it is written beside, flushed to the disk and renamed.
 func WriteFile(path string, write func(io.Writer) error) (err error) {
-	file, err := os.OpenFile(path+".partial", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
+	file, err := os.OpenFile(path+partial, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, fileMode)
 	if err != nil {
 		return err
 	}
@@ -59,8 +63,15 @@ func syncFolder(path string) error {
 // timestamp is the time in the name of a file. Names sort by it.
 const timestamp = "20060102T150405Z"
 
-// ownName matches the names that NameAt makes, and no other.
-var ownName = regexp.MustCompile(`^groundskeeper-\d{8}T\d{6}Z\.jsonl$`)
+var (
+	// ownName matches the names that NameAt makes, and no other.
+	ownName = regexp.MustCompile(`^groundskeeper-\d{8}T\d{6}Z\.jsonl$`)
+	// ownPartial matches what a file of that name is called while it is written.
+	ownPartial = regexp.MustCompile(`^groundskeeper-\d{8}T\d{6}Z\.jsonl\.partial$`)
+)
+
+// abandoned is how long nothing was written to a file that nobody writes any more.
+const abandoned = time.Hour
 
 // NameAt is the name of a file in a folder of backups.
 func NameAt(now time.Time) string {
@@ -69,22 +80,48 @@ func NameAt(now time.Time) string {
 
 // Expire removes the oldest backups of a folder but the newest ones, and returns their names. Other files stay.
 func Expire(folder string, keep int) ([]string, error) {
-	entries, err := os.ReadDir(folder)
+	files, err := filesIn(folder, ownName)
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, entry := range entries {
-		if entry.Type().IsRegular() && ownName.MatchString(entry.Name()) {
-			names = append(names, entry.Name())
-		}
-	}
-	slices.Sort(names)
-	expired := names[:max(0, len(names)-keep)]
-	for _, name := range expired {
-		if err := os.Remove(filepath.Join(folder, name)); err != nil {
+	var expired []string
+	for _, file := range files[:max(0, len(files)-keep)] {
+		if err := os.Remove(filepath.Join(folder, file.Name())); err != nil {
 			return nil, err
 		}
+		expired = append(expired, file.Name())
 	}
 	return expired, nil
+}
+
+// Tidy removes from a folder of backups what exports that were killed had written, and returns the names: Expire does not
+// see them, and a volume that they fill takes no backup any more. What another export may be writing stays.
+func Tidy(folder string, now time.Time) ([]string, error) {
+	files, err := filesIn(folder, ownPartial)
+	var removed []string
+	errs := []error{err}
+	for _, file := range files {
+		info, err := file.Info()
+		if err == nil && now.Sub(info.ModTime()) < abandoned {
+			continue
+		}
+		if err == nil {
+			err = os.Remove(filepath.Join(folder, file.Name()))
+		}
+		switch {
+		case err == nil:
+			removed = append(removed, file.Name())
+		case !errors.Is(err, fs.ErrNotExist): // another export tidies, too
+			errs = append(errs, err)
+		}
+	}
+	return removed, errors.Join(errs...)
+}
+
+// filesIn are the files of a folder with names of ours, the oldest first.
+func filesIn(folder string, names *regexp.Regexp) ([]os.DirEntry, error) {
+	entries, err := os.ReadDir(folder)
+	return slices.DeleteFunc(entries, func(entry os.DirEntry) bool {
+		return !entry.Type().IsRegular() || !names.MatchString(entry.Name())
+	}), err
 }

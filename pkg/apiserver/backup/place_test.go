@@ -65,7 +65,7 @@ func TestExpire(t *testing.T) {
 	for _, test := range []struct {
 		keep int
 		want []string
-	}{{9, []string{}}, {3, own[:1]}, {1, own[1:3]}} {
+	}{{9, nil}, {3, own[:1]}, {1, own[1:3]}} {
 		got, err := Expire(folder, test.keep)
 		if err != nil {
 			t.Fatal(err)
@@ -77,5 +77,40 @@ func TestExpire(t *testing.T) {
 	entries, err := os.ReadDir(folder)
 	if err != nil || len(entries) != len(others)+1 {
 		t.Errorf("left: %v, %v", entries, err)
+	}
+}
+
+// What killed exports left behind goes, and nothing else: another export may be writing still.
+func TestTidy(t *testing.T) {
+	folder, now := t.TempDir(), time.Now()
+	old, stopped, fresh := NameAt(now.Add(-9*time.Hour))+partial, NameAt(now.Add(-61*time.Minute))+partial, NameAt(now)+partial
+	for name, written := range map[string]time.Time{
+		old: now.Add(-8 * time.Hour), stopped: now.Add(-time.Hour), fresh: now,
+		// It began long ago, and goes on.
+		NameAt(now.Add(-5*time.Hour)) + partial: now.Add(-59 * time.Minute),
+		NameAt(now.Add(-7 * time.Hour)):         now.Add(-7 * time.Hour),
+		"groundskeeper-mine.jsonl" + partial:    now.Add(-8 * time.Hour),
+		"a.jsonl" + partial:                     now.Add(-8 * time.Hour),
+	} {
+		path := filepath.Join(folder, name)
+		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, written, written)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(folder, NameAt(time.Time{})+partial), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	removed, err := Tidy(folder, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{old, stopped}, removed); diff != "" {
+		t.Errorf("-want +removed:\n%s", diff)
+	}
+	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 6 {
+		t.Errorf("left: %v, %v", entries, err)
+	}
+	if _, err := Tidy(filepath.Join(folder, "none"), now); err == nil {
+		t.Error("a folder that is not there is tidy")
 	}
 }

@@ -11,10 +11,11 @@
 //
 // The API server compacts old revisions every five minutes (--etcd-compaction-interval), so etcd's
 // own compaction stays off. Compaction frees pages inside the database file, which keeps its size;
-// a start returns them to the disk when they are at least 100 MiB. The database holds 8 GiB, the most
-// etcd recommends; a Project takes about 2 KiB. Beyond that etcd refuses writes until it is
-// defragmented and its alarm is disarmed: etcdctl --endpoints=unix://<dir>/etcd/client.sock defrag,
-// then alarm disarm. A backup is etcdctl snapshot save with the same endpoint.
+// a start returns them to the disk when they are at least 100 MiB. The database holds 4 GiB, as that of
+// artifacts/install/high-availability does: of the volume half is left to write it anew, and for what
+// etcd logs. A Project takes about 2 KiB. Beyond that etcd refuses writes until it is defragmented and
+// its alarm is disarmed: etcdctl --endpoints=unix://<dir>/etcd/client.sock defrag, then alarm disarm. A
+// backup is etcdctl snapshot save with the same endpoint.
 package embeddedetcd
 
 import (
@@ -26,7 +27,7 @@ import (
 )
 
 const (
-	quotaBytes             = 8 << 30
+	quotaBytes             = 4 << 30
 	defragThresholdMiB     = 100
 	snapshotCount          = 2000
 	snapshotCatchUpEntries = 100
