@@ -126,10 +126,26 @@ func runs(resource schema.GroupVersionResource) bool {
 	return resource.Group == "apps" || resource.Group == "batch"
 }
 
+// turn divides the parts whose turn it is: those of the lowest rank, and those that were seen with another uid. Something that
+// still runs, as a controller manager that is no Deployment of ours, makes them anew as long as it has the rights: these go as
+// often as they come, and nobody waits for them.
+func turn(parts []part, seen map[string]types.UID) (first, anew []part) {
+	for _, p := range parts {
+		uid, known := seen[p.String()]
+		switch {
+		case known && uid != p.UID:
+			anew = append(anew, p)
+		case len(first) == 0 || rank(p.resource) == rank(first[0].resource):
+			first = append(first, p)
+		}
+	}
+	return first, anew
+}
+
 // deleteParts deletes them, rank by rank. What runs is gone with its pods before its rights are. Each look lists anew, and one
 // that fails says nothing about what is left.
 func (u *Uninstaller) deleteParts(ctx context.Context) (string, error) {
-	seen := sets.New[types.UID]()
+	seen := map[string]types.UID{}
 	var silent []string
 	err := u.until(ctx, "parts of the installation", func(ctx context.Context) (left, error) {
 		parts, unlisted, err := u.parts(ctx)
@@ -137,17 +153,17 @@ func (u *Uninstaller) deleteParts(ctx context.Context) (string, error) {
 			return left{}, err
 		}
 		silent = unlisted
+		first, anew := turn(parts, seen)
 		var l left
-		for _, p := range parts {
-			if rank(p.resource) != rank(parts[0].resource) {
-				break // they are in order
-			}
-			seen.Insert(p.UID)
+		for _, p := range slices.Concat(first, anew) {
 			if p.DeletionTimestamp.IsZero() {
 				if err := u.remove(ctx, p.resource, p.Namespace, p.Name, string(p.UID), metav1.DeletePropagationForeground); err != nil {
 					return left{}, err
 				}
 			}
+		}
+		for _, p := range first {
+			seen[p.String()] = p.UID
 			l.names = append(l.names, p.String())
 			if runs(p.resource) {
 				l.why = "their pods end"
@@ -155,10 +171,10 @@ func (u *Uninstaller) deleteParts(ctx context.Context) (string, error) {
 		}
 		return l, nil
 	})
-	if err != nil || seen.Len()+len(silent) == 0 {
+	if err != nil || len(seen)+len(silent) == 0 {
 		return "", err
 	}
-	line := fmt.Sprintf("%d objects that the installation was made of are gone", seen.Len())
+	line := fmt.Sprintf("%d objects that the installation was made of are gone", len(seen))
 	if len(silent) > 0 {
 		line += ", but these groups and resources of the cluster do not answer, and may have more: " + strings.Join(short(silent), ", ")
 	}

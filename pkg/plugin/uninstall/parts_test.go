@@ -5,6 +5,7 @@ package uninstall
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	fakediscovery "k8s.io/client-go/discovery/fake"
 	fakemetadata "k8s.io/client-go/metadata/fake"
@@ -106,6 +108,38 @@ func testParts(t *testing.T) {
 	}
 	if want := []string{"deployment", "service", "role", "binding"}; !slices.Equal(deleted, want) {
 		t.Errorf("deleted %q, want %q", deleted, want)
+	}
+}
+
+// A controller manager that runs elsewhere makes its Secret anew as long as it may: its rights go all the same, and then the
+// Secret does.
+func TestPartsThatAreMadeAnew(t *testing.T) { synctest.Test(t, testPartsThatAreMadeAnew) }
+
+func testPartsThatAreMadeAnew(t *testing.T) {
+	u, metadata := inCluster(t, []string{"v1 secrets", "rbac.authorization.k8s.io/v1 clusterroles"},
+		labelled("v1", "Secret", SystemNamespace, "certificate"), labelled("rbac.authorization.k8s.io/v1", "ClusterRole", "", "role"))
+	secrets := schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	mayWrite, times := true, 0
+	metadata.PrependReactor("delete", "clusterroles", func(clienttesting.Action) (bool, runtime.Object, error) {
+		mayWrite = false
+		return false, nil, nil
+	})
+	metadata.PrependReactor("delete", "secrets", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if !mayWrite {
+			return false, nil, nil
+		}
+		times++
+		anew := labelled("v1", "Secret", SystemNamespace, "certificate", func(m *metav1.ObjectMeta) {
+			m.UID = types.UID(fmt.Sprint(times))
+		})
+		return true, nil, metadata.Tracker().Update(secrets, anew, SystemNamespace)
+	})
+	line, err := u.deleteParts(t.Context())
+	if err != nil || line != "2 objects that the installation was made of are gone" {
+		t.Errorf("%q, %v", line, err)
+	}
+	if parts, _, err := u.parts(t.Context()); err != nil || len(parts) > 0 {
+		t.Errorf("%v is left, %v", parts, err)
 	}
 }
 
