@@ -62,7 +62,7 @@ verify: generate ## Fail when generated code is stale
 
 test: build kubernetes ## Run all tests
 	go test -race $$(go list ./... | grep -v -e '/test/integration' -e '/test/contour' -e '/test/certmanager')
-	go test -p 1 -timeout 30m ./test/integration/...
+	go test -p 1 -timeout 60m ./test/integration/...
 
 allocations: ## Fail when benchmarks of hot code allocate more than is recorded
 	go run ./hack/benchmarks

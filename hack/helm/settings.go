@@ -11,7 +11,7 @@ import (
 const systemNamespace = "groundskeeper-system"
 
 // managerConfig is the ConfigMap whose name ends with a hash of the configuration.
-const managerConfig = "groundskeeper-controller-manager"
+const managerConfig = "groundskeeper-controller-manager-config"
 
 // workload is what values are for.
 type workload struct {

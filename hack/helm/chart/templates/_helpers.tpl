@@ -48,5 +48,5 @@ SPDX-License-Identifier: Apache-2.0
 {{- $content := dict "kind" "ConfigMap" "name" "" "data" (dict "config.yaml" (include "groundskeeper.config" .)) -}}
 {{- $hash := $content | mustToJson | sha256sum | trunc 10 -}}
 {{- $hash = $hash | replace "0" "g" | replace "1" "h" | replace "3" "k" | replace "a" "m" | replace "e" "t" -}}
-groundskeeper-controller-manager-{{ $hash }}
+groundskeeper-controller-manager-config-{{ $hash }}
 {{- end -}}
