@@ -86,12 +86,7 @@ func run(m *testing.M) (int, error) {
 	if err := errors.Join(checkPermissions(auditLog), used.Read(auditLog)); err != nil || code != 0 {
 		return code, err
 	}
-	err = checkRightsAreNeeded()
-	if err != nil && os.Getenv("RIGHTS") != "enforce" {
-		fmt.Fprintln(os.Stderr, "not enforced, RIGHTS=enforce does that:", err)
-		return code, nil
-	}
-	return code, err
+	return code, checkRightsAreNeeded()
 }
 
 // auditPolicy records who wrote what, and everything that our own processes ask for; no content.
