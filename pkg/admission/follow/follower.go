@@ -87,7 +87,7 @@ func (f *Follower[O, E, X]) ValidateInitialization() error {
 	return nil
 }
 
-// Known waits until the index has the objects. A server that does not know them refuses, for now.
+// Known waits until the index has the objects. Where it does not have them in time, it refuses: whoever asked may try again.
 func (f *Follower[O, E, X]) Known(ctx context.Context) error {
 	timeout := time.NewTimer(syncTimeout)
 	defer timeout.Stop()
