@@ -140,7 +140,7 @@ func TestWaitForAPIs(t *testing.T) {
 			if tc.want == "" {
 				timeout = time.Minute
 			}
-			err := waitForAPIs(t.Context(), &rest.Config{Host: server.URL, QPS: -1}, []schema.GroupVersion{gardens, ponds}, time.Millisecond, timeout)
+			err := waitForAPIs(t.Context(), &rest.Config{Host: server.URL, QPS: -1, Transport: server.Client().Transport}, []schema.GroupVersion{gardens, ponds}, time.Millisecond, timeout)
 			got := ""
 			if err != nil {
 				got = strings.ReplaceAll(err.Error(), server.URL, "SERVER")

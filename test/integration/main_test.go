@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -50,6 +51,8 @@ func run(m *testing.M) (int, error) {
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		return 0, err
 	}
+	// Whoever closes an httptest.Server cuts connections of http.DefaultTransport, those of other tests with it.
+	http.DefaultClient.Transport = http.DefaultTransport.(*http.Transport).Clone()
 	log.SetLogger(logr.Discard())
 	roles, err := rights.Load("../../artifacts")
 	if err != nil {

@@ -140,7 +140,7 @@ func (a *api) send(method, url string, header map[string]string, body any) answe
 	for name, value := range header {
 		req.Header.Set(name, value)
 	}
-	client := http.Client{Timeout: 2 * time.Minute}
+	client := http.Client{Timeout: 2 * time.Minute, Transport: http.DefaultClient.Transport}
 	resp, err := client.Do(req)
 	if err != nil {
 		a.t.Fatal(err)

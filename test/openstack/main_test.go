@@ -10,6 +10,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,6 +28,8 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		panic(err)
 	}
+	// Whoever closes an httptest.Server cuts connections of http.DefaultTransport, those of other tests with it.
+	http.DefaultClient.Transport = http.DefaultTransport.(*http.Transport).Clone()
 	if *testbed == "" {
 		fmt.Println("only the fake is tested: a real OpenStack is named by -testbed, as make test-openstack does")
 	}

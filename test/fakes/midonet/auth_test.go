@@ -23,7 +23,7 @@ func login(t *testing.T, url, user, password, project string) (int, string) {
 	if project != "" {
 		req.Header.Set("X-Auth-Project", project)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestTokens(t *testing.T) {
 		if token != "" {
 			req.Header.Set("X-Auth-Token", token)
 		}
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}

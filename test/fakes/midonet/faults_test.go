@@ -22,7 +22,7 @@ func post(t *testing.T, url string) int {
 		t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", vendor("Chain-v1"))
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		if !errors.Is(err, io.EOF) {
 			t.Errorf("cut with %v, want EOF", err)
@@ -101,7 +101,7 @@ func TestLatencyEndsWithTheClient(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if resp, err := http.DefaultClient.Do(req); err == nil {
+	if resp, err := client.Do(req); err == nil {
 		_ = resp.Body.Close()
 		t.Error("the request was answered")
 	}
@@ -143,7 +143,7 @@ func TestPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		resp, err := http.DefaultClient.Do(req)
+		resp, err := client.Do(req)
 		if err != nil {
 			t.Fatal(err)
 		}

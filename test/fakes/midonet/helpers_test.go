@@ -60,6 +60,9 @@ func routeBody(id, port string) string {
 	return `{"id":"` + id + `","dstNetworkAddr":"10.1.0.0","dstNetworkLength":24,"nextHopPort":"` + port + `","srcNetworkAddr":"0.0.0.0","srcNetworkLength":0,"type":"Normal"}`
 }
 
+// client is not http.DefaultClient: every httptest.Server that a parallel test closes cuts connections of that one.
+var client = &http.Client{Transport: &http.Transport{}}
+
 // start serves a fake with the world in it.
 func start(t *testing.T, o Options, steps ...step) (*Server, string) {
 	t.Helper()
@@ -92,7 +95,7 @@ func (st step) do(t *testing.T, url string) (int, http.Header, string) {
 	if header != "none" {
 		req.Header.Set(name, header)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	resp, err := client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
