@@ -16,6 +16,7 @@ import (
 func comparisonFlags(flags *flag.FlagSet, o *sidebyside.Options) {
 	flags.IntVar(&o.Rounds, "rounds", o.Rounds, "sidebyside: how often each contender has its turn")
 	flags.IntVar(&o.Objects, "objects", o.Objects, "sidebyside: how many objects live in each cycle of a round")
+	flags.StringVar(&o.Profiles, "profiles", "", "sidebyside: the folder for CPU profiles of both API servers under each load; its figures are not to be compared with others")
 	for _, list := range []struct {
 		name, usage string
 		numbers     *[]int

@@ -5,6 +5,7 @@ package sidebyside
 
 import (
 	"context"
+	"errors"
 	"strconv"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
@@ -33,12 +34,14 @@ type cycle struct {
 	objects int
 	clients []*client
 	runs    map[string]run
+	// profiles are written of each operation.
+	profiles profiler
 }
 
 // newCycle makes a cycle for a number of workers.
-func newCycle(c contender, p *plane.Plane, space string, objects, workers int) (*cycle, error) {
+func newCycle(c contender, profiles profiler, space string, objects, workers int) (*cycle, error) {
 	clients, err := c.clients(workers)
-	return &cycle{contender: c, etcd: p.Etcd, space: space, objects: objects + warmUp, clients: clients, runs: map[string]run{}}, err
+	return &cycle{contender: c, etcd: profiles.plane.Etcd, space: space, objects: objects + warmUp, clients: clients, runs: map[string]run{}, profiles: profiles}, err
 }
 
 // run makes the whole life and returns what each operation took.
@@ -89,11 +92,12 @@ func (c *cycle) creates(ctx context.Context) ([]*midonetv1.Translation, error) {
 		}
 	}
 	answers := make([][]byte, c.objects)
+	profiled := c.profiles.start(ctx, opCreate+"-"+c.name)
 	r, err := measured(ctx, c.clients, warmUp, c.objects, c.measuredProcesses(), func(ctx context.Context, client *client, i int) (err error) {
 		answers[i], err = client.do(ctx, requests[i])
 		return err
 	})
-	if err != nil {
+	if err := errors.Join(err, profiled()); err != nil {
 		return nil, err
 	}
 	c.runs[opCreate] = r
@@ -108,6 +112,7 @@ func (c *cycle) creates(ctx context.Context) ([]*midonetv1.Translation, error) {
 
 // make sends requests, those of one operation one after the other, and keeps what it took.
 func (c *cycle) make(ctx context.Context, operation string, requests [][]request) error {
+	profiled := c.profiles.start(ctx, operation+"-"+c.name)
 	r, err := measured(ctx, c.clients, warmUp, len(requests), c.measuredProcesses(), func(ctx context.Context, client *client, i int) error {
 		for _, r := range requests[i] {
 			if _, err := client.do(ctx, r); err != nil {
@@ -117,7 +122,7 @@ func (c *cycle) make(ctx context.Context, operation string, requests [][]request
 		return nil
 	})
 	c.runs[operation] = r
-	return err
+	return errors.Join(err, profiled())
 }
 
 // deletesCollection deletes as many objects by one request. It says what that costs for one of them.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -43,13 +44,14 @@ func (c *comparison) cycles(ctx context.Context, user string, workers int) error
 	}
 	results := map[string]rounds{}
 	for round := range c.Rounds {
-		for i := range all {
-			turn := all[(i+round)%len(all)] // nobody is always first
+		order := rand.New(rand.NewPCG(uint64(round), 0)).Perm(len(all)) // nobody is always first, or always behind the same one
+		for _, i := range order {
+			turn := all[i]
 			space, err := c.space(ctx)
 			if err != nil {
 				return err
 			}
-			cycle, err := newCycle(turn, c.Plane, space, c.Objects, workers)
+			cycle, err := newCycle(turn, profiler{c.Plane, c.Profiles}, space, c.Objects, workers)
 			if err != nil {
 				return err
 			}

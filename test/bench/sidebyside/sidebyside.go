@@ -43,6 +43,9 @@ type Options struct {
 	Growth []int
 	// Parts are the names of what is measured (Parts), empty for all.
 	Parts []string
+	// Profiles is a folder for CPU profiles of both API servers, a second of each operation. They cost time, so that figures
+	// of such a run are not to be compared with those of others. Empty: none.
+	Profiles string
 }
 
 // Defaults are the options of a whole run: some 45 minutes on two cores.
