@@ -21,8 +21,10 @@ import (
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/tracing"
+	"k8s.io/utils/clock"
 
 	"groundskeeper.io/groundskeeper/pkg/apiserver/authorizer"
+	"groundskeeper.io/groundskeeper/pkg/apiserver/clientcert"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/rivalcrd"
 	"groundskeeper.io/groundskeeper/pkg/certificates"
 	generatedopenapi "groundskeeper.io/groundskeeper/pkg/generated/openapi"
@@ -135,7 +137,13 @@ func (o *Options) applyHost(ctx context.Context, a api, config *genericapiserver
 	if err := o.Authentication.ApplyTo(&config.Authentication, config.SecureServing, config.OpenAPIConfig); err != nil {
 		return fmt.Errorf("cannot authenticate with --authentication-kubeconfig %q: %w", o.Authentication.RemoteKubeConfigFile, err)
 	}
-	o.continueTraces(config)
+	bundle := func() []byte { return nil }
+	if ca := config.SecureServing.ClientCA; ca != nil {
+		bundle = ca.CurrentCABundleContent
+	}
+	clients := clientcert.New(config.Authentication.Authenticator, config.Authentication.RequestHeaderConfig, bundle, clock.RealClock{})
+	config.Authentication.Authenticator = clients
+	o.continueTraces(config, clients.IsAggregator)
 	if err := o.Authorization.ApplyTo(&config.Authorization); err != nil {
 		return fmt.Errorf("cannot authorize with --authorization-kubeconfig %q: %w", o.Authorization.RemoteKubeConfigFile, err)
 	}
@@ -157,7 +165,7 @@ func (o *Options) applyHost(ctx context.Context, a api, config *genericapiserver
 		return err
 	}
 	if !o.Authentication.SkipInClusterLookup {
-		authorities, err := hostAuthorities(ctx, kube, o.Authentication, config.SecureServing.ClientCA.CurrentCABundleContent)
+		authorities, err := hostAuthorities(ctx, kube, o.Authentication, bundle)
 		if err != nil {
 			return err
 		}

@@ -11,10 +11,6 @@ import (
 
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"google.golang.org/grpc"
-	"k8s.io/apiserver/pkg/authentication/authenticator"
-	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
-	"k8s.io/apiserver/pkg/authentication/request/x509"
-	"k8s.io/apiserver/pkg/authentication/user"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/egressselector"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
@@ -75,25 +71,12 @@ func egressToCollector(selector *egressselector.EgressSelector) ([]otlptracegrpc
 }
 
 // continueTraces lets requests that come through the aggregator continue its trace, whoever the user is.
-func (o *Options) continueTraces(config *genericapiserver.RecommendedConfig) {
-	proxy := config.Authentication.RequestHeaderConfig
-	if o.Traces.ConfigFile == "" || proxy == nil {
+func (o *Options) continueTraces(config *genericapiserver.RecommendedConfig, isAggregator func(*http.Request) bool) {
+	if o.Traces.ConfigFile == "" {
 		return
 	}
-	aggregator, build := isAggregator(proxy), config.BuildHandlerChainFunc
+	build := config.BuildHandlerChainFunc
 	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		return traces.FromAggregator(build(handler, c), aggregator)
-	}
-}
-
-// isAggregator says whether a request has the client certificate of the aggregator.
-func isAggregator(proxy *authenticatorfactory.RequestHeaderConfig) func(*http.Request) bool {
-	anybody := authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
-		return &authenticator.Response{User: &user.DefaultInfo{}}, true, nil
-	})
-	verifier := x509.NewDynamicCAVerifier(proxy.CAContentProvider.VerifyOptions, anybody, proxy.AllowedClientNames)
-	return func(r *http.Request) bool {
-		_, ok, err := verifier.AuthenticateRequest(r)
-		return ok && err == nil
+		return traces.FromAggregator(build(handler, c), isAggregator)
 	}
 }

@@ -151,6 +151,7 @@ func checkSegment(id string) error {
 	return nil
 }
 
+// expand puts the ids in their places. They are escaped, so that neither has a place in it.
 func expand(path, parent, id string) string {
-	return strings.NewReplacer("{parent}", url.PathEscape(parent), "{id}", url.PathEscape(id)).Replace(path)
+	return strings.ReplaceAll(strings.ReplaceAll(path, "{parent}", url.PathEscape(parent)), "{id}", url.PathEscape(id))
 }

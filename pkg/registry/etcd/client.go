@@ -81,18 +81,17 @@ func dialOptions(config storagebackend.TransportConfig) ([]grpc.DialOption, erro
 	if err != nil {
 		return nil, err
 	}
-	tracers := []otelgrpc.Option{
-		otelgrpc.WithMessageEvents(otelgrpc.ReceivedEvents, otelgrpc.SentEvents),
-		otelgrpc.WithPropagators(tracing.Propagators()),
-	}
-	if config.TracerProvider != nil {
-		tracers = append(tracers, otelgrpc.WithTracerProvider(config.TracerProvider))
-	}
 	options := []grpc.DialOption{
 		// Chained, so that they come after the retrying interceptors of the client and see each attempt.
 		grpc.WithChainUnaryInterceptor(metrics.UnaryClientInterceptor()),
 		grpc.WithChainStreamInterceptor(metrics.StreamClientInterceptor()),
-		grpc.WithStatsHandler(otelgrpc.NewClientHandler(tracers...)),
+	}
+	if config.TracerProvider != nil { // without one, all that it did would be work
+		options = append(options, grpc.WithStatsHandler(otelgrpc.NewClientHandler(
+			otelgrpc.WithMessageEvents(otelgrpc.ReceivedEvents, otelgrpc.SentEvents),
+			otelgrpc.WithPropagators(tracing.Propagators()),
+			otelgrpc.WithTracerProvider(config.TracerProvider),
+		)))
 	}
 	if config.EgressLookup == nil {
 		return options, nil

@@ -81,6 +81,9 @@ type claim struct {
 // claims returns the backend resources that a Translation has and an old one, nil for none, has not. What an update
 // leaves alone is not judged again: a conflict that is there already must not stand in the way of its end.
 func claims(t, old *midonetv1.Translation) []claim {
+	if old != nil && slices.Equal(t.Resources, old.Resources) { // as for most updates: bodies are not parsed for nothing
+		return nil
+	}
 	had := map[digest]bool{}
 	if old != nil {
 		for _, resource := range old.Resources {
