@@ -75,7 +75,7 @@ func (o options) GetRESTOptions(resource schema.GroupResource, _ runtime.Object)
 	}, nil
 }
 
-func newScheme(t *testing.T) *runtime.Scheme {
+func newScheme(t testing.TB) *runtime.Scheme {
 	t.Helper()
 	s := runtime.NewScheme()
 	if err := scheme.AddToScheme(s); err != nil {
@@ -85,7 +85,7 @@ func newScheme(t *testing.T) *runtime.Scheme {
 }
 
 // serve fills in what the registry makes of a kind.
-func serve[T registry.Object](t *testing.T, kind registry.Kind[T], s served) served {
+func serve[T registry.Object](t testing.TB, kind registry.Kind[T], s served) served {
 	t.Helper()
 	endpoints, err := registry.NewStorage(kind, newScheme(t), options{&s.indexers})
 	if err != nil {
@@ -104,7 +104,7 @@ func of[T registry.Object](f func(T)) func(registry.Object) {
 }
 
 // kinds are the four kinds that the server serves.
-func kinds(t *testing.T) []served {
+func kinds(t testing.TB) []served {
 	return []served{
 		serve(t, project.Kind(), served{
 			good: func() registry.Object {
@@ -175,7 +175,7 @@ func forEach(t *testing.T, test func(*testing.T, served)) {
 }
 
 // request is the context of a request for an object or its status.
-func (s served) request(t *testing.T, o registry.Object, subresource string) context.Context {
+func (s served) request(t testing.TB, o registry.Object, subresource string) context.Context {
 	ctx := genericapirequest.WithNamespace(t.Context(), o.GetNamespace())
 	return genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{
 		APIGroup: s.version.Group, APIVersion: s.version.Version, Resource: s.resource, Subresource: subresource, Namespace: o.GetNamespace(), Name: o.GetName(),
@@ -183,28 +183,28 @@ func (s served) request(t *testing.T, o registry.Object, subresource string) con
 }
 
 // create does with an object what a POST does between decoding and storing.
-func (s served) create(t *testing.T, o registry.Object) error {
+func (s served) create(t testing.TB, o registry.Object) error {
 	t.Helper()
 	newScheme(t).Default(o)
 	return rest.BeforeCreate(s.store.CreateStrategy, s.request(t, o, ""), o)
 }
 
 // update does what a PUT does between decoding and storing.
-func (s served) update(t *testing.T, o, old registry.Object) error {
+func (s served) update(t testing.TB, o, old registry.Object) error {
 	t.Helper()
 	newScheme(t).Default(o)
 	return rest.BeforeUpdate(s.store.UpdateStrategy, s.request(t, o, ""), o, old)
 }
 
 // updateStatus does what a PUT of the status does between decoding and storing.
-func (s served) updateStatus(t *testing.T, o, old registry.Object) error {
+func (s served) updateStatus(t testing.TB, o, old registry.Object) error {
 	t.Helper()
 	newScheme(t).Default(o)
 	return rest.BeforeUpdate(s.status.UpdateStrategy, s.request(t, o, "status"), o, old)
 }
 
 // stored is a good object as it is stored after its creation.
-func (s served) stored(t *testing.T) registry.Object {
+func (s served) stored(t testing.TB) registry.Object {
 	t.Helper()
 	o := s.good()
 	if err := s.create(t, o); err != nil {

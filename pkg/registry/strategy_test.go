@@ -292,3 +292,28 @@ func TestStrategy(t *testing.T) {
 		}
 	})
 }
+
+// BenchmarkStrategy does what every write of an object does between decoding and storing; the update is one of a label.
+func BenchmarkStrategy(b *testing.B) {
+	for _, kind := range kinds(b) {
+		ctx, good, old := kind.request(b, kind.good(), ""), kind.stored(b), kind.stored(b)
+		labelled := copied(old)
+		labelled.SetLabels(map[string]string{"a": "b"})
+		b.Run(kind.resource+"/create", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := rest.BeforeCreate(kind.store.CreateStrategy, ctx, copied(good)); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(kind.resource+"/update", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if err := rest.BeforeUpdate(kind.store.UpdateStrategy, ctx, copied(labelled), old); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -42,7 +42,7 @@ func TestTimeOfAnApplyAlone(t *testing.T) {
 				old := kind.stored(t)
 				old.SetManagedFields(stored)
 				old.GetObjectKind().SetGroupVersionKind(kind.version.WithKind("FromTheCache"))
-				for what, update := range map[string]func(*testing.T, registry.Object, registry.Object) error{"object": kind.update, "status": kind.updateStatus} {
+				for what, update := range map[string]func(testing.TB, registry.Object, registry.Object) error{"object": kind.update, "status": kind.updateStatus} {
 					o := copied(old)
 					o.SetManagedFields(slices.Clone(test.entries))
 					o.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})

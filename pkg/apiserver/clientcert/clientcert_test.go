@@ -35,14 +35,14 @@ type authority struct {
 	serial      int64
 }
 
-func newAuthority(t *testing.T, name string) *authority {
+func newAuthority(t testing.TB, name string) *authority {
 	t.Helper()
 	a := &authority{key: newKey(t)}
 	a.certificate = a.sign(t, &x509.Certificate{Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true}, time.Now().Add(time.Hour), a.key)
 	return a
 }
 
-func newKey(t *testing.T) *ecdsa.PrivateKey {
+func newKey(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -51,7 +51,7 @@ func newKey(t *testing.T) *ecdsa.PrivateKey {
 	return key
 }
 
-func (a *authority) sign(t *testing.T, template *x509.Certificate, until time.Time, key *ecdsa.PrivateKey) *x509.Certificate {
+func (a *authority) sign(t testing.TB, template *x509.Certificate, until time.Time, key *ecdsa.PrivateKey) *x509.Certificate {
 	t.Helper()
 	a.serial++
 	template.SerialNumber, template.NotBefore, template.NotAfter = big.NewInt(a.serial), time.Now().Add(-time.Minute), until
@@ -71,7 +71,7 @@ func (a *authority) sign(t *testing.T, template *x509.Certificate, until time.Ti
 }
 
 // client returns the certificate of a client.
-func (a *authority) client(t *testing.T, name string, until time.Time) *x509.Certificate {
+func (a *authority) client(t testing.TB, name string, until time.Time) *x509.Certificate {
 	t.Helper()
 	template := &x509.Certificate{Subject: pkix.Name{CommonName: name, Organization: []string{"gardeners"}}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	return a.sign(t, template, until, newKey(t))
@@ -92,7 +92,7 @@ func (b *bundle) VerifyOptions() (x509.VerifyOptions, bool) {
 	return b.CAContentProvider.VerifyOptions()
 }
 
-func (b *bundle) set(t *testing.T, a *authority) {
+func (b *bundle) set(t testing.TB, a *authority) {
 	t.Helper()
 	static, err := dynamiccertificates.NewStaticCAContent("test", a.pem())
 	if err != nil {
@@ -103,7 +103,7 @@ func (b *bundle) set(t *testing.T, a *authority) {
 
 // world is a server with the library's authenticator, and ours before it.
 type world struct {
-	*testing.T
+	testing.TB
 	clients, proxies *authority
 	clientBundle     bundle
 	proxyBundle      bundle
@@ -113,9 +113,9 @@ type world struct {
 	*Authenticator
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t testing.TB) *world {
 	t.Helper()
-	w := &world{T: t, clients: newAuthority(t, "clients"), proxies: newAuthority(t, "proxies"), clock: clocktesting.NewFakePassiveClock(time.Now())}
+	w := &world{TB: t, clients: newAuthority(t, "clients"), proxies: newAuthority(t, "proxies"), clock: clocktesting.NewFakePassiveClock(time.Now())}
 	w.clientBundle.set(t, w.clients)
 	w.proxyBundle.set(t, w.proxies)
 	names := func(names ...string) headerrequest.StringSliceProvider { return headerrequest.StaticStringSlice(names) }
@@ -321,5 +321,30 @@ func TestMemoryIsBounded(t *testing.T) {
 	_, _, _ = w.AuthenticateRequest(request(nil, stranger))
 	if len(w.known) != 1 {
 		t.Error("a stranger's certificate is remembered")
+	}
+}
+
+// BenchmarkAuthenticateRequest authenticates with a certificate that was verified already.
+func BenchmarkAuthenticateRequest(b *testing.B) {
+	w := newWorld(b)
+	later := time.Now().Add(time.Hour)
+	for name, bench := range map[string]struct {
+		certificate *x509.Certificate
+		headers     map[string]string
+	}{
+		"client":     {w.clients.client(b, "alice", later), nil},
+		"aggregator": {w.proxies.client(b, "aggregator", later), map[string]string{"X-Remote-User": "bob", "X-Remote-Group": "friends"}},
+	} {
+		b.Run(name, func(b *testing.B) {
+			r := request(bench.headers, bench.certificate)
+			headers := r.Header.Clone()
+			b.ReportAllocs()
+			for b.Loop() {
+				r.Header = headers.Clone() // those of the aggregator are taken away
+				if _, ok, err := w.AuthenticateRequest(r); !ok || err != nil {
+					b.Fatal(ok, err)
+				}
+			}
+		})
 	}
 }

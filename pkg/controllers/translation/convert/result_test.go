@@ -133,6 +133,25 @@ func BenchmarkEndpoints(b *testing.B) {
 	}
 }
 
+// BenchmarkConvert converts one object of each kind.
+func BenchmarkConvert(b *testing.B) {
+	node, pod, service := load(b, "node").Node, load(b, "pod").Pod, load(b, "service").Service
+	for name, convert := range map[string]func() Result{
+		"node":    func() Result { return Node(node, settings()) },
+		"pod":     func() Result { return Pod(pod, node, settings()) },
+		"service": func() Result { return Service(service, settings()) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if len(convert().Translations) == 0 {
+					b.Fatal("nothing is made of it")
+				}
+			}
+		})
+	}
+}
+
 func TestNote(t *testing.T) {
 	for name, test := range map[string]struct{ message, want string }{
 		"short":       {"one thing", "one thing"},
