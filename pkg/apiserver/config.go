@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
@@ -44,6 +45,9 @@ func (o *Options) config(ctx context.Context, a api, written func(revision int64
 	// The library asks for the gates of Kubernetes, not for ours.
 	config.FeatureGate = utilfeature.DefaultFeatureGate
 	config.Flagz = flagz.NamedFlagSetsReader{FlagSets: o.flags}
+	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
+		return growOuter(genericapiserver.DefaultBuildHandlerChain(handler, c))
+	}
 	config.EffectiveVersion = o.ServerRun.ComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent)
 
 	if err := o.EgressSelector.ApplyTo(&config.Config); err != nil {
@@ -142,7 +146,7 @@ func (o *Options) applyHost(ctx context.Context, a api, config *genericapiserver
 		bundle = ca.CurrentCABundleContent
 	}
 	clients := clientcert.New(config.Authentication.Authenticator, config.Authentication.RequestHeaderConfig, bundle, clock.RealClock{})
-	config.Authentication.Authenticator = clients
+	config.Authentication.Authenticator = growInner(clients)
 	o.continueTraces(config, clients.IsAggregator)
 	if err := o.Authorization.ApplyTo(&config.Authorization); err != nil {
 		return fmt.Errorf("cannot authorize with --authorization-kubeconfig %q: %w", o.Authorization.RemoteKubeConfigFile, err)
