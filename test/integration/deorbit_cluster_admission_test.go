@@ -13,6 +13,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -243,6 +244,19 @@ func testDeorbitWebhooks(t *testing.T, o *orbit) {
 	// Mutating webhooks are called first, so that the others are found when that is gone.
 	o.remains(kubernikusv1.DeorbitServices, "Service", "web", "failed calling webhook")
 	o.stays(dear, web)
+	// The API server asks all others at once and tells what came first: the one that answers hides the other one, now and then.
+	eventually(t, func(ctx context.Context) error {
+		if _, _, err := o.look(ctx, kubernikusv1.DeorbitServices); err != nil {
+			return err
+		}
+		if err := o.c.Get(ctx, client.ObjectKeyFromObject(config), config); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(config.Webhooks, func(w admissionv1.ValidatingWebhook) bool { return w.Name == "down.example.com" }) {
+			return errors.New("down.example.com is still there")
+		}
+		return nil
+	})
 	o.remains(kubernikusv1.DeorbitServices, "Service", "web", `admission webhook "answers.example.com" denied the request: it is dear to us`)
 	for _, object := range []client.Object{config, mutating} {
 		if err := o.c.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
