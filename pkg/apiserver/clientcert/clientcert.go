@@ -32,11 +32,11 @@ const (
 
 // Authenticator remembers which certificates were accepted, and as whose. It is safe for concurrent use.
 type Authenticator struct {
-	next     authenticator.Request
-	proxy    authenticator.Request
-	headers  authenticator.Request
-	accepted func() []byte
-	clock    clock.PassiveClock
+	next        authenticator.Request
+	proxy       authenticator.Request // accepts the aggregator's certificate
+	headers     authenticator.Request // reads whom the aggregator speaks for
+	authorities func() []byte
+	clock       clock.PassiveClock
 
 	mu    sync.RWMutex
 	known map[string]*answer // by the certificate in DER
@@ -58,7 +58,7 @@ type answer struct {
 //   - proxy says who the aggregator is, nil for nobody.
 //   - authorities returns the bundle of all authorities, in PEM, that certificates are verified by at the moment.
 func New(next authenticator.Request, proxy *authenticatorfactory.RequestHeaderConfig, authorities func() []byte, c clock.PassiveClock) *Authenticator {
-	a := &Authenticator{next: next, accepted: authorities, clock: c, known: map[string]*answer{}}
+	a := &Authenticator{next: next, authorities: authorities, clock: c, known: map[string]*answer{}}
 	if proxy != nil {
 		anybody := authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
 			return &authenticator.Response{User: &user.DefaultInfo{}}, true, nil
@@ -106,7 +106,7 @@ func (a *Authenticator) IsAggregator(r *http.Request) bool {
 
 // answer returns what is known of the certificate of a request. It verifies one that is not known.
 func (a *Authenticator) answer(r *http.Request, certificate *x509.Certificate) answer {
-	now, authorities := a.clock.Now(), a.accepted()
+	now, authorities := a.clock.Now(), a.authorities()
 	a.mu.RLock()
 	known := a.known[string(certificate.Raw)]
 	a.mu.RUnlock()

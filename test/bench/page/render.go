@@ -52,7 +52,7 @@ func render(all said, machine string) (string, map[string]string, error) {
 func (p page) Drawn(name string) bool { return p.drawings["performance-"+name+".svg"] != "" }
 
 func isOperation(name string) bool {
-	return strings.Contains(name, ", 16 workers") && !strings.Contains(name, "ordinary")
+	return strings.Contains(name, ", 16 at once") && !strings.Contains(name, "ordinary")
 }
 func isListing(name string) bool { return strings.HasPrefix(name, "list ") }
 func isAny(string) bool          { return true }
@@ -69,7 +69,7 @@ func (p page) groups(suffix string, wanted func(string) bool) []group {
 		if f.Least != nil && f.Most != nil {
 			b.least, b.most = *f.Least, *f.Most
 		}
-		name = strings.TrimSuffix(strings.TrimSpace(name), ", 16 workers")
+		name = strings.TrimSuffix(strings.TrimSpace(name), ", 16 at once")
 		i := slices.IndexFunc(groups, func(g group) bool { return g.name == name })
 		if i < 0 {
 			i = len(groups)

@@ -20,16 +20,16 @@ func figure(series, name, unit string, value float64) report.Figure {
 
 func TestTable(t *testing.T) {
 	p := page{said: said{figures: []report.Figure{
-		figure("CRD, JSON", "create, 16 workers: rate", "1/s", 500),
-		figure("CRD, JSON", "create, 16 workers: p99", "ms", 9),
-		figure("direct, protobuf", "create, 16 workers: rate", "1/s", 1500),
-		figure("aggregated, JSON", "get, 1 workers: rate", "1/s", 20.25),
-		figure("etcd", "create of a key, 16 workers: rate", "1/s", 9000),
+		figure("CRD, JSON", "create, 16 at once: rate", "1/s", 500),
+		figure("CRD, JSON", "create, 16 at once: p99", "ms", 9),
+		figure("direct, protobuf", "create, 16 at once: rate", "1/s", 1500),
+		figure("aggregated, JSON", "get, 1 at once: rate", "1/s", 20.25),
+		figure("etcd", "create of a key, 16 at once: rate", "1/s", 9000),
 		{Benchmark: "projects", Series: "CRD, JSON", Name: "a|b: rate", Value: 1},
 	}}}
 	want := []Row{
 		{"create", []string{"500", "–", "–", "–", "1500"}},
-		{"get, 1 workers", []string{"–", "20.2", "–", "–", "–"}},
+		{"get, 1 at once", []string{"–", "20.2", "–", "–", "–"}},
 	}
 	if diff := cmp.Diff(want, p.Table("rate")); diff != "" {
 		t.Error(diff)
@@ -70,7 +70,7 @@ func TestSections(t *testing.T) {
 		{Benchmark: "projects", Name: "time until all are Ready", Value: 23.3, Unit: "s", Objects: 1000, Goal: new(25.0)},
 		{Benchmark: "novelty", Name: "requests", Value: 2, Unit: "1"},
 		{Benchmark: "projects", Process: "manager", Name: "memory", Value: 120, Unit: "MiB", Goal: new(100.0)},
-		figure("CRD, JSON", "create, 16 workers: rate", "1/s", 500),
+		figure("CRD, JSON", "create, 16 at once: rate", "1/s", 500),
 	}}}
 	want := []Section{
 		{"Projects", []Row{
@@ -120,9 +120,9 @@ func TestFacts(t *testing.T) {
 
 // parts are figures of which each makes a section of the page, by the headline of the section.
 var parts = map[string]report.Figure{
-	"## CPU":                    figure("CRD, JSON", "create, 16 workers: CPU of the API servers", "ms", 1),
-	"## Operations per second":  figure("CRD, JSON", "create, 16 workers: rate", "1/s", 1),
-	"## Latency":                figure("CRD, JSON", "create, 16 workers: p99", "ms", 1),
+	"## CPU":                    figure("CRD, JSON", "create, 16 at once: CPU of the API servers", "ms", 1),
+	"## Operations per second":  figure("CRD, JSON", "create, 16 at once: rate", "1/s", 1),
+	"## Latency":                figure("CRD, JSON", "create, 16 at once: p99", "ms", 1),
 	"## Watching":               figure("CRD, JSON", "a change to 100 watchers: until the last one has it", "ms", 1),
 	"## Memory":                 figure("ours", "heap after a garbage collection for 10,000 objects", "MiB", 1),
 	"## Cost as the work grows": {Benchmark: comparison, Series: "ours", Name: growing + "bytes in etcd", Unit: "MiB", Value: 1, Objects: 1000},

@@ -67,7 +67,7 @@ func (c *comparison) cycles(ctx context.Context, user string, workers int) error
 			}
 		}
 	}
-	suffix := fmt.Sprintf(", %d workers", workers)
+	suffix := fmt.Sprintf(", %d at once", workers)
 	if user != administrator {
 		suffix += ", " + user
 	}
