@@ -22,7 +22,7 @@ ARG COMMIT=""
 ARG TARGETOS
 ARG TARGETARCH
 RUN stamp=groundskeeper.io/groundskeeper/pkg/version && mkdir /out && \
-    GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -tags grpcnotrace -o /out/ \
+    GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -tags grpcnotrace,fieldsv1string -o /out/ \
       -ldflags "-s -w -buildid= -X $stamp.version=$VERSION -X $stamp.commit=$(printf %.12s "$COMMIT")" ./cmd/groundskeeper-...
 
 FROM scratch AS base

@@ -9,8 +9,9 @@ SHELL := /bin/bash
 BIN := _output/bin
 VERSION := groundskeeper.io/groundskeeper/pkg/version
 STAMP := -X $(VERSION).version=$(shell git describe --tags 2>/dev/null) -X $(VERSION).commit=$(shell git rev-parse --short HEAD 2>/dev/null)
-# gRPC's own traces keep the linker from leaving out what nobody calls: a third of the binary.
-TAGS := -tags grpcnotrace
+# What is built is also what is tested. gRPC's own traces keep the linker from leaving out what nobody calls: a third of the
+# binary. With fieldsv1string, objects with the same managed fields share them, instead of each having a copy.
+export GOFLAGS += -tags=grpcnotrace,fieldsv1string
 LOCALPLANE := $(BIN)/localplane
 
 # Settings of "make up"; the environment hands them on as they are, whatever characters they have.
@@ -24,7 +25,7 @@ help: ## Show the targets
 
 build: ## Build our binaries into _output/bin
 	@mkdir -p $(BIN)
-	@hack/progress.sh "packages compiled for Groundskeeper" go build -v $(TAGS) -ldflags '$(STAMP)' -o $(BIN)/ ./cmd/... ./hack/localplane ./test/fakes/midonet/fake-midonet
+	@hack/progress.sh "packages compiled for Groundskeeper" go build -v -ldflags '$(STAMP)' -o $(BIN)/ ./cmd/... ./hack/localplane ./test/fakes/midonet/fake-midonet
 
 kubernetes: ## Build kube-apiserver, kube-controller-manager, kubectl and etcd into _output/bin (once, cached)
 	@hack/kubernetes/build.sh $(BIN)

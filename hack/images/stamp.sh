@@ -16,7 +16,7 @@ build() {
   tags=$(git describe --tags --abbrev=12 --dirty 2>/dev/null || true)
   mkdir -p "$folder"
   GOOS=${platform%/*} GOARCH=${platform#*/} CGO_ENABLED=0 hack/progress.sh "packages compiled for $platform" \
-    go build -v -trimpath -buildvcs=false -tags grpcnotrace -ldflags "-s -w -buildid= -X $stamp.version=$tags -X $stamp.commit=${commit:0:12}" \
+    go build -v -trimpath -buildvcs=false -tags grpcnotrace,fieldsv1string -ldflags "-s -w -buildid= -X $stamp.version=$tags -X $stamp.commit=${commit:0:12}" \
     -o "$folder/" "$@"
 }
 
