@@ -7,14 +7,18 @@ import (
 	"context"
 	"fmt"
 	"net/url"
+	"strings"
 	"sync"
 	"testing"
+	"time"
+	"unsafe"
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"go.etcd.io/etcd/server/v3/embed"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/apis/example"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
@@ -132,3 +136,50 @@ func TestDestroyEndsEverything(t *testing.T) {
 }
 
 var _ generic.RESTOptionsGetter = &Getter{}
+
+// What is in the watch cache, from its first listing or from changes, has strings in common.
+func TestCachedObjectsShareStrings(t *testing.T) {
+	client := etcdtest.Run(t)
+	getter := newGetter(newOptions(t, client.Endpoints()...), nil, nil)
+	finalized := func(s storage.Interface, name string) {
+		t.Helper()
+		pod := newPod(name, "")
+		pod.Finalizers = []string{strings.Clone("example.com/held")}
+		if err := create(t.Context(), s, pod); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before, destroyBefore, err := open(t, getter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer destroyBefore()
+	finalized(before, "listed")
+	s, destroy, err := open(t, getter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer destroy()
+	list := func() []example.Pod {
+		t.Helper()
+		pods := &example.PodList{}
+		if err := s.GetList(t.Context(), "/example.apiserver.k8s.io/pods/", storage.ListOptions{Recursive: true, Predicate: storage.Everything}, pods); err != nil {
+			t.Fatal(err)
+		}
+		return pods.Items
+	}
+	if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		return s.ReadinessCheck() == nil, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	finalized(s, "watched")
+	pods := list()
+	if len(pods) != 2 {
+		t.Fatalf("%d pods", len(pods))
+	}
+	first, second := pods[0].Finalizers[0], pods[1].Finalizers[0]
+	if first != second || unsafe.StringData(first) != unsafe.StringData(second) {
+		t.Errorf("%s and %s have copies of %q and %q", pods[0].Name, pods[1].Name, first, second)
+	}
+}

@@ -7,11 +7,11 @@ import (
 	"crypto/sha256"
 	"slices"
 	"strings"
-	"unique"
 
 	kjson "sigs.k8s.io/json"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/intern"
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
@@ -35,7 +35,7 @@ type holder struct {
 
 func holderOf(t *midonetv1.Translation) holder {
 	// Namespaces are few, Translations many: they share the string.
-	h := holder{namespace: unique.Make(t.Namespace).Value(), name: t.Name}
+	h := holder{namespace: intern.String(t.Namespace), name: t.Name}
 	if _, global := t.Labels[midonetv1.LabelGlobal]; global {
 		h.owner = digestOf("global", t.Namespace)
 	} else if uid := t.Labels[midonetv1.LabelOwnerUID]; uid != "" {

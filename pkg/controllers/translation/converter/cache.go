@@ -5,16 +5,15 @@ package converter
 
 import (
 	"slices"
-	"unique"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/intern"
 )
 
 // CacheOptions makes a cache keep of Nodes, Pods, Services and EndpointSlices only what is read here. Whoever else
@@ -36,7 +35,8 @@ func reduce(object any) (any, error) {
 	switch object := object.(type) {
 	case *midonetv1.Translation:
 		object.ManagedFields = nil
-		intern(object)
+		intern.Object(object)
+		shareTimes(object.Status.Resources)
 		return object, nil
 	case client.Object:
 		return trimmed(object), nil
@@ -76,7 +76,7 @@ func trimmedNode(full *corev1.Node) *corev1.Node {
 
 func trimmedPod(full *corev1.Pod) *corev1.Pod {
 	kept := &corev1.Pod{ObjectMeta: trimmedMeta(full, midonetv1.AnnotationMACAddress)}
-	kept.Spec.NodeName, kept.Spec.HostNetwork = interned(full.Spec.NodeName), full.Spec.HostNetwork
+	kept.Spec.NodeName, kept.Spec.HostNetwork = intern.String(full.Spec.NodeName), full.Spec.HostNetwork
 	kept.Status.Phase, kept.Status.PodIP, kept.Status.PodIPs = full.Status.Phase, full.Status.PodIP, others(full.Status.PodIPs)
 	return kept
 }
@@ -109,7 +109,7 @@ func trimmedSlice(full *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 
 func trimmedMeta(object metav1.Object, annotations ...string) metav1.ObjectMeta {
 	kept := metav1.ObjectMeta{
-		Namespace: interned(object.GetNamespace()), Name: object.GetName(), UID: object.GetUID(),
+		Namespace: intern.String(object.GetNamespace()), Name: object.GetName(), UID: object.GetUID(),
 		ResourceVersion: object.GetResourceVersion(), DeletionTimestamp: object.GetDeletionTimestamp(),
 	}
 	for _, name := range annotations {
@@ -128,37 +128,14 @@ func others[T any](all []T) []T {
 	return all
 }
 
-// intern keeps one copy of what many Translations have in common: kinds and parents of resources, owners, and the words
-// of a status.
-func intern(translation *midonetv1.Translation) {
-	translation.Namespace = interned(translation.Namespace)
-	for i := range translation.OwnerReferences {
-		owner := &translation.OwnerReferences[i]
-		owner.APIVersion, owner.Kind, owner.Name = interned(owner.APIVersion), interned(owner.Kind), interned(owner.Name)
-		owner.UID = types.UID(interned(string(owner.UID)))
-	}
-	for i, finalizer := range translation.Finalizers {
-		translation.Finalizers[i] = interned(finalizer)
-	}
-	for i := range translation.Resources {
-		resource := &translation.Resources[i]
-		resource.Kind, resource.Parent = interned(resource.Kind), interned(resource.Parent)
-	}
+// shareTimes leaves one copy of a time that resources of a Translation have in common: nobody writes to what is in the cache.
+func shareTimes(resources []midonetv1.BackendResourceStatus) {
 	var before *metav1.Time
-	for i := range translation.Status.Resources {
-		resource := &translation.Status.Resources[i]
-		resource.Kind, resource.Parent = interned(resource.Kind), interned(resource.Parent)
-		resource.State = midonetv1.BackendResourceState(interned(string(resource.State)))
+	for i := range resources {
+		resource := &resources[i]
 		if resource.LastTransitionTime.Equal(before) {
-			resource.LastTransitionTime = before // nobody writes to what is in the cache
+			resource.LastTransitionTime = before
 		}
 		before = resource.LastTransitionTime
 	}
-	for i := range translation.Status.Conditions {
-		condition := &translation.Status.Conditions[i]
-		condition.Type, condition.Reason, condition.Message = interned(condition.Type), interned(condition.Reason), interned(condition.Message)
-		condition.Status = metav1.ConditionStatus(interned(string(condition.Status)))
-	}
 }
-
-func interned(text string) string { return unique.Make(text).Value() }
