@@ -101,7 +101,8 @@ func (n *network) stays() {
 	}
 }
 
-// eventsOn are the events on an object, with a reason; empty: any.
+// eventsOn are the events of our controllers on an object, with a reason; empty: any. Kubernetes tells of Services, too: that it
+// repairs the allocation of an address.
 func (n *network) eventsOn(ctx context.Context, object client.Object, reason string) ([]corev1.Event, error) {
 	list := &corev1.EventList{}
 	fields := client.MatchingFields{"involvedObject.name": object.GetName()}
@@ -111,7 +112,9 @@ func (n *network) eventsOn(ctx context.Context, object client.Object, reason str
 	if err := n.c.List(ctx, list, fields); err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(list.Items, func(e corev1.Event) bool { return e.InvolvedObject.UID != object.GetUID() }), nil
+	return slices.DeleteFunc(list.Items, func(e corev1.Event) bool {
+		return e.InvolvedObject.UID != object.GetUID() || !strings.HasPrefix(e.ReportingController, "translation-")
+	}), nil
 }
 
 // told waits for an event on an object with a reason and words in its message.

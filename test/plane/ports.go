@@ -11,6 +11,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 )
 
@@ -24,11 +25,18 @@ const (
 // loopback is the address that every process of a plane listens on.
 const loopback = "127.0.0.1"
 
+// picked are the ports that planes of this process were given. Between that and the start of whoever listens there, another plane
+// would find them free.
+var picked sync.Map
+
 // pickPort returns a port that is free and not among the taken ones.
 func pickPort(taken map[int]bool) (int, error) {
 	for range 1000 {
 		port := firstPort + rand.IntN(lastPort-firstPort+1)
-		if !taken[port] && portFree(port) {
+		if taken[port] || !portFree(port) {
+			continue
+		}
+		if _, given := picked.LoadOrStore(port, true); !given {
 			return port, nil
 		}
 	}

@@ -95,3 +95,18 @@ func TestPickPortAvoidsTaken(t *testing.T) {
 		t.Errorf("port %d was taken", port)
 	}
 }
+
+// What one plane was given is not given to another, before anybody listens there either.
+func TestPickPortGivesEachOnce(t *testing.T) {
+	given := map[int]bool{}
+	for range 500 {
+		port, err := pickPort(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if given[port] {
+			t.Fatalf("port %d was given twice", port)
+		}
+		given[port] = true
+	}
+}
