@@ -14,7 +14,8 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// String returns the one copy of a string. It lives as long as somebody has it, and a little longer.
+// String returns the one copy of a string that is made between two garbage collections. After each there may be another one: of
+// thousands of copies some remain.
 func String[S ~string](s S) S { return S(unique.Make(string(s)).Value()) }
 
 // Object replaces what objects of its kind have in common. Nobody else may have the object yet.
