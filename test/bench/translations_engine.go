@@ -91,7 +91,7 @@ func pushNetwork(ctx context.Context, services int) (engineCost, error) {
 	claims := claimsOfServices(services, config)
 	var cost engineCost
 	for i := range claims {
-		cost.resources += len(claims[i].Items)
+		cost.resources += len(claims[i].Items.List())
 	}
 	fmt.Fprintf(os.Stderr, "%d claims of %d resources\n", len(claims), cost.resources)
 	fake := fakemidonet.New(fakemidonet.Options{})
@@ -149,11 +149,13 @@ func claimsOf(owner string, result convert.Result) []engine.Claim {
 	claims := make([]engine.Claim, 0, len(result.Translations))
 	for i := range result.Translations {
 		t := &result.Translations[i]
-		claim := engine.Claim{Name: types.NamespacedName{Namespace: t.Namespace, Name: t.Name}, UID: types.UID(t.Name), Owner: owner, Current: true}
+		items := make(engine.Listed, 0, len(t.Resources))
 		for _, r := range t.Resources {
-			claim.Items = append(claim.Items, backend.Item{Kind: r.Kind, Parent: r.Parent, Body: r.Body})
+			items = append(items, backend.Item{Kind: r.Kind, Parent: r.Parent, Body: r.Body})
 		}
-		claims = append(claims, claim)
+		claims = append(claims, engine.Claim{
+			Name: types.NamespacedName{Namespace: t.Namespace, Name: t.Name}, UID: types.UID(t.Name), Owner: owner, Current: true, Items: items,
+		})
 	}
 	return claims
 }

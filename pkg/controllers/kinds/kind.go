@@ -14,6 +14,10 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/readonly"
+	"groundskeeper.io/groundskeeper/pkg/intern"
 )
 
 // Kind is a kind to follow. The zero value of all but GroupResource is a kind of which only metadata is read.
@@ -31,13 +35,40 @@ type Kind struct {
 	While []schema.GroupResource
 }
 
-// Object is what is kept of an object: namespace, name, uid, resourceVersion, generation and the time of its creation,
-// and what its kind asks for.
+// Object is what is kept of an object: its identity, and what its kind asks for.
 type Object struct {
-	metav1.ObjectMeta
+	Identity
 	// Value is what Kind.Value returned.
 	Value any
 }
+
+// Identity is the metadata that is kept: there may be 100,000 objects, and all metadata takes three times as much.
+type Identity struct {
+	readonly.Object
+	Namespace, Name   string
+	UID               types.UID
+	ResourceVersion   string
+	Generation        int64
+	CreationTimestamp metav1.Time
+}
+
+// GetNamespace implements metav1.Object.
+func (i *Identity) GetNamespace() string { return i.Namespace }
+
+// GetName implements metav1.Object.
+func (i *Identity) GetName() string { return i.Name }
+
+// GetUID implements metav1.Object.
+func (i *Identity) GetUID() types.UID { return i.UID }
+
+// GetResourceVersion implements metav1.Object.
+func (i *Identity) GetResourceVersion() string { return i.ResourceVersion }
+
+// GetGeneration implements metav1.Object.
+func (i *Identity) GetGeneration() int64 { return i.Generation }
+
+// GetCreationTimestamp implements metav1.Object.
+func (i *Identity) GetCreationTimestamp() metav1.Time { return i.CreationTimestamp }
 
 // Query selects objects of a kind. What is empty does not restrict.
 type Query struct {
@@ -50,8 +81,8 @@ type Query struct {
 
 // object makes of a decoded object what is kept of it. The content is nil when only the metadata was read.
 func (k *Kind) object(meta metav1.Object, content map[string]any) *Object {
-	kept := &Object{ObjectMeta: metav1.ObjectMeta{
-		Namespace: meta.GetNamespace(), Name: meta.GetName(), UID: meta.GetUID(), ResourceVersion: meta.GetResourceVersion(),
+	kept := &Object{Identity: Identity{
+		Namespace: intern.String(meta.GetNamespace()), Name: meta.GetName(), UID: meta.GetUID(), ResourceVersion: meta.GetResourceVersion(),
 		Generation: meta.GetGeneration(), CreationTimestamp: meta.GetCreationTimestamp(),
 	}}
 	switch {

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -52,10 +53,18 @@ func TestFind(t *testing.T) {
 		if err != nil || len(found) != 1 {
 			t.Fatalf("%s: %+v, %v", name, found, err)
 		}
-		want := named("b", "oak")
-		want.Labels = nil
-		if diff := cmp.Diff(want, found[0].ObjectMeta); diff != "" {
+		whole := named("b", "oak")
+		want := Identity{
+			Namespace: whole.Namespace, Name: whole.Name, UID: whole.UID, ResourceVersion: whole.ResourceVersion,
+			Generation: whole.Generation, CreationTimestamp: whole.CreationTimestamp,
+		}
+		if diff := cmp.Diff(want, found[0].Identity); diff != "" {
 			t.Errorf("%s keeps:\n%s", name, diff)
+		}
+		told, err := meta.Accessor(found[0])
+		if err != nil || told.GetNamespace() != "b" || told.GetName() != "oak" || told.GetUID() != whole.UID ||
+			told.GetResourceVersion() != whole.ResourceVersion || told.GetGeneration() != whole.Generation || told.GetCreationTimestamp() != whole.CreationTimestamp {
+			t.Errorf("%s tells of %+v, error %v", name, told, err)
 		}
 	}
 }
@@ -113,7 +122,7 @@ func TestMetadata(t *testing.T) {
 	c.settled(t)
 	for name, reader := range map[string]Reader{"watched": c.Watched(), "live": c.Live(0)} {
 		found, err := reader.Find(t.Context(), trees, Query{})
-		if err != nil || len(found) != 1 || found[0].Value != "b" || found[0].Labels != nil {
+		if err != nil || len(found) != 1 || found[0].Value != "b" || found[0].GetLabels() != nil {
 			t.Errorf("%s: %+v, %v", name, found, err)
 		}
 	}

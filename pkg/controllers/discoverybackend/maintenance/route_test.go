@@ -224,7 +224,7 @@ func TestOldEvents(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustLook("us")
 		w.cluster("us", "clusterStatus", "Maintenance")
-		w.routes.ledger.wrote(webKey(), &kinds.Object{ObjectMeta: metav1.ObjectMeta{UID: w.web().GetUID(), ResourceVersion: "9999"}}, "", time.Now())
+		w.routes.ledger.wrote(webKey(), &kinds.Object{Identity: kinds.Identity{UID: w.web().GetUID(), ResourceVersion: "9999"}}, "", time.Now())
 		w.mustCorrect(0)
 		time.Sleep(quietPeriod)
 		w.mustCorrect(1)

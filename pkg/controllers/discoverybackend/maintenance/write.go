@@ -98,8 +98,8 @@ func (r *routes) update(ctx context.Context, client dynamic.ResourceInterface, k
 	r.meters.writes.WithLabelValues(what).Inc()
 	record := updated.GetAnnotations()[gimbalv1.AnnotationSavedWeights]
 	r.ledger.wrote(key, &kinds.Object{
-		ObjectMeta: metav1.ObjectMeta{UID: updated.GetUID(), ResourceVersion: updated.GetResourceVersion()},
-		Value:      &route{view: r.kinds[key.resource].View(updated.Object), record: record},
+		Identity: kinds.Identity{UID: updated.GetUID(), ResourceVersion: updated.GetResourceVersion()},
+		Value:    &route{view: r.kinds[key.resource].View(updated.Object), record: record},
 	}, record, r.clock.Now())
 	return updated, nil
 }

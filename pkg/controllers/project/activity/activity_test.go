@@ -23,7 +23,7 @@ import (
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
 func object(created time.Time, generation int64) *kinds.Object {
-	return &kinds.Object{ObjectMeta: metav1.ObjectMeta{UID: "1", Generation: generation, CreationTimestamp: metav1.NewTime(created)}}
+	return &kinds.Object{Identity: kinds.Identity{UID: "1", Generation: generation, CreationTimestamp: metav1.NewTime(created)}}
 }
 
 func TestHappened(t *testing.T) {

@@ -82,7 +82,8 @@ func (f *followed) list(ctx context.Context, from client.Reader, resource schema
 	}
 	var objects []*kinds.Object
 	for i := range list.Items {
-		objects = append(objects, &kinds.Object{ObjectMeta: list.Items[i].ObjectMeta})
+		meta := &list.Items[i].ObjectMeta
+		objects = append(objects, &kinds.Object{Identity: kinds.Identity{Namespace: meta.Namespace, Name: meta.Name, UID: meta.UID}})
 	}
 	return objects, nil
 }
@@ -109,8 +110,8 @@ func TestContentSource(t *testing.T) {
 	if err := s.Start(t.Context(), queue); err != nil {
 		t.Fatal(err)
 	}
-	inside := &kinds.Object{ObjectMeta: metav1.ObjectMeta{Namespace: *dev.Spec.Namespace, Name: "a"}}
-	outside := &kinds.Object{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}
+	inside := &kinds.Object{Identity: kinds.Identity{Namespace: *dev.Spec.Namespace, Name: "a"}}
+	outside := &kinds.Object{Identity: kinds.Identity{Namespace: "default", Name: "a"}}
 	for name, test := range map[string]struct {
 		event kinds.Event
 		want  int

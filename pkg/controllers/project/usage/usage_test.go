@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
@@ -46,7 +45,7 @@ func (s *store) Find(_ context.Context, resource schema.GroupResource, query kin
 // add adds an object as it is kept, of its content.
 func (s *store) add(resource schema.GroupResource, namespace, name string, content map[string]any) {
 	all, _ := followed(defaults())
-	object := &kinds.Object{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	object := &kinds.Object{Identity: kinds.Identity{Namespace: namespace, Name: name}}
 	i := slices.IndexFunc(all, func(kind kinds.Kind) bool { return kind.GroupResource == resource })
 	if content == nil {
 		content = map[string]any{}
@@ -161,7 +160,7 @@ func TestCounts(t *testing.T) {
 		name     string
 		want     bool
 	}{{Klusters, "any", true}, {Shoots, "any", true}, {Secrets, "s", true}, {Quotas, "q", true}, {Secrets, "q", false}, {Secrets, "other", false}} {
-		got, err := usageOf().Counts(t.Context(), s, test.resource, &kinds.Object{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: test.name}})
+		got, err := usageOf().Counts(t.Context(), s, test.resource, &kinds.Object{Identity: kinds.Identity{Namespace: "a", Name: test.name}})
 		if err != nil || got != test.want {
 			t.Errorf("%s %s: %t, %v", test.resource, test.name, got, err)
 		}
@@ -185,7 +184,7 @@ func TestTouched(t *testing.T) {
 		event kinds.Event
 		want  string
 	}{
-		"a plant":          {kinds.Event{Resource: Plants, New: &kinds.Object{ObjectMeta: metav1.ObjectMeta{Namespace: "z"}}}, "z"},
+		"a plant":          {kinds.Event{Resource: Plants, New: &kinds.Object{Identity: kinds.Identity{Namespace: "z"}}}, "z"},
 		"a shoot comes":    {kinds.Event{Resource: Shoots, New: after}, "b c"},
 		"a shoot goes":     {kinds.Event{Resource: Shoots, Old: before}, "a b q"},
 		"a shoot changes":  {kinds.Event{Resource: Shoots, Old: before, New: after}, "a b c q"},

@@ -13,12 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/packed"
 	"groundskeeper.io/groundskeeper/pkg/intern"
 )
 
 // CacheOptions makes a cache keep of Nodes, Pods, Services and EndpointSlices only what is read here. Whoever else
-// reads these kinds from that cache does not see the rest. Of Translations it keeps all but the managed fields, and what
-// thousands of them have in common only once.
+// reads these kinds from that cache does not see the rest. Of Translations it keeps all but the managed fields, packed.
 func CacheOptions() (map[client.Object]cache.ByObject, error) {
 	reduced := cache.ByObject{Transform: reduce}
 	return map[client.Object]cache.ByObject{
@@ -26,23 +26,16 @@ func CacheOptions() (map[client.Object]cache.ByObject, error) {
 		&corev1.Pod{}:                reduced,
 		&corev1.Service{}:            reduced,
 		&discoveryv1.EndpointSlice{}: reduced,
-		&midonetv1.Translation{}:     reduced,
+		&midonetv1.Translation{}:     {Transform: packed.Transform},
 	}, nil
 }
 
 // reduce is the transform of the cache. Metadata of these kinds alone keeps what it has.
 func reduce(object any) (any, error) {
-	switch object := object.(type) {
-	case *midonetv1.Translation:
-		object.ManagedFields = nil
-		intern.Object(object)
-		shareTimes(object.Status.Resources)
-		return object, nil
-	case client.Object:
+	if object, ok := object.(client.Object); ok {
 		return trimmed(object), nil
-	default:
-		return object, nil // the last known state of what went while nobody watched
 	}
+	return object, nil // the last known state of what went while nobody watched
 }
 
 // trimmed is a copy of an object with what is read of it.
@@ -126,16 +119,4 @@ func others[T any](all []T) []T {
 		return nil
 	}
 	return all
-}
-
-// shareTimes leaves one copy of a time that resources of a Translation have in common: nobody writes to what is in the cache.
-func shareTimes(resources []midonetv1.BackendResourceStatus) {
-	var before *metav1.Time
-	for i := range resources {
-		resource := &resources[i]
-		if resource.LastTransitionTime.Equal(before) {
-			resource.LastTransitionTime = before
-		}
-		before = resource.LastTransitionTime
-	}
 }

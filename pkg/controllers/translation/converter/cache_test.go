@@ -7,20 +7,15 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"testing"
-	"time"
-	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
 
@@ -110,51 +105,6 @@ func TestCacheDropsTheRest(t *testing.T) {
 		if got, err := reduce(gone); got != gone || err != nil {
 			t.Errorf("%v %v", got, err)
 		}
-	}
-}
-
-// A Translation is kept whole, for the pusher; what many have in common is kept once.
-func TestCacheKeepsTranslations(t *testing.T) {
-	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a collection may begin another copy
-	filled := func() *midonetv1.Translation {
-		translation := made("x.4.y")
-		translation.Annotations = map[string]string{"a": "b"}
-		translation.Resources[0].Parent = string([]byte(hostB))
-		early, late := metav1.NewTime(time.Unix(1e9, 0)), metav1.NewTime(time.Unix(2e9, 0))
-		translation.Status.Resources = []midonetv1.BackendResourceStatus{
-			{Kind: "Port", ID: "1", Parent: string([]byte(hostB)), State: midonetv1.BackendResourceSynced},
-			{Kind: "Port", ID: "2", State: midonetv1.BackendResourceSynced, LastTransitionTime: early.DeepCopy()},
-			{Kind: "Port", ID: "3", State: midonetv1.BackendResourceSynced, LastTransitionTime: early.DeepCopy()},
-			{Kind: "Port", ID: "4", State: midonetv1.BackendResourceSynced, LastTransitionTime: late.DeepCopy()},
-		}
-		translation.Status.Conditions = []metav1.Condition{{Type: midonetv1.ConditionSynced, Status: metav1.ConditionTrue, Message: string([]byte("all of it"))}}
-		translation.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "p", UID: types.UID([]byte("owner-1"))}}
-		return translation
-	}
-	first, second := filled(), filled()
-	first.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
-	for _, translation := range []*midonetv1.Translation{first, second} {
-		if _, err := reduce(translation); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if diff := cmp.Diff(filled(), first); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(filled(), second); diff != "" {
-		t.Error(diff)
-	}
-	for what, copies := range map[string][2]string{
-		"a parent":  {first.Resources[0].Parent, second.Status.Resources[0].Parent},
-		"an owner":  {string(first.OwnerReferences[0].UID), string(second.OwnerReferences[0].UID)},
-		"a message": {first.Status.Conditions[0].Message, second.Status.Conditions[0].Message},
-	} {
-		if unsafe.StringData(copies[0]) != unsafe.StringData(copies[1]) {
-			t.Errorf("%s is kept twice", what)
-		}
-	}
-	if states := first.Status.Resources; states[1].LastTransitionTime != states[2].LastTransitionTime {
-		t.Error("a time is kept twice")
 	}
 }
 

@@ -5,7 +5,6 @@ package converter
 
 import (
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
@@ -66,16 +65,16 @@ func endpointsKey(service string) string { return "endpoints/" + service }
 
 // translationKeys are the keys by which an owner finds its Translations. Those of one that was recreated are found by
 // their names, which are the same.
-func translationKeys(object client.Object) []string {
+func translationKeys(translation *midonetv1.Translation) []string {
 	var keys []string
-	uid, labelled := object.GetLabels()[midonetv1.LabelOwnerUID]
+	uid, labelled := translation.Labels[midonetv1.LabelOwnerUID]
 	if labelled {
 		keys = append(keys, uidKey(types.UID(uid)))
 	}
-	if _, global := object.GetLabels()[midonetv1.LabelGlobal]; global {
+	if _, global := translation.Labels[midonetv1.LabelGlobal]; global {
 		keys = append(keys, globalKey)
 	}
-	for _, ref := range object.GetOwnerReferences() {
+	for _, ref := range translation.OwnerReferences {
 		if ownsAs(ref, kindEndpoints, ref.Name) {
 			keys = append(keys, endpointsKey(ref.Name))
 		}

@@ -59,7 +59,9 @@ type reconciler struct {
 	client client.Client
 	// live reads from the API server. It has the last word before a Translation changes its owner, and before a Node
 	// loses its network.
-	live        client.Reader
+	live client.Reader
+	// owned finds Translations in the cache by a key of translationsByOwner, in all namespaces.
+	owned       func(key string) ([]*midonetv1.Translation, error)
 	config      convert.Config
 	gracePeriod time.Duration
 	clock       clock.PassiveClock
@@ -85,7 +87,12 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 	if err := addIndexes(context.Background(), mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
+	owned, err := indexTranslations(context.Background(), mgr.GetCache())
+	if err != nil {
+		return err
+	}
 	r := newReconciler(config, clock, meters)
+	r.owned = owned
 	r.client, r.live, r.recorder = mgr.GetClient(), mgr.GetAPIReader(), mgr.GetEventRecorder(fieldOwner)
 	to := mapper{cache: mgr.GetCache()}
 	enqueue := handler.TypedEnqueueRequestsFromMapFunc[client.Object, unit]

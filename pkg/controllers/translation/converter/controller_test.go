@@ -20,17 +20,17 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
-
+	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllertest"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/packed"
 )
 
 // fakeManager is a manager whose caches may not be filled. It tells when the reconciler asks for something.
@@ -45,9 +45,10 @@ type fakeManager struct {
 }
 
 func newFakeManager(w *world) *fakeManager {
+	asked := make(chan struct{}, 100)
 	return &fakeManager{
-		world: w, logger: logr.Discard(), asked: make(chan struct{}, 100),
-		informers: &informers{store: w.store, watched: map[string][]*controllertest.FakeInformer{}},
+		world: w, logger: logr.Discard(), asked: asked,
+		informers: &informers{store: w.store, asked: asked, watched: map[string][]*controllertest.FakeInformer{}},
 	}
 }
 
@@ -68,17 +69,7 @@ func (m *fakeManager) Add(runnable manager.Runnable) error {
 	return nil
 }
 
-func (m *fakeManager) GetClient() client.Client {
-	return interceptor.NewClient(m.world.store.(client.WithWatch), interceptor.Funcs{
-		List: func(ctx context.Context, store client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-			select {
-			case m.asked <- struct{}{}:
-			default: // it was told before
-			}
-			return store.List(ctx, list, options...)
-		},
-	})
-}
+func (m *fakeManager) GetClient() client.Client { return m.world.store }
 
 // informers are the caches of a manager. Each source gets a fake of its own: one is not for several goroutines.
 type informers struct {
@@ -86,8 +77,9 @@ type informers struct {
 	// unsynced is the type that is not read to the end.
 	unsynced string
 
-	// store is what the caches hold.
+	// store is what the caches hold. They tell when they are asked for Translations.
 	store client.Client
+	asked chan struct{}
 
 	mu sync.Mutex
 	// watched are the informers, by type.
@@ -114,7 +106,53 @@ func (i *informers) GetInformer(_ context.Context, object client.Object, _ ...ca
 	if kind != i.unsynced {
 		informer.Synced()
 	}
+	if _, ok := object.(*midonetv1.Translation); ok {
+		return &indexed{FakeInformer: informer, index: &index{store: i.store, asked: i.asked}}, nil
+	}
 	return informer, nil
+}
+
+// indexed is a cache of Translations with an index.
+type indexed struct {
+	*controllertest.FakeInformer
+	index *index
+}
+
+func (i *indexed) AddIndexers(by toolscache.Indexers) error {
+	i.index.by = by
+	return nil
+}
+
+func (i *indexed) GetIndexer() toolscache.Indexer { return i.index }
+
+// index holds what is in the store, packed, and tells when it is asked.
+type index struct {
+	toolscache.Indexer
+	store client.Client
+	asked chan struct{}
+	by    toolscache.Indexers
+}
+
+func (i *index) ByIndex(name, value string) ([]any, error) {
+	select {
+	case i.asked <- struct{}{}:
+	default: // it was told before
+	}
+	list := &midonetv1.TranslationList{}
+	if err := i.store.List(context.Background(), list); err != nil {
+		return nil, err
+	}
+	content := toolscache.NewIndexer(toolscache.MetaNamespaceKeyFunc, i.by)
+	for k := range list.Items {
+		kept, err := packed.Pack(&list.Items[k])
+		if err != nil {
+			return nil, err
+		}
+		if err := content.Add(kept); err != nil {
+			return nil, err
+		}
+	}
+	return content.ByIndex(name, value)
 }
 
 // Until every cache is filled there is no pass, and so nothing is taken for stale. The globals are what a pass at the

@@ -100,21 +100,19 @@ func (r *reconciler) slicesOf(ctx context.Context, service *corev1.Service) ([]*
 	return slices, nil
 }
 
-// existing reads the Translations of an owner and those that have the name of a wanted one, by name. They are from the
-// cache, so nothing in them may be changed.
+// existing reads the Translations of an owner and those that have the name of a wanted one, by name.
 func (r *reconciler) existing(ctx context.Context, owner convert.Owner, wanted []midonetv1.Translation) (map[string]*midonetv1.Translation, error) {
 	found := map[string]*midonetv1.Translation{}
 	for _, key := range keysOf(owner) {
-		list := &midonetv1.TranslationList{}
-		// A list that sees our own writes would wait for those of all other passes, too. What is found here to be in need
-		// of a write is read again by its name before it gets one.
-		err := r.client.List(ctx, list, client.InNamespace(owner.TranslationNamespace()), client.MatchingFields{translationsByOwner: key},
-			client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency)
+		// This does not wait for our own writes. What is found here to be in need of one is read again by its name before.
+		translations, err := r.owned(key)
 		if err != nil {
 			return nil, fmt.Errorf("list the translations of %s: %w", describe(owner), err)
 		}
-		for i := range list.Items {
-			found[list.Items[i].Name] = &list.Items[i]
+		for _, translation := range translations {
+			if translation.Namespace == owner.TranslationNamespace() {
+				found[translation.Name] = translation
+			}
 		}
 	}
 	for i := range wanted {
@@ -131,7 +129,7 @@ func (r *reconciler) existing(ctx context.Context, owner convert.Owner, wanted [
 func (r *reconciler) reread(ctx context.Context, owner convert.Owner, name string, into map[string]*midonetv1.Translation) error {
 	translation := &midonetv1.Translation{}
 	key := client.ObjectKey{Namespace: owner.TranslationNamespace(), Name: name}
-	err := r.client.Get(ctx, key, translation, client.UnsafeDisableDeepCopy)
+	err := r.client.Get(ctx, key, translation)
 	switch {
 	case err == nil:
 		into[name] = translation

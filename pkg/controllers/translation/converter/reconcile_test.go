@@ -337,7 +337,7 @@ func TestUnreadableCache(t *testing.T) {
 	slice := testSlice("front", "1", "10.1.0.7")
 	for what, u := range map[string]unit{
 		"get *v1.Node": nodeA, "get *v1.Pod": podWeb, "get *v1.Service": front, "get *v1.Translation": front,
-		"list *v1.EndpointSliceList": front, "list *v1.TranslationList": front,
+		"list *v1.EndpointSliceList": front, "list Translations": front,
 	} {
 		t.Run(what, func(t *testing.T) {
 			w := newWorld(t, testNode("a"), testPod("web-0", "a"), testService("front"), slice.DeepCopy())

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/packed"
 )
 
 // Indexes of the caches.
@@ -25,8 +26,6 @@ const (
 	podsByNode = ControllerName + "/node"
 	// slicesByService finds the EndpointSlices of a Service, within its namespace.
 	slicesByService = ControllerName + "/service"
-	// translationsByOwner finds Translations by the keys that translationKeys returns.
-	translationsByOwner = ControllerName + "/owner"
 )
 
 func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
@@ -37,7 +36,6 @@ func addIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	}{
 		{&corev1.Pod{}, podsByNode, nodeKey},
 		{&discoveryv1.EndpointSlice{}, slicesByService, serviceKey},
-		{&midonetv1.Translation{}, translationsByOwner, translationKeys},
 	} {
 		if err := indexer.IndexField(ctx, index.object, index.name, index.keys); err != nil {
 			return fmt.Errorf("index %T for controller %s: %w", index.object, ControllerName, err)
@@ -97,14 +95,15 @@ func translationChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, after := e.ObjectOld, e.ObjectNew
-			return before.GetResourceVersion() == after.GetResourceVersion() ||
-				before.GetUID() != after.GetUID() ||
-				before.GetGeneration() != after.GetGeneration() ||
-				before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
-				!maps.Equal(before.GetLabels(), after.GetLabels()) ||
-				!slices.Equal(before.GetFinalizers(), after.GetFinalizers()) ||
-				!equality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
+			before, after := packed.Of(e.ObjectOld), packed.Of(e.ObjectNew)
+			return before == nil || after == nil ||
+				before.ResourceVersion == after.ResourceVersion ||
+				before.UID != after.UID ||
+				before.Generation != after.Generation ||
+				before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
+				!maps.Equal(before.Labels, after.Labels) ||
+				!slices.Equal(before.Finalizers, after.Finalizers) ||
+				!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
 		},
 	}
 }

@@ -177,7 +177,7 @@ func TestIndexes(t *testing.T) {
 	if err := addIndexes(t.Context(), indexer); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"*v1.EndpointSlice translation-convert/service", "*v1.Pod translation-convert/node", "*v1.Translation translation-convert/owner"}
+	want := []string{"*v1.EndpointSlice translation-convert/service", "*v1.Pod translation-convert/node"}
 	slices.Sort(indexer.added)
 	if diff := cmp.Diff(want, indexer.added); diff != "" {
 		t.Error(diff)

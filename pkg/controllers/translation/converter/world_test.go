@@ -87,7 +87,6 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		WithStatusSubresource(&midonetv1.Translation{}).
 		WithIndex(&corev1.Pod{}, podsByNode, nodeKey).
 		WithIndex(&discoveryv1.EndpointSlice{}, slicesByService, serviceKey).
-		WithIndex(&midonetv1.Translation{}, translationsByOwner, translationKeys).
 		Build()
 	w := &world{
 		t: t, store: store, recorder: events.NewFakeRecorder(1000), registry: prometheus.NewRegistry(),
@@ -99,6 +98,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	}
 	w.reconciler = newReconciler(testConfig(), w.clock, meters)
 	w.reconciler.recorder = w.recorder
+	w.reconciler.owned = w.owned
 	w.reconciler.live = interceptor.NewClient(store, interceptor.Funcs{Get: w.getLive})
 	w.reconciler.client = interceptor.NewClient(store, interceptor.Funcs{
 		Get: w.get, List: w.list, Create: w.create, Patch: w.patch, Delete: w.delete,
@@ -125,23 +125,38 @@ func (w *world) get(ctx context.Context, store client.WithWatch, key client.Obje
 	return store.Get(ctx, key, object, options...)
 }
 
-// list reads Translations as the cache lists them, which needs an index.
+// owned finds Translations as the index of the cache does.
+func (w *world) owned(key string) ([]*midonetv1.Translation, error) {
+	if w.unread != nil {
+		if err := w.unread("list Translations"); err != nil {
+			return nil, err
+		}
+	}
+	list := &midonetv1.TranslationList{}
+	if w.behind != nil {
+		w.behind.DeepCopyInto(list)
+	} else if err := w.store.List(w.t.Context(), list); err != nil {
+		return nil, err
+	}
+	var found []*midonetv1.Translation
+	for i := range list.Items {
+		if slices.Contains(translationKeys(&list.Items[i]), key) {
+			found = append(found, &list.Items[i])
+		}
+	}
+	return found, nil
+}
+
+// list reads as the cache lists, which needs an index.
 func (w *world) list(ctx context.Context, store client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
 	applied := (&client.ListOptions{}).ApplyOptions(options)
 	if applied.FieldSelector == nil || applied.Namespace == "" {
 		return fmt.Errorf("a list of the whole cluster: %T", list)
 	}
-	if _, ok := list.(*midonetv1.TranslationList); ok && !applied.DisableReadYourWritesConsistency {
-		return errors.New("a list of translations waits for the writes of all other passes")
-	}
 	if w.unread != nil {
 		if err := w.unread(fmt.Sprintf("list %T", list)); err != nil {
 			return err
 		}
-	}
-	if into, ok := list.(*midonetv1.TranslationList); ok && w.behind != nil {
-		w.behind.DeepCopyInto(into)
-		return nil
 	}
 	return store.List(ctx, list, options...)
 }

@@ -4,9 +4,8 @@
 package push
 
 import (
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/packed"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 )
@@ -14,20 +13,30 @@ import (
 // globalOwner is the owner of the Translations that have none. It is no uid.
 const globalOwner = "global"
 
-// claimOf is a Translation as the engine sees it.
-func claimOf(translation *midonetv1.Translation) engine.Claim {
+// resources are those of a Translation, which stays packed until they are needed.
+type resources struct{ *packed.Translation }
+
+// List implements engine.Items.
+func (r resources) List() []backend.Item {
+	translation := r.Unpack()
+	items := make([]backend.Item, len(translation.Resources))
+	for i, resource := range translation.Resources {
+		items[i] = backend.Item{Kind: resource.Kind, Parent: resource.Parent, Body: resource.Body}
+	}
+	return items
+}
+
+// claimOf is a Translation, which is given in both forms, as the engine sees it.
+func claimOf(kept *packed.Translation, translation *midonetv1.Translation) engine.Claim {
 	claim := engine.Claim{
-		Name:     client.ObjectKeyFromObject(translation),
+		Name:     kept.Key(),
 		UID:      translation.UID,
 		Created:  translation.CreationTimestamp.Time,
 		Owner:    ownerOf(translation),
 		Current:  isCurrent(translation.Name),
 		Deleting: !translation.DeletionTimestamp.IsZero(),
-		Items:    make([]backend.Item, len(translation.Resources)),
+		Items:    resources{kept},
 		Pushed:   make([]engine.Pushed, len(translation.Status.Resources)),
-	}
-	for i, resource := range translation.Resources {
-		claim.Items[i] = backend.Item{Kind: resource.Kind, Parent: resource.Parent, Body: resource.Body}
 	}
 	for i := range translation.Status.Resources {
 		pushed := &translation.Status.Resources[i]

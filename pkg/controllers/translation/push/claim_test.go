@@ -25,10 +25,14 @@ func TestClaimOf(t *testing.T) {
 	want := engine.Claim{
 		Name: types.NamespacedName{Namespace: "default", Name: "pod.4.web-0"}, UID: full.UID, Created: full.CreationTimestamp.Time,
 		Owner: "pod-uid", Current: true,
-		Items:  []backend.Item{{Kind: "Port", Parent: bridgeID, Body: port().Body}},
 		Pushed: []engine.Pushed{{Kind: "Port", Parent: bridgeID, ID: portID, State: engine.Failed, Hash: "abc", Code: 409, Message: "taken"}},
 	}
-	if diff := cmp.Diff(want, claimOf(full)); diff != "" {
+	claim := claimOf(pack(t, full), full)
+	if diff := cmp.Diff([]backend.Item{{Kind: "Port", Parent: bridgeID, Body: port().Body}}, claim.Items.List()); diff != "" {
+		t.Error(diff)
+	}
+	claim.Items = nil
+	if diff := cmp.Diff(want, claim); diff != "" {
 		t.Error(diff)
 	}
 	for name, tc := range map[string]struct {
@@ -46,7 +50,7 @@ func TestClaimOf(t *testing.T) {
 	} {
 		tr := translation(tc.name)
 		tc.edit(tr)
-		if got := claimOf(tr); got.Owner != tc.owner || got.Current != tc.current || got.Deleting != tc.deleting {
+		if got := claimOf(pack(t, tr), tr); got.Owner != tc.owner || got.Current != tc.current || got.Deleting != tc.deleting {
 			t.Errorf("%s: owner %q, current %v, deleting %v", name, got.Owner, got.Current, got.Deleting)
 		}
 	}

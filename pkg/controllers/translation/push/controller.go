@@ -89,7 +89,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 		return err
 	}
 	all := &synced{
-		SyncingSource: source.Kind(mgr.GetCache(), &midonetv1.Translation{}, r.handler()),
+		SyncingSource: source.Kind[client.Object](mgr.GetCache(), &midonetv1.Translation{}, r.handler()),
 		done:          make(chan struct{}),
 	}
 	err = builder.ControllerManagedBy(mgr).

@@ -4,12 +4,14 @@
 package push
 
 import (
+	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/packed"
 )
 
 const (
@@ -33,6 +35,16 @@ func translation(name string, resources ...midonetv1.BackendResource) *midonetv1
 		},
 		Resources: resources,
 	}
+}
+
+// pack is a Translation as the cache has it.
+func pack(t *testing.T, tr *midonetv1.Translation) *packed.Translation {
+	t.Helper()
+	kept, err := packed.Pack(tr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kept
 }
 
 func chain(id, name string) midonetv1.BackendResource {

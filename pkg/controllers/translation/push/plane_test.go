@@ -163,15 +163,15 @@ func (p *plane) watch(q *added) {
 		}
 		switch {
 		case before == nil:
-			h.Create(p.t.Context(), event.TypedCreateEvent[*midonetv1.Translation]{Object: now}, q)
+			h.Create(p.t.Context(), event.CreateEvent{Object: now}, q)
 		case before.ResourceVersion != now.ResourceVersion:
-			h.Update(p.t.Context(), event.TypedUpdateEvent[*midonetv1.Translation]{ObjectOld: before, ObjectNew: now}, q)
+			h.Update(p.t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: now}, q)
 		}
 	}
 	for name, before := range p.shown {
 		if !there[name] {
 			delete(p.shown, name)
-			h.Delete(p.t.Context(), event.TypedDeleteEvent[*midonetv1.Translation]{Object: before}, q)
+			h.Delete(p.t.Context(), event.DeleteEvent{Object: before}, q)
 		}
 	}
 }

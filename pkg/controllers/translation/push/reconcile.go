@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/packed"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 )
@@ -36,8 +37,8 @@ const (
 
 // Reconcile pushes one Translation and writes down what came of it.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
-	translation := r.seen.get(request.NamespacedName)
-	if translation == nil {
+	kept := r.seen.get(request.NamespacedName)
+	if kept == nil {
 		return reconcile.Result{}, nil
 	}
 	outcome, err := r.engine.Push(ctx, request.NamespacedName)
@@ -52,7 +53,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("push translation %s: %w", request.NamespacedName, err)
 	}
-	again := reconcile.Result{RequeueAfter: outcome.RetryAfter}
+	translation, again := kept.Unpack(), reconcile.Result{RequeueAfter: outcome.RetryAfter}
 	switch {
 	case !translation.DeletionTimestamp.IsZero() && outcome.Gone:
 		again, err = reconcile.Result{}, r.release(ctx, translation)
@@ -61,7 +62,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case r.isLeaving(translation, outcome):
 		return reconcile.Result{RequeueAfter: leaveTime}, nil
 	default:
-		err = r.report(ctx, translation, outcome)
+		err = r.report(ctx, kept, translation, outcome)
 	}
 	switch {
 	case apierrors.IsNotFound(err):
@@ -85,7 +86,7 @@ func (r *reconciler) isLeaving(translation *midonetv1.Translation, outcome engin
 
 // report writes the status, if it says anything new. It fails with a conflict when the Translation is not the one that
 // was pushed: the server itself notes in the status what an update takes out, and that must not be lost.
-func (r *reconciler) report(ctx context.Context, translation *midonetv1.Translation, outcome engine.Outcome) error {
+func (r *reconciler) report(ctx context.Context, kept *packed.Translation, translation *midonetv1.Translation, outcome engine.Outcome) error {
 	status := nextStatus(translation, outcome, r.now())
 	if equality.Semantic.DeepEqual(translation.Status, status) {
 		return nil
@@ -98,7 +99,11 @@ func (r *reconciler) report(ctx context.Context, translation *midonetv1.Translat
 		return fmt.Errorf("update the status of translation %s: %w", client.ObjectKeyFromObject(translation), err)
 	}
 	r.tell(ctx, translation, next, outcome)
-	r.seen.wrote(translation, next)
+	written, err := packed.Pack(next)
+	if err != nil {
+		return err
+	}
+	r.seen.wrote(kept, written)
 	return nil
 }
 

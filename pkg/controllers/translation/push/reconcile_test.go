@@ -36,7 +36,7 @@ func scriptedStore(t *testing.T, outcome engine.Outcome, err error, edits ...fun
 	s := newStore(t, tr)
 	answers := &scripted{outcome: outcome, err: err}
 	s.engine = answers
-	s.observe(s.read("a"))
+	s.watch("a")
 	return s, answers
 }
 
@@ -123,7 +123,7 @@ func TestReconcileWritesOnce(t *testing.T) {
 		}
 		s.now = s.now.Add(time.Hour)
 	}
-	s.observe(s.read("a"))
+	s.watch("a")
 	if _, err := s.Reconcile(t.Context(), requestA); err != nil {
 		t.Fatal(err)
 	}

@@ -110,6 +110,13 @@ func (s *store) read(name string) *midonetv1.Translation {
 	return tr
 }
 
+// watch shows a Translation to the reconciler.
+func (s *store) watch(name string) {
+	s.t.Helper()
+	tr := s.read(name)
+	s.observe(pack(s.t, tr), tr)
+}
+
 // change writes a Translation as a user does.
 func (s *store) change(name string, edit func(*midonetv1.Translation)) {
 	s.t.Helper()

@@ -13,50 +13,70 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/packed"
 )
 
 // checkDriftAnnotation, set or changed on any Translation, asks for a drift pass now. Its value does not matter.
 const checkDriftAnnotation = "midonet.org/check-drift"
 
 // handler tells the engine of each Translation before it is queued.
-func (r *reconciler) handler() handler.TypedEventHandler[*midonetv1.Translation, reconcile.Request] {
+func (r *reconciler) handler() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-	return handler.TypedFuncs[*midonetv1.Translation, reconcile.Request]{
-		CreateFunc: func(_ context.Context, e event.TypedCreateEvent[*midonetv1.Translation], q queue) {
-			r.observe(e.Object)
-			q.Add(requestFor(e.Object))
+	return handler.Funcs{
+		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
+			if kept, translation := both(ctx, e.Object); kept != nil {
+				r.observe(kept, translation)
+				q.Add(reconcile.Request{NamespacedName: kept.Key()})
+			}
 		},
-		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[*midonetv1.Translation], q queue) {
-			if e.ObjectOld.Annotations[checkDriftAnnotation] != e.ObjectNew.Annotations[checkDriftAnnotation] {
+		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
+			_, before := both(ctx, e.ObjectOld)
+			kept, after := both(ctx, e.ObjectNew)
+			if before == nil || after == nil {
+				return
+			}
+			if before.Annotations[checkDriftAnnotation] != after.Annotations[checkDriftAnnotation] {
 				r.checks.ask()
 			}
-			ours := r.seen.has(e.ObjectNew)
-			r.observe(e.ObjectNew)
-			if !ours || e.ObjectOld.ResourceVersion == e.ObjectNew.ResourceVersion {
-				q.Add(requestFor(e.ObjectNew))
+			ours := r.seen.has(after)
+			r.observe(kept, after)
+			if !ours || before.ResourceVersion == after.ResourceVersion {
+				q.Add(reconcile.Request{NamespacedName: kept.Key()})
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.TypedDeleteEvent[*midonetv1.Translation], _ queue) {
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ queue) {
 			r.forget(client.ObjectKeyFromObject(e.Object))
 		},
 	}
 }
 
+// both are an object of the cache as it is kept there and as it is; nil for what is no Translation, which only a
+// mistake in the program brings.
+func both(ctx context.Context, object client.Object) (*packed.Translation, *midonetv1.Translation) {
+	kept, err := packed.As(object)
+	if err != nil {
+		log.FromContext(ctx).Error(err, "An event of the cache is not understood")
+		return nil, nil
+	}
+	return kept, kept.Unpack()
+}
+
 // observe tells the engine of a Translation. One that is being deleted without our finalizer is none of ours any more:
 // whoever took the finalizer away wants to keep what is in the backend.
-func (r *reconciler) observe(translation *midonetv1.Translation) {
+func (r *reconciler) observe(kept *packed.Translation, translation *midonetv1.Translation) {
 	if isReleased(translation) {
-		r.forget(client.ObjectKeyFromObject(translation))
+		r.forget(kept.Key())
 		return
 	}
 	// In this order, so that an outcome is never older than the Translation it is written to: the other way round is
 	// found out by the API server.
-	r.engine.Observe(claimOf(translation))
-	r.seen.set(translation)
+	r.engine.Observe(claimOf(kept, translation))
+	r.seen.set(kept)
 }
 
 func (r *reconciler) forget(name types.NamespacedName) {
@@ -81,24 +101,20 @@ func isReleased(translation *midonetv1.Translation) bool {
 	return !translation.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(translation, midonetv1.FinalizerName)
 }
 
-func requestFor(translation *midonetv1.Translation) reconcile.Request {
-	return reconcile.Request{NamespacedName: client.ObjectKeyFromObject(translation)}
-}
-
 // sightings are the Translations that the engine knows, as they were when it was told of them or as we wrote them
-// since. They are not to be changed. The zero value has none.
+// since. The zero value has none.
 type sightings struct {
 	mu     sync.Mutex
-	latest map[types.NamespacedName]*midonetv1.Translation
+	latest map[types.NamespacedName]*packed.Translation
 }
 
-func (s *sightings) set(translation *midonetv1.Translation) {
+func (s *sightings) set(translation *packed.Translation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.latest == nil {
-		s.latest = map[types.NamespacedName]*midonetv1.Translation{}
+		s.latest = map[types.NamespacedName]*packed.Translation{}
 	}
-	s.latest[client.ObjectKeyFromObject(translation)] = translation
+	s.latest[translation.Key()] = translation
 }
 
 func (s *sightings) drop(name types.NamespacedName) {
@@ -108,7 +124,7 @@ func (s *sightings) drop(name types.NamespacedName) {
 }
 
 // get is the latest sighting, or nil.
-func (s *sightings) get(name types.NamespacedName) *midonetv1.Translation {
+func (s *sightings) get(name types.NamespacedName) *packed.Translation {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.latest[name]
@@ -117,14 +133,14 @@ func (s *sightings) get(name types.NamespacedName) *midonetv1.Translation {
 // has says whether this very version was seen, or written by us.
 func (s *sightings) has(translation *midonetv1.Translation) bool {
 	latest := s.get(client.ObjectKeyFromObject(translation))
-	return latest != nil && latest.UID == translation.UID && latest.ResourceVersion == translation.ResourceVersion
+	return latest != nil && latest.GetResourceVersion() == translation.ResourceVersion && latest.GetUID() == translation.UID
 }
 
 // wrote replaces what we wrote to, unless the watch was quicker.
-func (s *sightings) wrote(before, after *midonetv1.Translation) {
+func (s *sightings) wrote(before, after *packed.Translation) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if name := client.ObjectKeyFromObject(before); s.latest[name] == before {
+	if name := before.Key(); s.latest[name] == before {
 		s.latest[name] = after
 	}
 }

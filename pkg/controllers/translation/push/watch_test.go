@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -96,18 +97,18 @@ func annotated(value string) func(*midonetv1.Translation) {
 
 // The engine learns of every change before it is queued; only what we wrote ourselves is not queued.
 func TestHandler(t *testing.T) {
-	create := func(initial bool, tr *midonetv1.Translation) func(handler.TypedEventHandler[*midonetv1.Translation, reconcile.Request], *added) {
-		return func(h handler.TypedEventHandler[*midonetv1.Translation, reconcile.Request], q *added) {
-			h.Create(t.Context(), event.TypedCreateEvent[*midonetv1.Translation]{Object: tr, IsInInitialList: initial}, q)
+	create := func(initial bool, tr *midonetv1.Translation) func(handler.EventHandler, *added) {
+		return func(h handler.EventHandler, q *added) {
+			h.Create(t.Context(), event.CreateEvent{Object: tr, IsInInitialList: initial}, q)
 		}
 	}
-	update := func(before, after *midonetv1.Translation) func(handler.TypedEventHandler[*midonetv1.Translation, reconcile.Request], *added) {
-		return func(h handler.TypedEventHandler[*midonetv1.Translation, reconcile.Request], q *added) {
-			h.Update(t.Context(), event.TypedUpdateEvent[*midonetv1.Translation]{ObjectOld: before, ObjectNew: after}, q)
+	update := func(before, after *midonetv1.Translation) func(handler.EventHandler, *added) {
+		return func(h handler.EventHandler, q *added) {
+			h.Update(t.Context(), event.UpdateEvent{ObjectOld: before, ObjectNew: after}, q)
 		}
 	}
 	for name, tc := range map[string]struct {
-		event   func(handler.TypedEventHandler[*midonetv1.Translation, reconcile.Request], *added)
+		event   func(handler.EventHandler, *added)
 		told    []string
 		queued  []string
 		urgency []int
@@ -126,14 +127,14 @@ func TestHandler(t *testing.T) {
 		"annotated again":       {update(at("1", annotated("now")), at("3", annotated("later"))), []string{"observe a"}, []string{"a"}, []int{0}, "3", true},
 		"annotation stays":      {update(at("1", annotated("now")), at("3", annotated("now"))), []string{"observe a"}, []string{"a"}, []int{0}, "3", false},
 		"annotated at creation": {create(false, at("2", annotated("now"))), []string{"observe a"}, []string{"a"}, []int{0}, "2", false},
-		"gone": {func(h handler.TypedEventHandler[*midonetv1.Translation, reconcile.Request], q *added) {
-			h.Delete(t.Context(), event.TypedDeleteEvent[*midonetv1.Translation]{Object: at("3")}, q)
+		"gone": {func(h handler.EventHandler, q *added) {
+			h.Delete(t.Context(), event.DeleteEvent{Object: at("3")}, q)
 		}, []string{"forget a"}, nil, nil, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			engine := &scripted{}
 			r := &reconciler{engine: engine, checks: newDemand()}
-			r.seen.set(at("2")) // what we wrote last
+			r.seen.set(pack(t, at("2"))) // what we wrote last
 			q := &added{}
 			tc.event(r.handler(), q)
 			if diff := cmp.Diff(tc.told, engine.told); diff != "" {
@@ -143,8 +144,8 @@ func TestHandler(t *testing.T) {
 				t.Errorf("queued %v with priorities %v", q.names, q.priorities)
 			}
 			seen := ""
-			if tr := r.seen.get(requestFor(at("2")).NamespacedName); tr != nil {
-				seen = tr.ResourceVersion
+			if tr := r.seen.get(client.ObjectKeyFromObject(at("2"))); tr != nil {
+				seen = tr.GetResourceVersion()
 			}
 			if seen != tc.seen {
 				t.Errorf("saw version %q last, want %q", seen, tc.seen)
@@ -162,18 +163,18 @@ func TestSightingsOfAnother(t *testing.T) {
 	if s.has(at("1")) || s.get(types.NamespacedName{Name: "a"}) != nil {
 		t.Error("nothing was seen")
 	}
-	before := at("1")
+	before := pack(t, at("1"))
 	s.set(before)
 	if other := at("1", func(tr *midonetv1.Translation) { tr.UID = "other" }); s.has(other) {
 		t.Error("another uid is another object")
 	}
-	newer := at("3")
+	newer := pack(t, at("3"))
 	s.set(newer)
-	if s.wrote(before, at("2")); !s.has(newer) {
+	if s.wrote(before, pack(t, at("2"))); !s.has(newer.Unpack()) {
 		t.Error("the watch was quicker, and what we wrote is old")
 	}
-	s.drop(requestFor(before).NamespacedName)
-	if s.wrote(newer, at("4")); s.get(requestFor(before).NamespacedName) != nil {
+	s.drop(before.Key())
+	if s.wrote(newer, pack(t, at("4"))); s.get(before.Key()) != nil {
 		t.Error("what is gone came back")
 	}
 }

@@ -24,7 +24,7 @@ func (x *index) believe(c *claim, reports []report, mode Mode) {
 	old := c.tail
 	c.tail = nil
 	var counted tally
-	counted[stateNumber(Pending)] = len(c.items)
+	counted[stateNumber(Pending)] = int32(len(c.items))
 	for _, r := range reports {
 		n := x.node(r.Key)
 		it := c.listed(n)
@@ -49,10 +49,11 @@ func (x *index) believe(c *claim, reports []report, mode Mode) {
 // believeOne takes over one report. That of the owner counts more than that of another, and any more than none.
 func (x *index) believeOne(c *claim, n *node, r report, mode Mode) {
 	know := believed(r.Pushed, mode)
-	if n.proven || n.busy || know == absent || n.own != c && n.know != absent && len(n.refs) > 1 {
+	if n.proven || n.busy || know == absent || n.own != c && n.know != absent && n.refs.size() > 1 {
 		return
 	}
-	n.know, n.hash, n.parent = know, parseDigest(r.Hash), r.Ref.Parent
+	n.know, n.hash = know, parseDigest(r.Hash)
+	n.lies(r.Ref.Parent)
 	n.copied = r.State != Synced && r.State != Drifted
 	n.seq++
 	n.setDrift("")

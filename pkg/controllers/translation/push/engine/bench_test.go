@@ -11,22 +11,20 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
 // serviceClaims are Claims in the shape of Services of 10 endpoints each: a Table and a Rule in the common Table for
 // the Service, and for each endpoint a Claim with a Table, a Rule in the Service's and two in its own.
 func serviceClaims(services int) []Claim {
-	claims := []Claim{{Name: named("global"), UID: "global", Items: []backend.Item{table("services", 1)}}}
+	claims := []Claim{{Name: named("global"), UID: "global", Items: Listed{table("services", 1)}}}
 	for i := range services {
 		service := fmt.Sprintf("svc-%06d", i)
-		claims = append(claims, Claim{Name: named(service), UID: types.UID(service), Items: []backend.Item{
+		claims = append(claims, Claim{Name: named(service), UID: types.UID(service), Items: Listed{
 			table(service, 1), rule("services", service+"-jump", 1, "Table/"+service),
 		}})
 		for k := range 10 {
 			endpoint := fmt.Sprintf("%s-%02d", service, k)
-			claims = append(claims, Claim{Name: named(endpoint), UID: types.UID(endpoint), Items: []backend.Item{
+			claims = append(claims, Claim{Name: named(endpoint), UID: types.UID(endpoint), Items: Listed{
 				table(endpoint, 1), rule(service, endpoint+"-jump", 1, "Table/"+endpoint), rule(endpoint, endpoint+"-dnat", 1), rule(endpoint, endpoint+"-snat", 1),
 			}})
 		}
@@ -37,7 +35,7 @@ func serviceClaims(services int) []Claim {
 func countItems(claims []Claim) int {
 	n := 0
 	for _, c := range claims {
-		n += len(c.Items)
+		n += len(c.Items.List())
 	}
 	return n
 }
@@ -86,7 +84,7 @@ func BenchmarkPush(b *testing.B) {
 func BenchmarkRestart(b *testing.B) {
 	claims := serviceClaims(909)
 	for i := range claims {
-		for _, item := range claims[i].Items {
+		for _, item := range claims[i].Items.List() {
 			r, _ := newFake().Resolve(item)
 			claims[i].Pushed = append(claims[i].Pushed, Pushed{Kind: r.Kind, Parent: r.Parent, ID: r.ID, State: Synced, Hash: digestOf(r.Body, r.Parent).String()})
 		}

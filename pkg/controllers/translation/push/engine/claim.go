@@ -26,11 +26,24 @@ type Claim struct {
 	Current bool
 	// Deleting says that nothing is wanted any more.
 	Deleting bool
-	// Items are the wanted resources, each behind those it needs.
-	Items []backend.Item
+	// Items are the wanted resources.
+	Items Items
 	// Pushed is what was reported of the Claim last.
 	Pushed []Pushed
 }
+
+// Items give the wanted resources of a Claim, each behind those it needs: the same ones whenever they are asked for,
+// from any goroutine. The engine asks when it has something to do for the Claim and does not keep them, so that they
+// can be kept in a form that is small.
+type Items interface {
+	List() []backend.Item
+}
+
+// Listed are Items that are kept as they are.
+type Listed []backend.Item
+
+// List implements Items.
+func (l Listed) List() []backend.Item { return l }
 
 // State says how one resource in the backend relates to the one that is wanted.
 type State string

@@ -85,7 +85,7 @@ func (p *push) waitForOwn(list []leaving) (waits bool) {
 		for _, l := range list {
 			p.swept[l.node] = verdict{
 				state: Deleting, reason: ReasonWaiting, key: l.node.key.String(), message: "it waits until what needs it has gone",
-				retry: until(p.c.blocked.Add(graceDependents), x.now),
+				retry: until(p.c.blocked.time().Add(graceDependents), x.now),
 			}
 		}
 	})

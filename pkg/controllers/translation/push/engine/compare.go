@@ -55,9 +55,10 @@ func compare(b backend.Backend, entries []entry, list []backend.Observed) (findi
 		at[list[i].Key] = i
 	}
 	known := make(map[backend.Key]struct{}, len(entries))
+	var wanted lister
 	for _, en := range entries {
 		known[en.n.key] = struct{}{}
-		want, err := b.Resolve(*en.wanted)
+		want, err := b.Resolve(wanted.item(&en))
 		if err != nil {
 			continue
 		}

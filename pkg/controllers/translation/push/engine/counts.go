@@ -4,13 +4,13 @@
 package engine
 
 // tally is how many resources are in each state, in the order of stateNumber.
-type tally [6]int
+type tally [6]int32
 
 // byState is the tally with the states' names. Each state is in it.
 func (t tally) byState() map[State]int {
 	counts := make(map[State]int, len(t))
 	for _, s := range []State{Pending, Synced, Drifted, Failed, Deleting, NotApplicable} {
-		counts[s] = t[stateNumber(s)]
+		counts[s] = int(t[stateNumber(s)])
 	}
 	return counts
 }

@@ -5,7 +5,6 @@ package engine
 
 import (
 	"context"
-	"slices"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
@@ -82,7 +81,7 @@ func (p *push) lookAway(it *item) (*taking, verdict) {
 		default:
 			if d := x.dependent(n, c); d != nil && !p.patient(x) {
 				v.message, v.coming = "it waits until what needs it has gone", false
-				v.retry = until(c.blocked.Add(graceDependents), x.now)
+				v.retry = until(c.blocked.time().Add(graceDependents), x.now)
 				x.waitFor(c, d)
 				return
 			}
@@ -100,16 +99,16 @@ func (p *push) lookAway(it *item) (*taking, verdict) {
 
 // patient says whether the Claim has waited long enough for dependents to go. The backend may delete them as well.
 func (p *push) patient(x *index) bool {
-	if p.c.blocked.IsZero() {
-		p.c.blocked = x.now
+	if p.c.blocked == 0 {
+		p.c.blocked = momentOf(x.now)
 	}
-	return x.now.Sub(p.c.blocked) >= graceDependents
+	return x.now.Sub(p.c.blocked.time()) >= graceDependents
 }
 
 // dependent is a resource that needs n and has to go, too, by a Claim other than c; nil when there is none.
 func (x *index) dependent(n *node, c *claim) *node {
 	leaves := func(m *node) bool {
-		return m != n && m.own == nil && (m.know == landed || m.know == unknown) && len(m.refs) > 0 && !slices.Contains(m.refs, c)
+		return m != n && m.own == nil && (m.know == landed || m.know == unknown) && m.refs.size() > 0 && !m.refs.has(c)
 	}
 	for m := range n.needers.all() {
 		if leaves(m) {

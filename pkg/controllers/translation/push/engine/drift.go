@@ -38,6 +38,7 @@ func (e *Engine) Drift(ctx context.Context) (Report, error) {
 type pass struct {
 	e *Engine
 	snapshot
+	wanted  lister
 	visited map[backend.Collection]struct{}
 
 	// mu guards what follows.
@@ -104,7 +105,7 @@ func (p *pass) readList(ctx context.Context, c backend.Collection) {
 
 // readOne reads a resource that is in no list.
 func (p *pass) readOne(ctx context.Context, en entry) {
-	want, err := p.e.b.Resolve(*en.wanted)
+	want, err := p.e.b.Resolve(p.wanted.item(&en))
 	if err != nil {
 		return
 	}

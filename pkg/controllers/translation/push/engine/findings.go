@@ -8,7 +8,7 @@ func (e *Engine) enter(findings []finding, r *Report) {
 	e.with(func(x *index) {
 		for i := range findings {
 			f := &findings[i]
-			if f.n.busy || f.n.seq != f.seq || f.n.own != f.c || x.nodes[f.n.key] != f.n {
+			if f.n.busy || f.n.seq != f.seq || f.n.own != f.c || x.nodes.get(f.n.key) != f.n {
 				continue
 			}
 			if f.kind != asWanted {

@@ -34,7 +34,7 @@ func FuzzPush(f *testing.F) {
 			case word[0] == "put" && (c == nil || !c.Deleting):
 				var items []backend.Item
 				if c != nil {
-					items = c.Items
+					items = c.Items.List()
 				}
 				w.put(word[1], append(items, backend.Item{Kind: word[2], Parent: word[3], Body: word[4]})...)
 			case word[0] == "delete" && c != nil:
@@ -59,7 +59,7 @@ func FuzzPush(f *testing.F) {
 		if len(w.claims) > 0 {
 			t.Fatalf("left: %s", w.dump())
 		}
-		if n := len(w.engine.x.nodes); n > 0 {
+		if n := w.engine.x.nodes.count; n > 0 {
 			t.Fatalf("%d nodes are left in the index", n)
 		}
 	})

@@ -15,9 +15,8 @@ import (
 // index is what is known of Claims and of the backend, in memory. The engine's mutex guards it.
 type index struct {
 	claims map[types.NamespacedName]*claim
-	nodes  map[backend.Key]*node
-	// slots are, by slot, the nodes that hold it in the backend or are about to.
-	slots map[string][]*node
+	nodes  nodes
+	slots  occupants
 	// doubling are the kinds of which some resource doubles.
 	doubling map[string]struct{}
 	counts   tally
@@ -31,8 +30,8 @@ type index struct {
 func newIndex() index {
 	return index{
 		claims:   map[types.NamespacedName]*claim{},
-		nodes:    map[backend.Key]*node{},
-		slots:    map[string][]*node{},
+		nodes:    newNodes(),
+		slots:    occupants{},
 		doubling: map[string]struct{}{},
 	}
 }
@@ -64,48 +63,62 @@ type node struct {
 	copied, misplaced bool
 	// seq changes whenever what is known does.
 	seq uint32
-	// unlisted is since when no live Claim brings it, in nanoseconds of Unix time.
-	unlisted int64
+	// unlisted is since when no live Claim brings it.
+	unlisted moment
 	// own is the live Claim that has it, nil when no live one lists it. refs are all that list it or have to delete it.
 	own  *claim
-	refs []*claim
+	refs set[claim]
 	// needers are the nodes that need it.
-	needers set[*node]
+	needers set[node]
 	rare    *rare
+	// next is another node in the same place of the index.
+	next *node
 }
 
 // rare is what most nodes do not have.
 type rare struct {
 	// providers are the nodes that satisfy an alias.
-	providers set[*node]
+	providers set[node]
 	// waiters are the Claims to wake when it lands or goes.
-	waiters set[*claim]
+	waiters set[claim]
 	// held are the slots that it holds.
-	held []string
+	held []slot
 	// drift says how the backend has it otherwise; empty: it does not.
 	drift string
 }
 
+// moment is a time in nanoseconds of Unix time, a third as long as a time.Time; 0: never.
+type moment int64
+
+func momentOf(t time.Time) moment { return moment(t.UnixNano()) }
+
+func (m moment) time() time.Time { return time.Unix(0, int64(m)) }
+
 // claim is a Claim and what is known of it.
 type claim struct {
-	Claim
+	name types.NamespacedName
+	// uid and owner are zero where a Claim has none, created is in microseconds of Unix time.
+	uid, owner id
+	created    int64
+	// wanted gives the items whenever they are needed: their text is most of a Claim. content tells them from others.
+	wanted  Items
+	content id
+	// current and deleting as the Claim says. pushed: it was pushed by this process, which thereby knows better than what
+	// was reported. wrote: something was written for the content. synced: it was in sync since.
+	current, deleting, pushed, wrote, synced bool
 	// gen changes with everything that a push depends on.
 	gen   uint64
 	items []item
 	// tail are the resources that are no longer listed and not known to be gone, in the order they were listed in.
 	tail []item
 	// waits are the nodes that it waits for.
-	waits []*node
-	// pushed: it was pushed by this process, which thereby knows better than what was reported.
-	pushed bool
+	waits set[node]
 	// retry is the trouble that holds up the whole Claim: the backend did not answer.
 	retry *trouble
-	// seen is when the content was first pushed, wrote that something was written for it, synced that it was in sync
-	// since.
-	seen          time.Time
-	wrote, synced bool
+	// seen is when the content was first pushed.
+	seen moment
 	// blocked is since when a delete waits for dependents.
-	blocked time.Time
+	blocked moment
 	// counted is what the counts have of it.
 	counted tally
 }
@@ -129,7 +142,7 @@ type item struct {
 // extras are what few resources have.
 type extras struct {
 	aliases []*node
-	slots   []string
+	slots   []slot
 }
 
 // trouble is a failure that is not tried again before its time.
@@ -164,7 +177,7 @@ func (n *node) setDrift(message string) {
 }
 
 // brings says whether c is live and lists n.
-func (c *claim) brings(n *node) bool { return !c.Deleting && c.listed(n) != nil }
+func (c *claim) brings(n *node) bool { return !c.deleting && c.listed(n) != nil }
 
 // listed is the item with which c lists n, or nil.
 func (c *claim) listed(n *node) *item { return find(c.items, n) }

@@ -26,14 +26,14 @@ func (x *index) learn(n *node, f fact) {
 	n.know, n.hash, n.copied, n.misplaced = f.know, f.hash, f.copied, f.misplaced
 	n.proven = n.proven || f.know != absent
 	if f.know == landed || f.know == unknown {
-		n.parent = f.parent
+		n.lies(f.parent)
 	}
 	if f.know == landed || f.know == gone {
 		n.setDrift("")
 	}
 	if overtaken && n.know == landed {
 		n.know = unknown
-		x.wake(n.refs...)
+		x.wakeAll(n)
 	}
 	if f.lost {
 		x.undermine(n)
@@ -46,7 +46,7 @@ func (x *index) learn(n *node, f fact) {
 	case n.know == landed && before != landed:
 		x.wakeWaiters(n)
 	}
-	for _, c := range n.refs {
+	for c := range n.refs.all() {
 		if c != f.by {
 			x.wake(c)
 		}

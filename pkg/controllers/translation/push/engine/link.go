@@ -32,8 +32,11 @@ func (x *index) link(c *claim, r *reading) item {
 		it.needs = append(it.needs, m)
 	}
 	it.needs = slices.Clip(it.needs)
-	if len(r.Aliases)+len(r.Slots) > 0 {
-		it.more = &extras{slots: r.Slots}
+	for _, m := range it.needs {
+		it.parent, n.key.Scope, n.key.ID = m.same(it.parent), m.same(n.key.Scope), m.same(n.key.ID)
+	}
+	if len(r.Aliases)+len(r.slots) > 0 {
+		it.more = &extras{slots: r.slots}
 		for _, key := range r.Aliases {
 			a := x.node(key)
 			a.rarely().providers.add(n)
@@ -44,11 +47,29 @@ func (x *index) link(c *claim, r *reading) item {
 	return it
 }
 
+// same is a text, in the memory of n's id if that says the same: what a resource lies under it needs as a rule.
+func (n *node) same(text string) string {
+	if text == n.key.ID {
+		return n.key.ID
+	}
+	return text
+}
+
+// lies enters under which parent n is in the backend: mostly the one that its owner says, whose text need not be kept
+// twice.
+func (n *node) lies(parent string) {
+	n.parent = parent
+	if n.own == nil {
+		return
+	}
+	if it := n.own.listed(n); it != nil && it.parent == parent {
+		n.parent = it.parent
+	}
+}
+
 // refer enters that c lists n or has to delete it.
 func (x *index) refer(c *claim, n *node) {
-	if !slices.Contains(n.refs, c) {
-		n.refs = append(n.refs, c)
-	}
+	n.refs.add(c)
 }
 
 // unlink takes back an item that is no longer among c's. Other items of the same resource keep what they share.
@@ -58,9 +79,7 @@ func (x *index) unlink(c *claim, it *item) {
 		return
 	}
 	if c.item(n) == nil {
-		if i := slices.Index(n.refs, c); i >= 0 {
-			n.refs = slices.Delete(n.refs, i, i+1)
-		}
+		n.refs.remove(c)
 	}
 	for _, m := range it.needs {
 		if !n.referred(func(other *item) bool { return slices.Contains(other.needs, m) }) {
@@ -72,7 +91,7 @@ func (x *index) unlink(c *claim, it *item) {
 		for _, a := range it.more.aliases {
 			if !n.referred(func(other *item) bool { return other.more != nil && slices.Contains(other.more.aliases, a) }) {
 				a.rare.providers.remove(n)
-				a.unlisted = x.now.UnixNano()
+				a.unlisted = momentOf(x.now)
 				x.wakeWaitersAt(a)
 				x.drop(a)
 			}
@@ -84,10 +103,12 @@ func (x *index) unlink(c *claim, it *item) {
 
 // referred says whether some item of n is as fn asks.
 func (n *node) referred(fn func(*item) bool) bool {
-	return slices.ContainsFunc(n.refs, func(c *claim) bool {
-		it := c.item(n)
-		return it != nil && fn(it)
-	})
+	for c := range n.refs.all() {
+		if it := c.item(n); it != nil && fn(it) {
+			return true
+		}
+	}
+	return false
 }
 
 // forget drops c and all that only it told of.
@@ -100,22 +121,22 @@ func (x *index) forget(c *claim) {
 		x.unlink(c, &items[i])
 	}
 	x.count(c, tally{})
-	delete(x.claims, c.Name)
+	delete(x.claims, c.name)
 }
 
 // node is the node of a key, made when there is none.
 func (x *index) node(key backend.Key) *node {
-	n := x.nodes[key]
+	n := x.nodes.get(key)
 	if n == nil {
-		n = &node{key: key, unlisted: x.now.UnixNano()}
-		x.nodes[key] = n
+		n = &node{key: key, unlisted: momentOf(x.now)}
+		x.nodes.add(n)
 	}
 	return n
 }
 
 // drop forgets what is known of a node that no Claim lists or has to delete any more, and the node if nothing needs it.
 func (x *index) drop(n *node) {
-	if len(n.refs) > 0 || n.busy || x.nodes[n.key] != n {
+	if n.refs.size() > 0 || n.busy || x.nodes.get(n.key) != n {
 		return
 	}
 	// Nobody says any more what became of it.
@@ -130,7 +151,7 @@ func (x *index) drop(n *node) {
 	if r := n.rare; r != nil && (r.providers.size() > 0 || r.waiters.size() > 0) {
 		return
 	}
-	delete(x.nodes, n.key)
+	x.nodes.remove(n)
 	if x.buried != nil {
 		x.buried[n.key] = struct{}{}
 	}

@@ -59,7 +59,7 @@ func (p *push) situationOf(x *index, it *item) (situation, *node) {
 	}
 	if n.own != p.c {
 		if n.own != nil {
-			s.winner = n.own.Name.String()
+			s.winner = n.own.name.String()
 		}
 		return s, n
 	}

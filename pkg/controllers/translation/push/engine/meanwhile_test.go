@@ -64,7 +64,7 @@ func TestAClaimIsForgottenWhileItIsPushed(t *testing.T) {
 	if _, err := w.push(named("a")); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, "nodes", len(w.engine.x.nodes), 0)
+	expect(t, "nodes", w.engine.x.nodes.count, 0)
 	expect(t, "calls", len(w.backend.log), 1)
 }
 
@@ -141,7 +141,7 @@ func TestAnOrphanThatCannotBeDeleted(t *testing.T) {
 	}
 	on = false
 	expect(t, "deleted", w.drift().Deleted, 1)
-	expect(t, "nodes of orphans", len(w.engine.x.nodes), 40)
+	expect(t, "nodes of orphans", w.engine.x.nodes.count, 40)
 }
 
 func TestPlanOfWhatIsShared(t *testing.T) {

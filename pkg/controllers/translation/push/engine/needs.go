@@ -34,7 +34,7 @@ func (x *index) shortageOf(it *item) shortage {
 
 // graceLeft is how long to wait for a node that nobody lists.
 func (x *index) graceLeft(m *node) time.Duration {
-	return max(0, time.Unix(0, m.unlisted).Add(graceUnlisted).Sub(x.now))
+	return max(0, m.unlisted.time().Add(graceUnlisted).Sub(x.now))
 }
 
 // presence says whether a resource, or one that satisfies an alias, is there, and whether a live Claim lists one that
@@ -89,5 +89,5 @@ func (x *index) doubt(n *node) {
 	}
 	n.know, n.proven = unknown, true
 	n.seq++
-	x.wake(n.refs...)
+	x.wakeAll(n)
 }

@@ -4,8 +4,6 @@
 package engine
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -16,15 +14,17 @@ func (e *Engine) Observe(c Claim) {
 	e.observing.Lock()
 	defer e.observing.Unlock()
 
+	items := c.Items.List()
+	s := sight{Claim: c, uid: idOf(c.UID), owner: idOf(c.Owner), content: contentOf(items)}
+
 	e.mu.Lock()
 	old := e.x.claims[c.Name]
-	same := old != nil && old.UID == c.UID && slices.Equal(old.Items, c.Items)
-	pushed := old != nil && old.UID == c.UID && old.pushed
+	s.same = old != nil && old.uid == s.uid && old.content == s.content
+	pushed := old != nil && old.uid == s.uid && old.pushed
 	e.mu.Unlock()
 
-	s := sight{Claim: c, same: same}
-	if !same {
-		s.readings = e.read(c.Items)
+	if !s.same {
+		s.readings = e.read(items)
 	}
 	if !pushed {
 		s.reported = e.locate(c.Pushed)
@@ -47,6 +47,7 @@ func (e *Engine) Forget(name types.NamespacedName) {
 // sight is a Claim as Observe got it, understood.
 type sight struct {
 	Claim
+	uid, owner, content id
 	// same: the items are those that the index has.
 	same     bool
 	readings []reading

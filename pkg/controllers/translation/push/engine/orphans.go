@@ -38,8 +38,8 @@ func (p *pass) orphans(ctx context.Context) error {
 	var before map[backend.Key]struct{}
 	p.e.with(func(x *index) {
 		for _, s := range p.strangers {
-			n := x.nodes[s.Key]
-			if _, buried := x.buried[s.Key]; !buried && (n == nil || len(n.refs) == 0) {
+			n := x.nodes.get(s.Key)
+			if _, buried := x.buried[s.Key]; !buried && (n == nil || n.refs.size() == 0) {
 				orphans = append(orphans, s)
 			}
 		}
@@ -76,7 +76,7 @@ func (p *pass) deleteOrphan(ctx context.Context, s backend.Observed) error {
 	var n *node
 	f := fact{know: gone, lost: true}
 	p.e.with(func(x *index) {
-		if m := x.node(s.Key); len(m.refs) == 0 && !m.busy {
+		if m := x.node(s.Key); m.refs.size() == 0 && !m.busy {
 			m.busy = true
 			n, f.seq = m, m.seq
 		}

@@ -32,7 +32,7 @@ func (p *push) finish() Outcome {
 			all = append(all, v)
 			pushed = append(pushed, p.reportOf(it, backend.Item{}, v))
 		}
-		o = summarize(all, x.now.Sub(c.seen))
+		o = summarize(all, x.now.Sub(c.seen.time()))
 		o.Pushed = pushed
 		if c.gen != p.gen {
 			o.Settling, o.RetryAfter = true, recheck
@@ -41,12 +41,12 @@ func (p *push) finish() Outcome {
 		o.Gone = p.deleting && len(pushed) == 0
 		x.count(c, tallyOf(pushed))
 		if len(c.tail) == 0 && !p.deleting {
-			c.blocked = time.Time{}
+			c.blocked = 0
 		}
 		if o.Reason == ReasonSynced && !p.deleting && !c.synced {
 			c.synced = true
 			if c.wrote {
-				took = max(x.now.Sub(c.seen), 1)
+				took = max(x.now.Sub(c.seen.time()), 1)
 			}
 		}
 	})

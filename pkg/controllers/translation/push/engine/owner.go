@@ -11,10 +11,10 @@ import (
 // older orders Claims by their age, and those of one age somehow.
 func older(a, b *claim) int {
 	return cmp.Or(
-		a.Created.Compare(b.Created),
-		cmp.Compare(a.UID, b.UID),
-		cmp.Compare(a.Name.Namespace, b.Name.Namespace),
-		cmp.Compare(a.Name.Name, b.Name.Name),
+		cmp.Compare(a.created, b.created),
+		a.uid.compare(b.uid),
+		cmp.Compare(a.name.Namespace, b.name.Namespace),
+		cmp.Compare(a.name.Name, b.name.Name),
 	)
 }
 
@@ -25,12 +25,12 @@ func ownerOf(claims []*claim) *claim {
 		return nil
 	}
 	oldest := slices.MinFunc(claims, older)
-	if oldest.Owner == "" || oldest.Current {
+	if oldest.owner == (id{}) || oldest.current {
 		return oldest
 	}
 	best := oldest
 	for _, c := range claims {
-		if c.Owner == oldest.Owner && c.Current && (best == oldest || older(c, best) < 0) {
+		if c.owner == oldest.owner && c.current && (best == oldest || older(c, best) < 0) {
 			best = c
 		}
 	}
@@ -40,7 +40,7 @@ func ownerOf(claims []*claim) *claim {
 // reown decides anew who has n, and wakes all whom a change concerns.
 func (x *index) reown(n *node) {
 	var live []*claim
-	for _, c := range n.refs {
+	for c := range n.refs.all() {
 		if c.brings(n) {
 			live = append(live, c)
 		}
@@ -51,7 +51,7 @@ func (x *index) reown(n *node) {
 	}
 	n.own = own
 	x.touchUnlisted(n)
-	x.wake(n.refs...)
+	x.wakeAll(n)
 	x.wakeWaiters(n)
 }
 
@@ -60,7 +60,7 @@ func (x *index) touchUnlisted(n *node) {
 	if n.own != nil {
 		return
 	}
-	n.unlisted = x.now.UnixNano()
+	n.unlisted = momentOf(x.now)
 	for a := range x.aliasesOf(n) {
 		a.unlisted = n.unlisted
 	}

@@ -80,7 +80,7 @@ func TestManyAtOnce(t *testing.T) {
 	start := time.Now()
 	for round := range rounds {
 		for i := range claims {
-			save(Claim{Name: named(fmt.Sprint(i)), UID: types.UID(fmt.Sprint(i)), Created: start, Items: list(i, round%2+1)})
+			save(Claim{Name: named(fmt.Sprint(i)), UID: types.UID(fmt.Sprint(i)), Created: start, Items: Listed(list(i, round%2+1))})
 		}
 		if _, err := e.Drift(context.Background()); err != nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	if r, err := e.Drift(context.Background()); err != nil || r.Drifted > 0 || r.Orphans > 0 {
 		e.with(func(x *index) {
-			for _, n := range x.nodes {
+			for n := range x.nodes.all() {
 				if n.drift() != "" {
 					t.Logf("%s: %s", n.key, n.drift())
 				}
@@ -104,7 +104,7 @@ func TestManyAtOnce(t *testing.T) {
 		t.Fatalf("report %+v, error %v", r, err)
 	}
 	for i := range claims {
-		save(Claim{Name: named(fmt.Sprint(i)), UID: types.UID(fmt.Sprint(i)), Created: start, Items: list(i, 1), Deleting: true})
+		save(Claim{Name: named(fmt.Sprint(i)), UID: types.UID(fmt.Sprint(i)), Created: start, Items: Listed(list(i, 1)), Deleting: true})
 	}
 	for left := claims; left > 0; {
 		<-synced
@@ -114,8 +114,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	queue.ShutDown()
 	wg.Wait()
-	if len(b.objects) > 0 || len(e.x.nodes) > 0 {
-		t.Fatalf("left: %v, %d nodes", b.objects, len(e.x.nodes))
+	if len(b.objects) > 0 || e.x.nodes.count > 0 {
+		t.Fatalf("left: %v, %d nodes", b.objects, e.x.nodes.count)
 	}
 }
 

@@ -25,7 +25,7 @@ func (p *push) plan(ctx context.Context) error {
 			n := p.c.tail[i].node
 			p.swept[n] = verdict{state: Deleting, reason: ReasonPlanned, key: n.key.String(), message: "would delete"}
 			if n.own != nil {
-				p.swept[n] = verdict{state: Deleting, reason: ReasonPlanned, key: n.key.String(), message: "would hand over to " + n.own.Name.String()}
+				p.swept[n] = verdict{state: Deleting, reason: ReasonPlanned, key: n.key.String(), message: "would hand over to " + n.own.name.String()}
 			}
 		}
 	})
@@ -49,7 +49,7 @@ func (p *push) foresee(it *item) (v verdict, known bool) {
 			v, known = verdict{state: Deleting, reason: ReasonPlanned, message: "would delete"}, true
 		case p.deleting:
 		case n.own != p.c:
-			_, v = decide(situation{winner: n.own.Name.String()})
+			_, v = decide(situation{winner: n.own.name.String()})
 			known = true
 		case n.know == landed && n.hash == it.want:
 			v, known = verdict{state: Synced, reason: ReasonSynced}, true

@@ -62,7 +62,7 @@ func (w *world) expected() (all map[backend.Key]backend.Resource, listed map[bac
 	all = map[backend.Key]backend.Resource{}
 	byKey := map[backend.Key][]*Claim{}
 	for _, c := range w.claims {
-		for _, item := range c.Items {
+		for _, item := range c.Items.List() {
 			if r, err := w.backend.Resolve(item); err == nil && !c.Deleting {
 				byKey[r.Key] = append(byKey[r.Key], c)
 			}
@@ -82,7 +82,7 @@ func (w *world) expected() (all map[backend.Key]backend.Resource, listed map[bac
 		winners[key] = best
 	}
 	for key, c := range winners {
-		for _, item := range c.Items {
+		for _, item := range c.Items.List() {
 			if r, err := w.backend.Resolve(item); err == nil && r.Key == key {
 				all[key] = r
 			}
@@ -138,7 +138,7 @@ func (w *world) checkBackend(excused map[backend.Key]bool) {
 func (w *world) checkOrder(want map[backend.Key]backend.Resource) {
 	for _, c := range w.claims {
 		places := map[string][]string{}
-		for _, item := range slices.Backward(c.Items) {
+		for _, item := range slices.Backward(c.Items.List()) {
 			r, _ := w.backend.Resolve(item)
 			if have, ok := want[r.Key]; ok && r.Ordered && string(have.Body) == string(r.Body) && w.owns(c, r.Key) {
 				places[r.Parent] = append(places[r.Parent], r.ID)
@@ -159,8 +159,8 @@ func (w *world) checkOrder(want map[backend.Key]backend.Resource) {
 }
 
 func (w *world) owns(c *Claim, key backend.Key) bool {
-	n := w.engine.x.nodes[key]
-	return n != nil && n.own != nil && n.own.Name == c.Name
+	n := w.engine.x.nodes.get(key)
+	return n != nil && n.own != nil && n.own.name == c.Name
 }
 
 // dump is all that helps to see what went wrong.
@@ -172,7 +172,7 @@ func (w *world) dump() string {
 		}
 		c, o := w.claims[name], w.last[name]
 		fmt.Fprintf(&s, "%s deleting %v owner %q current %v: %s, retry %v: %s\n", name.Name, c.Deleting, c.Owner, c.Current, o.Reason, o.RetryAfter, o.Message)
-		for _, item := range c.Items {
+		for _, item := range c.Items.List() {
 			fmt.Fprintf(&s, "  %s %s %s\n", item.Kind, item.Parent, item.Body)
 		}
 		for _, p := range o.Pushed {
@@ -180,7 +180,7 @@ func (w *world) dump() string {
 		}
 	}
 	for key, o := range w.backend.objects {
-		if n := w.engine.x.nodes[key]; key.Kind != "Pad" && n != nil {
+		if n := w.engine.x.nodes.get(key); key.Kind != "Pad" && n != nil {
 			fmt.Fprintf(&s, "%s of %s %s know %d busy %v drift %q\n", key, o.Parent, o.Body, n.know, n.busy, n.drift())
 		}
 	}
@@ -251,7 +251,7 @@ func TestTheBackendComesToHoldWhatIsWanted(t *testing.T) {
 // excuse notes what was made and not reported before a crash. When it is not listed after it, nobody can know of it.
 func (w *world) excuse(excused map[backend.Key]bool) {
 	for _, c := range w.claims {
-		for _, item := range c.Items {
+		for _, item := range c.Items.List() {
 			if r, err := w.backend.Resolve(item); err == nil && !slices.ContainsFunc(c.Pushed, func(p Pushed) bool { return p.Kind == r.Kind && p.ID == r.ID }) {
 				excused[r.Key] = true
 			}
@@ -379,7 +379,7 @@ func TestNothingIsAskedTwice(t *testing.T) {
 			w.delete(name.Name)
 		}
 		w.run(time.Minute)
-		if len(w.backend.objects) > 0 || len(w.engine.x.nodes) > 0 || len(w.backend.refused) > 0 || len(w.backend.cascaded) > 0 {
+		if len(w.backend.objects) > 0 || w.engine.x.nodes.count > 0 || len(w.backend.refused) > 0 || len(w.backend.cascaded) > 0 {
 			t.Fatalf("left %v, refused %v, cascaded %v\n%s", w.backend.objects, w.backend.refused, w.backend.cascaded, w.dump())
 		}
 	})

@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -13,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"pgregory.net/rapid"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
@@ -64,7 +64,7 @@ func TestBackoff(t *testing.T) {
 func TestOwner(t *testing.T) {
 	at := func(s int) time.Time { return time.Unix(int64(s), 0) }
 	aged := func(uid string, age int, owner string, current bool) *claim {
-		return &claim{Claim: Claim{UID: types.UID(uid), Created: at(age), Owner: owner, Current: current}}
+		return &claim{name: named(uid), uid: idOf(uid + "0000000-0000-5000-8000-000000000000"), created: at(age).UnixMicro(), owner: idOf(owner), current: current}
 	}
 	tests := map[string]struct {
 		claims []*claim
@@ -87,7 +87,7 @@ func TestOwner(t *testing.T) {
 				rand.Shuffle(len(test.claims), func(i, j int) { test.claims[i], test.claims[j] = test.claims[j], test.claims[i] })
 				got := ""
 				if own := ownerOf(test.claims); own != nil {
-					got = string(own.UID)
+					got = own.name.Name
 				}
 				expect(t, "owner", got, test.want)
 			}
@@ -272,9 +272,10 @@ func TestOrphansMayBeDeleted(t *testing.T) {
 func TestSet(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var s set[int]
-		model := map[int]bool{}
+		var members [21]int
+		model := map[*int]bool{}
 		for range rapid.IntRange(0, 60).Draw(t, "steps") {
-			v := rapid.IntRange(0, 20).Draw(t, "v")
+			v := &members[rapid.IntRange(0, len(members)-1).Draw(t, "v")]
 			if rapid.IntRange(0, 2).Draw(t, "remove") == 0 {
 				s.remove(v)
 				delete(model, v)
@@ -285,7 +286,12 @@ func TestSet(t *testing.T) {
 			seen := 0
 			for v := range s.all() {
 				if seen++; !model[v] {
-					t.Fatalf("%d is not in it", v)
+					t.Fatalf("%p is not in it", v)
+				}
+			}
+			for i := range members {
+				if v := &members[i]; s.has(v) != model[v] {
+					t.Fatalf("has member %d: %v", i, s.has(v))
 				}
 			}
 			if seen != len(model) || s.size() != len(model) {
@@ -293,6 +299,63 @@ func TestSet(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestNodesThatShareAHash(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := newNodes()
+		s.hash = func(key backend.Key) uint64 { return uint64(key.ID[0] % 3) }
+		model := map[backend.Key]*node{}
+		for range rapid.IntRange(0, 60).Draw(t, "steps") {
+			key := backend.Key{Kind: "Box", ID: string(rune('a' + rapid.IntRange(0, 9).Draw(t, "key")))}
+			if n := model[key]; n != nil {
+				s.remove(n)
+				s.remove(n) // it is not there any more
+				delete(model, key)
+			} else {
+				model[key] = &node{key: key}
+				s.add(model[key])
+			}
+			for i := range 10 {
+				key := backend.Key{Kind: "Box", ID: string(rune('a' + i))}
+				if s.get(key) != model[key] {
+					t.Fatalf("%s: have %p, want %p", key, s.get(key), model[key])
+				}
+			}
+			if all := slices.Collect(s.all()); len(all) != len(model) || s.count != len(model) {
+				t.Fatalf("have %d nodes, count %d, want %d", len(all), s.count, len(model))
+			}
+		}
+	})
+}
+
+func TestIDs(t *testing.T) {
+	const low, high = "00000000-0000-5000-8000-000000000001", "ffffffff-0000-5000-8000-000000000000"
+	itself := idOf(high)
+	expect(t, "a UUID is itself", hex.EncodeToString(itself[:]), strings.ReplaceAll(high, "-", ""))
+	expect(t, "order", idOf(low).compare(idOf(high)), -1)
+	expect(t, "nothing", idOf(""), id{})
+	seen := map[id]string{}
+	for _, text := range []string{"", "global", "a", "b", low, high, low + "0", "zzzzzzzz-0000-5000-8000-000000000001"} {
+		if other, twice := seen[idOf(text)]; twice {
+			t.Errorf("%q has the id of %q", text, other)
+		}
+		seen[idOf(text)] = text
+	}
+}
+
+func TestContent(t *testing.T) {
+	seen := map[id]int{}
+	for i, items := range [][]backend.Item{
+		nil, {{}}, {{Kind: "ab"}}, {{Kind: "a", Parent: "b"}}, {{Parent: "ab"}}, {{Body: "ab"}}, {{Kind: "ab"}, {}}, {{}, {Kind: "ab"}},
+	} {
+		content := contentOf(items)
+		if other, twice := seen[content]; twice {
+			t.Errorf("lists %d and %d have one content", i, other)
+		}
+		seen[content] = i
+		expect(t, "the same list", contentOf(slices.Clone(items)), content)
+	}
 }
 
 func TestLocks(t *testing.T) {

@@ -63,6 +63,7 @@ type push struct {
 // begin prepares a push; nil when there is no such Claim.
 func (e *Engine) begin(name types.NamespacedName) *push {
 	var p *push
+	var wanted Items
 	e.with(func(x *index) {
 		c := x.claims[name]
 		if c == nil {
@@ -70,14 +71,18 @@ func (e *Engine) begin(name types.NamespacedName) *push {
 		}
 		x.stopWaiting(c)
 		c.pushed = true
-		if c.seen.IsZero() {
-			c.seen = x.now
+		if c.seen == 0 {
+			c.seen = momentOf(x.now)
 		}
 		p = &push{
-			e: e, c: c, gen: c.gen, deleting: c.Deleting, wanted: c.Items, items: c.items,
-			verdicts: make([]verdict, len(c.items)), swept: map[*node]verdict{}, age: x.now.Sub(c.seen),
+			e: e, c: c, gen: c.gen, deleting: c.deleting, items: c.items,
+			verdicts: make([]verdict, len(c.items)), swept: map[*node]verdict{}, age: x.now.Sub(c.seen.time()),
 		}
+		wanted = c.wanted
 	})
+	if p != nil {
+		p.wanted = wanted.List()
+	}
 	return p
 }
 

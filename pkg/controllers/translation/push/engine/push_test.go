@@ -6,8 +6,6 @@ package engine
 import (
 	"testing"
 	"time"
-
-	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
 // small is a network of three Claims that need each other.
@@ -47,7 +45,7 @@ func TestDeletingInAnyOrderLeavesNothing(t *testing.T) {
 	expect(t, "claims left", len(w.claims), 0)
 	expect(t, "objects left", len(w.backend.objects), 0)
 	expect(t, "requests", len(w.backend.log), 9)
-	expect(t, "nodes left in the index", len(w.engine.x.nodes), 0)
+	expect(t, "nodes left in the index", w.engine.x.nodes.count, 0)
 	expect(t, "objects that went before their time", len(w.backend.cascaded), 0)
 }
 
@@ -67,7 +65,7 @@ func TestWhatWasPushedAndIsListedNoMoreIsDeletedAfterARestart(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.put("a", box("b", 1), port("b", "p1", 1))
 	w.run(time.Minute)
-	w.claims[named("a")].Items = []backend.Item{box("b", 1)}
+	w.claims[named("a")].Items = Listed{box("b", 1)}
 	w.restart()
 	w.run(time.Minute)
 	w.expectSynced()
@@ -102,7 +100,7 @@ func TestReplacingATableBringsBackItsRules(t *testing.T) {
 func TestWithoutAModeNothingIsWritten(t *testing.T) {
 	f := newFake()
 	e := New(f, Options{})
-	e.Observe(Claim{Name: named("a"), Items: []backend.Item{box("b", 1)}})
+	e.Observe(Claim{Name: named("a"), Items: Listed{box("b", 1)}})
 	o, err := e.Push(t.Context(), named("a"))
 	if err != nil || o.Reason != ReasonPlanned {
 		t.Fatalf("outcome %+v, error %v", o, err)

@@ -13,6 +13,7 @@ import (
 type reading struct {
 	backend.Resource
 	digest  digest
+	slots   []slot
 	in      backend.Collection
 	listed  bool
 	trouble *trouble
@@ -42,7 +43,8 @@ func (e *Engine) read(items []backend.Item) []reading {
 		seen[r.Key] = struct{}{}
 		r.digest = digestOf(r.Body, r.Parent)
 		r.in, r.listed = e.b.Collection(r.Resource)
-		r.Body = nil
+		r.slots = slotsOf(r.Slots)
+		r.Body, r.Slots = nil, nil
 	}
 	return readings
 }

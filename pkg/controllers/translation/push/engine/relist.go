@@ -5,32 +5,32 @@ package engine
 
 import (
 	"slices"
-	"time"
 )
 
 // observe brings the index up to date with a Claim.
 func (x *index) observe(s sight, mode Mode) {
 	c := x.claims[s.Name]
-	if c != nil && c.UID != s.UID {
+	if c != nil && c.uid != s.uid {
 		x.forget(c)
 		c = nil
 	}
 	isNew := c == nil
 	if isNew {
-		c = &claim{}
+		c = &claim{name: s.Name, uid: s.uid}
 		x.claims[s.Name] = c
 	}
-	changed := isNew || !s.same || c.Deleting != s.Deleting || c.Current != s.Current || c.Owner != s.Owner || !c.Created.Equal(s.Created)
+	// What is kept elsewhere is not kept twice.
+	c.wanted = s.Items
+	changed := isNew || !s.same || c.deleting != s.Deleting || c.current != s.Current || c.owner != s.owner || c.created != s.Created.UnixMicro()
 	if !changed && c.pushed {
 		return
 	}
-	turned := c.Deleting != s.Deleting
-	c.Claim = s.Claim
-	c.Pushed = nil
+	turned := c.deleting != s.Deleting
+	c.owner, c.created, c.current, c.deleting, c.content = s.owner, s.Created.UnixMicro(), s.Current, s.Deleting, s.content
 	if changed {
 		c.gen++
 		c.retry = nil
-		c.blocked = time.Time{}
+		c.blocked = 0
 	}
 	if turned {
 		// What was in the way of making a resource is not in the way of deleting it.
@@ -42,7 +42,7 @@ func (x *index) observe(s sight, mode Mode) {
 	}
 	if !s.same {
 		x.relist(c, s.readings)
-		c.seen, c.wrote, c.synced = time.Time{}, false, false
+		c.seen, c.wrote, c.synced = 0, false, false
 	}
 	for i := range c.items {
 		if n := c.items[i].node; n != nil {

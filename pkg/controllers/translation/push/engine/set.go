@@ -3,67 +3,74 @@
 
 package engine
 
-import (
-	"iter"
-	"slices"
-)
+import "iter"
 
-// fewMembers is up to how many members a set is a slice: most sets have one or two, some have as many as there are
-// Claims.
-const fewMembers = 8
-
-// set is a set that costs little while it is small. The zero set is empty.
-type set[T comparable] struct {
-	few  []T
-	many map[T]struct{}
+// set is a set of pointers that costs little while it is small: most sets have one member or none, some have as many as
+// there are Claims. The zero set is empty.
+type set[T any] struct {
+	// one is a member, nil only in an empty set.
+	one    *T
+	others map[*T]struct{}
 }
 
-// add puts v into the set.
-func (s *set[T]) add(v T) {
+// add puts v, which is not nil, into the set.
+func (s *set[T]) add(v *T) {
 	switch {
-	case s.many != nil:
-		s.many[v] = struct{}{}
-	case slices.Contains(s.few, v):
-	case len(s.few) < fewMembers:
-		s.few = append(s.few, v)
+	case s.one == v:
+	case s.one == nil:
+		s.one = v
+	case s.others == nil:
+		s.others = map[*T]struct{}{v: {}}
 	default:
-		s.many = make(map[T]struct{}, 2*fewMembers)
-		for _, old := range s.few {
-			s.many[old] = struct{}{}
-		}
-		s.many[v] = struct{}{}
-		s.few = nil
+		s.others[v] = struct{}{}
 	}
 }
 
 // remove takes v out of the set.
-func (s *set[T]) remove(v T) {
-	if s.many != nil {
-		if delete(s.many, v); len(s.many) == 0 {
-			s.many = nil
-		}
+func (s *set[T]) remove(v *T) {
+	if s.one != v {
+		s.omit(v)
 		return
 	}
-	if i := slices.Index(s.few, v); i >= 0 {
-		if s.few = slices.Delete(s.few, i, i+1); len(s.few) == 0 {
-			s.few = nil
-		}
+	s.one = nil
+	for other := range s.others {
+		s.one = other
+		s.omit(other)
+		return
 	}
 }
 
+func (s *set[T]) omit(other *T) {
+	if delete(s.others, other); len(s.others) == 0 {
+		s.others = nil
+	}
+}
+
+// has says whether v is a member.
+func (s *set[T]) has(v *T) bool {
+	if s.one == v {
+		return v != nil
+	}
+	_, ok := s.others[v]
+	return ok
+}
+
 // size is the number of members.
-func (s *set[T]) size() int { return len(s.few) + len(s.many) }
+func (s *set[T]) size() int {
+	if s.one == nil {
+		return 0
+	}
+	return 1 + len(s.others)
+}
 
 // all are the members, in no order. A member may be removed while they are gone through, but only the current one and
 // only as the last thing.
-func (s *set[T]) all() iter.Seq[T] {
-	return func(yield func(T) bool) {
-		for _, v := range s.few {
-			if !yield(v) {
-				return
-			}
+func (s *set[T]) all() iter.Seq[*T] {
+	return func(yield func(*T) bool) {
+		if s.one == nil || !yield(s.one) {
+			return
 		}
-		for v := range s.many {
+		for v := range s.others {
 			if !yield(v) {
 				return
 			}

@@ -144,7 +144,7 @@ func TestSlots(t *testing.T) {
 		w := newWorld(t, Options{})
 		w.put("a", plug("h", "p1", nil, slot))
 		w.run(time.Minute)
-		w.claims[named("a")].Items = []backend.Item{plug("h", "p2", nil, slot)}
+		w.claims[named("a")].Items = Listed{plug("h", "p2", nil, slot)}
 		w.restart()
 		w.run(time.Hour)
 		w.expectSynced()
@@ -271,7 +271,7 @@ func TestANewClaimOfTheSameNameIsAnother(t *testing.T) {
 	w.expectSynced()
 	expect(t, "objects", len(w.backend.objects), 1)
 	w.engine.Forget(named("a"))
-	expect(t, "nodes", len(w.engine.x.nodes), 0)
+	expect(t, "nodes", w.engine.x.nodes.count, 0)
 	w.engine.Forget(named("a"))
 	expect(t, "counts", w.engine.Counts()[Synced], 0)
 }

@@ -25,7 +25,7 @@ func (p *push) shrink(ctx context.Context) error {
 				v.message = "it stays until all of its kind that the Claim lists can be understood"
 				p.swept[it.node] = v
 			case wait:
-				v.message, v.coming, v.retry = "it waits until what is listed now is there", true, until(p.c.seen.Add(graceDependents), x.now)
+				v.message, v.coming, v.retry = "it waits until what is listed now is there", true, until(p.c.seen.time().Add(graceDependents), x.now)
 				p.swept[it.node] = v
 			default:
 				list = append(list, leaving{item: it})

@@ -5,35 +5,68 @@ package engine
 
 import "slices"
 
+// slot is something that only one resource can have at a time.
+type slot = id
+
+// slotsOf are the slots that a backend names.
+func slotsOf(names []string) []slot {
+	if len(names) == 0 {
+		return nil
+	}
+	slots := make([]slot, len(names))
+	for i, name := range names {
+		slots[i] = idOf(name)
+	}
+	return slots
+}
+
+// occupants are who holds slots in the backend or is about to: one as a rule, more while slots change hands.
+type occupants map[slot]set[node]
+
+func (o occupants) add(s slot, n *node) {
+	holders := o[s]
+	holders.add(n)
+	o[s] = holders
+}
+
+func (o occupants) remove(s slot, n *node) {
+	holders := o[s]
+	if holders.remove(n); holders.size() == 0 {
+		delete(o, s)
+		return
+	}
+	o[s] = holders
+}
+
 // hold enters that n has slots, or is about to, and no others.
-func (x *index) hold(n *node, slots []string) {
+func (x *index) hold(n *node, slots []slot) {
 	if n.rare == nil && len(slots) == 0 || n.rare != nil && slices.Equal(n.rare.held, slots) {
 		return
 	}
 	x.release(n)
 	n.rarely().held = slots
-	for _, slot := range slots {
-		x.slots[slot] = append(x.slots[slot], n)
+	for _, s := range slots {
+		x.slots.add(s, n)
 	}
 }
 
 // reserve has n hold further slots. Those that it has it keeps: until they are free in the backend nobody else may try.
-func (x *index) reserve(n *node, slots []string) {
-	if n.rare == nil {
+func (x *index) reserve(n *node, slots []slot) {
+	if n.rare == nil || len(n.rare.held) == 0 {
 		x.hold(n, slots)
 		return
 	}
 	all := slices.Clone(n.rare.held)
-	for _, slot := range slots {
-		if !slices.Contains(all, slot) {
-			all = append(all, slot)
+	for _, s := range slots {
+		if !slices.Contains(all, s) {
+			all = append(all, s)
 		}
 	}
 	x.hold(n, all)
 }
 
 // vacate has n, which landed, hold no more than it should, and wakes those who wait for the rest.
-func (x *index) vacate(n *node, slots []string) {
+func (x *index) vacate(n *node, slots []slot) {
 	if n.rare == nil || len(n.rare.held) == len(slots) {
 		return
 	}
@@ -42,7 +75,7 @@ func (x *index) vacate(n *node, slots []string) {
 }
 
 // slots are those that the item is to have.
-func (it *item) slots() []string {
+func (it *item) slots() []slot {
 	if it.more == nil {
 		return nil
 	}
@@ -54,30 +87,23 @@ func (x *index) release(n *node) {
 	if n.rare == nil {
 		return
 	}
-	for _, slot := range n.rare.held {
-		holders := slices.DeleteFunc(x.slots[slot], func(m *node) bool { return m == n })
-		if len(holders) == 0 {
-			delete(x.slots, slot)
-		} else {
-			x.slots[slot] = holders
-		}
+	for _, s := range n.rare.held {
+		x.slots.remove(s, n)
 	}
 	n.rare.held = nil
 }
 
 // holder is a node, other than it has, that holds a slot which it needs, and the slot; nil when all are free.
-func (x *index) holder(it *item) (*node, string) {
-	if it.more == nil {
-		return nil, ""
-	}
-	for _, slot := range it.more.slots {
-		for _, n := range x.slots[slot] {
+func (x *index) holder(it *item) (*node, slot) {
+	for _, s := range it.slots() {
+		holders := x.slots[s]
+		for n := range holders.all() {
 			if n != it.node {
-				return n, slot
+				return n, s
 			}
 		}
 	}
-	return nil, ""
+	return nil, slot{}
 }
 
 // displaced says whether another resource is where it would be, so that it is not there, for all that is known of it
@@ -91,6 +117,6 @@ func (x *index) displaced(it *item) bool {
 }
 
 // wants says whether the item is to have a slot.
-func (it *item) wants(slot string) bool {
-	return it != nil && slices.Contains(it.slots(), slot)
+func (it *item) wants(s slot) bool {
+	return it != nil && slices.Contains(it.slots(), s)
 }

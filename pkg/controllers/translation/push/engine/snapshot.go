@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"sync"
 	"unique"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
@@ -14,15 +15,31 @@ const snapshotClaims = 500
 
 // entry is a resource as the index had it when a drift pass began.
 type entry struct {
-	n      *node
-	c      *claim
-	wanted *backend.Item
-	// place is that of the item in the Claim, seq that of the node.
+	n *node
+	c *claim
+	// wanted are the items of the Claim, place is that of the item among them, seq that of the node.
+	wanted  Items
 	place   int
 	seq     uint32
 	ordered bool
 	// check: it should be in the backend as wanted. Otherwise only its copy is of interest.
 	check bool
+}
+
+// lister gives the items of entries. Those of one Claim mostly come one after the other, and its list is asked for once.
+type lister struct {
+	mu    sync.Mutex
+	c     *claim
+	items []backend.Item
+}
+
+func (l *lister) item(en *entry) backend.Item {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.c != en.c || l.items == nil {
+		l.c, l.items = en.c, en.wanted.List()
+	}
+	return l.items[en.place]
 }
 
 // snapshot are the entries by the collection that has them; those in none have to be read one by one.
@@ -64,7 +81,7 @@ func (s *snapshot) add(c *claim, mode Mode) {
 		// What is to be put right is left to that. What is only observed may be as wanted again.
 		known := n.know == landed || n.drift() != "" && mode == Observe
 		en := entry{
-			n: n, c: c, wanted: &c.Items[i], place: i, seq: n.seq, ordered: it.ordered,
+			n: n, c: c, wanted: c.wanted, place: i, seq: n.seq, ordered: it.ordered,
 			check: known && !n.busy && n.hash == it.want,
 		}
 		switch {

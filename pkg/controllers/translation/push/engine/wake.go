@@ -15,27 +15,34 @@ func (x *index) wake(claims ...*claim) {
 		x.woken = map[types.NamespacedName]struct{}{}
 	}
 	for _, c := range claims {
-		if x.claims[c.Name] == c {
-			x.woken[c.Name] = struct{}{}
+		if x.claims[c.name] == c {
+			x.woken[c.name] = struct{}{}
 		}
+	}
+}
+
+// wakeAll has all Claims pushed again that list n or have to delete it.
+func (x *index) wakeAll(n *node) {
+	for c := range n.refs.all() {
+		x.wake(c)
 	}
 }
 
 // waitFor has c woken when n lands, goes, or changes hands.
 func (x *index) waitFor(c *claim, n *node) {
 	n.rarely().waiters.add(c)
-	c.waits = append(c.waits, n)
+	c.waits.add(n)
 }
 
 // stopWaiting takes back all that c waits for. A push begins with it, and waits anew where it has to.
 func (x *index) stopWaiting(c *claim) {
-	for _, n := range c.waits {
+	for n := range c.waits.all() {
 		if n.rare != nil {
 			n.rare.waiters.remove(c)
 			x.drop(n)
 		}
 	}
-	c.waits = nil
+	c.waits = set[node]{}
 }
 
 // wakeWaiters wakes those who wait for n or for an alias that n satisfies.
@@ -53,13 +60,13 @@ func (x *index) wakeWaitersAt(n *node) {
 	for c := range n.rare.waiters.all() {
 		x.wake(c)
 	}
-	n.rare.waiters = set[*claim]{}
+	n.rare.waiters = set[claim]{}
 }
 
 // aliasesOf are the aliases that n satisfies, in the view of all that list it. One can come more than once.
 func (x *index) aliasesOf(n *node) iter.Seq[*node] {
 	return func(yield func(*node) bool) {
-		for _, c := range n.refs {
+		for c := range n.refs.all() {
 			it := c.item(n)
 			if it == nil || it.more == nil {
 				continue

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -66,6 +67,11 @@ func (w *world) names() []types.NamespacedName {
 	return slices.SortedFunc(maps.Keys(w.claims), func(a, b types.NamespacedName) int { return cmp.Compare(a.Name, b.Name) })
 }
 
+// uidOf is a uid, as a server gives them: that of a name.
+func uidOf(name string) types.UID {
+	return types.UID(uuid.NewSHA1(uuid.Nil, []byte(name)).String())
+}
+
 func named(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "default", Name: name}
 }
@@ -74,10 +80,10 @@ func named(name string) types.NamespacedName {
 func (w *world) put(name string, items ...backend.Item) *Claim {
 	c := w.claims[named(name)]
 	if c == nil {
-		c = &Claim{Name: named(name), UID: types.UID(name), Created: w.clock.Now()}
+		c = &Claim{Name: named(name), UID: uidOf(name), Created: w.clock.Now()}
 		w.claims[c.Name] = c
 	}
-	c.Items = items
+	c.Items = Listed(items)
 	w.engine.Observe(*c)
 	return c
 }

@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package converter
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/packed"
+)
+
+const (
+	// translationsByOwner finds Translations by the buckets of the keys that translationKeys returns. It is an index of the
+	// informer itself: one that a client asks for has each key twice, with the namespace and without.
+	translationsByOwner = ControllerName + "/owner"
+	// buckets is how many there are. A key of its own for each owner takes more memory than a packed Translation does; with
+	// 100,000 of them a bucket has six.
+	buckets = 1 << 14
+)
+
+// bucketOf is the bucket of a key.
+func bucketOf(key string) string {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(key))
+	return strconv.Itoa(int(hash.Sum32() % buckets))
+}
+
+// indexTranslations adds the index to a cache that has not begun, and returns what finds Translations by it.
+func indexTranslations(ctx context.Context, informers cache.Informers) (func(key string) ([]*midonetv1.Translation, error), error) {
+	informer, err := informers.GetInformer(ctx, &midonetv1.Translation{}, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, fmt.Errorf("the cache of Translations for controller %s: %w", ControllerName, err)
+	}
+	indexed, ok := informer.(interface{ GetIndexer() toolscache.Indexer })
+	if !ok {
+		return nil, fmt.Errorf("the cache of Translations for controller %s is a %T, which has no indexes", ControllerName, informer)
+	}
+	if err := informer.AddIndexers(toolscache.Indexers{translationsByOwner: ownerBuckets}); err != nil {
+		return nil, fmt.Errorf("index Translations for controller %s: %w", ControllerName, err)
+	}
+	return func(key string) ([]*midonetv1.Translation, error) {
+		found, err := indexed.GetIndexer().ByIndex(translationsByOwner, bucketOf(key))
+		if err != nil {
+			return nil, err
+		}
+		var translations []*midonetv1.Translation
+		for _, object := range found {
+			translation, err := translationOf(object)
+			if err != nil {
+				return nil, err
+			}
+			if slices.Contains(translationKeys(translation), key) {
+				translations = append(translations, translation)
+			}
+		}
+		return translations, nil
+	}, nil
+}
+
+// ownerBuckets are the buckets of an object of the cache.
+func ownerBuckets(object any) ([]string, error) {
+	translation, err := translationOf(object)
+	if err != nil {
+		return nil, err
+	}
+	keys := translationKeys(translation)
+	for i, key := range keys {
+		keys[i] = bucketOf(key)
+	}
+	return keys, nil
+}
+
+func translationOf(object any) (*midonetv1.Translation, error) {
+	if object, ok := object.(client.Object); ok {
+		if translation := packed.Of(object); translation != nil {
+			return translation, nil
+		}
+	}
+	return nil, fmt.Errorf("a %T is in the cache of Translations", object)
+}

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package packed has Translations in a form that is small: a cache has up to 100,000 of them, and most of the time
+// nobody asks for any.
+package packed
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/readonly"
+)
+
+// Translation is a Translation as a cache keeps it, less its managed fields: its name and version, and all of it as
+// compressed protobuf. To a cache it is an object like any other, whose deep copy is the Translation itself, so that whoever
+// reads from the cache gets that. It cannot be changed.
+type Translation struct {
+	readonly.Object
+	namespace, name, version, text string
+}
+
+var _ client.Object = (*Translation)(nil)
+
+// Pack returns the packed form of a Translation, which it leaves as it is.
+func Pack(translation *midonetv1.Translation) (*Translation, error) {
+	whole := *translation
+	whole.ManagedFields = nil
+	text, err := whole.Marshal()
+	if err != nil {
+		return nil, fmt.Errorf("pack translation %s: %w", client.ObjectKeyFromObject(translation), err)
+	}
+	return &Translation{
+		namespace: translation.Namespace, name: translation.Name, version: translation.ResourceVersion, text: deflate(text),
+	}, nil
+}
+
+// Transform is the transform of a cache of Translations. What is none it leaves as it is: what is packed already, and
+// what a cache tells of an object that went while nobody watched.
+func Transform(object any) (any, error) {
+	if translation, ok := object.(*midonetv1.Translation); ok {
+		return Pack(translation)
+	}
+	return object, nil
+}
+
+// Unpack returns the Translation, which is the caller's.
+func (t *Translation) Unpack() *midonetv1.Translation {
+	whole := &midonetv1.Translation{}
+	if err := inflate(t.text, whole.Unmarshal); err != nil {
+		panic(fmt.Sprintf("unpack translation %s: %v", t.Key(), err)) // nobody else wrote it
+	}
+	return whole
+}
+
+// Of returns the Translation that an object from a cache is, packed or not; nil when it is something else. It is not to
+// be changed.
+func Of(object client.Object) *midonetv1.Translation {
+	switch object := object.(type) {
+	case *Translation:
+		return object.Unpack()
+	case *midonetv1.Translation:
+		return object
+	default:
+		return nil
+	}
+}
+
+// As returns an object from a cache in the packed form, whether it was packed or not. It fails when the object is
+// something else.
+func As(object client.Object) (*Translation, error) {
+	switch object := object.(type) {
+	case *Translation:
+		return object, nil
+	case *midonetv1.Translation:
+		return Pack(object)
+	default:
+		return nil, fmt.Errorf("a %T is no Translation", object)
+	}
+}
+
+// Key returns the namespace and name.
+func (t *Translation) Key() types.NamespacedName {
+	return types.NamespacedName{Namespace: t.namespace, Name: t.name}
+}
+
+// DeepCopyObject implements runtime.Object: it is the Translation.
+func (t *Translation) DeepCopyObject() runtime.Object { return t.Unpack() }
