@@ -213,3 +213,22 @@ func TestWhatHoldsDataIsKept(t *testing.T) {
 		t.Errorf("%d objects are kept, not 3", kept)
 	}
 }
+
+// The garbage collector knows how much memory a container may have, so that it runs before the limit ends the process.
+func TestTheCollectorKnowsTheLimit(t *testing.T) {
+	for mode := range modes {
+		known := 0
+		for id, o := range mustTemplate(t, "mode: "+mode) {
+			if o.text("kind") != "Deployment" || o.text("metadata", "name") == "groundskeeper-etcd" {
+				continue
+			}
+			if !strings.Contains(plain(t, o), "- name: GOMEMLIMIT\n          valueFrom:\n            resourceFieldRef:\n              resource: limits.memory") {
+				t.Errorf("mode %s: %s has no GOMEMLIMIT", mode, id)
+			}
+			known++
+		}
+		if known == 0 {
+			t.Errorf("mode %s has no Deployments", mode)
+		}
+	}
+}

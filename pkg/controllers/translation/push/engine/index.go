@@ -52,6 +52,7 @@ const (
 
 // node is a key that Claims list, have to delete, or need; or an alias that they need.
 type node struct {
+	// key does not change: it is read without the lock.
 	key backend.Key
 	// parent is where the resource lies, as far as it is there. hash is that of the body that the backend accepted last.
 	parent string

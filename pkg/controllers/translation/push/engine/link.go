@@ -15,8 +15,7 @@ func (x *index) link(c *claim, r *reading) item {
 	if r.trouble != nil {
 		return item{trouble: r.trouble}
 	}
-	n := x.node(r.Key)
-	it := item{node: n, parent: r.Parent, want: r.digest, ordered: r.Ordered, doubles: r.Doubles}
+	it := item{parent: r.Parent, want: r.digest, ordered: r.Ordered, doubles: r.Doubles}
 	if r.listed {
 		it.in = unique.Make(r.in)
 	}
@@ -27,13 +26,17 @@ func (x *index) link(c *claim, r *reading) item {
 		if key == r.Key || slices.Contains(r.Aliases, key) {
 			continue
 		}
-		m := x.node(key)
-		m.needers.add(n)
-		it.needs = append(it.needs, m)
+		it.needs = append(it.needs, x.node(key))
 	}
 	it.needs = slices.Clip(it.needs)
+	key := r.Key
 	for _, m := range it.needs {
-		it.parent, n.key.Scope, n.key.ID = m.same(it.parent), m.same(n.key.Scope), m.same(n.key.ID)
+		it.parent, key.Scope, key.ID = m.same(it.parent), m.same(key.Scope), m.same(key.ID)
+	}
+	n := x.node(key)
+	it.node = n
+	for _, m := range it.needs {
+		m.needers.add(n)
 	}
 	if len(r.Aliases)+len(r.slots) > 0 {
 		it.more = &extras{slots: r.slots}

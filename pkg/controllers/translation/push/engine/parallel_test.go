@@ -126,3 +126,32 @@ func sum(counts map[State]int) int {
 	}
 	return n
 }
+
+// TestDriftWhileClaimsChange makes passes, which read without the lock, while the same resources are listed anew.
+func TestDriftWhileClaimsChange(t *testing.T) {
+	e := New(newFake(), Options{Mode: Repair, Concurrency: 2})
+	change := func(v int) {
+		for i := range 20 {
+			own := fmt.Sprint("b", i)
+			e.Observe(Claim{Name: named(own), UID: uidOf(own), Items: Listed{table("t", v), box(own, v, "Table/t"), port(own, "p"+own, v), plug("h", "p"+own, []string{"Port/p" + own}, nil)}})
+		}
+	}
+	change(0)
+	for _, name := range []string{"b0", "b1", "b2"} {
+		if _, err := e.Push(context.Background(), named(name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for v := range 50 {
+			change(v)
+		}
+	})
+	for range 50 {
+		if _, err := e.Drift(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wg.Wait()
+}
