@@ -270,7 +270,8 @@ func TestExternalEtcd(t *testing.T) {
 		t.Error("it would make certificates for an etcd that is not there")
 	}
 	env := server.template.Spec.Containers[0].Env
-	if len(env) != 1 || env[0].Name != "ETCD_SERVERS" || env[0].ValueFrom.SecretKeyRef.Name != "groundskeeper-etcd-servers" || env[0].ValueFrom.SecretKeyRef.Key != "servers" {
+	at := slices.IndexFunc(env, func(e corev1.EnvVar) bool { return e.Name == "ETCD_SERVERS" })
+	if at < 0 || env[at].ValueFrom.SecretKeyRef.Name != "groundskeeper-etcd-servers" || env[at].ValueFrom.SecretKeyRef.Key != "servers" {
 		t.Errorf("%+v", env)
 	}
 }
