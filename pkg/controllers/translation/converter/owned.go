@@ -5,6 +5,7 @@ package converter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -48,6 +49,9 @@ func indexTranslations(ctx context.Context, informers cache.Informers) (func(key
 		return nil, fmt.Errorf("index Translations for controller %s: %w", ControllerName, err)
 	}
 	return func(key string) ([]*midonetv1.Translation, error) {
+		if !informer.HasSynced() {
+			return nil, errors.New("the cache of Translations is not filled yet")
+		}
 		found, err := indexed.GetIndexer().ByIndex(translationsByOwner, bucketOf(key))
 		if err != nil {
 			return nil, err

@@ -36,11 +36,19 @@ type (
 	full  struct{ toolscache.SharedIndexInformer }
 )
 
+// filled is an informer that says so when it is told to.
+type filled struct {
+	toolscache.SharedIndexInformer
+	synced bool
+}
+
+func (f *filled) HasSynced() bool { return f.synced }
+
 func (full) AddIndexers(toolscache.Indexers) error { return errors.New("there is one already") }
 
 // An owner finds its Translations, and not those of others that have the same place in the index.
 func TestOwnedInOneBucket(t *testing.T) {
-	informer := toolscache.NewSharedIndexInformer(&toolscache.ListWatch{}, &midonetv1.Translation{}, 0, toolscache.Indexers{})
+	informer := &filled{SharedIndexInformer: toolscache.NewSharedIndexInformer(&toolscache.ListWatch{}, &midonetv1.Translation{}, 0, toolscache.Indexers{})}
 	owned, err := indexTranslations(t.Context(), one{informer: informer})
 	if err != nil {
 		t.Fatal(err)
@@ -61,6 +69,10 @@ func TestOwnedInOneBucket(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if found, err := owned(uidKey(first)); err == nil {
+		t.Errorf("a cache that is not filled has %d", len(found))
+	}
+	informer.synced = true
 	for owner, want := range map[types.UID]int{first: 2, other: 1, "nobody": 0} {
 		found, err := owned(uidKey(owner))
 		if err != nil || len(found) != want {
