@@ -52,12 +52,12 @@ func TestWeights(t *testing.T) {
 
 func TestGoals(t *testing.T) {
 	p := page{said: said{figures: []report.Figure{
-		{Benchmark: "sidebyside", Series: "direct, JSON", Name: "get: CPU", Value: 0.6, Unit: "1", Goal: new(0.5)},
+		{Benchmark: "sidebyside", Series: "direct, JSON", Name: "get: CPU", Value: 0.6, Unit: "1", Goal: new(0.5), Least: new(0.4), Most: new(0.75)},
 		{Benchmark: "projects", Process: "manager", Name: "memory|peak", Value: 87, Unit: "MiB", Goal: new(100.0)},
 		{Benchmark: "projects", Name: "without a goal", Value: 3, Unit: "s"},
 	}}}
 	want := []Row{
-		{"direct, JSON: get: CPU", []string{"sidebyside", "0.60", "0.50", "**missed**"}},
+		{"direct, JSON: get: CPU", []string{"sidebyside", "0.60 (0.40 to 0.75)", "0.50", "**missed**"}},
 		{`manager: memory\|peak`, []string{"projects", "87.0 MiB", "100 MiB", "met"}},
 	}
 	if diff := cmp.Diff(want, p.Goals()); diff != "" {

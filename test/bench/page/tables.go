@@ -62,12 +62,16 @@ func (p page) Weights() []Row {
 	return rows
 }
 
-// Goals are the figures that have one.
+// Goals are the figures that have one, with their bounds when they are medians.
 func (p page) Goals() []Row {
 	var rows []Row
 	for _, f := range p.figures {
 		if f.Goal != nil {
-			rows = append(rows, Row{Name: subject(f), Cells: []string{f.Benchmark, inUnit(f.Value, f.Unit), inUnit(*f.Goal, f.Unit), met(f)}})
+			value := inUnit(f.Value, f.Unit)
+			if f.Least != nil && f.Most != nil {
+				value += fmt.Sprintf(" (%s to %s)", number(*f.Least), number(*f.Most))
+			}
+			rows = append(rows, Row{Name: subject(f), Cells: []string{f.Benchmark, value, inUnit(*f.Goal, f.Unit), met(f)}})
 		}
 	}
 	return rows

@@ -57,26 +57,25 @@ func (c *comparison) fanOut(ctx context.Context) error {
 
 func (c *comparison) reportFanOut(watchers int, results rounds) error {
 	operation := fmt.Sprintf("a change to %d watchers", watchers)
-	last := map[string]float64{}
+	last := func(r run) float64 { return milliseconds(r.percentile(0.5)) }
 	for _, name := range order(results) {
-		s := spreadOf(valuesOf(results[name], func(r run) float64 { return milliseconds(r.percentile(0.5)) }))
-		last[name] = s.median
-		cpu := spreadOf(valuesOf(results[name], func(r run) float64 { return milliseconds(r.servers()) / float64(r.operations) }))
-		for _, f := range []report.Figure{
-			{Name: operation + ": until the last one has it", Value: s.median, Least: &s.least, Most: &s.most},
-			{Name: operation + ": CPU of the API servers", Value: cpu.median, Least: &cpu.least, Most: &cpu.most},
-		} {
-			f.Benchmark, f.Series, f.Unit = benchmark, name, "ms"
-			if err := c.reporter.Add(f); err != nil {
+		for _, figure := range []struct {
+			what string
+			of   func(run) float64
+		}{{"until the last one has it", last}, {"CPU of the API servers", run.serversEach}} {
+			s := spreadOf(valuesOf(results[name], figure.of))
+			if err := c.reporter.Add(report.Figure{
+				Benchmark: benchmark, Series: name, Name: operation + ": " + figure.what, Value: s.median, Unit: "ms", Least: &s.least, Most: &s.most,
+			}); err != nil {
 				return err
 			}
 		}
 	}
-	for _, name := range order(results) {
-		if name == crdName || watchers < 100 { // one watcher is told by one write: there is nothing to win
-			continue
-		}
-		if err := c.compare(name, operation+": until the last one has it", last[name]/last[crdName], goalFanOut); err != nil {
+	if watchers < 100 { // one watcher is told by one write: there is nothing to win
+		return nil
+	}
+	for _, name := range ours(results) {
+		if err := c.compare(name, operation+": until the last one has it", ratios(results[name], results[crdName], last), goalFanOut); err != nil {
 			return err
 		}
 	}

@@ -125,7 +125,7 @@ func (c *comparison) read(ctx context.Context, servers []*grown, r reading, obje
 	for _, name := range order(results) {
 		err := errors.Join(
 			costs.add(cost{what: r.name, series: name, unit: "ms", objects: objects, spread: spreadOf(valuesOf(results[name], func(r run) float64 { return milliseconds(r.percentile(0.5)) }))}),
-			costs.add(cost{what: "CPU of " + r.name, series: name, unit: "ms", objects: objects, spread: spreadOf(valuesOf(results[name], serversEach))}))
+			costs.add(cost{what: "CPU of " + r.name, series: name, unit: "ms", objects: objects, spread: spreadOf(valuesOf(results[name], run.serversEach))}))
 		if err != nil {
 			return err
 		}
@@ -134,6 +134,3 @@ func (c *comparison) read(ctx context.Context, servers []*grown, r reading, obje
 }
 
 func once(value float64) spread { return spread{value, value, value} }
-
-// serversEach is the CPU time of the API servers for one operation, in milliseconds.
-func serversEach(r run) float64 { return milliseconds(r.servers()) / float64(r.operations) }

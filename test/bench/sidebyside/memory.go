@@ -48,7 +48,7 @@ func (c *comparison) memory(ctx context.Context) error {
 			c.reporter.Add(report.Figure{Benchmark: benchmark, Series: crdName, Name: figure.name, Value: figure.of(crd), Unit: figure.unit, Objects: memoryObjects}),
 			c.reporter.Add(report.Figure{Benchmark: benchmark, Series: oursName, Name: figure.name, Value: figure.of(ours), Unit: figure.unit, Objects: memoryObjects}))
 		if err == nil && figure.goal > 0 && figure.of(crd) > 0 {
-			err = c.compare(oursName, figure.name, figure.of(ours)/figure.of(crd), figure.goal)
+			err = c.compare(oursName, figure.name, []float64{figure.of(ours) / figure.of(crd)}, figure.goal)
 		}
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ package sidebyside
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
@@ -25,93 +26,102 @@ const (
 // warmUp is how many operations of each kind are made before the clock starts: connections, caches, tokens.
 const warmUp = 50
 
+// operations are those of a life, in the order in which they are made.
+var operations = []string{opCreate, opGet, opUpdate, opApply, opDelete, opDeleteCollection}
+
 // cycle is a life of objects at one contender: each operation is made on all of them, by all workers together.
 type cycle struct {
 	contender
+	user string
 	etcd *plane.Process
 	// space is the namespace of the objects, empty before and after.
 	space   string
-	objects int
+	size    int
 	clients []*client
-	runs    map[string]run
 	// profiles are written of each operation.
 	profiles profiler
+	// objects are as the server answered when they were created.
+	objects []*midonetv1.Translation
 }
 
-// newCycle makes a cycle for a number of workers.
-func newCycle(c contender, profiles profiler, space string, objects, workers int) (*cycle, error) {
+// newCycle makes a cycle for a number of workers, whose clients the caller closes.
+func newCycle(c contender, user string, profiles profiler, space string, objects, workers int) (*cycle, error) {
 	clients, err := c.clients(workers)
-	return &cycle{contender: c, etcd: profiles.plane.Etcd, space: space, objects: objects + warmUp, clients: clients, runs: map[string]run{}, profiles: profiles}, err
+	return &cycle{contender: c, user: user, etcd: profiles.plane.Etcd, space: space, size: objects + warmUp, clients: clients, profiles: profiles}, err
 }
 
-// run makes the whole life and returns what each operation took.
-func (c *cycle) run(ctx context.Context) (map[string]run, error) {
-	defer closeAll(c.clients)
-	objects, err := c.creates(ctx)
-	if err != nil {
-		return nil, err
+// run makes the next operation of the life and returns what it took.
+func (c *cycle) run(ctx context.Context, operation string) (run, error) {
+	each := func(of func(object *midonetv1.Translation, i int) ([]request, error)) (run, error) {
+		return c.make(ctx, operation, of)
 	}
-	for _, step := range []struct {
-		operation string
-		times     int // how many requests for each object
-		of        func(object *midonetv1.Translation, i int) ([]request, error)
-	}{
-		{opGet, 4, func(object *midonetv1.Translation, _ int) ([]request, error) { return one(c.get(object), nil) }},
-		{opUpdate, 1, func(object *midonetv1.Translation, i int) ([]request, error) {
+	switch operation {
+	case opCreate:
+		return c.creates(ctx)
+	case opGet:
+		return each(func(object *midonetv1.Translation, _ int) ([]request, error) { return one(c.get(object), nil) })
+	case opUpdate:
+		return each(func(object *midonetv1.Translation, i int) ([]request, error) {
 			return one(c.replace(object, strconv.Itoa(i+1)))
-		}},
-		{opApply, 1, func(object *midonetv1.Translation, i int) ([]request, error) {
+		})
+	case opApply:
+		return each(func(object *midonetv1.Translation, i int) ([]request, error) {
 			return one(c.apply(c.space, object.Name, strconv.Itoa(i)), nil)
-		}},
-		{opDelete, 1, func(object *midonetv1.Translation, _ int) ([]request, error) {
+		})
+	case opDelete:
+		return each(func(object *midonetv1.Translation, _ int) ([]request, error) {
 			return []request{c.delete(object), c.release(c.space, object.Name)}, nil
-		}},
-	} {
-		requests := make([][]request, len(objects)*step.times)
-		for i := range requests {
-			if requests[i], err = step.of(objects[i%len(objects)], i); err != nil {
-				return nil, err
-			}
-		}
-		if err := c.make(ctx, step.operation, requests); err != nil {
-			return nil, err
-		}
+		})
+	case opDeleteCollection:
+		return c.deletesCollection(ctx)
 	}
-	return c.runs, c.deletesCollection(ctx)
+	return run{}, fmt.Errorf("there is no operation %q", operation)
 }
 
 func one(r request, err error) ([]request, error) { return []request{r}, err }
 
-// creates makes the objects, and returns them as the server answered.
-func (c *cycle) creates(ctx context.Context) ([]*midonetv1.Translation, error) {
-	requests := make([]request, c.objects)
+// creates makes the objects.
+func (c *cycle) creates(ctx context.Context) (run, error) {
+	requests := make([]request, c.size)
 	for i := range requests {
 		var err error
 		if requests[i], err = c.create(newTranslation(c.space, nameOf(i), i, "0")); err != nil {
-			return nil, err
+			return run{}, err
 		}
 	}
-	answers := make([][]byte, c.objects)
+	answers := make([][]byte, c.size)
 	profiled := c.profiles.start(ctx, opCreate+"-"+c.name)
-	r, err := measured(ctx, c.clients, warmUp, c.objects, c.measuredProcesses(), func(ctx context.Context, client *client, i int) (err error) {
+	r, err := measured(ctx, c.clients, warmUp, c.size, c.measuredProcesses(), func(ctx context.Context, client *client, i int) (err error) {
 		answers[i], err = client.do(ctx, requests[i])
 		return err
 	})
 	if err := errors.Join(err, profiled()); err != nil {
-		return nil, err
+		return run{}, err
 	}
-	c.runs[opCreate] = r
-	objects := make([]*midonetv1.Translation, c.objects)
+	c.objects = make([]*midonetv1.Translation, c.size)
 	for i, answer := range answers {
-		if objects[i], err = decode(answer); err != nil {
-			return nil, err
+		if c.objects[i], err = decode(answer); err != nil {
+			return run{}, err
 		}
 	}
-	return objects, nil
+	return r, nil
 }
 
-// make sends requests, those of one operation one after the other, and keeps what it took.
-func (c *cycle) make(ctx context.Context, operation string, requests [][]request) error {
+// getsEach is how often each object is read: a read is the shortest of all operations.
+const getsEach = 3
+
+// make makes an operation on each object, its requests one after the other.
+func (c *cycle) make(ctx context.Context, operation string, of func(object *midonetv1.Translation, i int) ([]request, error)) (run, error) {
+	requests := make([][]request, len(c.objects))
+	if operation == opGet {
+		requests = make([][]request, getsEach*len(c.objects))
+	}
+	for i := range requests {
+		var err error
+		if requests[i], err = of(c.objects[i%len(c.objects)], i); err != nil {
+			return run{}, err
+		}
+	}
 	profiled := c.profiles.start(ctx, operation+"-"+c.name)
 	r, err := measured(ctx, c.clients, warmUp, len(requests), c.measuredProcesses(), func(ctx context.Context, client *client, i int) error {
 		for _, r := range requests[i] {
@@ -121,26 +131,24 @@ func (c *cycle) make(ctx context.Context, operation string, requests [][]request
 		}
 		return nil
 	})
-	c.runs[operation] = r
-	return errors.Join(err, profiled())
+	return r, errors.Join(err, profiled())
 }
 
 // deletesCollection deletes as many objects by one request. It says what that costs for one of them.
-func (c *cycle) deletesCollection(ctx context.Context) error {
-	objects, err := c.fill(ctx, c.space, c.objects)
+func (c *cycle) deletesCollection(ctx context.Context) (run, error) {
+	objects, err := c.fill(ctx, c.space, c.size)
 	if err != nil {
-		return err
+		return run{}, err
 	}
 	r, err := measured(ctx, c.clients[:1], 0, 1, c.measuredProcesses(), func(ctx context.Context, client *client, _ int) error {
 		_, err := client.do(ctx, request{method: "DELETE", path: c.collection(c.space)})
 		return err
 	})
 	if err != nil {
-		return err
+		return run{}, err
 	}
-	r.operations = c.objects
-	c.runs[opDeleteCollection] = r
-	return c.releaseAll(ctx, c.space, objects)
+	r.operations = c.size
+	return r, c.releaseAll(ctx, c.space, objects)
 }
 
 func (c *cycle) measuredProcesses() []*plane.Process {

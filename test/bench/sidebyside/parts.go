@@ -22,7 +22,7 @@ const partGrowth = "growth"
 // parts are all but growth, in the order in which they run on one plane.
 func parts() []part {
 	return []part{
-		{"memory", (*comparison).memory}, {"lives", (*comparison).lives}, {"users", (*comparison).users}, {"etcd", (*comparison).etcd},
+		{"memory", (*comparison).memory}, {"lives", (*comparison).lives}, {"etcd", (*comparison).etcd},
 		{"lists", (*comparison).listings}, {"watchers", (*comparison).fanOut}, {"informers", (*comparison).informers},
 	}
 }

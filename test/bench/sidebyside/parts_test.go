@@ -46,7 +46,7 @@ func TestChosen(t *testing.T) {
 		t.Errorf("no choice: %s", diff)
 	}
 	some := Options{Parts: []string{"lives", partGrowth, "memory"}}
-	if got := names(some); !slices.Equal(got, []string{"memory", "lives"}) || !some.wants(partGrowth) || some.wants("users") {
+	if got := names(some); !slices.Equal(got, []string{"memory", "lives"}) || !some.wants(partGrowth) || some.wants("lists") {
 		t.Errorf("%v makes %v", some.Parts, got)
 	}
 	if alone := (Options{Parts: []string{partGrowth}}); len(names(alone)) > 0 {

@@ -18,13 +18,15 @@ import (
 // benchmark names all figures of this package.
 const benchmark = "sidebyside"
 
-// Goals, as parts of what the CustomResourceDefinition takes.
+// Goals, as parts of what the CustomResourceDefinition takes, and for users of what the administrator does.
 const (
 	goalAggregated = 1.0
 	goalDirect     = 0.5
 	goalHeap       = 1.0 / 3
 	goalStored     = 0.75
 	goalFanOut     = 0.5
+	// goalOrdinary is the time of an operation of an ordinary user whose rate is 10 % below an administrator's.
+	goalOrdinary = 1 / 0.9
 )
 
 const (
@@ -36,100 +38,173 @@ const (
 // rounds are the runs of one operation, by contender.
 type rounds map[string][]run
 
-// cycles gives each contender its turns, and reports what each operation took.
-func (c *comparison) cycles(ctx context.Context, user string, workers int) error {
-	all, err := contenders(c.Plane, user)
-	if err != nil {
-		return err
-	}
-	results := map[string]rounds{}
+// cycles gives each contender its turns for each of the users, and reports what each operation took. Operation by operation all
+// have their turns before the next one: the speed of a machine changes within minutes, and what is compared has to be close.
+func (c *comparison) cycles(ctx context.Context, users []string, workers int) error {
+	results := map[string]map[string]rounds{} // by user and operation
 	for round := range c.Rounds {
-		order := rand.New(rand.NewPCG(uint64(round), 0)).Perm(len(all)) // nobody is always first, or always behind the same one
-		for _, i := range order {
-			turn := all[i]
-			space, err := c.space(ctx)
-			if err != nil {
-				return err
-			}
-			cycle, err := newCycle(turn, profiler{c.Plane, c.Profiles}, space, c.Objects, workers)
-			if err != nil {
-				return err
-			}
-			runs, err := cycle.run(ctx)
-			if err != nil {
-				return fmt.Errorf("%s: %w", turn.name, err)
-			}
-			for operation, r := range runs {
-				if results[operation] == nil {
-					results[operation] = rounds{}
+		turns, err := c.turns(ctx, users, workers)
+		if err != nil {
+			return err
+		}
+		for step, operation := range operations {
+			random := rand.New(rand.NewPCG(uint64(round), uint64(step))) // nobody is always first, or always behind the same one
+			for _, i := range random.Perm(len(turns)) {
+				turn := turns[i]
+				r, err := turn.run(ctx, operation)
+				if err != nil {
+					return fmt.Errorf("%s, %s: %s: %w", turn.name, turn.user, operation, err)
 				}
-				results[operation][turn.name] = append(results[operation][turn.name], r)
+				if results[turn.user] == nil {
+					results[turn.user] = map[string]rounds{}
+				}
+				if results[turn.user][operation] == nil {
+					results[turn.user][operation] = rounds{}
+				}
+				results[turn.user][operation][turn.name] = append(results[turn.user][operation][turn.name], r)
+			}
+		}
+		for _, turn := range turns {
+			closeAll(turn.clients)
+		}
+	}
+	for _, user := range users {
+		for _, operation := range operations {
+			if err := c.report(named(operation, workers, user), results[user][operation]); err != nil {
+				return err
 			}
 		}
 	}
-	suffix := fmt.Sprintf(", %d at once", workers)
-	if user != administrator {
-		suffix += ", " + user
+	if !slices.Contains(users, ordinary) {
+		return nil
 	}
-	for _, operation := range []string{opCreate, opGet, opUpdate, opApply, opDelete, opDeleteCollection} {
-		if err := c.report(operation+suffix, results[operation]); err != nil {
+	for _, operation := range operations {
+		if err := c.compareUsers(named(operation, workers, ordinary), results[administrator][operation], results[ordinary][operation]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// turns are a cycle for each contender and user, each in a namespace of its own.
+func (c *comparison) turns(ctx context.Context, users []string, workers int) ([]*cycle, error) {
+	var turns []*cycle
+	for _, user := range users {
+		all, err := contenders(c.Plane, user)
+		if err != nil {
+			return nil, err
+		}
+		for _, contender := range all {
+			space, err := c.space(ctx)
+			if err != nil {
+				return nil, err
+			}
+			turn, err := newCycle(contender, user, profiler{c.Plane, c.Profiles}, space, c.Objects, workers)
+			if err != nil {
+				return nil, err
+			}
+			turns = append(turns, turn)
+		}
+	}
+	return turns, nil
+}
+
+// named is the name of an operation in reports.
+func named(operation string, workers int, user string) string {
+	name := fmt.Sprintf("%s, %d at once", operation, workers)
+	if user != administrator {
+		name += ", " + user
+	}
+	return name
+}
+
 // report writes the figures of an operation: rate, latencies, CPU of each process, and how ours compare.
 func (c *comparison) report(operation string, results rounds) error {
-	cpu := map[string]float64{}
 	for _, name := range order(results) {
 		runs := results[name]
-		add := func(what, unit string, of func(run) float64) (float64, error) {
+		add := func(what, unit string, of func(run) float64) error {
 			s := spreadOf(valuesOf(runs, of))
-			return s.median, c.reporter.Add(report.Figure{
+			return c.reporter.Add(report.Figure{
 				Benchmark: benchmark, Series: name, Name: operation + ": " + what, Value: s.median, Unit: unit, Least: &s.least, Most: &s.most,
 			})
 		}
-		if _, err := add("rate", "1/s", func(r run) float64 { return float64(r.operations) / r.elapsed.Seconds() }); err != nil {
+		if err := add("rate", "1/s", run.rate); err != nil {
 			return err
 		}
 		for _, p := range []struct {
 			name  string
 			share float64
 		}{{"p50", 0.5}, {"p90", 0.9}, {"p99", 0.99}} {
-			if _, err := add(p.name, "ms", func(r run) float64 { return milliseconds(r.percentile(p.share)) }); err != nil {
+			if err := add(p.name, "ms", func(r run) float64 { return milliseconds(r.percentile(p.share)) }); err != nil {
 				return err
 			}
 		}
 		for _, process := range slices.Sorted(maps.Keys(runs[0].cpu)) {
-			if _, err := add("CPU of "+process, "ms", func(r run) float64 { return milliseconds(r.cpu[process]) / float64(r.operations) }); err != nil {
+			if err := add("CPU of "+process, "ms", func(r run) float64 { return milliseconds(r.cpu[process]) / float64(r.operations) }); err != nil {
 				return err
 			}
 		}
-		var err error
-		if cpu[name], err = add("CPU of the API servers", "ms", func(r run) float64 { return milliseconds(r.servers()) / float64(r.operations) }); err != nil {
+		if err := add("CPU of the API servers", "ms", run.serversEach); err != nil {
 			return err
 		}
 	}
-	for _, name := range order(results) {
+	for _, name := range ours(results) {
 		goal := goalAggregated
 		if strings.HasPrefix(name, "direct") {
 			goal = goalDirect
 		}
-		if name == crdName || name == etcdSeries || cpu[crdName] == 0 {
-			continue
-		}
-		if err := c.compare(name, operation+": CPU of the API servers", cpu[name]/cpu[crdName], goal); err != nil {
+		if err := c.compare(name, operation+": CPU of the API servers", ratios(results[name], results[crdName], run.serversEach), goal); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// compare reports a figure as a part of the CustomResourceDefinition's.
-func (c *comparison) compare(name, what string, part, goal float64) error {
-	return c.reporter.Add(report.Figure{Benchmark: benchmark, Series: name, Name: what + ", as a part of the CRD's", Value: part, Unit: "1", Goal: &goal})
+// compare reports parts of what the CustomResourceDefinition takes. Without any there is nothing to compare.
+func (c *comparison) compare(name, what string, of []float64, goal float64) error {
+	return c.ratio(name, what+", as a part of the CRD's", of, goal)
 }
+
+// compareUsers reports how much longer an operation of the ordinary user takes.
+func (c *comparison) compareUsers(operation string, administrators, ordinaries rounds) error {
+	each := func(r run) float64 { return 1 / r.rate() }
+	for _, name := range ours(ordinaries) {
+		if err := c.ratio(name, operation+": time of one, as a part of the administrator's", ratios(ordinaries[name], administrators[name], each), goalOrdinary); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ratio reports the median of ratios, and their bounds if there are several.
+func (c *comparison) ratio(name, what string, of []float64, goal float64) error {
+	if len(of) == 0 {
+		return nil
+	}
+	s := spreadOf(of)
+	f := report.Figure{Benchmark: benchmark, Series: name, Name: what, Value: s.median, Unit: "1", Goal: &goal}
+	if len(of) > 1 {
+		f.Least, f.Most = &s.least, &s.most
+	}
+	return c.reporter.Add(f)
+}
+
+// ratios are the figures of one contender's rounds as parts of another's, round by round: what slowed down a machine for a
+// while slowed down both. A round in which the other one has none has no ratio.
+func ratios(runs, others []run, of func(run) float64) (all []float64) {
+	for i := range min(len(runs), len(others)) {
+		if other := of(others[i]); other > 0 {
+			all = append(all, of(runs[i])/other)
+		}
+	}
+	return all
+}
+
+// rate is how many operations were made in a second.
+func (r run) rate() float64 { return float64(r.operations) / r.elapsed.Seconds() }
+
+// serversEach is how many milliseconds of CPU time the API servers used for an operation.
+func (r run) serversEach() float64 { return milliseconds(r.servers()) / float64(r.operations) }
 
 // servers is the CPU time of the processes without etcd's.
 func (r run) servers() (sum time.Duration) {
@@ -145,6 +220,11 @@ func (r run) servers() (sum time.Duration) {
 func order(results rounds) []string {
 	known := []string{crdName, "aggregated, JSON", "aggregated, protobuf", "direct, JSON", "direct, protobuf", etcdSeries}
 	return slices.DeleteFunc(known, func(name string) bool { return len(results[name]) == 0 })
+}
+
+// ours are the names of all contenders but the one that they are compared with, in the same order.
+func ours(results rounds) []string {
+	return slices.DeleteFunc(order(results), func(name string) bool { return name == crdName || name == etcdSeries })
 }
 
 func valuesOf(runs []run, of func(run) float64) []float64 {

@@ -20,7 +20,7 @@ func TestServers(t *testing.T) {
 	if got := r.servers(); got != 8*time.Millisecond {
 		t.Errorf("the API servers used %s", got)
 	}
-	if got := serversEach(r); got != 2 {
+	if got := r.serversEach(); got != 2 {
 		t.Errorf("the API servers used %g ms for each operation", got)
 	}
 }
@@ -54,14 +54,14 @@ func told(t *testing.T, tell func(*report.Reporter) error) []report.Figure {
 func TestCompare(t *testing.T) {
 	figures := told(t, func(r *report.Reporter) error {
 		c := &comparison{reporter: r}
-		if err := c.compare("direct, JSON", "get: CPU", 0.4, goalDirect); err != nil {
+		if err := c.compare("direct, JSON", "get: CPU", []float64{0.4}, goalDirect); err != nil {
 			return err
 		}
-		return c.compare("aggregated, JSON", "get: CPU", 1.2, goalAggregated)
+		return c.compare("aggregated, JSON", "get: CPU", []float64{1.3, 1.1, 1.2}, goalAggregated)
 	})
 	want := []report.Figure{
 		{Benchmark: benchmark, Series: "direct, JSON", Name: "get: CPU, as a part of the CRD's", Value: 0.4, Unit: "1", Goal: new(0.5)},
-		{Benchmark: benchmark, Series: "aggregated, JSON", Name: "get: CPU, as a part of the CRD's", Value: 1.2, Unit: "1", Goal: new(1.0)},
+		{Benchmark: benchmark, Series: "aggregated, JSON", Name: "get: CPU, as a part of the CRD's", Value: 1.2, Unit: "1", Least: new(1.1), Most: new(1.3), Goal: new(1.0)},
 	}
 	if diff := cmp.Diff(want, figures); diff != "" {
 		t.Error(diff)
@@ -99,5 +99,46 @@ func TestReport(t *testing.T) {
 	}
 	if diff := cmp.Diff(map[string]float64{"aggregated, JSON": 0.8, "direct, JSON": 0.6}, parts); diff != "" || rates != 4 {
 		t.Errorf("%d rates, %s", rates, diff)
+	}
+}
+
+// What is compared was measured in the same round.
+func TestRatios(t *testing.T) {
+	took := func(each ...time.Duration) (all []run) {
+		for _, cpu := range each {
+			all = append(all, run{operations: 1, elapsed: cpu, cpu: map[string]time.Duration{"kube-apiserver": cpu}})
+		}
+		return all
+	}
+	for name, test := range map[string]struct {
+		runs, others []run
+		want         []float64
+	}{
+		"round by round":              {took(1*time.Second, 20*time.Second, 3*time.Second), took(2*time.Second, 40*time.Second, 2*time.Second), []float64{0.5, 0.5, 1.5}},
+		"a round too short to see":    {took(1*time.Second, 2*time.Second), took(0, 1*time.Second), []float64{2}},
+		"a round that was not made":   {took(1*time.Second, 2*time.Second), took(1 * time.Second), []float64{1}},
+		"nothing to be compared with": {took(1 * time.Second), nil, nil},
+	} {
+		if diff := cmp.Diff(test.want, ratios(test.runs, test.others, run.serversEach)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}
+
+// An ordinary user's operation may take a ninth longer: that is a rate 10 % below.
+func TestCompareUsers(t *testing.T) {
+	took := func(elapsed time.Duration) []run { return []run{{operations: 10, elapsed: elapsed}} }
+	figures := told(t, func(r *report.Reporter) error {
+		return (&comparison{reporter: r}).compareUsers("get, ordinary user",
+			rounds{crdName: took(time.Second), "aggregated, JSON": took(time.Second), "direct, JSON": took(time.Second), etcdSeries: took(time.Second)},
+			rounds{crdName: took(time.Second), "aggregated, JSON": took(1100 * time.Millisecond), "direct, JSON": took(1200 * time.Millisecond)})
+	})
+	met := map[string]bool{}
+	for _, f := range figures {
+		met[f.Series+": "+f.Name] = f.Met()
+	}
+	const what = ": get, ordinary user: time of one, as a part of the administrator's"
+	if diff := cmp.Diff(map[string]bool{"aggregated, JSON" + what: true, "direct, JSON" + what: false}, met); diff != "" {
+		t.Error(diff)
 	}
 }
