@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/kubernetes"
 )
@@ -76,4 +77,38 @@ func (a *authorities) before(next authenticator.Request) authenticator.Request {
 		}
 		return next.AuthenticateRequest(request)
 	})
+}
+
+// bundleOf returns a function that returns the bundle of a provider as it is at the moment. The library's own joins the
+// bundles of all its sources anew whenever it is asked; this one does when a source says that it changed.
+func bundleOf(provider dynamiccertificates.CAContentProvider) func() []byte {
+	b := &bundle{provider: provider}
+	provider.AddListener(b)
+	return b.content
+}
+
+// bundle remembers what a provider has.
+type bundle struct {
+	provider dynamiccertificates.CAContentProvider
+	changes  atomic.Int64
+	last     atomic.Pointer[joined]
+}
+
+// joined is a bundle as it was after so many changes.
+type joined struct {
+	changes int64
+	content []byte
+}
+
+// Enqueue implements dynamiccertificates.Listener. A source calls it when it has its new content.
+func (b *bundle) Enqueue() { b.changes.Add(1) }
+
+func (b *bundle) content() []byte {
+	changes := b.changes.Load() // before the content is read, so that a change meanwhile is not missed
+	if last := b.last.Load(); last != nil && last.changes == changes {
+		return last.content
+	}
+	fresh := &joined{changes: changes, content: b.provider.CurrentCABundleContent()}
+	b.last.Store(fresh)
+	return fresh.content
 }

@@ -7,6 +7,8 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -15,8 +17,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/util/cert"
 )
 
 func TestHostAuthorities(t *testing.T) {
@@ -83,4 +87,76 @@ func TestRequestsWaitForAuthorities(t *testing.T) {
 	}
 	loaded.Store("rotated")
 	ask(t.Context())
+}
+
+// sources counts how often it is asked, and can change while it is.
+type sources struct {
+	dynamiccertificates.CAContentProvider
+	asked     int
+	meanwhile func()
+}
+
+func (s *sources) CurrentCABundleContent() []byte {
+	s.asked++
+	content := s.CAContentProvider.CurrentCABundleContent()
+	if s.meanwhile != nil {
+		s.meanwhile()
+	}
+	return content
+}
+
+// A bundle is joined once, and again when a source has another content, also one that comes while it is being joined.
+func TestBundleOf(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "ca.crt")
+	writeCertificate := func(name string) {
+		t.Helper()
+		certificate, _, err := cert.GenerateSelfSignedCertKey(name, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, certificate, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	writeCertificate("first.example")
+	clients, err := dynamiccertificates.NewDynamicCAContentFromFile("clients", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy, err := dynamiccertificates.NewStaticCAContent("proxy", clients.CurrentCABundleContent())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := dynamiccertificates.NewUnionCAContentProvider(clients, proxy)
+	s := &sources{CAContentProvider: all}
+	content := bundleOf(s)
+	read := func() string { return string(content()) }
+	want := func() string { return string(all.CurrentCABundleContent()) }
+	for range 3 {
+		if read() != want() {
+			t.Error("the bundle is not that of its sources")
+		}
+	}
+	if s.asked != 1 {
+		t.Errorf("joined %d times, not once", s.asked)
+	}
+	reload := func() {
+		if err := clients.RunOnce(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	writeCertificate("second.example")
+	reload()
+	s.meanwhile = func() {
+		s.meanwhile = nil
+		writeCertificate("third.example")
+		reload()
+	}
+	second := want()
+	if read() != second {
+		t.Error("the bundle is not the second one")
+	}
+	if read() == second || read() != want() {
+		t.Error("the bundle is not the third one, which came while the second one was being joined")
+	}
 }

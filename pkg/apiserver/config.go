@@ -143,7 +143,7 @@ func (o *Options) applyHost(ctx context.Context, a api, config *genericapiserver
 	}
 	bundle := func() []byte { return nil }
 	if ca := config.SecureServing.ClientCA; ca != nil {
-		bundle = ca.CurrentCABundleContent
+		bundle = bundleOf(ca)
 	}
 	clients := clientcert.New(config.Authentication.Authenticator, config.Authentication.RequestHeaderConfig, bundle, clock.RealClock{})
 	config.Authentication.Authenticator = growInner(clients)

@@ -8,14 +8,17 @@ import (
 
 	"k8s.io/apiserver/pkg/features"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
 )
 
-// A third of the memory of objects depends on it.
-func TestNoSnapshotsOfTheCache(t *testing.T) {
+// A third of the memory of objects depends on the first one, a tenth of what a change of one costs on the other.
+func TestFeaturesThatAreOff(t *testing.T) {
 	if err := NewOptions().ServerRun.ComponentGlobalsRegistry.Set(); err != nil {
 		t.Fatal(err)
 	}
-	if utilfeature.DefaultFeatureGate.Enabled(features.ListFromCacheSnapshot) {
-		t.Error("the watch cache keeps older states of its tree")
+	for _, feature := range []featuregate.Feature{features.ListFromCacheSnapshot, features.WatchListCompression} {
+		if utilfeature.DefaultFeatureGate.Enabled(feature) {
+			t.Errorf("%s is on", feature)
+		}
 	}
 }

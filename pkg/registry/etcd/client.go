@@ -10,11 +10,13 @@ import (
 	"net"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	grpcprom "github.com/grpc-ecosystem/go-grpc-middleware/providers/prometheus"
 	"github.com/prometheus/client_golang/prometheus"
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/client/pkg/v3/logutil"
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
@@ -40,6 +42,9 @@ const (
 // refusalTimeout bounds the request that asks why there is no connection.
 const refusalTimeout = 5 * time.Second
 
+// logger is what all clients log to. One of their own, which they make without it, counts messages in half a MiB of memory.
+var logger = sync.OnceValues(func() (*zap.Logger, error) { return logutil.CreateDefaultZapLogger(clientv3.ClientLogLevel()) })
+
 // NewClient connects to etcd as the library's storage factory does (k8s.io/apiserver
 // pkg/storage/storagebackend/factory): TLS files, keepalive, metrics, tracing, egress. It waits until
 // the connection stands, 20 s at most; the error names the servers and the last reason they gave.
@@ -53,7 +58,12 @@ func NewClient(ctx context.Context, config storagebackend.TransportConfig) (*kub
 	if err != nil {
 		return nil, err
 	}
+	log, err := logger()
+	if err != nil {
+		return nil, fmt.Errorf("the log of etcd's clients: %w", err)
+	}
 	clientConfig := clientv3.Config{
+		Logger:               log,
 		Endpoints:            config.ServerList,
 		DialTimeout:          dialTimeout,
 		DialKeepAliveTime:    keepaliveTime,

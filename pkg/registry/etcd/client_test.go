@@ -16,6 +16,7 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap/zapcore"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/client-go/util/cert"
 
@@ -108,5 +109,21 @@ func TestClientMetricsAreShared(t *testing.T) {
 	}
 	if first != second {
 		t.Error("two clients have metrics of their own: one of them is not registered")
+	}
+}
+
+func TestClientLogIsShared(t *testing.T) {
+	server := etcdtest.Run(t)
+	var logs []zapcore.Core
+	for range 2 {
+		client, err := NewClient(t.Context(), storagebackend.TransportConfig{ServerList: server.Endpoints()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = client.Close() }()
+		logs = append(logs, client.GetLogger().Core())
+	}
+	if logs[0] != logs[1] {
+		t.Error("two clients have a log each, with half a MiB of counters")
 	}
 }
