@@ -14,6 +14,8 @@ import (
 )
 
 const (
+	// mostOfPage is how many objects a page may have, the library's own limit: more of them are better streamed in pieces.
+	mostOfPage = 10000
 	// markedFrom is how many keys have to be behind a page to remember where it ended: fewer are counted in no time.
 	markedFrom = 1000
 	// markEvery is how many keys there are between two marks at least: as many as kubectl asks for at a time.
@@ -64,9 +66,9 @@ func (p *paged) GetStream(ctx context.Context, key string, opts ...clientv3.OpOp
 	return stream, nil
 }
 
-// isPage tells the library's requests for a page of objects: a key, an end, a limit and perhaps a revision.
+// isPage tells the library's requests for a page of objects: a key, an end, a limit that is not too high, and perhaps a revision.
 func isPage(op clientv3.Op) bool {
-	return op.Limit() > 0 && len(op.RangeBytes()) > 0 && !op.IsCountOnly() && !op.IsKeysOnly() && !op.IsSerializable() && !op.IsSortSet() &&
+	return op.Limit() > 0 && op.Limit() <= mostOfPage && len(op.RangeBytes()) > 0 && !op.IsCountOnly() && !op.IsKeysOnly() && !op.IsSerializable() && !op.IsSortSet() &&
 		op.MinModRev() == 0 && op.MaxModRev() == 0 && op.MinCreateRev() == 0 && op.MaxCreateRev() == 0
 }
 

@@ -23,6 +23,7 @@ import (
 type counting struct {
 	clientv3.KV
 	visited int64
+	streams int
 	// behind, unless nil, is called when a request was answered.
 	behind func()
 }
@@ -36,6 +37,11 @@ func (c *counting) Get(ctx context.Context, key string, opts ...clientv3.OpOptio
 		c.behind()
 	}
 	return response, err
+}
+
+func (c *counting) GetStream(ctx context.Context, key string, opts ...clientv3.OpOption) (clientv3.GetStreamChan, error) {
+	c.streams++
+	return c.KV.GetStream(ctx, key, opts...)
 }
 
 // listing is what pages had.
@@ -242,7 +248,7 @@ func TestPagesFail(t *testing.T) {
 	}
 }
 
-// What is remembered is bounded.
+// A new mark goes before older ones that it contradicts, and what is remembered is bounded.
 func TestMarks(t *testing.T) {
 	for name, test := range map[string]struct {
 		all  marks
@@ -322,6 +328,12 @@ func TestPagesAsStreams(t *testing.T) {
 	}
 	if whole := read("/e/"); len(whole.Kvs) != 3000 || whole.More {
 		t.Errorf("all are %d keys, more: %t", len(whole.Kvs), whole.More)
+	}
+	if many := read("/e/000499\x00", clientv3.WithLimit(mostOfPage)); len(many.Kvs) != 2500 || kv.streams != 1 {
+		t.Errorf("a page that may have %d keys has %d; %d streams, not that of all alone", mostOfPage, len(many.Kvs), kv.streams)
+	}
+	if more := read("/e/000499\x00", clientv3.WithLimit(mostOfPage+1)); len(more.Kvs) != 2500 || kv.streams != 2 {
+		t.Errorf("%d keys with a limit above that of pages, in %d streams", len(more.Kvs), kv.streams)
 	}
 	for name, opt := range map[string]clientv3.OpOption{
 		"keys only": clientv3.WithKeysOnly(), "a count only": clientv3.WithCountOnly(), "the last keys": clientv3.WithSort(clientv3.SortByKey, clientv3.SortDescend),

@@ -52,24 +52,21 @@ func newCycle(c contender, user string, profiles profiler, space string, objects
 
 // run makes the next operation of the life and returns what it took.
 func (c *cycle) run(ctx context.Context, operation string) (run, error) {
-	each := func(of func(object *midonetv1.Translation, i int) ([]request, error)) (run, error) {
-		return c.make(ctx, operation, of)
-	}
 	switch operation {
 	case opCreate:
 		return c.creates(ctx)
 	case opGet:
-		return each(func(object *midonetv1.Translation, _ int) ([]request, error) { return one(c.get(object), nil) })
+		return c.make(ctx, operation, getsEach, func(object *midonetv1.Translation, _ int) ([]request, error) { return one(c.get(object), nil) })
 	case opUpdate:
-		return each(func(object *midonetv1.Translation, i int) ([]request, error) {
+		return c.make(ctx, operation, 1, func(object *midonetv1.Translation, i int) ([]request, error) {
 			return one(c.replace(object, strconv.Itoa(i+1)))
 		})
 	case opApply:
-		return each(func(object *midonetv1.Translation, i int) ([]request, error) {
+		return c.make(ctx, operation, 1, func(object *midonetv1.Translation, i int) ([]request, error) {
 			return one(c.apply(c.space, object.Name, strconv.Itoa(i)), nil)
 		})
 	case opDelete:
-		return each(func(object *midonetv1.Translation, _ int) ([]request, error) {
+		return c.make(ctx, operation, 1, func(object *midonetv1.Translation, _ int) ([]request, error) {
 			return []request{c.delete(object), c.release(c.space, object.Name)}, nil
 		})
 	case opDeleteCollection:
@@ -110,12 +107,9 @@ func (c *cycle) creates(ctx context.Context) (run, error) {
 // getsEach is how often each object is read: a read is the shortest of all operations.
 const getsEach = 3
 
-// make makes an operation on each object, its requests one after the other.
-func (c *cycle) make(ctx context.Context, operation string, of func(object *midonetv1.Translation, i int) ([]request, error)) (run, error) {
-	requests := make([][]request, len(c.objects))
-	if operation == opGet {
-		requests = make([][]request, getsEach*len(c.objects))
-	}
+// make makes an operation on each object so many times, its requests one after the other.
+func (c *cycle) make(ctx context.Context, operation string, times int, of func(object *midonetv1.Translation, i int) ([]request, error)) (run, error) {
+	requests := make([][]request, times*len(c.objects))
 	for i := range requests {
 		var err error
 		if requests[i], err = of(c.objects[i%len(c.objects)], i); err != nil {
