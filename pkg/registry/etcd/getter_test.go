@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -18,12 +19,15 @@ import (
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"go.etcd.io/etcd/server/v3/embed"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/apis/example"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/component-base/metrics/legacyregistry"
 
 	"groundskeeper.io/groundskeeper/pkg/registry/etcd/etcdtest"
 )
@@ -184,4 +188,64 @@ func TestCachedObjectsShareStrings(t *testing.T) {
 	if first != second || unsafe.StringData(first) != unsafe.StringData(second) {
 		t.Errorf("%s and %s have copies of %q and %q", pods[0].Name, pods[1].Name, first, second)
 	}
+}
+
+// A store reads pages by paged: one request each, and no stream, at the end of which etcd would count what is behind.
+func TestPagesOfAStore(t *testing.T) {
+	options := newOptions(t, etcdtest.Run(t).Endpoints()...)
+	options.EnableWatchCache = false
+	s, destroy, err := open(t, newGetter(options, nil, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer destroy()
+	const n, limit = 60, 25
+	for i := range n {
+		if err := create(t.Context(), s, newPod(fmt.Sprintf("%03d", i), "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := streamsOfClients(t)
+	var names, left []string
+	for next := ""; ; {
+		var page example.PodList
+		err := s.GetList(t.Context(), "/example.apiserver.k8s.io/pods/", storage.ListOptions{Recursive: true, Predicate: storage.SelectionPredicate{
+			Label: labels.Everything(), Field: fields.Everything(), Limit: limit, Continue: next,
+		}}, &page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pod := range page.Items {
+			names = append(names, pod.Name)
+		}
+		if next = page.Continue; next == "" {
+			break
+		}
+		left = append(left, fmt.Sprint(*page.RemainingItemCount))
+	}
+	if len(names) != n || !slices.IsSorted(names) || !slices.Equal(left, []string{"35", "10"}) {
+		t.Errorf("%q, with %q left", names, left)
+	}
+	if streams := streamsOfClients(t) - before; streams != 0 {
+		t.Errorf("the pages took %g streams", streams)
+	}
+}
+
+// streamsOfClients is how many listings etcd was asked for as a stream.
+func streamsOfClients(t *testing.T) (sum float64) {
+	t.Helper()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, metric := range family.GetMetric() {
+			for _, label := range metric.GetLabel() {
+				if family.GetName() == "grpc_client_started_total" && label.GetValue() == "RangeStream" {
+					sum += metric.GetCounter().GetValue()
+				}
+			}
+		}
+	}
+	return sum
 }
