@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -98,10 +99,11 @@ func (b *backups) interrupted(t *testing.T, path string) {
 	args := []string{"import", large, "--without-cluster", b.encryption, "--embedded-etcd-dir=" + dir}
 	c := start(t, ctx, apiserver, args...)
 	eventually(t, func(context.Context) error {
-		if _, err := os.Stat(filepath.Join(dir, "etcd", "client.sock")); err != nil {
-			return err
+		if !embeddedetcd.Exists(dir) { // the socket is there before the data
+			return errors.New("the import has no etcd yet")
 		}
-		return nil
+		_, err := os.Stat(filepath.Join(dir, "etcd", "client.sock"))
+		return err
 	})
 	etcd, closeEtcd := etcdIn(t, dir)
 	defer closeEtcd()
