@@ -6,6 +6,7 @@ package deorbit
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
 )
 
-const allStages = "Drain Freeze Pods Snapshots Claims Services Wait Verify Routes Verify Routes"
+const allStages = "Drain Freeze Pods Snapshots Claims Services Wait Verify Routes Verify Routes Drain"
 
 func TestCleanDeorbit(t *testing.T) {
 	k := gone("k")
@@ -302,13 +303,41 @@ func TestNothingThere(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if f.turn(k); f.get(k) || f.stages() != "Drain" {
+		if f.turn(k); f.get(k) || f.stages() != "Drain Drain" {
 			t.Errorf("%s: looks %s, %+v", name, f.stages(), k.Status.Deorbit)
 		}
 	}
 	k := gone("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true })
 	f := newFlow(t, k, secretOf("k-secret"))
-	if f.turn(k); f.get(k) || f.stages() != "Drain Freeze Pods Snapshots Claims Services Wait" {
+	if f.turn(k); f.get(k) || f.stages() != "Drain Freeze Pods Snapshots Claims Services Wait Drain" {
 		t.Errorf("with a workload cluster: looks %s", f.stages())
+	}
+}
+
+// A Kluster may be deleted while it is being announced: what comes behind Drain goes before the finalizer does.
+func TestAnnouncedLate(t *testing.T) {
+	for name, cloud := range map[string]bool{"with a cloud": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			k := gone("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = !cloud })
+			f := newFlow(t, k, secretOf("k-secret"))
+			drains := 0
+			f.says(func(_ context.Context, c call) (stage.Report, error) {
+				if c.stage != drain {
+					return stage.Report{}, nil
+				}
+				if drains++; drains == 2 {
+					return stage.Report{Remaining: things("DiscoveryBackend", "b")}, nil
+				}
+				return stage.Report{}, nil
+			})
+			f.turn(k)
+			f.is(k, release, "False/Release")
+			if !slices.Equal(k.Status.Deorbit.Remaining, things("DiscoveryBackend", "b")) {
+				t.Errorf("it waits for %+v", k.Status.Deorbit.Remaining)
+			}
+			if f.after(20*time.Second, k); f.get(k) || drains != 3 {
+				t.Errorf("%d withdrawals: %+v", drains, k.Status.Deorbit)
+			}
+		})
 	}
 }

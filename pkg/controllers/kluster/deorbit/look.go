@@ -126,21 +126,30 @@ func (l look) run(ctx context.Context) looked {
 	case l.must && l.connection == nil:
 		return failed(wayFailure(access.SecretKey(k).String(), l.wayErr))
 	case l.stage == kubernikusv1.DeorbitDrain:
-		report, err := l.systems.withdraw(ctx, k)
-		result.parts = []part{{stage: l.stage, report: report}}
-		if err != nil {
-			result.parts[0].failure = ourFailure(err)
-		}
+		result.parts = []part{l.drain(ctx, k)}
 	case isInCluster(l.stage):
 		report, err := l.connection.Run(ctx, l.stage, work)
 		result.parts = []part{{stage: l.stage, report: report}}
 		if err != nil {
 			result.parts[0].failure = l.blame(clusterFailure(err))
 		}
-	case l.cloud:
+	case l.stage == kubernikusv1.DeorbitRelease:
+		result.parts = append(l.openstack(ctx, work), l.drain(ctx, k))
+	default:
 		result.parts = l.openstack(ctx, work)
 	}
 	return result
+}
+
+// drain takes the announcement back. Stage Release does so once more: a Kluster may be deleted while it is being announced,
+// and Drain be over before what announces it is there.
+func (l look) drain(ctx context.Context, k *kubernikusv1.Kluster) part {
+	report, err := l.systems.withdraw(ctx, k)
+	p := part{stage: kubernikusv1.DeorbitDrain, report: report}
+	if err != nil {
+		p.failure = ourFailure(err)
+	}
+	return p
 }
 
 // id asks the workload cluster which one it is.

@@ -12,8 +12,11 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
-// openstack looks at the project, by the stage or by both of them that do.
+// openstack looks at the project, if there is one, by the stage or by both of them that do.
 func (l look) openstack(ctx context.Context, work stage.Work) []part {
+	if !l.cloud {
+		return nil
+	}
 	which := []kubernikusv1.DeorbitStage{l.stage}
 	if l.stage == kubernikusv1.DeorbitRelease {
 		which = []kubernikusv1.DeorbitStage{kubernikusv1.DeorbitVerify, kubernikusv1.DeorbitRoutes}

@@ -134,9 +134,6 @@ func (p *step) enter(which kubernikusv1.DeorbitStage) {
 	p.memory, p.failure = memory{}, nil
 	p.action.soon = true
 	p.tell(false, eventStage, string(which)+" begins")
-	if which == kubernikusv1.DeorbitRelease && !p.cloud {
-		p.end(nil) // there is nothing to look at
-	}
 }
 
 // end releases the Kluster. Failed is why the last look at OpenStack could not tell what is left there.

@@ -83,6 +83,21 @@ func released(left, routesLeft []kubernikusv1.DeorbitObject) *outcome {
 	return &outcome{stage: release, parts: []part{{stage: verify, report: stage.Report{Remaining: left}}, {stage: routes, report: stage.Report{Remaining: routesLeft}}}}
 }
 
+// withdrawn adds to a look in stage Release, nil for one without a cloud, what is left of the announcement.
+func withdrawn(o *outcome, left ...kubernikusv1.DeorbitObject) *outcome {
+	if o == nil {
+		o = &outcome{stage: release}
+	}
+	o.parts = append(o.parts, part{stage: drain, report: stage.Report{Remaining: left}})
+	return o
+}
+
+// failedDrain is such a look whose part of the announcement failed.
+func failedDrain(o *outcome) *outcome {
+	o.parts = append(o.parts, part{stage: drain, failure: ourFailure(errDown)})
+	return o
+}
+
 func failed(which kubernikusv1.DeorbitStage, f *failure) *outcome {
 	if which == release {
 		return &outcome{stage: which, parts: []part{{stage: verify, failure: f}, {stage: routes, failure: f}}}
@@ -100,6 +115,7 @@ func seen(which kubernikusv1.DeorbitStage, volumes ...kubernikusv1.SeenVolume) *
 
 func TestAdvance(t *testing.T) {
 	claim, volume, route := thing("PersistentVolumeClaim", "data-0"), thing("Volume", "v"), thing("Route", "r")
+	backend := thing("DiscoveryBackend", "b")
 	for name, c := range map[string]struct {
 		before   progress
 		seen     *outcome
@@ -149,10 +165,18 @@ func TestAdvance(t *testing.T) {
 		"OpenStack fails long": {in(verify, unreachable(0)), failed(verify, cloudFailure(errDown)), usual(), 59 * time.Minute, verify, "", "", nil},
 
 		// Without a cloud, without a workload cluster.
-		"no cloud":                    {in(wait), showed(wait), without(false, true), 0, release, endsClean, "DeorbitStage", nil},
-		"no cloud, lost":              {in(pods, unreachable(0), remaining(claim)), failed(pods, clusterFailure(errDown)), without(false, true), time.Hour, release, endsLeftovers, "ClusterUnreachable DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
-		"neither":                     {in(drain), showed(drain), without(false, false), 0, release, endsClean, "DeorbitStage", nil},
-		"the cloud is gone meanwhile": {in(verify), nil, without(false, true), 0, release, endsClean, "DeorbitStage", nil},
+		"no cloud":                    {in(wait), showed(wait), without(false, true), 0, release, "", "DeorbitStage", nil},
+		"no cloud, lost":              {in(pods, unreachable(0), remaining(claim)), failed(pods, clusterFailure(errDown)), without(false, true), time.Hour, release, "", "ClusterUnreachable DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
+		"neither":                     {in(drain), showed(drain), without(false, false), 0, release, "", "DeorbitStage", nil},
+		"the cloud is gone meanwhile": {in(verify), nil, without(false, true), 0, release, "", "DeorbitStage", nil},
+		"no cloud, the end":           {in(release), withdrawn(nil), without(false, true), 0, release, endsClean, "", nil},
+		"no cloud, left":              {in(release, remaining(claim)), withdrawn(nil), without(false, true), 0, release, endsLeftovers, "", []kubernikusv1.DeorbitObject{claim}},
+
+		// What was announced while the Kluster was deleted, behind Drain, is waited for like the rest.
+		"announced late":       {in(release), withdrawn(released(nil, nil), backend), usual(), time.Hour, release, "", "", []kubernikusv1.DeorbitObject{backend}},
+		"announced, and more":  {in(release), withdrawn(released([]kubernikusv1.DeorbitObject{volume}, nil), backend), usual(), time.Hour, release, "", "", []kubernikusv1.DeorbitObject{backend, volume}},
+		"withdrawn in the end": {in(release, remaining(backend)), withdrawn(released(nil, nil)), usual(), time.Hour, release, endsClean, "", nil},
+		"nobody can say":       {in(release), failedDrain(released(nil, nil)), usual(), 25 * time.Hour, release, "", "", nil},
 
 		// The timeout of all counts from startedAt. One last look then says what is left.
 		"timeout":                 {in(claims, remaining(claim)), nil, usual(), 24 * time.Hour, release, "", "DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
@@ -165,12 +189,13 @@ func TestAdvance(t *testing.T) {
 		"timeout, not asked":      {in(release, remaining(volume)), failed(release, refused()), usual(), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", []kubernikusv1.DeorbitObject{volume, {Kind: "Project", ID: "garden", Reason: "it could not be looked at, more may be left there: 401"}}},
 		"timeout, announced":      {in(release, remaining(thing("DiscoveryBackend", "b"))), released(nil, nil), usual(), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", things("DiscoveryBackend", "b")},
 		"timeout, we cannot look": {in(release), failed(release, ourFailure(errDown)), usual(), 25 * time.Hour, release, "", "", nil},
-		"timeout, no cloud":       {in(claims, remaining(claim)), nil, without(false, true), 24 * time.Hour, release, endsLeftovers, "DeorbitStage SelfDestruct", []kubernikusv1.DeorbitObject{claim}},
+		"timeout, no cloud":       {in(claims, remaining(claim)), nil, without(false, true), 24 * time.Hour, release, "", "DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
+		"timeout, no cloud, look": {in(release, remaining(claim)), withdrawn(nil), without(false, true), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", []kubernikusv1.DeorbitObject{claim}},
 
 		// The annotation does it at once.
 		"self-destruct":           {in(claims, remaining(claim)), nil, destructing(usual()), 0, release, "", "DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
 		"self-destruct, look":     {in(release, remaining(claim)), released([]kubernikusv1.DeorbitObject{volume}, nil), destructing(usual()), 0, release, endsSelfDestruct, "SelfDestruct", []kubernikusv1.DeorbitObject{volume}},
-		"self-destruct, no cloud": {in(pods), nil, destructing(without(false, true)), 0, release, endsSelfDestruct, "DeorbitStage SelfDestruct", nil},
+		"self-destruct, no cloud": {in(release), withdrawn(nil), destructing(without(false, true)), 0, release, endsSelfDestruct, "SelfDestruct", nil},
 
 		// Nothing is done to the cluster that we run in, whatever else is asked for.
 		"own":                    {in(freeze), &outcome{stage: freeze, own: true}, usual(), 0, freeze, "", "", nil},

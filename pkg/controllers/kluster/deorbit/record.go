@@ -91,7 +91,7 @@ func recordRemaining(status *kubernikusv1.DeorbitStatus, p part) {
 		case backendKind, secretKind:
 			last = kubernikusv1.DeorbitDrain
 		}
-		return p.stage == last || p.stage != kubernikusv1.DeorbitVerify && p.stage != kubernikusv1.DeorbitRoutes
+		return p.stage == last || isInCluster(p.stage)
 	}
 	status.Remaining = append(slices.DeleteFunc(status.Remaining, replaced), p.report.Remaining...)
 	sortObjects(status.Remaining)
