@@ -228,3 +228,41 @@ func TestSnapshotsUnlisted(t *testing.T) {
 		t.Errorf("%+v, %v", report, err)
 	}
 }
+
+// A volume of a snapshot that stays is not waited for. Nobody asks for snapshots where there is no volume to wait for, and
+// when they cannot be listed it is waited for all.
+func TestWaitBesideSnapshots(t *testing.T) {
+	const group, contents = "/apis/snapshot.storage.k8s.io/v1", "/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents"
+	s := newServer(t)
+	c := connect(t, s)
+	s.says("GET /api/v1/namespaces/kube-system", 200, object("kube-system", nil))
+	wait := func() stage.Report {
+		t.Helper()
+		report, err := c.Run(t.Context(), kubernikusv1.DeorbitWait, deleteAll())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return report
+	}
+	if wait(); len(s.asked("GET "+group)) > 0 {
+		t.Error("it asks for snapshots")
+	}
+	s.says("GET /api/v1/persistentvolumes", 200, list("", object("pv", map[string]any{"persistentVolumeReclaimPolicy": "Delete",
+		"csi": map[string]any{"driver": "cinder.csi.openstack.org", "volumeHandle": "v"}, "claimRef": map[string]any{"namespace": "shop", "name": "data", "uid": "data"}})))
+	if report := wait(); len(report.Remaining) != 1 || len(report.Retained) > 0 {
+		t.Errorf("without snapshots: %+v", report)
+	}
+	content := object("kept", map[string]any{"driver": "cinder.csi.openstack.org", "deletionPolicy": "Retain", "source": map[string]any{"volumeHandle": "v"}})
+	content["apiVersion"], content["kind"], content["status"] = "snapshot.storage.k8s.io/v1", "VolumeSnapshotContent", map[string]any{"snapshotHandle": "s"}
+	kept := list("", content)
+	kept["apiVersion"], kept["kind"] = "snapshot.storage.k8s.io/v1", "VolumeSnapshotContentList"
+	s.says("GET "+group, 200, resources("volumesnapshotcontents"))
+	s.says("GET "+contents, 200, kept)
+	if report := wait(); len(report.Remaining) > 0 || len(report.Retained) != 1 || len(report.Seen.Snapshots) != 1 {
+		t.Errorf("with one that stays: %+v", report)
+	}
+	s.says("GET "+contents, 500, status(500, "InternalError", "conversion webhook failed"))
+	if report := wait(); len(report.Remaining) != 1 || report.Remaining[0].Kind != plan.KindVolume {
+		t.Errorf("unlisted: %+v", report)
+	}
+}

@@ -82,7 +82,13 @@ func (c *Connection) look(
 	case kubernikusv1.DeorbitServices:
 		err = services()
 	case kubernikusv1.DeorbitWait:
-		err = inTurn(volumes, services)
+		err = inTurn(volumes, services, func() error {
+			if w.Policies.PersistentVolumes != kubernikusv1.DeletionPolicyDelete || !world.HasCinder() {
+				return nil
+			}
+			return snapshots() // those that stay keep their volumes
+		})
+		trouble = nil // a matter of the stage Snapshots
 	}
 	return world, trouble, err
 }

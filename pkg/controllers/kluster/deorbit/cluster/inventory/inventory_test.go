@@ -178,11 +178,11 @@ func TestServiceOf(t *testing.T) {
 func TestSnapshotsOf(t *testing.T) {
 	u := &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"name": "c", "uid": "u", "deletionTimestamp": "2026-11-22T12:00:00Z"},
-		"spec": map[string]any{"driver": DriverCinder, "deletionPolicy": "Delete", "source": map[string]any{"snapshotHandle": "static"},
+		"spec": map[string]any{"driver": DriverCinder, "deletionPolicy": "Delete", "source": map[string]any{"snapshotHandle": "static", "volumeHandle": "v"},
 			"volumeSnapshotRef": map[string]any{"namespace": "shop", "name": "s", "uid": "su"}},
 	}}
 	want := Reference{types.NamespacedName{Namespace: "shop", Name: "s"}, "su"}
-	if c := ContentOf(u); c.Driver != DriverCinder || c.Policy() != "Delete" || c.Handle != "static" || c.Snapshot != want || !c.Deleting() {
+	if c := ContentOf(u); c.Driver != DriverCinder || c.Policy() != "Delete" || c.Handle != "static" || c.Volume != "v" || c.Snapshot != want || !c.Deleting() {
 		t.Errorf("%+v", c)
 	}
 	u.Object["status"] = map[string]any{"snapshotHandle": "taken"}

@@ -33,6 +33,8 @@ type Content struct {
 	Driver string
 	// Handle is the snapshot in the driver's own terms: of Cinder its id. It is empty until the snapshot was taken.
 	Handle string
+	// Volume is the volume that the snapshot was taken of, in the driver's own terms. It is empty when nobody says.
+	Volume string
 	// Delete says that the deletion policy deletes the snapshot.
 	Delete   bool
 	Snapshot Reference
@@ -43,6 +45,7 @@ func ContentOf(u *unstructured.Unstructured) Content {
 	return Content{
 		Meta: MetaOf(u), Driver: text(u, "spec", "driver"), Delete: text(u, "spec", "deletionPolicy") == "Delete",
 		Handle: cmp.Or(text(u, "status", "snapshotHandle"), text(u, "spec", "source", "snapshotHandle")),
+		Volume: text(u, "spec", "source", "volumeHandle"),
 		Snapshot: Reference{
 			types.NamespacedName{Namespace: text(u, "spec", "volumeSnapshotRef", "namespace"), Name: text(u, "spec", "volumeSnapshotRef", "name")},
 			types.UID(text(u, "spec", "volumeSnapshotRef", "uid")),

@@ -48,7 +48,7 @@ func Wait(w *inventory.World, work stage.Work) Plan {
 	p.retainVolumes(w, work.Policies)
 	p.retainServices(w, work.Policies)
 	if deletes(work.Policies.PersistentVolumes) {
-		p.waitForVolumes(w)
+		p.waitForVolumes(w, keptSnapshots(w, work.Policies))
 	}
 	if deletes(work.Policies.LoadBalancers) {
 		p.waitForServices(w, work)
@@ -56,10 +56,15 @@ func Wait(w *inventory.World, work stage.Work) Plan {
 	return p
 }
 
-func (p *Plan) waitForVolumes(w *inventory.World) {
+// waitForVolumes waits for the volumes that go, which those do not that have one of the kept snapshots.
+func (p *Plan) waitForVolumes(w *inventory.World, kept map[string]string) {
 	for _, v := range w.Volumes {
 		// Kubernetes has given up on one that is Failed: its volume is looked for in OpenStack.
 		if v.ID == "" || v.Policy() == keep || v.Phase == corev1.VolumeFailed {
+			continue
+		}
+		if content := kept[v.ID]; content != "" {
+			p.retains(KindVolume, v.Meta, v.ID, fmt.Sprintf("%s %s of it stays, and Cinder deletes no volume that has a snapshot", KindContent, content))
 			continue
 		}
 		reason := fmt.Sprintf("it is %s, and its claim was %s", v.Phase, v.Claim.NamespacedName)

@@ -101,6 +101,40 @@ func TestWaitForVolumes(t *testing.T) {
 	}
 }
 
+// Cinder deletes no volume that has a snapshot: one of a snapshot that stays would be waited for in vain.
+func TestWaitForVolumesOfSnapshots(t *testing.T) {
+	const gone, stays = "remains PersistentVolume a: it is Bound…", "retained PersistentVolume a: VolumeSnapshotContent s of it stays, and Cinder deletes no volume that has a snapshot"
+	retain := func(s *stage.Work) { s.Policies.Snapshots = kubernikusv1.DeletionPolicyRetain }
+	for name, c := range map[string]struct {
+		content func(*inventory.Content)
+		change  func(*stage.Work)
+		want    string
+	}{
+		"deleted":                  {nil, nil, gone},
+		"kept by its own policy":   {func(c *inventory.Content) { c.Delete = false }, nil, stays},
+		"kept by ours":             {nil, retain, stays},
+		"deleted by somebody":      {func(c *inventory.Content) { deleting(&c.Meta) }, retain, gone},
+		"kept, its object deleted": {func(c *inventory.Content) { c.Delete = false; deleting(&c.Meta) }, retain, stays},
+		"of another volume":        {func(c *inventory.Content) { c.Volume = "id-b" }, retain, gone},
+		"of a volume nobody names": {func(c *inventory.Content) { c.Volume = "" }, retain, gone},
+		"not taken yet":            {func(c *inventory.Content) { c.Handle = "" }, retain, gone},
+		"another driver's":         {func(c *inventory.Content) { c.Driver = "other" }, retain, gone},
+		"a policy nobody knows":    {nil, func(s *stage.Work) { s.Policies.Snapshots = "" }, stays},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := inventory.World{Volumes: []inventory.Volume{volume("a")}, Contents: []inventory.Content{content("s", func(k *inventory.Content) { k.Volume = "id-a" })}}
+			if c.content != nil {
+				c.content(&w.Contents[0])
+			}
+			s := work(&w)
+			if c.change != nil {
+				c.change(&s)
+			}
+			check(t, Wait(&w, s), c.want)
+		})
+	}
+}
+
 func TestWaitForServices(t *testing.T) {
 	const grace = "remains Service gone: it is gone without finalizer…"
 	recorded := func(s *stage.Work) {

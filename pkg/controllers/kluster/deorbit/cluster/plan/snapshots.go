@@ -57,6 +57,18 @@ func Snapshots(w *inventory.World, work stage.Work) Plan {
 	return p
 }
 
+// keptSnapshots are the names of contents that stay, by the volumes that they were taken of.
+func keptSnapshots(w *inventory.World, policies stage.Policies) map[string]string {
+	kept := map[string]string{}
+	for _, c := range w.CinderContents() {
+		stays := !c.Delete || !c.Deleting() && !deletes(policies.Snapshots)
+		if stays && c.Volume != "" && c.Handle != "" {
+			kept[c.Volume] = c.Name
+		}
+	}
+	return kept
+}
+
 func (p *Plan) retainSnapshots(taken []inventory.Taken, contents []inventory.Content, reason string) {
 	for _, s := range taken {
 		p.retains(KindSnapshot, s.Meta, "", reason)
