@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -163,7 +164,11 @@ func TestWebhookServerStopsGracefully(t *testing.T) {
 		t.Fatal(err)
 	}
 	arrived, release := make(chan struct{}), make(chan struct{})
+	var first atomic.Bool
 	server.handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if !first.CompareAndSwap(false, true) {
+			return
+		}
 		close(arrived)
 		<-release
 		_, _ = w.Write([]byte("done"))

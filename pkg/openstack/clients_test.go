@@ -99,8 +99,11 @@ func TestCancelledFirstCaller(t *testing.T) {
 	c := newClients(t, quick())
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	s.Inject(fake.Fault{Method: http.MethodPost, Latency: 50 * time.Millisecond})
-	if _, err := c.Get(ctx, secretFor(s, "u", "1", secretWord)); ReasonOf(err) != ReasonCanceled {
+	release := make(chan struct{})
+	s.Inject(fake.Fault{Method: http.MethodPost, Times: 1, Do: func() { <-release }})
+	_, err := c.Get(ctx, secretFor(s, "u", "1", secretWord))
+	close(release)
+	if ReasonOf(err) != ReasonCanceled {
 		t.Errorf("got %v", err)
 	}
 	if _, err := c.Get(context.Background(), secretFor(s, "u", "1", secretWord)); err != nil {

@@ -71,7 +71,7 @@ func TestInformers(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	group.Go(func() { informers.Run(ctx) })
-	if err := wait.PollUntilContextTimeout(ctx, time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) { return synced() && informers.Synced(), nil }); err != nil {
+	if err := wait.PollUntilContextTimeout(ctx, time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return synced() && informers.Synced(), nil }); err != nil {
 		t.Fatal(err)
 	}
 	<-events

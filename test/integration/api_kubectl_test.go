@@ -65,6 +65,7 @@ func (u user) waits() {
 func (u user) changes() {
 	u.t.Helper()
 	u.prints(u.run("", "patch", u.kind.resource, u.name, "--type=merge", "-p", u.kind.change), "patched")
+	u.settles("2") // kubectl compares what it reads with the answer
 	u.prints(u.run("", "patch", u.kind.resource, u.name, "--type=merge", "-p", u.kind.change), "(no change)")
 	if value, generation := u.value(u.kind.changed), u.value("{.metadata.generation}"); value != u.kind.value || generation != "2" {
 		u.t.Errorf("after a change: %s is %q, generation %s", u.kind.changed, value, generation)

@@ -169,7 +169,8 @@ func (b *backups) deletionEnds(t *testing.T) {
 	if err := b.client.Patch(t.Context(), copyOf(b.held), release); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, func(ctx context.Context) error { return isGone(ctx, b.client, b.going) })
+	// The controller of namespaces may be at its longest pause, a minute.
+	finally(t, func(ctx context.Context) error { return isGone(ctx, b.client, b.going) })
 	heir := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: name(t, "heir")}, Spec: gardenerv1beta1.ProjectSpec{Namespace: new(b.going.NamespaceName())}}
 	if err := b.client.Create(t.Context(), heir); err != nil {
 		t.Errorf("the name of a deleted Project is not free: %v", err)

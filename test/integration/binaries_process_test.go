@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -81,9 +82,11 @@ func (o *output) last() string { lines := o.lines(); return lines[len(lines)-1] 
 // freePort returns a port of loopback that nobody listens on.
 func freePort(t *testing.T) string {
 	t.Helper()
-	listener := listen(t)
-	defer func() { _ = listener.Close() }()
-	return portOf(listener)
+	port, err := plane.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strconv.Itoa(port)
 }
 
 // listen takes a port of loopback.

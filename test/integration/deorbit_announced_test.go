@@ -96,7 +96,7 @@ func TestDeorbitAnnounced(t *testing.T) {
 	})
 	shown := d.watchStages(t)
 	d.remove(t)
-	a.kubectl(t, "wait", "--namespace", d.namespace, "--for=delete", "kluster/"+d.k.Name, "--timeout=60s")
+	a.kubectl(t, "wait", "--namespace", d.namespace, "--for=delete", "kluster/"+d.k.Name, "--timeout=180s")
 	select {
 	case err := <-tooEarly:
 		if err != nil {
@@ -110,9 +110,12 @@ func TestDeorbitAnnounced(t *testing.T) {
 		t.Error("no write was seen")
 	}
 	for _, words := range []string{"STAGE", "LEFTOVERS", "Terminating", "Drain", "Verify"} {
-		if !strings.Contains(shown.String(), words) {
-			t.Errorf("kubectl get --watch does not show %q but:\n%s", words, shown)
-		}
+		eventually(t, func(context.Context) error {
+			if !strings.Contains(shown.String(), words) {
+				return fmt.Errorf("kubectl get --watch does not show %q but:\n%s", words, shown)
+			}
+			return nil
+		})
 	}
 	a.told(t)
 }

@@ -233,7 +233,14 @@ func testDeorbitWebhooks(t *testing.T, o *orbit) {
 	down := hook("changes.example.com", nowhere, admissionv1.Delete)
 	mutating.Webhooks = []admissionv1.MutatingWebhook{{Name: down.Name, ClientConfig: down.ClientConfig, AdmissionReviewVersions: down.AdmissionReviewVersions,
 		SideEffects: down.SideEffects, TimeoutSeconds: down.TimeoutSeconds, NamespaceSelector: down.NamespaceSelector, Rules: down.Rules}}
-	o.create(config, mutating)
+	o.create(config)
+	eventually(t, func(ctx context.Context) error {
+		if err := o.c.Delete(ctx, web, client.DryRunAll); err == nil {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	o.create(mutating)
 	eventually(t, func(ctx context.Context) error { // the API server learns of webhooks after a moment
 		if err := o.c.Delete(ctx, web, client.DryRunAll); !apierrors.IsInternalError(err) {
 			return fmt.Errorf("not yet: %w", err)

@@ -241,9 +241,11 @@ func TestDeorbitBrokenCloud(t *testing.T) {
 	// In Release all of it is looked at again.
 	w.edit(t, w.k, func() { w.k.Spec.Deorbit.StageTimeout = &metav1.Duration{Duration: time.Second} })
 	w.stands(t, kubernikusv1.DeorbitRelease)
-	last := secondPage()
-	w.gate.set(broken(last))
+	all := &breakage{name: "everything", hits: reads("/"), status: http.StatusInternalServerError}
+	w.gate.set(broken(all))
+	w.fails(t, all) // no look that began before sees a part of what comes
 	litter(w.cloud, w.k, "late")
+	last := secondPage()
 	w.spared(t, last, cut())
 	w.gate.set(nil)
 	w.has(t, "volume another's", "volume pinned")

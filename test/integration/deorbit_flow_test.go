@@ -197,7 +197,7 @@ func TestDeorbitKilled(t *testing.T) {
 	d := newDescent(t)
 	d.remove(t)
 	killed := map[kubernikusv1.DeorbitStage]bool{}
-	eventually(t, func(ctx context.Context) error {
+	finally(t, func(ctx context.Context) error {
 		if err := d.c.Get(ctx, client.ObjectKeyFromObject(d.k), d.k); err != nil {
 			return err
 		}

@@ -219,8 +219,8 @@ func (d *doomed) goDown(t *testing.T) {
 		if deaths, failed = d.killer.revive(ctx, d.flags...); failed != nil {
 			return false, failed
 		}
-		if err := d.c.Get(ctx, client.ObjectKeyFromObject(d.k), d.k); err != nil {
-			return false, err
+		if last = d.c.Get(ctx, client.ObjectKeyFromObject(d.k), d.k); last != nil {
+			return false, nil
 		}
 		last = fmt.Errorf("after %d deaths it is in %+v", deaths, d.k.Status.Deorbit)
 		return !d.k.HasDeorbiter(), nil

@@ -22,8 +22,8 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// electedConfig is patientConfig with an election that is over soon.
-var electedConfig = strings.Replace(patientConfig, "{leaderElect: false}", "{leaseDuration: 4s, renewDeadline: 2s, retryPeriod: 250ms}", 1)
+// electedConfig is patientConfig with an election that is over soon, and that a busy machine does not lose.
+var electedConfig = strings.Replace(patientConfig, "{leaderElect: false}", "{leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 250ms}", 1)
 
 // takeover is a descent with two managers, each with a gate of its own to the API server.
 type takeover struct {
@@ -39,6 +39,9 @@ func (o *takeover) freeze(t *testing.T, at *gate, kind string) (frozen <-chan st
 	t.Helper()
 	leader, _ := leaderOf(t, o.Managers)
 	pid, thawed, stopped := leader.PID(), make(chan struct{}), make(chan struct{})
+	if pid == 0 { // which would be this process itself
+		t.Fatalf("%s has ended", leader.Name())
+	}
 	var first sync.Once
 	at.set(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		if r.Method == http.MethodDelete && strings.Contains(r.URL.Path, kind) {

@@ -121,7 +121,11 @@ func (d *clusters) outage(t *testing.T) {
 	}
 	signal := func(s syscall.Signal) {
 		t.Helper()
-		if err := syscall.Kill(server.PID(), s); err != nil {
+		pid := server.PID()
+		if pid == 0 { // which would be this process itself
+			t.Fatalf("%s has ended", server.Name())
+		}
+		if err := syscall.Kill(pid, s); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -220,7 +220,7 @@ func (v *discovered) requests(user string) []asked {
 		return err
 	})
 	var found []asked
-	for line := range bytes.Lines(content) {
+	for line := range bytes.Lines(content[:bytes.LastIndexByte(content, '\n')+1]) { // the last one may be in the making
 		var r asked
 		if err := json.Unmarshal(line, &r); err != nil {
 			v.t.Fatal(err)

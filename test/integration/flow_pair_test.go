@@ -66,7 +66,7 @@ func TestPair(t *testing.T) {
 func startPlane(t *testing.T, options plane.Options) *plane.Plane {
 	t.Helper()
 	options.UnsafeNoFsync = true
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // several start at once
 	defer cancel()
 	p, err := startAudited(ctx, t, options)
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
@@ -34,12 +35,15 @@ func (p *pair) testLeaderStops(t *testing.T) {
 
 // A leader that was killed still has its lease: the other takes over when it ends, and not before.
 func (p *pair) testLeaderIsKilled(t *testing.T) {
-	const duration = 4 * time.Second
+	const duration = 10 * time.Second // half of it is how long a busy machine may keep it from renewing the lease
 	config := write(t, managerConfig(duration))
 	for _, manager := range p.Managers {
 		restart(t, manager, "--config="+config)
 	}
 	leader, others := leaderOf(t, p.Managers)
+	if len(others) != 1 {
+		t.Fatalf("%d managers stand by", len(others))
+	}
 	lease := p.lease(t)
 	if err := leader.Kill(t.Context()); err != nil {
 		t.Fatal(err)
@@ -83,11 +87,14 @@ func (p *pair) testAPIServersStop(t *testing.T) {
 			t.Fatalf("without %s: %v", server.Name(), err)
 		}
 		if made = append(made, project); len(made) == 2 { // what the other one took is there, and can be changed
-			if err := c.Get(t.Context(), client.ObjectKeyFromObject(made[0]), made[0]); err != nil {
-				t.Fatalf("without %s: %v", server.Name(), err)
-			}
-			made[0].Spec.Description = new("changed by the other server")
-			if err := c.Update(t.Context(), made[0]); err != nil {
+			err := retry.RetryOnConflict(retry.DefaultBackoff, func() error { // with a manager that writes the status
+				if err := c.Get(t.Context(), client.ObjectKeyFromObject(made[0]), made[0]); err != nil {
+					return err
+				}
+				made[0].Spec.Description = new("changed by the other server")
+				return c.Update(t.Context(), made[0])
+			})
+			if err != nil {
 				t.Fatalf("without %s: %v", server.Name(), err)
 			}
 		}

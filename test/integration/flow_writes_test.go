@@ -52,8 +52,12 @@ func (p *pair) testWrites(t *testing.T) {
 
 // Managers that start find everything as they would make it, and write nothing.
 func (p *pair) testRestartWritesNothing(t *testing.T) {
-	p.project(t, "many", nil, olivia(), member("User", "vera", "extension:deploy"))
-	p.project(t, "many", map[string]string{"size": "large"}, member("ServiceAccount", "default/robot", "owner"))
+	for _, project := range []*gardenerv1beta1.Project{
+		p.project(t, "many", nil, olivia(), member("User", "vera", "extension:deploy")),
+		p.project(t, "many", map[string]string{"size": "large"}, member("ServiceAccount", "default/robot", "owner")),
+	} {
+		p.announced(t, project, 1) // its event is no write of those who start
+	}
 	projects := &gardenerv1beta1.ProjectList{}
 	if err := p.client.List(t.Context(), projects); err != nil {
 		t.Fatal(err)

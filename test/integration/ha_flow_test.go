@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -40,8 +41,8 @@ func TestHighAvailability(t *testing.T) {
 	}
 	h := &ha{t: t, Plane: startPlane(t, plane.Options{
 		Dir: filepath.Join(t.TempDir(), "plane"), APIServers: 2, Managers: 2, Spread: true, EtcdMembers: 3,
-		// As in artifacts/install/base, with less patience: here it takes a fifth of a second until nobody asks it any more.
-		APIServerFlags: []string{"--shutdown-delay-duration=2s", "--shutdown-send-retry-after"},
+		// As in artifacts/install/base, with less patience: here it takes a second at most until nobody asks it any more.
+		APIServerFlags: []string{"--shutdown-delay-duration=5s", "--shutdown-send-retry-after"},
 	})}
 	h.client = clientOf(t, h.Config())
 	if err := h.client.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ha-load"}}); err != nil {
@@ -120,7 +121,13 @@ func (h *ha) deleteNamespace(t *testing.T, during string) {
 		Cluster:    gimbalv1.Cluster{Type: gimbalv1.BackendKubernetes, Credentials: "nobody"},
 	}
 	for _, object := range []client.Object{namespace, backend} {
-		eventually(t, func(ctx context.Context) error { return h.client.Create(ctx, object) })
+		eventually(t, func(ctx context.Context) error {
+			// One that failed may have been done all the same.
+			if err := h.client.Create(ctx, object); !apierrors.IsAlreadyExists(err) {
+				return err
+			}
+			return h.client.Get(ctx, client.ObjectKeyFromObject(object), object)
+		})
 	}
 	if err := h.client.Delete(t.Context(), namespace); err != nil {
 		t.Fatal(err)

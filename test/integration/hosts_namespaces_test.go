@@ -22,10 +22,17 @@ func TestQuotaCountsKlusters(t *testing.T) {
 	namespace := freshNamespace(t, "quota")
 	quota := &corev1.ResourceQuota{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "klusters"},
-		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/klusters.kubernikus.sap.cc": resource.MustParse("2")}},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{"count/klusters.kubernikus.sap.cc": resource.MustParse("0")}},
 	}
 	inTheCluster(t, quota)
 	c := admin(t)
+	// Our server hears of the quota, and of its limit, a moment later than whoever reads it.
+	early := klusterIn(namespace, "early", "1.36.3")
+	refusedSoon(t, early, "exceeded quota: klusters")
+	change(t, quota, func(q *corev1.ResourceQuota) {
+		q.Spec.Hard["count/klusters.kubernikus.sap.cc"] = resource.MustParse("2")
+	})
+	eventually(t, func(ctx context.Context) error { return c.Create(ctx, early.DeepCopy(), client.DryRunAll) })
 	usage := func(want string) {
 		t.Helper()
 		eventually(t, func(ctx context.Context) error {

@@ -53,7 +53,7 @@ func TestAnnouncedKluster(t *testing.T) {
 	d := newKlusterPlane(t)
 	a := &announcement{shop: &shop{drainPlane: &drainPlane{Plane: d.Plane, c: d.c}, T: t, namespace: d.namespace}, d: d}
 	a.kubectl(t, "apply", "--server-side", "-f", "testdata/crds", "--field-manager=installer")
-	a.kubectl(t, "wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+	a.kubectl(t, "wait", "--for=condition=Established", "crd", "--all", "--timeout=120s")
 	a.k, a.source = d.register(t, "web", "100.100.0.0/16")
 	d.edit(t, a.k, func() { a.k.Spec.Discovery = &kubernikusv1.DiscoverySpec{Enabled: true} })
 	d.is(t, a.k, kubernikusv1.ConditionAnnounced, "True/Announced")

@@ -193,13 +193,14 @@ func testDropIn(t *testing.T, p *volumePlane) {
 
 // A node that flaps, or comes back with another uid, has lost nothing; a second loss starts a full delay.
 func testNodeReturns(t *testing.T, p *volumePlane) {
+	const delay = 10 * time.Second // the node has to be back within it
 	v := p.newVolumes(t, "")
 	a, b := v.node("a"), v.node("b")
 	v.node("c")
 	_, claim := v.bound("a", "a")
 	_, canary := v.bound("b", "b")
 	_, living := v.bound("c", "c")
-	v.clean()
+	v.clean("--pvc-deletion-delay=" + delay.String())
 	v.lose(a, b)
 	v.event(claim, localvolume.EventScheduled)
 	a = v.node("a")
@@ -277,7 +278,7 @@ func testRestart(t *testing.T, p *volumePlane) {
 	a := v.node("a")
 	v.node("b")
 	_, claim := v.bound("a", "a")
-	const long = 8 * time.Second
+	const long = 20 * time.Second
 	flags := []string{"--leader-elect=false", "--pvc-deletion-delay=" + long.String()}
 	c := v.clean(flags...)
 	since := v.lose(a)

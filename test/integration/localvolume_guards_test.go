@@ -58,7 +58,7 @@ func testNodesForbidden(t *testing.T, p *volumePlane) {
 	v.gone(neverClaim)
 	v.c.Delete(t.Context(), never) //nolint:errcheck // it only has to go
 	v.gone(never)
-	c := v.cleanAs(user, "--pvc-deletion-delay=3s")
+	c := v.cleanAs(user, "--pvc-deletion-delay=10s")
 	v.lose(a)
 	v.event(claim, localvolume.EventScheduled)
 	if err := v.c.Delete(t.Context(), sees); err != nil {

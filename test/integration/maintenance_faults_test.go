@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
@@ -53,9 +54,9 @@ func (s *shop) kindsComeAndGo() {
 	route := s.read(s.apply("user", httpRouteManifest))
 	s.apply("user", ingressRouteManifest)
 	s.drain(s.us)
-	if got := s.us.Status.Routes; got.Matching != 2 || got.Drained != 2 {
-		s.Errorf("routes: %+v", got)
-	}
+	s.tells(s.us, func(status *gimbalv1.DiscoveryBackendStatus) bool {
+		return status.Routes.Matching == 2 && status.Routes.Drained == 2
+	})
 	const definition = "testdata/crds/ingressroute.yaml"
 	s.kubectl(s.T, "delete", "-f", definition)
 	matching := func(want int32) {
@@ -132,7 +133,11 @@ func (s *shop) killAfter(routes []*unstructured.Unstructured, count int, status 
 	}
 	s.set(s.us, status)
 	for range count + 1 {
-		<-seen
+		select {
+		case <-seen:
+		case <-time.After(time.Minute):
+			s.Fatal("no more is written")
+		}
 	}
 	if err := s.Managers[0].Kill(s.Context()); err != nil {
 		s.Fatal(err)

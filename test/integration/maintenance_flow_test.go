@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -144,16 +145,17 @@ func (s *shop) everyKind() {
 	for i, route := range before {
 		s.weights(route, drained[i])
 	}
-	if got := s.us.Status.Routes; got.Matching != 7 || got.Drained != 7 || got.WithoutAlternative != nil || got.DrainedTime == nil {
-		s.Errorf("routes: %+v", got)
-	}
+	s.tells(s.us, func(status *gimbalv1.DiscoveryBackendStatus) bool {
+		got := status.Routes
+		return got.Matching == 7 && got.Drained == 7 && got.WithoutAlternative == nil && got.DrainedTime != nil
+	})
 	s.enable(s.us)
 	for _, route := range before {
 		s.unchanged(route)
 	}
-	if got := s.us.Status.Routes; got.Matching != 7 || got.Drained != 0 || got.DrainedTime != nil {
-		s.Errorf("routes: %+v", got)
-	}
+	s.tells(s.us, func(status *gimbalv1.DiscoveryBackendStatus) bool {
+		return status.Routes.Matching == 7 && status.Routes.Drained == 0 && status.Routes.DrainedTime == nil
+	})
 }
 
 // appliedMeanwhile: a user applies the same manifest during maintenance and after it, without a conflict, and takes a
@@ -213,10 +215,11 @@ func (s *shop) oneAfterTheOther() {
 		s.drain(s.eu)
 		s.weights(all, "[0 5 0][0 5 0]")
 		s.weights(route, "[0 0][0 0]")
+		s.tells(s.us, func(status *gimbalv1.DiscoveryBackendStatus) bool {
+			without := status.Routes.WithoutAlternative
+			return without != nil && without.Count == 2 && status.EndpointsDrained
+		})
 		s.is(s.us, "True/Drained")
-		if got := s.us.Status.Routes.WithoutAlternative; got == nil || got.Count != 2 || !s.us.Status.EndpointsDrained {
-			s.Errorf("without an alternative: %+v", got)
-		}
 		s.enable(order[0])
 		s.is(order[1], "True/Drained")
 		if order[0] == s.us {
@@ -327,7 +330,14 @@ func (s *shop) soleBackend() {
 	}
 	defer events.Stop()
 	s.set(s.us, gimbalv1.ClusterEnabled)
-	<-events.ResultChan()
+	select {
+	case _, ok := <-events.ResultChan():
+		if !ok {
+			s.Fatal("the watch ended")
+		}
+	case <-time.After(time.Minute):
+		s.Fatal("the weights do not come back")
+	}
 	if got := s.ready(slice); got != "true,false" {
 		s.Errorf("when the weights came back the endpoints were %s", got)
 	}
@@ -351,9 +361,9 @@ func (s *shop) soleBackendIsKept() {
 	}
 	policy(gimbalv1.DrainKeepSole)
 	s.drain(s.us)
-	if got := s.ready(slice); got != "true,false" || s.us.Status.EndpointsDrained || s.us.Status.Routes.Drained != 0 || len(s.us.Status.Errors) != 2 {
-		s.Errorf("ready: %s, status %+v", got, s.us.Status)
-	}
+	s.tells(s.us, func(status *gimbalv1.DiscoveryBackendStatus) bool {
+		return s.ready(slice) == "true,false" && !status.EndpointsDrained && status.Routes.Drained == 0 && len(status.Errors) == 2
+	})
 	s.unchanged(proxy)
 	s.unchanged(route)
 	policy(gimbalv1.DrainStrict)
@@ -383,9 +393,10 @@ func (s *shop) blueAndGreen() {
 	s.drain(s.us)
 	s.weights(proxy, "[0 1][100 0]")
 	s.weights(route, "[0 1][0 0]")
-	if got := s.us.Status.Routes; got.WithoutAlternative == nil || got.WithoutAlternative.Count != 2 || !s.us.Status.EndpointsDrained {
-		s.Errorf("routes: %+v", got)
-	}
+	s.tells(s.us, func(status *gimbalv1.DiscoveryBackendStatus) bool {
+		without := status.Routes.WithoutAlternative
+		return without != nil && without.Count == 2 && status.EndpointsDrained
+	})
 	s.enable(s.us)
 	s.unchanged(proxy)
 	s.unchanged(route)

@@ -159,9 +159,12 @@ spec:
 		})
 		return count
 	}
-	if got := filters(); got != 1 {
-		s.Errorf("%d filters in maintenance", got)
-	}
+	eventually(s.T, func(context.Context) error {
+		if got := filters(); got != 1 {
+			return fmt.Errorf("%d filters in maintenance", got)
+		}
+		return nil
+	})
 	s.enable(s.us)
 	s.unchanged(proxy)
 	s.unchanged(route)
@@ -212,6 +215,7 @@ func (s *shop) fast() {
 func (s *shop) recordRemoved() {
 	route := s.read(s.apply("user", httpRouteManifest))
 	s.drain(s.us)
+	s.weights(route, "[0 1][0 30]")
 	record := s.read(route).GetAnnotations()[gimbalv1.AnnotationSavedWeights]
 	s.edit(route, func(route *unstructured.Unstructured) { route.SetAnnotations(nil) })
 	eventually(s.T, func(context.Context) error {
@@ -234,6 +238,7 @@ func (s *shop) recordRemoved() {
 func (s *shop) recordDamaged() {
 	proxy := s.apply("user", proxyManifest)
 	s.drain(s.us)
+	s.weights(proxy, "[0 1][0 30]")
 	s.edit(proxy, func(route *unstructured.Unstructured) {
 		route.SetAnnotations(map[string]string{gimbalv1.AnnotationSavedWeights: "{"})
 	})
@@ -321,9 +326,9 @@ func (s *shop) reach() {
 	s.weights(crossed, "[1 1][70 30]")
 	s.weights(taken, "[1 1][70 30]")
 	s.unchanged(proxy)
-	if got := local.Status.Routes; got.Matching != 1 || got.Drained != 1 {
-		s.Errorf("routes: %+v", got)
-	}
+	s.tells(local, func(status *gimbalv1.DiscoveryBackendStatus) bool {
+		return status.Routes.Matching == 1 && status.Routes.Drained == 1
+	})
 	s.enable(local)
 	s.weights(own, "[1 1][70 30]")
 }
@@ -387,14 +392,14 @@ func (s *shop) backendDeleted() {
 // gracePeriod: a backend counts as drained when the time for open connections is over.
 func (s *shop) gracePeriod() {
 	s.apply("user", httpRouteManifest)
-	if err := s.c.Patch(s.Context(), s.us, client.RawPatch(types.MergePatchType, []byte(`{"cluster":{"drainGracePeriod":"3s"}}`))); err != nil {
+	if err := s.c.Patch(s.Context(), s.us, client.RawPatch(types.MergePatchType, []byte(`{"cluster":{"drainGracePeriod":"10s"}}`))); err != nil {
 		s.Fatal(err)
 	}
 	s.set(s.us, gimbalv1.ClusterMaintenance)
 	s.is(s.us, "False/GracePeriod")
 	s.is(s.us, "True/Drained")
 	c := meta.FindStatusCondition(s.us.Status.Conditions, gimbalv1.ConditionDrained)
-	if took := c.LastTransitionTime.Sub(s.us.Status.Routes.DrainedTime.Time); took < 3*time.Second {
+	if took := c.LastTransitionTime.Sub(s.us.Status.Routes.DrainedTime.Time); took < 10*time.Second {
 		s.Errorf("drained %s after the last route was rewritten", took)
 	}
 	s.enable(s.us)

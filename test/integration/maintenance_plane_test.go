@@ -42,7 +42,7 @@ func newDrainPlane(t *testing.T) *drainPlane {
 	started, err := startAudited(t.Context(), t, plane.Options{
 		Dir: filepath.Join(dir, "plane"), APIServers: 1, Managers: 1, SharedEtcd: true, UnsafeNoFsync: true,
 		KubeAPIServerFlags: []string{"--audit-policy-file=" + write(t, auditPolicy), "--audit-log-path=" + d.audit},
-		ManagerConfig:      write(t, "apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\nlog: {level: debug}\nleaderElection: {leaseDuration: 5s, renewDeadline: 3s, retryPeriod: 500ms}\n"),
+		ManagerConfig:      write(t, "apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\nlog: {level: debug}\nleaderElection: {leaseDuration: 12s, renewDeadline: 10s, retryPeriod: 500ms}\n"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func newDrainPlane(t *testing.T) *drainPlane {
 	config := rest.CopyConfig(started.Config())
 	d.Plane, d.c = started, clientOf(t, config)
 	d.kubectl(t, "apply", "--server-side", "-f", "testdata/crds", "--field-manager=installer")
-	d.kubectl(t, "wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+	d.kubectl(t, "wait", "--for=condition=Established", "crd", "--all", "--timeout=120s")
 	return d
 }
 
@@ -195,6 +195,21 @@ func (s *shop) is(backend *gimbalv1.DiscoveryBackend, want string) {
 		c := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionDrained)
 		if c == nil || c.ObservedGeneration != backend.Generation || string(c.Status)+"/"+c.Reason != want {
 			return fmt.Errorf("DiscoveryBackend %s, generation %d, is not %s: %+v", backend.Name, backend.Generation, want, backend.Status)
+		}
+		return nil
+	})
+}
+
+// tells waits until the status of a backend is as it should be. The first one that says Drained may be older than the news of
+// the last route.
+func (s *shop) tells(backend *gimbalv1.DiscoveryBackend, is func(*gimbalv1.DiscoveryBackendStatus) bool) {
+	s.Helper()
+	eventually(s.T, func(ctx context.Context) error {
+		if err := s.c.Get(ctx, client.ObjectKeyFromObject(backend), backend); err != nil {
+			return err
+		}
+		if backend.Status.Routes == nil || !is(&backend.Status) {
+			return fmt.Errorf("the status of DiscoveryBackend %s is %+v, its routes are %+v", backend.Name, backend.Status, backend.Status.Routes)
 		}
 		return nil
 	})

@@ -50,7 +50,7 @@ spec:
   routes: [{services: [{name: us-web, port: 80}]}]
 `)
 	s.is(s.us, "False/Enabled")
-	s.kubectl(s.T, "wait", "--namespace", s.us.Namespace, "--for=jsonpath={.status.routes.matching}=2", "--timeout=30s", "dbe/"+s.us.Name)
+	s.kubectl(s.T, "wait", "--namespace", s.us.Namespace, "--for=jsonpath={.status.routes.matching}=2", "--timeout=2m", "dbe/"+s.us.Name)
 	in := []string{"--namespace", s.us.Namespace}
 	drain := append([]string{"drain", s.us.Name}, in...)
 	s.prints("", append(drain, "--dry-run"), "2 routes send to gimbal-discovery/"+s.us.Name, "1 of them have nobody else, and ANSWER WITH ERRORS", "HTTPProxy "+s.namespace+"/alone")

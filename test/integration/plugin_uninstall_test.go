@@ -52,7 +52,7 @@ func newRemoval(t *testing.T) *removal {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "plane")
 	text := "apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\n" +
-		"leaderElection: {leaseDuration: 8s, renewDeadline: 3s, retryPeriod: 500ms}\n"
+		"leaderElection: {leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 500ms}\n"
 	p, err := plane.Start(t.Context(), plane.Options{
 		Dir: dir, APIServers: 1, Managers: 1, SharedEtcd: true, UnsafeNoFsync: true, Webhooks: true, MidoNet: true, ManagerConfig: write(t, text),
 	})

@@ -90,7 +90,7 @@ func showTranslations(n *network, ns string) {
 		}
 		return string(out)
 	}
-	if out := run("wait", "--for=condition=Synced", "translations", "--all", "--timeout=10s"); strings.Count(out, "condition met") < 10 {
+	if out := run("wait", "--for=condition=Synced", "translations", "--all", "--timeout=2m"); strings.Count(out, "condition met") < 10 {
 		n.t.Errorf("wait: %s", out)
 	}
 	if out := strings.Fields(strings.SplitN(run("get", "tr", "pod.4.web-0-0"), "\n", 3)[1]); len(out) != 5 || out[1] != "Pod/web-0-0" || out[2] != "2" || out[3] != "True" {
@@ -173,20 +173,14 @@ func lifecycles(n *network, ns string) {
 // restartWithoutWrites kills the manager. The next one learns from the statuses what is there.
 func restartWithoutWrites(n *network, _ string) {
 	before := revisions(n)
-	n.forget()
 	if err := n.Managers[0].Kill(n.t.Context()); err != nil {
 		n.t.Fatal(err)
 	}
+	n.forget()
 	if err := n.Managers[0].Start(n.t.Context()); err != nil {
 		n.t.Fatal(err)
 	}
-	// It leads and has looked at everything when it has compared the backend with all Translations.
-	eventually(n.t, func(context.Context) error {
-		if seen := n.requests(); seen.by(http.MethodGet) == 0 {
-			return fmt.Errorf("nothing was read yet: %+v", seen)
-		}
-		return nil
-	})
+	n.compared() // it leads then, and has looked at everything
 	n.settled()
 	if seen := n.requests(); seen.by(http.MethodPost, http.MethodPut, http.MethodDelete) > 0 || len(seen.Refused) > 0 {
 		n.t.Errorf("written after a restart: %+v", seen)

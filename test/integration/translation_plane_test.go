@@ -45,7 +45,7 @@ func newNetwork(t *testing.T, change ...func(*plane.Options)) *network {
 apiVersion: config.groundskeeper.io/v1alpha1
 kind: ControllerManagerConfiguration
 log: {level: debug}
-leaderElection: {leaseDuration: 8s, renewDeadline: 3s, retryPeriod: 500ms}
+leaderElection: {leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 500ms}
 controllers:
   translation:
     nodeGracePeriod: 2s

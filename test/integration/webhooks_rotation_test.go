@@ -120,6 +120,7 @@ func (h *hooked) rotation(t *testing.T) {
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	var group sync.WaitGroup
+	defer func() { stop(); group.Wait() }()
 	var done [4]atomic.Int64
 	work := func(i int, act func(context.Context) error) {
 		group.Go(func() {

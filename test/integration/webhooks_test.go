@@ -64,8 +64,14 @@ func TestWebhooks(t *testing.T) {
 func (h *hooked) projectNamespaces(t *testing.T) {
 	project := h.project(t)
 	namespace := project.NamespaceName()
-	out, err := h.kubectl(t, "delete", "namespace", namespace)
 	want := fmt.Sprintf("direct deletion of namespace %q is not permitted (you must delete the corresponding project %q)", namespace, project.Name)
+	eventually(t, func(ctx context.Context) error { // kube-apiserver learns of webhooks after a moment
+		if err := h.client.Delete(ctx, namespaceNamed(namespace), client.DryRunAll); err == nil || !strings.Contains(err.Error(), want) {
+			return fmt.Errorf("not refused yet: %w", err)
+		}
+		return nil
+	})
+	out, err := h.kubectl(t, "delete", "namespace", namespace)
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Fatalf("kubectl delete namespace: %s, %v", out, err)
 	}

@@ -29,6 +29,9 @@ const loopback = "127.0.0.1"
 // would find them free.
 var picked sync.Map
 
+// FreePort returns a port of loopback that nobody listens on, and that nobody else in this process was given.
+func FreePort() (int, error) { return pickPort(nil) }
+
 // pickPort returns a port that is free and not among the taken ones.
 func pickPort(taken map[int]bool) (int, error) {
 	for range 1000 {

@@ -4,13 +4,17 @@
 package plane
 
 import (
+	"context"
 	"os/exec"
+	"slices"
 	"testing"
+	"time"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -176,6 +180,18 @@ func testKlusterRoles(t *testing.T, p *Plane) {
 // ask asks questions, and compares the answers.
 func ask(t *testing.T, c kubernetes.Interface, questions []access) {
 	t.Helper()
+	// The API server knows roles and bindings a moment after they were made: what is allowed is waited for, and each of them
+	// allows something.
+	slices.SortStableFunc(questions, func(a, b access) int {
+		switch {
+		case a.allowed == b.allowed:
+			return 0
+		case a.allowed:
+			return -1
+		default:
+			return 1
+		}
+	})
 	for _, q := range questions {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: q.who.name, Groups: q.who.groups,
@@ -183,12 +199,20 @@ func ask(t *testing.T, c kubernetes.Interface, questions []access) {
 				Verb: q.verb, Group: q.group, Resource: q.resource, Subresource: q.sub, Name: q.obj, Namespace: q.namespace, Version: "*",
 			},
 		}}
-		answer, err := c.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
-		if err != nil {
+		allowed := false
+		err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+			answer, err := c.AuthorizationV1().SubjectAccessReviews().Create(ctx, review.DeepCopy(), metav1.CreateOptions{})
+			if err != nil {
+				return false, err
+			}
+			allowed = answer.Status.Allowed
+			return allowed || !q.allowed, nil
+		})
+		if err != nil && !wait.Interrupted(err) {
 			t.Fatal(err)
 		}
-		if answer.Status.Allowed != q.allowed {
-			t.Errorf("%s %s %s/%s %s in %q: allowed is %v", q.who.name, q.verb, q.resource, q.sub, q.obj, q.namespace, answer.Status.Allowed)
+		if allowed != q.allowed {
+			t.Errorf("%s %s %s/%s %s in %q: allowed is %v", q.who.name, q.verb, q.resource, q.sub, q.obj, q.namespace, allowed)
 		}
 	}
 }

@@ -59,6 +59,16 @@ func (w *world) start(s setup) {
 	w.Helper()
 	w.startOnly(s)
 	w.until("all is compared", func() bool { return !w.replica.LastSync().IsZero() })
+	// The fake tells nobody of what is deleted between a listing and its watch.
+	w.until("the backend is watched", func() bool {
+		watches := 0
+		for _, action := range w.there.Actions() {
+			if action.GetVerb() == "watch" {
+				watches++
+			}
+		}
+		return watches >= 2*max(1, len(s.policy.Allow)) // Services and EndpointSlices
+	})
 }
 
 // startOnly starts a discoverer.
@@ -109,7 +119,7 @@ func (c ticking) After(d time.Duration) <-chan time.Time {
 
 func (w *world) until(what string, is func() bool) {
 	w.Helper()
-	err := wait.PollUntilContextTimeout(w.Context(), time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) { return is(), nil })
+	err := wait.PollUntilContextTimeout(w.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return is(), nil })
 	if err != nil {
 		w.Fatalf("%s: it does not come to that: here are %v, wrong are %v", what, w.names(), w.ledger.Entries())
 	}

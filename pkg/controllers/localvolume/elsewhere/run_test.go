@@ -91,7 +91,7 @@ func (v *visit) node(name string) {
 
 func (v *visit) eventually(what string, condition func() bool) {
 	v.t.Helper()
-	err := wait.PollUntilContextTimeout(v.t.Context(), 5*time.Millisecond, 20*time.Second, true, func(context.Context) (bool, error) { return condition(), nil })
+	err := wait.PollUntilContextTimeout(v.t.Context(), 5*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) { return condition(), nil })
 	if err != nil {
 		v.t.Fatalf("%s: %v; requests %v", what, err, v.Requests())
 	}

@@ -5,10 +5,12 @@
 package etcdtest
 
 import (
+	"math/rand/v2"
 	"net"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -64,13 +66,20 @@ func Run(t testing.TB, options ...func(*embed.Config)) *kubernetes.Client {
 	return c
 }
 
-// FreePort returns a URL on loopback whose port was free a moment ago.
+// FreePort returns a URL on loopback whose port was free a moment ago. It is none that an outgoing connection may be given
+// before somebody listens there.
 func FreePort(t testing.TB, scheme string) url.URL {
 	t.Helper()
-	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	var failed error
+	for range 1000 {
+		host := net.JoinHostPort("127.0.0.1", strconv.Itoa(10000+rand.IntN(10000)))
+		l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", host)
+		if err == nil {
+			_ = l.Close()
+			return url.URL{Scheme: scheme, Host: host}
+		}
+		failed = err
 	}
-	defer func() { _ = l.Close() }()
-	return url.URL{Scheme: scheme, Host: l.Addr().String()}
+	t.Fatal(failed)
+	return url.URL{}
 }
