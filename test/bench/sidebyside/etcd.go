@@ -12,6 +12,9 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
+// deleteKey is the operation that removes a key. There is no finalizer that has to go first.
+const deleteKey = "delete"
+
 // etcd measures the transactions that a server makes, made by clients without a server in between: what no server can be
 // quicker than.
 func (c *comparison) etcd(ctx context.Context) error {
@@ -43,7 +46,7 @@ func (c *comparison) etcd(ctx context.Context) error {
 				_, err := store.Get(ctx, key(round, i))
 				return err
 			}},
-			{opDelete, func(ctx context.Context, store *clientv3.Client, i int) error {
+			{deleteKey, func(ctx context.Context, store *clientv3.Client, i int) error {
 				_, err := store.Delete(ctx, key(round, i))
 				return err
 			}},
@@ -58,7 +61,7 @@ func (c *comparison) etcd(ctx context.Context) error {
 			results[step.operation][etcdSeries] = append(results[step.operation][etcdSeries], r)
 		}
 	}
-	for _, operation := range []string{opCreate, opGet, opDelete} {
+	for _, operation := range []string{opCreate, opGet, deleteKey} {
 		if err := c.report(operation+" of a key, "+fmt.Sprintf("%d at once", c.Workers), results[operation]); err != nil {
 			return err
 		}
