@@ -64,8 +64,9 @@ type reconciler struct {
 	recorder events.EventRecorder
 	// seen are the Translations that the engine knows.
 	seen sightings
-	// queue is where the engine's wakes go, once the controller has one.
-	queue atomic.Pointer[workqueue.TypedRateLimitingInterface[reconcile.Request]]
+	// queue is where the engine's wakes go, once the controller has one, and the backlog bit by bit.
+	queue   atomic.Pointer[workqueue.TypedRateLimitingInterface[reconcile.Request]]
+	backlog backlog
 	// checks asks for drift passes.
 	checks demand
 	now    func() time.Time

@@ -4,6 +4,7 @@
 package push
 
 import (
+	"context"
 	"fmt"
 	"runtime"
 	"testing"
@@ -13,24 +14,32 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/midonetbackend"
 )
+
+// accepting is a backend that takes whatever is made.
+type accepting struct{ *midonetbackend.Backend }
+
+func (accepting) Create(context.Context, backend.Resource, int) error { return nil }
 
 // Of what is pushed and at rest little is kept: a network of 100,000 Translations is to fit into a few hundred MiB.
 func TestMemory(t *testing.T) {
 	const (
 		translations = 4000
-		mostEach     = 2600 // bytes; what of it grows is room in maps
+		mostEach     = 1700 // bytes; what of it grows is room in maps
 	)
-	r := &reconciler{checks: newDemand(), now: time.Now}
-	r.engine = engine.New(midonetbackend.New(nil, "midonetkube"), engine.Options{Mode: engine.Repair})
+	clock := clocktesting.NewFakePassiveClock(start)
+	r := &reconciler{checks: newDemand(), now: clock.Now}
+	r.engine = engine.New(accepting{midonetbackend.New(nil, "midonetkube")}, engine.Options{Mode: engine.Repair, Clock: clock})
 	store := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	empty := heap()
-	for i := range translations {
-		text, err := atRest(i).Marshal()
+	// A watch shows a Translation in its own memory.
+	watch := func(tr *midonetv1.Translation) types.NamespacedName {
+		text, err := tr.Marshal()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,16 +48,23 @@ func TestMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		kept := pack(t, watched)
-		if err := store.Add(kept); err != nil {
-			t.Fatal(err)
-		}
-		r.observe(kept, kept.Unpack())
-		// What is written later takes the place of what was there.
-		kept = pack(t, watched)
 		if err := store.Update(kept); err != nil {
 			t.Fatal(err)
 		}
 		r.observe(kept, kept.Unpack())
+		return kept.Key()
+	}
+	empty := heap()
+	for i := range translations {
+		tr := quiet(i)
+		name := watch(tr)
+		clock.SetTime(clock.Now().Add(time.Minute)) // nobody lists its bridge
+		outcome, err := r.engine.Push(t.Context(), name)
+		if err != nil || outcome.Reason != engine.ReasonSynced {
+			t.Fatal(outcome, err)
+		}
+		tr.Status = nextStatus(tr, outcome, start)
+		watch(tr)
 	}
 	each := (heap() - empty) / translations
 	t.Logf("%d bytes each", each)
@@ -69,8 +85,8 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// atRest is the i-th Translation of a Pod, on one of a few hosts, as it is when it was pushed.
-func atRest(i int) *midonetv1.Translation {
+// quiet is the i-th Translation of a Pod, on one of a few hosts.
+func quiet(i int) *midonetv1.Translation {
 	id := func(kind string, i int) string { return uuid.NewSHA1(uuid.Nil, fmt.Append([]byte(kind), i)).String() }
 	port, bridge, host, owner := id("port", i), id("bridge", i%20), id("host", i%20), id("pod", i)
 	tr := translation(fmt.Sprintf("pod.4.web-7d4b9c6f5-%05d", i),
@@ -79,10 +95,5 @@ func atRest(i int) *midonetv1.Translation {
 	tr.UID, tr.ResourceVersion = types.UID(id("translation", i)), fmt.Sprint(5000+i)
 	tr.Labels = map[string]string{midonetv1.LabelOwnerUID: owner}
 	tr.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: fmt.Sprintf("web-7d4b9c6f5-%05d", i), UID: types.UID(owner)}}
-	pushed := make([]engine.Pushed, len(tr.Resources))
-	for k, resource := range tr.Resources {
-		pushed[k] = engine.Pushed{Kind: resource.Kind, Parent: resource.Parent, ID: port, State: engine.Synced, Hash: fmt.Sprintf("%032x", i+1)}
-	}
-	tr.Status = nextStatus(tr, engine.Outcome{Pushed: pushed, Reason: engine.ReasonSynced}, start)
 	return tr
 }

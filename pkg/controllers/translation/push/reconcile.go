@@ -37,6 +37,9 @@ const (
 
 // Reconcile pushes one Translation and writes down what came of it.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
+	if queue := r.queue.Load(); queue != nil {
+		defer r.backlog.moveTo(*queue)
+	}
 	kept := r.seen.get(request.NamespacedName)
 	if kept == nil {
 		return reconcile.Result{}, nil

@@ -31,7 +31,13 @@ func (r *reconciler) handler() handler.EventHandler {
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q queue) {
 			if kept, translation := both(ctx, e.Object); kept != nil {
 				r.observe(kept, translation)
-				q.Add(reconcile.Request{NamespacedName: kept.Key()})
+				request := reconcile.Request{NamespacedName: kept.Key()}
+				if queue := r.queue.Load(); queue != nil && e.IsInInitialList {
+					r.backlog.add(request)
+					r.backlog.moveTo(*queue)
+					return
+				}
+				q.Add(request)
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
@@ -84,7 +90,7 @@ func (r *reconciler) forget(name types.NamespacedName) {
 	r.seen.drop(name)
 }
 
-// useQueue takes note of the controller's queue. Before, all Translations are queued by the event that shows them.
+// useQueue takes note of the controller's queue.
 func (r *reconciler) useQueue(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	r.queue.Store(&queue)
 	return nil

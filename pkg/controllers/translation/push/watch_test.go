@@ -6,6 +6,7 @@ package push
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -85,6 +86,49 @@ func at(version string, edits ...func(*midonetv1.Translation)) *midonetv1.Transl
 		edit(tr)
 	}
 	return tr
+}
+
+// What was there at the start is queued bit by bit, behind what changes meanwhile.
+func TestBacklog(t *testing.T) {
+	const there = 3*mostQueued + 1
+	engine := &scripted{}
+	r := &reconciler{engine: engine, checks: newDemand()}
+	q := priorityqueue.New[reconcile.Request]("backlog")
+	defer q.ShutDown()
+	if err := r.useQueue(t.Context(), q); err != nil {
+		t.Fatal(err)
+	}
+	h := r.handler()
+	for i := range there {
+		tr := at("2")
+		tr.Name = fmt.Sprint(i)
+		h.Create(t.Context(), event.CreateEvent{Object: tr, IsInInitialList: true}, q)
+	}
+	if n := q.Len(); n != mostQueued {
+		t.Errorf("%d are queued, not %d", n, mostQueued)
+	}
+	changed := at("3")
+	changed.Name = "changed"
+	h.Create(t.Context(), event.CreateEvent{Object: changed}, q)
+	seen := map[string]bool{}
+	for i := range there + 1 {
+		request, _ := q.Get()
+		if i == 0 && request.Name != "changed" {
+			t.Errorf("%s comes before what changed", request.Name)
+		}
+		seen[request.Name] = true
+		r.seen.drop(request.NamespacedName) // nothing is to be written
+		if _, err := r.Reconcile(t.Context(), request); err != nil {
+			t.Fatal(err)
+		}
+		q.Done(request)
+		if n := q.Len(); n > mostQueued {
+			t.Fatalf("%d are queued", n)
+		}
+	}
+	if len(seen) != there+1 || q.Len() > 0 || r.backlog.requests != nil {
+		t.Errorf("%d of %d were queued, %d are left and %d in the backlog", len(seen), there+1, q.Len(), len(r.backlog.requests))
+	}
 }
 
 func deleting(tr *midonetv1.Translation) { tr.DeletionTimestamp = new(metav1.NewTime(start)) }

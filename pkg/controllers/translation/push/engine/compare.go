@@ -15,6 +15,8 @@ import (
 type finding struct {
 	entry
 	kind findingKind
+	// at is its place in the list of its collection, -1 when it is not there.
+	at int
 	// message says how the backend has it otherwise.
 	message string
 }
@@ -57,11 +59,11 @@ func compare(b backend.Backend, entries []entry, list []backend.Observed) (findi
 	known := make(map[backend.Key]struct{}, len(entries))
 	var wanted lister
 	for _, en := range entries {
-		known[en.n.key] = struct{}{}
 		want, err := b.Resolve(wanted.item(&en))
 		if err != nil {
 			continue
 		}
+		known[want.Key] = struct{}{}
 		doubled := false
 		if want.Doubles {
 			key := b.Copy(want).Key
@@ -71,17 +73,22 @@ func compare(b backend.Backend, entries []entry, list []backend.Observed) (findi
 		if !en.check {
 			continue
 		}
-		i, there := at[en.n.key]
+		i, there := at[want.Key]
+		var f finding
 		switch {
 		case doubled:
-			findings = append(findings, finding{entry: en, kind: isDoubled, message: "a copy of it was left in the backend"})
+			f = finding{entry: en, kind: isDoubled, message: "a copy of it was left in the backend"}
 		case !there:
-			findings = append(findings, missingFrom(en))
+			f = missingFrom(en)
 		default:
-			findings = append(findings, differing(b, en, want, list[i]))
+			f = differing(b, en, want, list[i])
 		}
+		if f.at = i; !there {
+			f.at = -1
+		}
+		findings = append(findings, f)
 	}
-	markMisplaced(findings, at)
+	markMisplaced(findings)
 	for i := range list {
 		if _, ok := known[list[i].Key]; !ok && !list[i].Foreign {
 			strangers = append(strangers, list[i])
@@ -91,8 +98,8 @@ func compare(b backend.Backend, entries []entry, list []backend.Observed) (findi
 }
 
 // markMisplaced finds, among those that are as wanted otherwise, the ordered ones that do not stand in the order of
-// their Claim. At tells their places in the list.
-func markMisplaced(findings []finding, at map[backend.Key]int) {
+// their Claim.
+func markMisplaced(findings []finding) {
 	for start := 0; start < len(findings); {
 		end := start + 1
 		for end < len(findings) && findings[end].c == findings[start].c {
@@ -100,11 +107,11 @@ func markMisplaced(findings []finding, at map[backend.Key]int) {
 		}
 		var present []int
 		for i := start; i < end; i++ {
-			if _, there := at[findings[i].n.key]; there && findings[i].ordered {
+			if findings[i].at >= 0 && findings[i].ordered {
 				present = append(present, i)
 			}
 		}
-		slices.SortFunc(present, func(i, j int) int { return cmp.Compare(at[findings[i].n.key], at[findings[j].n.key]) })
+		slices.SortFunc(present, func(i, j int) int { return cmp.Compare(findings[i].at, findings[j].at) })
 		places := make([]int, len(present))
 		for k, i := range present {
 			places[k] = -findings[i].place

@@ -78,7 +78,9 @@ func New(b backend.Backend, o Options) *Engine {
 		o.Mode = Plan
 	}
 	o.Concurrency = max(o.Concurrency, 1)
-	return &Engine{b: b, o: o, locks: locks{held: map[string]*lock{}}, x: newIndex()}
+	e := &Engine{b: b, o: o, locks: locks{held: map[string]*lock{}}}
+	e.x = newIndex(e.read)
+	return e
 }
 
 // Counts returns how many resources are in each state, those that are no longer wanted included. It costs next to

@@ -8,7 +8,7 @@ func (e *Engine) enter(findings []finding, r *Report) {
 	e.with(func(x *index) {
 		for i := range findings {
 			f := &findings[i]
-			if f.n.busy || f.n.seq != f.seq || f.n.own != f.c || x.nodes.get(f.n.key) != f.n {
+			if f.n = x.found(f); f.n == nil {
 				continue
 			}
 			if f.kind != asWanted {
@@ -25,6 +25,33 @@ func (e *Engine) enter(findings []finding, r *Report) {
 			}
 		}
 	})
+}
+
+// found is the node that a finding is about; nil when something happened to it since the pass began, and when it is as
+// wanted and its Claim at rest, which need not be roused for that.
+func (x *index) found(f *finding) *node {
+	n, c := f.n, f.c
+	if n == nil || x.nodes.get(n.key) != n {
+		// The Claim was at rest then, or was since.
+		if x.claims[c.name] != c || c.gen != f.gen {
+			return nil
+		}
+		if c.work == nil {
+			if c.seq != f.seq {
+				return nil
+			}
+			if f.kind == asWanted {
+				c.see(f.place)
+				return nil
+			}
+			x.rouse(c)
+		}
+		n = c.items[f.place].node
+	}
+	if n == nil || n.busy || n.seq != f.seq || n.own != c {
+		return nil
+	}
+	return n
 }
 
 // repair marks what the next push has to put right, and says whether there is anything.

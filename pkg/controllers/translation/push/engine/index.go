@@ -20,6 +20,9 @@ type index struct {
 	// doubling are the kinds of which some resource doubles.
 	doubling map[string]struct{}
 	counts   tally
+	// resting are the Claims at rest, by the traces of what they list. read understands the items of one that is roused.
+	resting map[uint64]*claim
+	read    func([]backend.Item) []reading
 	// woken are the Claims that the current use of the index concerns, now its time.
 	woken map[types.NamespacedName]struct{}
 	now   time.Time
@@ -27,12 +30,14 @@ type index struct {
 	buried map[backend.Key]struct{}
 }
 
-func newIndex() index {
+func newIndex(read func([]backend.Item) []reading) index {
 	return index{
 		claims:   map[types.NamespacedName]*claim{},
 		nodes:    newNodes(),
 		slots:    occupants{},
 		doubling: map[string]struct{}{},
+		resting:  map[uint64]*claim{},
+		read:     read,
 	}
 }
 
@@ -82,6 +87,8 @@ type rare struct {
 	providers set[node]
 	// waiters are the Claims to wake when it lands or goes.
 	waiters set[claim]
+	// resters are the Claims at rest that list something that needs it.
+	resters set[claim]
 	// held are the slots that it holds.
 	held []slot
 	// drift says how the backend has it otherwise; empty: it does not.
@@ -105,10 +112,23 @@ type claim struct {
 	wanted  Items
 	content id
 	// current and deleting as the Claim says. pushed: it was pushed by this process, which thereby knows better than what
-	// was reported. wrote: something was written for the content. synced: it was in sync since.
-	current, deleting, pushed, wrote, synced bool
+	// was reported. wrote: something was written for the content. synced: it was in sync since. pushing: it is pushed now.
+	current, deleting, pushed, wrote, synced, pushing bool
+	// landed, proven and seq are, while it is at rest, those of all its nodes. unseen are the places of the items that no
+	// drift pass has seen since.
+	landed, proven bool
+	seq            uint32
+	unseen         places
 	// gen changes with everything that a push depends on.
-	gen   uint64
+	gen uint64
+	// seen is when the content was first pushed.
+	seen moment
+	// work is nil while it is at rest: see rouse.
+	*work
+}
+
+// work is what a Claim has while there is something to do for it, or somebody else has to do with what it lists.
+type work struct {
 	items []item
 	// tail are the resources that are no longer listed and not known to be gone, in the order they were listed in.
 	tail []item
@@ -116,8 +136,6 @@ type claim struct {
 	waits set[node]
 	// retry is the trouble that holds up the whole Claim: the backend did not answer.
 	retry *trouble
-	// seen is when the content was first pushed.
-	seen moment
 	// blocked is since when a delete waits for dependents.
 	blocked moment
 	// counted is what the counts have of it.

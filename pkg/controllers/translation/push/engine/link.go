@@ -5,7 +5,6 @@ package engine
 
 import (
 	"slices"
-	"unique"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
@@ -15,10 +14,7 @@ func (x *index) link(c *claim, r *reading) item {
 	if r.trouble != nil {
 		return item{trouble: r.trouble}
 	}
-	it := item{parent: r.Parent, want: r.digest, ordered: r.Ordered, doubles: r.Doubles}
-	if r.listed {
-		it.in = unique.Make(r.in)
-	}
+	it := item{parent: r.Parent, want: r.digest, in: r.collection(), ordered: r.Ordered, doubles: r.Doubles}
 	if r.Doubles {
 		x.doubling[r.Kind] = struct{}{}
 	}
@@ -116,6 +112,7 @@ func (n *node) referred(fn func(*item) bool) bool {
 
 // forget drops c and all that only it told of.
 func (x *index) forget(c *claim) {
+	x.rouse(c)
 	items := slices.Concat(c.items, c.tail)
 	c.items, c.tail = nil, nil
 	c.gen++
@@ -129,7 +126,7 @@ func (x *index) forget(c *claim) {
 
 // node is the node of a key, made when there is none.
 func (x *index) node(key backend.Key) *node {
-	n := x.nodes.get(key)
+	n := x.nodeOf(key)
 	if n == nil {
 		n = &node{key: key, unlisted: momentOf(x.now)}
 		x.nodes.add(n)
@@ -151,7 +148,7 @@ func (x *index) drop(n *node) {
 	if n.needers.size() > 0 {
 		return
 	}
-	if r := n.rare; r != nil && (r.providers.size() > 0 || r.waiters.size() > 0) {
+	if r := n.rare; r != nil && (r.providers.size() > 0 || r.waiters.size() > 0 || r.resters.size() > 0) {
 		return
 	}
 	x.nodes.remove(n)

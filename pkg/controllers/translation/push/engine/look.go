@@ -31,6 +31,7 @@ func (p *push) look(i int) outlook {
 		switch l.action {
 		case actWait:
 			x.waitFor(p.c, at)
+			x.hasten(at)
 		case actEvict:
 			evict := *find(p.c.tail, at)
 			l.evict = &evict

@@ -66,6 +66,7 @@ func (x *index) undermine(n *node) {
 				queue = append(queue, a)
 			}
 		}
+		x.rouseResters(m)
 		for d := range m.needers.all() {
 			if _, done := seen[d]; done {
 				continue

@@ -8,8 +8,8 @@ import (
 )
 
 // Observe takes over a Claim as it is now: a new one, a changed one, or one seen at start. It is cheap when nothing
-// changed, and wakes those whom a change concerns, the Claim itself included. What was reported of a Claim counts until
-// the Claim is pushed for the first time; after that the engine knows better.
+// changed, and wakes the others whom a change concerns; the Claim itself is to be pushed by who knows that it changed.
+// What was reported of a Claim counts until the Claim is pushed for the first time; after that the engine knows better.
 func (e *Engine) Observe(c Claim) {
 	e.observing.Lock()
 	defer e.observing.Unlock()
@@ -29,7 +29,10 @@ func (e *Engine) Observe(c Claim) {
 	if !pushed {
 		s.reported = e.locate(c.Pushed)
 	}
-	e.with(func(x *index) { x.observe(s, e.o.Mode) })
+	e.with(func(x *index) {
+		x.observe(s, e.o.Mode)
+		delete(x.woken, c.Name)
+	})
 }
 
 // Forget drops a Claim that is gone from the API server: its finalizer was removed or it never had one. What it left in

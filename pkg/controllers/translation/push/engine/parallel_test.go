@@ -33,6 +33,7 @@ func TestManyAtOnce(t *testing.T) {
 		defer mu.Unlock()
 		store[c.Name] = c
 		e.Observe(c)
+		queue.Add(c.Name)
 	}
 	faults := true
 	b.before = func(op string, _ backend.Key) error {
@@ -114,8 +115,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	queue.ShutDown()
 	wg.Wait()
-	if len(b.objects) > 0 || e.x.nodes.count > 0 {
-		t.Fatalf("left: %v, %d nodes", b.objects, e.x.nodes.count)
+	if len(b.objects) > 0 || e.x.left() > 0 {
+		t.Fatalf("left: %v, %d nodes", b.objects, e.x.left())
 	}
 }
 

@@ -5,6 +5,7 @@ package engine
 
 import (
 	"errors"
+	"unique"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
@@ -17,6 +18,14 @@ type reading struct {
 	in      backend.Collection
 	listed  bool
 	trouble *trouble
+}
+
+// collection is the collection that has it, zero if none has.
+func (r *reading) collection() unique.Handle[backend.Collection] {
+	if !r.listed {
+		return unique.Handle[backend.Collection]{}
+	}
+	return unique.Make(r.in)
 }
 
 // report is what was reported of a resource, and where that is.

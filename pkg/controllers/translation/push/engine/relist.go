@@ -16,13 +16,17 @@ func (x *index) observe(s sight, mode Mode) {
 	}
 	isNew := c == nil
 	if isNew {
-		c = &claim{name: s.Name, uid: s.uid}
+		c = &claim{name: s.Name, uid: s.uid, work: &work{}}
 		x.claims[s.Name] = c
+	}
+	changed := isNew || !s.same || c.deleting != s.Deleting || c.current != s.Current || c.owner != s.owner || c.created != s.Created.UnixMicro()
+	known := !changed && c.pushed
+	if !known {
+		x.rouse(c)
 	}
 	// What is kept elsewhere is not kept twice.
 	c.wanted = s.Items
-	changed := isNew || !s.same || c.deleting != s.Deleting || c.current != s.Current || c.owner != s.owner || c.created != s.Created.UnixMicro()
-	if !changed && c.pushed {
+	if known {
 		return
 	}
 	turned := c.deleting != s.Deleting
@@ -52,9 +56,7 @@ func (x *index) observe(s sight, mode Mode) {
 	if !c.pushed {
 		x.believe(c, s.reported, mode)
 	}
-	if changed {
-		x.wake(c)
-	}
+	x.rest(c)
 }
 
 // relist replaces what c lists. What it listed before and does not any more has to be deleted.

@@ -271,7 +271,7 @@ func TestANewClaimOfTheSameNameIsAnother(t *testing.T) {
 	w.expectSynced()
 	expect(t, "objects", len(w.backend.objects), 1)
 	w.engine.Forget(named("a"))
-	expect(t, "nodes", w.engine.x.nodes.count, 0)
+	expect(t, "nodes", w.engine.x.left(), 0)
 	w.engine.Forget(named("a"))
 	expect(t, "counts", w.engine.Counts()[Synced], 0)
 }
@@ -287,6 +287,35 @@ func TestTheTimeToSyncIsToldOnce(t *testing.T) {
 	w.run(time.Minute)
 	if len(took) != 2 || took[1] != 3*time.Second && took[0] != 3*time.Second {
 		t.Fatalf("took %v", took)
+	}
+}
+
+// What others wait for is pushed before what nobody waits for, at least once.
+func TestWhatIsWaitedForIsHastened(t *testing.T) {
+	for what, need := range map[string]string{"the resource": "Box/b", "an alias of it": "where"} {
+		t.Run(what, func(t *testing.T) {
+			w := newWorld(t, Options{})
+			w.put("node", wanted("Box", "", fakeBody{ID: "b", V: 1, Alias: "where"}))
+			w.put("pod", box("p", 1, need))
+			refuse := true
+			w.backend.before = failOp(&refuse, "create", "Box b", backend.Refused)
+			clear(w.queue)
+			push := func(name string) {
+				t.Helper()
+				if _, err := w.push(named(name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			push("pod")
+			expect(t, "woken", w.queue[named("node")], true)
+			push("node")
+			clear(w.queue)
+			push("pod")
+			expect(t, "woken again", len(w.queue), 0)
+			refuse = false
+			w.run(time.Hour)
+			w.expectSynced()
+		})
 	}
 }
 

@@ -15,15 +15,27 @@ const snapshotClaims = 500
 
 // entry is a resource as the index had it when a drift pass began.
 type entry struct {
-	n *node
 	c *claim
-	// wanted are the items of the Claim, place is that of the item among them, seq that of the node.
+	// n is nil when the Claim was at rest. key is then that of the resource if collections of the same Claim lie under
+	// it: those of others do not, or it would not have been at rest.
+	n   *node
+	key *backend.Key
+	// wanted are the items of the Claim, place is that of the item among them, gen and seq those of Claim and node.
 	wanted  Items
+	gen     uint64
 	place   int
 	seq     uint32
 	ordered bool
 	// check: it should be in the backend as wanted. Otherwise only its copy is of interest.
 	check bool
+}
+
+// above is the key of the resource, nil when no collections can lie under it.
+func (en *entry) above() *backend.Key {
+	if en.n != nil {
+		return &en.n.key
+	}
+	return en.key
 }
 
 // lister gives the items of entries. Those of one Claim mostly come one after the other, and its list is asked for once.
@@ -61,16 +73,24 @@ func (e *Engine) snapshot() snapshot {
 	for len(claims) > 0 {
 		part := claims[:min(snapshotClaims, len(claims))]
 		claims = claims[len(part):]
+		var resting []resting
 		e.with(func(*index) {
 			for _, c := range part {
-				s.add(c, e.o.Mode)
+				if c.work != nil {
+					s.add(c, e.o.Mode)
+				} else {
+					resting = append(resting, restingOf(c))
+				}
 			}
 		})
+		for i := range resting {
+			s.addResting(&resting[i], e.read(resting[i].wanted.List()))
+		}
 	}
 	return s
 }
 
-// add takes down what c has.
+// add enters what c has. A resource of another Claim is left to that one.
 func (s *snapshot) add(c *claim, mode Mode) {
 	for i := range c.items {
 		it := &c.items[i]
@@ -80,16 +100,49 @@ func (s *snapshot) add(c *claim, mode Mode) {
 		}
 		// What is to be put right is left to that. What is only observed may be as wanted again.
 		known := n.know == landed || n.drift() != "" && mode == Observe
-		en := entry{
-			n: n, c: c, wanted: c.wanted, place: i, seq: n.seq, ordered: it.ordered,
+		s.enter(entry{
+			n: n, c: c, wanted: c.wanted, gen: c.gen, place: i, seq: n.seq, ordered: it.ordered,
 			check: known && !n.busy && n.hash == it.want,
+		}, it.in)
+	}
+}
+
+// resting is a Claim that was at rest.
+type resting struct {
+	c      *claim
+	wanted Items
+	gen    uint64
+	seq    uint32
+	landed bool
+}
+
+func restingOf(c *claim) resting {
+	return resting{c: c, wanted: c.wanted, gen: c.gen, seq: c.seq, landed: c.landed}
+}
+
+// addResting enters what a Claim at rest has, whose items read so.
+func (s *snapshot) addResting(r *resting, readings []reading) {
+	under := map[backend.Key]struct{}{}
+	for i := range readings {
+		under[parentOf(readings[i].in)] = struct{}{}
+	}
+	for i := range readings {
+		read := &readings[i]
+		en := entry{c: r.c, wanted: r.wanted, gen: r.gen, place: i, seq: r.seq, ordered: read.Ordered, check: r.landed}
+		if _, ok := under[read.Key]; ok {
+			en.key = &backend.Key{Kind: read.Kind, Scope: read.Scope, ID: read.ID}
 		}
-		switch {
-		case it.in != (unique.Handle[backend.Collection]{}):
-			in := it.in.Value()
-			s.listed[in] = append(s.listed[in], en)
-		case en.check:
-			s.alone = append(s.alone, en)
-		}
+		s.enter(en, read.collection())
+	}
+}
+
+// enter adds an entry to those of its collection, or to those without.
+func (s *snapshot) enter(en entry, in unique.Handle[backend.Collection]) {
+	switch {
+	case in != (unique.Handle[backend.Collection]{}):
+		in := in.Value()
+		s.listed[in] = append(s.listed[in], en)
+	case en.check:
+		s.alone = append(s.alone, en)
 	}
 }

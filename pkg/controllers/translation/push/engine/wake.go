@@ -34,6 +34,21 @@ func (x *index) waitFor(c *claim, n *node) {
 	c.waits.add(n)
 }
 
+// hasten wakes those who bring n, or what it is an alias of, and were not pushed yet: somebody waits for them.
+func (x *index) hasten(n *node) {
+	if n.own != nil && !n.own.pushed {
+		x.wake(n.own)
+	}
+	if n.rare == nil {
+		return
+	}
+	for p := range n.rare.providers.all() {
+		if p.own != nil && !p.own.pushed {
+			x.wake(p.own)
+		}
+	}
+}
+
 // stopWaiting takes back all that c waits for. A push begins with it, and waits anew where it has to.
 func (x *index) stopWaiting(c *claim) {
 	for n := range c.waits.all() {

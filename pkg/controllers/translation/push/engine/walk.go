@@ -27,7 +27,9 @@ func (p *pass) walk(ctx context.Context) {
 	waiting := map[backend.Collection]struct{}{}
 	for c, entries := range p.listed {
 		for _, en := range entries {
-			p.parents[en.n.key] = parentElsewhere
+			if key := en.above(); key != nil {
+				p.parents[*key] = parentElsewhere
+			}
 			if en.check {
 				waiting[c] = struct{}{}
 			}
@@ -89,8 +91,12 @@ func (p *pass) fresh(collections []backend.Collection) []backend.Collection {
 // noteParents enters which of the parents among the entries of a list are there and which are missing.
 func (p *pass) noteParents(list []backend.Observed, entries []entry) {
 	for _, en := range entries {
-		if _, ok := p.parents[en.n.key]; ok {
-			p.parents[en.n.key] = parentMissing
+		key := en.above()
+		if key == nil {
+			continue
+		}
+		if _, ok := p.parents[*key]; ok {
+			p.parents[*key] = parentMissing
 		}
 	}
 	for i := range list {

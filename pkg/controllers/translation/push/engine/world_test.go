@@ -59,7 +59,7 @@ func (w *world) restart() {
 	w.queue, w.due = map[types.NamespacedName]bool{}, map[types.NamespacedName]time.Time{}
 	w.engine = New(w.backend, o)
 	for _, name := range w.names() {
-		w.engine.Observe(*w.claims[name])
+		w.observe(w.claims[name])
 	}
 }
 
@@ -76,6 +76,12 @@ func named(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "default", Name: name}
 }
 
+// observe tells the engine of a Claim that changed, and queues it.
+func (w *world) observe(c *Claim) {
+	w.engine.Observe(*c)
+	w.queue[c.Name] = true
+}
+
 // put stores a Claim: a new one, or a change to one.
 func (w *world) put(name string, items ...backend.Item) *Claim {
 	c := w.claims[named(name)]
@@ -84,7 +90,7 @@ func (w *world) put(name string, items ...backend.Item) *Claim {
 		w.claims[c.Name] = c
 	}
 	c.Items = Listed(items)
-	w.engine.Observe(*c)
+	w.observe(c)
 	return c
 }
 
@@ -92,7 +98,7 @@ func (w *world) put(name string, items ...backend.Item) *Claim {
 func (w *world) change(name string, fn func(c *Claim)) {
 	c := w.claims[named(name)]
 	fn(c)
-	w.engine.Observe(*c)
+	w.observe(c)
 }
 
 func (w *world) delete(name string) { w.change(name, func(c *Claim) { c.Deleting = true }) }
