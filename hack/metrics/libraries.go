@@ -56,7 +56,7 @@ func libraryMetrics() []libraryMetric {
 		{"process_cpu_seconds_total", []string{apiServer, manager, discoverer, cleaner}, "processor time"},
 		{"process_resident_memory_bytes", []string{apiServer, manager, discoverer, cleaner}, "memory"},
 		{"rest_client_requests_total", []string{manager, cleaner}, "requests to API servers, by `code` and `method`"},
-		{"workqueue_depth", []string{manager}, "objects that wait for a pass, by queue (`name`)"},
+		{"workqueue_depth", []string{manager}, "objects that wait for a pass, by queue (`name`); of the Translations that are there at a start, at most 500"},
 		{"workqueue_longest_running_processor_seconds", []string{manager}, "how long the oldest pass has been running, by queue"},
 		{"workqueue_queue_duration_seconds", []string{manager}, "how long objects wait, by queue"},
 		{"workqueue_work_duration_seconds", []string{manager}, "how long a pass takes, by queue"},

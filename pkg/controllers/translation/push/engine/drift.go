@@ -8,8 +8,14 @@ import (
 	"fmt"
 	"sync"
 
+	"golang.org/x/sync/semaphore"
+
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
+
+// mostListed is how many resources the lists that are compared at once should have together; a longer one is alone. One
+// takes some 2 KB meanwhile.
+const mostListed = 20_000
 
 // Drift reads all that the backend has of what Claims want and of what belongs to the tenant, each collection once, and
 // compares. What the backend has otherwise is put right by the pushes that it wakes, or reported, as the mode says.
@@ -17,7 +23,10 @@ import (
 func (e *Engine) Drift(ctx context.Context) (Report, error) {
 	e.drifting.Lock()
 	defer e.drifting.Unlock()
-	p := &pass{e: e, snapshot: e.snapshot(), visited: map[backend.Collection]struct{}{}, parents: map[backend.Key]parentState{}}
+	p := &pass{
+		e: e, snapshot: e.snapshot(), visited: map[backend.Collection]struct{}{}, parents: map[backend.Key]parentState{},
+		room: semaphore.NewWeighted(e.listing),
+	}
 	defer e.with(func(x *index) { x.buried = nil })
 
 	p.walk(ctx)
@@ -40,6 +49,8 @@ type pass struct {
 	snapshot
 	wanted  lister
 	visited map[backend.Collection]struct{}
+	// room bounds the memory of lists that are compared at once, by the entries they should have.
+	room *semaphore.Weighted
 
 	// mu guards what follows.
 	mu     sync.Mutex
@@ -78,8 +89,13 @@ func (p *pass) each(ctx context.Context, n int, fn func(int)) {
 
 // readList reads a collection and enters what it tells.
 func (p *pass) readList(ctx context.Context, c backend.Collection) {
-	list, err := p.e.b.List(ctx, c)
 	entries := p.listed[c]
+	size := min(int64(len(entries))+1, p.e.listing)
+	if p.room.Acquire(ctx, size) != nil {
+		return // ctx has ended
+	}
+	defer p.room.Release(size)
+	list, err := p.e.b.List(ctx, c)
 	if err != nil && backend.ReasonOf(err) != backend.NotFound {
 		p.fail(err)
 		return

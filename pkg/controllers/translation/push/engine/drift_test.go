@@ -6,9 +6,12 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -125,6 +128,45 @@ func TestWhatAPassFoundIsNotForgottenForAReport(t *testing.T) {
 	w.run(time.Minute)
 	w.expectSynced()
 	w.checkBackend(nil)
+}
+
+// However many lists may be read at once, long ones are not.
+func TestLongListsAreComparedOneAfterTheOther(t *testing.T) {
+	for listing, want := range map[int64]int{6: 1, 11: 1, 12: 2, 18: 3, 1: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, Options{Concurrency: 4})
+			for _, b := range []string{"b1", "b2", "b3"} {
+				w.put(b, box(b, 1), port(b, b+"p1", 1), port(b, b+"p2", 1), port(b, b+"p3", 1), port(b, b+"p4", 1), port(b, b+"p5", 1))
+			}
+			w.run(time.Minute)
+			w.engine.listing = listing
+			gate, reading, most, lists := make(chan struct{}), 0, 0, 0
+			var mu sync.Mutex
+			count := func(n int) {
+				mu.Lock()
+				defer mu.Unlock()
+				reading += n
+				most, lists = max(most, reading), lists+max(n, 0)
+			}
+			w.backend.before = func(op string, key backend.Key) error {
+				if op == "list" && key.Kind == "Port" {
+					count(1)
+					<-gate
+					count(-1)
+				}
+				return nil
+			}
+			var ended sync.WaitGroup
+			ended.Go(func() { w.drift() })
+			for range 3 {
+				synctest.Wait()
+				gate <- struct{}{}
+			}
+			ended.Wait()
+			expect(t, "lists", lists, 3)
+			expect(t, fmt.Sprintf("at once, of %d", listing), most, want)
+		})
+	}
 }
 
 func TestWhatIsObservedIsReadAgainThoughItIsInDoubt(t *testing.T) {

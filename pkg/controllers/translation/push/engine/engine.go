@@ -58,6 +58,8 @@ type Engine struct {
 	// drifting keeps passes apart.
 	drifting sync.Mutex
 	locks    locks
+	// listing is mostListed but in tests.
+	listing int64
 
 	// mu guards what follows. It is never held during a call of the backend that takes a context.
 	mu sync.Mutex
@@ -78,7 +80,7 @@ func New(b backend.Backend, o Options) *Engine {
 		o.Mode = Plan
 	}
 	o.Concurrency = max(o.Concurrency, 1)
-	e := &Engine{b: b, o: o, locks: locks{held: map[string]*lock{}}}
+	e := &Engine{b: b, o: o, locks: locks{held: map[string]*lock{}}, listing: mostListed}
 	e.x = newIndex(e.read)
 	return e
 }
