@@ -105,7 +105,7 @@ func (c *command) watchDeorbit(ctx context.Context, k *kubernikusv1.Kluster) err
 		last = now
 		p.show(stageLine(now, c.clock.Now()))
 		return nil
-	}, gone)
+	}, p.lost, gone)
 	if err != nil && !errors.Is(err, gone) {
 		return err
 	}

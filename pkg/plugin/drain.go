@@ -109,7 +109,7 @@ func (c *command) watchDrain(ctx context.Context, backend *gimbalv1.DiscoveryBac
 			return fmt.Errorf("somebody set its clusterStatus to %s meanwhile", now.Cluster.ClusterStatus)
 		}
 		return nil
-	}, gone)
+	}, p.lost, gone)
 	if errors.Is(err, done) {
 		c.out.print("%s: %s\n", nameOf(backend), c.out.in(green, map[gimbalv1.ClusterStatus]string{
 			gimbalv1.ClusterMaintenance: "drained", gimbalv1.ClusterEnabled: "back in service",

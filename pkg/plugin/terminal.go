@@ -75,6 +75,11 @@ type progress struct {
 	last string
 }
 
+// lost shows that there is no news.
+func (p *progress) lost(err error) {
+	p.show("the API server does not answer, trying again: " + oneLine(err.Error()))
+}
+
 func (p *progress) show(line string) {
 	if line == p.last {
 		return

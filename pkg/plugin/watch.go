@@ -5,6 +5,8 @@ package plugin
 
 import (
 	"context"
+	"errors"
+	"net/url"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -22,12 +24,16 @@ func pauses() wait.DelayFunc {
 		DelayWithReset(clock.RealClock{}, time.Minute)
 }
 
+// patience is how long the API server may not answer before nobody is followed any more: longer than an upgrade takes.
+const patience = 5 * time.Minute
+
 // follow calls a function with an object each time it changes, until the function returns an error, the object is gone or
-// another one has its name (the error given), or ctx is done. A watch that breaks is begun again.
+// another one has its name (the error given), or ctx is done. A watch that breaks is begun again. While the API server
+// does not answer, lost is called each time it was asked in vain.
 func follow[T any, P interface {
 	*T
 	client.Object
-}](ctx context.Context, c client.WithWatch, object P, list client.ObjectList, tell func(P) error, gone error) error {
+}](ctx context.Context, c client.WithWatch, object P, list client.ObjectList, tell func(P) error, lost func(error), gone error) error {
 	key, uid := client.ObjectKeyFromObject(object), object.GetUID()
 	same := func(now P) error {
 		if now.GetUID() != uid {
@@ -35,20 +41,42 @@ func follow[T any, P interface {
 		}
 		return tell(now)
 	}
-	return pauses().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+	round := func(ctx context.Context) error {
 		now := P(new(T)) // in one that was read before, fields would stay that are absent now
 		err := c.Get(ctx, key, now)
 		if apierrors.IsNotFound(err) {
-			return false, gone
+			return gone
 		}
 		if err != nil {
-			return false, err
+			return err
 		}
 		if err := same(now); err != nil {
+			return err
+		}
+		return watchOnce(ctx, c, now, list, same, gone)
+	}
+	answered := time.Now()
+	return pauses().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
+		err := round(ctx)
+		switch {
+		case err == nil:
+			answered = time.Now()
+		case ctx.Err() == nil && isPassing(err) && time.Since(answered) < patience:
+			lost(err)
+		default:
 			return false, err
 		}
-		return false, watchOnce(ctx, c, now, list, same, gone)
+		return false, nil
 	})
+}
+
+// isPassing says whether an error is that of an API server which is away or busy for a while.
+func isPassing(err error) bool {
+	if _, ok := errors.AsType[*url.Error](err); ok {
+		return true
+	}
+	return apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) ||
+		apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err)
 }
 
 // watchOnce watches an object from the version that is given until the watch ends. No error means that.

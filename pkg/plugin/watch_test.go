@@ -7,12 +7,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net/url"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/watch"
 	testingclock "k8s.io/utils/clock/testing"
@@ -72,6 +76,11 @@ var (
 	errSpin = errors.New("it asks again and again")
 )
 
+// neverLost fails the test when the API server does not answer.
+func neverLost(t *testing.T) func(error) {
+	return func(err error) { t.Errorf("lost: %v", err) }
+}
+
 // Another object of the same name is not the one that was followed, also where a broken watch hid the deletion.
 func TestFollowEndsWithItsObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -92,7 +101,7 @@ func TestFollowEndsWithItsObject(t *testing.T) {
 				t.Errorf("it is told of %s", k.UID)
 			}
 			return nil
-		}, errGone)
+		}, neverLost(t), errGone)
 		if !errors.Is(err, errGone) || told != 1 {
 			t.Errorf("told %d times, %v", told, err)
 		}
@@ -118,7 +127,7 @@ func TestFollowForgets(t *testing.T) {
 		err := follow(t.Context(), c, k.DeepCopy(), &kubernikusv1.KlusterList{}, func(k *kubernikusv1.Kluster) error {
 			told = append(told, len(k.Annotations))
 			return nil
-		}, errGone)
+		}, neverLost(t), errGone)
 		if !errors.Is(err, errSpin) || len(told) != 2 || told[0] != 1 || told[1] != 0 {
 			t.Errorf("annotations %v, %v", told, err)
 		}
@@ -137,9 +146,69 @@ func TestFollowPauses(t *testing.T) {
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		err := follow(ctx, c, kluster("first"), &kubernikusv1.KlusterList{}, func(*kubernikusv1.Kluster) error { return nil }, errGone)
+		err := follow(ctx, c, kluster("first"), &kubernikusv1.KlusterList{}, func(*kubernikusv1.Kluster) error { return nil }, neverLost(t), errGone)
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("after %d watches: %v", rounds, err)
+		}
+	})
+}
+
+// An API server that is away for a while is asked again, for five minutes at a time. What it refuses is the end.
+func TestFollowIsPatient(t *testing.T) {
+	resource := schema.GroupResource{Group: "kubernikus.sap.cc", Resource: "klusters"}
+	away := map[string]error{
+		"not served":   apierrors.NewServiceUnavailable("the server is currently unable to handle the request"),
+		"busy":         apierrors.NewTooManyRequests("try later", 1),
+		"broken":       apierrors.NewInternalError(errors.New("etcd has no leader")),
+		"slow":         apierrors.NewTimeoutError("too slow", 1),
+		"slow storage": apierrors.NewServerTimeout(resource, "get", 1),
+		"not there":    &url.Error{Op: "Get", URL: "https://127.0.0.1", Err: syscall.ECONNREFUSED},
+	}
+	for name, err := range away {
+		synctest.Test(t, func(t *testing.T) {
+			rounds, lost := 0, 0
+			c := server(t, kluster("first"), func(client.Client) (watch.Interface, error) {
+				switch rounds++; rounds {
+				case 1, 2, 4:
+					return nil, err
+				case 3:
+					time.Sleep(2 * patience) // a watch that worked for long
+					return ended(), nil
+				default:
+					return nil, errSpin
+				}
+			})
+			got := follow(t.Context(), c, kluster("first"), &kubernikusv1.KlusterList{}, func(*kubernikusv1.Kluster) error { return nil },
+				func(error) { lost++ }, errGone)
+			if !errors.Is(got, errSpin) || lost != 3 {
+				t.Errorf("%s: lost %d times, %v", name, lost, got)
+			}
+			begun := time.Now()
+			c = server(t, kluster("first"), func(client.Client) (watch.Interface, error) { return nil, err })
+			got = follow(t.Context(), c, kluster("first"), &kubernikusv1.KlusterList{}, func(*kubernikusv1.Kluster) error { return nil },
+				func(error) {}, errGone)
+			if took := time.Since(begun); !errors.Is(got, err) || took < patience || took > patience+time.Minute {
+				t.Errorf("%s: it gives up after %s: %v", name, took, got)
+			}
+		})
+	}
+	for name, err := range map[string]error{
+		"forbidden": apierrors.NewForbidden(resource, "web", errors.New("no")), "unauthorized": apierrors.NewUnauthorized("who are you"),
+	} {
+		c := server(t, kluster("first"), func(client.Client) (watch.Interface, error) { return nil, err })
+		got := follow(t.Context(), c, kluster("first"), &kubernikusv1.KlusterList{}, func(*kubernikusv1.Kluster) error { return nil }, neverLost(t), errGone)
+		if !errors.Is(got, err) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		c := server(t, kluster("first"), func(client.Client) (watch.Interface, error) {
+			cancel()
+			return nil, &url.Error{Op: "Get", URL: "https://127.0.0.1", Err: ctx.Err()}
+		})
+		if err := follow(ctx, c, kluster("first"), &kubernikusv1.KlusterList{}, func(*kubernikusv1.Kluster) error { return nil }, neverLost(t), errGone); err == nil {
+			t.Error("it goes on after its end")
 		}
 	})
 }
@@ -157,7 +226,7 @@ func TestFollowWatches(t *testing.T) {
 		events.Action(last.Type, last.Object)
 		c := server(t, kluster("first"), func(client.Client) (watch.Interface, error) { return events, nil })
 		told := 0
-		err := follow(t.Context(), c, kluster("first"), &kubernikusv1.KlusterList{}, func(*kubernikusv1.Kluster) error { told++; return nil }, errGone)
+		err := follow(t.Context(), c, kluster("first"), &kubernikusv1.KlusterList{}, func(*kubernikusv1.Kluster) error { told++; return nil }, neverLost(t), errGone)
 		want := map[string]int{"deleted": 3, "another one": 2}[name]
 		if !errors.Is(err, errGone) || told != want {
 			t.Errorf("%s: told %d times, want %d, %v", name, told, want, err)
