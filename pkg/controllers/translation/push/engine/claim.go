@@ -34,7 +34,7 @@ type Claim struct {
 
 // Items give the wanted resources of a Claim, each behind those it needs: the same ones whenever they are asked for,
 // from any goroutine. The engine asks when it has something to do for the Claim and does not keep them, so that they
-// can be kept in a form that is small. It is locked meanwhile.
+// can be kept in a form that is small. List must not call the engine, which may be locked.
 type Items interface {
 	List() []backend.Item
 }

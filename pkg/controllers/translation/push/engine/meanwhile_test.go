@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -143,6 +144,28 @@ func TestAnOrphanThatCannotBeDeleted(t *testing.T) {
 	expect(t, "deleted", w.drift().Deleted, 1)
 	// Those of the Claims are at rest.
 	expect(t, "nodes of orphans", w.engine.x.nodes.count, 0)
+}
+
+// What a Claim comes to list while orphans are deleted stays, though the Claim rests until it is pushed.
+func TestAnOrphanIsListedBeforeItIsDeleted(t *testing.T) {
+	w := newWorld(t, Options{DeleteOrphans: true})
+	padding(w)
+	w.run(time.Minute)
+	w.stray(box("x", 1), box("y", 1))
+	w.drift()
+	w.once("delete", "Box y", func() {
+		w.put("a", box("x", 1))
+		if !slices.Contains(w.atRest(), "a") {
+			t.Error("the Claim does not rest")
+		}
+	})
+	expect(t, "deleted", w.drift().Deleted, 1)
+	w.run(time.Minute)
+	w.expectSynced()
+	expect(t, "deletes", w.backend.calls["delete"], 1)
+	if w.backend.objects[backend.Key{Kind: "Box", ID: "x"}] == nil {
+		t.Error("it was deleted")
+	}
 }
 
 func TestPlanOfWhatIsShared(t *testing.T) {
