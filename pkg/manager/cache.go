@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 )
 
 // cacheOptions puts together what the controllers ask of the cache they share.
@@ -25,7 +27,11 @@ func cacheOptions(controllers []controller, scheme *runtime.Scheme) (cache.Optio
 		ByObject:                    map[client.Object]cache.ByObject{},
 	}
 	by := map[schema.GroupVersionKind]string{}
+	var whole []*kinds.Cached
 	for _, c := range controllers {
+		if c.whole != nil {
+			whole = append(whole, c.whole)
+		}
 		if c.cache == nil {
 			continue
 		}
@@ -46,6 +52,7 @@ func cacheOptions(controllers []controller, scheme *runtime.Scheme) (cache.Optio
 			options.ByObject[object] = restriction
 		}
 	}
+	options.NewInformer = kinds.NewInformer(whole...)
 	return options, nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 )
 
 // controller is an entry of the list of controllers.
@@ -29,6 +30,8 @@ type controller struct {
 	waits func(config *v1alpha1.ControllersConfiguration) bool
 	// cache restricts what the shared cache holds of some kinds, for every controller. nil: nothing.
 	cache func() (map[client.Object]cache.ByObject, error)
+	// whole is what the shared cache has all of for this controller, so that others can follow it there. nil: nothing.
+	whole *kinds.Cached
 	// add puts it into the manager. nil: it does not run there (run starts it).
 	add func(ctx context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error
 }

@@ -17,6 +17,7 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/maintenance"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/operator"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/announce"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit"
 	klusterlifecycle "groundskeeper.io/groundskeeper/pkg/controllers/kluster/lifecycle"
@@ -31,6 +32,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/annotate"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/converter"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/packed"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/midonetbackend"
 )
@@ -45,7 +47,8 @@ func controllers(fence *Fence) []controller {
 	network := &midoNet{fence: fence}
 	clouds := &openStack{}
 	wakes := &routegc.Wakes{}
-	projects := &usage.Shared{}
+	translations := kinds.NewCached(usage.Translations, &midonetv1.Translation{}, packed.Metadata)
+	projects := &usage.Shared{Cached: []*kinds.Cached{translations}}
 	// using makes the controllers of Projects share what they know of who uses one.
 	using := func(add func(ctrl.Manager, *v1alpha1.ControllersConfiguration, *usage.Usage) error) func(context.Context, ctrl.Manager, *v1alpha1.ControllersConfiguration) error {
 		return func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
@@ -99,6 +102,7 @@ func controllers(fence *Fence) []controller {
 			off:   noMidoNet,
 			apis:  []schema.GroupVersion{midonetv1.SchemeGroupVersion},
 			cache: converter.CacheOptions,
+			whole: translations,
 			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 				return converter.AddToManager(mgr, config.Translation, now)
 			},

@@ -6,6 +6,7 @@ package kinds
 import (
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 )
@@ -52,21 +53,34 @@ func (s *Set) Tell(handle func(Event), resources ...schema.GroupResource) {
 // tell adds a function that is told the events of the watch.
 func (w *watch) tell(handle func(Event)) {
 	event := func(before, after any, initial bool) {
-		if unknown, ok := before.(cache.DeletedFinalStateUnknown); ok {
-			before = unknown.Obj
+		e := Event{Resource: w.kind.GroupResource, Old: w.object(before), New: w.object(after), Initial: initial}
+		if e.Old != nil || e.New != nil {
+			handle(e)
 		}
-		e := Event{Resource: w.kind.GroupResource, Initial: initial}
-		e.Old, _ = before.(*Object)
-		e.New, _ = after.(*Object)
-		if e.Old == nil && e.New == nil || e.Old != nil && e.New != nil && e.Old.ResourceVersion == e.New.ResourceVersion {
-			return // nothing is known of it, or nothing happened
-		}
-		handle(e)
 	}
 	// It fails only for an informer that has ended, of which there are no events.
-	_, _ = w.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
-		AddFunc:    func(object any, initial bool) { event(nil, object, initial) },
-		UpdateFunc: func(before, after any) { event(before, after, false) },
-		DeleteFunc: func(object any) { event(object, nil, false) },
+	registration, err := w.informer.AddEventHandler(cache.ResourceEventHandlerDetailedFuncs{
+		AddFunc: func(object any, initial bool) { event(nil, object, initial) },
+		UpdateFunc: func(before, after any) {
+			if !isSameVersion(before, after) {
+				event(before, after, false)
+			}
+		},
+		DeleteFunc: func(object any) {
+			if unknown, ok := object.(cache.DeletedFinalStateUnknown); ok {
+				object = unknown.Obj
+			}
+			event(object, nil, false)
+		},
 	})
+	if err == nil {
+		w.told = append(w.told, registration)
+	}
+}
+
+// isSameVersion says that nothing happened to an object.
+func isSameVersion(before, after any) bool {
+	old, isOld := before.(metav1.Object)
+	now, isNow := after.(metav1.Object)
+	return isOld && isNow && old.GetResourceVersion() == now.GetResourceVersion()
 }

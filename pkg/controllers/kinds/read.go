@@ -82,8 +82,10 @@ func (w watched) Find(_ context.Context, resource schema.GroupResource, query Qu
 	}
 	var objects []*Object
 	for _, each := range found {
-		if object, ok := each.(*Object); ok && kind.selects(query, object) {
-			objects = append(objects, object)
+		if object := watch.object(each); object != nil && kind.selects(query, object) {
+			if objects = append(objects, object); query.Any {
+				break
+			}
 		}
 	}
 	return objects, nil

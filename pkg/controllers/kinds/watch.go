@@ -22,6 +22,8 @@ import (
 type Source struct {
 	Metadata metadata.Interface
 	Dynamic  dynamic.Interface
+	// Cached are resources that a cache of this process has anyway.
+	Cached []*Cached
 }
 
 // lister lists and watches the objects of a resource in all namespaces or in one.
@@ -59,20 +61,27 @@ func (l wholeLister) watch(ctx context.Context, options metav1.ListOptions) (api
 	return l.Watch(ctx, options)
 }
 
-// watch follows the objects of one kind in one version.
+// watch follows the objects of one kind in one version, by an informer of its own or one of a cache.
 type watch struct {
 	kind     *Kind
 	resource schema.GroupVersionResource
+	requests *requests
 	informer cache.SharedIndexInformer
-	cancel   context.CancelFunc
-	ended    sync.WaitGroup
 
-	mu  sync.Mutex
-	err error // of the last list or watch
+	// told are who is told of events. The lock of the Set guards it.
+	told []cache.ResourceEventHandlerRegistration
+
+	// cached is where the informer is from, nil when it is the watch's own. Then the others end it.
+	cached *Cached
+	cancel context.CancelFunc
+	ended  sync.WaitGroup
 }
 
 func newWatch(kind *Kind, resource schema.GroupVersionResource, source Source) *watch {
-	w := &watch{kind: kind, resource: resource}
+	if cached, informer := source.cached(kind); informer != nil {
+		return &watch{kind: kind, resource: resource, requests: &cached.requests, informer: informer, cached: cached}
+	}
+	w := &watch{kind: kind, resource: resource, requests: &requests{resource: kind.GroupResource}}
 	objects, origin := source.lister(kind, resource)
 	example := runtime.Object(&metav1.PartialObjectMetadata{})
 	if kind.Value != nil {
@@ -88,35 +97,23 @@ func newWatch(kind *Kind, resource schema.GroupVersionResource, source Source) *
 			return values(kept), nil
 		}
 	}
-	w.informer = cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+	all := &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
-			list, err := objects.list(ctx, metav1.NamespaceAll, options)
-			return list, w.note(ctx, "list", err)
+			return objects.list(ctx, metav1.NamespaceAll, options)
 		},
-		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
-			events, err := objects.watch(ctx, options)
-			return events, w.note(ctx, "watch", err)
-		},
-	}, origin), example, cache.SharedIndexInformerOptions{Indexers: indexers, ObjectDescription: resource.String()})
+		WatchFuncWithContext: objects.watch,
+	}
+	w.informer = cache.NewSharedIndexInformerWithOptions(cache.ToListWatcherWithWatchListSemantics(w.requests.noted(all), origin), example,
+		cache.SharedIndexInformerOptions{Indexers: indexers, ObjectDescription: resource.String()})
 	return w
-}
-
-// note remembers how the last list or watch went. A request that was cut off because the watch ends says nothing.
-func (w *watch) note(ctx context.Context, verb string, err error) error {
-	if ctx.Err() != nil {
-		return err
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.err = nil
-	if err != nil {
-		w.err = fmt.Errorf("%s %s: %w", verb, w.resource.GroupResource(), err)
-	}
-	return err
 }
 
 // start follows the objects until the context ends or stop is called. A failure is told.
 func (w *watch) start(ctx context.Context, failed func()) {
+	if w.cached != nil {
+		w.requests.tell(failed)
+		return
+	}
 	ctx, w.cancel = context.WithCancel(ctx)
 	// Neither can fail before the informer runs.
 	_ = w.informer.SetTransform(w.transform)
@@ -124,8 +121,17 @@ func (w *watch) start(ctx context.Context, failed func()) {
 	w.ended.Go(func() { w.informer.RunWithContext(ctx) })
 }
 
-// stop ends the watch; wait waits for that.
-func (w *watch) stop() { w.cancel() }
+// stop ends the watch, but not an informer of a cache; wait waits for that.
+func (w *watch) stop() {
+	if w.cached == nil {
+		w.cancel()
+		return
+	}
+	w.requests.tell(nil)
+	for _, registration := range w.told {
+		_ = w.informer.RemoveEventHandler(registration) // it knows what it gave
+	}
+}
 
 func (w *watch) wait() { w.ended.Wait() }
 
@@ -140,12 +146,22 @@ func (w *watch) transform(object any) (any, error) {
 	return object, nil
 }
 
+// object is what is kept of an object of the informer, nil when that is something else.
+func (w *watch) object(from any) *Object {
+	if w.cached == nil {
+		kept, _ := from.(*Object)
+		return kept
+	}
+	if metadata := w.cached.metadata(from); metadata != nil {
+		return w.kind.object(metadata, nil)
+	}
+	return nil
+}
+
 // problem is why it is not known what objects there are.
 func (w *watch) problem() error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.err != nil {
-		return w.err
+	if err := w.requests.problem(); err != nil {
+		return err
 	}
 	if !w.informer.HasSynced() {
 		return fmt.Errorf("not all %s are known yet", w.resource.GroupResource())

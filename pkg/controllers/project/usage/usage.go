@@ -39,6 +39,8 @@ func New(find kinds.Finder, source kinds.Source, clock clock.PassiveClock, perio
 type Shared struct {
 	// Period is the pause between two looks at which kinds are served. 0: kinds.DiscoveryPeriod.
 	Period time.Duration
+	// Cached are resources that the cache of the manager has anyway.
+	Cached []*kinds.Cached
 
 	once  sync.Once
 	usage *Usage
@@ -51,17 +53,18 @@ func (s *Shared) For(mgr manager.Manager, clock clock.PassiveClock, resources []
 		if s.Period == 0 {
 			s.Period = kinds.DiscoveryPeriod
 		}
-		s.usage, s.err = forManager(mgr, clock, s.Period, resources)
+		s.usage, s.err = s.forManager(mgr, clock, resources)
 	})
 	return s.usage, s.err
 }
 
-func forManager(mgr manager.Manager, clock clock.PassiveClock, period time.Duration, resources []string) (*Usage, error) {
+func (s *Shared) forManager(mgr manager.Manager, clock clock.PassiveClock, resources []string) (*Usage, error) {
 	find, source, err := kinds.Connect(mgr)
 	if err != nil {
 		return nil, err
 	}
-	usage := New(find, source, clock, period, resources)
+	source.Cached = s.Cached
+	usage := New(find, source, clock, s.Period, resources)
 	return usage, mgr.Add(usage.Kinds)
 }
 

@@ -106,6 +106,34 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
+// The metadata can be had of either form, and of nothing else.
+func TestMetadata(t *testing.T) {
+	translation := typical(0)
+	for name, object := range map[string]any{"packed": pack(t, translation), "whole": translation} {
+		metadata := Metadata(object)
+		if metadata == nil {
+			t.Fatalf("%s: none", name)
+		}
+		accessor, err := apimeta.Accessor(metadata)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := metav1.ObjectMeta{
+			Namespace: accessor.GetNamespace(), Name: accessor.GetName(), UID: accessor.GetUID(), ResourceVersion: accessor.GetResourceVersion(),
+			Generation: accessor.GetGeneration(), CreationTimestamp: accessor.GetCreationTimestamp(), Labels: accessor.GetLabels(),
+			Finalizers: accessor.GetFinalizers(), OwnerReferences: accessor.GetOwnerReferences(),
+		}
+		if diff := cmp.Diff(translation.ObjectMeta, got); diff != "" {
+			t.Errorf("%s:\n%s", name, diff)
+		}
+	}
+	for _, object := range []any{nil, translation.ObjectMeta, &corev1.Pod{}} {
+		if metadata := Metadata(object); metadata != nil {
+			t.Errorf("a %T has %v", object, metadata)
+		}
+	}
+}
+
 // All that packs and unpacks at the same time does not get into each other's way.
 func TestManyAtOnce(t *testing.T) {
 	var group sync.WaitGroup

@@ -1,0 +1,324 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	clientgotesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
+)
+
+// leaf is a tree as the cache of these tests keeps it.
+type leaf struct{ metav1.ObjectMeta }
+
+func leafMetadata(object any) metav1.Object {
+	if leaf, ok := object.(*leaf); ok {
+		return &leaf.ObjectMeta
+	}
+	return nil
+}
+
+// grove is a cache that has all trees.
+type grove struct {
+	*Cached
+	informer cache.SharedIndexInformer
+	lists    atomic.Int32
+	// fault, if not nil, is why lists fail.
+	fault atomic.Pointer[error]
+}
+
+// newGrove makes the cache of a cluster, which does not run.
+func newGrove(t *testing.T, c *cluster) *grove {
+	t.Helper()
+	g := &grove{Cached: NewCached(trees, &metav1.PartialObjectMetadata{}, leafMetadata)}
+	objects := c.metadata.Resource(trees.WithVersion("v1"))
+	from := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			g.lists.Add(1)
+			if fault := g.fault.Load(); fault != nil {
+				return nil, *fault
+			}
+			return objects.List(ctx, options)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
+			return objects.Watch(ctx, options)
+		},
+	}, c.metadata)
+	g.informer = NewInformer(g.Cached)(from, &metav1.PartialObjectMetadata{}, 0, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	if err := g.informer.SetTransform(func(object any) (any, error) {
+		if tree, ok := object.(*metav1.PartialObjectMetadata); ok {
+			return &leaf{tree.ObjectMeta}, nil
+		}
+		return object, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	c.source.Cached = []*Cached{g.Cached}
+	return g
+}
+
+// run starts the cache and ends it with the test.
+func (g *grove) run(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		g.informer.RunWithContext(ctx)
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+}
+
+// What a cache has is found there, as it would be by a watch of the Set's own, and is not asked for again.
+func TestFindCached(t *testing.T) {
+	c := newCluster(t, tree("a", "oak"), tree("a", "elm"), tree("b", "oak"))
+	g := newGrove(t, c)
+	g.run(t)
+	c.run(t)
+	c.settled(t)
+	reader := c.Watched()
+	for _, test := range []struct {
+		query Query
+		want  []string
+	}{
+		{Query{}, []string{"a/elm", "a/oak", "b/oak"}},
+		{Query{Namespace: "a"}, []string{"a/elm", "a/oak"}},
+		{Query{Namespace: "a", Name: "oak"}, []string{"a/oak"}},
+		{Query{Namespace: "c"}, nil},
+		{Query{Namespace: "a", Name: "ash"}, nil},
+		{Query{Namespace: "b", Any: true}, []string{"b/oak"}},
+	} {
+		if diff := cmp.Diff(test.want, names(t, reader, trees, test.query)); diff != "" {
+			t.Errorf("%+v:\n%s", test.query, diff)
+		}
+	}
+	if got := names(t, reader, trees, Query{Any: true}); len(got) != 1 {
+		t.Errorf("to know whether there are any, it takes %q", got)
+	}
+	found, err := reader.Find(t.Context(), trees, Query{Namespace: "b"})
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%+v, %v", found, err)
+	}
+	whole := named("b", "oak")
+	want := Identity{
+		Namespace: whole.Namespace, Name: whole.Name, UID: whole.UID, ResourceVersion: whole.ResourceVersion,
+		Generation: whole.Generation, CreationTimestamp: whole.CreationTimestamp,
+	}
+	if diff := cmp.Diff(want, found[0].Identity); diff != "" || found[0].Value != "b" {
+		t.Errorf("it has %v and\n%s", found[0].Value, diff)
+	}
+	if lists := g.lists.Load(); lists != 1 {
+		t.Errorf("the cache listed %d times", lists)
+	}
+	watches := slices.DeleteFunc(c.metadata.Actions(), func(action clientgotesting.Action) bool { return !action.Matches("watch", trees.Resource) })
+	if len(watches) != 1 {
+		t.Errorf("they are watched %d times", len(watches))
+	}
+}
+
+// Of objects that are in a cache the same is told as of others.
+func TestTellCached(t *testing.T) {
+	c := newCluster(t, tree("a", "oak"))
+	g := newGrove(t, c)
+	g.run(t)
+	told := make(chan string, 100)
+	tell := func(e Event) {
+		version := func(object *Object) string {
+			if object == nil {
+				return ""
+			}
+			return fmt.Sprintf("%s/%s@%s", object.Namespace, object.Name, object.ResourceVersion)
+		}
+		told <- fmt.Sprintf("%s -> %s %t", version(e.Old), version(e.New), e.Initial)
+	}
+	next := func(want string) {
+		t.Helper()
+		select {
+		case got := <-told:
+			if got != want {
+				t.Errorf("told %q, not %q", got, want)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%q was not told", want)
+		}
+	}
+	c.Tell(tell, trees)
+	c.run(t)
+	c.settled(t)
+	next(" -> a/oak@7 true")
+	tracker, resource := c.metadata.Tracker(), trees.WithVersion("v1")
+	elm := tree("a", "elm")
+	if err := tracker.Create(resource, elm, "a"); err != nil {
+		t.Fatal(err)
+	}
+	next(" -> a/elm@7 false")
+	same := elm.DeepCopy()
+	if err := tracker.Update(resource, same, "a"); err != nil { // nothing happens
+		t.Fatal(err)
+	}
+	changed := elm.DeepCopy()
+	changed.ResourceVersion = "8"
+	if err := tracker.Update(resource, changed, "a"); err != nil {
+		t.Fatal(err)
+	}
+	next("a/elm@7 -> a/elm@8 false")
+	if err := tracker.Delete(resource, "a", "elm"); err != nil {
+		t.Fatal(err)
+	}
+	next("a/elm@8 ->  false")
+
+	// While the kind is not served nothing is told, whatever the cache says.
+	c.serve(trees, false)
+	if got := names(t, c.Watched(), trees, Query{}); got != nil {
+		t.Errorf("a kind that has gone has %q", got)
+	}
+	g.requests.mu.Lock()
+	if g.requests.failed != nil {
+		t.Error("who has ended is told of failures")
+	}
+	g.requests.mu.Unlock()
+	ash := tree("a", "ash")
+	if err := tracker.Create(resource, ash, "a"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return len(g.informer.GetStore().ListKeys()) == 2 })
+	c.serve(trees, true)
+	c.settled(t)
+	back := []string{<-told, <-told}
+	slices.Sort(back)
+	if diff := cmp.Diff([]string{" -> a/ash@7 true", " -> a/oak@7 true"}, back); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// What a cache does not know, or not any more, is not known.
+func TestCacheFails(t *testing.T) {
+	c := newCluster(t, tree("a", "oak"))
+	g := newGrove(t, c)
+	problem := func(want string) {
+		t.Helper()
+		eventually(t, func() bool {
+			_, err := c.Watched().Find(t.Context(), trees, Query{})
+			return err != nil && err.Error() == want
+		})
+	}
+	c.run(t)
+	problem("not all trees.example.com are known yet")
+	refused := errors.New("trees is forbidden")
+	g.fault.Store(&refused)
+	g.run(t)
+	problem("list trees.example.com: trees is forbidden")
+	if pause := <-c.looks; pause != retryPeriod {
+		t.Errorf("the next look comes after %s", pause)
+	}
+	g.fault.Store(nil)
+	c.settled(t)
+	if got := names(t, c.Watched(), trees, Query{}); len(got) != 1 {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A request of a cache that fails is noticed, and has the Set look which kinds are served.
+func TestRequestsOfACache(t *testing.T) {
+	c := newCluster(t)
+	g := newGrove(t, c)
+	g.run(t)
+	c.run(t)
+	c.settled(t)
+	eventually(t, func() bool { return <-c.looks == time.Minute })
+	watching, cancel := context.WithCancel(t.Context())
+	for _, test := range []struct {
+		ctx  context.Context
+		err  error
+		want string
+	}{
+		{watching, nil, ""},
+		{watching, errors.New("gone"), "watch trees.example.com: gone"},
+		{watching, nil, ""},
+	} {
+		from := g.requests.noted(&cache.ListWatch{WatchFuncWithContext: func(context.Context, metav1.ListOptions) (apiwatch.Interface, error) {
+			return apiwatch.NewFake(), test.err
+		}})
+		if _, err := from.WatchWithContext(test.ctx, metav1.ListOptions{}); !errors.Is(err, test.err) {
+			t.Errorf("the request ends with %v", err)
+		}
+		got := ""
+		if err := g.requests.problem(); err != nil {
+			got = err.Error()
+		}
+		if got != test.want {
+			t.Errorf("after %v the problem is %q", test.err, got)
+		}
+	}
+	eventually(t, func() bool { return <-c.looks == retryPeriod })
+	// The end of a request says nothing.
+	cancel()
+	if err := g.requests.note(watching, "list", errors.New("canceled")); err == nil || g.requests.problem() != nil {
+		t.Errorf("the end is a failure: %v", g.requests.problem())
+	}
+}
+
+// A Set follows by itself what the cache has no informer of.
+func TestNotCached(t *testing.T) {
+	c := newCluster(t, tree("a", "oak"))
+	c.source.Cached = []*Cached{NewCached(trees, &metav1.PartialObjectMetadata{}, leafMetadata)}
+	c.run(t)
+	c.settled(t)
+	if got := names(t, c.Watched(), trees, Query{}); !slices.Equal(got, []string{"a/oak"}) {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Of what is in a cache a Set follows there what it can know from there.
+func TestWhatIsFollowedInACache(t *testing.T) {
+	inCache := func(resource schema.GroupResource) *Cached {
+		c := NewCached(resource, &metav1.PartialObjectMetadata{}, leafMetadata)
+		NewInformer(c)(&cache.ListWatch{}, &metav1.PartialObjectMetadata{}, 0, nil)
+		return c
+	}
+	source := Source{Cached: []*Cached{inCache(gardens), inCache(trees)}}
+	for name, test := range map[string]struct {
+		kind Kind
+		want bool
+	}{
+		"bare":        {Kind{GroupResource: trees}, true},
+		"metadata":    {Kind{GroupResource: trees, Metadata: func(metav1.Object) any { return nil }}, true},
+		"a value":     {Kind{GroupResource: trees, Value: func(map[string]any) any { return nil }}, false},
+		"an index":    {Kind{GroupResource: trees, Indexes: map[string]func(*Object) []string{"tree": nil}}, false},
+		"not in it":   {Kind{GroupResource: hedges}, false},
+		"the other":   {Kind{GroupResource: gardens}, true},
+		"other group": {Kind{GroupResource: schema.GroupResource{Group: "example.org", Resource: trees.Resource}}, false},
+	} {
+		cached, informer := source.cached(&test.kind)
+		if got := informer != nil; got != test.want || got && cached.requests.resource != test.kind.GroupResource {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// Of all informers of a cache those of the resource are known.
+func TestNewInformer(t *testing.T) {
+	c := NewCached(trees, &metav1.PartialObjectMetadata{}, leafMetadata)
+	newInformer := NewInformer(c)
+	newInformer(&cache.ListWatch{}, &metav1.PartialObjectMetadataList{}, 0, nil)
+	if c.get() != nil {
+		t.Error("an informer of something else is taken for that of trees")
+	}
+	indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+	if informer := newInformer(&cache.ListWatch{}, &metav1.PartialObjectMetadata{}, 0, indexers); c.get() != informer || len(informer.GetIndexer().GetIndexers()) != 1 {
+		t.Error("the informer of trees is not known")
+	}
+}

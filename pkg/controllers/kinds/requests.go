@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package kinds
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+)
+
+// requests are those by which an informer follows the objects of a resource. They remember how the last one went.
+type requests struct {
+	resource schema.GroupResource
+
+	mu  sync.Mutex
+	err error
+	// failed, if not nil, is told of each failure.
+	failed func()
+}
+
+// noted returns a ListerWatcher whose requests these are.
+func (r *requests) noted(from cache.ListerWatcherWithContext) *cache.ListWatch {
+	return &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			list, err := from.ListWithContext(ctx, options)
+			return list, r.note(ctx, "list", err)
+		},
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
+			events, err := from.WatchWithContext(ctx, options)
+			return events, r.note(ctx, "watch", err)
+		},
+	}
+}
+
+// note remembers how a request went. One that was cut off because the informer ends says nothing.
+func (r *requests) note(ctx context.Context, verb string, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.err = nil
+	if err != nil {
+		r.err = fmt.Errorf("%s %s: %w", verb, r.resource, err)
+		if r.failed != nil {
+			r.failed()
+		}
+	}
+	return err
+}
+
+// tell has a function told of each failure from now on; nil: none. It must not block.
+func (r *requests) tell(failed func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = failed
+}
+
+// problem is why the last request failed.
+func (r *requests) problem() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
