@@ -15,6 +15,7 @@ import (
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/readonly"
+	"groundskeeper.io/groundskeeper/pkg/intern"
 )
 
 // Translation is a Translation as a cache keeps it, less its managed fields: its name and version, and all of it as
@@ -36,7 +37,7 @@ func Pack(translation *midonetv1.Translation) (*Translation, error) {
 		return nil, fmt.Errorf("pack translation %s: %w", client.ObjectKeyFromObject(translation), err)
 	}
 	return &Translation{
-		namespace: translation.Namespace, name: translation.Name, version: translation.ResourceVersion, text: deflate(text),
+		namespace: intern.String(translation.Namespace), name: translation.Name, version: translation.ResourceVersion, text: deflate(text),
 	}, nil
 }
 

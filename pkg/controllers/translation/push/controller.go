@@ -51,6 +51,7 @@ const (
 type pusher interface {
 	Observe(engine.Claim)
 	Forget(types.NamespacedName)
+	Items(types.NamespacedName) engine.Items
 	Push(context.Context, types.NamespacedName) (engine.Outcome, error)
 	Drift(context.Context) (engine.Report, error)
 	Counts() map[engine.State]int
@@ -62,8 +63,8 @@ type reconciler struct {
 	client   client.Client
 	engine   pusher
 	recorder events.EventRecorder
-	// seen are the Translations that the engine knows.
-	seen sightings
+	// written is what the engine was not told of yet.
+	written writings
 	// queue is where the engine's wakes go, once the controller has one, and the backlog bit by bit.
 	queue   atomic.Pointer[workqueue.TypedRateLimitingInterface[reconcile.Request]]
 	backlog backlog

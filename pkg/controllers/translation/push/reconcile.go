@@ -40,7 +40,9 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if queue := r.queue.Load(); queue != nil {
 		defer r.backlog.moveTo(*queue)
 	}
-	kept := r.seen.get(request.NamespacedName)
+	// Before the push, so that its outcome is never older than the Translation it is written to: the other way round is
+	// found out by the API server.
+	kept := r.latest(request.NamespacedName)
 	if kept == nil {
 		return reconcile.Result{}, nil
 	}
@@ -106,7 +108,7 @@ func (r *reconciler) report(ctx context.Context, kept *packed.Translation, trans
 	if err != nil {
 		return err
 	}
-	r.seen.wrote(kept, written)
+	r.wrote(kept, written)
 	return nil
 }
 

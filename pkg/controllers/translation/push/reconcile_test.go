@@ -130,7 +130,7 @@ func TestReconcileWritesOnce(t *testing.T) {
 	if diff := cmp.Diff([]string{"status of a"}, s.writes); diff != "" {
 		t.Error(diff)
 	}
-	if !slices.Contains(answers.told, "push a") || !s.seen.has(s.read("a")) {
+	if !slices.Contains(answers.told, "push a") || !s.isLatest(s.read("a")) {
 		t.Errorf("the engine was told %v", answers.told)
 	}
 }

@@ -49,7 +49,7 @@ func (r *reconciler) handler() handler.EventHandler {
 			if before.Annotations[checkDriftAnnotation] != after.Annotations[checkDriftAnnotation] {
 				r.checks.ask()
 			}
-			ours := r.seen.has(after)
+			ours := r.isLatest(after)
 			r.observe(kept, after)
 			if !ours || before.ResourceVersion == after.ResourceVersion {
 				q.Add(reconcile.Request{NamespacedName: kept.Key()})
@@ -79,15 +79,13 @@ func (r *reconciler) observe(kept *packed.Translation, translation *midonetv1.Tr
 		r.forget(kept.Key())
 		return
 	}
-	// In this order, so that an outcome is never older than the Translation it is written to: the other way round is
-	// found out by the API server.
 	r.engine.Observe(claimOf(kept, translation))
-	r.seen.set(kept)
+	r.written.drop(kept.Key())
 }
 
 func (r *reconciler) forget(name types.NamespacedName) {
 	r.engine.Forget(name)
-	r.seen.drop(name)
+	r.written.drop(name)
 }
 
 // useQueue takes note of the controller's queue.
@@ -107,48 +105,54 @@ func isReleased(translation *midonetv1.Translation) bool {
 	return !translation.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(translation, midonetv1.FinalizerName)
 }
 
-// sightings are the Translations that the engine knows, as they were when it was told of them or as we wrote them
-// since. The zero value has none.
-type sightings struct {
-	mu     sync.Mutex
-	latest map[types.NamespacedName]*packed.Translation
+// latest is a Translation as it was when the engine was told of it, or as we wrote it since; nil when the engine knows
+// none of the name.
+func (r *reconciler) latest(name types.NamespacedName) *packed.Translation {
+	r.written.mu.Lock()
+	defer r.written.mu.Unlock()
+	return r.latestLocked(name)
 }
 
-func (s *sightings) set(translation *packed.Translation) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.latest == nil {
-		s.latest = map[types.NamespacedName]*packed.Translation{}
+func (r *reconciler) latestLocked(name types.NamespacedName) *packed.Translation {
+	if written := r.written.since[name]; written != nil {
+		return written
 	}
-	s.latest[translation.Key()] = translation
+	if told, ok := r.engine.Items(name).(resources); ok {
+		return told.Translation
+	}
+	return nil
 }
 
-func (s *sightings) drop(name types.NamespacedName) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.latest, name)
-}
-
-// get is the latest sighting, or nil.
-func (s *sightings) get(name types.NamespacedName) *packed.Translation {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.latest[name]
-}
-
-// has says whether this very version was seen, or written by us.
-func (s *sightings) has(translation *midonetv1.Translation) bool {
-	latest := s.get(client.ObjectKeyFromObject(translation))
+// isLatest says whether this very version was seen, or written by us.
+func (r *reconciler) isLatest(translation *midonetv1.Translation) bool {
+	latest := r.latest(client.ObjectKeyFromObject(translation))
 	return latest != nil && latest.GetResourceVersion() == translation.ResourceVersion && latest.GetUID() == translation.UID
 }
 
-// wrote replaces what we wrote to, unless the watch was quicker.
-func (s *sightings) wrote(before, after *packed.Translation) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if name := before.Key(); s.latest[name] == before {
-		s.latest[name] = after
+// wrote takes note of what we made of the latest, unless the watch was quicker.
+func (r *reconciler) wrote(before, after *packed.Translation) {
+	r.written.mu.Lock()
+	defer r.written.mu.Unlock()
+	name := before.Key()
+	if r.latestLocked(name) != before {
+		return
 	}
+	if r.written.since == nil {
+		r.written.since = map[types.NamespacedName]*packed.Translation{}
+	}
+	r.written.since[name] = after
+}
+
+// writings are Translations as we wrote them, until the watch shows them. The zero value has none.
+type writings struct {
+	mu    sync.Mutex
+	since map[types.NamespacedName]*packed.Translation
+}
+
+func (w *writings) drop(name types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.since, name)
 }
 
 // synced closes done when a source has shown all that there was at its start.

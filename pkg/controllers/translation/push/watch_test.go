@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/packed"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 )
 
@@ -31,6 +32,7 @@ type scripted struct {
 	err     error
 	// onPush, if not nil, runs during a push.
 	onPush func()
+	items  map[types.NamespacedName]engine.Items
 }
 
 func (s *scripted) Observe(c engine.Claim) {
@@ -39,10 +41,17 @@ func (s *scripted) Observe(c engine.Claim) {
 		what = "observe deleting "
 	}
 	s.told = append(s.told, what+c.Name.Name)
+	if s.items == nil {
+		s.items = map[types.NamespacedName]engine.Items{}
+	}
+	s.items[c.Name] = c.Items
 }
+
+func (s *scripted) Items(name types.NamespacedName) engine.Items { return s.items[name] }
 
 func (s *scripted) Forget(name types.NamespacedName) {
 	s.told = append(s.told, "forget "+name.Name)
+	delete(s.items, name)
 }
 
 func (s *scripted) Push(_ context.Context, name types.NamespacedName) (engine.Outcome, error) {
@@ -117,7 +126,7 @@ func TestBacklog(t *testing.T) {
 			t.Errorf("%s comes before what changed", request.Name)
 		}
 		seen[request.Name] = true
-		r.seen.drop(request.NamespacedName) // nothing is to be written
+		r.forget(request.NamespacedName) // nothing is to be written
 		if _, err := r.Reconcile(t.Context(), request); err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +187,10 @@ func TestHandler(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			engine := &scripted{}
 			r := &reconciler{engine: engine, checks: newDemand()}
-			r.seen.set(pack(t, at("2"))) // what we wrote last
+			before := pack(t, at("1"))
+			r.observe(before, at("1"))
+			r.wrote(before, pack(t, at("2")))
+			engine.told = nil
 			q := &added{}
 			tc.event(r.handler(), q)
 			if diff := cmp.Diff(tc.told, engine.told); diff != "" {
@@ -188,7 +200,7 @@ func TestHandler(t *testing.T) {
 				t.Errorf("queued %v with priorities %v", q.names, q.priorities)
 			}
 			seen := ""
-			if tr := r.seen.get(client.ObjectKeyFromObject(at("2"))); tr != nil {
+			if tr := r.latest(client.ObjectKeyFromObject(at("2"))); tr != nil {
 				seen = tr.GetResourceVersion()
 			}
 			if seen != tc.seen {
@@ -201,24 +213,41 @@ func TestHandler(t *testing.T) {
 	}
 }
 
-// Another object of the same name and version is not the one we wrote.
-func TestSightingsOfAnother(t *testing.T) {
-	var s sightings
-	if s.has(at("1")) || s.get(types.NamespacedName{Name: "a"}) != nil {
+// Another object of the same name and version is not the one we wrote, and what we wrote counts until the watch shows it
+// or something newer.
+func TestLatest(t *testing.T) {
+	r := &reconciler{engine: &scripted{}}
+	observe := func(tr *midonetv1.Translation) *packed.Translation {
+		kept := pack(t, tr)
+		r.observe(kept, tr)
+		return kept
+	}
+	name := client.ObjectKeyFromObject(at("1"))
+	if r.isLatest(at("1")) || r.latest(name) != nil {
 		t.Error("nothing was seen")
 	}
-	before := pack(t, at("1"))
-	s.set(before)
-	if other := at("1", func(tr *midonetv1.Translation) { tr.UID = "other" }); s.has(other) {
+	before := observe(at("1"))
+	if other := at("1", func(tr *midonetv1.Translation) { tr.UID = "other" }); r.isLatest(other) || !r.isLatest(at("1")) {
 		t.Error("another uid is another object")
 	}
-	newer := pack(t, at("3"))
-	s.set(newer)
-	if s.wrote(before, pack(t, at("2"))); !s.has(newer.Unpack()) {
+	written := pack(t, at("2"))
+	if r.wrote(before, written); r.latest(name) != written {
+		t.Error("what we wrote is not known")
+	}
+	again := pack(t, at("3"))
+	if r.wrote(written, again); r.latest(name) != again {
+		t.Error("what we wrote to that is not known")
+	}
+	if shown := observe(at("3")); r.latest(name) != shown || len(r.written.since) > 0 {
+		t.Error("what the watch has shown is kept twice")
+	}
+	newer := observe(at("5"))
+	if r.wrote(again, pack(t, at("4"))); r.latest(name) != newer {
 		t.Error("the watch was quicker, and what we wrote is old")
 	}
-	s.drop(before.Key())
-	if s.wrote(newer, pack(t, at("4"))); s.get(before.Key()) != nil {
+	r.wrote(newer, pack(t, at("6")))
+	r.forget(name)
+	if r.wrote(newer, pack(t, at("7"))); r.latest(name) != nil {
 		t.Error("what is gone came back")
 	}
 }

@@ -47,6 +47,16 @@ func (e *Engine) Forget(name types.NamespacedName) {
 	})
 }
 
+// Items returns what a Claim wants, as it was observed last; nil when there is no such Claim.
+func (e *Engine) Items(name types.NamespacedName) Items {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if c := e.x.claims[name]; c != nil {
+		return c.wanted
+	}
+	return nil
+}
+
 // sight is a Claim as Observe got it, understood.
 type sight struct {
 	Claim
