@@ -36,7 +36,14 @@ const (
 // busy, or did not answer in time. Whether it did what it was asked is open then.
 func retriable(err error) bool {
 	return apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
-		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err)
+		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) ||
+		isCutOff(err)
+}
+
+// isCutOff says whether kube-apiserver ended a request in the middle of the answer: our server was killed between its
+// headers and its body.
+func isCutOff(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "INTERNAL_ERROR; received from peer")
 }
 
 // haLoad is what users do all the time, through the aggregator: hands create, read, change, list and delete objects of all
