@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	groundskeeperscheme "groundskeeper.io/groundskeeper/pkg/apis/scheme"
 )
 
@@ -64,8 +65,14 @@ func TestControllers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := cacheOptions(all, scheme); err != nil {
+	options, err := cacheOptions(all, scheme)
+	if err != nil {
 		t.Error(err)
+	}
+	for object, by := range options.ByObject {
+		if _, ok := object.(*midonetv1.Translation); ok && (by.Label != nil || by.Field != nil || by.Namespaces != nil) {
+			t.Error("the loops of Projects follow Translations in the cache, and it does not have all")
+		}
 	}
 	projects, translations := schema.GroupVersion{Group: "core.gardener.cloud", Version: "v1beta1"}, schema.GroupVersion{Group: "midonet.org", Version: "v1"}
 	backends := schema.GroupVersion{Group: "gimbal.heptio.com", Version: "v1"}
