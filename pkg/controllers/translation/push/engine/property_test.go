@@ -249,15 +249,31 @@ func TestTheBackendComesToHoldWhatIsWanted(t *testing.T) {
 	})
 }
 
-// excuse notes what was made and not reported before a crash. When it is not listed after it, nobody can know of it.
+// excuse notes what may have been made and not reported before a crash, of what Claims list and of what they listed
+// since they reported. When it is not listed after the crash, nobody can know of it.
 func (w *world) excuse(excused map[backend.Key]bool) {
+	unreported := func(c *Claim, key backend.Key) {
+		if !slices.ContainsFunc(c.Pushed, func(p Pushed) bool { return p.Kind == key.Kind && p.ID == key.ID }) {
+			excused[key] = true
+		}
+	}
 	for _, c := range w.claims {
 		for _, item := range c.Items.List() {
-			if r, err := w.backend.Resolve(item); err == nil && !slices.ContainsFunc(c.Pushed, func(p Pushed) bool { return p.Kind == r.Kind && p.ID == r.ID }) {
-				excused[r.Key] = true
+			if r, err := w.backend.Resolve(item); err == nil {
+				unreported(c, r.Key)
 			}
 		}
 	}
+	w.engine.with(func(x *index) {
+		for name, c := range x.claims {
+			if c.work == nil {
+				continue
+			}
+			for i := range c.tail {
+				unreported(w.claims[name], c.tail[i].node.key)
+			}
+		}
+	})
 }
 
 // tamper changes the backend by hand.
