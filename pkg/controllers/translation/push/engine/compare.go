@@ -114,7 +114,7 @@ func markMisplaced(findings []finding) {
 		slices.SortFunc(present, func(i, j int) int { return cmp.Compare(findings[i].at, findings[j].at) })
 		places := make([]int, len(present))
 		for k, i := range present {
-			places[k] = -findings[i].place
+			places[k] = -int(findings[i].place)
 		}
 		for _, k := range misplacedIn(places) {
 			if f := &findings[present[k]]; f.kind == asWanted {

@@ -15,7 +15,7 @@ import (
 
 // mostListed is how many resources the lists that are compared at once should have together; a longer one is alone. One
 // takes some 2 KB meanwhile.
-const mostListed = 20_000
+const mostListed = 5_000
 
 // Drift reads all that the backend has of what Claims want and of what belongs to the tenant, each collection once, and
 // compares. What the backend has otherwise is put right by the pushes that it wakes, or reported, as the mode says.

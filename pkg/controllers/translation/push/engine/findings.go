@@ -41,7 +41,7 @@ func (x *index) found(f *finding) *node {
 				return nil
 			}
 			if f.kind == asWanted {
-				c.see(f.place)
+				c.see(int(f.place))
 				return nil
 			}
 			x.rouse(c)

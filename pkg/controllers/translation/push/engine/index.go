@@ -120,7 +120,7 @@ type claim struct {
 	seq            uint32
 	unseen         places
 	// gen changes with everything that a push depends on.
-	gen uint64
+	gen uint32
 	// seen is when the content was first pushed.
 	seen moment
 	// work is nil while it is at rest: see rouse.

@@ -50,7 +50,7 @@ type push struct {
 	c *claim
 	// gen, deleting, wanted and items are those of the Claim when the push began. While gen is the Claim's still, so
 	// are the others.
-	gen      uint64
+	gen      uint32
 	deleting bool
 	wanted   []backend.Item
 	items    []item

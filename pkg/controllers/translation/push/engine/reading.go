@@ -34,8 +34,20 @@ type report struct {
 	Pushed
 }
 
-// read understands items.
+// read understands items. It keeps nothing of their bodies but what tells them from others.
 func (e *Engine) read(items []backend.Item) []reading {
+	readings := e.resolve(items)
+	for i := range readings {
+		if r := &readings[i]; r.trouble == nil {
+			r.digest, r.slots = digestOf(r.Body, r.Parent), slotsOf(r.Slots)
+			r.Body, r.Slots = nil, nil
+		}
+	}
+	return readings
+}
+
+// resolve understands items as far as to say where they are.
+func (e *Engine) resolve(items []backend.Item) []reading {
 	readings := make([]reading, len(items))
 	seen := make(map[backend.Key]struct{}, len(items))
 	for i, item := range items {
@@ -50,10 +62,7 @@ func (e *Engine) read(items []backend.Item) []reading {
 			continue
 		}
 		seen[r.Key] = struct{}{}
-		r.digest = digestOf(r.Body, r.Parent)
 		r.in, r.listed = e.b.Collection(r.Resource)
-		r.slots = slotsOf(r.Slots)
-		r.Body, r.Slots = nil, nil
 	}
 	return readings
 }

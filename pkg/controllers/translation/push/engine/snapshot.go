@@ -13,29 +13,23 @@ import (
 // snapshotClaims is how many Claims are looked at without letting go of the index.
 const snapshotClaims = 500
 
-// entry is a resource as the index had it when a drift pass began.
+// entry is a resource as the index had it when a drift pass began. A pass has those of all resources at once.
 type entry struct {
 	c *claim
-	// n is nil when the Claim was at rest. key is then that of the resource if collections of the same Claim lie under
-	// it: those of others do not, or it would not have been at rest.
-	n   *node
-	key *backend.Key
+	// n is nil when the Claim was at rest.
+	n *node
 	// wanted are the items of the Claim, place is that of the item among them, gen and seq those of Claim and node.
-	wanted  Items
-	gen     uint64
-	place   int
-	seq     uint32
-	ordered bool
+	wanted          Items
+	gen, place, seq uint32
+	ordered         bool
 	// check: it should be in the backend as wanted. Otherwise only its copy is of interest.
 	check bool
 }
 
-// above is the key of the resource, nil when no collections can lie under it.
-func (en *entry) above() *backend.Key {
-	if en.n != nil {
-		return &en.n.key
-	}
-	return en.key
+// member is an item of a Claim, by its place.
+type member struct {
+	c     *claim
+	place uint32
 }
 
 // lister gives the items of entries. Those of one Claim mostly come one after the other, and its list is asked for once.
@@ -58,11 +52,25 @@ func (l *lister) item(en *entry) backend.Item {
 type snapshot struct {
 	listed map[backend.Collection][]entry
 	alone  []entry
+	// tops are the keys of resources of Claims at rest under which collections of the same Claim lie. Those of others do
+	// not, or it would not have been at rest.
+	tops map[member]backend.Key
+}
+
+// above is the key of a resource, nil when no collections can lie under it.
+func (s *snapshot) above(en *entry) *backend.Key {
+	if en.n != nil {
+		return &en.n.key
+	}
+	if key, ok := s.tops[member{en.c, en.place}]; ok {
+		return &key
+	}
+	return nil
 }
 
 // snapshot takes down what the backend should have. Entries of one Claim in a collection stand together.
 func (e *Engine) snapshot() snapshot {
-	s := snapshot{listed: map[backend.Collection][]entry{}}
+	s := snapshot{listed: map[backend.Collection][]entry{}, tops: map[member]backend.Key{}}
 	var claims []*claim
 	e.with(func(x *index) {
 		x.buried = map[backend.Key]struct{}{}
@@ -84,7 +92,7 @@ func (e *Engine) snapshot() snapshot {
 			}
 		})
 		for i := range resting {
-			s.addResting(&resting[i], e.read(resting[i].wanted.List()))
+			s.addResting(&resting[i], e.resolve(resting[i].wanted.List()))
 		}
 	}
 	return s
@@ -101,7 +109,7 @@ func (s *snapshot) add(c *claim, mode Mode) {
 		// What is to be put right is left to that. What is only observed may be as wanted again.
 		known := n.know == landed || n.drift() != "" && mode == Observe
 		s.enter(entry{
-			n: n, c: c, wanted: c.wanted, gen: c.gen, place: i, seq: n.seq, ordered: it.ordered,
+			n: n, c: c, wanted: c.wanted, gen: c.gen, place: uint32(i), seq: n.seq, ordered: it.ordered,
 			check: known && !n.busy && n.hash == it.want,
 		}, it.in)
 	}
@@ -111,7 +119,7 @@ func (s *snapshot) add(c *claim, mode Mode) {
 type resting struct {
 	c      *claim
 	wanted Items
-	gen    uint64
+	gen    uint32
 	seq    uint32
 	landed bool
 }
@@ -128,9 +136,9 @@ func (s *snapshot) addResting(r *resting, readings []reading) {
 	}
 	for i := range readings {
 		read := &readings[i]
-		en := entry{c: r.c, wanted: r.wanted, gen: r.gen, place: i, seq: r.seq, ordered: read.Ordered, check: r.landed}
+		en := entry{c: r.c, wanted: r.wanted, gen: r.gen, place: uint32(i), seq: r.seq, ordered: read.Ordered, check: r.landed}
 		if _, ok := under[read.Key]; ok {
-			en.key = &backend.Key{Kind: read.Kind, Scope: read.Scope, ID: read.ID}
+			s.tops[member{en.c, en.place}] = read.Key
 		}
 		s.enter(en, read.collection())
 	}

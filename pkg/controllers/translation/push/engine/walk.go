@@ -27,7 +27,7 @@ func (p *pass) walk(ctx context.Context) {
 	waiting := map[backend.Collection]struct{}{}
 	for c, entries := range p.listed {
 		for _, en := range entries {
-			if key := en.above(); key != nil {
+			if key := p.above(&en); key != nil {
 				p.parents[*key] = parentElsewhere
 			}
 			if en.check {
@@ -91,7 +91,7 @@ func (p *pass) fresh(collections []backend.Collection) []backend.Collection {
 // noteParents enters which of the parents among the entries of a list are there and which are missing.
 func (p *pass) noteParents(list []backend.Observed, entries []entry) {
 	for _, en := range entries {
-		key := en.above()
+		key := p.above(&en)
 		if key == nil {
 			continue
 		}
