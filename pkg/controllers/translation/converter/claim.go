@@ -4,6 +4,7 @@
 package converter
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
@@ -29,7 +30,7 @@ const (
 // claimOf tells whose a Translation is. The label decides, and the owner reference where there is no label: one whose
 // two claims contradict each other is left to whoever made it so.
 func claimOf(owner convert.Owner, translation *midonetv1.Translation) claim {
-	uid, labelled := translation.Labels[midonetv1.LabelOwnerUID]
+	uid, labelled := translation.GetLabels()[midonetv1.LabelOwnerUID]
 	_, global := translation.Labels[midonetv1.LabelGlobal]
 	switch {
 	case owner.Kind == "":
@@ -65,16 +66,16 @@ func endpointsKey(service string) string { return "endpoints/" + service }
 
 // translationKeys are the keys by which an owner finds its Translations. Those of one that was recreated are found by
 // their names, which are the same.
-func translationKeys(translation *midonetv1.Translation) []string {
+func translationKeys(translation metav1.Object) []string {
 	var keys []string
-	uid, labelled := translation.Labels[midonetv1.LabelOwnerUID]
+	uid, labelled := translation.GetLabels()[midonetv1.LabelOwnerUID]
 	if labelled {
 		keys = append(keys, uidKey(types.UID(uid)))
 	}
-	if _, global := translation.Labels[midonetv1.LabelGlobal]; global {
+	if _, global := translation.GetLabels()[midonetv1.LabelGlobal]; global {
 		keys = append(keys, globalKey)
 	}
-	for _, ref := range translation.OwnerReferences {
+	for _, ref := range translation.GetOwnerReferences() {
 		if ownsAs(ref, kindEndpoints, ref.Name) {
 			keys = append(keys, endpointsKey(ref.Name))
 		}

@@ -13,7 +13,6 @@ import (
 
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/packed"
@@ -58,12 +57,12 @@ func indexTranslations(ctx context.Context, informers cache.Informers) (func(key
 		}
 		var translations []*midonetv1.Translation
 		for _, object := range found {
-			translation, err := translationOf(object)
+			keys, err := keysIn(object)
 			if err != nil {
 				return nil, err
 			}
-			if slices.Contains(translationKeys(translation), key) {
-				translations = append(translations, translation)
+			if slices.Contains(keys, key) {
+				translations = append(translations, packed.Of(object))
 			}
 		}
 		return translations, nil
@@ -72,22 +71,18 @@ func indexTranslations(ctx context.Context, informers cache.Informers) (func(key
 
 // ownerBuckets are the buckets of an object of the cache.
 func ownerBuckets(object any) ([]string, error) {
-	translation, err := translationOf(object)
-	if err != nil {
-		return nil, err
-	}
-	keys := translationKeys(translation)
+	keys, err := keysIn(object)
 	for i, key := range keys {
 		keys[i] = bucketOf(key)
 	}
-	return keys, nil
+	return keys, err
 }
 
-func translationOf(object any) (*midonetv1.Translation, error) {
-	if object, ok := object.(client.Object); ok {
-		if translation := packed.Of(object); translation != nil {
-			return translation, nil
-		}
+// keysIn are the translationKeys of an object of the cache.
+func keysIn(object any) ([]string, error) {
+	metadata := packed.Metadata(object)
+	if metadata == nil {
+		return nil, fmt.Errorf("a %T is in the cache of Translations", object)
 	}
-	return nil, fmt.Errorf("a %T is in the cache of Translations", object)
+	return translationKeys(metadata), nil
 }

@@ -95,15 +95,15 @@ func translationChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
 		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, after := packed.Of(e.ObjectOld), packed.Of(e.ObjectNew)
+			before, after := packed.Metadata(e.ObjectOld), packed.Metadata(e.ObjectNew)
 			return before == nil || after == nil ||
-				before.ResourceVersion == after.ResourceVersion ||
-				before.UID != after.UID ||
-				before.Generation != after.Generation ||
-				before.DeletionTimestamp.IsZero() != after.DeletionTimestamp.IsZero() ||
-				!maps.Equal(before.Labels, after.Labels) ||
-				!slices.Equal(before.Finalizers, after.Finalizers) ||
-				!equality.Semantic.DeepEqual(before.OwnerReferences, after.OwnerReferences)
+				before.GetResourceVersion() == after.GetResourceVersion() ||
+				before.GetUID() != after.GetUID() ||
+				before.GetGeneration() != after.GetGeneration() ||
+				before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
+				!maps.Equal(before.GetLabels(), after.GetLabels()) ||
+				!slices.Equal(before.GetFinalizers(), after.GetFinalizers()) ||
+				!equality.Semantic.DeepEqual(before.GetOwnerReferences(), after.GetOwnerReferences())
 		},
 	}
 }

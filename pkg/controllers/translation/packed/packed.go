@@ -8,6 +8,7 @@ package packed
 import (
 	"fmt"
 
+	"google.golang.org/protobuf/encoding/protowire"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -57,6 +58,36 @@ func (t *Translation) Unpack() *midonetv1.Translation {
 	return whole
 }
 
+// resourcesField is the number of a Translation's resources in protobuf.
+const resourcesField = 2
+
+// Resources returns the wanted resources, which are the caller's. It costs half of Unpack.
+func (t *Translation) Resources() []midonetv1.BackendResource {
+	var resources []midonetv1.BackendResource
+	t.read(func(text []byte) error {
+		for len(text) > 0 {
+			number, kind, n := protowire.ConsumeTag(text)
+			if n < 0 {
+				return protowire.ParseError(n)
+			}
+			length := protowire.ConsumeFieldValue(number, kind, text[n:])
+			if length < 0 {
+				return protowire.ParseError(length)
+			}
+			if number == resourcesField {
+				message, _ := protowire.ConsumeBytes(text[n:])
+				resources = append(resources, midonetv1.BackendResource{})
+				if err := resources[len(resources)-1].Unmarshal(message); err != nil {
+					return err
+				}
+			}
+			text = text[n+length:]
+		}
+		return nil
+	})
+	return resources
+}
+
 // read has a function read the text.
 func (t *Translation) read(unmarshal func([]byte) error) {
 	if err := inflate(t.text, unmarshal); err != nil {
@@ -66,7 +97,7 @@ func (t *Translation) read(unmarshal func([]byte) error) {
 
 // Of returns the Translation that an object from a cache is, packed or not; nil when it is something else. It is not to
 // be changed.
-func Of(object client.Object) *midonetv1.Translation {
+func Of(object any) *midonetv1.Translation {
 	switch object := object.(type) {
 	case *Translation:
 		return object.Unpack()

@@ -99,6 +99,9 @@ func TestUnpack(t *testing.T) {
 		if diff := cmp.Diff(want, first); diff != "" {
 			t.Fatalf("Translation %d: %s", i, diff)
 		}
+		if diff := cmp.Diff(want.Resources, kept.Resources()); diff != "" {
+			t.Fatalf("resources of Translation %d: %s", i, diff)
+		}
 		first.Labels, first.Resources = map[string]string{"changed": ""}, nil
 		if diff := cmp.Diff(want, kept.DeepCopyObject()); diff != "" {
 			t.Fatalf("Translation %d, the second time: %s", i, diff)
@@ -266,6 +269,24 @@ func BenchmarkPack(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		pack(b, translation)
+	}
+}
+
+func BenchmarkResources(b *testing.B) {
+	kept := pack(b, typical(1))
+	kept.Resources()
+	b.ReportAllocs()
+	for b.Loop() {
+		kept.Resources()
+	}
+}
+
+func BenchmarkMetadata(b *testing.B) {
+	kept := pack(b, typical(1))
+	Metadata(kept)
+	b.ReportAllocs()
+	for b.Loop() {
+		Metadata(kept)
 	}
 }
 

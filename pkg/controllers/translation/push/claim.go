@@ -18,9 +18,9 @@ type resources struct{ *packed.Translation }
 
 // List implements engine.Items.
 func (r resources) List() []backend.Item {
-	translation := r.Unpack()
-	items := make([]backend.Item, len(translation.Resources))
-	for i, resource := range translation.Resources {
+	wanted := r.Resources()
+	items := make([]backend.Item, len(wanted))
+	for i, resource := range wanted {
 		items[i] = backend.Item{Kind: resource.Kind, Parent: resource.Parent, Body: resource.Body}
 	}
 	return items

@@ -41,17 +41,17 @@ func (r *reconciler) handler() handler.EventHandler {
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q queue) {
-			_, before := both(ctx, e.ObjectOld)
+			before := packed.Metadata(e.ObjectOld)
 			kept, after := both(ctx, e.ObjectNew)
 			if before == nil || after == nil {
 				return
 			}
-			if before.Annotations[checkDriftAnnotation] != after.Annotations[checkDriftAnnotation] {
+			if before.GetAnnotations()[checkDriftAnnotation] != after.Annotations[checkDriftAnnotation] {
 				r.checks.ask()
 			}
 			ours := r.isLatest(after)
 			r.observe(kept, after)
-			if !ours || before.ResourceVersion == after.ResourceVersion {
+			if !ours || before.GetResourceVersion() == after.ResourceVersion {
 				q.Add(reconcile.Request{NamespacedName: kept.Key()})
 			}
 		},
