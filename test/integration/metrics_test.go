@@ -156,8 +156,27 @@ func testMetricsAreDocumented(t *testing.T, m *measured) {
 	}
 }
 
+// Each process collects its garbage as its documentation says (docs/apiserver.md, sizing.md and development.md): what a
+// process takes was measured with that.
+func testGarbageIsCollected(t *testing.T, m *measured) {
+	if os.Getenv("GOGC") != "" {
+		t.Skip("GOGC goes before what the commands set")
+	}
+	pages := m.pages()
+	for binary, percent := range map[string]int{apiserver: 150, manager: 25, discoverer: 25} {
+		page, err := scrape(t.Context(), pages[binary])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := fmt.Sprintf("\ngo_gc_gogc_percent %d\n", percent); !strings.Contains(page, want) {
+			t.Errorf("%s does not show %q", binary, want)
+		}
+	}
+}
+
 func TestMetrics(t *testing.T) {
 	m := newMeasured(t)
 	t.Run("documented", func(t *testing.T) { testMetricsAreDocumented(t, m) })
+	t.Run("garbage", func(t *testing.T) { testGarbageIsCollected(t, m) })
 	t.Run("Prometheus", func(t *testing.T) { testPrometheus(t, m) })
 }
