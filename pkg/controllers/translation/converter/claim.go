@@ -30,7 +30,7 @@ const (
 // claimOf tells whose a Translation is. The label decides, and the owner reference where there is no label: one whose
 // two claims contradict each other is left to whoever made it so.
 func claimOf(owner convert.Owner, translation *midonetv1.Translation) claim {
-	uid, labelled := translation.GetLabels()[midonetv1.LabelOwnerUID]
+	uid, labelled := translation.Labels[midonetv1.LabelOwnerUID]
 	_, global := translation.Labels[midonetv1.LabelGlobal]
 	switch {
 	case owner.Kind == "":
