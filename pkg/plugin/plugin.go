@@ -59,6 +59,10 @@ func New(in io.Reader, out *os.File) *cobra.Command {
 	flags.StringVarP(&overrides.Context.Namespace, clientcmd.FlagNamespace, "n", "", "`namespace` of the object")
 	flags.StringVar(&color, "color", color, "auto, always or never")
 	root.AddCommand(newStatus(c), newWhy(c), newDrain(c), newDeorbit(c), newUninstall(c))
+	for _, sub := range root.Commands() {
+		run := sub.RunE
+		sub.RunE = func(cmd *cobra.Command, args []string) error { return explained(run(cmd, args)) }
+	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	return root
 }
