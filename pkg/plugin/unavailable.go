@@ -13,7 +13,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apis/scheme"
 )
 
-// explained adds to the error of a kube-apiserver that does not reach our API server what says why: "the server is currently
+// explained adds to the error of a kube-apiserver that does not reach our API server where to look: "the server is currently
 // unable to handle the request" does not even name it. Other errors stay as they are.
 func explained(err error) error {
 	var status apierrors.APIStatus
@@ -28,5 +28,5 @@ func explained(err error) error {
 	if group == "" || len(versions) == 0 {
 		return err // every scheme has things without a group
 	}
-	return fmt.Errorf("%w: groundskeeper-apiserver is not reached; kubectl describe apiservice %s.%s says why", err, versions[0].Version, group)
+	return fmt.Errorf("%w: groundskeeper-apiserver does not answer: see its log, and kubectl describe apiservice %s.%s", err, versions[0].Version, group)
 }

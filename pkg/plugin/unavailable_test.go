@@ -23,7 +23,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// The error of an API server that is away names it and what says why; all others are as they were.
+// The error of an API server that is away names it and says where to look; all others are as they were.
 func TestExplained(t *testing.T) {
 	of := func(code int, group string) error {
 		err := apierrors.NewGenericServerResponse(code, "get", schema.GroupResource{Group: group, Resource: "things"}, "x", "", 0, true)
