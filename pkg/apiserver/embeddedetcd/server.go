@@ -48,6 +48,9 @@ type Config struct {
 	// UnsafeNoFsync leaves writing to the disk to the operating system: several times faster, and the
 	// data may be lost when the machine stops. For tests only.
 	UnsafeNoFsync bool
+
+	// batchInterval is how long etcd's files may lack what its log of writes has. 0 means etcd's default.
+	batchInterval time.Duration
 }
 
 // Server is a running etcd.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
@@ -87,6 +88,18 @@ func TestDataSurvivesARestartAndAMove(t *testing.T) {
 	}
 	if value := get(t, connect(t, run(t, moved)), "key"); value != "value" {
 		t.Errorf("after a move the value is %q", value)
+	}
+}
+
+// A new store that serves and cannot say its version is an error in etcd's log, and there is nothing to do about it.
+func TestNewStoreHasAVersion(t *testing.T) {
+	s, err := Start(t.Context(), Config{Dir: t.TempDir(), UnsafeNoFsync: true, batchInterval: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Stop)
+	if s.etcd.Server.StorageVersion() == nil {
+		t.Error("etcd serves, and its store has no version")
 	}
 }
 

@@ -49,6 +49,9 @@ func start(ctx context.Context, config Config, dir *directory, level zapcore.Lev
 		go func() { etcd.Close(); dir.close() }() // it may hang
 		return nil, err
 	}
+	// A new store says which version its files have only with its first commit. etcd may look for that before, logs an
+	// error and looks again: an alarm for nothing.
+	etcd.Server.KV().Commit()
 	setLevel(level)
 	s := &Server{etcd: etcd, dir: dir, failed: make(chan error, 1), stopping: make(chan struct{})}
 	s.stop = sync.OnceFunc(func() {
@@ -107,5 +110,6 @@ func etcdConfig(config Config, dir *directory, logger func(*embed.Config) error)
 	// etcd keeps the latest writes in memory for members that lag behind; there are none.
 	c.SnapshotCount, c.SnapshotCatchUpEntries = snapshotCount, snapshotCatchUpEntries
 	c.UnsafeNoFsync = config.UnsafeNoFsync
+	c.BackendBatchInterval = config.batchInterval
 	return c
 }
