@@ -54,7 +54,8 @@ type PushConfiguration struct {
 	Mode PushMode `json:"mode"`
 	// Concurrency is how many Translations are pushed at the same time.
 	Concurrency *int32 `json:"concurrency"`
-	// DriftInterval is the pause between two comparisons of the whole backend with the Translations.
+	// DriftInterval is the pause between two comparisons of the whole backend with the Translations. It is twice as long
+	// while Translations that were there at the start are still being pushed.
 	DriftInterval *metav1.Duration `json:"driftInterval"`
 	// Orphans says what happens to resources of the tenant that no Translation lists: report or delete.
 	Orphans OrphanPolicy `json:"orphans"`

@@ -29,6 +29,13 @@ func (b *backlog) add(request reconcile.Request) {
 	b.requests = append(b.requests, request)
 }
 
+// waits says whether some are not in the queue yet.
+func (b *backlog) waits() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.requests) > 0
+}
+
 // moveTo fills up a queue. What is in the queue already and more urgent stays so.
 func (b *backlog) moveTo(queue workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	b.mu.Lock()

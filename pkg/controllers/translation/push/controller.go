@@ -111,7 +111,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 	}
 	err = mgr.Add(&driftLoop{
 		engine: r.engine, ready: all.done, checks: r.checks, interval: config.Push.DriftInterval.Duration,
-		meters: meters, log: log,
+		backlog: &r.backlog, meters: meters, log: log,
 	})
 	if err != nil {
 		return fmt.Errorf("the drift loop of controller %s: %w", ControllerName, err)

@@ -29,8 +29,8 @@ func (d demand) ask() {
 	}
 }
 
-// driftLoop compares the backend with the Translations: at the start, then with a pause between two passes, and on
-// demand. It runs on the leader only.
+// driftLoop compares the backend with the Translations: at the start, then with a pause between two passes, which is
+// longer while those of the start are pushed, and on demand. It runs on the leader only.
 type driftLoop struct {
 	engine interface {
 		Drift(context.Context) (engine.Report, error)
@@ -39,8 +39,10 @@ type driftLoop struct {
 	ready    <-chan struct{}
 	checks   demand
 	interval time.Duration
-	meters   *meters
-	log      logr.Logger
+	// backlog are Translations of the start that are still to be pushed.
+	backlog *backlog
+	meters  *meters
+	log     logr.Logger
 }
 
 // Start implements manager.Runnable.
@@ -51,15 +53,27 @@ func (l *driftLoop) Start(ctx context.Context) error {
 		return nil
 	}
 	for ctx.Err() == nil {
-		wait := time.NewTimer(l.pass(ctx))
-		select {
-		case <-wait.C:
-		case <-l.checks:
-		case <-ctx.Done():
+		pause := l.pass(ctx)
+		// What waits for its first push is compared by the push. A pass beside thousands of those delays them, and its
+		// lists come on top of the memory they take. It comes twice as late at most: what was pushed may drift.
+		if l.elapses(ctx, pause) && l.backlog.waits() {
+			l.elapses(ctx, pause)
 		}
-		wait.Stop()
 	}
 	return nil
+}
+
+// elapses waits, and says whether the time has come: neither a demand nor the end came before it.
+func (l *driftLoop) elapses(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-l.checks:
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // pass compares once, tells what it found, and says how long to wait for the next pass.

@@ -14,6 +14,8 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 )
@@ -25,6 +27,8 @@ type passes struct {
 	report engine.Report
 	err    error
 	takes  time.Duration
+	// backlog is the loop's.
+	backlog backlog
 }
 
 func (p *passes) Drift(context.Context) (engine.Report, error) {
@@ -46,7 +50,8 @@ func run(t *testing.T, p *passes, interval time.Duration, do func(ready chan str
 		p.from = time.Now()
 		ready := make(chan struct{})
 		loop := &driftLoop{engine: p, ready: ready, checks: newDemand(), interval: interval, meters: metrics,
-			log: funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})}
+			backlog: &p.backlog,
+			log:     funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- loop.Start(ctx) }()
@@ -110,6 +115,23 @@ func TestDriftLoop(t *testing.T) {
 		}
 		wantMetric(t, registry, "groundskeeper_translation_orphans", 0) // half a look knows no orphans
 		wantPassesCounted(t, registry, `{outcome="failed"} 3`)
+	})
+	t.Run("every other time while those of the start are pushed", func(t *testing.T) {
+		p := &passes{}
+		p.backlog.add(reconcile.Request{})
+		run(t, p, 10*time.Minute, func(ready chan struct{}, checks demand) {
+			close(ready)
+			time.Sleep(43 * time.Minute)
+			checks.ask() // in the first pause
+			time.Sleep(17 * time.Minute)
+			checks.ask() // in the second
+			synctest.Wait()
+			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
+			defer queue.ShutDown()
+			p.backlog.moveTo(queue)
+			time.Sleep(11 * time.Minute)
+		})
+		wantPasses(t, p, 0, 20, 40, 43, 60, 70)
 	})
 	t.Run("never ready", func(t *testing.T) {
 		p := &passes{}
