@@ -35,17 +35,22 @@ const Namespace = "garden-shop"
 // NewStore is a store that merges what is applied as an API server does.
 func NewStore(t *testing.T, objects ...client.Object) client.WithWatch {
 	t.Helper()
+	return StoreBuilder(t).WithObjects(objects...).Build()
+}
+
+// StoreBuilder builds what NewStore does, without objects.
+func StoreBuilder(t *testing.T) *fake.ClientBuilder {
+	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, kubernikusv1.AddToScheme, gimbalv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+	return fake.NewClientBuilder().WithScheme(scheme).
 		WithStatusSubresource(&kubernikusv1.Kluster{}, &gimbalv1.DiscoveryBackend{}).
 		WithReturnManagedFields().
-		WithTypeConverters(converter(t), clientgoapply.NewTypeConverter(scheme), managedfields.NewDeducedTypeConverter()).
-		Build()
+		WithTypeConverters(converter(t), clientgoapply.NewTypeConverter(scheme), managedfields.NewDeducedTypeConverter())
 }
 
 // converter merges Klusters by the types of their lists.

@@ -5,6 +5,7 @@ package routegc
 
 import (
 	"context"
+	"fmt"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -64,6 +65,10 @@ func AddToManager(
 	if err != nil {
 		return err
 	}
+	// The context would end a wait for the cache, but before the start of the manager there is none.
+	if err := mgr.GetFieldIndexer().IndexField(context.Background(), &kubernikusv1.Kluster{}, byRouter, routerKeys); err != nil {
+		return fmt.Errorf("index the klusters for controller %s: %w", ControllerName, err)
+	}
 	r := &reconciler{
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), clients: clients, config: config.RouteGC, fence: fence, clock: clock,
 		recorder: mgr.GetEventRecorder(fieldOwner), meters: meters,
@@ -83,16 +88,15 @@ func AddToManager(
 // siblingsOf are the other Klusters on the router of one.
 func (r *reconciler) siblingsOf(ctx context.Context, object client.Object) []reconcile.Request {
 	k, ok := object.(*kubernikusv1.Kluster)
-	if !ok || k.RouterID() == "" {
+	if !ok {
 		return nil
 	}
-	all := &kubernikusv1.KlusterList{}
-	// Objects of a cache are read only here, so that they need not be copied.
-	if err := r.client.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
+	neighbours, err := r.neighbours(ctx, k)
+	if err != nil {
 		return nil
 	}
 	var requests []reconcile.Request
-	for _, s := range siblings(k, all.Items) {
+	for _, s := range siblings(k, neighbours) {
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(s)})
 	}
 	return requests

@@ -38,12 +38,11 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
-	all := &kubernikusv1.KlusterList{}
-	// Objects of a cache are read only here, so that they need not be copied.
-	if err := r.client.List(ctx, all, client.UnsafeDisableDeepCopy); err != nil {
-		return reconcile.Result{}, fmt.Errorf("list klusters: %w", err)
+	neighbours, err := r.neighbours(ctx, k)
+	if err != nil {
+		return reconcile.Result{}, err
 	}
-	p := planFor(k, all.Items, r.config)
+	p := planFor(k, neighbours, r.config)
 	if p.target == nil {
 		// What was seen before is not counted on after a break.
 		r.forget(request.NamespacedName)

@@ -52,7 +52,8 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 	f.network = f.AddNetwork("10.0.0.0/24")
 	f.router = f.AddRouter("garden", f.network)
 	f.AddServer("garden", f.network, "10.0.0.5", "ACTIVE")
-	f.store = klustertest.NewStore(t, append(objects, klustertest.Secret("k-secret", f.AuthURL(), "gardener", "password", "garden", nil))...)
+	f.store = klustertest.StoreBuilder(t).WithIndex(&kubernikusv1.Kluster{}, byRouter, routerKeys).
+		WithObjects(append(objects, klustertest.Secret("k-secret", f.AuthURL(), "gardener", "password", "garden", nil))...).Build()
 	counted := interceptor.NewClient(f.store, interceptor.Funcs{
 		SubResourceApply: func(ctx context.Context, c client.Client, name string, object runtime.ApplyConfiguration, options ...client.SubResourceApplyOption) error {
 			f.writes++
