@@ -31,9 +31,9 @@ func chooseNetwork(remembered network, addresses []net.Addr) (network, error) {
 
 // pickNetwork returns a network that has none of the addresses.
 func pickNetwork(addresses []net.Addr) (network, error) {
-	for range 1000 {
+	for _, n := range rand.Perm(255) {
 		// 0 is no network: the state has none.
-		if n := network(1 + rand.IntN(255)); !n.taken(addresses) {
+		if n := network(1 + n); !n.taken(addresses) {
 			return n, nil
 		}
 	}
