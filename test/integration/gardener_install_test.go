@@ -107,9 +107,7 @@ func (g *gardener) unobserved(t *testing.T, name string) *gardenerv1beta1.Projec
 		ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{gardenerv1beta1.FinalizerName}},
 		Spec:       gardenerv1beta1.ProjectSpec{Namespace: &space},
 	}
-	if err := g.c.Create(t.Context(), project); err != nil {
-		t.Fatal(err)
-	}
+	eventually(t, func(ctx context.Context) error { return g.c.Create(ctx, project) }) // the aggregator may be late
 	if err := g.c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: space, Labels: map[string]string{gardenerv1beta1.LabelRole: gardenerv1beta1.RoleProject, gardenerv1beta1.LabelProjectName: name},
 		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(project, gardenerv1beta1.SchemeGroupVersion.WithKind("Project"))},
