@@ -33,8 +33,11 @@ type controller struct {
 	// whole is what the shared cache has all of for this controller, so that others can follow it there. nil: nothing.
 	whole *kinds.Cached
 	// add puts it into the manager. nil: it does not run there (run starts it).
-	add func(ctx context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error
+	add addFunc
 }
+
+// addFunc puts a controller into the manager.
+type addFunc func(ctx context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error
 
 // names returns the names in the order of the list.
 func names(controllers []controller) []string {

@@ -22,6 +22,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit"
 	klusterlifecycle "groundskeeper.io/groundskeeper/pkg/controllers/kluster/lifecycle"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/routegc"
+	klustersetup "groundskeeper.io/groundskeeper/pkg/controllers/kluster/setup"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/workload"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/cleanup"
@@ -50,13 +51,26 @@ func controllers(fence *Fence) []controller {
 	translations := kinds.NewCached(usage.Translations, &midonetv1.Translation{}, packed.Metadata)
 	projects := &usage.Shared{Cached: []*kinds.Cached{translations}}
 	// using makes the controllers of Projects share what they know of who uses one.
-	using := func(add func(ctrl.Manager, *v1alpha1.ControllersConfiguration, *usage.Usage) error) func(context.Context, ctrl.Manager, *v1alpha1.ControllersConfiguration) error {
+	using := func(add func(ctrl.Manager, *v1alpha1.ControllersConfiguration, *usage.Usage) error) addFunc {
 		return func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 			use, err := projects.For(mgr, now, config.Project.UsageResources)
 			if err != nil {
 				return err
 			}
 			return add(mgr, config, use)
+		}
+	}
+	// indexed makes the controllers of Klusters share the index by which they find the users of a Secret.
+	isIndexed := false
+	indexed := func(add addFunc) addFunc {
+		return func(ctx context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
+			if !isIndexed {
+				if err := klustersetup.IndexBySecret(mgr.GetFieldIndexer()); err != nil {
+					return err
+				}
+				isIndexed = true
+			}
+			return add(ctx, mgr, config)
 		}
 	}
 	return []controller{
@@ -135,58 +149,58 @@ func controllers(fence *Fence) []controller {
 			off:   noKlusters,
 			apis:  []schema.GroupVersion{kubernikusv1.SchemeGroupVersion},
 			cache: klusterlifecycle.CacheOptions,
-			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
+			add: indexed(func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 				clients, err := clouds.clients(config.Kluster.OpenStack)
 				if err != nil {
 					return err
 				}
 				return klusterlifecycle.AddToManager(mgr, config.Kluster, clients, now)
-			},
+			}),
 		},
 		{
 			name: deorbit.ControllerName,
 			off:  noKlusters,
 			apis: []schema.GroupVersion{kubernikusv1.SchemeGroupVersion},
-			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
+			add: indexed(func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 				clients, err := clouds.clients(config.Kluster.OpenStack)
 				if err != nil {
 					return err
 				}
 				return deorbit.AddToManager(mgr, config.Kluster, clients, fence.Check, now)
-			},
+			}),
 		},
 		{
 			name: routegc.ControllerName,
 			off:  noKlusters,
 			apis: []schema.GroupVersion{kubernikusv1.SchemeGroupVersion},
-			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
+			add: indexed(func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 				clients, err := clouds.clients(config.Kluster.OpenStack)
 				if err != nil {
 					return err
 				}
 				return routegc.AddToManager(mgr, config.Kluster, clients, fence.Check, wakes, now)
-			},
+			}),
 		},
 		{
 			name: workload.ControllerName,
 			off:  noKlusters,
 			apis: []schema.GroupVersion{kubernikusv1.SchemeGroupVersion},
-			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
+			add: indexed(func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 				options := workload.Options{Fence: fence.Check, Clock: now}
 				if isEnabled(routegc.ControllerName, config.Enabled) {
 					options.NodeGone = wakes.NodeGone
 				}
 				return workload.AddToManager(mgr, config, options)
-			},
+			}),
 		},
 		{
 			// It waits for DiscoveryBackends by itself: a host may have none.
 			name: announce.ControllerName,
 			off:  noKlusters,
 			apis: []schema.GroupVersion{kubernikusv1.SchemeGroupVersion},
-			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
+			add: indexed(func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 				return announce.AddToManager(mgr, config.Kluster, now)
-			},
+			}),
 		},
 		{
 			name:  cleanup.ControllerName,

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package access
+package access_test
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
 )
 
@@ -35,30 +36,30 @@ func TestWorkload(t *testing.T) {
 	certificate, key := pems(t)
 	_, other := pems(t)
 	kubernikus := func(certificate, key, authority []byte) map[string][]byte {
-		return map[string][]byte{KeyCertificate: certificate, KeyPrivateKey: key, KeyAuthority: authority}
+		return map[string][]byte{access.KeyCertificate: certificate, access.KeyPrivateKey: key, access.KeyAuthority: authority}
 	}
 	both := kubernikus(certificate, key, certificate)
-	both[KeyKubeconfig] = kubeconfigFor("https://first.example")
+	both[access.KeyKubeconfig] = kubeconfigFor("https://first.example")
 	for name, c := range map[string]struct {
 		data      map[string][]byte
 		apiserver string
 		host      string
 		err       string
 	}{
-		"kubeconfig":       {map[string][]byte{KeyKubeconfig: kubeconfigFor("https://first.example")}, "", "https://first.example", ""},
+		"kubeconfig":       {map[string][]byte{access.KeyKubeconfig: kubeconfigFor("https://first.example")}, "", "https://first.example", ""},
 		"kubernikus":       {kubernikus(certificate, key, certificate), "https://second.example:6443", "https://second.example:6443", ""},
 		"both":             {both, "https://second.example", "https://first.example", ""},
-		"none":             {nil, "https://second.example", "", ErrNoWorkload.Error()},
-		"no host":          {kubernikus(certificate, key, certificate), "", "", ErrNoHost.Error()},
+		"none":             {nil, "https://second.example", "", access.ErrNoWorkload.Error()},
+		"no host":          {kubernikus(certificate, key, certificate), "", "", access.ErrNoHost.Error()},
 		"clear text":       {kubernikus(certificate, key, certificate), "http://second.example", "", "status.apiserver is not an https URL"},
 		"no authority":     {kubernikus(certificate, key, nil), "https://second.example", "", `key "tls-ca.pem" has no certificate`},
 		"another's key":    {kubernikus(certificate, other, certificate), "https://second.example", "", "are not a certificate and its key"},
-		"broken":           {map[string][]byte{KeyKubeconfig: []byte("token: " + token)}, "", "", `key "kubeconfig": the kubeconfig has a field that is unknown`},
-		"a command inside": {map[string][]byte{KeyKubeconfig: []byte(strings.Replace(string(kubeconfigFor("https://a.example")), `"token":"`+token+`"`, `"exec":{"command":"`+token+`"}`, 1))}, "", "", "exec runs a command"},
+		"broken":           {map[string][]byte{access.KeyKubeconfig: []byte("token: " + token)}, "", "", `key "kubeconfig": the kubeconfig has a field that is unknown`},
+		"a command inside": {map[string][]byte{access.KeyKubeconfig: []byte(strings.Replace(string(kubeconfigFor("https://a.example")), `"token":"`+token+`"`, `"exec":{"command":"`+token+`"}`, 1))}, "", "", "exec runs a command"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := klustertest.Kluster("k", func(k *kubernikusv1.Kluster) { k.Status.Apiserver = c.apiserver })
-			config, err := Workload(k, c.data)
+			config, err := access.Workload(k, c.data)
 			switch {
 			case c.err == "" && (err != nil || config.Host != c.host):
 				t.Errorf("got %v, %v", config, err)
@@ -71,13 +72,14 @@ func TestWorkload(t *testing.T) {
 
 func TestSecretMissing(t *testing.T) {
 	k, store := klustertest.Kluster("k"), klustertest.NewStore(t)
-	if _, err := Secret(t.Context(), store, k); !errors.Is(err, ErrNoSecret) || !strings.Contains(err.Error(), "garden-shop/k-secret") {
+	if _, err := access.Secret(t.Context(), store, k); !errors.Is(err, access.ErrNoSecret) || !strings.Contains(err.Error(), "garden-shop/k-secret") {
 		t.Errorf("got %v", err)
 	}
 }
 
 func TestBounded(t *testing.T) {
-	if got := Bounded("a\nb" + strings.Repeat("ä", maxMessage)); len(got) > maxMessage || !strings.HasPrefix(got, "a; b") || !strings.HasSuffix(got, "…") {
+	const maxMessage = 1024
+	if got := access.Bounded("a\nb" + strings.Repeat("ä", maxMessage)); len(got) > maxMessage || !strings.HasPrefix(got, "a; b") || !strings.HasSuffix(got, "…") {
 		t.Errorf("got %d bytes: %s", len(got), got)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/setup"
 )
 
 // changed drops updates that change nothing here, such as those of the status. A resync passes.
@@ -34,7 +35,7 @@ func changed() predicate.Predicate {
 // usersOf are the Klusters that a Secret concerns: those whose credentials it has, and those whose announcement it is
 // part of. There are many Secrets, so that all Klusters are looked through only for one that can be part of one.
 func (r *reconciler) usersOf(ctx context.Context, secret client.Object) []reconcile.Request {
-	requests := r.find(ctx, func(k *kubernikusv1.Kluster) bool { return k.SecretName() == secret.GetName() }, client.InNamespace(secret.GetNamespace()))
+	requests := setup.UsersOf(r.client, concerned)(ctx, secret)
 	if !strings.HasSuffix(secret.GetName(), secretSuffix) {
 		return requests
 	}
@@ -44,10 +45,10 @@ func (r *reconciler) usersOf(ctx context.Context, secret client.Object) []reconc
 }
 
 // find are the Klusters with an announcement, to be made or there, for which something is true.
-func (r *reconciler) find(ctx context.Context, is func(*kubernikusv1.Kluster) bool, options ...client.ListOption) []reconcile.Request {
+func (r *reconciler) find(ctx context.Context, is func(*kubernikusv1.Kluster) bool) []reconcile.Request {
 	klusters := &kubernikusv1.KlusterList{}
 	// Objects of a cache are read only here, so that they need not be copied.
-	if err := r.client.List(ctx, klusters, append(options, client.UnsafeDisableDeepCopy)...); err != nil {
+	if err := r.client.List(ctx, klusters, client.UnsafeDisableDeepCopy); err != nil {
 		return nil
 	}
 	var requests []reconcile.Request

@@ -81,7 +81,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 		clouds:   background.AtClouds[looked](cloudTimeouts * config.OpenStack.Timeout.Duration),
 		states:   map[types.NamespacedName]*state{},
 	}
-	b := setup.Builder(mgr, ControllerName, config, changed(), r.usersOf).
+	b := setup.Builder(mgr, ControllerName, config, changed(), setup.UsersOf(r.client, isGoing)).
 		WatchesRawSource(r.clusters).
 		WatchesRawSource(r.clouds)
 	return setup.Complete(b, ControllerName, r)

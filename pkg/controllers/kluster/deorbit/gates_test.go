@@ -24,6 +24,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/setup"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -383,7 +384,7 @@ func TestWakes(t *testing.T) {
 		}
 	}
 	f := newFlow(t, gone("k"), klustertest.Kluster("lives", func(k *kubernikusv1.Kluster) { k.Spec.SecretRef.Name = "k-secret" }), gone("other"))
-	if got := f.r.usersOf(t.Context(), secretOf("k-secret")); len(got) != 1 || got[0].Name != "k" {
+	if got := setup.UsersOf(f.store, isGoing)(t.Context(), secretOf("k-secret")); len(got) != 1 || got[0].Name != "k" {
 		t.Errorf("got %v", got)
 	}
 	// One that lives is no business of ours.

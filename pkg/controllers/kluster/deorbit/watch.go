@@ -4,32 +4,15 @@
 package deorbit
 
 import (
-	"context"
-
 	"k8s.io/apimachinery/pkg/api/equality"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// usersOf are the Klusters that go and use a Secret.
-func (r *reconciler) usersOf(ctx context.Context, secret client.Object) []reconcile.Request {
-	klusters := &kubernikusv1.KlusterList{}
-	// Objects of a cache are read only here, so that they need not be copied.
-	if err := r.client.List(ctx, klusters, client.InNamespace(secret.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range klusters.Items {
-		if k := &klusters.Items[i]; !k.DeletionTimestamp.IsZero() && k.SecretName() == secret.GetName() {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(k)})
-		}
-	}
-	return requests
-}
+// isGoing says whether a Kluster is being deleted: the others are no business of Deorbit.
+func isGoing(k *kubernikusv1.Kluster) bool { return !k.DeletionTimestamp.IsZero() }
 
 // changed drops updates that change nothing here, such as those of the status. A resync passes.
 func changed() predicate.Predicate {

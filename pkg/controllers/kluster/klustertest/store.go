@@ -6,6 +6,7 @@
 package klustertest
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -26,13 +27,14 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/setup"
 	"groundskeeper.io/groundskeeper/pkg/generated/openapi"
 )
 
 // Namespace is where all Klusters are.
 const Namespace = "garden-shop"
 
-// NewStore is a store that merges what is applied as an API server does.
+// NewStore is a store that merges what is applied as an API server does, and finds Klusters as an indexed cache does.
 func NewStore(t *testing.T, objects ...client.Object) client.WithWatch {
 	t.Helper()
 	return StoreBuilder(t).WithObjects(objects...).Build()
@@ -47,10 +49,23 @@ func StoreBuilder(t *testing.T) *fake.ClientBuilder {
 			t.Fatal(err)
 		}
 	}
-	return fake.NewClientBuilder().WithScheme(scheme).
+	builder := fake.NewClientBuilder().WithScheme(scheme)
+	if err := setup.IndexBySecret(indexer{builder}); err != nil {
+		t.Fatal(err)
+	}
+	return builder.
 		WithStatusSubresource(&kubernikusv1.Kluster{}, &gimbalv1.DiscoveryBackend{}).
 		WithReturnManagedFields().
 		WithTypeConverters(converter(t), clientgoapply.NewTypeConverter(scheme), managedfields.NewDeducedTypeConverter())
+}
+
+// indexer adds indexes to a store that is being built.
+type indexer struct{ builder *fake.ClientBuilder }
+
+// IndexField implements client.FieldIndexer.
+func (i indexer) IndexField(_ context.Context, object client.Object, field string, keys client.IndexerFunc) error {
+	i.builder.WithIndex(object, field, keys)
+	return nil
 }
 
 // converter merges Klusters by the types of their lists.

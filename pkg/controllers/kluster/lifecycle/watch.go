@@ -17,6 +17,7 @@ import (
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/setup"
 )
 
 // CacheOptions is what the manager's cache should hold: Klusters with their managed fields, which tell who else writes
@@ -51,17 +52,7 @@ func keepHolds(object any) (any, error) {
 // usersOf are the Klusters that use a Secret. For one that is held and used by none it is a request with its name, which
 // looks after the namespace.
 func (r *reconciler) usersOf(ctx context.Context, secret client.Object) []reconcile.Request {
-	klusters := &kubernikusv1.KlusterList{}
-	// Objects of a cache are read only here, so that they need not be copied.
-	if err := r.client.List(ctx, klusters, client.InNamespace(secret.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
-		return nil
-	}
-	var requests []reconcile.Request
-	for i := range klusters.Items {
-		if k := &klusters.Items[i]; k.SecretName() == secret.GetName() {
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(k)})
-		}
-	}
+	requests := setup.UsersOf(r.client, nil)(ctx, secret)
 	if len(requests) == 0 && isHeld(secret) {
 		requests = append(requests, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: secret.GetNamespace(), Name: secret.GetName()}})
 	}

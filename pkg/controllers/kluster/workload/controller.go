@@ -21,7 +21,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/setup"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 )
@@ -76,7 +75,7 @@ func AddToManager(mgr manager.Manager, config *configv1alpha1.ControllersConfigu
 		inbox: &inbox{}, sessions: map[types.NamespacedName]*session{},
 		open: connector{options: options, meters: meters, volumes: volumes, pauses: realPauses()}.open,
 	}
-	b := setup.Builder(mgr, ControllerName, config.Kluster, changed(), access.UsersOf(r.client)).
+	b := setup.Builder(mgr, ControllerName, config.Kluster, changed(), setup.UsersOf(r.client, nil)).
 		WatchesRawSource(r.inbox)
 	if err := setup.Complete(b, ControllerName, r); err != nil {
 		return err
