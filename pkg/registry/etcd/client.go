@@ -21,6 +21,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/kubernetes"
 	"go.opentelemetry.io/contrib/instrumentation/google.golang.org/grpc/otelgrpc"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -96,7 +98,7 @@ func dialOptions(config storagebackend.TransportConfig) ([]grpc.DialOption, erro
 		grpc.WithChainUnaryInterceptor(metrics.UnaryClientInterceptor()),
 		grpc.WithChainStreamInterceptor(metrics.StreamClientInterceptor()),
 	}
-	if config.TracerProvider != nil { // without one, all that it did would be work
+	if traced(config.TracerProvider) { // without, all that it did would be work
 		options = append(options, grpc.WithStatsHandler(otelgrpc.NewClientHandler(
 			otelgrpc.WithMessageEvents(otelgrpc.ReceivedEvents, otelgrpc.SentEvents),
 			otelgrpc.WithPropagators(tracing.Propagators()),
@@ -119,6 +121,15 @@ func dialOptions(config storagebackend.TransportConfig) ([]grpc.DialOption, erro
 		}
 		return dial(ctx, "tcp", address)
 	})), nil
+}
+
+// traced says whether somebody may collect spans. The library's options have a provider that makes none by default.
+func traced(provider trace.TracerProvider) bool {
+	if provider == nil {
+		return false
+	}
+	_, none := provider.(noop.TracerProvider)
+	return !none
 }
 
 // clientMetrics returns the metrics of etcd's clients: those of the library, which registers its own

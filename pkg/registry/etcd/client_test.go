@@ -16,6 +16,7 @@ import (
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.uber.org/zap/zapcore"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/client-go/util/cert"
@@ -125,5 +126,37 @@ func TestClientLogIsShared(t *testing.T) {
 	}
 	if logs[0] != logs[1] {
 		t.Error("two clients have a log each, with half a MiB of counters")
+	}
+}
+
+// What the server starts with when nobody asked for traces makes no work for each request to etcd.
+func TestTracesAreMadeForSomebody(t *testing.T) {
+	defaults := storagebackend.NewDefaultConfig("/registry", nil).Transport
+	collected := defaults
+	collected.TracerProvider = sdktrace.NewTracerProvider()
+	for name, test := range map[string]struct {
+		config storagebackend.TransportConfig
+		want   bool
+	}{
+		"nothing":               {storagebackend.TransportConfig{}, false},
+		"the library's default": {defaults, false},
+		"a provider":            {collected, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := traced(test.config.TracerProvider); got != test.want {
+				t.Errorf("traced: %v", got)
+			}
+			options, err := dialOptions(test.config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := 2 // metrics of both kinds of calls
+			if test.want {
+				want++
+			}
+			if len(options) != want {
+				t.Errorf("%d options of the connection, not %d", len(options), want)
+			}
+		})
 	}
 }
