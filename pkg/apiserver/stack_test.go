@@ -13,17 +13,6 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// deep has as much on the stack as a request that writes an object.
-//
-//go:noinline
-func deep(frames int) {
-	var frame [512]byte
-	use(frame[:])
-	if frames > 0 {
-		deep(frames - 1)
-	}
-}
-
 // Answers are those of the next one, whatever the request is.
 func TestGrownStacksChangeNothing(t *testing.T) {
 	next := growInner(authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
@@ -44,22 +33,5 @@ func TestGrownStacksChangeNothing(t *testing.T) {
 		if handler.ServeHTTP(w, r); w.Code != http.StatusTeapot {
 			t.Errorf("%s: %d", path, w.Code)
 		}
-	}
-}
-
-// BenchmarkStack compares a new goroutine that goes deep with one whose stack grew first.
-func BenchmarkStack(b *testing.B) {
-	for name, grow := range map[string]func(){"grown": growInnerStack, "as it is": func() {}} {
-		b.Run(name, func(b *testing.B) {
-			for b.Loop() {
-				done := make(chan struct{})
-				go func() {
-					defer close(done)
-					grow()
-					deep(36)
-				}()
-				<-done
-			}
-		})
 	}
 }
