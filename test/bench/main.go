@@ -7,6 +7,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -71,15 +72,22 @@ func run() error {
 	return nil
 }
 
-// loaded runs a benchmark and reports how much else the machine had to do: its load average before says it, that behind it
-// says what the benchmark itself was.
+// loaded runs a benchmark and reports how much else the machine had to do, and how fast it was: its load average before says
+// the one, that behind it what the benchmark itself was.
 func loaded(reporter *report.Reporter, name string, run func() error) error {
 	tell := func(when string) error {
 		load, err := probe.Load()
 		if err != nil {
 			return err
 		}
-		return reporter.Add(report.Figure{Benchmark: name, Name: "load average of a minute, " + when, Value: load, Unit: "1"})
+		speed, err := probe.Speed()
+		if err != nil {
+			return err
+		}
+		return errors.Join(
+			reporter.Add(report.Figure{Benchmark: name, Name: report.LoadAverage + ", " + when, Value: load, Unit: "1"}),
+			reporter.Add(report.Figure{Benchmark: name, Name: report.Speed + ", " + when, Value: float64(speed.Microseconds()) / 1000, Unit: "ms"}),
+		)
 	}
 	if err := tell("before"); err != nil {
 		return err

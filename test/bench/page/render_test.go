@@ -110,10 +110,11 @@ func TestFacts(t *testing.T) {
 		facts: []report.Fact{etcd, etcd, {Benchmark: "projects", Fact: "other", Is: "1"}},
 		figures: []report.Figure{
 			figure("", "load average of a minute, before", "1", 0.25),
+			figure("", "a fixed piece of work, before", "ms", 12),
 			{Benchmark: "projects", Name: "load average of a minute, before", Value: 9},
 		},
 	}}
-	if diff := cmp.Diff([]string{"version of etcd: 3.7.3", "load average of a minute, before: 0.25"}, p.Facts()); diff != "" {
+	if diff := cmp.Diff([]string{"version of etcd: 3.7.3", "load average of a minute, before: 0.25", "a fixed piece of work, before: 12.0 ms"}, p.Facts()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -128,6 +129,20 @@ var parts = map[string]report.Figure{
 	"## Cost as the work grows": {Benchmark: comparison, Series: "ours", Name: growing + "bytes in etcd", Unit: "MiB", Value: 1, Objects: 1000},
 	"## What each part costs":   {Benchmark: "projects", Name: "memory", Unit: "MiB", Value: 1},
 	"## Goals":                  {Benchmark: "sidebyside", Name: "a part", Unit: "1", Value: 1, Goal: new(1.0)},
+}
+
+// What the speed of the machine was measured by is explained where it was measured.
+func TestRenderSpeed(t *testing.T) {
+	const explained = "how long the same text takes"
+	for name, want := range map[string]bool{"load average of a minute, before": false, "a fixed piece of work, before": true} {
+		text, _, err := render(said{figures: []report.Figure{figure("", name, "ms", 12)}}, "a machine")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(text, explained); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
 }
 
 // A page has what was measured, each drawing that it shows, and no headline above nothing.

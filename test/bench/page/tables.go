@@ -122,7 +122,7 @@ func (p page) Sections() []Section {
 	return sections
 }
 
-// Facts are what the comparison said about itself: versions, and how busy the machine was.
+// Facts are what the comparison said about itself: versions, how busy the machine was, and how fast.
 func (p page) Facts() []string {
 	var all []string
 	for _, f := range p.facts {
@@ -131,11 +131,16 @@ func (p page) Facts() []string {
 		}
 	}
 	for _, f := range p.figures {
-		if f.Benchmark == comparison && strings.HasPrefix(f.Name, "load average") {
-			all = append(all, f.Name+": "+number(f.Value))
+		if f.Benchmark == comparison && (strings.HasPrefix(f.Name, report.LoadAverage) || strings.HasPrefix(f.Name, report.Speed)) {
+			all = append(all, f.Name+": "+inUnit(f.Value, f.Unit))
 		}
 	}
 	return all
+}
+
+// Paced says whether benchmarks said how fast the machine was.
+func (p page) Paced() bool {
+	return slices.ContainsFunc(p.figures, func(f report.Figure) bool { return strings.HasPrefix(f.Name, report.Speed) })
 }
 
 // subject is what a figure is about: whose, of which contender, what, and among how many objects where a name comes more than

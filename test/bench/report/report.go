@@ -11,6 +11,13 @@ import (
 	"strings"
 )
 
+// What each benchmark says of the machine, before and behind it: how much it has to do, and how long a piece of work takes that
+// is always the same.
+const (
+	LoadAverage = "load average of a minute"
+	Speed       = "a fixed piece of work"
+)
+
 // Figure is one measured value. Its JSON form is the format of all benchmarks.
 type Figure struct {
 	// Benchmark names the benchmark, Process the process measured, "" for all together.
