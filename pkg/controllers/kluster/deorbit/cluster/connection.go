@@ -32,8 +32,8 @@ const (
 	requestTimeout = 15 * time.Second
 	// writingTime is when a look has written enough: what is left has its turn in the next one.
 	writingTime = 12 * time.Second
-	// parallel is how many objects are written at once.
-	parallel = 8
+	// Parallel is how many objects are written at once.
+	Parallel = 8
 	// qps and burst limit the requests to one cluster, per second.
 	qps, burst = 50, 100
 )
@@ -87,7 +87,7 @@ func (c *Connection) client(config *rest.Config) (*http.Client, error) {
 	if proxy == nil {
 		proxy = http.ProxyFromEnvironment
 	}
-	c.transport = utilnet.SetTransportDefaults(&http.Transport{TLSClientConfig: tls, Proxy: proxy, MaxIdleConnsPerHost: parallel})
+	c.transport = utilnet.SetTransportDefaults(&http.Transport{TLSClientConfig: tls, Proxy: proxy, MaxIdleConnsPerHost: Parallel})
 	wrapped, err := rest.HTTPWrappersForConfig(config, c.transport)
 	if err != nil {
 		return nil, err

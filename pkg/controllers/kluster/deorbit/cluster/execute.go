@@ -34,7 +34,7 @@ func (c *Connection) execute(ctx context.Context, p plan.Plan, enough time.Time)
 	e := &execution{Report: p.Report, unreachable: map[webhook]bool{}}
 	queue := make(chan plan.Step)
 	var workers sync.WaitGroup
-	for range min(parallel, len(p.Steps)) {
+	for range min(Parallel, len(p.Steps)) {
 		workers.Go(func() {
 			for step := range queue {
 				if e.failed() != nil || !time.Now().Before(enough) {

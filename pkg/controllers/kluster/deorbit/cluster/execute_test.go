@@ -109,7 +109,7 @@ func TestManyWrites(t *testing.T) {
 	}
 	s.says("GET /api/v1/services", 200, list("", all...))
 	report, err := c.Run(t.Context(), kubernikusv1.DeorbitServices, w)
-	if err == nil || len(report.Deleted) != 10 || len(report.Remaining) != 40 || asked.Load() > 10+parallel || most.Load() > parallel {
+	if err == nil || len(report.Deleted) != 10 || len(report.Remaining) != 40 || asked.Load() > 10+Parallel || most.Load() > Parallel {
 		t.Errorf("%d deleted, %d remain, %d asked, %d at once: %v", len(report.Deleted), len(report.Remaining), asked.Load(), most.Load(), err)
 	}
 	// When the time of a look is over, the rest waits for the next one, and nothing has failed.
