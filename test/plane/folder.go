@@ -71,7 +71,7 @@ func Stop(ctx context.Context, dir string, progress func(line string)) error {
 	return s.stop(ctx, dir, progress, func(record) bool { return true })
 }
 
-// Remove stops the plane in the folder and deletes the folder with all its data.
+// Remove stops the plane in the directory and deletes the directory with all its data. It refuses one that no plane made.
 func Remove(ctx context.Context, dir string, progress func(line string)) error {
 	if err := Stop(ctx, dir, progress); err != nil {
 		return err

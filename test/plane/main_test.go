@@ -71,7 +71,7 @@ func testProcess(dir, address string) *Process {
 	return &Process{
 		command: command{name: "actor", binary: self, args: []string{address, dir}, address: address, health: "http://" + address},
 		logFile: filepath.Join(dir, "actor.log"),
-		state:   &state{path: filepath.Join(dir, "state.json")},
+		state:   &state{path: filepath.Join(dir, "state.json"), Ports: map[string]int{}},
 		prober:  &http.Client{Transport: &http.Transport{DisableKeepAlives: true}},
 	}
 }

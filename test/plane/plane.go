@@ -72,14 +72,22 @@ func Start(ctx context.Context, options Options) (*Plane, error) {
 
 // prepare makes the folder, the ports and the credentials.
 func (p *Plane) prepare() error {
-	for _, dir := range []string{p.dir, logDir(p.dir), filepath.Join(p.dir, "kubeconfigs")} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			return err
-		}
-	}
 	var err error
 	if p.state, err = loadState(p.dir); err != nil {
 		return err
+	}
+	if err := os.MkdirAll(p.dir, 0o700); err != nil {
+		return err
+	}
+	if p.state.Ports == nil { // before anything else, the state marks the directory as ours
+		if err := p.state.setPorts(map[string]int{}); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{logDir(p.dir), filepath.Join(p.dir, "kubeconfigs")} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
 	}
 	if p.options.Node {
 		if err := p.assignNetwork(); err != nil {

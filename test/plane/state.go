@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -33,12 +34,13 @@ type state struct {
 	Processes []record       `json:"processes"`         // in the order of their first start
 }
 
-// loadState reads the state in the folder; a folder without one has an empty state.
+// loadState reads the state in the directory. A directory that is absent or empty has an empty state; one that has files, and
+// no state of a plane, belongs to something else and is an error.
 func loadState(dir string) (*state, error) {
 	s := &state{path: filepath.Join(dir, "state.json")}
 	content, err := os.ReadFile(s.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return s, nil
+		return s, checkEmpty(dir)
 	}
 	if err != nil {
 		return nil, err
@@ -46,7 +48,23 @@ func loadState(dir string) (*state, error) {
 	if err := json.Unmarshal(content, s); err != nil {
 		return nil, fmt.Errorf("%s cannot be read (stop the processes by hand and remove the folder): %w", s.path, err)
 	}
+	if s.Ports == nil {
+		return nil, fmt.Errorf("%s is not the state of a local control plane: choose another directory than %s", s.path, dir)
+	}
 	return s, nil
+}
+
+// checkEmpty fails when a directory has anything in it.
+func checkEmpty(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	entries = slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), ".state.json-") }) // a first write that was cut off
+	if err == nil && len(entries) > 0 {
+		err = fmt.Errorf("%s was not made for a local control plane (it has no state.json, but %s): choose another directory", dir, entries[0].Name())
+	}
+	return err
 }
 
 // process returns what is remembered of the process.
