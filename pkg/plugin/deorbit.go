@@ -10,11 +10,13 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/plugin/uninstall"
 )
 
 func newDeorbit(c *command) *cobra.Command {
@@ -58,6 +60,13 @@ func (c *command) deleteKluster(ctx context.Context, k *kubernikusv1.Kluster, ye
 	if k.TerminationProtected() {
 		return fmt.Errorf("the annotation %s protects it: remove it first", kubernikusv1.TerminationProtectionAnnotation)
 	}
+	manager, err := uninstall.InspectManager(ctx, c.client, nil)
+	if err != nil && !apierrors.IsForbidden(err) {
+		return err
+	}
+	if reason := notTakenDown(k, manager, err); reason != "" {
+		return fmt.Errorf("no controller would take down Kluster %s/%s: %s. Nothing was changed", k.Namespace, k.Name, reason)
+	}
 	if k.Detached() {
 		c.out.print("It is detached: the Kluster goes, and nothing of its cluster or in OpenStack is touched.\n")
 	} else {
@@ -75,6 +84,25 @@ func (c *command) deleteKluster(ctx context.Context, k *kubernikusv1.Kluster, ye
 		return err
 	}
 	return c.client.Delete(ctx, k, client.Preconditions{UID: &k.UID})
+}
+
+// notTakenDown returns why a Kluster would stay once it is deleted, "" when a controller takes it down. Where the caller may
+// not read how the controller manager runs, or the manager runs outside of the cluster, the conditions of the Kluster are
+// the evidence: only the controllers for Klusters write them.
+func notTakenDown(k *kubernikusv1.Kluster, manager uninstall.Manager, inspection error) string {
+	runs, known, reason := manager.TakesDownKlusters()
+	if inspection != nil {
+		runs, known, reason = false, false, inspection.Error()
+	}
+	probed := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionOpenStackReachable) != nil
+	switch {
+	case runs, !known && probed:
+		return ""
+	case known:
+		return reason
+	default:
+		return fmt.Sprintf("it was not probed by one yet, and which controllers run cannot be told (%s)", reason)
+	}
 }
 
 // intent says in words what a Deorbit of a Kluster removes and keeps.

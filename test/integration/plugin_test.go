@@ -71,6 +71,11 @@ spec:
 		s.Errorf("it deletes what is protected: %v %s", err, out)
 	}
 	s.kubectl(s.T, "annotate", "--namespace", s.namespace, "kluster/web", kubernikusv1.TerminationProtectionAnnotation+"-")
+	if out, err := s.plugin("y\n", deorbit...); err == nil || !strings.Contains(out, "no controller would take down") {
+		s.Errorf("it deletes what no controller takes down: %v %s", err, out)
+	}
+	s.kubectl(s.T, "patch", "--namespace", s.namespace, "kluster/web", "--subresource=status", "--type=merge", "--patch", // as the controllers do
+		`{"status":{"conditions":[{"type":"OpenStackReachable","status":"True","reason":"Reachable","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
 	s.prints("y\n", deorbit, "DELETES Services of type LoadBalancer", "is being deleted")
 	s.prints("", []string{"why", "kluster/web", "--namespace", s.namespace}, "is being deleted", "kept by the finalizer kubernikus.sap.cc/deorbiter")
 	s.kubectl(s.T, "patch", "--namespace", s.namespace, "kluster/web", "--type=merge", "--patch", `{"metadata":{"finalizers":null}}`)

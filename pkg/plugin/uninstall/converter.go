@@ -43,7 +43,7 @@ func (u *Uninstaller) stopConverter(ctx context.Context) (string, error) {
 		return "", err
 	}
 	// The new one has to have the Lease.
-	restarted, err := u.lookAtManager(ctx, nil)
+	restarted, err := InspectManager(ctx, u.Client, nil)
 	if err != nil {
 		return "", err
 	}
@@ -55,7 +55,7 @@ func (u *Uninstaller) stopConverter(ctx context.Context) (string, error) {
 
 // reconfigure has the Deployment mount the configuration without the converters.
 func (u *Uninstaller) reconfigure(ctx context.Context, deployment *appsv1.Deployment, volume *corev1.Volume, file string) error {
-	text, err := u.deployedConfig(ctx, deployment)
+	text, err := deployedConfig(ctx, u.Client, deployment)
 	if err != nil {
 		return err
 	}

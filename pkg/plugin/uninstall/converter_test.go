@@ -110,7 +110,7 @@ func TestConverterIsStopped(t *testing.T) {
 				w.read = renew
 				f := installed(t)
 				var err error
-				if f.Manager, err = w.lookAtManager(t.Context(), nil); err != nil || f.Manager.Silent != "" || f.Manager.Reconfigured != (test.mounts == lastConfig) {
+				if f.Manager, err = InspectManager(t.Context(), w.Client, nil); err != nil || f.Manager.Silent != "" || f.Manager.Reconfigured != (test.mounts == lastConfig) {
 					t.Fatalf("%+v, %v", f.Manager, err)
 				}
 				steps := w.steps(f)
@@ -149,7 +149,7 @@ func TestConverterIsStopped(t *testing.T) {
 func (w *world) mountsLast(t *testing.T) {
 	t.Helper()
 	w.read = renew
-	m, err := w.lookAtManager(t.Context(), nil)
+	m, err := InspectManager(t.Context(), w.Client, nil)
 	if err != nil || !m.Reconfigured || m.Config == nil || m.Runs(controllerConvert) || !m.Runs(controllerPush) {
 		t.Errorf("%+v, %v", m, err)
 	}

@@ -19,7 +19,7 @@ const leasePause = 20 * time.Second
 
 // silence says why no controller manager works, "" when one does. Whether a Lease is renewed is seen by looking twice: our
 // clock and that of the manager may differ.
-func (u *Uninstaller) silence(ctx context.Context, m Manager, deployment *appsv1.Deployment) (string, error) {
+func silence(ctx context.Context, c client.Client, m Manager, deployment *appsv1.Deployment) (string, error) {
 	key := client.ObjectKey{Namespace: SystemNamespace, Name: managerName}
 	if m.Config != nil {
 		election := m.Config.LeaderElection
@@ -34,7 +34,7 @@ func (u *Uninstaller) silence(ctx context.Context, m Manager, deployment *appsv1
 	var first *coordinationv1.Lease
 	for deadline := time.Now().Add(leasePause); ; {
 		lease := &coordinationv1.Lease{}
-		err := u.Client.Get(ctx, key, lease)
+		err := c.Get(ctx, key, lease)
 		switch {
 		case apierrors.IsNotFound(err):
 			return fmt.Sprintf("there is no Lease %s", key), nil

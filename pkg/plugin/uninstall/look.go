@@ -48,7 +48,7 @@ func (u *Uninstaller) Look(ctx context.Context) (*Found, error) {
 		}
 	}
 	if f.Served.Len() > 0 {
-		if f.Manager, err = u.lookAtManager(ctx, data); err != nil {
+		if f.Manager, err = InspectManager(ctx, u.Client, data); err != nil {
 			return nil, err
 		}
 	}

@@ -68,6 +68,20 @@ func (m Manager) Runs(controller string) bool {
 	return true
 }
 
+// TakesDownKlusters reports whether a Kluster that is deleted is taken down, and why not: the controller manager does not work,
+// or not with the controller for it. known is false when the configuration of the controller manager cannot be read.
+func (m Manager) TakesDownKlusters() (runs, known bool, reason string) {
+	switch {
+	case m.Silent != "":
+		return false, true, "the controller manager does not work: " + m.Silent
+	case m.Config == nil:
+		return false, false, m.Unknown
+	case !m.Runs(controllerDeorbit):
+		return false, true, fmt.Sprintf("the controller %q is off (controllers.kluster.enabled and controllers.enabled, docs/configuration.md)", controllerDeorbit)
+	}
+	return true, true, ""
+}
+
 // takesBack says whether somebody takes the resources of Translations out of the backend.
 func (m Manager) takesBack() bool {
 	return m.Runs(controllerPush) && m.Config.Controllers.Translation.Push.Mode != v1alpha1.PushModePlan
@@ -121,11 +135,11 @@ func mounted(d *appsv1.Deployment) (volume *corev1.Volume, key string, err error
 	return nil, "", errNoConfig
 }
 
-// lookAtManager finds out how the controller manager runs. data is its configuration where it was given, else nil.
-func (u *Uninstaller) lookAtManager(ctx context.Context, data []byte) (Manager, error) {
+// InspectManager finds out how the controller manager runs. data is its configuration where it was given, else nil.
+func InspectManager(ctx context.Context, c client.Client, data []byte) (Manager, error) {
 	m := Manager{}
 	deployment := &appsv1.Deployment{}
-	err := u.Client.Get(ctx, client.ObjectKey{Namespace: SystemNamespace, Name: managerName}, deployment)
+	err := c.Get(ctx, client.ObjectKey{Namespace: SystemNamespace, Name: managerName}, deployment)
 	if client.IgnoreNotFound(err) != nil {
 		return m, err
 	}
@@ -134,7 +148,7 @@ func (u *Uninstaller) lookAtManager(ctx context.Context, data []byte) (Manager, 
 	case !m.Deployed:
 		m.Unknown = "there is no Deployment " + SystemNamespace + "/" + managerName
 	default:
-		if data, err = u.deployedConfig(ctx, deployment); err != nil {
+		if data, err = deployedConfig(ctx, c, deployment); err != nil {
 			m.Unknown = err.Error()
 		}
 	}
@@ -147,17 +161,17 @@ func (u *Uninstaller) lookAtManager(ctx context.Context, data []byte) (Manager, 
 			m.Config, m.Unknown = nil, err.Error()
 		}
 	}
-	m.Silent, err = u.silence(ctx, m, deployment)
+	m.Silent, err = silence(ctx, c, m, deployment)
 	return m, err
 }
 
-func (u *Uninstaller) deployedConfig(ctx context.Context, deployment *appsv1.Deployment) ([]byte, error) {
+func deployedConfig(ctx context.Context, c client.Client, deployment *appsv1.Deployment) ([]byte, error) {
 	volume, key, err := mounted(deployment)
 	if err != nil {
 		return nil, err
 	}
 	held := &corev1.ConfigMap{}
-	if err := u.Client.Get(ctx, client.ObjectKey{Namespace: SystemNamespace, Name: volume.ConfigMap.Name}, held); err != nil {
+	if err := c.Get(ctx, client.ObjectKey{Namespace: SystemNamespace, Name: volume.ConfigMap.Name}, held); err != nil {
 		return nil, err
 	}
 	text, ok := held.Data[key]
