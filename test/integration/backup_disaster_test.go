@@ -39,6 +39,7 @@ type backups struct {
 // A store is encrypted and its key rotated while clients write; it is exported while they write, lost, and imported. The
 // server refuses what is not the whole of it. No namespace is lost, and everything goes on as before.
 func TestBackup(t *testing.T) {
+	rare(t)
 	t.Parallel()
 	p := startPlane(t, plane.Options{Dir: filepath.Join(t.TempDir(), "plane"), APIServers: 1, Managers: 1})
 	b := &backups{losses: losses{Plane: p, client: clientOf(t, p.Config()), server: p.APIServers[0]}}

@@ -48,6 +48,7 @@ var stuckConfig = strings.Replace(deorbitConfig, "enabled: true", "enabled: true
 // Ten clusters whose API servers accept connections and never answer, and ten more whose cloud does the same, delay no
 // other one: it is gone while these are still where they were.
 func TestDeorbitAmongStuckOnes(t *testing.T) {
+	rare(t)
 	t.Parallel()
 	d := newDescent(t)
 	if err := d.Managers[0].Restart(t.Context(), "--config="+write(t, stuckConfig)); err != nil {

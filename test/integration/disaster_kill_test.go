@@ -34,6 +34,7 @@ import (
 // Projects are created, changed and deleted while our processes are killed at any moment and started again. Whatever a
 // server said it did is done, and in the end everything is as it should be.
 func TestSoakKilledProcessesConverge(t *testing.T) {
+	rare(t)
 	t.Parallel()
 	p := startPlane(t, plane.Options{
 		Dir: filepath.Join(t.TempDir(), "plane"), APIServers: 1, Managers: 1, ManagerConfig: write(t, managerConfig(2*time.Second)),

@@ -91,6 +91,7 @@ func (g *gardener) serve(t *testing.T, all manifests) *child {
 
 // Our API server serves what Gardener does not, and our controllers take both for what they are.
 func TestBesideGardener(t *testing.T) {
+	rare(t)
 	t.Parallel()
 	for name, cluster := range map[string]func(*testing.T) *gardener{"aggregated": newAggregatedGardener, "custom resources": newGardener} {
 		t.Run(name, func(t *testing.T) {

@@ -181,6 +181,7 @@ func (g *gardener) written(t *testing.T, users ...string) []string {
 
 // The controllers alone, installed as a user does: they look after Gardener's Projects, and touch nothing else of it.
 func TestControllersOnly(t *testing.T) {
+	rare(t)
 	t.Parallel()
 	g := newGardener(t)
 	role := g.role(t)

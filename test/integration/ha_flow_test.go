@@ -36,6 +36,7 @@ type ha struct {
 // Two of everything, three of etcd, and users who never stop. Whatever of it stops or dies, no write fails but with an
 // error after which clients try again, what was confirmed is there, watches go on, and namespaces of the host are deleted.
 func TestHighAvailability(t *testing.T) {
+	rare(t)
 	if err := plane.CanSpread(); err != nil {
 		t.Skip(err)
 	}

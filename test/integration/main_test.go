@@ -146,6 +146,14 @@ func eventually(t *testing.T, condition func(ctx context.Context) error) {
 	}
 }
 
+// rare skips a test that "make test" leaves to "make test-integration": one that takes long, and whose subject few changes touch.
+func rare(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("make test-integration runs it")
+	}
+}
+
 // rounds is how often a random test repeats: SOAK, or by default the number given.
 func rounds(t *testing.T, byDefault int) int {
 	t.Helper()

@@ -39,6 +39,7 @@ func hasty(t *testing.T) func(*plane.Options) {
 // Objects, Translations and the backend are changed while our processes are killed and the backend fails, at any moment.
 // In the end the backend is as it should be.
 func TestSoakTranslationsSurviveKills(t *testing.T) {
+	rare(t)
 	t.Parallel()
 	s := newStorm(t)
 	for round := range min(rounds(t, 4), 100) {
@@ -54,6 +55,7 @@ func TestSoakTranslationsSurviveKills(t *testing.T) {
 // A leader that is not scheduled for longer than its lease lasts does no harm when it wakes: another has taken over, and
 // it ends. What it had begun at the very moment lands late at worst, and is found to be wrong.
 func TestSoakTranslationsSurvivePausedLeaders(t *testing.T) {
+	rare(t)
 	t.Parallel()
 	s := newStorm(t, func(o *plane.Options) { o.Managers = 2 })
 	for round := range min(rounds(t, 2), 20) {
@@ -203,6 +205,7 @@ func (n *network) converged() {
 
 // A backend that loses all that it had gets it again, whether or not the manager was there to see.
 func TestTranslationsSurviveALostBackend(t *testing.T) {
+	rare(t)
 	t.Parallel()
 	n := newNetwork(t, hasty(t))
 	ns := n.namespace("lost")

@@ -22,6 +22,7 @@ import (
 // An upgrade that writes Translations of another version hands the backend over from one to the other: what is the same
 // is not touched, what differs is changed, and what is not wanted any more goes.
 func TestTranslationsOfAnotherVersion(t *testing.T) {
+	rare(t)
 	t.Parallel()
 	n := newNetwork(t)
 	ns := n.namespace("version")
