@@ -57,7 +57,7 @@ func BenchmarkPass(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					result := convert.Join(convert.Service(service, config), convert.Endpoints(service, slices, config))
-					p, err := newPlan(convert.OwnerOf(convert.KindService, service), result.Translations, of.existing)
+					p, err := newPlan(convert.OwnerOf(convert.KindService, service), true, result.Translations, of.existing)
 					if err != nil || len(p.create) != of.writes || len(p.update)+len(p.stale) > 0 {
 						b.Fatal(len(p.create), len(p.update), len(p.stale), err)
 					}

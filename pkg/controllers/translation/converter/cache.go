@@ -100,10 +100,20 @@ func trimmedSlice(full *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	return kept
 }
 
+// isGarbageCollectors reports whether a finalizer is one by which garbage collection handles what an object owns.
+func isGarbageCollectors(finalizer string) bool {
+	return finalizer == metav1.FinalizerDeleteDependents || finalizer == metav1.FinalizerOrphanDependents
+}
+
 func trimmedMeta(object metav1.Object, annotations ...string) metav1.ObjectMeta {
 	kept := metav1.ObjectMeta{
 		Namespace: intern.String(object.GetNamespace()), Name: object.GetName(), UID: object.GetUID(),
 		ResourceVersion: object.GetResourceVersion(), DeletionTimestamp: object.GetDeletionTimestamp(),
+	}
+	for _, finalizer := range object.GetFinalizers() {
+		if isGarbageCollectors(finalizer) {
+			kept.Finalizers = append(kept.Finalizers, intern.String(finalizer))
+		}
 	}
 	for _, name := range annotations {
 		if value, ok := object.GetAnnotations()[name]; ok {

@@ -68,11 +68,17 @@ func (r *reconciler) wait(ctx context.Context, u unit, s *subject) (outcome, rec
 		r.tell(ctx, u, s, []problem{report})
 		return outcomeWaiting, reconcile.Result{}, nil
 	}
-	p, err := r.plan(ctx, s.owner, nil)
+	p, err := r.plan(ctx, s, nil)
 	if err != nil {
 		return "", reconcile.Result{}, err
 	}
 	now, kept := r.clock.Now(), len(p.stale)+len(p.former)
+	if kept == 0 && !s.creates() { // it would get no network if it had the host-id
+		r.losses.end(u)
+		r.newcomers.end(u)
+		r.tell(ctx, u, s, nil)
+		return outcomeWaiting, reconcile.Result{}, nil
+	}
 	if kept == 0 {
 		r.losses.end(u)
 		// The annotator may be about to name the host of a new Node.
@@ -109,7 +115,7 @@ func (r *reconciler) confirmLoss(ctx context.Context, s *subject) error {
 		return fmt.Errorf("get %s: %w", describe(s.owner), err)
 	}
 	waiting := convert.Node(node, r.config).Waiting
-	if apierrors.IsNotFound(err) || node.UID != s.owner.UID || !node.DeletionTimestamp.IsZero() ||
+	if apierrors.IsNotFound(err) || node.UID != s.owner.UID || node.DeletionTimestamp.IsZero() != s.object.GetDeletionTimestamp().IsZero() ||
 		waiting == nil || waiting.Reason != convert.ReasonHostIDMissing {
 		return fmt.Errorf("%s: %w", describe(s.owner), errChanged)
 	}

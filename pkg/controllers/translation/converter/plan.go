@@ -33,6 +33,8 @@ type plan struct {
 	stale []*midonetv1.Translation
 	// former are of another version. They are deleted when everything that is wanted is written, and has their resources.
 	former []*midonetv1.Translation
+	// withheld: something that is wanted is not written, because nothing is created for the owner any more.
+	withheld bool
 }
 
 // update is a change of a Translation.
@@ -45,8 +47,9 @@ type update struct {
 }
 
 // newPlan decides about the Translations of an owner. existing are those that its keys find and those that have the
-// name of a wanted one, by name, all in the owner's namespace.
-func newPlan(owner convert.Owner, wanted []midonetv1.Translation, existing map[string]*midonetv1.Translation) (plan, error) {
+// name of a wanted one, by name, all in the owner's namespace. Without creates, no Translation is created and none is given
+// back to the owner; what such a one would take the place of stays, too.
+func newPlan(owner convert.Owner, creates bool, wanted []midonetv1.Translation, existing map[string]*midonetv1.Translation) (plan, error) {
 	var p plan
 	names := map[string]bool{}
 	for i := range wanted {
@@ -54,7 +57,7 @@ func newPlan(owner convert.Owner, wanted []midonetv1.Translation, existing map[s
 	}
 	unwanted := unwantedOf(owner, names, existing)
 	holders := newHolders(owner, unwanted)
-	obstacles := map[*midonetv1.Translation]bool{}
+	obstacles, spared := map[*midonetv1.Translation]bool{}, map[*midonetv1.Translation]bool{}
 	for i := range wanted {
 		want := &wanted[i]
 		current := existing[want.Name]
@@ -64,6 +67,12 @@ func newPlan(owner convert.Owner, wanted []midonetv1.Translation, existing map[s
 			continue
 		case current != nil && claimOf(owner, current) == foreign:
 			p.taken = append(p.taken, current)
+			continue
+		case !creates && (current == nil || !isOwnedAs(current, want)):
+			p.withheld = true
+			for _, holder := range holders.of(want) {
+				spared[holder] = true
+			}
 			continue
 		}
 		changes, err := changesOf(owner, current, want)
@@ -86,6 +95,7 @@ func newPlan(owner convert.Owner, wanted []midonetv1.Translation, existing map[s
 	}
 	for _, translation := range unwanted {
 		switch {
+		case spared[translation]:
 		case obstacles[translation] && translation.DeletionTimestamp.IsZero():
 			p.obstacles = append(p.obstacles, translation)
 		case obstacles[translation]:
@@ -130,7 +140,7 @@ func changesOf(owner convert.Owner, current, want *midonetv1.Translation) ([]byt
 			meta["labels"] = map[string]string{label: value}
 		}
 	}
-	if !slices.EqualFunc(current.OwnerReferences, want.OwnerReferences, sameOwner) {
+	if !isOwnedAs(current, want) {
 		meta["ownerReferences"] = want.OwnerReferences
 	}
 	if !slices.Contains(current.Finalizers, midonetv1.FinalizerName) {
@@ -147,6 +157,11 @@ func changesOf(owner convert.Owner, current, want *midonetv1.Translation) ([]byt
 	return json.Marshal(patch)
 }
 
+// isOwnedAs reports whether a Translation has the owner references that it should have.
+func isOwnedAs(current, want *midonetv1.Translation) bool {
+	return slices.EqualFunc(current.OwnerReferences, want.OwnerReferences, sameOwner)
+}
+
 // sameOwner says whether two references are to one object. The flags of a reference are of no account here.
 func sameOwner(a, b metav1.OwnerReference) bool {
 	return a.APIVersion == b.APIVersion && a.Kind == b.Kind && a.Name == b.Name && a.UID == b.UID
@@ -159,7 +174,7 @@ func (p *plan) acts() bool {
 
 // complete says whether everything that is wanted is there once the writes succeeded.
 func (p *plan) complete() bool {
-	return len(p.taken)+len(p.waiting)+len(p.obstacles) == 0
+	return len(p.taken)+len(p.waiting)+len(p.obstacles) == 0 && !p.withheld
 }
 
 // inherits says whether something of another owner is changed or deleted.

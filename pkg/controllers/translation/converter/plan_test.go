@@ -178,7 +178,7 @@ func TestPlan(t *testing.T) {
 			for _, translation := range tc.existing {
 				existing[translation.Name] = translation
 			}
-			p, err := newPlan(testOwner(), want, existing)
+			p, err := newPlan(testOwner(), true, want, existing)
 			if err != nil {
 				t.Fatal(err)
 			}

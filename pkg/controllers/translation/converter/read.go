@@ -6,6 +6,7 @@ package converter
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -24,8 +25,19 @@ type subject struct {
 	result convert.Result
 }
 
-// read reads the object of a unit, with all that its Translations depend on, and converts it. It is nil for one that is
-// gone or on its way out: garbage collection deletes what it leaves, and until then its network stays as it is.
+// creates reports whether Translations of the owner may be created, or given back to it. Not for a Node that is being
+// deleted, whose network is about to be deleted with it, and not while garbage collection deletes or orphans what an
+// object owns: the two controllers would undo each other's work.
+func (s *subject) creates() bool {
+	if s.object.GetDeletionTimestamp().IsZero() {
+		return true
+	}
+	return s.owner.Kind != convert.KindNode && !slices.ContainsFunc(s.object.GetFinalizers(), isGarbageCollectors)
+}
+
+// read reads the object of a unit, with all that its Translations depend on, and converts it. It is nil for one that has
+// been deleted: garbage collection deletes what it leaves. One that is being deleted is converted until then, which may
+// take as long as the finalizers of other controllers do.
 func (r *reconciler) read(ctx context.Context, u unit) (*subject, error) {
 	switch u.kind {
 	case convert.KindNode:
@@ -49,19 +61,19 @@ func (r *reconciler) read(ctx context.Context, u unit) (*subject, error) {
 		if there, err := r.find(ctx, u, service); !there {
 			return nil, err
 		}
-		slices, err := r.slicesOf(ctx, service)
+		endpoints, err := r.slicesOf(ctx, service)
 		if err != nil {
 			return nil, err
 		}
 		return &subject{service, convert.OwnerOf(u.kind, service),
-			convert.Join(convert.Service(service, r.config), convert.Endpoints(service, slices, r.config))}, nil
+			convert.Join(convert.Service(service, r.config), convert.Endpoints(service, endpoints, r.config))}, nil
 	default:
 		result := convert.Globals(r.config)
 		return &subject{result.Translations[0].DeepCopy(), convert.Owner{}, result}, nil
 	}
 }
 
-// find reads the object of a unit and says whether it is there to stay.
+// find reads the object of a unit and reports whether it exists.
 func (r *reconciler) find(ctx context.Context, u unit, into client.Object) (bool, error) {
 	if err := r.client.Get(ctx, u.key(), into, client.UnsafeDisableDeepCopy); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -69,7 +81,7 @@ func (r *reconciler) find(ctx context.Context, u unit, into client.Object) (bool
 		}
 		return false, fmt.Errorf("get %s: %w", u, err)
 	}
-	return into.GetDeletionTimestamp().IsZero(), nil
+	return true, nil
 }
 
 // nodeOf reads the Node that a Pod runs on, nil when there is none.
@@ -93,11 +105,11 @@ func (r *reconciler) slicesOf(ctx context.Context, service *corev1.Service) ([]*
 	if err != nil {
 		return nil, fmt.Errorf("list the endpoint slices of service %s/%s: %w", service.Namespace, service.Name, err)
 	}
-	slices := make([]*discoveryv1.EndpointSlice, len(list.Items))
+	found := make([]*discoveryv1.EndpointSlice, len(list.Items))
 	for i := range list.Items {
-		slices[i] = &list.Items[i]
+		found[i] = &list.Items[i]
 	}
-	return slices, nil
+	return found, nil
 }
 
 // existing reads the Translations of an owner and those that have the name of a wanted one, by name.

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
 
 const (
@@ -28,6 +27,9 @@ const (
 func (r *reconciler) Reconcile(ctx context.Context, u unit) (reconcile.Result, error) {
 	o, result, err := r.look(ctx, u)
 	switch {
+	case isTerminating(err):
+		// The namespace takes no new object any more. The owner is about to be deleted, too, which is an event.
+		o, result, err = outcomeRetried, reconcile.Result{RequeueAfter: waitPeriod}, nil
 	case isTransient(err):
 		log.FromContext(ctx).V(1).Info("Something changed meanwhile, trying again", "reason", err.Error())
 		o, result, err = outcomeRetried, reconcile.Result{RequeueAfter: retryPeriod}, nil
@@ -68,7 +70,7 @@ func (r *reconciler) forget(u unit) {
 
 // provide writes what an owner wants and deletes what it does not.
 func (r *reconciler) provide(ctx context.Context, u unit, s *subject) (outcome, reconcile.Result, error) {
-	p, err := r.plan(ctx, s.owner, s.result.Translations)
+	p, err := r.plan(ctx, s, s.result.Translations)
 	if err != nil {
 		return "", reconcile.Result{}, err
 	}
@@ -88,10 +90,14 @@ func (r *reconciler) provide(ctx context.Context, u unit, s *subject) (outcome, 
 		return outcomeTaken, reconcile.Result{RequeueAfter: r.patience.When(u)}, nil
 	}
 	r.tell(ctx, u, s, problems)
-	if !p.complete() {
+	switch {
+	case p.complete():
+		return outcomeDone, reconcile.Result{}, nil
+	case p.withheld: // until the owner has been deleted, or garbage collection is done with it: both are events
+		return outcomeWaiting, reconcile.Result{}, nil
+	default:
 		return outcomeWaiting, reconcile.Result{RequeueAfter: waitPeriod}, nil
 	}
-	return outcomeDone, reconcile.Result{}, nil
 }
 
 // failed ends a pass that did not get its writes through. What the API server refuses is for somebody to put right, who
@@ -107,21 +113,21 @@ func (r *reconciler) failed(ctx context.Context, u unit, s *subject, problems []
 
 // plan decides what to do. It decides twice when there is something to do: the second time by what our own writes have
 // made of it, which the cache tells a moment later.
-func (r *reconciler) plan(ctx context.Context, owner convert.Owner, wanted []midonetv1.Translation) (plan, error) {
-	existing, err := r.existing(ctx, owner, wanted)
+func (r *reconciler) plan(ctx context.Context, s *subject, wanted []midonetv1.Translation) (plan, error) {
+	existing, err := r.existing(ctx, s.owner, wanted)
 	if err != nil {
 		return plan{}, err
 	}
-	first, err := newPlan(owner, wanted, existing)
+	first, err := newPlan(s.owner, s.creates(), wanted, existing)
 	if err != nil || !first.acts() {
 		return first, err
 	}
 	for _, name := range first.found() {
-		if err := r.reread(ctx, owner, name, existing); err != nil {
+		if err := r.reread(ctx, s.owner, name, existing); err != nil {
 			return plan{}, err
 		}
 	}
-	return newPlan(owner, wanted, existing)
+	return newPlan(s.owner, s.creates(), wanted, existing)
 }
 
 // tell records the problems of an owner, and says what is new of them: in an event and in the log.

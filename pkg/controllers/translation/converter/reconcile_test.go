@@ -73,7 +73,7 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// An owner that asks for nothing gets nothing, and one that is gone or going keeps what it has.
+// An owner that asks for nothing gets nothing, and nor does one that has been deleted.
 func TestNothingToDo(t *testing.T) {
 	ended, host := testPod("ended", "a"), testPod("host", "a")
 	ended.Status.Phase, host.Spec.HostNetwork = corev1.PodFailed, true
@@ -87,22 +87,6 @@ func TestNothingToDo(t *testing.T) {
 		w.expectRequests(u)
 	}
 	w.expectEvents()
-}
-
-func TestOwnerGoes(t *testing.T) {
-	service := testService("front")
-	service.Finalizers = []string{"some/load-balancer"}
-	w := newWorld(t, service, testSlice("front", "1", "10.1.0.7"))
-	w.settle(front)
-	before := w.names("shop")
-	w.remove(service)
-	change(w, testSlice("front", "1"), func(s *discoveryv1.EndpointSlice) { s.Endpoints = nil })
-	w.expectRequests(front)
-	change(w, service, func(s *corev1.Service) { s.Finalizers = nil })
-	w.expectRequests(front)
-	if diff := cmp.Diff(before, w.names("shop")); diff != "" {
-		t.Error(diff)
-	}
 }
 
 // A Translation that was edited by hand is put right with one request, and what others have in it stays.

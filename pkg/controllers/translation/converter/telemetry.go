@@ -32,7 +32,7 @@ type outcome string
 
 const (
 	outcomeDone outcome = "done"
-	// outcomeGone: the object is gone or going, and garbage collection has the rest to do.
+	// outcomeGone: the object has been deleted, and garbage collection has the rest to do.
 	outcomeGone    outcome = "gone"
 	outcomeWaiting outcome = "waiting"
 	outcomeTaken   outcome = "taken"

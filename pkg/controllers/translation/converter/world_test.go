@@ -362,6 +362,19 @@ func change[T client.Object](w *world, object T, edit func(T)) {
 	}
 }
 
+// report writes the status of an object, as its kubelet does.
+func (w *world) report(object client.Object) {
+	w.t.Helper()
+	status := object.DeepCopyObject().(client.Object)
+	if err := w.store.Get(w.t.Context(), client.ObjectKeyFromObject(object), status); err != nil {
+		w.t.Fatal(err)
+	}
+	object.SetResourceVersion(status.GetResourceVersion())
+	if err := w.store.Status().Update(w.t.Context(), object); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
 // events are the events since the last call, as "Type Reason Message".
 func (w *world) events() []string {
 	var all []string

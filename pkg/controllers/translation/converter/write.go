@@ -31,8 +31,12 @@ var errChanged = errors.New("it was changed meanwhile")
 // isTransient says whether an error comes from looking at something that has changed since. Another pass settles it,
 // so there is nothing to tell anybody.
 func isTransient(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, errChanged) ||
-		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, errChanged) || isTerminating(err)
+}
+
+// isTerminating reports whether a write was refused because its namespace is being deleted.
+func isTerminating(err error) bool {
+	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
 // refusal is a write that the API server will not have as it is, in its own words.
@@ -119,7 +123,7 @@ func (r *reconciler) remove(ctx context.Context, translation *midonetv1.Translat
 }
 
 // confirm reads the owner once more, from the API server. A cache that is behind would give a Translation back to an
-// owner that is gone, and garbage collection would delete it.
+// owner that has been deleted, and garbage collection would delete it; or that began to be deleted since.
 func (r *reconciler) confirm(ctx context.Context, s *subject) error {
 	current := &metav1.PartialObjectMetadata{}
 	current.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(s.owner.Kind))
@@ -127,7 +131,7 @@ func (r *reconciler) confirm(ctx context.Context, s *subject) error {
 	switch {
 	case client.IgnoreNotFound(err) != nil:
 		return fmt.Errorf("get %s: %w", describe(s.owner), err)
-	case err != nil, current.UID != s.owner.UID, !current.DeletionTimestamp.IsZero():
+	case err != nil, current.UID != s.owner.UID, current.DeletionTimestamp.IsZero() != s.object.GetDeletionTimestamp().IsZero():
 		return fmt.Errorf("%s: %w", describe(s.owner), errChanged)
 	default:
 		return nil

@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package converter
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+)
+
+// An owner that is being deleted is converted until it has been deleted: what waits for a finalizer of another controller
+// changes in the meantime, and addresses are given to other Pods.
+func TestOwnerBeingDeleted(t *testing.T) {
+	const cloud = "example.com/load-balancer"
+	t.Run("service", func(t *testing.T) {
+		service, slice := testService("front"), testSlice("front", "1", "10.1.0.7")
+		service.Finalizers = []string{cloud}
+		w := newWorld(t, service, slice)
+		w.settle(front)
+		w.remove(service)
+		w.expectRequests(front)
+		change(w, slice, func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses[0] = "10.1.0.8" })
+		w.expectRequests(front, "create endpoints-port.4.front-web-10.96.0.10-10.1.0.8-8080-tcp",
+			"delete endpoints-port.4.front-web-10.96.0.10-10.1.0.7-8080-tcp")
+		// What garbage collection has to delete stays to it.
+		before := w.names("shop")
+		change(w, service, func(s *corev1.Service) { s.Finalizers = nil })
+		w.expectRequests(front)
+		if diff := cmp.Diff(before, w.names("shop")); diff != "" {
+			t.Error(diff)
+		}
+	})
+	t.Run("pod", func(t *testing.T) {
+		pod := testPod("web-0", "a")
+		pod.Finalizers = []string{"batch.kubernetes.io/job-tracking"}
+		pod.Annotations = map[string]string{midonetv1.AnnotationMACAddress: "0a:58:0a:01:00:05"}
+		pod.Status.PodIP = "10.1.0.5"
+		w := newWorld(t, testNode("a"), pod)
+		w.settle(podWeb)
+		w.remove(pod)
+		w.expectRequests(podWeb) // it runs until it has ended
+		pod.Status.Phase = corev1.PodSucceeded
+		w.report(pod)
+		w.expectRequests(podWeb, "delete pod.4.web-0", "delete pod-mac.4.web-0-mac-0a580a010005", "delete pod-arp.4.web-0-ip-10.1.0.5-0a580a010005")
+		w.expectRequests(podWeb)
+	})
+	t.Run("node", func(t *testing.T) {
+		node := testNode("a")
+		node.Finalizers = []string{"example.com/drain"}
+		node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.1"}}
+		node.Annotations[midonetv1.AnnotationTunnelEndpointIP] = "192.0.2.1"
+		w := newWorld(t, node)
+		w.settle(nodeA)
+		w.remove(node)
+		// Nothing is created for it any more, and what a new Translation would replace stays as well.
+		change(w, node, func(n *corev1.Node) { n.Annotations[midonetv1.AnnotationTunnelEndpointIP] = "192.0.2.2" })
+		node.Status.Addresses[0].Address = "192.0.2.2"
+		w.report(node)
+		w.expectRequests(nodeA, "delete node-address.4.a-internalip-192.0.2.1")
+		if result := w.expectRequests(nodeA); result.RequeueAfter != 0 {
+			t.Errorf("requeued after %v", result.RequeueAfter)
+		}
+		change(w, w.one("default", "node.4.a"), func(t *midonetv1.Translation) { t.Resources = nil })
+		w.expectRequests(nodeA, "patch node.4.a")
+		former := w.one("default", "node.4.a").DeepCopy()
+		former.Name, former.UID, former.ResourceVersion = "node.3.a", "", ""
+		w.add(former)
+		w.expectRequests(nodeA)
+		change(w, w.one("default", "node.4.a"), func(t *midonetv1.Translation) { t.Finalizers = nil })
+		w.remove(w.one("default", "node.4.a"))
+		w.expectRequests(nodeA)
+	})
+}
+
+// A Node that is being deleted and has no network needs no host-id, and one that has a network keeps it for the grace
+// period.
+func TestNodeWithoutHostIDBeingDeleted(t *testing.T) {
+	node := testNode("a")
+	node.Annotations, node.Finalizers = nil, []string{"example.com/drain"}
+	w := newWorld(t, node)
+	w.expectRequests(nodeA)
+	w.remove(node)
+	w.clock.SetTime(w.clock.Now().Add(newcomerPeriod))
+	if result := w.expectRequests(nodeA); result.RequeueAfter != 0 {
+		t.Errorf("requeued after %v", result.RequeueAfter)
+	}
+	w.expectEvents()
+	if got := gauged(w.reconciler.ledger.blocked, convert.ReasonHostIDMissing); got != 0 {
+		t.Errorf("%v blocked", got)
+	}
+
+	w, node = losing(t, nil)
+	change(w, node, func(n *corev1.Node) { n.Finalizers = []string{"example.com/drain"} })
+	w.remove(node)
+	if result := w.expectRequests(nodeA); result.RequeueAfter != grace {
+		t.Errorf("requeued after %v", result.RequeueAfter)
+	}
+	w.clock.SetTime(w.clock.Now().Add(grace))
+	w.expectRequests(nodeA, "get a", "delete node.4.a")
+}
+
+// While garbage collection deletes or orphans the Translations of an owner, none is created and none is given back to it:
+// the two would undo each other's work until the owner has been deleted.
+func TestGarbageCollectionIsNotUndone(t *testing.T) {
+	for _, finalizer := range []string{metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents} {
+		t.Run(finalizer, func(t *testing.T) {
+			service, slice := testService("front"), testSlice("front", "1", "10.1.0.7")
+			service.Finalizers = []string{finalizer, "example.com/load-balancer"}
+			w := newWorld(t, service, slice)
+			w.settle(front)
+			w.remove(service)
+			endpoint := w.one("shop", "endpoints-port")
+			w.released(endpoint)
+			w.remove(endpoint)
+			change(w, w.one("shop", "service.4.front"), func(t *midonetv1.Translation) { t.OwnerReferences = nil })
+			w.expectRequests(front)
+			change(w, service, func(s *corev1.Service) { s.Finalizers = s.Finalizers[1:] })
+			w.expectRequests(front, "create endpoints-port.4.front-web-10.96.0.10-10.1.0.7-8080-tcp", "patch service.4.front")
+		})
+	}
+}
+
+// An owner that is being deleted takes over what an earlier one of its name had, unless the API server knows more of it
+// than the cache.
+func TestAdoptionByAnOwnerBeingDeleted(t *testing.T) {
+	pod := testPod("web-0", "a")
+	pod.Finalizers = []string{"example.com/hold"}
+	w := newWorld(t, testNode("a"), pod)
+	w.settle(podWeb)
+	change(w, w.one("shop", "pod.4.web-0"), ownedBy("Pod", "web-0", "earlier"))
+	w.live = testPod("web-0", "a")
+	w.live.SetDeletionTimestamp(new(metav1.Unix(1, 0)))
+	if result := w.expectRequests(podWeb, "get web-0"); result.RequeueAfter != retryPeriod {
+		t.Errorf("requeued after %v", result.RequeueAfter)
+	}
+	w.remove(pod)
+	w.live = nil
+	w.expectRequests(podWeb, "get web-0", "patch pod.4.web-0")
+}
+
+// In a namespace that is being deleted nothing can be created: the owner's end is waited for patiently.
+func TestTerminatingNamespace(t *testing.T) {
+	w := newWorld(t, testNode("a"), testPod("web-0", "a"))
+	w.fault = func(int, string) error {
+		err := apierrors.NewForbidden(midonetv1.Resource("translations"), "x", errors.New("the namespace is being terminated"))
+		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+		return err
+	}
+	if result := w.expectRequests(podWeb, "create pod.4.web-0"); result.RequeueAfter != waitPeriod {
+		t.Errorf("requeued after %v", result.RequeueAfter)
+	}
+	w.expectEvents()
+}
