@@ -99,7 +99,7 @@ func (c *Client) Get(ctx context.Context, ref Ref) (Resource, error) {
 		return Resource{}, err
 	}
 	if _, err := k.Decode(data); err != nil {
-		return Resource{}, &Error{Op: Get.String(), Ref: ref, Err: err}
+		return Resource{}, &Error{Op: Get.String(), Ref: ref, Err: fmt.Errorf("%w: %w", errInvalid, err)}
 	}
 	return Resource{Ref: ref, Body: data}, nil
 }
@@ -115,7 +115,7 @@ type Query struct {
 }
 
 // List reads all resources of a kind under a parent. Rules come in the order of their chain. The list is whole or the
-// call fails.
+// call fails; an element that is not understood is in it as Invalid.
 func (c *Client) List(ctx context.Context, q Query) ([]Resource, error) {
 	ref := Ref{Kind: q.Kind, Parent: q.Parent}
 	k, err := kindFor(List, ref)
@@ -143,30 +143,35 @@ func (c *Client) List(ctx context.Context, q Query) ([]Resource, error) {
 	}
 	resources := make([]Resource, 0, len(items))
 	for _, item := range items {
-		b, err := k.Decode(item)
-		if err != nil {
-			return nil, &Error{Op: List.String(), Ref: ref, Err: err}
-		}
-		resources = append(resources, Resource{Ref: Ref{Kind: k.Name, Parent: q.Parent, ID: b.Key()}, Body: item})
+		resources = append(resources, k.element(q.Parent, item))
 	}
 	return resources, nil
 }
 
-// Hosts lists the machines that run MidoNet's agent.
+// Hosts lists the machines that run MidoNet's agent. One that is not understood is left out, or has no ID when its name
+// at least is known.
 func (c *Client) Hosts(ctx context.Context) ([]Host, error) {
 	resources, err := c.List(ctx, Query{Kind: "Host"})
 	if err != nil {
 		return nil, err
 	}
-	hosts := make([]Host, len(resources))
-	for i, r := range resources {
-		// List has decoded it once.
-		if err := json.Unmarshal(r.Body, &hosts[i]); err != nil {
-			return nil, &Error{Op: List.String(), Ref: r.Ref, Err: err}
+	hosts := make([]Host, 0, len(resources))
+	for _, r := range resources {
+		var host Host
+		err := json.Unmarshal(r.Body, &host)
+		if r.Invalid != nil || err != nil {
+			if host.Name == "" {
+				continue
+			}
+			host = Host{Name: host.Name}
 		}
+		hosts = append(hosts, host)
 	}
 	return hosts, nil
 }
+
+// errInvalid marks answers with a resource that is not understood.
+var errInvalid = errors.New("the answer is not understood")
 
 // kindFor finds the kind and wants it to have the verb.
 func kindFor(v Verb, ref Ref) (Kind, error) {

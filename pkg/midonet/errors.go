@@ -70,6 +70,9 @@ func IsFenced(err error) bool { return errors.Is(err, errFenced) }
 // IsInvalid says that the call was wrong in itself and was not sent.
 func IsInvalid(err error) bool { return errors.Is(err, errRefused) && !IsFenced(err) }
 
+// IsInvalidAnswer reports whether the server answered with a resource that is not understood.
+func IsInvalidAnswer(err error) bool { return errors.Is(err, errInvalid) }
+
 // IsLogin says that logging in failed.
 func IsLogin(err error) bool {
 	for e, ok := errors.AsType[*Error](err); ok; e, ok = errors.AsType[*Error](e.Err) {

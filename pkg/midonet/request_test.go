@@ -24,7 +24,7 @@ func TestRetries(t *testing.T) {
 	bridge := Resource{Ref: Ref{Kind: "Bridge", ID: bridgeID}, Body: []byte(`{"id":"` + bridgeID + `"}`)}
 	calls := map[string]func(*Client, context.Context) error{
 		"POST": func(c *Client, ctx context.Context) error {
-			return c.Create(ctx, Resource{chain, []byte(`{"id":"` + chainID + `"}`)})
+			return c.Create(ctx, Resource{Ref: chain, Body: []byte(`{"id":"` + chainID + `"}`)})
 		},
 		"GET":    func(c *Client, ctx context.Context) error { _, err := c.List(ctx, Query{Kind: "Chain"}); return err },
 		"DELETE": func(c *Client, ctx context.Context) error { return c.Delete(ctx, Ref{Kind: "Router", ID: routerID}) },

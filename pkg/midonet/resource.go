@@ -69,6 +69,9 @@ type Resource struct {
 	Ref
 	// Body is the JSON that goes over the wire, or came over it.
 	Body json.RawMessage
+	// Invalid is why an element of a list is not understood, and nil for all others. Its ID is what can be read of it,
+	// which may be nothing.
+	Invalid error
 }
 
 // NewResource makes a resource of what a Translation says. The error names the field that is wrong; an unknown kind is
@@ -97,14 +100,37 @@ func ParseResource(kind, parent, body string) (Resource, Body, error) {
 
 // Decode reads a body. Names of fields count with their case, as on the server; unknown ones are left out.
 func (k Kind) Decode(data []byte) (Body, error) {
-	b := k.newBody()
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, b); err != nil {
-		return nil, fmt.Errorf("body of %s: %w", k.Name, err)
-	}
-	if err := b.check(); err != nil {
-		return nil, fmt.Errorf("body of %s: %w", k.Name, err)
+	b, err := k.read(data)
+	if err != nil {
+		return nil, err
 	}
 	return b, nil
+}
+
+// read reads as much of a body as can be: a field of another type than ours keeps none of the others from being read.
+func (k Kind) read(data []byte) (Body, error) {
+	b := k.newBody()
+	err := kjson.UnmarshalCaseSensitivePreserveInts(data, b)
+	if err == nil {
+		err = b.check()
+	}
+	if err != nil {
+		return b, fmt.Errorf("body of %s: %w", k.Name, err)
+	}
+	return b, nil
+}
+
+// element reads an element of a list under a parent.
+func (k Kind) element(parent string, data json.RawMessage) Resource {
+	b, err := k.read(data)
+	r := Resource{Ref: Ref{Kind: k.Name, Parent: parent, ID: b.Key()}, Body: data, Invalid: err}
+	if err != nil {
+		// As we would write it: an id in capitals is still that id, and one that has no place in a path is none.
+		if r.ID = strings.ToLower(r.ID); checkSegment(r.ID) != nil {
+			r.ID = ""
+		}
+	}
+	return r
 }
 
 // createPath is where a resource with this body is made. A kind that nobody can make has its collection, too.

@@ -37,6 +37,8 @@ type Fault struct {
 	Message string `json:"message,omitempty"`
 	// Cut is CutRequest or CutAnswer; empty: the connection holds.
 	Cut string `json:"cut,omitempty"`
+	// Rewrite changes the body of an answer that is no error, as another version of the server would; nil: it stays.
+	Rewrite func(body []byte) []byte `json:"-"`
 }
 
 // fault is a Fault as JSON has it, with its latency as people write it: 5ms, 2s.
@@ -73,7 +75,7 @@ func (f Fault) check() error {
 		return fmt.Errorf("fault: skip, times and latency must not be negative")
 	case f.Path != "" && !strings.HasPrefix(f.Path, "/"):
 		return fmt.Errorf("fault: path: %q must begin with /", f.Path)
-	case f.Latency == 0 && f.Status == 0 && f.Cut == "":
+	case f.Latency == 0 && f.Status == 0 && f.Cut == "" && f.Rewrite == nil:
 		return fmt.Errorf("fault: needs latency, status or cut")
 	default:
 		return nil
@@ -107,6 +109,9 @@ func (f *faults) next(method, path string) Fault {
 		hit.Latency += c.Latency
 		if hit.Status == 0 && hit.Cut == "" {
 			hit.Status, hit.Message, hit.Cut = c.Status, c.Message, c.Cut
+		}
+		if hit.Rewrite == nil {
+			hit.Rewrite = c.Rewrite
 		}
 	}
 	return hit

@@ -108,7 +108,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header()[name] = values
 	}
 	w.WriteHeader(answer.Code)
-	_, _ = w.Write(answer.Body.Bytes())
+	body := answer.Body.Bytes()
+	if fault.Rewrite != nil && answer.Code/100 == 2 {
+		body = fault.Rewrite(body)
+	}
+	_, _ = w.Write(body)
 }
 
 // serveAPI checks the token and hands on. What the mux itself says about paths and methods gets MidoNet's form.

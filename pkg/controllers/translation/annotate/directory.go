@@ -28,7 +28,7 @@ type directory struct {
 	// at is when the last listing ended, err how.
 	at  time.Time
 	err error
-	// ids are the ids of the hosts of a name.
+	// ids are the ids of the hosts of a name; empty is that of a host which is not understood.
 	ids map[string][]string
 }
 

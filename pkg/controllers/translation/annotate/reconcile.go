@@ -4,6 +4,7 @@
 package annotate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -68,6 +69,9 @@ func unusable(node string, ids []string, err error) *convert.Problem {
 	case len(ids) > 1:
 		return &convert.Problem{Reason: reasonManyHosts, Message: fmt.Sprintf(
 			"MidoNet has %d hosts named %s (%s): remove all but one, or set annotation %s", len(ids), node, few(ids), midonetv1.AnnotationHostID)}
+	case ids[0] == "":
+		return &convert.Problem{Reason: reasonInvalidHost, Message: fmt.Sprintf(
+			"the host named %s in MidoNet has no id that is a UUID: set annotation %s", node, midonetv1.AnnotationHostID)}
 	default:
 		return nil
 	}
@@ -77,6 +81,9 @@ func unusable(node string, ids []string, err error) *convert.Problem {
 func few(ids []string) string {
 	const most = 3
 	sorted := slices.Sorted(slices.Values(ids))
+	for i, id := range sorted {
+		sorted[i] = cmp.Or(id, "no UUID")
+	}
 	if len(sorted) > most {
 		sorted = append(sorted[:most], "…")
 	}

@@ -197,6 +197,20 @@ func TestHostsOfOneName(t *testing.T) {
 	}
 }
 
+// A host whose id is not understood is neither absent nor used.
+func TestInvalidHost(t *testing.T) {
+	w := newWorld(t, testNode("a", "192.0.2.1"), testNode("b"))
+	w.hosts = several{{Name: "a"}, {ID: "1", Name: "b"}, {Name: "b"}}
+	w.restart()
+	w.pass("a", 0)
+	w.pass("b", 0)
+	got := w.events()
+	if len(got) != 2 || got[0] != "Warning HostInvalid the host named a in MidoNet has no id that is a UUID: set annotation midonet.org/host-id" ||
+		!strings.HasPrefix(got[1], "Warning HostAmbiguous MidoNet has 2 hosts named b (no UUID, 1)") {
+		t.Errorf("events = %q", got)
+	}
+}
+
 // A backend that is out of order is asked now and then for all Nodes, told once, and forgotten when it is back.
 func TestBackendFails(t *testing.T) {
 	w := newWorld(t, testNode("a"), testNode("b"))

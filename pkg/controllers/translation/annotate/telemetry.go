@@ -20,6 +20,8 @@ const (
 	reasonNoHost = "HostNotFound"
 	// reasonManyHosts: there are several hosts of the Node's name.
 	reasonManyHosts = "HostAmbiguous"
+	// reasonInvalidHost: the host of the Node's name has an id that is not understood.
+	reasonInvalidHost = "HostInvalid"
 	// reasonBackend: the hosts cannot be listed.
 	reasonBackend = "HostsUnknown"
 	// reasonRefused: the API server does not take the annotations.

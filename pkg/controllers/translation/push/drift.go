@@ -90,6 +90,9 @@ func (l *driftLoop) pass(ctx context.Context) time.Duration {
 		l.log.Info("The backend differs from the Translations", "drifted", report.Drifted, "repaired", report.Repaired,
 			"orphans", report.Orphans, "orphansDeleted", report.Deleted, "someOrphans", report.Names, "took", time.Since(started).String())
 	}
+	if report.Invalid > 0 {
+		l.log.Info("Skipped resources of the backend that are not understood", "resources", report.Invalid, "someResources", report.InvalidNames)
+	}
 	if err != nil {
 		l.log.Error(err, "The backend could not be compared as a whole")
 		return min(l.interval, driftRetry)

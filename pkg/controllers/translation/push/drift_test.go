@@ -142,7 +142,7 @@ func TestDriftLoop(t *testing.T) {
 
 // What a pass found is counted and logged.
 func TestDriftIsTold(t *testing.T) {
-	p := &passes{report: engine.Report{Drifted: 3, Repaired: 2, Orphans: 5, Deleted: 1, Names: []string{"Chain x"}}}
+	p := &passes{report: engine.Report{Drifted: 3, Repaired: 2, Orphans: 5, Deleted: 1, Names: []string{"Chain x"}, Invalid: 2, InvalidNames: []string{"Port y: no id"}}}
 	log, registry := run(t, p, 10*time.Minute, func(ready chan struct{}, _ demand) {
 		close(ready)
 		time.Sleep(15 * time.Minute)
@@ -150,6 +150,10 @@ func TestDriftIsTold(t *testing.T) {
 	if !strings.Contains(log, "Chain x") {
 		t.Errorf("the log does not name the orphan: %s", log)
 	}
+	if !strings.Contains(log, "Port y: no id") {
+		t.Errorf("the log does not name what is not understood: %s", log)
+	}
+	wantMetric(t, registry, "groundskeeper_translation_invalid_resources", 2)
 	wantMetric(t, registry, "groundskeeper_translation_drift_found_total", 6)
 	wantMetric(t, registry, "groundskeeper_translation_drift_repaired_total", 4)
 	wantMetric(t, registry, "groundskeeper_translation_orphans", 4)

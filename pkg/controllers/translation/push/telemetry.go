@@ -62,7 +62,7 @@ type meters struct {
 	pushed                    prometheus.Histogram
 	driftPasses               *prometheus.CounterVec
 	driftFound, driftRepaired prometheus.Counter
-	orphans                   prometheus.Gauge
+	orphans, invalid          prometheus.Gauge
 }
 
 // newMeters registers the metrics, or finds those of an earlier manager of this process.
@@ -88,10 +88,14 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 		Name: "groundskeeper_translation_orphans",
 		Help: "Resources of the tenant in the backend that no Translation lists, as of the last complete drift pass.",
 	}))
-	if err := errors.Join(errPushed, errPasses, errFound, errRepaired, errOrphans); err != nil {
+	invalid, errInvalid := telemetry.Register(registry, prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "groundskeeper_translation_invalid_resources",
+		Help: "Resources in the backend that are not understood, as of the last complete drift comparison. They are neither compared nor deleted.",
+	}))
+	if err := errors.Join(errPushed, errPasses, errFound, errRepaired, errOrphans, errInvalid); err != nil {
 		return nil, fmt.Errorf("controller %s: %w", ControllerName, err)
 	}
-	return &meters{pushed: pushed, driftPasses: passes, driftFound: found, driftRepaired: repaired, orphans: orphans}, nil
+	return &meters{pushed: pushed, driftPasses: passes, driftFound: found, driftRepaired: repaired, orphans: orphans, invalid: invalid}, nil
 }
 
 // RegisterMetrics registers the metrics as AddToManager does, for whoever describes them.
@@ -116,6 +120,7 @@ func (t *meters) passed(report engine.Report, complete bool) {
 	}
 	t.driftPasses.WithLabelValues("done").Inc()
 	t.orphans.Set(float64(report.Orphans - report.Deleted))
+	t.invalid.Set(float64(report.Invalid))
 }
 
 // counts shows the resources of an engine by state.

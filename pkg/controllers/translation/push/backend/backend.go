@@ -20,11 +20,12 @@ type Backend interface {
 	Update(ctx context.Context, r Resource) error
 	// Delete removes a resource; one that is gone is no error. The backend may remove what lies under it, too.
 	Delete(ctx context.Context, ref Ref) error
-	// Get reads a resource, and false when it is not there.
+	// Get reads a resource, and false when it is not there. One that the driver does not understand is an ErrInvalid.
 	Get(ctx context.Context, r Resource) (Observed, bool, error)
 	// Collection says which list has the resource, and false for a kind that is in none and has to be read by Get.
 	Collection(r Resource) (Collection, bool)
 	// List reads a collection: all of it, ordered resources in their order, or an error. A parent that is gone is NotFound.
+	// What the driver does not understand is in it as Invalid, and hides none of the others.
 	List(ctx context.Context, c Collection) ([]Observed, error)
 	// Roots are the collections of what stands alone and belongs to the tenant.
 	Roots() []Collection

@@ -8,6 +8,9 @@ import "errors"
 // ErrUnknownKind says that the backend has no resources of a kind.
 var ErrUnknownKind = errors.New("unknown kind")
 
+// ErrInvalid says that a resource is there and the driver does not understand it.
+var ErrInvalid = errors.New("the backend's answer is not understood")
+
 // Reason says what an error means to the engine.
 type Reason int
 

@@ -69,6 +69,9 @@ type Observed struct {
 	// Foreign says that the resource is not one of those a pusher makes (the server made it, an agent learned it):
 	// one that nobody wants is no orphan.
 	Foreign bool
+	// Invalid is why the driver does not understand the resource, and nil when it does. Its key is what can be read of it.
+	// It is Foreign, and nothing is known of a wanted resource of its key but that it is there.
+	Invalid error
 }
 
 // Collection names a list that the backend can give: all resources of a kind under one parent, or, without a parent,

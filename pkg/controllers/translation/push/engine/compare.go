@@ -74,6 +74,9 @@ func compare(b backend.Backend, entries []entry, list []backend.Observed) (findi
 			continue
 		}
 		i, there := at[want.Key]
+		if there && list[i].Invalid != nil {
+			continue // it is there, and that is all that is known
+		}
 		var f finding
 		switch {
 		case doubled:

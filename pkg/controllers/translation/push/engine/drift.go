@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -104,6 +105,9 @@ func (p *pass) readList(ctx context.Context, c backend.Collection) {
 	var below []backend.Collection
 	own := 0
 	for i := range list {
+		if list[i].Invalid != nil {
+			continue
+		}
 		below = append(below, p.e.b.Children(list[i].Ref)...)
 		if !list[i].Foreign {
 			own++
@@ -112,6 +116,11 @@ func (p *pass) readList(ctx context.Context, c backend.Collection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.report.Reads++
+	for i := range list {
+		if err := list[i].Invalid; err != nil {
+			p.report.addInvalid(list[i].Ref, err)
+		}
+	}
 	p.observed += own
 	p.found = append(p.found, below...)
 	p.strangers = append(p.strangers, strangers...)
@@ -126,6 +135,13 @@ func (p *pass) readOne(ctx context.Context, en entry) {
 		return
 	}
 	have, there, err := p.e.b.Get(ctx, want)
+	if errors.Is(err, backend.ErrInvalid) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.report.Reads++
+		p.report.addInvalid(want.Ref, err)
+		return
+	}
 	if err != nil && backend.ReasonOf(err) != backend.NotFound {
 		p.fail(err)
 		return

@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -66,6 +67,52 @@ func TestDriftIsFoundAndRepaired(t *testing.T) {
 	expect(t, "drifted after the repair", r.Drifted, 0)
 	w.run(time.Minute)
 	expect(t, "writes after the repair", w.writes(), 0)
+}
+
+// What the driver does not understand is left alone, whether it is in a list or has to be read by itself. The rest is
+// compared all the same.
+func TestDriftBesideInvalid(t *testing.T) {
+	w := newWorld(t, Options{})
+	drifting(w)
+	invalid := func(kind, scope, id string) {
+		w.backend.objects[backend.Key{Kind: kind, Scope: scope, ID: id}].Invalid = errors.New("no id")
+		w.backend.objects[backend.Key{Kind: kind, Scope: scope, ID: id}].Foreign = true
+	}
+	invalid("Box", "", "b")
+	invalid("Rule", "", "r1")
+	w.backend.after = func(op string, key backend.Key) error {
+		if op == "get" && key.Kind == "Link" {
+			return &backend.Error{Reason: backend.Transient, Message: "no id", Err: backend.ErrInvalid}
+		}
+		return nil
+	}
+	r := w.drift()
+	expect(t, "drifted", r.Drifted, 3)
+	expect(t, "repaired", r.Repaired, 3)
+	expect(t, "invalid", r.Invalid, 3)
+	expect(t, "orphans", r.Orphans, 0)
+	w.run(time.Minute)
+	expect(t, "updates", w.backend.calls["update"], 0)
+	r = w.drift()
+	expect(t, "drifted after the repair", r.Drifted, 0)
+	expect(t, "invalid after the repair", r.Invalid, 3)
+}
+
+// A replacement does not go on when what is to be replaced, or its copy, is not understood.
+func TestInvalidIsNotReplaced(t *testing.T) {
+	w := newWorld(t, Options{})
+	small(w)
+	w.run(time.Minute)
+	rule := w.backend.objects[backend.Key{Kind: "Rule", ID: "r1"}]
+	w.edit("Rule", "", "r1")
+	w.drift()
+	rule.Invalid = errors.New("no id")
+	w.resetCalls()
+	w.run(10 * time.Minute)
+	expect(t, "writes", w.writes(), 0)
+	rule.Invalid = nil
+	w.run(time.Hour)
+	w.expectSynced()
 }
 
 func TestEachCollectionIsReadOnce(t *testing.T) {

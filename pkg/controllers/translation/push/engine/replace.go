@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
@@ -59,6 +60,11 @@ func (j *job) replace(ctx context.Context) error {
 		return err
 	}
 	copied := j.b.Copy(j.want)
+	for _, have := range list {
+		if have.Invalid != nil && (have.Key == j.want.Key || have.Key == copied.Key) {
+			return &backend.Error{Reason: backend.Transient, Message: fmt.Sprintf("%s: %s: %s", have, backend.ErrInvalid, have.Invalid), Err: backend.ErrInvalid}
+		}
+	}
 	r := j.progress(list, copied)
 	order := keysOf(list)
 	for step := r.next(); step != stepDone; step = r.next() {

@@ -5,6 +5,7 @@ package midonetbackend
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"strconv"
@@ -18,7 +19,11 @@ func failure(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &backend.Error{Reason: reasonOf(err), Code: codeOf(err), Message: messageOf(err), Err: err}
+	message := messageOf(err)
+	if midonet.IsInvalidAnswer(err) {
+		err = fmt.Errorf("%w: %w", backend.ErrInvalid, err)
+	}
+	return &backend.Error{Reason: reasonOf(err), Code: codeOf(err), Message: message, Err: err}
 }
 
 // codeOf is the code of the server's answer, to the login if that failed.

@@ -19,7 +19,11 @@ import (
 // server adds a Local route to each port, and agents learn routes from their neighbours. Tunnel zones belong to no
 // tenant, hosts are put into them and bound by others too, and entries of MAC and ARP tables are mostly learned. None
 // of those can be told from ours.
+// Nor can what is not understood.
 func foreign(r midonet.Resource) bool {
+	if r.Invalid != nil {
+		return true
+	}
 	switch r.Kind {
 	case "Chain", "Router", "Bridge", "Rule":
 		return false

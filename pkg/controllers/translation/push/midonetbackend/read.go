@@ -65,7 +65,7 @@ func parentIn(r midonet.Resource, wanted string) string {
 
 // observed is a resource as the client read it.
 func observed(r midonet.Resource) backend.Observed {
-	return backend.Observed{Ref: refOf(r.Ref), Body: r.Body, Foreign: foreign(r)}
+	return backend.Observed{Ref: refOf(r.Ref), Body: r.Body, Foreign: foreign(r), Invalid: r.Invalid}
 }
 
 // Collection says which list has a resource.
