@@ -27,7 +27,8 @@ type endpointPort struct {
 
 // Endpoints returns what the endpoints of a Service become: for each port of each a chain that translates to it, and a
 // jump there from the chain of the Service's port. Slices are all EndpointSlices of the Service; which endpoint is in
-// which of them does not matter. A Service that is not served has none, and Service says why.
+// which of them does not matter. A port of which no endpoint is ready has those that are terminating and still serve. A
+// Service that is not served has none, and Service says why.
 func Endpoints(service *corev1.Service, slices []*discoveryv1.EndpointSlice, config Config) Result {
 	c := newCollector(OwnerOf(KindService, service))
 	address, _ := clusterAddress(service, config)
@@ -35,13 +36,23 @@ func Endpoints(service *corev1.Service, slices []*discoveryv1.EndpointSlice, con
 		return c.done()
 	}
 	ids := NewIDs(config.Tenant)
+	add := func(port endpointPort, target netip.Addr) {
+		key := fmt.Sprintf("%s/%s/%s/%s/%d/%s", service.Name, port.name, address, target, port.number, port.protocol)
+		if !c.has(kindEndpointsPort, key) {
+			spread := ids.serviceChain(servicePortKey(service, port.name))
+			c.add(kindEndpointsPort, key, endpointResources(ids.ForKey("Endpoint", key), key, spread, address, target, port.number, config)...)
+		}
+	}
+	// A Service has a port of a name once.
+	ready, leaving := map[string]bool{}, []leavingPort(nil)
 	for _, slice := range slices {
 		if slice.AddressType != discoveryv1.AddressTypeIPv4 {
 			continue
 		}
 		ports := portsOf(service, slice)
 		for _, endpoint := range slice.Endpoints {
-			if endpoint.Conditions.Ready != nil && !*endpoint.Conditions.Ready || len(endpoint.Addresses) == 0 {
+			use := UseOf(endpoint)
+			if use == Unused {
 				continue
 			}
 			target, failed := parseIPv4("endpoint of slice "+slice.Name, endpoint.Addresses[0]) // the others mean nothing
@@ -50,15 +61,62 @@ func Endpoints(service *corev1.Service, slices []*discoveryv1.EndpointSlice, con
 				continue
 			}
 			for _, port := range ports {
-				key := fmt.Sprintf("%s/%s/%s/%s/%d/%s", service.Name, port.name, address, target, port.number, port.protocol)
-				if !c.has(kindEndpointsPort, key) {
-					spread := ids.serviceChain(servicePortKey(service, port.name))
-					c.add(kindEndpointsPort, key, endpointResources(ids.ForKey("Endpoint", key), key, spread, address, target, port.number, config)...)
+				if use == Fallback {
+					leaving = append(leaving, leavingPort{port, target})
+					continue
 				}
+				ready[port.name] = true
+				add(port, target)
 			}
 		}
 	}
+	for _, left := range leaving {
+		if !ready[left.port.name] {
+			add(left.port, left.target)
+		}
+	}
 	return c.done()
+}
+
+// leavingPort is a port of an endpoint that is terminating.
+type leavingPort struct {
+	port   endpointPort
+	target netip.Addr
+}
+
+// Use is how an endpoint is used.
+type Use int
+
+const (
+	// Unused endpoints get no traffic.
+	Unused Use = iota
+	// Fallback endpoints are terminating and still serve. They are used for ports of which none is Preferred, as by
+	// kube-proxy: those are all that is left of a Service while its last Pods are replaced.
+	Fallback
+	// Preferred endpoints are ready.
+	Preferred
+)
+
+// UseOf returns how an endpoint is used by its conditions. What they leave out is as the API says: ready, serving, and
+// not terminating.
+func UseOf(endpoint discoveryv1.Endpoint) Use {
+	is := func(condition *bool, unset bool) bool {
+		if condition == nil {
+			return unset
+		}
+		return *condition
+	}
+	conditions := endpoint.Conditions
+	switch {
+	case len(endpoint.Addresses) == 0:
+		return Unused
+	case is(conditions.Ready, true):
+		return Preferred
+	case is(conditions.Serving, true) && is(conditions.Terminating, false):
+		return Fallback
+	default:
+		return Unused
+	}
 }
 
 // endpointResources sends what is for one port of a Service to an endpoint. An endpoint that talks to itself by way of

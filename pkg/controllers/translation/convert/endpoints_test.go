@@ -16,6 +16,11 @@ func TestEndpointsTranslations(t *testing.T) {
 	first := []string{dns + a + "53-udp", dnsTCP + a + "53-tcp", metrics + a + "9153-tcp"}
 	whole := []string{first[0], dns + b + "53-udp", first[1], dnsTCP + b + "53-tcp", first[2], metrics + b + "9153-tcp"}
 	others := []string{whole[0], whole[2], whole[3], whole[4], whole[5]} // without the first port of the second endpoint
+	second := []string{whole[1], whole[3], whole[5]}
+	good, starting := discoveryv1.EndpointConditions{Ready: new(true)}, discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(false)}
+	ending := discoveryv1.EndpointConditions{Ready: new(false), Terminating: new(true)}
+	dying := discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(true)}
+	dead := discoveryv1.EndpointConditions{Ready: new(false), Serving: new(false), Terminating: new(true)}
 	ready := func(value *bool) func(*pair) {
 		return func(p *pair) { p.EndpointSlices[1].Endpoints[0].Conditions.Ready = value }
 	}
@@ -32,6 +37,24 @@ func TestEndpointsTranslations(t *testing.T) {
 		"serving to the end": {func(p *pair) {
 			p.EndpointSlices[1].Endpoints[0].Conditions = discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(true)}
 		}, first, nil},
+		"all terminating and serving":     {conditioned(dying, dying), whole, nil},
+		"one terminating and serving":     {conditioned(starting, dying), second, nil},
+		"one ready, one terminating":      {conditioned(good, dying), first, nil},
+		"serving is not said":             {conditioned(ending, starting), first, nil},
+		"terminating and no more serving": {conditioned(dead, dead), nil, nil},
+		"serving and not yet ready":       {conditioned(starting, starting), nil, nil},
+		"one port has a ready endpoint": {func(p *pair) {
+			conditioned(good, dying)(p)
+			p.EndpointSlices[0].Ports = p.EndpointSlices[0].Ports[1:]
+		}, []string{second[0], first[1], first[2]}, nil},
+		"ready in one slice, terminating in another": {func(p *pair) {
+			p.EndpointSlices = append(p.EndpointSlices, p.EndpointSlices[0].DeepCopy())
+			conditioned(dying, good, good)(p)
+		}, whole, nil},
+		"none ready has a good address": {func(p *pair) {
+			conditioned(good, dying)(p)
+			p.EndpointSlices[0].Endpoints[0].Addresses = []string{"10.1.1"}
+		}, second, []string{"InvalidAddress"}},
 		"in two slices":    {func(p *pair) { p.EndpointSlices = append(p.EndpointSlices, p.EndpointSlices[0].DeepCopy()) }, whole, nil},
 		"two in one slice": {func(p *pair) { moved(p) }, whole, nil},
 		"slice of IPv6": {func(p *pair) {
@@ -71,6 +94,17 @@ func TestEndpointsTranslations(t *testing.T) {
 			expect(t, names(result), test.want)
 			expect(t, problems(result), test.problems)
 		})
+	}
+}
+
+// conditioned gives the endpoints of each slice conditions.
+func conditioned(conditions ...discoveryv1.EndpointConditions) func(*pair) {
+	return func(p *pair) {
+		for i := range conditions {
+			for j := range p.EndpointSlices[i].Endpoints {
+				p.EndpointSlices[i].Endpoints[j].Conditions = conditions[i]
+			}
+		}
 	}
 }
 

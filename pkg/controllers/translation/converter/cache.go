@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/packed"
 	"groundskeeper.io/groundskeeper/pkg/intern"
 )
@@ -83,16 +84,22 @@ func trimmedService(full *corev1.Service) *corev1.Service {
 	return kept
 }
 
-// trimmedSlice keeps the first address of the endpoints that are ready: the others mean nothing.
+// trimmedSlice keeps the first address, as the others mean nothing, of the endpoints that are used.
 func trimmedSlice(full *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	kept := &discoveryv1.EndpointSlice{ObjectMeta: trimmedMeta(full), AddressType: full.AddressType}
 	if service, ok := full.Labels[discoveryv1.LabelServiceName]; ok {
 		kept.Labels = map[string]string{discoveryv1.LabelServiceName: service}
 	}
 	for _, endpoint := range full.Endpoints {
-		if ready := endpoint.Conditions.Ready; (ready == nil || *ready) && len(endpoint.Addresses) > 0 {
-			kept.Endpoints = append(kept.Endpoints, discoveryv1.Endpoint{Addresses: slices.Clone(endpoint.Addresses[:1])})
+		use := convert.UseOf(endpoint)
+		if use == convert.Unused {
+			continue
 		}
+		reduced := discoveryv1.Endpoint{Addresses: slices.Clone(endpoint.Addresses[:1])}
+		if use == convert.Fallback {
+			reduced.Conditions = discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(true)}
+		}
+		kept.Endpoints = append(kept.Endpoints, reduced)
 	}
 	for _, port := range full.Ports {
 		kept.Ports = append(kept.Ports, discoveryv1.EndpointPort{Name: port.Name, Protocol: port.Protocol, Port: port.Port})

@@ -66,6 +66,16 @@ func TestCacheKeepsWhatIsConverted(t *testing.T) {
 		}
 		if service := pair.Service; service != nil {
 			service.Spec.ClusterIP, service.Spec.ClusterIPs = "fd00::1", []string{"fd00::1", service.Spec.ClusterIP}
+			// The endpoints of the last slice are the only ones left of its second port, and on their way out.
+			last := pair.EndpointSlices
+			if len(last) > 0 {
+				for i := range last[len(last)-1].Endpoints {
+					last[len(last)-1].Endpoints[i].Conditions = discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(true)}
+				}
+				for _, slice := range last[:len(last)-1] {
+					slice.Ports = slice.Ports[:1]
+				}
+			}
 			var trimmed []*discoveryv1.EndpointSlice
 			for _, slice := range pair.EndpointSlices {
 				slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.9.9.9"}, Conditions: discoveryv1.EndpointConditions{Ready: new(false)}})

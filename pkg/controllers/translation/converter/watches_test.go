@@ -106,7 +106,10 @@ func TestChanged(t *testing.T) {
 		"port":               {testService("s"), func(o client.Object) { o.(*corev1.Service).Spec.Ports[0].Port = 81 }, true},
 		"target port":        {testService("s"), func(o client.Object) { o.(*corev1.Service).Spec.Ports[0].TargetPort.IntVal = 81 }, false},
 		"endpoint goes":      {testSlice("s", "1", "10.1.0.1"), ready(false), true},
-		"endpoint is ready":  {testSlice("s", "1", "10.1.0.1"), ready(true), false},
+		"endpoint is terminating": {testSlice("s", "1", "10.1.0.1"), func(o client.Object) {
+			o.(*discoveryv1.EndpointSlice).Endpoints[0].Conditions = discoveryv1.EndpointConditions{Ready: new(false), Terminating: new(true)}
+		}, true},
+		"endpoint is ready": {testSlice("s", "1", "10.1.0.1"), ready(true), false},
 		"slice moves": {testSlice("s", "1"), func(o client.Object) {
 			o.SetLabels(map[string]string{discoveryv1.LabelServiceName: "other"})
 		}, true},
