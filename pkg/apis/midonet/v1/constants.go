@@ -22,6 +22,9 @@ const (
 	AnnotationTunnelZoneID = "midonet.org/tunnel-zone-id"
 	// AnnotationTunnelEndpointIP holds the IPv4 address that a Node's tunnels end at.
 	AnnotationTunnelEndpointIP = "midonet.org/tunnel-endpoint-ip"
+	// AnnotationWrittenTunnelEndpointIP holds the address that the annotator wrote to AnnotationTunnelEndpointIP. While both
+	// are the same, the address follows the Node's; another one was set by somebody else and stays.
+	AnnotationWrittenTunnelEndpointIP = "groundskeeper.io/written-tunnel-endpoint-ip"
 	// AnnotationMACAddress holds the MAC address of a Pod's or a Node's interface.
 	AnnotationMACAddress = "midonet.org/mac-address"
 )

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package annotate tells Nodes which MidoNet hosts they are: it fills in the annotations that a Node is converted by,
-// where they are absent. One that is there is never changed, whatever it holds.
+// where they are absent. One that is there is never changed, whatever it holds, but for the address of the tunnels that
+// the annotator itself wrote: that follows the Node's.
 //
 // One listing of the hosts serves all Nodes. A Node gets its annotations with one request, and one that has them costs
 // none.
@@ -61,6 +62,8 @@ type reconciler struct {
 	// patience spaces the tries of what a Node waits for.
 	patience workqueue.TypedRateLimiter[reconcile.Request]
 	troubles troubles
+	// differences are between a Node and what somebody else annotated it with.
+	differences troubles
 	// annotated counts the Nodes that got annotations.
 	annotated prometheus.Counter
 }
@@ -86,10 +89,11 @@ func AddToManager(mgr manager.Manager, hosts Hosts, clock clock.PassiveClock) er
 // newReconciler makes a reconciler without its connections.
 func newReconciler(hosts Hosts, clock clock.PassiveClock, meters *meters) *reconciler {
 	return &reconciler{
-		directory: &directory{hosts: hosts, clock: clock, listings: meters.listings},
-		patience:  workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minPatience, maxPatience),
-		troubles:  troubles{gauge: meters.waiting, known: map[string]convert.Problem{}},
-		annotated: meters.annotated,
+		directory:   &directory{hosts: hosts, clock: clock, listings: meters.listings},
+		patience:    workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minPatience, maxPatience),
+		troubles:    troubles{gauge: meters.waiting, known: map[string]convert.Problem{}},
+		differences: troubles{gauge: meters.differing, known: map[string]convert.Problem{}},
+		annotated:   meters.annotated,
 	}
 }
 

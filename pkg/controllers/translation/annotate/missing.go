@@ -11,9 +11,10 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// annotations are those that are filled in.
+// annotations are those that are filled in, and what is recorded of them.
 func annotations() []string {
-	return []string{midonetv1.AnnotationHostID, midonetv1.AnnotationTunnelZoneID, midonetv1.AnnotationTunnelEndpointIP}
+	return []string{midonetv1.AnnotationHostID, midonetv1.AnnotationTunnelZoneID, midonetv1.AnnotationTunnelEndpointIP,
+		midonetv1.AnnotationWrittenTunnelEndpointIP}
 }
 
 // present are the annotations that a Node has.
@@ -48,16 +49,24 @@ func missing(node *corev1.Node, host string) map[string]string {
 	return wanted
 }
 
-// tunnelEndpoint is the first internal address of a Node that a tunnel can end at, which takes IPv4. It is empty as long
-// as there is none.
+// tunnelEndpoint is the first internal address of a Node that a tunnel can end at. It is empty as long as there is none.
 func tunnelEndpoint(node *corev1.Node) string {
+	if internal := internalAddresses(node); len(internal) > 0 {
+		return internal[0].String()
+	}
+	return ""
+}
+
+// internalAddresses are those addresses of a Node that a tunnel can end at, which takes IPv4.
+func internalAddresses(node *corev1.Node) []netip.Addr {
+	var internal []netip.Addr
 	for _, listed := range node.Status.Addresses {
 		if listed.Type != corev1.NodeInternalIP {
 			continue
 		}
 		if address, err := netip.ParseAddr(listed.Address); err == nil && address.Is4() {
-			return address.String()
+			internal = append(internal, address)
 		}
 	}
-	return ""
+	return internal
 }

@@ -31,7 +31,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	node := &corev1.Node{}
 	switch err := r.client.Get(ctx, request.NamespacedName, node); {
 	case apierrors.IsNotFound(err), err == nil && !node.DeletionTimestamp.IsZero():
-		r.settled(request)
+		r.forget(request)
 		return reconcile.Result{}, nil
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("get node %s: %w", request.Name, err)
@@ -44,7 +44,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		host = ids[0]
 	}
-	if err := r.annotate(ctx, node, missing(node, host)); err != nil {
+	if err := r.annotate(ctx, node, changes(node, host)); err != nil {
 		switch {
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
 			log.FromContext(ctx).V(1).Info("The node changed meanwhile, trying again", "reason", err.Error())
@@ -54,7 +54,13 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, fmt.Errorf("annotate node %s: %w", node.Name, err)
 	}
-	r.settled(request)
+	if differs := differing(node); differs == nil {
+		r.differences.end(node.Name)
+	} else if r.differences.set(node.Name, *differs) {
+		r.warn(ctx, node, *differs, "The tunnels of a node end at an address that the node does not have")
+	}
+	r.patience.Forget(request)
+	r.troubles.end(request.Name)
 	return reconcile.Result{}, nil
 }
 
@@ -90,23 +96,32 @@ func few(ids []string) string {
 	return strings.Join(sorted, ", ")
 }
 
-// annotate adds annotations to a Node. The write fails when somebody else was quicker: what he set stays.
-func (r *reconciler) annotate(ctx context.Context, node *corev1.Node, add map[string]string) error {
-	if len(add) == 0 {
+// annotate changes annotations of a Node. The write fails when another client was quicker: what that one set stays.
+func (r *reconciler) annotate(ctx context.Context, node *corev1.Node, set map[string]*string) error {
+	if len(set) == 0 {
 		return nil
 	}
 	before := node.DeepCopy()
-	for name, value := range add {
-		metav1.SetMetaDataAnnotation(&node.ObjectMeta, name, value)
+	for name, value := range set {
+		if value == nil {
+			delete(node.Annotations, name)
+		} else {
+			metav1.SetMetaDataAnnotation(&node.ObjectMeta, name, *value)
+		}
 	}
 	changes := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.client.Patch(ctx, node, changes, client.FieldOwner(fieldOwner)); err != nil {
 		return err
 	}
 	r.annotated.Inc()
+	// The record is of no interest to people.
+	delete(set, midonetv1.AnnotationWrittenTunnelEndpointIP)
+	if len(set) == 0 {
+		return nil
+	}
 	var told []string
-	for _, name := range slices.Sorted(maps.Keys(add)) {
-		told = append(told, fmt.Sprintf("%s=%q", name, add[name]))
+	for _, name := range slices.Sorted(maps.Keys(set)) {
+		told = append(told, fmt.Sprintf("%s=%q", name, *set[name]))
 	}
 	text := strings.Join(told, ", ")
 	log.FromContext(ctx).Info("Annotated a node", "annotations", text)
@@ -117,14 +132,20 @@ func (r *reconciler) annotate(ctx context.Context, node *corev1.Node, add map[st
 // wait tells what a Node waits for, once for each change, and looks again later.
 func (r *reconciler) wait(ctx context.Context, request reconcile.Request, node *corev1.Node, wrong convert.Problem) (reconcile.Result, error) {
 	if r.troubles.set(node.Name, wrong) {
-		log.FromContext(ctx).Info("A node is not annotated", "reason", wrong.Reason, "problem", wrong.Message)
-		r.recorder.Eventf(node, nil, corev1.EventTypeWarning, wrong.Reason, actionAnnotate, "%s", wrong.Note())
+		r.warn(ctx, node, wrong, "A node is not annotated")
 	}
 	return reconcile.Result{RequeueAfter: r.patience.When(request)}, nil
 }
 
-// settled forgets what a Node waited for.
-func (r *reconciler) settled(request reconcile.Request) {
+// warn reports a problem of a Node in the log and in an event.
+func (r *reconciler) warn(ctx context.Context, node *corev1.Node, problem convert.Problem, text string) {
+	log.FromContext(ctx).Info(text, "reason", problem.Reason, "problem", problem.Message)
+	r.recorder.Eventf(node, nil, corev1.EventTypeWarning, problem.Reason, actionAnnotate, "%s", problem.Note())
+}
+
+// forget drops what is remembered of a Node that has been deleted, or is about to be.
+func (r *reconciler) forget(request reconcile.Request) {
 	r.troubles.end(request.Name)
+	r.differences.end(request.Name)
 	r.patience.Forget(request)
 }

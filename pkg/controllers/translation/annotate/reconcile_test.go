@@ -66,7 +66,8 @@ func TestAnnotate(t *testing.T) {
 	a, b := w.midonet.AddHost("a"), w.midonet.AddHost("b")
 	w.pass("a", 1)
 	meta := w.patches[0]["metadata"].(map[string]any)
-	want := map[string]any{midonetv1.AnnotationHostID: a, midonetv1.AnnotationTunnelZoneID: "", midonetv1.AnnotationTunnelEndpointIP: "192.0.2.1"}
+	want := map[string]any{midonetv1.AnnotationHostID: a, midonetv1.AnnotationTunnelZoneID: "", midonetv1.AnnotationTunnelEndpointIP: "192.0.2.1",
+		midonetv1.AnnotationWrittenTunnelEndpointIP: "192.0.2.1"}
 	if diff := cmp.Diff(want, meta["annotations"]); diff != "" || len(meta) != 2 || len(w.patches[0]) != 1 {
 		t.Errorf("%v %s", w.patches[0], diff)
 	}

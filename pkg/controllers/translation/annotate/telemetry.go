@@ -24,6 +24,8 @@ const (
 	reasonInvalidHost = "HostInvalid"
 	// reasonBackend: the hosts cannot be listed.
 	reasonBackend = "HostsUnknown"
+	// reasonDiffers: the tunnels of a Node end at an address that is not the Node's, and that somebody else set.
+	reasonDiffers = "TunnelEndpointDiffers"
 	// reasonRefused: the API server does not take the annotations.
 	reasonRefused = "AnnotationRefused"
 )
@@ -42,6 +44,7 @@ type meters struct {
 	listings  *prometheus.CounterVec
 	annotated prometheus.Counter
 	waiting   *prometheus.GaugeVec
+	differing *prometheus.GaugeVec
 }
 
 // newMeters makes the metrics and registers them. Those of a registry that has them already, from an earlier manager in
@@ -60,12 +63,18 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 			Name: "groundskeeper_translation_nodes_unannotated",
 			Help: "Nodes that lack annotations which cannot be filled in now, by reason.",
 		}, []string{"reason"}),
+		differing: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "groundskeeper_translation_nodes_differing",
+			Help: "Nodes with an annotation that differs from the Node and that the annotator did not write, by reason: TunnelEndpointDiffers.",
+		}, []string{"reason"}),
 	}
-	var errs [3]error
+	var errs [4]error
 	m.listings, errs[0] = telemetry.Register(registry, m.listings)
 	m.annotated, errs[1] = telemetry.Register(registry, m.annotated)
 	m.waiting, errs[2] = telemetry.Register(registry, m.waiting)
+	m.differing, errs[3] = telemetry.Register(registry, m.differing)
 	m.waiting.Reset()
+	m.differing.Reset()
 	return m, errors.Join(errs[:]...)
 }
 

@@ -26,6 +26,10 @@ const (
 	ReasonProtocolNotSupported = "ProtocolNotSupported"
 	// ReasonInvalidAddress: an address is no IP address, or no MAC address.
 	ReasonInvalidAddress = "InvalidAddress"
+	// ReasonPodCIDRShared: the range of pod addresses of a Node overlaps with that of another Node.
+	ReasonPodCIDRShared = "PodCIDRShared"
+	// ReasonNodeAddressShared: a Node has an address that another Node has, too.
+	ReasonNodeAddressShared = "NodeAddressShared"
 	// ReasonInvalidTunnelZone: the tunnel zone of a Node is no UUID.
 	ReasonInvalidTunnelZone = "InvalidTunnelZone"
 )

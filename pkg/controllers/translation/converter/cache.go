@@ -62,7 +62,7 @@ func trimmed(object client.Object) client.Object {
 
 func trimmedNode(full *corev1.Node) *corev1.Node {
 	kept := &corev1.Node{ObjectMeta: trimmedMeta(full, midonetv1.AnnotationHostID, midonetv1.AnnotationTunnelZoneID,
-		midonetv1.AnnotationTunnelEndpointIP, midonetv1.AnnotationMACAddress)}
+		midonetv1.AnnotationTunnelEndpointIP, midonetv1.AnnotationWrittenTunnelEndpointIP, midonetv1.AnnotationMACAddress)}
 	kept.Spec.PodCIDR, kept.Spec.PodCIDRs = full.Spec.PodCIDR, others(full.Spec.PodCIDRs)
 	kept.Status.Addresses = full.Status.Addresses
 	return kept

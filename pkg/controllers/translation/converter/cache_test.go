@@ -16,6 +16,7 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
 
@@ -87,6 +88,19 @@ func TestCacheKeepsWhatIsConverted(t *testing.T) {
 		if diff := cmp.Diff(whole, kept); diff != "" {
 			t.Errorf("%s: %s", file, diff)
 		}
+	}
+}
+
+// The annotator reads the same cache.
+func TestCacheKeepsWhatIsAnnotated(t *testing.T) {
+	node := testNode("a")
+	node.Annotations = map[string]string{}
+	for _, name := range []string{midonetv1.AnnotationHostID, midonetv1.AnnotationTunnelZoneID, midonetv1.AnnotationTunnelEndpointIP,
+		midonetv1.AnnotationWrittenTunnelEndpointIP, midonetv1.AnnotationMACAddress} {
+		node.Annotations[name] = "x"
+	}
+	if diff := cmp.Diff(node.Annotations, reduced(t, node).Annotations); diff != "" {
+		t.Error(diff)
 	}
 }
 

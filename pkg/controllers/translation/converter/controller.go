@@ -69,6 +69,10 @@ type reconciler struct {
 	ledger      *ledger
 	// losses are of Nodes that have Translations, newcomers are those that never had a host-id.
 	losses, newcomers losses
+	// neighbours are Nodes with what only one of them should have.
+	neighbours neighbours
+	// enqueue asks for another pass over an owner.
+	enqueue func(unit)
 	// patience spaces the tries of what somebody has to put right.
 	patience workqueue.TypedRateLimiter[unit]
 	passes   *prometheus.CounterVec
@@ -109,7 +113,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 			}
 			return logger.WithValues("owner", u.String())
 		}).
-		WatchesRawSource(source.TypedFunc[unit](enqueueGlobals)).
+		WatchesRawSource(source.TypedFunc[unit](r.useQueue)).
 		Watches(&corev1.Node{}, enqueue(ofNode), builder.WithPredicates(changed())).
 		Watches(&corev1.Node{}, enqueue(to.podsOf), builder.WithPredicates(hostIDChanged())).
 		Watches(&corev1.Pod{}, enqueue(ofPod), builder.WithPredicates(changed())).
@@ -128,8 +132,9 @@ func newReconciler(config configv1alpha1.TranslationConfiguration, clock clock.P
 		},
 		gracePeriod: config.NodeGracePeriod.Duration,
 		clock:       clock,
-		ledger:      newLedger(meters.skipped, meters.blocked),
+		ledger:      newLedger(meters),
 		patience:    workqueue.NewTypedItemExponentialFailureRateLimiter[unit](minPatience, maxPatience),
+		enqueue:     func(unit) {},
 		passes:      meters.passes,
 		writes:      meters.writes,
 	}

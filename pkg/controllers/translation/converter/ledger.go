@@ -17,6 +17,8 @@ type problem struct {
 	convert.Problem
 	// blocks says that it keeps Translations from being written, and not only a part of the owner from having one.
 	blocks bool
+	// shares says that it is about something that another owner has, too. Nothing is left out for it.
+	shares bool
 	// silent says that there is no event.
 	silent bool
 }
@@ -27,14 +29,14 @@ func blocked(reason, message string) problem {
 
 // ledger remembers the problems of owners, so that each is told once, and counts them by reason.
 type ledger struct {
-	skipped, blocked *prometheus.GaugeVec
+	skipped, blocked, sharing *prometheus.GaugeVec
 
 	mu       sync.Mutex
 	problems map[unit][]problem
 }
 
-func newLedger(skipped, blocked *prometheus.GaugeVec) *ledger {
-	return &ledger{skipped: skipped, blocked: blocked, problems: map[unit][]problem{}}
+func newLedger(m *meters) *ledger {
+	return &ledger{skipped: m.skipped, blocked: m.blocked, sharing: m.sharing, problems: map[unit][]problem{}}
 }
 
 // set says what problems an owner has now, and returns those that it did not have before.
@@ -61,8 +63,12 @@ func (l *ledger) set(u unit, now []problem) []problem {
 }
 
 func (l *ledger) gauge(p problem) prometheus.Gauge {
-	if p.blocks {
+	switch {
+	case p.blocks:
 		return l.blocked.WithLabelValues(p.Reason)
+	case p.shares:
+		return l.sharing.WithLabelValues(p.Reason)
+	default:
+		return l.skipped.WithLabelValues(p.Reason)
 	}
-	return l.skipped.WithLabelValues(p.Reason)
 }

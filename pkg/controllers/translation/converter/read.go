@@ -23,6 +23,8 @@ type subject struct {
 	object client.Object
 	owner  convert.Owner
 	result convert.Result
+	// shared are the problems of a Node that has something that another one has, too.
+	shared []convert.Problem
 }
 
 // creates reports whether Translations of the owner may be created, or given back to it. Not for a Node that is being
@@ -45,7 +47,7 @@ func (r *reconciler) read(ctx context.Context, u unit) (*subject, error) {
 		if there, err := r.find(ctx, u, node); !there {
 			return nil, err
 		}
-		return &subject{node, convert.OwnerOf(u.kind, node), convert.Node(node, r.config)}, nil
+		return &subject{object: node, owner: convert.OwnerOf(u.kind, node), result: convert.Node(node, r.config)}, nil
 	case convert.KindPod:
 		pod := &corev1.Pod{}
 		if there, err := r.find(ctx, u, pod); !there {
@@ -55,7 +57,7 @@ func (r *reconciler) read(ctx context.Context, u unit) (*subject, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &subject{pod, convert.OwnerOf(u.kind, pod), convert.Pod(pod, node, r.config)}, nil
+		return &subject{object: pod, owner: convert.OwnerOf(u.kind, pod), result: convert.Pod(pod, node, r.config)}, nil
 	case convert.KindService:
 		service := &corev1.Service{}
 		if there, err := r.find(ctx, u, service); !there {
@@ -65,11 +67,11 @@ func (r *reconciler) read(ctx context.Context, u unit) (*subject, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &subject{service, convert.OwnerOf(u.kind, service),
-			convert.Join(convert.Service(service, r.config), convert.Endpoints(service, endpoints, r.config))}, nil
+		return &subject{object: service, owner: convert.OwnerOf(u.kind, service),
+			result: convert.Join(convert.Service(service, r.config), convert.Endpoints(service, endpoints, r.config))}, nil
 	default:
 		result := convert.Globals(r.config)
-		return &subject{result.Translations[0].DeepCopy(), convert.Owner{}, result}, nil
+		return &subject{object: result.Translations[0].DeepCopy(), result: result}, nil
 	}
 }
 

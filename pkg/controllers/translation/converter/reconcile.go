@@ -45,9 +45,11 @@ func (r *reconciler) Reconcile(ctx context.Context, u unit) (reconcile.Result, e
 // look reads an owner and acts by what it finds.
 func (r *reconciler) look(ctx context.Context, u unit) (outcome, reconcile.Result, error) {
 	s, err := r.read(ctx, u)
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", reconcile.Result{}, err
+	}
+	r.compare(u, s)
+	switch {
 	case s == nil:
 		r.forget(u)
 		return outcomeGone, reconcile.Result{}, nil
@@ -132,6 +134,9 @@ func (r *reconciler) plan(ctx context.Context, s *subject, wanted []midonetv1.Tr
 
 // tell records the problems of an owner, and says what is new of them: in an event and in the log.
 func (r *reconciler) tell(ctx context.Context, u unit, s *subject, problems []problem) {
+	for _, shared := range s.shared {
+		problems = append(problems, problem{Problem: shared, shares: true})
+	}
 	for _, news := range summarize(r.ledger.set(u, problems)) {
 		log.FromContext(ctx).Info("An object is not translated, or not all of it", "reason", news.Reason, "problem", news.Message)
 		r.warn(s.object, news.Problem)

@@ -52,8 +52,8 @@ const (
 
 // meters are the metrics of the controller.
 type meters struct {
-	skipped, blocked *prometheus.GaugeVec
-	passes, writes   *prometheus.CounterVec
+	skipped, blocked, sharing *prometheus.GaugeVec
+	passes, writes            *prometheus.CounterVec
 }
 
 // newMeters makes the metrics and registers them. Those of a registry that has them already, from an earlier manager in
@@ -68,6 +68,10 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 			Name: "groundskeeper_translation_blocked",
 			Help: "Objects whose Translations cannot be written now, by reason.",
 		}, []string{"reason"}),
+		sharing: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "groundskeeper_translation_nodes_sharing",
+			Help: "Nodes that share an address or a range of pod addresses with another Node, by reason: NodeAddressShared or PodCIDRShared.",
+		}, []string{"reason"}),
 		passes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "groundskeeper_translation_conversions_total",
 			Help: "Passes over objects to translate, by kind and outcome: done, gone, waiting, taken, refused, failed or retried.",
@@ -77,13 +81,15 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 			Help: "Writes of Translations, by operation: create, update, adopt or delete.",
 		}, []string{"operation"}),
 	}
-	var errs [4]error
+	var errs [5]error
 	m.skipped, errs[0] = telemetry.Register(registry, m.skipped)
 	m.blocked, errs[1] = telemetry.Register(registry, m.blocked)
 	m.passes, errs[2] = telemetry.Register(registry, m.passes)
 	m.writes, errs[3] = telemetry.Register(registry, m.writes)
+	m.sharing, errs[4] = telemetry.Register(registry, m.sharing)
 	m.skipped.Reset()
 	m.blocked.Reset()
+	m.sharing.Reset()
 	return m, errors.Join(errs[:]...)
 }
 

@@ -41,8 +41,10 @@ func (u unit) key() client.ObjectKey {
 	return client.ObjectKey{Namespace: u.namespace, Name: u.name}
 }
 
-// enqueueGlobals asks for the one pass over the globals that no event asks for.
-func enqueueGlobals(_ context.Context, queue workqueue.TypedRateLimitingInterface[unit]) error {
+// useQueue asks for the one pass over the globals that no event asks for, and keeps the queue for those that a pass asks
+// for. The controller calls it before its first pass.
+func (r *reconciler) useQueue(_ context.Context, queue workqueue.TypedRateLimitingInterface[unit]) error {
+	r.enqueue = queue.Add
 	queue.Add(unit{})
 	return nil
 }

@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package annotate
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	corev1 "k8s.io/api/core/v1"
+
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+)
+
+// The address that the annotator wrote follows the Node's. What somebody else set is never touched, and the difference is
+// reported.
+func TestTunnelEndpointFollows(t *testing.T) {
+	const ip, written = midonetv1.AnnotationTunnelEndpointIP, midonetv1.AnnotationWrittenTunnelEndpointIP
+	const old, current = "192.0.2.1", "192.0.2.2"
+	for name, tc := range map[string]struct {
+		addresses   []string
+		annotations map[string]string
+		// want are the two annotations afterwards, patches how many requests that took.
+		want    map[string]string
+		patches int
+		event   string
+	}{
+		"it was written":                   {[]string{current}, map[string]string{ip: old, written: old}, map[string]string{ip: current, written: current}, 1, "Normal NodeAnnotated"},
+		"it is current":                    {[]string{current}, map[string]string{ip: current, written: current}, map[string]string{ip: current, written: current}, 0, ""},
+		"it is another of the node's":      {[]string{current, old}, map[string]string{ip: old, written: old}, map[string]string{ip: old, written: old}, 0, ""},
+		"the node has no address":          {nil, map[string]string{ip: old, written: old}, map[string]string{ip: old, written: old}, 0, ""},
+		"the node has no IPv4 address":     {[]string{"fd00::1"}, map[string]string{ip: old, written: old}, map[string]string{ip: old, written: old}, 0, ""},
+		"somebody else set it":             {[]string{current}, map[string]string{ip: old}, map[string]string{ip: old}, 0, "Warning TunnelEndpointDiffers"},
+		"somebody else set it as it is":    {[]string{current}, map[string]string{ip: current}, map[string]string{ip: current}, 0, ""},
+		"somebody else changed it":         {[]string{current}, map[string]string{ip: "192.0.2.9", written: old}, map[string]string{ip: "192.0.2.9"}, 1, "Warning TunnelEndpointDiffers"},
+		"somebody else set it to nothing":  {[]string{current}, map[string]string{ip: "", written: old}, map[string]string{ip: ""}, 1, ""},
+		"somebody else set it to no IP":    {[]string{current}, map[string]string{ip: "x"}, map[string]string{ip: "x"}, 0, ""},
+		"somebody else removed it":         {[]string{current}, map[string]string{written: old}, map[string]string{ip: current, written: current}, 1, "Normal NodeAnnotated"},
+		"it differs, and no address known": {nil, map[string]string{ip: old}, map[string]string{ip: old}, 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			node := testNode("a", tc.addresses...)
+			node.Annotations = map[string]string{midonetv1.AnnotationHostID: "h", midonetv1.AnnotationTunnelZoneID: ""}
+			for name, value := range tc.annotations {
+				node.Annotations[name] = value
+			}
+			w := newWorld(t, node)
+			w.pass("a", tc.patches)
+			w.pass("a", 0)
+			got := w.node("a").Annotations
+			delete(got, midonetv1.AnnotationHostID)
+			delete(got, midonetv1.AnnotationTunnelZoneID)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+			events := w.events()
+			if tc.event == "" && len(events) > 0 || tc.event != "" && (len(events) != 1 || !strings.HasPrefix(events[0], tc.event)) {
+				t.Errorf("events = %q, want %q", events, tc.event)
+			}
+			differing := 0.0
+			if tc.event == "Warning TunnelEndpointDiffers" {
+				differing = 1
+			}
+			if got := testutil.ToFloat64(w.meters.differing.WithLabelValues(reasonDiffers)); got != differing {
+				t.Errorf("differing nodes = %v, want %v", got, differing)
+			}
+		})
+	}
+}
+
+// The report ends with the difference, and with the Node.
+func TestTunnelEndpointDiffersNoMore(t *testing.T) {
+	node := testNode("a", "192.0.2.2")
+	node.Annotations = map[string]string{midonetv1.AnnotationHostID: "h", midonetv1.AnnotationTunnelZoneID: "", midonetv1.AnnotationTunnelEndpointIP: "192.0.2.1"}
+	w := newWorld(t, node)
+	differing := func() float64 { return testutil.ToFloat64(w.meters.differing.WithLabelValues(reasonDiffers)) }
+	w.pass("a", 0)
+	want := "Warning TunnelEndpointDiffers annotation midonet.org/tunnel-endpoint-ip is 192.0.2.1, and the InternalIP of the node is 192.0.2.2: " +
+		"correct the annotation, or remove it and it follows the address"
+	if got := w.events(); len(got) != 1 || got[0] != want {
+		t.Errorf("events = %q, want %q", got, want)
+	}
+	node = w.node("a")
+	node.Annotations[midonetv1.AnnotationTunnelEndpointIP] = "192.0.2.2"
+	if err := w.store.Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	w.pass("a", 0)
+	if got := differing(); got != 0 {
+		t.Errorf("differing nodes = %v, want 0", got)
+	}
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.3"}}
+	if err := w.store.Status().Update(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	w.pass("a", 0)
+	if err := w.store.Delete(t.Context(), node); err != nil || differing() != 1 {
+		t.Fatalf("differing nodes = %v, want 1; error %v", differing(), err)
+	}
+	w.pass("a", 0)
+	if got := differing(); got != 0 {
+		t.Errorf("differing nodes = %v, want 0", got)
+	}
+}
+
+// A record of the annotator that comes or goes is worth a pass.
+func TestRecordIsWatched(t *testing.T) {
+	if got := present(&corev1.Node{ObjectMeta: metaWith(midonetv1.AnnotationWrittenTunnelEndpointIP)}); len(got) != 1 {
+		t.Errorf("annotations that are looked at = %v", got)
+	}
+}
