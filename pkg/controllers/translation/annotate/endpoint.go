@@ -44,12 +44,11 @@ func isElsewhere(node *corev1.Node, text string) bool {
 	return err == nil && len(internal) > 0 && !slices.Contains(internal, address)
 }
 
-// differing is the problem of a Node whose tunnels end at an address that is not the Node's and that somebody else set;
-// nil when it has none. What is no address is reported when the Node is converted.
+// differing is the problem of a Node whose tunnels end at an address that is not the Node's, and that is not to be changed
+// (changes); nil when it has none. What is no address is reported when the Node is converted.
 func differing(node *corev1.Node) *convert.Problem {
 	current := node.Annotations[midonetv1.AnnotationTunnelEndpointIP]
-	written, recorded := node.Annotations[midonetv1.AnnotationWrittenTunnelEndpointIP]
-	if recorded && written == current || !isElsewhere(node, current) {
+	if !isElsewhere(node, current) {
 		return nil
 	}
 	return &convert.Problem{Reason: reasonDiffers, Message: fmt.Sprintf(

@@ -6,6 +6,8 @@
 // order maps, addresses and slices come. Ids, names, bodies and their order are those of midonet-kube-controllers, so
 // that a deployment it made can be taken over in place.
 //
+// MidoNet joins them for the controller, with what MidoNet cannot do: that is for each backend to say.
+//
 // Service and Endpoints make Translations of one owner, the Service: what is stale is told from both results together
 // (Join). What is written is up to the caller; a Result with Waiting set must not delete anything at once.
 package convert

@@ -18,6 +18,9 @@ import (
 // kindEndpointsPort is the kind of the Translation of one port of one endpoint.
 const kindEndpointsPort = "Endpoints-Port"
 
+// endpointJump is the place, in the Translation of one, of the rule that leads to it.
+const endpointJump = 1
+
 // endpointPort is a port that endpoints listen at.
 type endpointPort struct {
 	name     string

@@ -56,10 +56,15 @@ func Service(service *corev1.Service, config Config) Result {
 // problem says so when it should be.
 func clusterAddress(service *corev1.Service, config Config) (netip.Addr, *Problem) {
 	spec := service.Spec
-	if spec.ClusterIP == "" || spec.ClusterIP == corev1.ClusterIPNone || !slices.Contains(config.ServiceTypes, spec.Type) {
+	if !hasClusterIP(service) || !slices.Contains(config.ServiceTypes, spec.Type) {
 		return netip.Addr{}, nil
 	}
 	return firstIPv4("spec.clusterIP", spec.ClusterIP, spec.ClusterIPs)
+}
+
+// hasClusterIP reports whether there is an address to serve a Service at.
+func hasClusterIP(service *corev1.Service) bool {
+	return service.Spec.ClusterIP != "" && service.Spec.ClusterIP != corev1.ClusterIPNone
 }
 
 // servicePortKey names a port of a Service. The last part is empty when the port has no name.

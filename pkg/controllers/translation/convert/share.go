@@ -93,12 +93,8 @@ func (h Holdings) Shared(others map[string]Holdings) []Problem {
 
 // nodesAnd names the first few of several Nodes, with a verb.
 func nodesAnd(names []string, singular, plural string) string {
-	const most = 3
 	if len(names) == 1 {
 		return strings.TrimSpace("node " + names[0] + " " + singular)
 	}
-	if len(names) > most {
-		names = append(slices.Clone(names[:most]), "…")
-	}
-	return strings.TrimSpace("nodes " + strings.Join(names, ", ") + " " + plural)
+	return strings.TrimSpace("nodes " + firstOf(names) + " " + plural)
 }

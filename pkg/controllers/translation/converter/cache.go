@@ -79,9 +79,27 @@ func trimmedService(full *corev1.Service) *corev1.Service {
 	kept := &corev1.Service{ObjectMeta: trimmedMeta(full)}
 	kept.Spec.Type, kept.Spec.ClusterIP, kept.Spec.ClusterIPs = full.Spec.Type, full.Spec.ClusterIP, others(full.Spec.ClusterIPs)
 	for _, port := range full.Spec.Ports {
-		kept.Spec.Ports = append(kept.Spec.Ports, corev1.ServicePort{Name: port.Name, Protocol: port.Protocol, Port: port.Port})
+		kept.Spec.Ports = append(kept.Spec.Ports, corev1.ServicePort{Name: port.Name, Protocol: port.Protocol, Port: port.Port, NodePort: port.NodePort})
 	}
+	keepAsked(kept, full)
 	return kept
+}
+
+// keepAsked keeps what a Service asks for beside its cluster IP, and not the defaults, which ask for nothing.
+func keepAsked(kept, full *corev1.Service) {
+	if full.Spec.SessionAffinity != corev1.ServiceAffinityNone {
+		kept.Spec.SessionAffinity = full.Spec.SessionAffinity
+	}
+	if full.Spec.ExternalTrafficPolicy != corev1.ServiceExternalTrafficPolicyCluster {
+		kept.Spec.ExternalTrafficPolicy = full.Spec.ExternalTrafficPolicy
+	}
+	if policy := full.Spec.InternalTrafficPolicy; policy != nil && *policy != corev1.ServiceInternalTrafficPolicyCluster {
+		kept.Spec.InternalTrafficPolicy = policy
+	}
+	kept.Spec.TrafficDistribution, kept.Spec.ExternalIPs = full.Spec.TrafficDistribution, full.Spec.ExternalIPs
+	for _, address := range convert.LoadBalancerAddresses(full) {
+		kept.Status.LoadBalancer.Ingress = append(kept.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{IP: address})
+	}
 }
 
 // trimmedSlice keeps the first address, as the others mean nothing, of the endpoints that are used.

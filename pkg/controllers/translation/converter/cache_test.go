@@ -67,6 +67,7 @@ func TestCacheKeepsWhatIsConverted(t *testing.T) {
 		}
 		if service := pair.Service; service != nil {
 			service.Spec.ClusterIP, service.Spec.ClusterIPs = "fd00::1", []string{"fd00::1", service.Spec.ClusterIP}
+			asking(service)
 			// The endpoints of the last slice are the only ones left of its second port, and on their way out.
 			last := pair.EndpointSlices
 			if len(last) > 0 {
@@ -82,12 +83,36 @@ func TestCacheKeepsWhatIsConverted(t *testing.T) {
 				slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{"10.9.9.9"}, Conditions: discoveryv1.EndpointConditions{Ready: new(false)}})
 				trimmed = append(trimmed, reduced(t, slice))
 			}
-			whole = append(whole, convert.Service(service, config), convert.Endpoints(service, pair.EndpointSlices, config))
-			kept = append(kept, convert.Service(reduced(t, service), config), convert.Endpoints(reduced(t, service), trimmed, config))
+			midonet := convert.MidoNet{Config: config}
+			whole, kept = append(whole, midonet.Service(service, pair.EndpointSlices)), append(kept, midonet.Service(reduced(t, service), trimmed))
+			if got := len(whole[len(whole)-1].Skipped); got < 5 {
+				t.Errorf("%s: %d problems, want all that a service can ask for", file, got)
+			}
 		}
 		if diff := cmp.Diff(whole, kept); diff != "" {
 			t.Errorf("%s: %s", file, diff)
 		}
+	}
+}
+
+// asking has a Service ask for all that a backend may not have.
+func asking(service *corev1.Service) {
+	service.Spec.SessionAffinity, service.Spec.ExternalIPs = corev1.ServiceAffinityClientIP, []string{"203.0.113.1"}
+	service.Spec.ExternalTrafficPolicy, service.Spec.InternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal, new(corev1.ServiceInternalTrafficPolicyLocal)
+	service.Spec.TrafficDistribution = new(corev1.ServiceTrafficDistributionPreferClose)
+	service.Spec.Ports[0].NodePort = 30001
+	service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.2"}, {IP: "203.0.113.3", IPMode: new(corev1.LoadBalancerIPModeProxy)}}
+}
+
+// What a Service does not ask for is not kept, however the API server spells it.
+func TestCacheKeepsOnlyWhatServicesAskFor(t *testing.T) {
+	want := testService("front")
+	service := want.DeepCopy()
+	service.Spec.SessionAffinity, service.Spec.ExternalTrafficPolicy = corev1.ServiceAffinityNone, corev1.ServiceExternalTrafficPolicyCluster
+	service.Spec.InternalTrafficPolicy = new(corev1.ServiceInternalTrafficPolicyCluster)
+	service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "lb.example.com"}}
+	if diff := cmp.Diff(want, reduced(t, service)); diff != "" {
+		t.Error(diff)
 	}
 }
 

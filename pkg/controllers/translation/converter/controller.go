@@ -53,6 +53,18 @@ const (
 	maxPatience = 5 * time.Minute
 )
 
+// emitter turns objects into the Translations of one backend. What that backend cannot do, it skips and reports.
+type emitter interface {
+	// Globals returns what there is once per cluster.
+	Globals() convert.Result
+	// Node returns what a Node becomes.
+	Node(node *corev1.Node) convert.Result
+	// Pod returns what a Pod becomes on a Node, which is nil when it is not known.
+	Pod(pod *corev1.Pod, node *corev1.Node) convert.Result
+	// Service returns what a Service becomes with the endpoints of all its slices.
+	Service(service *corev1.Service, slices []*discoveryv1.EndpointSlice) convert.Result
+}
+
 // reconciler brings the Translations of owners to the state that the owners ask for.
 type reconciler struct {
 	// client reads from the caches and writes to the API server.
@@ -62,7 +74,7 @@ type reconciler struct {
 	live client.Reader
 	// owned finds Translations in the cache by a key of translationsByOwner, in all namespaces.
 	owned       func(key string) ([]*midonetv1.Translation, error)
-	config      convert.Config
+	emitter     emitter
 	gracePeriod time.Duration
 	clock       clock.PassiveClock
 	recorder    events.EventRecorder
@@ -71,6 +83,8 @@ type reconciler struct {
 	losses, newcomers losses
 	// neighbours are Nodes with what only one of them should have.
 	neighbours neighbours
+	// initial are owners of the first lists that had no pass yet.
+	initial pending
 	// enqueue asks for another pass over an owner.
 	enqueue func(unit)
 	// patience spaces the tries of what somebody has to put right.
@@ -114,10 +128,10 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 			return logger.WithValues("owner", u.String())
 		}).
 		WatchesRawSource(source.TypedFunc[unit](r.useQueue)).
-		Watches(&corev1.Node{}, enqueue(ofNode), builder.WithPredicates(changed())).
+		Watches(&corev1.Node{}, enqueue(ofNode), builder.WithPredicates(changed(), r.atStart(ofNode))).
 		Watches(&corev1.Node{}, enqueue(to.podsOf), builder.WithPredicates(hostIDChanged())).
 		Watches(&corev1.Pod{}, enqueue(ofPod), builder.WithPredicates(changed())).
-		Watches(&corev1.Service{}, enqueue(ofService), builder.WithPredicates(changed())).
+		Watches(&corev1.Service{}, enqueue(ofService), builder.WithPredicates(changed(), r.atStart(ofService))).
 		Watches(&discoveryv1.EndpointSlice{}, enqueue(ofSlice), builder.WithPredicates(changed())).
 		// What we wrote, so that a manual edit is corrected, and one that was waited for is noticed when it is gone.
 		Watches(&midonetv1.Translation{}, enqueue(ofTranslation), builder.WithPredicates(translationChanged())).
@@ -127,9 +141,9 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 // newReconciler makes a reconciler without its connections.
 func newReconciler(config configv1alpha1.TranslationConfiguration, clock clock.PassiveClock, meters *meters) *reconciler {
 	return &reconciler{
-		config: convert.Config{
+		emitter: convert.MidoNet{Config: convert.Config{
 			Tenant: config.Tenant, TunnelZoneName: config.TunnelZoneName, ServiceTypes: config.ServiceTypes,
-		},
+		}},
 		gracePeriod: config.NodeGracePeriod.Duration,
 		clock:       clock,
 		ledger:      newLedger(meters),

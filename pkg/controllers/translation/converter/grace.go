@@ -114,7 +114,7 @@ func (r *reconciler) confirmLoss(ctx context.Context, s *subject) error {
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("get %s: %w", describe(s.owner), err)
 	}
-	waiting := convert.Node(node, r.config).Waiting
+	waiting := r.emitter.Node(node).Waiting
 	if apierrors.IsNotFound(err) || node.UID != s.owner.UID || node.DeletionTimestamp.IsZero() != s.object.GetDeletionTimestamp().IsZero() ||
 		waiting == nil || waiting.Reason != convert.ReasonHostIDMissing {
 		return fmt.Errorf("%s: %w", describe(s.owner), errChanged)

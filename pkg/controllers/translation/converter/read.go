@@ -25,6 +25,8 @@ type subject struct {
 	result convert.Result
 	// shared are the problems of a Node that has something that another one has, too.
 	shared []convert.Problem
+	// inPlace: its Translations were found as they should be.
+	inPlace bool
 }
 
 // creates reports whether Translations of the owner may be created, or given back to it. Not for a Node that is being
@@ -47,7 +49,7 @@ func (r *reconciler) read(ctx context.Context, u unit) (*subject, error) {
 		if there, err := r.find(ctx, u, node); !there {
 			return nil, err
 		}
-		return &subject{object: node, owner: convert.OwnerOf(u.kind, node), result: convert.Node(node, r.config)}, nil
+		return &subject{object: node, owner: convert.OwnerOf(u.kind, node), result: r.emitter.Node(node)}, nil
 	case convert.KindPod:
 		pod := &corev1.Pod{}
 		if there, err := r.find(ctx, u, pod); !there {
@@ -57,7 +59,7 @@ func (r *reconciler) read(ctx context.Context, u unit) (*subject, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &subject{object: pod, owner: convert.OwnerOf(u.kind, pod), result: convert.Pod(pod, node, r.config)}, nil
+		return &subject{object: pod, owner: convert.OwnerOf(u.kind, pod), result: r.emitter.Pod(pod, node)}, nil
 	case convert.KindService:
 		service := &corev1.Service{}
 		if there, err := r.find(ctx, u, service); !there {
@@ -67,10 +69,9 @@ func (r *reconciler) read(ctx context.Context, u unit) (*subject, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &subject{object: service, owner: convert.OwnerOf(u.kind, service),
-			result: convert.Join(convert.Service(service, r.config), convert.Endpoints(service, endpoints, r.config))}, nil
+		return &subject{object: service, owner: convert.OwnerOf(u.kind, service), result: r.emitter.Service(service, endpoints)}, nil
 	default:
-		result := convert.Globals(r.config)
+		result := r.emitter.Globals()
 		return &subject{object: result.Translations[0].DeepCopy(), result: result}, nil
 	}
 }

@@ -66,6 +66,7 @@ func (r *reconciler) look(ctx context.Context, u unit) (outcome, reconcile.Resul
 func (r *reconciler) forget(u unit) {
 	r.losses.end(u)
 	r.newcomers.end(u)
+	r.initial.take(u)
 	r.ledger.set(u, nil)
 	r.patience.Forget(u)
 }
@@ -81,6 +82,7 @@ func (r *reconciler) provide(ctx context.Context, u unit, s *subject) (outcome, 
 			return "", reconcile.Result{}, err
 		}
 	}
+	s.inPlace = len(s.result.Translations) > 0 && !p.acts()
 	problems := skippedOf(s)
 	if err := r.carryOut(ctx, s.owner, &p); err != nil {
 		return r.failed(ctx, u, s, problems, err)
@@ -137,7 +139,11 @@ func (r *reconciler) tell(ctx context.Context, u unit, s *subject, problems []pr
 	for _, shared := range s.shared {
 		problems = append(problems, problem{Problem: shared, shares: true})
 	}
+	reported := r.initial.take(u) && s.inPlace
 	for _, news := range summarize(r.ledger.set(u, problems)) {
+		if reported && !news.blocks && !news.shares {
+			continue
+		}
 		log.FromContext(ctx).Info("An object is not translated, or not all of it", "reason", news.Reason, "problem", news.Message)
 		r.warn(s.object, news.Problem)
 	}

@@ -65,6 +65,9 @@ func TestOwners(t *testing.T) {
 				}
 			}
 			w.expectRequests(tc.unit)
+			if tc.unit == front { // with two endpoints
+				w.expectEvents("Warning " + convert.ReasonManyEndpointsNotSupported)
+			}
 			w.expectEvents()
 			if got := counted(w.reconciler.passes, labelOf(tc.unit), "done"); got != 2 {
 				t.Errorf("%v passes counted", got)

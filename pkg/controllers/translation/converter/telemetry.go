@@ -62,7 +62,7 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	m := &meters{
 		skipped: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "groundskeeper_translation_skipped",
-			Help: "Parts of objects that have no translation, such as IPv6 addresses and SCTP ports, by reason.",
+			Help: "Parts of objects that have no translation, such as IPv6 addresses, SCTP ports, and what a Service asks for and the backend does not have, by reason.",
 		}, []string{"reason"}),
 		blocked: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "groundskeeper_translation_blocked",

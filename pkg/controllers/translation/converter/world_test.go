@@ -92,15 +92,21 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		t: t, store: store, recorder: events.NewFakeRecorder(1000), registry: prometheus.NewRegistry(),
 		clock: testingclock.NewFakePassiveClock(time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)),
 	}
+	w.restart()
+	return w
+}
+
+// restart makes a reconciler that remembers nothing.
+func (w *world) restart() {
 	meters, err := newMeters(w.registry)
 	if err != nil {
-		t.Fatal(err)
+		w.t.Fatal(err)
 	}
 	w.reconciler = newReconciler(testConfig(), w.clock, meters)
 	w.reconciler.recorder = w.recorder
 	w.reconciler.owned = w.owned
-	w.reconciler.live = interceptor.NewClient(store, interceptor.Funcs{Get: w.getLive})
-	w.reconciler.client = interceptor.NewClient(store, interceptor.Funcs{
+	w.reconciler.live = interceptor.NewClient(w.store.(client.WithWatch), interceptor.Funcs{Get: w.getLive})
+	w.reconciler.client = interceptor.NewClient(w.store.(client.WithWatch), interceptor.Funcs{
 		Get: w.get, List: w.list, Create: w.create, Patch: w.patch, Delete: w.delete,
 		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error {
 			return errors.New("the reconciler patches, it does not update")
@@ -109,7 +115,6 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			return errors.New("the status is the pusher's")
 		},
 	})
-	return w
 }
 
 // get reads from the cache.
