@@ -8,11 +8,9 @@ import (
 	"slices"
 	"strings"
 
-	kjson "sigs.k8s.io/json"
-
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/backendresource"
 	"groundskeeper.io/groundskeeper/pkg/intern"
-	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
 // digest stands for something with a longer name.
@@ -74,7 +72,7 @@ func (h holder) takesOver(other holder) bool {
 type claim struct {
 	// index is its place in resources.
 	index int
-	ref   midonet.Ref
+	ref   backendresource.Ref
 	digest
 }
 
@@ -101,20 +99,10 @@ func claims(t, old *midonetv1.Translation) []claim {
 	return added
 }
 
-// identify returns what the backend knows a resource by, false for one that it cannot have. A kind that is not
-// MidoNet's has the field id, as nearly all have.
-func identify(resource midonetv1.BackendResource) (midonet.Ref, bool) {
-	if _, known := midonet.KindNamed(resource.Kind); known {
-		r, err := midonet.NewResource(resource.Kind, resource.Parent, resource.Body)
-		return r.Identity(), err == nil
-	}
-	var body struct {
-		ID string `json:"id"`
-	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts([]byte(resource.Body), &body); err != nil || body.ID == "" {
-		return midonet.Ref{}, false
-	}
-	return midonet.Ref{Kind: resource.Kind, ID: body.ID}, true
+// identify returns what the backend knows a resource by, false for one that no backend can have.
+func identify(resource midonetv1.BackendResource) (backendresource.Ref, bool) {
+	ref, ok := backendresource.Of(resource)
+	return ref.Identity(), ok
 }
 
-func digestRef(ref midonet.Ref) digest { return digestOf(ref.Kind, ref.Parent, ref.ID) }
+func digestRef(ref backendresource.Ref) digest { return digestOf(ref.Kind, ref.Parent, ref.ID) }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/backendresource"
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
@@ -29,25 +30,25 @@ func chain(id string) midonetv1.BackendResource { return resource("Chain", "", `
 func TestIdentify(t *testing.T) {
 	for name, tc := range map[string]struct {
 		resource midonetv1.BackendResource
-		want     midonet.Ref // empty: none
+		want     backendresource.Ref // empty: none
 	}{
-		"alone":                    {chain(idA), midonet.Ref{Kind: "Chain", ID: idA}},
-		"below a parent":           {resource("Port", idB, `{"id":"`+idA+`","type":"Bridge"}`), midonet.Ref{Kind: "Port", ID: idA}},
-		"link":                     {resource("PortLink", idB, `{"peerId":"`+idA+`"}`), midonet.Ref{Kind: "PortLink", Parent: idB}},
-		"binding":                  {resource("HostInterfacePort", idB, `{"portId":"`+idA+`"}`), midonet.Ref{Kind: "HostInterfacePort", Parent: idB, ID: idA}},
-		"zone's host":              {resource("TunnelZoneHost", idB, `{"hostId":"`+idA+`"}`), midonet.Ref{Kind: "TunnelZoneHost", Parent: idB, ID: idA}},
-		"entry of MACs":            {resource("MACPort", idB, `{"macAddr":"AC:CA:BA:FA:69:0B","portId":"`+idA+`"}`), midonet.Ref{Kind: "MACPort", Parent: idB, ID: "ac-ca-ba-fa-69-0b_" + idA}},
-		"entry of addresses":       {resource("IPv4MACPair", idB, `{"ip":"10.1.0.2","mac":"ac:ca:ba:fa:69:0b"}`), midonet.Ref{Kind: "IPv4MACPair", Parent: idB, ID: "10.1.0.2_ac-ca-ba-fa-69-0b"}},
-		"unknown kind":             {resource("Unicorn", idB, `{"id":"x"}`), midonet.Ref{Kind: "Unicorn", ID: "x"}},
-		"unknown kind, no id":      {resource("Unicorn", "", `{"name":"x"}`), midonet.Ref{}},
-		"unknown kind, another id": {resource("Unicorn", "", `{"id":7}`), midonet.Ref{}},
-		"no id":                    {resource("Chain", "", `{}`), midonet.Ref{}},
-		"no JSON":                  {resource("Chain", "", `{`), midonet.Ref{}},
-		"unknown kind, no JSON":    {resource("Unicorn", "", `{`), midonet.Ref{}},
-		"no parent":                {resource("PortLink", "", `{"peerId":"`+idA+`"}`), midonet.Ref{}},
+		"alone":                    {chain(idA), backendresource.Ref{Kind: "Chain", ID: idA}},
+		"below a parent":           {resource("Port", idB, `{"id":"`+idA+`","type":"Bridge"}`), backendresource.Ref{Kind: "Port", ID: idA}},
+		"link":                     {resource("PortLink", idB, `{"peerId":"`+idA+`"}`), backendresource.Ref{Kind: "PortLink", Parent: idB}},
+		"binding":                  {resource("HostInterfacePort", idB, `{"portId":"`+idA+`"}`), backendresource.Ref{Kind: "HostInterfacePort", Parent: idB, ID: idA}},
+		"zone's host":              {resource("TunnelZoneHost", idB, `{"hostId":"`+idA+`"}`), backendresource.Ref{Kind: "TunnelZoneHost", Parent: idB, ID: idA}},
+		"entry of MACs":            {resource("MACPort", idB, `{"macAddr":"AC:CA:BA:FA:69:0B","portId":"`+idA+`"}`), backendresource.Ref{Kind: "MACPort", Parent: idB, ID: "ac-ca-ba-fa-69-0b_" + idA}},
+		"entry of addresses":       {resource("IPv4MACPair", idB, `{"ip":"10.1.0.2","mac":"ac:ca:ba:fa:69:0b"}`), backendresource.Ref{Kind: "IPv4MACPair", Parent: idB, ID: "10.1.0.2_ac-ca-ba-fa-69-0b"}},
+		"unknown kind":             {resource("Unicorn", idB, `{"id":"x"}`), backendresource.Ref{Kind: "Unicorn", ID: "x"}},
+		"unknown kind, no id":      {resource("Unicorn", "", `{"name":"x"}`), backendresource.Ref{}},
+		"unknown kind, another id": {resource("Unicorn", "", `{"id":7}`), backendresource.Ref{}},
+		"no id":                    {resource("Chain", "", `{}`), backendresource.Ref{}},
+		"no JSON":                  {resource("Chain", "", `{`), backendresource.Ref{}},
+		"unknown kind, no JSON":    {resource("Unicorn", "", `{`), backendresource.Ref{}},
+		"no parent":                {resource("PortLink", "", `{"peerId":"`+idA+`"}`), backendresource.Ref{}},
 	} {
 		got, ok := identify(tc.resource)
-		if ok != (tc.want != midonet.Ref{}) || ok && got != tc.want {
+		if ok != (tc.want != backendresource.Ref{}) || ok && got != tc.want {
 			t.Errorf("%s: got %+v, %t, want %+v", name, got, ok, tc.want)
 		}
 	}

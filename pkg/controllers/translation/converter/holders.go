@@ -5,8 +5,8 @@ package converter
 
 import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/backendresource"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
-	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
 // holders are the unwanted Translations of an owner that keep others from having their resources. The API server lets
@@ -16,7 +16,7 @@ type holders struct {
 	owner    convert.Owner
 	unwanted []*midonetv1.Translation
 	// by is filled when it is asked for first: mostly nothing is unwanted, or nothing is to be written.
-	by map[midonet.Ref]*midonetv1.Translation
+	by map[backendresource.Ref]*midonetv1.Translation
 }
 
 func newHolders(owner convert.Owner, unwanted []*midonetv1.Translation) *holders {
@@ -26,7 +26,7 @@ func newHolders(owner convert.Owner, unwanted []*midonetv1.Translation) *holders
 // of returns the holders of the resources of a Translation, each once.
 func (h *holders) of(want *midonetv1.Translation) []*midonetv1.Translation {
 	if h.by == nil {
-		h.by = map[midonet.Ref]*midonetv1.Translation{}
+		h.by = map[backendresource.Ref]*midonetv1.Translation{}
 		for _, translation := range h.unwanted {
 			if h.yields(translation) {
 				continue
@@ -64,13 +64,13 @@ func (h *holders) yields(unwanted *midonetv1.Translation) bool {
 	return true
 }
 
-// refsOf are the backend resources of a Translation, as the backend tells them apart. What is no resource of the backend
-// is nobody's.
-func refsOf(translation *midonetv1.Translation) []midonet.Ref {
-	refs := make([]midonet.Ref, 0, len(translation.Resources))
+// refsOf are the backend resources of a Translation, as the backend tells them apart. What no backend can have belongs to
+// no Translation.
+func refsOf(translation *midonetv1.Translation) []backendresource.Ref {
+	refs := make([]backendresource.Ref, 0, len(translation.Resources))
 	for _, listed := range translation.Resources {
-		if resource, err := midonet.NewResource(listed.Kind, listed.Parent, listed.Body); err == nil {
-			refs = append(refs, resource.Identity())
+		if ref, ok := backendresource.Of(listed); ok {
+			refs = append(refs, ref.Identity())
 		}
 	}
 	return refs

@@ -258,3 +258,15 @@ func TestKeys(t *testing.T) {
 		})
 	}
 }
+
+// What keeps a resource from a wanted Translation is found for the kinds of every backend, not only those of MidoNet.
+func TestHoldersOfAnotherBackend(t *testing.T) {
+	row := func(parent string) midonetv1.BackendResource {
+		return midonetv1.BackendResource{Kind: "LogicalSwitchPort", Parent: parent, Body: `{"id":"` + hostA + `"}`}
+	}
+	holder := made("x.4.c", having(row(hostA)))
+	holders := newHolders(testOwner(), []*midonetv1.Translation{holder})
+	if got := holders.of(made("x.4.a", having(row(hostB)))); len(got) != 1 || got[0] != holder {
+		t.Errorf("holders = %v, want the one", got)
+	}
+}

@@ -175,3 +175,16 @@ func TestVersionChange(t *testing.T) {
 		t.Errorf("%d writes", n)
 	}
 }
+
+// A record of a resource of another backend, which the API server made of an update, ends without a request to this one.
+func TestRecordOfAnotherBackend(t *testing.T) {
+	p := newPlane(t)
+	tr := translation("chain", chain(chainID, "main"))
+	tr.Status.Resources = []midonetv1.BackendResourceStatus{{Kind: "LogicalRouter", ID: preID, State: midonetv1.BackendResourceDeleting}}
+	p.create(tr)
+	p.settle(time.Minute)
+	want(t, "chain", p.states("chain"), append([]string{"Chain Synced"}, allSynced...))
+	if got := p.server.Writes(); got != 1 {
+		t.Errorf("writes = %d, want 1", got)
+	}
+}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
-	"groundskeeper.io/groundskeeper/pkg/midonet"
+	"groundskeeper.io/groundskeeper/pkg/backendresource"
 )
 
 // recordShrink adds to the status what an update takes out of the list. The pusher deletes what the status has and the
@@ -17,18 +17,19 @@ import (
 // write that takes the resource out, nothing that was ever wanted is forgotten.
 //
 // An entry that the status has already stays as it is, also when its resource is wanted again: it says what the pusher
-// last knew. What is no resource of the backend was never pushed, and is not recorded.
+// last knew. What no backend can have was never pushed, and is not recorded; the kinds of all backends are, since the API
+// server does not know which one is configured, and a pusher leaves out what its own cannot have.
 func recordShrink(t, old *midonetv1.Translation) {
 	if slices.Equal(t.Resources, old.Resources) {
 		return
 	}
 	known := identities(t.Resources)
 	for _, entry := range t.Status.Resources {
-		known.Insert(midonet.Ref{Kind: entry.Kind, Parent: entry.Parent, ID: entry.ID}.Identity())
+		known.Insert(backendresource.Ref{Kind: entry.Kind, Parent: entry.Parent, ID: entry.ID}.Identity())
 	}
 	var gone []midonetv1.BackendResourceStatus
 	for _, resource := range old.Resources {
-		ref, ok := refOf(resource)
+		ref, ok := backendresource.Of(resource)
 		if !ok || known.Has(ref.Identity()) {
 			continue
 		}
@@ -40,18 +41,12 @@ func recordShrink(t, old *midonetv1.Translation) {
 	}
 }
 
-func identities(resources []midonetv1.BackendResource) sets.Set[midonet.Ref] {
-	set := make(sets.Set[midonet.Ref], len(resources))
+func identities(resources []midonetv1.BackendResource) sets.Set[backendresource.Ref] {
+	set := make(sets.Set[backendresource.Ref], len(resources))
 	for _, resource := range resources {
-		if ref, ok := refOf(resource); ok {
+		if ref, ok := backendresource.Of(resource); ok {
 			set.Insert(ref.Identity())
 		}
 	}
 	return set
-}
-
-// refOf returns what the backend calls a resource, false for one that it cannot have.
-func refOf(resource midonetv1.BackendResource) (midonet.Ref, bool) {
-	r, err := midonet.NewResource(resource.Kind, resource.Parent, resource.Body)
-	return r.Ref, err == nil
 }

@@ -59,7 +59,11 @@ func TestRecordShrink(t *testing.T) {
 		"no JSON":                         {resources{resource("Chain", "", "{")}, nil, nil, nil},
 		"no id":                           {resources{resource("Chain", "", "{}")}, nil, nil, nil},
 		"a parent that is no id":          {resources{resource("Port", "x", port.Body)}, nil, nil, nil},
-		"a kind that MidoNet has not":     {resources{resource("Unicorn", "", chain.Body)}, nil, nil, nil},
+		"a kind that MidoNet has not":     {resources{resource("LogicalRouter", "", chain.Body)}, nil, nil, entries{entry("LogicalRouter", "", zone)}},
+		"such a kind under a parent":      {resources{resource("LogicalSwitchPort", other, port.Body), chain}, resources{chain}, nil, entries{entry("LogicalSwitchPort", other, host)}},
+		"one of such a kind moves":        {resources{resource("LogicalSwitchPort", other, port.Body)}, resources{resource("LogicalSwitchPort", bridge, port.Body)}, nil, nil},
+		"the status has one of such kind": {resources{resource("LogicalSwitchPort", other, port.Body)}, nil, entries{entry("LogicalSwitchPort", bridge, host)}, nil},
+		"such a kind without an id":       {resources{resource("LogicalRouter", "", `{"name":"a"}`)}, nil, nil, nil},
 		"what has no identity hides none": {resources{chain}, resources{resource("Chain", "", "{}")}, nil, entries{entry("Chain", "", zone)}},
 	} {
 		t.Run(name, func(t *testing.T) {
