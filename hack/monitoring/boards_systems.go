@@ -84,7 +84,8 @@ func translations() board {
 				graph("Found and repaired", "short", `sum(increase(groundskeeper_translation_drift_found_total[$__rate_interval]))`, "found", "What somebody else changed in the backend.").
 					also(`sum(increase(groundskeeper_translation_drift_repaired_total[$__rate_interval]))`, "repaired"),
 				graph("Comparisons", "short", `sum by (outcome) (increase(groundskeeper_translation_drift_passes_total[$__rate_interval]))`, "{{outcome}}", "Of the whole backend with the Translations."),
-				graph("Orphans", "short", `max(groundskeeper_translation_orphans)`, "resources", "Resources of the tenant that no Translation lists."),
+				graph("Orphans", "short", `max(groundskeeper_translation_orphans)`, "resources", "Resources of the tenant that no Translation lists.").
+					also(`max(groundskeeper_translation_invalid_resources)`, "not understood"),
 			}},
 			{"Backend", []panel{
 				graph("Requests", "reqps", `sum by (method, code) (rate(`+backend+`s_total[$__rate_interval]))`, "{{method}} {{code}}", ""),
@@ -97,6 +98,8 @@ func translations() board {
 				graph("Not translated", "short", `max by (reason) (groundskeeper_translation_blocked)`, "blocked: {{reason}}", "").
 					also(`max by (reason) (groundskeeper_translation_skipped)`, "skipped: {{reason}}").
 					also(`max by (reason) (groundskeeper_translation_nodes_unannotated)`, "nodes: {{reason}}").
+					also(`max by (reason) (groundskeeper_translation_nodes_differing)`, "nodes: {{reason}}").
+					also(`max by (reason) (groundskeeper_translation_nodes_sharing)`, "nodes: {{reason}}").
 					also(`sum(increase(groundskeeper_translation_nodes_annotated_total[$__rate_interval]))`, "nodes annotated"),
 			}},
 		},
