@@ -123,7 +123,7 @@ func trafficPolicies(service *corev1.Service) []string {
 
 // hasManyEndpoints reports whether the chain of a port jumps to more than one endpoint: the first jump does not return.
 func hasManyEndpoints(endpoints Result) bool {
-	chains := make(map[string]struct{}, len(endpoints.Translations))
+	chains := map[string]struct{}{}
 	for i := range endpoints.Translations {
 		chain := endpoints.Translations[i].Resources[endpointJump].Parent
 		if _, again := chains[chain]; again {

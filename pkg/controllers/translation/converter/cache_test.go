@@ -104,6 +104,15 @@ func asking(service *corev1.Service) {
 	service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{IP: "203.0.113.2"}, {IP: "203.0.113.3", IPMode: new(corev1.LoadBalancerIPModeProxy)}}
 }
 
+// Whether garbage collection handles what an object owns is kept, and no finalizer of another controller.
+func TestCacheKeepsFinalizersOfGarbageCollection(t *testing.T) {
+	service := testService("front")
+	service.Finalizers = []string{"example.com/load-balancer", metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents}
+	if diff := cmp.Diff([]string{metav1.FinalizerDeleteDependents, metav1.FinalizerOrphanDependents}, reduced(t, service).Finalizers); diff != "" {
+		t.Error(diff)
+	}
+}
+
 // What a Service does not ask for is not kept, however the API server spells it.
 func TestCacheKeepsOnlyWhatServicesAskFor(t *testing.T) {
 	want := testService("front")
