@@ -85,8 +85,8 @@ func oddServices(n *network, ns string) {
 		{named("sctp-only", corev1.ServiceSpec{}, sctp), 0, convert.ReasonProtocolNotSupported},
 		{named("headless", corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone}, http), 0, ""},
 		{named("external", corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.com"}), 0, ""},
-		{named("node-port", corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort}, http), whole, ""},
-		{named("load-balancer", corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}, http), whole, ""},
+		{named("node-port", corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort}, http), whole, convert.ReasonNodePortNotSupported},
+		{named("load-balancer", corev1.ServiceSpec{Type: corev1.ServiceTypeLoadBalancer}, http), whole, convert.ReasonNodePortNotSupported},
 		{named("unnamed", corev1.ServiceSpec{}, tcp("", 80)), whole, ""},
 	} {
 		n.create(tc.service)
