@@ -93,6 +93,7 @@ func TestBadFlags(t *testing.T) {
 		needed + "--backend-namespace=a.b":                   "--backend-namespace: ",
 		needed + "--resync-interval=0s":                      "--resync-interval: ",
 		needed + "--reconciliation-period=5ms":               "--reconciliation-period: ",
+		needed + "--resync-interval=2562047h":                "--resync-interval: 2562047h0m0s is more than 400000h0m0s",
 		needed + "--resync-interval=soon":                    "--resync-interval",
 		needed + "--http-client-timeout=0s":                  "--http-client-timeout: ",
 		needed + "--http-client-timeout=1m":                  "--http-client-timeout: ",

@@ -18,6 +18,9 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/lease"
 )
 
+// maxPeriod is the longest pause: jitter is added to it, and a longer one may overflow.
+const maxPeriod = 400000 * time.Hour
+
 // validate says everything that is wrong.
 func (o *options) validate() error {
 	var errs []error
@@ -39,6 +42,9 @@ func (o *options) validate() error {
 	for flag, value := range map[string]time.Duration{"resync-interval": o.resync, "reconciliation-period": o.probe} {
 		if value < time.Second {
 			add(flag, "%s is less than a second", value)
+		}
+		if value > maxPeriod {
+			add(flag, "%s is more than %s", value, maxPeriod)
 		}
 	}
 	if o.timeout <= 0 || o.timeout > lease.MaxTimeout {

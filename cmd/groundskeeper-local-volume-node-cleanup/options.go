@@ -127,7 +127,7 @@ func (d *duration) Type() string { return "duration" }
 // config is the configuration of the two controllers, in the form of the controller manager's.
 func (o *options) config() *v1alpha1.ControllerManagerConfiguration {
 	config := &v1alpha1.ControllerManagerConfiguration{}
-	config.ClientConnection = v1alpha1.ClientConnectionConfiguration{Kubeconfig: o.kubeconfig, QPS: new(o.qps), Burst: new(int32(min(o.burst, math.MaxInt32)))}
+	config.ClientConnection = v1alpha1.ClientConnectionConfiguration{Kubeconfig: o.kubeconfig, QPS: new(o.qps), Burst: new(int32(max(math.MinInt32, min(o.burst, math.MaxInt32))))}
 	config.LeaderElection = v1alpha1.LeaderElectionConfiguration{LeaderElect: new(o.leaderElect), ResourceNamespace: o.namespace, ResourceName: name}
 	config.Controllers.LocalVolume = v1alpha1.LocalVolumeConfiguration{
 		StorageClassNames:        listOf(o.classes),
@@ -184,6 +184,9 @@ func (o *options) validate() error {
 	}
 	if o.resync < 0 {
 		errs = append(errs, fmt.Errorf("--resync: %s is negative", o.resync))
+	}
+	if o.resync > configvalidation.MaxDuration { // a tenth is added to it as jitter
+		errs = append(errs, fmt.Errorf("--resync: %s is more than %s", o.resync, configvalidation.MaxDuration))
 	}
 	if host, port, err := net.SplitHostPort(o.listenAddress); err != nil {
 		errs = append(errs, fmt.Errorf("--listen-address: %q is not HOST:PORT", o.listenAddress))

@@ -5,13 +5,16 @@ package manager
 
 import (
 	"bytes"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/pkg/apis/config/validation"
@@ -192,29 +195,32 @@ func TestOptionsRefuse(t *testing.T) {
 		change  func(*Options)
 		want    string
 	}{
-		"missing file":        {"", func(o *Options) { o.ConfigFile = "testdata/none.yaml" }, `--config: open testdata/none.yaml: no such file or directory`},
-		"a directory":         {"", func(o *Options) { o.ConfigFile = "testdata" }, `--config: read testdata: is a directory`},
-		"empty file":          {"\n", nil, `FILE: apiVersion is missing, it must be "config.groundskeeper.io/v1alpha1"; kind is missing, it must be "ControllerManagerConfiguration"`},
-		"other version":       {"kind: ControllerManagerConfiguration\napiVersion: config.groundskeeper.io/v1\n", nil, `FILE: line 2: apiVersion "config.groundskeeper.io/v1" is unknown, it must be "config.groundskeeper.io/v1alpha1"`},
-		"other kind":          {"apiVersion: config.groundskeeper.io/v1alpha1\nkind: KubeletConfiguration\n", nil, `FILE: line 2: kind "KubeletConfiguration" is unknown, it must be "ControllerManagerConfiguration"`},
-		"unknown section":     {head + "translation:\n  tenant: a\n", nil, `FILE: line 3: unknown field "translation"`},
-		"unknown field":       {head + "controllers:\n  project:\n    concurrentSync: 5\n", nil, `FILE: line 5: unknown field "controllers.project.concurrentSync"`},
-		"unknown in quota":    {head + "controllers:\n  project:\n    quotas:\n    - config:\n        spec:\n          hart: {}\n", nil, `FILE: line 8: unknown field "controllers.project.quotas[0].config.spec.hart"`},
-		"doubled field":       {head + "log:\n  level: info\n  level: debug\n", nil, `FILE: line 5: field "log.level" is set twice, first on line 4`},
-		"doubled section":     {head + "log: {}\nserver: {}\nlog: {}\n", nil, `FILE: line 5: field "log" is set twice, first on line 3`},
-		"bad duration":        {head + "leaderElection:\n  retryPeriod: soon\n", nil, `FILE: line 4: leaderElection.retryPeriod: time: invalid duration "soon"`},
-		"bad quantity":        {head + "controllers:\n  project:\n    quotas:\n    - config:\n        spec:\n          hard:\n            pods: lots\n", nil, `FILE: line 9: controllers.project.quotas[0].config.spec.hard.pods: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`},
-		"text for a port":     {head + "server: {health: {port: http}}\n", nil, `FILE: line 3: server.health.port: expected a whole number of 32 bits, not string`},
-		"invalid value":       {head + "leaderElection:\n  leaseDuration: 5s\n", nil, `FILE: line 3: leaderElection.renewDeadline: Invalid value: "10s": must be shorter than leaseDuration`},
-		"unknown controller":  {head + "controllers:\n  enabled:\n  - \"*\"\n  - -projekt\n", nil, `FILE: line 6: controllers.enabled[1]: Unsupported value: "projekt": supported values: "` + strings.Join(names(controllers(nil)), `", "`) + `"`},
-		"Gardener's":          {"apiVersion: controllermanager.config.gardener.cloud/v1alpha1\nkind: ControllerManagerConfiguration\ngardenClientConnection: {qps: -1}\n", nil, `FILE: line 3: gardenClientConnection.qps: Invalid value: -1: must be greater than 0`},
-		"unknown, Gardener's": {"apiVersion: controllermanager.config.gardener.cloud/v1alpha1\nkind: ControllerManagerConfiguration\nprojects: {}\n", nil, `FILE: line 3: unknown field "projects"`},
-		"several values":      {head + "clientConnection:\n  qps: 0\n  burst: -1\n", nil, `FILE: line 4: clientConnection.qps: Invalid value: 0: must be greater than 0; line 5: clientConnection.burst: Invalid value: -1: must be greater than 0`},
-		"bad health address":  {"", func(o *Options) { o.HealthAddress = "localhost" }, `--health-address: "localhost" is not HOST:PORT`},
-		"bad health port":     {"", func(o *Options) { o.HealthAddress = "localhost:http" }, `--health-address: "localhost:http" is not HOST:PORT with a numeric port`},
-		"health port too big": {"", func(o *Options) { o.HealthAddress = ":65536" }, `configuration: server.health.port: Invalid value: 65536: must be between 0 (any free port) and 65535`},
-		"bad webhook address": {"", func(o *Options) { o.WebhookAddress = "localhost" }, `--webhook-address: "localhost" is not HOST:PORT`},
-		"negative verbosity":  {"", func(o *Options) { o.Verbosity = -1 }, `-v: -1 is negative`},
+		"missing file":         {"", func(o *Options) { o.ConfigFile = "testdata/none.yaml" }, `--config: open testdata/none.yaml: no such file or directory`},
+		"a directory":          {"", func(o *Options) { o.ConfigFile = "testdata" }, `--config: read testdata: is a directory`},
+		"empty file":           {"\n", nil, `FILE: apiVersion is missing, it must be "config.groundskeeper.io/v1alpha1"; kind is missing, it must be "ControllerManagerConfiguration"`},
+		"other version":        {"kind: ControllerManagerConfiguration\napiVersion: config.groundskeeper.io/v1\n", nil, `FILE: line 2: apiVersion "config.groundskeeper.io/v1" is unknown, it must be "config.groundskeeper.io/v1alpha1"`},
+		"other kind":           {"apiVersion: config.groundskeeper.io/v1alpha1\nkind: KubeletConfiguration\n", nil, `FILE: line 2: kind "KubeletConfiguration" is unknown, it must be "ControllerManagerConfiguration"`},
+		"unknown section":      {head + "translation:\n  tenant: a\n", nil, `FILE: line 3: unknown field "translation"`},
+		"unknown field":        {head + "controllers:\n  project:\n    concurrentSync: 5\n", nil, `FILE: line 5: unknown field "controllers.project.concurrentSync"`},
+		"unknown in quota":     {head + "controllers:\n  project:\n    quotas:\n    - config:\n        spec:\n          hart: {}\n", nil, `FILE: line 8: unknown field "controllers.project.quotas[0].config.spec.hart"`},
+		"doubled field":        {head + "log:\n  level: info\n  level: debug\n", nil, `FILE: line 5: field "log.level" is set twice, first on line 4`},
+		"doubled section":      {head + "log: {}\nserver: {}\nlog: {}\n", nil, `FILE: line 5: field "log" is set twice, first on line 3`},
+		"bad duration":         {head + "leaderElection:\n  retryPeriod: soon\n", nil, `FILE: line 4: leaderElection.retryPeriod: time: invalid duration "soon"`},
+		"bad quantity":         {head + "controllers:\n  project:\n    quotas:\n    - config:\n        spec:\n          hard:\n            pods: lots\n", nil, `FILE: line 9: controllers.project.quotas[0].config.spec.hard.pods: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`},
+		"text for a port":      {head + "server: {health: {port: http}}\n", nil, `FILE: line 3: server.health.port: expected a whole number of 32 bits, not string`},
+		"invalid value":        {head + "leaderElection:\n  leaseDuration: 5s\n", nil, `FILE: line 3: leaderElection.renewDeadline: Invalid value: "10s": must be shorter than leaseDuration`},
+		"unknown controller":   {head + "controllers:\n  enabled:\n  - \"*\"\n  - -projekt\n", nil, `FILE: line 6: controllers.enabled[1]: Unsupported value: "projekt": supported values: "` + strings.Join(names(controllers(nil)), `", "`) + `"`},
+		"Gardener's":           {"apiVersion: controllermanager.config.gardener.cloud/v1alpha1\nkind: ControllerManagerConfiguration\ngardenClientConnection: {qps: -1}\n", nil, `FILE: line 3: gardenClientConnection.qps: Invalid value: -1: must be greater than 0`},
+		"unknown, Gardener's":  {"apiVersion: controllermanager.config.gardener.cloud/v1alpha1\nkind: ControllerManagerConfiguration\nprojects: {}\n", nil, `FILE: line 3: unknown field "projects"`},
+		"several values":       {head + "clientConnection:\n  qps: 0\n  burst: -1\n", nil, `FILE: line 4: clientConnection.qps: Invalid value: 0: must be greater than 0; line 5: clientConnection.burst: Invalid value: -1: must be greater than 0`},
+		"bad health address":   {"", func(o *Options) { o.HealthAddress = "localhost" }, `--health-address: "localhost" is not HOST:PORT`},
+		"bad health port":      {"", func(o *Options) { o.HealthAddress = "localhost:http" }, `--health-address: "localhost:http" is not HOST:PORT with a numeric port`},
+		"health port too big":  {"", func(o *Options) { o.HealthAddress = ":65536" }, `configuration: server.health.port: Invalid value: 65536: must be between 0 (any free port) and 65535`},
+		"bad webhook address":  {"", func(o *Options) { o.WebhookAddress = "localhost" }, `--webhook-address: "localhost" is not HOST:PORT`},
+		"too many days":        {head + "controllers:\n  project:\n    minimumLifetimeDays: 999999\n", nil, `FILE: line 5: controllers.project.minimumLifetimeDays: Invalid value: 999999: must be at most 106751`},
+		"too many, Gardener's": {"apiVersion: controllermanager.config.gardener.cloud/v1alpha1\nkind: ControllerManagerConfiguration\ncontrollers:\n  project:\n    minimumLifetimeDays: 999999\n", nil, `FILE: line 5: controllers.project.minimumLifetimeDays: Invalid value: 999999: must be at most 106751`},
+		"centuries":            {head + "controllers:\n  project:\n    staleSyncPeriod: 2562047h\n", nil, `FILE: line 5: controllers.project.staleSyncPeriod: Invalid value: "2562047h0m0s": must be at most 400000h`},
+		"negative verbosity":   {"", func(o *Options) { o.Verbosity = -1 }, `-v: -1 is negative`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := NewOptions()
@@ -238,7 +244,37 @@ func TestOptionsRefuse(t *testing.T) {
 	}
 }
 
-// FuzzConfig: no file makes loading panic; what loads prints, and loads again as the same.
+// checkPeriods fails when a number that was accepted does not fit into the periods that are computed of it.
+func checkPeriods(t testing.TB, config *v1alpha1.ControllerManagerConfiguration) {
+	project := &config.Controllers.Project
+	for name, days := range map[string]int32{
+		"minimumLifetimeDays": *project.MinimumLifetimeDays, "staleGracePeriodDays": *project.StaleGracePeriodDays,
+		"staleExpirationTimeDays": *project.StaleExpirationTimeDays,
+	} {
+		if period := time.Duration(days) * 24 * time.Hour; period < 0 || period/(24*time.Hour) != time.Duration(days) {
+			t.Errorf("%s: %d days were accepted and became %s", name, days, period)
+		}
+	}
+	if lease := config.LeaderElection.LeaseDuration.Duration; lease/time.Second > math.MaxInt32 {
+		t.Errorf("leaderElection.leaseDuration: %s was accepted and does not fit into a Lease", lease)
+	}
+	for name, period := range map[string]*metav1.Duration{
+		"leaderElection.retryPeriod":                 config.LeaderElection.RetryPeriod,
+		"controllers.project.staleSyncPeriod":        project.StaleSyncPeriod,
+		"controllers.translation.push.driftInterval": config.Controllers.Translation.Push.DriftInterval,
+		"controllers.kluster.deorbit.pollInterval":   config.Controllers.Kluster.Deorbit.PollInterval,
+		"controllers.kluster.routeGC.interval":       config.Controllers.Kluster.RouteGC.Interval,
+		"controllers.localVolume.pvcDeletionDelay":   config.Controllers.LocalVolume.PVCDeletionDelay,
+		"controllers.kluster.openstack.timeout":      config.Controllers.Kluster.OpenStack.Timeout,
+	} {
+		if stretched := 2 * period.Duration; stretched < period.Duration {
+			t.Errorf("%s: %s was accepted and overflows when it is doubled", name, period.Duration)
+		}
+	}
+}
+
+// FuzzConfig: no file makes loading panic; what is accepted fits into the periods computed of it; what loads prints, and
+// loads again as the same.
 func FuzzConfig(f *testing.F) {
 	for _, file := range []string{"testdata/defaults.yaml", "testdata/full.yaml"} {
 		content, err := os.ReadFile(file)
@@ -248,6 +284,7 @@ func FuzzConfig(f *testing.F) {
 		f.Add(content)
 	}
 	f.Add([]byte(head + "leaderElection: {leaseDuration: -1ns, retryPeriod: 2562047h}\nserver: {health: {port: -1}}\n"))
+	f.Add([]byte(head + "controllers: {project: {minimumLifetimeDays: 999999, staleGracePeriodDays: 0, staleExpirationTimeDays: 106751}, kluster: {deorbit: {pollInterval: 2562047h}}}\n"))
 	f.Add([]byte(head + "controllers: {project: {quotas: [{}, {config: {spec: {hard: {a: 1.5, b: 1e3, c: 0x1}}}, projectSelector: {matchExpressions: [{key: a, operator: In}]}}]}}\n"))
 	read := func(data []byte) (*v1alpha1.ControllerManagerConfiguration, error) {
 		config, lines, err := configfile.Decode[v1alpha1.ControllerManagerConfiguration](data, configKind())
@@ -255,8 +292,12 @@ func FuzzConfig(f *testing.F) {
 			return nil, err
 		}
 		v1alpha1.SetObjectDefaults_ControllerManagerConfiguration(config)
-		for _, err := range validation.ValidateControllerManagerConfiguration(config, []string{"project"}) {
+		errs := validation.ValidateControllerManagerConfiguration(config, []string{"project"})
+		for _, err := range errs {
 			_ = lines.At(err.Field, err).Error()
+		}
+		if len(errs) == 0 {
+			checkPeriods(f, config)
 		}
 		return config, nil
 	}

@@ -160,17 +160,25 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// FuzzDecode: no file makes reading panic.
+// FuzzDecode: no file makes reading panic, and numbers of days that are accepted fit into a period.
 func FuzzDecode(f *testing.F) {
+	f.Add([]byte(head + "controllers: {project: {minimumLifetimeDays: 999999, staleGracePeriodDays: 0, staleExpirationTimeDays: 0}}\n"))
 	f.Add([]byte(head + "controllers: {project: {quotas: [{}]}}\nserver: {https: {tls: {}}}\n"))
-	f.Fuzz(func(_ *testing.T, data []byte) {
+	f.Fuzz(func(t *testing.T, data []byte) {
 		file, err := Decode(data)
 		if err != nil {
 			return
 		}
 		v1alpha1.SetObjectDefaults_ControllerManagerConfiguration(file.Config)
-		for _, err := range validation.ValidateControllerManagerConfiguration(file.Config, nil) {
+		errs := validation.ValidateControllerManagerConfiguration(file.Config, nil)
+		for _, err := range errs {
 			_ = file.Place(err).Error()
+		}
+		project := &file.Config.Controllers.Project
+		for _, days := range []int32{*project.MinimumLifetimeDays, *project.StaleGracePeriodDays, *project.StaleExpirationTimeDays} {
+			if period := time.Duration(days) * 24 * time.Hour; len(errs) == 0 && (period < 0 || period/(24*time.Hour) != time.Duration(days)) {
+				t.Errorf("%d days were accepted and became %s", days, period)
+			}
 		}
 	})
 }

@@ -47,17 +47,10 @@ func validateEnabled(enabled, controllers []string, path *field.Path) field.Erro
 
 func validateProject(config *v1alpha1.ProjectControllerConfiguration, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if *config.ConcurrentSyncs <= 0 {
-		errs = append(errs, field.Invalid(path.Child("concurrentSyncs"), *config.ConcurrentSyncs, "must be greater than 0"))
-	}
-	days := func(name string, value int32) {
-		if value < 0 {
-			errs = append(errs, field.Invalid(path.Child(name), value, "must be greater than or equal to 0"))
-		}
-	}
-	days("minimumLifetimeDays", *config.MinimumLifetimeDays)
-	days("staleGracePeriodDays", *config.StaleGracePeriodDays)
-	days("staleExpirationTimeDays", *config.StaleExpirationTimeDays)
+	errs = append(errs, validateWorkers(*config.ConcurrentSyncs, path.Child("concurrentSyncs"))...)
+	errs = append(errs, validateDays(*config.MinimumLifetimeDays, path.Child("minimumLifetimeDays"))...)
+	errs = append(errs, validateDays(*config.StaleGracePeriodDays, path.Child("staleGracePeriodDays"))...)
+	errs = append(errs, validateDays(*config.StaleExpirationTimeDays, path.Child("staleExpirationTimeDays"))...)
 	if *config.StaleExpirationTimeDays < *config.StaleGracePeriodDays {
 		errs = append(errs, field.Invalid(path.Child("staleExpirationTimeDays"), *config.StaleExpirationTimeDays, "must not be less than staleGracePeriodDays"))
 	}

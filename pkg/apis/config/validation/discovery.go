@@ -27,8 +27,5 @@ func validateDiscovery(config *v1alpha1.DiscoveryConfiguration, path *field.Path
 			errs = append(errs, field.Duplicate(at, namespace))
 		}
 	}
-	if *config.DrainConcurrency < 1 {
-		errs = append(errs, field.Invalid(path.Child("drainConcurrency"), *config.DrainConcurrency, "must be greater than 0"))
-	}
-	return errs
+	return append(errs, validateWorkers(*config.DrainConcurrency, path.Child("drainConcurrency"))...)
 }

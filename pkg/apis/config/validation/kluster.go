@@ -13,9 +13,7 @@ import (
 
 func validateKluster(config *v1alpha1.KlusterConfiguration, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	if *config.ConcurrentSyncs <= 0 {
-		errs = append(errs, field.Invalid(path.Child("concurrentSyncs"), *config.ConcurrentSyncs, "must be greater than 0"))
-	}
+	errs = append(errs, validateWorkers(*config.ConcurrentSyncs, path.Child("concurrentSyncs"))...)
 	deorbit, deorbitPath := &config.Deorbit, path.Child("deorbit")
 	for _, period := range []struct {
 		name    string

@@ -39,8 +39,5 @@ func validateLocalVolume(config *v1alpha1.LocalVolumeConfiguration, path *field.
 	if fraction := *config.MaxMissingNodeFraction; !(fraction > 0 && fraction <= 1) {
 		errs = append(errs, field.Invalid(path.Child("maxMissingNodeFraction"), fraction, "must be greater than 0 and at most 1 (1: never stop)"))
 	}
-	if *config.WorkerThreads < 1 {
-		errs = append(errs, field.Invalid(path.Child("workerThreads"), *config.WorkerThreads, "must be greater than 0"))
-	}
-	return errs
+	return append(errs, validateWorkers(*config.WorkerThreads, path.Child("workerThreads"))...)
 }

@@ -40,9 +40,7 @@ func validatePush(config *v1alpha1.PushConfiguration, path *field.Path) field.Er
 	if !slices.Contains(modes, config.Mode) {
 		errs = append(errs, field.NotSupported(path.Child("mode"), config.Mode, modes))
 	}
-	if *config.Concurrency < 1 {
-		errs = append(errs, field.Invalid(path.Child("concurrency"), *config.Concurrency, "must be greater than 0"))
-	}
+	errs = append(errs, validateWorkers(*config.Concurrency, path.Child("concurrency"))...)
 	if interval := config.DriftInterval.Duration; interval < time.Second {
 		errs = append(errs, field.Invalid(path.Child("driftInterval"), interval.String(), "must be at least 1s"))
 	}

@@ -7,6 +7,7 @@ package validation
 import (
 	"net"
 	"net/netip"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -33,7 +34,7 @@ func ValidateControllerManagerConfiguration(config *v1alpha1.ControllerManagerCo
 	errs = append(errs, validateDiscovery(&config.Controllers.Discovery, field.NewPath("controllers", "discovery"))...)
 	errs = append(errs, validateKluster(&config.Controllers.Kluster, field.NewPath("controllers", "kluster"))...)
 	errs = append(errs, validateLocalVolume(&config.Controllers.LocalVolume, field.NewPath("controllers", "localVolume"))...)
-	return errs
+	return append(errs, validateDurations(reflect.ValueOf(config), nil)...)
 }
 
 func validateClientConnection(config *v1alpha1.ClientConnectionConfiguration, path *field.Path) field.ErrorList {
@@ -71,7 +72,7 @@ func validateLeaderElection(config *v1alpha1.LeaderElectionConfiguration, path *
 	switch {
 	case retry <= 0:
 		invalid("retryPeriod", retry, "must be greater than 0s")
-	case retry*6/5 >= renew: // client-go adds up to a fifth to every pause
+	case retry >= renew-retry/5: // client-go adds up to a fifth to every pause
 		invalid("retryPeriod", retry, "plus a fifth of it must be shorter than renewDeadline")
 	}
 	return errs

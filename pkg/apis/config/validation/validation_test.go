@@ -275,6 +275,27 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 			c.LeaderElection.LeaderElect = new(false)
 		}, ""},
 
+		"days, the largest": {func(c *config) {
+			c.Controllers.Project.MinimumLifetimeDays = new(int32(106751))
+			c.Controllers.Project.StaleGracePeriodDays = new(int32(106751))
+			c.Controllers.Project.StaleExpirationTimeDays = new(int32(106751))
+		}, ""},
+		"days, too many": {func(c *config) {
+			c.Controllers.Project.MinimumLifetimeDays = new(int32(106752))
+			c.Controllers.Project.StaleGracePeriodDays = new(int32(999999))
+			c.Controllers.Project.StaleExpirationTimeDays = new(int32(math.MaxInt32))
+		}, `controllers.project.minimumLifetimeDays: Invalid value: 106752: must be at most 106751; controllers.project.staleGracePeriodDays: Invalid value: 999999: must be at most 106751; controllers.project.staleExpirationTimeDays: Invalid value: 2147483647: must be at most 106751`},
+		"durations, the longest": {func(c *config) {
+			c.LeaderElection.LeaseDuration, c.Controllers.Kluster.Deorbit.Timeout = duration(400000*time.Hour), duration(400000*time.Hour)
+		}, ""},
+		"a lease of centuries": {func(c *config) {
+			c.LeaderElection.LeaseDuration, c.LeaderElection.RenewDeadline, c.LeaderElection.RetryPeriod = duration(math.MaxInt64), duration(math.MaxInt64-1), duration(math.MaxInt64/4)
+		}, `leaderElection.leaseDuration: Invalid value: "2562047h47m16.854775807s": must be at most 400000h; leaderElection.renewDeadline: Invalid value: "2562047h47m16.854775806s": must be at most 400000h; leaderElection.retryPeriod: Invalid value: "640511h56m49.213693951s": must be at most 400000h`},
+		"workers": {func(c *config) {
+			c.Controllers.Project.ConcurrentSyncs, c.Controllers.Kluster.ConcurrentSyncs = new(int32(10001)), new(int32(10001))
+			c.Controllers.Translation.Push.Concurrency, c.Controllers.Discovery.DrainConcurrency, c.Controllers.LocalVolume.WorkerThreads = new(int32(10001)), new(int32(10001)), new(int32(10001))
+		}, `controllers.project.concurrentSyncs: Invalid value: 10001: must be at most 10000; controllers.translation.push.concurrency: Invalid value: 10001: must be at most 10000; controllers.discovery.drainConcurrency: Invalid value: 10001: must be at most 10000; controllers.kluster.concurrentSyncs: Invalid value: 10001: must be at most 10000; controllers.localVolume.workerThreads: Invalid value: 10001: must be at most 10000`},
+
 		"everything at once": {func(c *config) {
 			c.ClientConnection.QPS = new(float32(0))
 			c.Log.Level = "loud"

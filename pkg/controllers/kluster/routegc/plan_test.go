@@ -4,6 +4,7 @@
 package routegc
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -116,6 +117,15 @@ func TestPause(t *testing.T) {
 			if got := pause(c.done, 5*time.Minute); got < c.min || got > c.max {
 				t.Errorf("%s: %s", name, got)
 			}
+		}
+	}
+}
+
+// An interval that leaves no room for jitter is not due at once.
+func TestPauseDoesNotOverflow(t *testing.T) {
+	for range 100 {
+		if got := pause(passed{}, math.MaxInt64); got != math.MaxInt64 {
+			t.Fatalf("pause = %s, want %s", got, time.Duration(math.MaxInt64))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"time"
 
@@ -114,7 +115,10 @@ func (r *reconciler) begin(ctx context.Context, k *kubernikusv1.Kluster, s *stat
 
 // pause is how long to wait after a pass.
 func pause(done passed, interval time.Duration) time.Duration {
-	spread := func(d time.Duration) time.Duration { return d + time.Duration(rand.Float64()*jitter*float64(d)) }
+	// A Kluster may ask for an interval that leaves no room for jitter: the sum would be negative, and due at once.
+	spread := func(d time.Duration) time.Duration {
+		return d + min(time.Duration(rand.Float64()*jitter*float64(d)), math.MaxInt64-d)
+	}
 	switch {
 	case done.err != nil:
 		return max(spread(min(interval, failurePause)), openstack.RetryAfter(done.err))

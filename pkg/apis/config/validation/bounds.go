@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+const (
+	// MaxDays is the largest number of days that a time.Duration can hold. A larger one would wrap around and may be
+	// negative, so that a period of millions of days is over at once.
+	MaxDays = int32(math.MaxInt64 / (24 * time.Hour))
+	// MaxDuration is the longest duration of a configuration. Durations are stretched by jitter, multiplied by up to six,
+	// and written to Leases as 32 bits of seconds; the longest one fits into all of these.
+	MaxDuration = 400000 * time.Hour
+	// MaxWorkers is the largest number of workers of one controller. Each is a goroutine from startup on.
+	MaxWorkers int32 = 10000
+)
+
+// validateDays checks a number of days, which is multiplied into a time.Duration.
+func validateDays(days int32, path *field.Path) field.ErrorList {
+	switch {
+	case days < 0:
+		return field.ErrorList{field.Invalid(path, days, "must be greater than or equal to 0")}
+	case days > MaxDays:
+		return field.ErrorList{field.Invalid(path, days, fmt.Sprintf("must be at most %d", MaxDays))}
+	}
+	return nil
+}
+
+// validateWorkers checks how many objects a controller reconciles at the same time.
+func validateWorkers(workers int32, path *field.Path) field.ErrorList {
+	switch {
+	case workers < 1:
+		return field.ErrorList{field.Invalid(path, workers, "must be greater than 0")}
+	case workers > MaxWorkers:
+		return field.ErrorList{field.Invalid(path, workers, fmt.Sprintf("must be at most %d", MaxWorkers))}
+	}
+	return nil
+}
+
+// validateDurations checks the upper bound of every duration in a value, wherever it stands, so that no new field can
+// be left out. Lower bounds differ and are checked with their fields.
+func validateDurations(value reflect.Value, path *field.Path) field.ErrorList {
+	if value.Kind() == reflect.Pointer {
+		if value.IsNil() {
+			return nil
+		}
+		value = value.Elem()
+	}
+	if value.Kind() != reflect.Struct {
+		return nil
+	}
+	if period, ok := value.Interface().(metav1.Duration); ok {
+		if period.Duration <= MaxDuration {
+			return nil
+		}
+		return field.ErrorList{field.Invalid(path, period.Duration.String(), "must be at most "+inHours(MaxDuration))}
+	}
+	var errs field.ErrorList
+	for i := range value.NumField() {
+		at := path
+		if name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ","); name != "" {
+			at = path.Child(name)
+			if path == nil {
+				at = field.NewPath(name)
+			}
+		}
+		errs = append(errs, validateDurations(value.Field(i), at)...)
+	}
+	return errs
+}
+
+func inHours(d time.Duration) string { return fmt.Sprintf("%dh", d/time.Hour) }
