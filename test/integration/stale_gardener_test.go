@@ -44,7 +44,7 @@ func TestStaleProjectsOfGardener(t *testing.T) {
 		config.UsageResources = append(config.UsageResources, "widgets.broken.example.com")
 	})
 	projects := map[string]*gardenerv1beta1.Project{}
-	for _, name := range []string{"shoot", "plant", "entry", "secret", "quota", "credentials", "idle"} {
+	for _, name := range []string{"shoot", "plant", "entry", "secret", "quota", "credentials", "identity", "internal", "vault", "idle"} {
 		projects[name] = g.project(t, name)
 	}
 	unused := func(reason string, autoDelete bool, names ...string) {
@@ -65,7 +65,7 @@ func TestStaleProjectsOfGardener(t *testing.T) {
 			g.stale(t, projects[name], "False", "RecentlyActive", false, false)
 		}
 	}
-	everybody := []string{"shoot", "plant", "entry", "secret", "quota", "credentials", "idle"}
+	everybody := []string{"shoot", "plant", "entry", "secret", "quota", "credentials", "identity", "internal", "vault", "idle"}
 
 	// As long as one group does not answer nobody knows anything, and nothing is marked.
 	g.pass(31)
@@ -99,11 +99,19 @@ func TestStaleProjectsOfGardener(t *testing.T) {
 		"secretRef": reference("secret"), "quotas": []any{reference("quota")}})
 	g.create(t, projects["shoot"], gardenerSecurity, "CredentialsBinding", "cb", map[string]any{
 		"credentialsRef": map[string]any{"apiVersion": "v1", "kind": "Secret", "namespace": projects["credentials"].NamespaceName(), "name": "referred"}})
+	// The other kinds of credentials that Gardener has, and one that it does not have yet.
+	g.create(t, projects["identity"], gardenerSecurity, "WorkloadIdentity", "referred", nil)
+	g.create(t, projects["internal"], gardenerCore, "InternalSecret", "referred", nil)
+	for name, kind := range map[string][2]string{"identity": {gardenerSecurity, "WorkloadIdentity"}, "internal": {gardenerCore, "InternalSecret"}, "vault": {"example.com/v1", "Vault"}} {
+		g.create(t, projects["entry"], gardenerSecurity, "CredentialsBinding", name, map[string]any{
+			"credentialsRef": map[string]any{"apiVersion": kind[0], "kind": kind[1], "namespace": projects[name].NamespaceName(), "name": "referred"}})
+		g.create(t, projects["entry"], gardenerCore, "Shoot", name, map[string]any{"spec": map[string]any{"credentialsBindingName": name}})
+	}
 	g.create(t, projects["shoot"], gardenerCore, "SecretBinding", "unused", map[string]any{
 		"secretRef": reference("idle"), "quotas": []any{reference("idle")}})
 	first := g.create(t, projects["shoot"], gardenerCore, "Shoot", "first", map[string]any{"spec": map[string]any{"secretBindingName": "sb"}})
 	second := g.create(t, projects["shoot"], gardenerCore, "Shoot", "second", map[string]any{"spec": map[string]any{"credentialsBindingName": "cb"}})
-	used("shoot", "plant", "entry", "secret", "quota", "credentials")
+	used("shoot", "plant", "entry", "secret", "quota", "credentials", "identity", "internal")
 	unused("Unused", false, "idle")
 
 	// A Shoot that uses another binding leaves what it used, and one that goes is activity in its own project.
@@ -137,7 +145,7 @@ func TestStaleProjectsOfGardener(t *testing.T) {
 	g.pass(31)
 	unused("DeletionPlanned", true, "secret", "quota", "credentials", "idle")
 	unused("Unused", false, "shoot", "plant")
-	used("entry")
+	used("entry", "identity", "internal")
 
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: projects["idle"].NamespaceName()}}
 	g.pass(60)
@@ -150,7 +158,9 @@ func TestStaleProjectsOfGardener(t *testing.T) {
 		}
 		return nil
 	})
-	used("entry")
+	used("entry", "identity", "internal")
+	// What something of an unknown kind is used for nobody knows: the mark of earlier stays as it is, and nothing follows.
+	unused("Unused", false, "vault")
 }
 
 // binaryMakesReady runs the binary, as it is shipped, until it has made a Project Ready. Custom resources know no protobuf.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,21 +31,40 @@ func NewFinder(client discovery.DiscoveryInterfaceWithContext) Finder {
 				return nil, err
 			}
 		}
-		for _, version := range versions {
-			found := schema.GroupVersionResource{Group: kind.Group, Version: version, Resource: kind.Resource}
-			resources, err := client.ServerResourcesForGroupVersionWithContext(ctx, found.GroupVersion().String())
-			if apierrors.IsNotFound(err) {
-				continue
-			}
-			if err != nil {
-				return nil, fmt.Errorf("discover %s: %w", found.GroupVersion(), err)
-			}
-			if slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == kind.Resource }) {
-				return &found, nil
-			}
+		found, err := firstServing(ctx, client, kind.GroupResource, versions)
+		if found != nil || err != nil || !kind.OnlyVersions {
+			return found, err
 		}
-		return nil, nil
+		others, err := groupVersions(ctx, client, kind.Group)
+		if err != nil {
+			return nil, err
+		}
+		others = slices.DeleteFunc(others, func(version string) bool { return slices.Contains(versions, version) })
+		other, err := firstServing(ctx, client, kind.GroupResource, others)
+		if err == nil && other != nil {
+			err = fmt.Errorf("%s is served as %s only, and this controller manager reads %s: update it",
+				kind.GroupResource, other.Version, strings.Join(versions, ", "))
+		}
+		return nil, err
 	}
+}
+
+// firstServing returns the first of the versions that serves a resource, nil when none does.
+func firstServing(ctx context.Context, client discovery.DiscoveryInterfaceWithContext, resource schema.GroupResource, versions []string) (*schema.GroupVersionResource, error) {
+	for _, version := range versions {
+		found := resource.WithVersion(version)
+		resources, err := client.ServerResourcesForGroupVersionWithContext(ctx, found.GroupVersion().String())
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("discover %s: %w", found.GroupVersion(), err)
+		}
+		if slices.ContainsFunc(resources.APIResources, func(r metav1.APIResource) bool { return r.Name == resource.Resource }) {
+			return &found, nil
+		}
+	}
+	return nil, nil
 }
 
 // groupVersions are the versions of a group, the preferred one first.

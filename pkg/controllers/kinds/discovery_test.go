@@ -33,7 +33,7 @@ func TestFinder(t *testing.T) {
 		}
 		return l
 	}
-	tree := Kind{GroupResource: trees}
+	tree, strict := Kind{GroupResource: trees}, Kind{GroupResource: trees, Versions: []string{"v1"}, OnlyVersions: true}
 	pinned, either := Kind{GroupResource: trees, Versions: []string{"v1"}}, Kind{GroupResource: trees, Versions: []string{"v3", "v1"}}
 	for name, test := range map[string]struct {
 		kind    Kind
@@ -53,6 +53,12 @@ func TestFinder(t *testing.T) {
 		"only in another version":     {tree, map[string]any{"/apis/example.com": group("v2", "v1", "v2"), "/apis/example.com/v1": list("example.com/v1", "trees"), "/apis/example.com/v2": list("example.com/v2")}, "v1", ""},
 		"one version does not answer": {tree, map[string]any{"/apis/example.com": group("v2", "v1", "v2"), "/apis/example.com/v1": list("example.com/v1", "trees"), "/apis/example.com/v2": http.StatusServiceUnavailable}, "", "discover example.com/v2: "},
 		"the group does not answer":   {tree, map[string]any{"/apis/example.com": http.StatusInternalServerError}, "", "discover example.com: "},
+		"only in an unknown version":  {strict, map[string]any{"/apis/example.com": group("v2", "v2"), "/apis/example.com/v2": list("example.com/v2", "trees")}, "", "trees.example.com is served as v2 only, and this controller manager reads v1: update it"},
+		"unknown version, not asked":  {pinned, map[string]any{"/apis/example.com": group("v2", "v2"), "/apis/example.com/v2": list("example.com/v2", "trees")}, "", ""},
+		"another version without it":  {strict, map[string]any{"/apis/example.com": group("v2", "v1", "v2"), "/apis/example.com/v2": list("example.com/v2", "others")}, "", ""},
+		"strict, no group":            {strict, nil, "", ""},
+		"strict, no answer":           {strict, map[string]any{"/apis/example.com": http.StatusServiceUnavailable}, "", "discover example.com: "},
+		"strict, known version":       {strict, map[string]any{"/apis/example.com/v1": list("example.com/v1", "trees")}, "v1", ""},
 		"a kind of Kubernetes' own":   {Kind{GroupResource: schema.GroupResource{Resource: "secrets"}}, map[string]any{"/api/v1": list("v1", "secrets")}, "v1", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

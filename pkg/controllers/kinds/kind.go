@@ -25,6 +25,9 @@ type Kind struct {
 	schema.GroupResource
 	// Versions are those that can be read, the best first. Empty: whatever the server prefers.
 	Versions []string
+	// OnlyVersions makes it an error that the server has the resource in other versions than Versions only: its objects
+	// are there and cannot be read, which is not the same as none.
+	OnlyVersions bool
 	// Value picks from the content of an object what is kept beyond its identity. nil: nothing.
 	Value func(content map[string]any) any
 	// Metadata does so for a kind without Value, of which only metadata is read.

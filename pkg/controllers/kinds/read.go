@@ -23,6 +23,9 @@ const pageSize = 500
 // nothing may be concluded from what is missing.
 type Reader interface {
 	Find(ctx context.Context, resource schema.GroupResource, query Query) ([]*Object, error)
+	// Serves reports whether a resource is there to be read at all: whoever was referred to one that is not knows nothing
+	// about what was referred to.
+	Serves(ctx context.Context, resource schema.GroupResource) (bool, error)
 }
 
 // Watched returns a Reader of what the watches know. It asks the API server nothing, and fails while a watch, or the
@@ -91,6 +94,12 @@ func (w watched) Find(_ context.Context, resource schema.GroupResource, query Qu
 	return objects, nil
 }
 
+// Serves implements Reader.
+func (w watched) Serves(_ context.Context, resource schema.GroupResource) (bool, error) {
+	served, err := w.set.Served(resource)
+	return served != nil, err
+}
+
 // watchOf returns a kind and what follows it, if anything does.
 func (s *Set) watchOf(resource schema.GroupResource) (*Kind, *watch) {
 	s.mu.RLock()
@@ -119,20 +128,9 @@ type live struct {
 
 // Find implements Reader.
 func (l *live) Find(ctx context.Context, resource schema.GroupResource, query Query) ([]*Object, error) {
-	kind, _ := l.set.watchOf(resource)
-	if kind == nil {
-		return nil, fmt.Errorf("%s is not followed", resource)
-	}
-	served, known := l.served[resource]
-	if !known {
-		var err error
-		if served, err = l.set.find(ctx, kind); err != nil {
-			return nil, err
-		}
-		l.served[resource] = served
-	}
-	if served == nil {
-		return nil, l.set.missing(kind, l.patience)
+	kind, served, err := l.find(ctx, resource)
+	if err != nil || served == nil {
+		return nil, err
 	}
 	objects, _ := l.set.source.lister(kind, *served)
 	options := metav1.ListOptions{Limit: pageSize}
@@ -171,6 +169,32 @@ func (l *live) Find(ctx context.Context, resource schema.GroupResource, query Qu
 			return found, nil
 		}
 	}
+}
+
+// Serves implements Reader.
+func (l *live) Serves(ctx context.Context, resource schema.GroupResource) (bool, error) {
+	_, served, err := l.find(ctx, resource)
+	return served != nil, err
+}
+
+// find finds out once whether a resource is served, nil when it is not and has not been lately.
+func (l *live) find(ctx context.Context, resource schema.GroupResource) (*Kind, *schema.GroupVersionResource, error) {
+	kind, _ := l.set.watchOf(resource)
+	if kind == nil {
+		return nil, nil, fmt.Errorf("%s is not followed", resource)
+	}
+	served, known := l.served[resource]
+	if !known {
+		var err error
+		if served, err = l.set.find(ctx, kind); err != nil {
+			return nil, nil, err
+		}
+		l.served[resource] = served
+	}
+	if served == nil {
+		return kind, nil, l.set.missing(kind, l.patience)
+	}
+	return kind, served, nil
 }
 
 // missing is an error when a kind that is not served now was there until lately.

@@ -60,6 +60,10 @@ func (f *followed) Find(ctx context.Context, resource schema.GroupResource, quer
 	return f.list(ctx, f.live, resource, query.Namespace)
 }
 
+func (f *followed) Serves(_ context.Context, resource schema.GroupResource) (bool, error) {
+	return f.served[resource], f.servedErr
+}
+
 func (f *followed) Settled(context.Context, ...schema.GroupResource) error { return f.settledErr }
 
 func (f *followed) Tell(handle func(kinds.Event), _ ...schema.GroupResource) {

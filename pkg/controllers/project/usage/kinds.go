@@ -27,22 +27,45 @@ var (
 	Plants              = gardenerv1beta1.Resource("plants")
 	BackupEntries       = gardenerv1beta1.Resource("backupentries")
 	SecretBindings      = gardenerv1beta1.Resource("secretbindings")
-	CredentialsBindings = schema.GroupResource{Group: "security.gardener.cloud", Resource: "credentialsbindings"}
+	CredentialsBindings = schema.GroupResource{Group: securityGroup, Resource: "credentialsbindings"}
 	Quotas              = gardenerv1beta1.Resource("quotas")
 	Secrets             = schema.GroupResource{Resource: "secrets"}
+	InternalSecrets     = gardenerv1beta1.Resource("internalsecrets")
+	WorkloadIdentities  = schema.GroupResource{Group: securityGroup, Resource: "workloadidentities"}
 )
 
 const (
+	securityGroup = "security.gardener.cloud"
+
 	// byBinding is the index of Shoots by the bindings they use.
 	byBinding = "binding"
+	// byBindingKind is the index of Shoots by the resources of the bindings they use.
+	byBindingKind = "bindingKind"
 	// byTarget is the index of bindings by the namespaces that they refer to.
 	byTarget = "target"
 )
 
-// reference is a reference of a binding: to a Secret or a Quota.
+// reference is a reference of a binding: to credentials or to a Quota.
 type reference struct {
 	resource        schema.GroupResource
 	namespace, name string
+	// unknown describes what is referred to when it is of no kind that is known here. What it is used for is not known
+	// either, so that it must not be taken for nothing.
+	unknown string
+}
+
+// credentials are the kinds that a binding may refer to as credentials, whatever their version, and their resources.
+func credentials() map[schema.GroupKind]schema.GroupResource {
+	return map[schema.GroupKind]schema.GroupResource{
+		{Kind: "Secret"}: Secrets,
+		{Group: gardenerv1beta1.GroupName, Kind: "InternalSecret"}: InternalSecrets,
+		{Group: securityGroup, Kind: "WorkloadIdentity"}:           WorkloadIdentities,
+	}
+}
+
+// referred are the resources that bindings refer to. An object of them counts as use when something in use refers to it.
+func referred() []schema.GroupResource {
+	return []schema.GroupResource{Secrets, InternalSecrets, WorkloadIdentities, Quotas}
 }
 
 // followed are the kinds to follow when objects of the resources count as use, and those themselves, each once.
@@ -53,21 +76,22 @@ func followed(resources []string) (all []kinds.Kind, direct []schema.GroupResour
 		{GroupResource: Translations, Versions: []string{midonetv1.SchemeGroupVersion.Version}},
 		{
 			GroupResource: Shoots, Versions: []string{gardenerv1beta1.SchemeGroupVersion.Version}, Value: bindingsOfShoot,
-			Indexes: map[string]func(*kinds.Object) []string{byBinding: usedBindings},
+			Indexes: map[string]func(*kinds.Object) []string{byBinding: usedBindings, byBindingKind: usedBindingKinds},
 		},
 		{GroupResource: Plants, Versions: []string{gardenerv1beta1.SchemeGroupVersion.Version}},
 		{GroupResource: BackupEntries, Versions: []string{gardenerv1beta1.SchemeGroupVersion.Version}},
-		binding(SecretBindings, gardenerv1beta1.SchemeGroupVersion.Version, func(content map[string]any) (map[string]any, bool) {
-			secret, found, _ := unstructured.NestedMap(content, "secretRef")
-			return secret, found
+		binding(SecretBindings, gardenerv1beta1.SchemeGroupVersion.Version, "secretRef", func(map[string]any) (schema.GroupKind, error) {
+			return schema.GroupKind{Kind: "Secret"}, nil
 		}),
-		binding(CredentialsBindings, "v1alpha1", func(content map[string]any) (map[string]any, bool) {
-			credentials, found, _ := unstructured.NestedMap(content, "credentialsRef")
-			kind, _, _ := unstructured.NestedString(credentials, "kind")
-			return credentials, found && kind == "Secret"
-		}),
+		binding(CredentialsBindings, "v1alpha1", "credentialsRef", kindOf),
 		{GroupResource: Quotas, Versions: []string{gardenerv1beta1.SchemeGroupVersion.Version}, While: bindings()},
+		// Of these only metadata is read, which every version has.
+		{GroupResource: InternalSecrets, While: bindings()},
+		{GroupResource: WorkloadIdentities, While: bindings()},
 		{GroupResource: Secrets, Versions: []string{"v1"}, While: bindings()},
+	}
+	for i := range known {
+		known[i].OnlyVersions = len(known[i].Versions) > 0
 	}
 	direct = []schema.GroupResource{Shoots, Plants, BackupEntries}
 	for _, resource := range resources {
@@ -93,39 +117,61 @@ func followed(resources []string) (all []kinds.Kind, direct []schema.GroupResour
 	return all, direct
 }
 
-// bindings are the resources by which a Shoot uses a Secret and Quotas. They matter only where there are Shoots.
+// bindings are the resources by which a Shoot uses credentials and Quotas. They matter only where there are Shoots.
 func bindings() []schema.GroupResource {
 	return []schema.GroupResource{SecretBindings, CredentialsBindings}
 }
 
-// binding is the kind of a binding, whose credentials are where the function finds them, if they are a Secret.
-func binding(resource schema.GroupResource, version string, secretOf func(map[string]any) (map[string]any, bool)) kinds.Kind {
+// binding is the kind of a binding, with its credentials under a field and their kind as the function reads it.
+func binding(resource schema.GroupResource, version, field string, kindOf func(ref map[string]any) (schema.GroupKind, error)) kinds.Kind {
 	return kinds.Kind{
 		GroupResource: resource, Versions: []string{version}, While: []schema.GroupResource{Shoots},
 		Value: func(content map[string]any) any {
-			var references []reference
 			own, _, _ := unstructured.NestedString(content, "metadata", "namespace")
-			add := func(to schema.GroupResource, entry map[string]any) {
-				namespace, _, _ := unstructured.NestedString(entry, "namespace")
-				name, _, _ := unstructured.NestedString(entry, "name")
-				if namespace == "" {
-					namespace = own
-				}
-				references = append(references, reference{to, namespace, name})
-			}
-			if secret, found := secretOf(content); found {
-				add(Secrets, secret)
-			}
+			ref, _, _ := unstructured.NestedMap(content, field)
+			references := []reference{credentialsReference(own, ref, kindOf)}
 			quotas, _, _ := unstructured.NestedSlice(content, "quotas")
 			for _, quota := range quotas {
 				if entry, ok := quota.(map[string]any); ok {
-					add(Quotas, entry)
+					references = append(references, referenceTo(Quotas, own, entry))
 				}
 			}
 			return references
 		},
 		Indexes: map[string]func(*kinds.Object) []string{byTarget: targets},
 	}
+}
+
+// credentialsReference is the reference of a binding in a namespace to its credentials.
+func credentialsReference(own string, ref map[string]any, kindOf func(map[string]any) (schema.GroupKind, error)) reference {
+	kind, err := kindOf(ref)
+	if resource, known := credentials()[kind]; known && err == nil {
+		return referenceTo(resource, own, ref)
+	}
+	to := referenceTo(schema.GroupResource{}, own, ref)
+	to.unknown = fmt.Sprintf("%s %q", kind, to.name)
+	if err != nil {
+		to.unknown = err.Error()
+	}
+	return to
+}
+
+// kindOf is the kind that a reference names with apiVersion and kind.
+func kindOf(ref map[string]any) (schema.GroupKind, error) {
+	apiVersion, _, _ := unstructured.NestedString(ref, "apiVersion")
+	kind, _, _ := unstructured.NestedString(ref, "kind")
+	version, err := schema.ParseGroupVersion(apiVersion)
+	return version.WithKind(kind).GroupKind(), err
+}
+
+// referenceTo is a reference to an object of a resource, in the namespace of the binding when it names none.
+func referenceTo(resource schema.GroupResource, own string, ref map[string]any) reference {
+	to := reference{resource: resource, namespace: own}
+	if namespace, _, _ := unstructured.NestedString(ref, "namespace"); namespace != "" {
+		to.namespace = namespace
+	}
+	to.name, _, _ = unstructured.NestedString(ref, "name")
+	return to
 }
 
 // bindingsOfShoot picks the names of the bindings that a Shoot uses, by their resource.
@@ -147,6 +193,16 @@ func usedBindings(shoot *kinds.Object) []string {
 		keys = append(keys, bindingKey(resource, shoot.Namespace, name))
 	}
 	return keys
+}
+
+// usedBindingKinds are the resources of the bindings that a Shoot uses.
+func usedBindingKinds(shoot *kinds.Object) []string {
+	var resources []string
+	used, _ := shoot.Value.(map[schema.GroupResource]string)
+	for resource := range used {
+		resources = append(resources, resource.String())
+	}
+	return resources
 }
 
 func bindingKey(resource schema.GroupResource, namespace, name string) string {

@@ -1,15 +1,18 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package usage knows who uses a project: objects of certain resources in its namespace, and Secrets and Quotas there
-// that something in use refers to, from whatever namespace.
+// Package usage knows who uses a project: objects of certain resources in its namespace, and credentials and Quotas there
+// that something in use refers to, from whatever namespace. A reference to something that is not known here makes the
+// answer unknown: it may be the one thing that keeps the project in use.
 //
 // A Kluster and a DiscoveryBackend name a Secret of their own namespace only. Where such a Secret is in use, its user is
 // in the same project and counts itself, so that these references need no look.
 package usage
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -80,30 +83,70 @@ func (u *Usage) Of(ctx context.Context, reader kinds.Reader, namespace string) (
 			return resource.String(), nil
 		}
 	}
-	referred, err := references(ctx, reader, func(r reference) bool { return r.namespace == namespace }, namespace)
+	references, err := references(ctx, reader, func(r reference) bool { return r.namespace == namespace }, namespace)
 	if err != nil {
 		return "", err
 	}
-	for _, reference := range referred {
-		found, err := reader.Find(ctx, reference.resource, kinds.Query{Namespace: reference.namespace, Name: reference.name})
-		if err != nil {
-			return "", err
-		}
-		if len(found) > 0 {
+	var unknown error
+	for _, reference := range references {
+		found, err := resolve(ctx, reader, reference)
+		if found {
 			return reference.resource.String(), nil
 		}
+		unknown = cmp.Or(unknown, err)
 	}
-	return "", nil
+	if unknown != nil {
+		return "", unknown
+	}
+	return "", unreadable(ctx, reader)
 }
 
-// Counts says whether an object counts as use: one of a direct resource always does, a Secret or a Quota when
+// resolve reports whether what a reference names is there. An error means that nobody can say.
+func resolve(ctx context.Context, reader kinds.Reader, to reference) (bool, error) {
+	if to.unknown != "" {
+		return false, fmt.Errorf("a binding in use refers to something in namespace %q of a kind that is not known: %s", to.namespace, to.unknown)
+	}
+	served, err := reader.Serves(ctx, to.resource)
+	if err != nil {
+		return false, err
+	}
+	if !served {
+		return false, fmt.Errorf("a binding in use refers to %q in namespace %q of %s, which is not served", to.name, to.namespace, to.resource)
+	}
+	found, err := reader.Find(ctx, to.resource, kinds.Query{Namespace: to.namespace, Name: to.name})
+	return len(found) > 0, err
+}
+
+// unreadable is an error when Shoots use bindings of a kind that is not served: what those refer to is not known, so that
+// it may be in any namespace.
+func unreadable(ctx context.Context, reader kinds.Reader) error {
+	for _, resource := range bindings() {
+		served, err := reader.Serves(ctx, resource)
+		if err != nil {
+			return err
+		}
+		if served {
+			continue
+		}
+		users, err := reader.Find(ctx, Shoots, kinds.Query{Index: byBindingKind, Value: resource.String(), Any: true})
+		if err != nil {
+			return err
+		}
+		if len(users) > 0 {
+			return fmt.Errorf("shoot %q in namespace %q uses one of %s, which is not served", users[0].Name, users[0].Namespace, resource)
+		}
+	}
+	return nil
+}
+
+// Counts says whether an object counts as use: one of a direct resource always does, credentials or a Quota when
 // something in use refers to it.
 func (u *Usage) Counts(ctx context.Context, reader kinds.Reader, resource schema.GroupResource, object *kinds.Object) (bool, error) {
 	if slices.Contains(u.direct, resource) {
 		return true, nil
 	}
 	found, err := references(ctx, reader, func(r reference) bool {
-		return r == reference{resource, object.Namespace, object.Name}
+		return r == reference{resource: resource, namespace: object.Namespace, name: object.Name}
 	}, object.Namespace)
 	return len(found) > 0, err
 }
@@ -137,13 +180,13 @@ func references(ctx context.Context, reader kinds.Reader, wanted func(reference)
 
 // Resources are all resources by which it is known who uses a project.
 func (u *Usage) Resources() []schema.GroupResource {
-	return slices.Concat(u.direct, bindings(), []schema.GroupResource{Secrets, Quotas})
+	return slices.Concat(u.direct, bindings(), referred())
 }
 
 // Counting are the resources whose objects can count as use themselves.
 func (u *Usage) Counting() []schema.GroupResource {
 	counting := slices.Clone(u.direct)
-	for _, resource := range []schema.GroupResource{Secrets, Quotas} {
+	for _, resource := range referred() {
 		if !slices.Contains(counting, resource) {
 			counting = append(counting, resource)
 		}

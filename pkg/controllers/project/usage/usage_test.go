@@ -20,7 +20,12 @@ import (
 type store struct {
 	objects map[schema.GroupResource][]*kinds.Object
 	failing map[schema.GroupResource]error
+	absent  []schema.GroupResource
 	asked   []string
+}
+
+func (s *store) Serves(_ context.Context, resource schema.GroupResource) (bool, error) {
+	return !slices.Contains(s.absent, resource), s.failing[resource]
 }
 
 func (s *store) Find(_ context.Context, resource schema.GroupResource, query kinds.Query) ([]*kinds.Object, error) {
@@ -73,9 +78,14 @@ func secretBinding(secret map[string]any, quotas ...any) map[string]any {
 	return map[string]any{"secretRef": secret, "quotas": quotas}
 }
 
-func credentialsBinding(kind string, credentials map[string]any) map[string]any {
-	credentials["apiVersion"], credentials["kind"] = "v1", kind
+func credentialsBinding(apiVersion, kind string, credentials map[string]any) map[string]any {
+	credentials["apiVersion"], credentials["kind"] = apiVersion, kind
 	return map[string]any{"credentialsRef": credentials}
+}
+
+func withQuota(binding, quota map[string]any) map[string]any {
+	binding["quotas"] = []any{quota}
+	return binding
 }
 
 func shoot(field, binding string) map[string]any {
@@ -101,8 +111,19 @@ func TestOf(t *testing.T) {
 		"bindings":                  {func(s *store) { s.add(SecretBindings, "a", "b", secretBinding(ref("a", "s"))) }, ""},
 		"a secret of a shoot":       {used(SecretBindings, secretBinding(ref("a", "s")), Secrets, shoot("secretBindingName", "sb")), "secrets"},
 		"a quota of a shoot":        {used(SecretBindings, secretBinding(ref("b", "other"), ref("b", "s"), ref("a", "s")), Quotas, shoot("secretBindingName", "sb")), "quotas.core.gardener.cloud"},
-		"credentials of a shoot":    {used(CredentialsBindings, credentialsBinding("Secret", ref("a", "s")), Secrets, shoot("credentialsBindingName", "sb")), "secrets"},
-		"a workload identity":       {used(CredentialsBindings, credentialsBinding("WorkloadIdentity", ref("a", "s")), Secrets, shoot("credentialsBindingName", "sb")), ""},
+		"credentials of a shoot":    {used(CredentialsBindings, credentialsBinding("v1", "Secret", ref("a", "s")), Secrets, shoot("credentialsBindingName", "sb")), "secrets"},
+		"a workload identity":       {used(CredentialsBindings, credentialsBinding("security.gardener.cloud/v1alpha1", "WorkloadIdentity", ref("a", "s")), WorkloadIdentities, shoot("credentialsBindingName", "sb")), "workloadidentities.security.gardener.cloud"},
+		"an internal secret":        {used(CredentialsBindings, credentialsBinding("core.gardener.cloud/v1beta1", "InternalSecret", ref("a", "s")), InternalSecrets, shoot("credentialsBindingName", "sb")), "internalsecrets.core.gardener.cloud"},
+		"another version of a kind": {used(CredentialsBindings, credentialsBinding("security.gardener.cloud/v1", "WorkloadIdentity", ref("a", "s")), WorkloadIdentities, shoot("credentialsBindingName", "sb")), "workloadidentities.security.gardener.cloud"},
+		"an identity that is gone":  {used(CredentialsBindings, credentialsBinding("security.gardener.cloud/v1alpha1", "WorkloadIdentity", ref("a", "gone")), WorkloadIdentities, shoot("credentialsBindingName", "sb")), ""},
+		"an idle identity":          {used(CredentialsBindings, credentialsBinding("security.gardener.cloud/v1alpha1", "WorkloadIdentity", ref("a", "s")), WorkloadIdentities, shoot("credentialsBindingName", "another")), ""},
+		"another kind of the name":  {used(CredentialsBindings, credentialsBinding("security.gardener.cloud/v1alpha1", "WorkloadIdentity", ref("a", "s")), Secrets, shoot("credentialsBindingName", "sb")), ""},
+		"a quota of credentials":    {used(CredentialsBindings, withQuota(credentialsBinding("v1", "Secret", ref("b", "s")), ref("a", "s")), Quotas, shoot("credentialsBindingName", "sb")), "quotas.core.gardener.cloud"},
+		"an unknown kind elsewhere": {used(CredentialsBindings, credentialsBinding("example.com/v1", "Vault", ref("b", "s")), Secrets, shoot("credentialsBindingName", "sb")), ""},
+		"an unknown kind, idle":     {used(CredentialsBindings, credentialsBinding("example.com/v1", "Vault", ref("a", "s")), Secrets, shoot("credentialsBindingName", "another")), ""},
+		"in use besides an unknown": {func(s *store) {
+			used(CredentialsBindings, withQuota(credentialsBinding("example.com/v1", "Vault", ref("a", "v")), ref("a", "s")), Quotas, shoot("credentialsBindingName", "sb"))(s)
+		}, "quotas.core.gardener.cloud"},
 		"a binding nobody uses":     {used(SecretBindings, secretBinding(ref("a", "s")), Secrets, shoot("secretBindingName", "another")), ""},
 		"a binding of another kind": {used(SecretBindings, secretBinding(ref("a", "s")), Secrets, shoot("credentialsBindingName", "sb")), ""},
 		"a secret that is missing":  {used(SecretBindings, secretBinding(ref("a", "missing")), Secrets, shoot("secretBindingName", "sb")), ""},
@@ -124,6 +145,39 @@ func TestOf(t *testing.T) {
 	}
 }
 
+// A reference to something that is not known here, or cannot be read, is not the same as none: nobody can say whether the
+// project is in use.
+func TestOfUnknown(t *testing.T) {
+	const security = "security.gardener.cloud/v1alpha1"
+	uses := func(credentials map[string]any) func(*store) {
+		return used(CredentialsBindings, credentials, Secrets, shoot("credentialsBindingName", "sb"))
+	}
+	for name, test := range map[string]struct {
+		prepare func(*store)
+		absent  []schema.GroupResource
+		want    string
+	}{
+		"a kind of another group":  {uses(credentialsBinding("example.com/v1", "Vault", ref("a", "s"))), nil, `a binding in use refers to something in namespace "a" of a kind that is not known: Vault.example.com "s"`},
+		"a kind of Gardener's":     {uses(credentialsBinding(security, "FutureIdentity", ref("a", "s"))), nil, `a binding in use refers to something in namespace "a" of a kind that is not known: FutureIdentity.security.gardener.cloud "s"`},
+		"a Secret of another":      {uses(credentialsBinding("example.com/v1", "Secret", ref("a", "s"))), nil, `a binding in use refers to something in namespace "a" of a kind that is not known: Secret.example.com "s"`},
+		"no kind":                  {uses(credentialsBinding("v1", "", ref("a", "s"))), nil, `a binding in use refers to something in namespace "a" of a kind that is not known:  "s"`},
+		"no version that it takes": {uses(credentialsBinding("a/b/c", "Secret", ref("a", "s"))), nil, `a binding in use refers to something in namespace "a" of a kind that is not known: unexpected GroupVersion string: a/b/c`},
+		"a kind that is not served": {used(CredentialsBindings, credentialsBinding(security, "WorkloadIdentity", ref("a", "s")), Secrets, shoot("credentialsBindingName", "sb")),
+			[]schema.GroupResource{WorkloadIdentities}, `a binding in use refers to "s" in namespace "a" of workloadidentities.security.gardener.cloud, which is not served`},
+		"bindings that are not served": {func(s *store) { s.add(Shoots, "b", "shoot", shoot("credentialsBindingName", "sb")) },
+			[]schema.GroupResource{CredentialsBindings}, `shoot "shoot" in namespace "b" uses one of credentialsbindings.security.gardener.cloud, which is not served`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &store{objects: map[schema.GroupResource][]*kinds.Object{}, absent: test.absent}
+			test.prepare(s)
+			got, err := usageOf().Of(t.Context(), s, "a")
+			if err == nil || err.Error() != test.want {
+				t.Errorf("use = %q, error = %v, want %s", got, err, test.want)
+			}
+		})
+	}
+}
+
 // used adds a binding in the namespace b, an object of a resource in the namespace a, and a Shoot in the namespace b.
 func used(binding schema.GroupResource, content map[string]any, of schema.GroupResource, shoot map[string]any) func(*store) {
 	return func(s *store) {
@@ -139,6 +193,10 @@ func TestOfFails(t *testing.T) {
 	prepared := func() *store {
 		s := &store{objects: map[schema.GroupResource][]*kinds.Object{}}
 		used(SecretBindings, secretBinding(ref("a", "missing"), ref("a", "missing")), Secrets, shoot("secretBindingName", "sb"))(s)
+		for kind, version := range map[string]string{"WorkloadIdentity": "security.gardener.cloud/v1alpha1", "InternalSecret": "core.gardener.cloud/v1beta1"} {
+			s.add(CredentialsBindings, "b", kind, credentialsBinding(version, kind, ref("a", "missing")))
+			s.add(Shoots, "b", kind, shoot("credentialsBindingName", kind))
+		}
 		return s
 	}
 	use := usageOf("configmaps")
@@ -155,11 +213,18 @@ func TestOfFails(t *testing.T) {
 func TestCounts(t *testing.T) {
 	s := &store{objects: map[schema.GroupResource][]*kinds.Object{}}
 	used(SecretBindings, secretBinding(ref("a", "s"), ref("a", "q")), Secrets, shoot("secretBindingName", "sb"))(s)
+	for binding, credentials := range map[string]map[string]any{
+		"identity": credentialsBinding("security.gardener.cloud/v1alpha1", "WorkloadIdentity", ref("a", "w")),
+		"internal": credentialsBinding("core.gardener.cloud/v1beta1", "InternalSecret", ref("a", "i")),
+	} {
+		s.add(CredentialsBindings, "b", binding, credentials)
+		s.add(Shoots, "b", binding, shoot("credentialsBindingName", binding))
+	}
 	for _, test := range []struct {
 		resource schema.GroupResource
 		name     string
 		want     bool
-	}{{Klusters, "any", true}, {Shoots, "any", true}, {Secrets, "s", true}, {Quotas, "q", true}, {Secrets, "q", false}, {Secrets, "other", false}} {
+	}{{Klusters, "any", true}, {Shoots, "any", true}, {Secrets, "s", true}, {Quotas, "q", true}, {WorkloadIdentities, "w", true}, {InternalSecrets, "i", true}, {WorkloadIdentities, "s", false}, {Secrets, "q", false}, {Secrets, "other", false}} {
 		got, err := usageOf().Counts(t.Context(), s, test.resource, &kinds.Object{Identity: kinds.Identity{Namespace: "a", Name: test.name}})
 		if err != nil || got != test.want {
 			t.Errorf("%s %s: %t, %v", test.resource, test.name, got, err)
@@ -175,7 +240,7 @@ func TestCounts(t *testing.T) {
 func TestTouched(t *testing.T) {
 	s := &store{objects: map[schema.GroupResource][]*kinds.Object{}}
 	s.add(SecretBindings, "b", "one", secretBinding(ref("a", "s"), ref("q", "q")))
-	s.add(CredentialsBindings, "b", "two", credentialsBinding("Secret", ref("c", "s")))
+	s.add(CredentialsBindings, "b", "two", credentialsBinding("v1", "Secret", ref("c", "s")))
 	s.add(SecretBindings, "b", "three", secretBinding(ref("d", "s")))
 	s.add(Shoots, "b", "old", shoot("secretBindingName", "one"))
 	s.add(Shoots, "b", "new", shoot("credentialsBindingName", "two"))
@@ -208,11 +273,11 @@ func TestFollowed(t *testing.T) {
 		resources []string
 		want      string
 	}{
-		"nothing but Gardener's": {nil, "klusters discoverybackends shoots plants backupentries secretbindings? credentialsbindings? quotas? secrets?"},
-		"the defaults":           {defaults(), "klusters discoverybackends translations shoots plants backupentries secretbindings? credentialsbindings? quotas? secrets?"},
-		"Gardener's by name":     {[]string{"shoots.core.gardener.cloud"}, "klusters discoverybackends shoots plants backupentries secretbindings? credentialsbindings? quotas? secrets?"},
+		"nothing but Gardener's": {nil, "klusters discoverybackends shoots plants backupentries secretbindings? credentialsbindings? quotas? internalsecrets? workloadidentities? secrets?"},
+		"the defaults":           {defaults(), "klusters discoverybackends translations shoots plants backupentries secretbindings? credentialsbindings? quotas? internalsecrets? workloadidentities? secrets?"},
+		"Gardener's by name":     {[]string{"shoots.core.gardener.cloud"}, "klusters discoverybackends shoots plants backupentries secretbindings? credentialsbindings? quotas? internalsecrets? workloadidentities? secrets?"},
 		"others": {[]string{"secrets", "deployments.apps"},
-			"klusters discoverybackends shoots plants backupentries secretbindings? credentialsbindings? quotas? secrets deployments"},
+			"klusters discoverybackends shoots plants backupentries secretbindings? credentialsbindings? quotas? internalsecrets? workloadidentities? secrets deployments"},
 	} {
 		all, _ := followed(test.resources)
 		var got []string
