@@ -257,7 +257,7 @@ func (c *chaos) checkLiving(ctx context.Context, want *gardenerv1beta1.Project) 
 	if err := c.client.Get(ctx, client.ObjectKey{Name: project.NamespaceName()}, namespace); err != nil {
 		return err
 	}
-	if owners := namespace.OwnerReferences; len(owners) != 1 || owners[0].UID != project.UID || !namespace.DeletionTimestamp.IsZero() {
+	if len(namespace.OwnerReferences) > 0 || namespace.Annotations[gardenerv1beta1.AnnotationProjectUID] != string(project.UID) || !namespace.DeletionTimestamp.IsZero() {
 		return fmt.Errorf("namespace %s: %+v", namespace.Name, namespace.ObjectMeta)
 	}
 	found, err := readAccess(ctx, c.client, project)

@@ -44,6 +44,7 @@ func TestLostStore(t *testing.T) {
 	l := &losses{Plane: p, client: clientOf(t, p.Config()), server: p.APIServers[0], early: filepath.Join(t.TempDir(), "early")}
 	l.fill(t)
 
+	t.Run("API is removed", l.testAPIIsRemoved)
 	t.Run("record is deleted", l.testRecordIsDeleted)
 	t.Run("older copy", func(t *testing.T) { l.testRefused(t, l.early, "older state", storeValue) })
 	t.Run("empty", func(t *testing.T) { l.testRefused(t, "", "it is empty", storeValue) })
@@ -237,7 +238,7 @@ func (l *losses) nothingIsCollected(t *testing.T) {
 				t.Fatal(err)
 			}
 			uid := namespace.Annotations["namespace.gardener.cloud/project"]
-			if !namespace.DeletionTimestamp.IsZero() || uid != string(project.UID) || len(namespace.OwnerReferences) != 1 {
+			if !namespace.DeletionTimestamp.IsZero() || uid != string(project.UID) || len(namespace.OwnerReferences) != 0 {
 				t.Fatalf("namespace %s was changed: %+v", namespace.Name, namespace.ObjectMeta)
 			}
 		}
@@ -274,17 +275,19 @@ func (l *losses) testNothingWasLost(t *testing.T) {
 	l.nothingIsCollected(t)
 }
 
-// testAcknowledged: what the server prints lets it start, and not a second time. The loss is real then: the garbage
-// collector takes the namespace of the Project that the store does not have, which shows what all this is for.
+// testAcknowledged: what the server prints lets it start, and not a second time. The namespace of the Project that the store
+// does not have stays; one that an earlier version gave an owner is lost then, which shows what all this is for.
 func (l *losses) testAcknowledged(t *testing.T) {
 	late := l.replaceStore(t, l.early)
+	earlier := l.ownedNamespace(t)
 	accept := l.refusal(t, "older state")
 	restart(t, l.server, "--accept-store="+accept)
 	before := l.recorded(t)
 	// The running one would come to it too, but it asks less and less often while the server is away.
 	restart(t, l.KubeControllerManager)
-	l.collected(t, l.young)
+	l.collected(t, earlier)
 	l.ready(t, l.old)
+	l.stays(t, l.young)
 	l.create(t, "next")
 	l.recordedAfter(t, before)
 
@@ -306,17 +309,39 @@ func (l *losses) testAcknowledged(t *testing.T) {
 }
 
 // collected waits until the garbage collector has deleted the namespace of a Project that is not in the store.
-func (l *losses) collected(t *testing.T, project *gardenerv1beta1.Project) {
+func (l *losses) collected(t *testing.T, namespace *corev1.Namespace) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {
-		if err := isGone(ctx, l.client, project); err != nil {
-			return err
-		}
-		namespace := &corev1.Namespace{}
-		err := l.client.Get(ctx, client.ObjectKey{Name: project.NamespaceName()}, namespace)
+		err := l.client.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
 		if err == nil && namespace.DeletionTimestamp.IsZero() {
 			return fmt.Errorf("the garbage collector left %s", namespace.Name)
 		}
 		return client.IgnoreNotFound(err)
 	})
+}
+
+// ownedNamespace creates a namespace as earlier versions did for a Project, which the store does not have.
+func (l *losses) ownedNamespace(t *testing.T) *corev1.Namespace {
+	t.Helper()
+	lost := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: name(t, "lost"), UID: types.UID("0a5e0e3e-1111-4222-8333-777777777777")}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: "garden-" + lost.Name, Labels: map[string]string{gardenerv1beta1.LabelRole: gardenerv1beta1.RoleProject},
+		OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(lost, gardenerv1beta1.SchemeGroupVersion.WithKind("Project"))},
+	}}
+	if err := l.client.Create(t.Context(), namespace); err != nil {
+		t.Fatal(err)
+	}
+	return namespace
+}
+
+// stays expects that a Project is gone and its namespace is not.
+func (l *losses) stays(t *testing.T, project *gardenerv1beta1.Project) {
+	t.Helper()
+	eventually(t, func(ctx context.Context) error { return isGone(ctx, l.client, project) })
+	l.collectorWorks(t)
+	namespace := &corev1.Namespace{}
+	err := l.client.Get(t.Context(), client.ObjectKey{Name: project.NamespaceName()}, namespace)
+	if err != nil || !namespace.DeletionTimestamp.IsZero() {
+		t.Errorf("namespace of a Project that was lost is deleted at %v, %v; want it to stay", namespace.DeletionTimestamp, err)
+	}
 }

@@ -112,12 +112,10 @@ func bindingOf(role rbacv1.RoleRef, subjects []rbacv1.Subject) string {
 	return role.Kind + " " + role.Name + ": " + strings.Join(names, ", ")
 }
 
-// strangeOwners is empty when the Project alone owns an object, in the way that does not keep it from being deleted.
+// strangeOwners is empty when an object names its Project, and has no owner that would have it deleted at the wrong time.
 func strangeOwners(project *gardenerv1beta1.Project, object client.Object) string {
-	want := []metav1.OwnerReference{{APIVersion: "core.gardener.cloud/v1beta1", Kind: "Project", Name: project.Name, UID: project.UID,
-		Controller: new(true), BlockOwnerDeletion: new(false)}}
-	if cmp.Equal(want, object.GetOwnerReferences()) {
+	if object.GetAnnotations()["groundskeeper.io/project-uid"] == string(project.UID) && len(object.GetOwnerReferences()) == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (owned by %+v)", object.GetOwnerReferences())
+	return fmt.Sprintf(" (owned by %+v, annotations %v)", object.GetOwnerReferences(), object.GetAnnotations())
 }

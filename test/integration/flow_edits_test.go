@@ -65,9 +65,11 @@ func TestEditsOfRolesAreCorrected(t *testing.T) {
 			change(t, object, func(b *rbacv1.RoleBinding) { b.Subjects = []rbacv1.Subject{mallory} })
 			return object
 		},
-		"no owner": func(t *testing.T) client.Object {
+		"an owner": func(t *testing.T) client.Object {
 			object := binding()
-			change(t, object, func(b *rbacv1.RoleBinding) { b.OwnerReferences = nil })
+			change(t, object, func(b *rbacv1.RoleBinding) {
+				b.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(project, gardenerv1beta1.SchemeGroupVersion.WithKind("Project"))}
+			})
 			return object
 		},
 		// Without its label an object is no longer seen by the controller: it must not get out of its hands that way.

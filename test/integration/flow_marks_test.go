@@ -64,8 +64,10 @@ func TestEditsOfTheNamespace(t *testing.T) {
 	before := namespace.DeepCopy()
 
 	for what, edit := range map[string]func(*corev1.Namespace){
-		"no uid":   func(ns *corev1.Namespace) { delete(ns.Annotations, "namespace.gardener.cloud/project") },
-		"no owner": func(ns *corev1.Namespace) { ns.OwnerReferences = nil },
+		"no uid": func(ns *corev1.Namespace) { delete(ns.Annotations, "namespace.gardener.cloud/project") },
+		"an owner": func(ns *corev1.Namespace) {
+			ns.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(project, gardenerv1beta1.SchemeGroupVersion.WithKind("Project"))}
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			change(t, namespace, edit)

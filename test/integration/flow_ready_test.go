@@ -31,7 +31,7 @@ func TestProjectBecomesReady(t *testing.T) {
 	delete(namespace.Labels, corev1.LabelMetadataName) // Kubernetes' own
 	type marks struct {
 		Labels, Annotations map[string]string
-		Owners              []metav1.OwnerReference
+		Owners              []metav1.OwnerReference // none: the garbage collector would delete it when our API is not served
 	}
 	want := marks{
 		Labels: map[string]string{"gardener.cloud/role": "project", "project.gardener.cloud/name": project.Name},
@@ -39,8 +39,6 @@ func TestProjectBecomesReady(t *testing.T) {
 			"namespace.gardener.cloud/project":                       string(project.UID),
 			"namespace.gardener.cloud/created-by-project-controller": "true",
 		},
-		Owners: []metav1.OwnerReference{{APIVersion: "core.gardener.cloud/v1beta1", Kind: "Project", Name: project.Name, UID: project.UID,
-			Controller: new(true), BlockOwnerDeletion: new(true)}},
 	}
 	if diff := cmp.Diff(want, marks{namespace.Labels, namespace.Annotations, namespace.OwnerReferences}); diff != "" {
 		t.Errorf("namespace (-want +got):\n%s", diff)

@@ -24,24 +24,20 @@ import (
 var unaudited = []rights.Right{
 	{Verb: "bind", Group: rbacv1.GroupName, Resource: "clusterroles"},
 	{Verb: "escalate", Group: rbacv1.GroupName, Resource: "clusterroles"},
-	{Verb: "update", Group: gardenerv1beta1.GroupName, Resource: "projects/finalizers"},
 }
 
-// What the controller manager does with its rights to bind, to escalate and to block the deletion of owners, it may do;
+// What the controller manager does with its rights to bind and to escalate, it may do;
 // somebody who has all its other rights may not.
 func TestRightsOutsideTheAuditLog(t *testing.T) {
 	t.Parallel()
 	project := newProject(t, "unaudited", olivia())
 	ready(t, project)
 	meta := metav1.ObjectMeta{Namespace: project.NamespaceName(), Name: name(t, "unaudited")}
-	owner := metav1.OwnerReference{APIVersion: gardenerv1beta1.SchemeGroupVersion.String(), Kind: "Project", Name: project.Name, UID: project.UID,
-		Controller: new(true), BlockOwnerDeletion: new(true)}
 	requests := map[string]client.Object{
 		"bind": &rbacv1.RoleBinding{ObjectMeta: meta, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "gardener.cloud:system:project-member"},
 			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "mara"}}},
 		"escalate": &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: meta.Name}, AggregationRule: &rbacv1.AggregationRule{
 			ClusterRoleSelectors: []metav1.LabelSelector{{MatchLabels: map[string]string{gardenerv1beta1.LabelAggregateToExtensionRole: meta.Name}}}}},
-		"update": &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: meta.Namespace, Name: meta.Name, OwnerReferences: []metav1.OwnerReference{owner}}},
 	}
 	full := &rbacv1.ClusterRole{}
 	if err := admin(t).Get(t.Context(), client.ObjectKey{Name: "groundskeeper-controller-manager"}, full); err != nil {

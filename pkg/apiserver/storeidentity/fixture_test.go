@@ -195,3 +195,9 @@ func namespace(name, role, apiVersion, kind string) *corev1.Namespace {
 		OwnerReferences: []metav1.OwnerReference{{APIVersion: apiVersion, Kind: kind, Name: "p", UID: "u"}},
 	}}
 }
+
+// annotated names a Project in a namespace.
+func annotated(namespace *corev1.Namespace) *corev1.Namespace {
+	namespace.Annotations = map[string]string{"namespace.gardener.cloud/project": "u"}
+	return namespace
+}

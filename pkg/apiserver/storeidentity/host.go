@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -25,8 +26,10 @@ const (
 	revisionKey = "revision"
 
 	projectLabel = "gardener.cloud/role=project"
-	projectGroup = "core.gardener.cloud"
-	projectKind  = "Project"
+	// projectAnnotation of a namespace has the uid of the Project that it belongs to.
+	projectAnnotation = "namespace.gardener.cloud/project"
+	projectGroup      = "core.gardener.cloud"
+	projectKind       = "Project"
 
 	configMapName = Namespace + "/" + Name
 
@@ -87,7 +90,8 @@ func (h host) write(ctx context.Context, record Record, version string) (bool, e
 	return err == nil, err
 }
 
-// dependents returns the names of the project namespaces that a Project owns.
+// dependents returns the names of the namespaces that belong to a Project: those that name one, and those of earlier versions,
+// which have one as their owner.
 func (h host) dependents(ctx context.Context) ([]string, error) {
 	var list *corev1.NamespaceList
 	err := h.call(ctx, "list namespaces", func(ctx context.Context) (err error) {
@@ -99,14 +103,16 @@ func (h host) dependents(ctx context.Context) ([]string, error) {
 	}
 	var names []string
 	for _, namespace := range list.Items {
-		for _, owner := range namespace.OwnerReferences {
-			if gv, err := schema.ParseGroupVersion(owner.APIVersion); err == nil && gv.Group == projectGroup && owner.Kind == projectKind {
-				names = append(names, namespace.Name)
-				break
-			}
+		if namespace.Annotations[projectAnnotation] != "" || slices.ContainsFunc(namespace.OwnerReferences, isProject) {
+			names = append(names, namespace.Name)
 		}
 	}
 	return names, nil
+}
+
+func isProject(owner metav1.OwnerReference) bool {
+	version, err := schema.ParseGroupVersion(owner.APIVersion)
+	return err == nil && version.Group == projectGroup && owner.Kind == projectKind
 }
 
 // call asks the cluster; a patient one until it answers. An answer is returned as it is, or with what

@@ -105,6 +105,8 @@ func TestEmptyStoreBesideProjectNamespaces(t *testing.T) {
 	}{
 		"owned by a Project":         {namespace("garden-p", "project", "core.gardener.cloud/v1beta1", "Project"), true},
 		"owned by one of v1":         {namespace("garden-p", "project", "core.gardener.cloud/v1", "Project"), true},
+		"named by annotation":        {annotated(namespace("garden-p", "project", "example.com/v1", "Project")), true},
+		"annotated, not a project's": {annotated(namespace("garden-p", "other", "example.com/v1", "Project")), false},
 		"owned by something else":    {namespace("garden-p", "project", "example.com/v1", "Project"), false},
 		"owned by another kind":      {namespace("garden-p", "project", "core.gardener.cloud/v1beta1", "Shoot"), false},
 		"not a project's":            {namespace("garden-p", "other", "core.gardener.cloud/v1beta1", "Project"), false},

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -117,8 +118,8 @@ func (u *Uninstaller) lookAtParts(ctx context.Context, f *Found) error {
 
 var namespaceResource = corev1.SchemeGroupVersion.WithResource("namespaces")
 
-// stranded are the objects with an owner of ours that nobody serves any more, whoever served it: the garbage collector
-// cannot ask for that owner, and leaves them for ever.
+// stranded are the objects that belong to one of ours which is not served any more, whoever served it: neither the garbage
+// collector nor our controllers can tell what they belong to, and they stay.
 func (u *Uninstaller) stranded(ctx context.Context) ([]string, error) {
 	services := &metav1.PartialObjectMetadataList{}
 	services.SetGroupVersionKind(apiServiceKind)
@@ -130,7 +131,28 @@ func (u *Uninstaller) stranded(ctx context.Context) ([]string, error) {
 		_, group, _ := strings.Cut(services.Items[i].Name, ".")
 		missing.Delete(group)
 	}
-	return u.ownedBy(ctx, missing)
+	names, err := u.ownedBy(ctx, missing)
+	if err != nil || !missing.Has(gardenerv1beta1.GroupName) {
+		return names, err
+	}
+	roles, err := u.rolesOfProjects(ctx)
+	return append(names, roles...), err
+}
+
+// rolesOfProjects are the cluster roles that were created for Projects. They have no owner: the controller of Projects
+// deletes them, and cannot when it does not know the Projects.
+func (u *Uninstaller) rolesOfProjects(ctx context.Context) (names []string, err error) {
+	kind := rbacv1.SchemeGroupVersion.WithResource("clusterroles")
+	found, err := u.metadataOf(ctx, kind, metav1.NamespaceAll, gardenerv1beta1.LabelProjectName)
+	if err != nil {
+		return nil, err
+	}
+	for i := range found {
+		if found[i].Annotations[gardenerv1beta1.AnnotationCreatedForProject] != "" {
+			names = append(names, kind.Resource+" "+nameOf(&found[i]))
+		}
+	}
+	return names, nil
 }
 
 // content counts what people have in a namespace, and looks whether it goes.

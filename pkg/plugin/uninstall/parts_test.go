@@ -163,6 +163,22 @@ func testDependents(t *testing.T) {
 	}
 }
 
+// Roles of Projects have no owner. When nobody serves Projects they tell that the API was removed too early.
+func TestStrandedRoles(t *testing.T) { synctest.Test(t, testStrandedRoles) }
+
+func testStrandedRoles(t *testing.T) {
+	role := func(name string, annotations map[string]string) *metav1.PartialObjectMetadata {
+		m := labelled("rbac.authorization.k8s.io/v1", "ClusterRole", "", name)
+		m.Labels, m.Annotations = map[string]string{gardenerv1beta1.LabelProjectName: "shop"}, annotations
+		return m
+	}
+	u, _ := inCluster(t, nil, role("gardeners", nil), role("ours", map[string]string{gardenerv1beta1.AnnotationCreatedForProject: "u"}))
+	names, err := u.rolesOfProjects(t.Context())
+	if err != nil || len(names) != 1 || names[0] != "clusterroles ours" {
+		t.Errorf("roles = %q, %v, want the role that was created for a Project", names, err)
+	}
+}
+
 // What was made after all was gone keeps the registrations where they are.
 func TestMustBeEmpty(t *testing.T) {
 	u, _ := inCluster(t, nil, labelled(gardenerv1beta1.SchemeGroupVersion.String(), "Project", "", "late"))

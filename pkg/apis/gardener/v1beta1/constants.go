@@ -43,6 +43,8 @@ const (
 	LabelProjectName = "project.gardener.cloud/name"
 	// AnnotationProjectUID holds the uid of the Project that a namespace belongs to.
 	AnnotationProjectUID = "namespace.gardener.cloud/project"
+	// AnnotationCreatedForProject holds the uid of the Project that a role, a binding or a quota was created for.
+	AnnotationCreatedForProject = "groundskeeper.io/project-uid"
 	// AnnotationNamespaceCreatedByController marks a namespace that was created, not adopted.
 	AnnotationNamespaceCreatedByController = "namespace.gardener.cloud/created-by-project-controller"
 	// AnnotationKeepNamespace keeps a namespace when its Project is deleted.

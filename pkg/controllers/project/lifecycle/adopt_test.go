@@ -203,24 +203,61 @@ func TestLateCache(t *testing.T) {
 	}
 }
 
-func TestKeepAnnotationTakesTheOwnerReferenceAway(t *testing.T) {
-	c := newCluster(t)
-	project := c.project("dev")
-	c.settle("dev")
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: *project.Spec.Namespace}}
-	for _, kept := range []bool{true, false} {
-		change(c, namespace, func(ns *corev1.Namespace) {
-			delete(ns.Annotations, gardenerv1beta1.AnnotationKeepNamespace)
-			if kept {
-				ns.Annotations[gardenerv1beta1.AnnotationKeepNamespace] = "true"
+// The owner reference that earlier versions set is removed from a namespace, whatever state its Project is in: with it the
+// garbage collector deletes the namespace when our API is not served.
+func TestReconcileRemovesOwnerReferencesOfEarlierVersions(t *testing.T) {
+	for name, prepare := range map[string]func(*cluster, *gardenerv1beta1.Project, *corev1.Namespace){
+		"ready": func(*cluster, *gardenerv1beta1.Project, *corev1.Namespace) {},
+		"paused": func(c *cluster, project *gardenerv1beta1.Project, _ *corev1.Namespace) {
+			change(c, project, func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{pausedAnnotation: "true"} })
+		},
+		"labels lost": func(c *cluster, _ *gardenerv1beta1.Project, namespace *corev1.Namespace) {
+			change(c, namespace, func(ns *corev1.Namespace) { ns.Labels = nil })
+		},
+		"blocked": func(c *cluster, project *gardenerv1beta1.Project, namespace *corev1.Namespace) {
+			c.add(kluster(namespace.Name, "a"))
+			c.remove(project)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			project := c.project("dev")
+			c.settle("dev")
+			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: *project.Spec.Namespace}}
+			change(c, namespace, ownedByProject("dev", project.UID))
+			prepare(c, project, namespace)
+			c.settle("dev")
+			c.read("", namespace.Name, namespace)
+			if len(namespace.OwnerReferences) > 0 || !namespace.DeletionTimestamp.IsZero() {
+				t.Errorf("owners = %v, deleted at %v, want neither", namespace.OwnerReferences, namespace.DeletionTimestamp)
 			}
 		})
-		if wrote := c.settle("dev"); wrote != 1 {
-			t.Errorf("kept %t: %q", kept, c.writes)
+	}
+}
+
+// Roles, bindings and quotas of earlier versions lose their owner, too, and name their Project by annotation.
+func TestReconcileMigratesRoles(t *testing.T) {
+	c := newCluster(t)
+	c.reconciler.quotas = mustRules(t, quotaConfig(limits("pods", "1"), nil))
+	project := c.project("dev")
+	c.settle("dev")
+	objects := append(desiredRBAC(project), desiredQuota(project, c.reconciler.quotas))
+	for _, object := range objects {
+		c.read(object.GetNamespace(), object.GetName(), object)
+		object.SetAnnotations(nil)
+		object.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(project, gardenerv1beta1.SchemeGroupVersion.WithKind("Project"))})
+		if err := c.store.Update(t.Context(), object); err != nil {
+			t.Fatal(err)
 		}
-		c.read("", namespace.Name, namespace)
-		if owned := len(namespace.OwnerReferences) == 1; owned == kept {
-			t.Errorf("kept %t: owners %v", kept, namespace.OwnerReferences)
+	}
+	c.settle("dev")
+	for _, object := range objects {
+		c.read(object.GetNamespace(), object.GetName(), object)
+		if len(object.GetOwnerReferences()) > 0 || object.GetAnnotations()[annotationProjectUID] != string(project.UID) {
+			t.Errorf("%s has owners %v and annotations %v", describe(object), object.GetOwnerReferences(), object.GetAnnotations())
 		}
+	}
+	if wrote := c.settle("dev"); wrote != 0 {
+		t.Errorf("writes = %q, want none", c.writes)
 	}
 }

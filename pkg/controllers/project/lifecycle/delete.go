@@ -6,6 +6,8 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -16,9 +18,8 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// release takes the namespace back from a Project that is being deleted, and lets the Project go last. The roles go
-// after it, by their owner references. All it decides by is read from the API server: a cache may be late, and what
-// goes here does not come back.
+// release takes the namespace back from a Project that is being deleted, then deletes its roles, and lets the Project go
+// last. All it decides by is read from the API server: a cache may be late, and what goes here does not come back.
 func (p *pass) release(ctx context.Context) (reconcile.Result, error) {
 	p.report.acted = true
 	namespace, err := getNamespace(ctx, p.live, client.ObjectKey{Name: namespaceName(p.project)})
@@ -68,8 +69,16 @@ func (p *pass) occupants(ctx context.Context, namespace string) ([]string, error
 	return p.contents.current(ctx, namespace)
 }
 
-// letGo takes our finalizer off the Project.
+// letGo deletes the roles of the Project and takes our finalizer off it. While other finalizers keep the Project it waits:
+// the members have their roles as long as it is there, and nobody else would delete them afterwards.
 func (p *pass) letGo(ctx context.Context) (reconcile.Result, error) {
+	if others := otherFinalizers(p.project); len(others) > 0 {
+		p.reportFinalizers(others)
+		return reconcile.Result{RequeueAfter: waitPeriod}, nil
+	}
+	if err := p.removeOwned(ctx, p.project); err != nil {
+		return p.failed(gardenerv1beta1.ProjectDeletable, reasonRolesFailed, err)
+	}
 	next := p.project.DeepCopy()
 	controllerutil.RemoveFinalizer(next, gardenerv1beta1.FinalizerName)
 	if _, err := p.patch(ctx, p.project, next); err != nil {
@@ -77,6 +86,17 @@ func (p *pass) letGo(ctx context.Context) (reconcile.Result, error) {
 	}
 	p.outcome = outcomeReleased
 	return reconcile.Result{}, nil
+}
+
+// otherFinalizers are the finalizers of a Project that are not ours.
+func otherFinalizers(project *gardenerv1beta1.Project) []string {
+	return slices.DeleteFunc(slices.Clone(project.Finalizers), func(name string) bool { return name == gardenerv1beta1.FinalizerName })
+}
+
+func (p *pass) reportFinalizers(others []string) {
+	p.report.phase, p.outcome = gardenerv1beta1.ProjectTerminating, outcomeWaiting
+	p.report.set(gardenerv1beta1.ProjectDeletable, gardenerv1beta1.ConditionTrue, reasonWaitingForFinalizers,
+		fmt.Sprintf("the project is deleted when the controllers of its other finalizers have removed them: %s", strings.Join(others, ", ")))
 }
 
 func (p *pass) reportOccupied(namespace string, occupants []string) {

@@ -6,12 +6,15 @@ package lifecycle
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -66,7 +69,15 @@ func TestDeletion(t *testing.T) {
 	if result, err := c.reconcile("dev"); err != nil || !result.IsZero() {
 		t.Errorf("%+v, %v", result, err)
 	}
-	if diff := cmp.Diff([]string{`patch project "dev"`}, c.writes); diff != "" || c.hasProject() {
+	// The roles go before the finalizer, bindings first.
+	var kinds []string
+	for _, write := range c.writes {
+		kind, _, _ := strings.Cut(write, ` "`)
+		if len(kinds) == 0 || kinds[len(kinds)-1] != kind {
+			kinds = append(kinds, kind)
+		}
+	}
+	if diff := cmp.Diff([]string{"delete cluster role binding", "delete cluster role", "patch project"}, kinds); diff != "" || c.hasProject() {
 		t.Error(diff)
 	}
 	if wrote := c.settle("dev"); wrote != 0 {
@@ -224,11 +235,13 @@ func TestNamespaceThatStays(t *testing.T) {
 	}{
 		"kept":                        {annotated(gardenerv1beta1.AnnotationKeepNamespace, "true"), unmarked, 2},
 		"adopted":                     {adopted, unmarked, 2},
-		"labels taken off, not owned": {func(ns *corev1.Namespace) { ns.Labels, ns.OwnerReferences = nil, nil }, func(*corev1.Namespace) {}, 1},
-		"labels taken off, owned":     {func(ns *corev1.Namespace) { ns.Labels = nil }, func(ns *corev1.Namespace) { ns.OwnerReferences = nil }, 2},
+		"labels taken off, not owned": {func(ns *corev1.Namespace) { ns.Labels = nil }, func(*corev1.Namespace) {}, 1},
+		"labels taken off, owned": {func(ns *corev1.Namespace) {
+			ns.Labels = nil
+			ownedByProject("dev", "project-dev")(ns)
+		}, func(ns *corev1.Namespace) { ns.OwnerReferences = nil }, 2},
 		"given to another project, not owned": {func(ns *corev1.Namespace) {
 			annotated(gardenerv1beta1.AnnotationProjectUID, "z")(ns)
-			ns.OwnerReferences = nil
 		}, func(*corev1.Namespace) {}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -240,7 +253,8 @@ func TestNamespaceThatStays(t *testing.T) {
 			want := &corev1.Namespace{}
 			c.read("", *project.Spec.Namespace, want)
 			test.after(want)
-			if wrote := c.settle("dev"); wrote != test.wrote || c.hasProject() {
+			// Its eleven roles and bindings go, too.
+			if wrote := c.settle("dev"); wrote != 11+test.wrote || c.hasProject() {
 				t.Errorf("%d writes: %q", wrote, c.writes)
 			}
 			got := &corev1.Namespace{}
@@ -287,12 +301,83 @@ func TestDeletionWithoutOurFinalizerIsNotOurs(t *testing.T) {
 	}
 }
 
-func TestFinalizersOfOthersStay(t *testing.T) {
+// While others keep a Project its members have their roles; ours is the last finalizer, and the roles go before it.
+func TestRolesStayAsLongAsTheProject(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev", func(p *gardenerv1beta1.Project) { p.Finalizers = append(p.Finalizers, "somebody/else") })
-	c.remove(project)
 	c.settle("dev")
-	if diff := cmp.Diff([]string{"somebody/else"}, c.current("dev").Finalizers); diff != "" {
+	c.remove(c.current("dev"))
+	c.settle("dev")
+	c.gone(*project.Spec.Namespace)
+	c.settle("dev")
+	roles := slices.DeleteFunc(desiredRBAC(project), func(object client.Object) bool { return object.GetNamespace() != "" })
+	for _, object := range roles {
+		if !c.exists("", object.GetName(), object) {
+			t.Errorf("%s was deleted before its Project", describe(object))
+		}
+	}
+	hasPrefix(t, "Deletable", c.condition("dev", gardenerv1beta1.ProjectDeletable), "True WaitingForFinalizers: ")
+	if diff := cmp.Diff([]string{"gardener", "somebody/else"}, c.current("dev").Finalizers); diff != "" {
 		t.Error(diff)
+	}
+	change(c, project, func(p *gardenerv1beta1.Project) { p.Finalizers = []string{"gardener"} })
+	c.settle("dev")
+	for _, object := range roles {
+		if c.exists("", object.GetName(), object) {
+			t.Errorf("%s outlives its Project", describe(object))
+		}
+	}
+	if c.hasProject() {
+		t.Error("the Project is still there")
+	}
+}
+
+// Roles with the names of ours that were made for another Project, or by somebody else, are not deleted.
+func TestDeletionLeavesRolesOfOthers(t *testing.T) {
+	for name, edit := range map[string]func(client.Object){
+		"of a namesake": func(object client.Object) { object.SetAnnotations(map[string]string{annotationProjectUID: "another"}) },
+		"of nobody":     func(object client.Object) { object.SetAnnotations(nil) },
+		"owned by a namesake": func(object client.Object) {
+			object.SetAnnotations(nil)
+			object.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "core.gardener.cloud/v1beta1", Kind: "Project", Name: "dev", UID: "another"}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, project := deleting(t)
+			role := &rbacv1.ClusterRole{}
+			c.read("", roleMember+":dev", role)
+			edit(role)
+			if err := c.store.Update(t.Context(), role); err != nil {
+				t.Fatal(err)
+			}
+			c.settle("dev")
+			c.gone(*project.Spec.Namespace)
+			c.settle("dev")
+			if c.hasProject() || !c.exists("", role.Name, role) {
+				t.Errorf("project is there = %t, role is there = %t, want the role only", c.hasProject(), c.exists("", role.Name, role))
+			}
+		})
+	}
+}
+
+// What cannot be deleted keeps the Project, so that nothing is left behind.
+func TestProjectWaitsForItsRoles(t *testing.T) {
+	c, project := deleting(t)
+	c.settle("dev")
+	c.gone(*project.Spec.Namespace)
+	c.fault = func(_ int, write string) error {
+		if strings.HasPrefix(write, "delete cluster role ") {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "clusterroles"}, "x", errors.New("no"))
+		}
+		return nil
+	}
+	if _, err := c.reconcile("dev"); err == nil || !c.hasProject() {
+		t.Errorf("error = %v, project is there = %t", err, c.hasProject())
+	}
+	hasPrefix(t, "Deletable", c.condition("dev", gardenerv1beta1.ProjectDeletable), "False RolesFailed: ")
+	c.fault = nil
+	c.settle("dev")
+	if c.hasProject() {
+		t.Error("the Project is still there")
 	}
 }

@@ -13,7 +13,8 @@ import (
 
 // merged is an object as found with everything in it that is ours as desired. Labels and annotations that others added
 // stay. The rules of a role and the subjects of a binding are ours as a whole, so that what was added by hand goes;
-// the rules of an aggregated role are Kubernetes' and stay as they are.
+// the rules of an aggregated role are Kubernetes' and stay as they are. None has an owner: the garbage collector would
+// delete it at the wrong time.
 func merged(current, desired client.Object) client.Object {
 	next, ok := current.DeepCopyObject().(client.Object)
 	if !ok {
@@ -21,7 +22,7 @@ func merged(current, desired client.Object) client.Object {
 	}
 	next.SetLabels(withAll(next.GetLabels(), desired.GetLabels()))
 	next.SetAnnotations(withAll(next.GetAnnotations(), desired.GetAnnotations()))
-	next.SetOwnerReferences(desired.GetOwnerReferences())
+	next.SetOwnerReferences(nil)
 	switch desired := desired.(type) {
 	case *rbacv1.ClusterRole:
 		if next, ok := next.(*rbacv1.ClusterRole); ok {

@@ -39,8 +39,8 @@ func TestMerged(t *testing.T) {
 		"role: our label lost":     {role, func(o client.Object) { o.SetLabels(nil) }, false},
 		"role: our label changed":  {role, func(o client.Object) { o.GetLabels()["project.gardener.cloud/name"] = "x" }, false},
 		"role: another label":      {role, func(o client.Object) { o.GetLabels()["team"] = "x" }, true},
-		"role: another annotation": {role, func(o client.Object) { o.SetAnnotations(map[string]string{"a": "b"}) }, true},
-		"role: no owner":           {role, func(o client.Object) { o.SetOwnerReferences(nil) }, false},
+		"role: another annotation": {role, func(o client.Object) { o.GetAnnotations()["a"] = "b" }, true},
+		"role: its Project lost":   {role, func(o client.Object) { o.SetAnnotations(nil) }, false},
 		"role: another owner": {role, func(o client.Object) {
 			o.SetOwnerReferences(append(o.GetOwnerReferences(), metav1.OwnerReference{Name: "x"}))
 		}, false},

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -61,7 +60,9 @@ func decideNamespace(project *gardenerv1beta1.Project, current *corev1.Namespace
 	}
 }
 
-// newNamespace is the namespace of a Project as it is created.
+// newNamespace is the namespace of a Project as it is created. It has no owner reference to the Project: the garbage
+// collector takes an owner for deleted when the API that serves it is removed, and would delete the namespace of a tenant
+// because of that. This controller deletes it, with the Project.
 func newNamespace(project *gardenerv1beta1.Project) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name:   namespaceName(project),
@@ -70,31 +71,18 @@ func newNamespace(project *gardenerv1beta1.Project) *corev1.Namespace {
 			gardenerv1beta1.AnnotationProjectUID:                   string(project.UID),
 			gardenerv1beta1.AnnotationNamespaceCreatedByController: "true",
 		},
-		OwnerReferences: []metav1.OwnerReference{ownerReference(project, true)},
 	}}
 }
 
-// claimedNamespace is a namespace with the marks of the Project it belongs to; everything else of it stays.
-//
-// Only a namespace that we created and that goes with its Project has an owner reference. The garbage collector
-// deletes what its owner does not acknowledge, so one on an adopted or a kept namespace, or one to a Project of
-// another uid, would put at risk what is not ours to lose.
+// claimedNamespace is a namespace with the marks of the Project it belongs to; everything else of it stays. Owner references
+// to Projects, which earlier versions set, are removed, whatever Project they name.
 func claimedNamespace(project *gardenerv1beta1.Project, current *corev1.Namespace) *corev1.Namespace {
 	next := current.DeepCopy()
 	metav1.SetMetaDataAnnotation(&next.ObjectMeta, gardenerv1beta1.AnnotationProjectUID, string(project.UID))
-	created := next.Annotations[gardenerv1beta1.AnnotationNamespaceCreatedByController] == "true"
-	if !created {
+	if next.Annotations[gardenerv1beta1.AnnotationNamespaceCreatedByController] != "true" {
 		metav1.SetMetaDataAnnotation(&next.ObjectMeta, gardenerv1beta1.AnnotationKeepNamespace, "true")
 	}
-	owner := ownerReference(project, true)
-	owned := created && !isKept(next)
-	isOwner := func(ref metav1.OwnerReference) bool { return owned && equality.Semantic.DeepEqual(ref, owner) }
-	next.OwnerReferences = slices.DeleteFunc(next.OwnerReferences, func(ref metav1.OwnerReference) bool {
-		return isProject(ref) && !isOwner(ref)
-	})
-	if owned && !slices.ContainsFunc(next.OwnerReferences, isOwner) {
-		next.OwnerReferences = append(next.OwnerReferences, owner)
-	}
+	next.OwnerReferences = slices.DeleteFunc(next.OwnerReferences, isProject)
 	return next
 }
 
@@ -139,13 +127,6 @@ func isClaimedByAnother(project *gardenerv1beta1.Project, namespace *corev1.Name
 func isKept(namespace *corev1.Namespace) bool {
 	kept, err := strconv.ParseBool(namespace.Annotations[gardenerv1beta1.AnnotationKeepNamespace])
 	return err == nil && kept
-}
-
-// ownerReference makes a Project the controller of an object.
-func ownerReference(project *gardenerv1beta1.Project, blockOwnerDeletion bool) metav1.OwnerReference {
-	ref := *metav1.NewControllerRef(project, gardenerv1beta1.SchemeGroupVersion.WithKind("Project"))
-	ref.BlockOwnerDeletion = &blockOwnerDeletion
-	return ref
 }
 
 // isProject says whether an owner is a Project, of any name, uid and version.

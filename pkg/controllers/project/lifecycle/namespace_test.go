@@ -28,7 +28,6 @@ func namespaceOf(project *gardenerv1beta1.Project, changes ...func(*corev1.Names
 func adopted(ns *corev1.Namespace) {
 	delete(ns.Annotations, gardenerv1beta1.AnnotationNamespaceCreatedByController)
 	ns.Annotations[gardenerv1beta1.AnnotationKeepNamespace] = "true"
-	ns.OwnerReferences = nil
 }
 
 func annotated(key, value string) func(*corev1.Namespace) {
@@ -166,8 +165,6 @@ func TestNewNamespace(t *testing.T) {
 			"namespace.gardener.cloud/project":                       "project-dev",
 			"namespace.gardener.cloud/created-by-project-controller": "true",
 		},
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "core.gardener.cloud/v1beta1", Kind: "Project", Name: "dev",
-			UID: "project-dev", Controller: new(true), BlockOwnerDeletion: new(true)}},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -179,7 +176,7 @@ func TestNewNamespace(t *testing.T) {
 
 func TestClaimedNamespace(t *testing.T) {
 	project := testProject("dev")
-	bare := func(ns *corev1.Namespace) { ns.Annotations, ns.OwnerReferences = nil, nil }
+	bare := func(ns *corev1.Namespace) { ns.Annotations = nil }
 	other := metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "other", UID: "o"}
 	for name, test := range map[string]struct {
 		from, want *corev1.Namespace
@@ -194,20 +191,20 @@ func TestClaimedNamespace(t *testing.T) {
 			namespaceOf(project, adopted, ownedByProject("dev", "gone")), namespaceOf(project, adopted)},
 		"adopted: keep is put back": {
 			namespaceOf(project, adopted, unannotated(gardenerv1beta1.AnnotationKeepNamespace)), namespaceOf(project, adopted)},
-		"ours: a lost owner reference is put back": {
-			namespaceOf(project, func(ns *corev1.Namespace) { ns.OwnerReferences = nil }), namespaceOf(project)},
+		"ours: the owner reference of earlier versions goes": {
+			namespaceOf(project, ownedByProject("dev", "project-dev")), namespaceOf(project)},
 		"ours: a lost uid is put back": {
 			namespaceOf(project, unannotated(gardenerv1beta1.AnnotationProjectUID)), namespaceOf(project)},
-		"ours: a second Project as owner goes": {
+		"ours: another Project as owner goes": {
 			namespaceOf(project, ownedByProject("dev", "gone")), namespaceOf(project)},
 		"ours: other owners stay, in order": {
 			namespaceOf(project, func(ns *corev1.Namespace) { ns.OwnerReferences = append(ns.OwnerReferences, other) }),
 			namespaceOf(project, func(ns *corev1.Namespace) { ns.OwnerReferences = append(ns.OwnerReferences, other) })},
 		"ours, to be kept: no owner": {
-			namespaceOf(project, annotated(gardenerv1beta1.AnnotationKeepNamespace, "true")),
-			namespaceOf(project, annotated(gardenerv1beta1.AnnotationKeepNamespace, "true"), func(ns *corev1.Namespace) { ns.OwnerReferences = nil })},
-		"ours, not to be kept: owner": {
-			namespaceOf(project, annotated(gardenerv1beta1.AnnotationKeepNamespace, "false")),
+			namespaceOf(project, annotated(gardenerv1beta1.AnnotationKeepNamespace, "true"), ownedByProject("dev", "project-dev")),
+			namespaceOf(project, annotated(gardenerv1beta1.AnnotationKeepNamespace, "true"))},
+		"ours, not to be kept: no owner either": {
+			namespaceOf(project, annotated(gardenerv1beta1.AnnotationKeepNamespace, "false"), ownedByProject("dev", "project-dev")),
 			namespaceOf(project, annotated(gardenerv1beta1.AnnotationKeepNamespace, "false"))},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -47,13 +47,13 @@ func desiredQuota(project *gardenerv1beta1.Project, rules []quotaRule) *corev1.R
 		}
 		configured := rules[i].quota.DeepCopy()
 		metav1.SetMetaDataLabel(&configured.ObjectMeta, gardenerv1beta1.LabelProjectName, project.Name)
+		metav1.SetMetaDataAnnotation(&configured.ObjectMeta, annotationProjectUID, string(project.UID))
 		return &corev1.ResourceQuota{
 			ObjectMeta: metav1.ObjectMeta{
-				Namespace:       namespaceName(project),
-				Name:            quotaName,
-				Labels:          configured.Labels,
-				Annotations:     configured.Annotations,
-				OwnerReferences: []metav1.OwnerReference{ownerReference(project, false)},
+				Namespace:   namespaceName(project),
+				Name:        quotaName,
+				Labels:      configured.Labels,
+				Annotations: configured.Annotations,
 			},
 			Spec: configured.Spec,
 		}

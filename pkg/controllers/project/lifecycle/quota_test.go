@@ -80,9 +80,7 @@ func TestQuotaMetadata(t *testing.T) {
 		got := desiredQuota(inNamespace("garden-dev"), rules)
 		want := metav1.ObjectMeta{Name: "gardener", Namespace: "garden-dev",
 			Labels:      map[string]string{"a": "b", "project.gardener.cloud/name": "dev"},
-			Annotations: map[string]string{"c": "d"},
-			OwnerReferences: []metav1.OwnerReference{{APIVersion: "core.gardener.cloud/v1beta1", Kind: "Project", Name: "dev", UID: "project-dev",
-				Controller: new(true), BlockOwnerDeletion: new(false)}}}
+			Annotations: map[string]string{"c": "d", "groundskeeper.io/project-uid": "project-dev"}}
 		if diff := cmp.Diff(want, got.ObjectMeta); diff != "" {
 			t.Error(diff)
 		}

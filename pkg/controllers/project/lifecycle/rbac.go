@@ -83,12 +83,14 @@ type rbacBuilder struct {
 	objects []client.Object
 }
 
-// meta is the metadata all of them have. The label lets the cache hold our objects only, see CacheOptions.
+// meta is the metadata all of them have. The label lets the cache hold our objects only, see CacheOptions. They name the
+// Project by annotation, and not as their owner, so that they neither go while the Project waits for its content
+// (--cascade=foreground), nor outlive it (--cascade=orphan), nor go when its API is not served.
 func (b *rbacBuilder) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Name:            name,
-		Labels:          map[string]string{gardenerv1beta1.LabelProjectName: b.project.Name},
-		OwnerReferences: []metav1.OwnerReference{ownerReference(b.project, false)},
+		Name:        name,
+		Labels:      map[string]string{gardenerv1beta1.LabelProjectName: b.project.Name},
+		Annotations: map[string]string{annotationProjectUID: string(b.project.UID)},
 	}
 }
 

@@ -96,8 +96,6 @@ func TestDesiredRBAC(t *testing.T) {
 }
 
 func TestRBACMetadata(t *testing.T) {
-	owner := []metav1.OwnerReference{{APIVersion: "core.gardener.cloud/v1beta1", Kind: "Project", Name: "dev", UID: "project-dev",
-		Controller: new(true), BlockOwnerDeletion: new(false)}}
 	for _, object := range desiredRBAC(rbacProject()) {
 		labels := map[string]string{"project.gardener.cloud/name": "dev"}
 		if strings.HasPrefix(object.GetName(), "gardener.cloud:extension:") {
@@ -106,8 +104,11 @@ func TestRBACMetadata(t *testing.T) {
 		if diff := cmp.Diff(labels, object.GetLabels()); diff != "" {
 			t.Errorf("labels of %s:\n%s", describe(object), diff)
 		}
-		if diff := cmp.Diff(owner, object.GetOwnerReferences()); diff != "" {
-			t.Errorf("owner of %s:\n%s", describe(object), diff)
+		if diff := cmp.Diff(map[string]string{"groundskeeper.io/project-uid": "project-dev"}, object.GetAnnotations()); diff != "" {
+			t.Errorf("annotations of %s:\n%s", describe(object), diff)
+		}
+		if owners := object.GetOwnerReferences(); len(owners) > 0 {
+			t.Errorf("owners of %s = %v, want none", describe(object), owners)
 		}
 	}
 }

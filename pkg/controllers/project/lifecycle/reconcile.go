@@ -52,8 +52,10 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	p := &pass{reconciler: r, project: project}
 	var result reconcile.Result
-	var err error
+	err := p.disown(ctx)
 	switch {
+	case err != nil:
+		result, err = p.failed(gardenerv1beta1.ProjectNamespaceReady, reasonNamespaceFailed, err)
 	case isPaused(project):
 		p.pause()
 	case deleting:

@@ -17,7 +17,7 @@ func TestDecideRelease(t *testing.T) {
 	project := testProject("dev")
 	kept := annotated(gardenerv1beta1.AnnotationKeepNamespace, "true")
 	notLabelled := unlabelled(gardenerv1beta1.LabelProjectName)
-	notOwned := func(ns *corev1.Namespace) { ns.OwnerReferences = nil }
+	owned := ownedByProject("dev", "project-dev") // by an earlier version
 	foreign := annotated(gardenerv1beta1.AnnotationProjectUID, "other")
 	occupied := []string{"Kluster a"}
 	for name, test := range map[string]struct {
@@ -37,20 +37,20 @@ func TestDecideRelease(t *testing.T) {
 		"ours, keep says nonsense":       {namespaceOf(project, annotated(gardenerv1beta1.AnnotationKeepNamespace, "maybe")), nil, releaseDelete},
 		"adopted":                        {namespaceOf(project, adopted), nil, releaseKeep},
 
-		"labels lost":                             {namespaceOf(project, notLabelled, notOwned), nil, releaseDone},
-		"labels lost, still owned":                {namespaceOf(project, notLabelled), nil, releaseDisown},
+		"labels lost":                             {namespaceOf(project, notLabelled), nil, releaseDone},
+		"labels lost, still owned":                {namespaceOf(project, notLabelled, owned), nil, releaseDisown},
 		"labels lost, occupied":                   {namespaceOf(project, notLabelled), occupied, releaseBlocked},
-		"labels lost, terminating":                {namespaceOf(project, notLabelled, notOwned, beingDeleted), nil, releaseDone},
-		"role label only":                         {namespaceOf(project, unlabelled(gardenerv1beta1.LabelRole), notOwned), nil, releaseDone},
-		"another project's uid":                   {namespaceOf(project, foreign, notOwned), nil, releaseDone},
-		"another project's uid, but we own it":    {namespaceOf(project, foreign), nil, releaseDisown},
-		"another project's uid, occupied":         {namespaceOf(project, foreign, notOwned), occupied, releaseDone},
-		"labelled, never claimed":                 {namespaceOf(project, unannotated(gardenerv1beta1.AnnotationProjectUID), notOwned), nil, releaseDone},
-		"labelled, never claimed, occupied":       {namespaceOf(project, unannotated(gardenerv1beta1.AnnotationProjectUID), notOwned), occupied, releaseDone},
-		"owned by a namesake of another uid":      {namespaceOf(project, foreign, notOwned, ownedByProject("dev", "other")), nil, releaseDone},
-		"kube-system with all our marks":          {namespaceOf(inNamespace("kube-system"), notOwned), nil, releaseDone},
-		"kube-system with all our marks, owned":   {namespaceOf(inNamespace("kube-system")), nil, releaseDisown},
-		"kube-system with our marks and occupied": {namespaceOf(inNamespace("kube-system"), notOwned), occupied, releaseDone},
+		"labels lost, terminating":                {namespaceOf(project, notLabelled, beingDeleted), nil, releaseDone},
+		"role label only":                         {namespaceOf(project, unlabelled(gardenerv1beta1.LabelRole)), nil, releaseDone},
+		"another project's uid":                   {namespaceOf(project, foreign), nil, releaseDone},
+		"another project's uid, but we own it":    {namespaceOf(project, foreign, owned), nil, releaseDisown},
+		"another project's uid, occupied":         {namespaceOf(project, foreign), occupied, releaseDone},
+		"labelled, never claimed":                 {namespaceOf(project, unannotated(gardenerv1beta1.AnnotationProjectUID)), nil, releaseDone},
+		"labelled, never claimed, occupied":       {namespaceOf(project, unannotated(gardenerv1beta1.AnnotationProjectUID)), occupied, releaseDone},
+		"owned by a namesake of another uid":      {namespaceOf(project, foreign, ownedByProject("dev", "other")), nil, releaseDone},
+		"kube-system with all our marks":          {namespaceOf(inNamespace("kube-system")), nil, releaseDone},
+		"kube-system with all our marks, owned":   {namespaceOf(inNamespace("kube-system"), owned), nil, releaseDisown},
+		"kube-system with our marks and occupied": {namespaceOf(inNamespace("kube-system")), occupied, releaseDone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := decideRelease(project, test.namespace, test.occupants); got != test.want {
@@ -78,7 +78,7 @@ func TestReleasedNamespace(t *testing.T) {
 
 func TestDisownedNamespace(t *testing.T) {
 	project := testProject("dev")
-	from := namespaceOf(project, ownedByProject("dev", "another"))
+	from := namespaceOf(project, ownedByProject("dev", "project-dev"), ownedByProject("dev", "another"))
 	want := from.DeepCopy()
 	want.OwnerReferences = want.OwnerReferences[1:]
 	if diff := cmp.Diff(want, disownedNamespace(project, from)); diff != "" {

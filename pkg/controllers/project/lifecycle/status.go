@@ -44,6 +44,7 @@ const (
 	reasonNamespaceNotOwned       = "NamespaceNotOwned"
 	reasonContentsUnknown         = "ContentsUnknown"
 	reasonNamespaceDeletionFailed = "NamespaceDeletionFailed"
+	reasonWaitingForFinalizers    = "WaitingForFinalizers"
 )
 
 // reasonPausedByAnnotation is the reason of the condition Paused.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -100,6 +101,8 @@ func projectChanged() predicate.Predicate {
 				before.GetGeneration() != after.GetGeneration() ||
 				before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
 				isPaused(before) != isPaused(after) ||
+				// Ours is removed last.
+				!slices.Equal(before.GetFinalizers(), after.GetFinalizers()) ||
 				// Quotas are chosen by the labels of a Project.
 				!maps.Equal(before.GetLabels(), after.GetLabels())
 		},

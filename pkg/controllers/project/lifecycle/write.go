@@ -35,20 +35,25 @@ func isTransient(err error) bool {
 
 // ensureAll brings objects to the desired state and says how many it wrote. It goes on after an error.
 func (r *reconciler) ensureAll(ctx context.Context, desired []client.Object) (int, error) {
-	wrote, errs := make([]bool, len(desired)), make([]error, len(desired))
+	return inParallel(desired, func(object client.Object) (bool, error) { return r.ensure(ctx, object) })
+}
+
+// inParallel does something with objects and says for how many it returned true. It goes on after an error.
+func inParallel(objects []client.Object, do func(client.Object) (bool, error)) (int, error) {
+	done, errs := make([]bool, len(objects)), make([]error, len(objects))
 	slots := make(chan struct{}, maxParallelWrites)
 	var group sync.WaitGroup
-	for i, object := range desired {
+	for i, object := range objects {
 		slots <- struct{}{}
 		group.Go(func() {
 			defer func() { <-slots }()
-			wrote[i], errs[i] = r.ensure(ctx, object)
+			done[i], errs[i] = do(object)
 		})
 	}
 	group.Wait()
 	count := 0
-	for _, done := range wrote {
-		if done {
+	for _, yes := range done {
+		if yes {
 			count++
 		}
 	}

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+// annotationProjectUID names the Project that a role, a binding or a quota was created for. Their names alone would be a
+// guess: a Project of the same name may have come after the one that is being deleted.
+const annotationProjectUID = gardenerv1beta1.AnnotationCreatedForProject
+
+// wasCreatedFor reports whether a role, a binding or a quota was created for this very Project. Those of earlier versions
+// have it as their owner.
+func wasCreatedFor(project *gardenerv1beta1.Project, object client.Object) bool {
+	return object.GetAnnotations()[annotationProjectUID] == string(project.UID) ||
+		slices.ContainsFunc(object.GetOwnerReferences(), ownedBy(project))
+}
+
+// removeOwned deletes the roles, bindings and the quota of a Project: bindings before the roles that they bind. What is in
+// a namespace that was deleted has gone with it.
+func (r *reconciler) removeOwned(ctx context.Context, project *gardenerv1beta1.Project) error {
+	if _, err := r.removeExtensionRoles(ctx, project, nil); err != nil {
+		return err
+	}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: namespaceName(project), Name: quotaName}}
+	var roles []client.Object
+	bindings := []client.Object{quota}
+	for _, object := range desiredRBAC(project) {
+		if _, isRole := object.(*rbacv1.ClusterRole); isRole {
+			roles = append(roles, object)
+		} else {
+			bindings = append(bindings, object)
+		}
+	}
+	for _, objects := range [][]client.Object{bindings, roles} {
+		removed, err := inParallel(objects, func(object client.Object) (bool, error) { return r.removeIfOf(ctx, project, object) })
+		if err != nil {
+			return err
+		}
+		log.FromContext(ctx).V(1).Info("Deleted roles and bindings of a project", "count", removed)
+	}
+	return nil
+}
+
+// removeIfOf deletes the object that has the kind and name of another one, if it was created for the Project. It is read
+// from the API server, and deleted in exactly the state that was read.
+func (r *reconciler) removeIfOf(ctx context.Context, project *gardenerv1beta1.Project, like client.Object) (bool, error) {
+	current, err := r.get(ctx, r.live, like)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("get %s: %w", describe(like), err)
+	}
+	if err != nil || !wasCreatedFor(project, current) || !current.GetDeletionTimestamp().IsZero() {
+		return false, nil
+	}
+	if err := r.remove(ctx, current); err != nil && !errors.Is(err, errChanged) {
+		return false, err
+	}
+	return true, nil
+}
+
+// disown removes the owner reference to the Project from its namespace, which earlier versions set. It does so whatever
+// state the Project is in: as long as the reference is there, the namespace is deleted when our API is not served.
+func (p *pass) disown(ctx context.Context) error {
+	namespace, err := getNamespace(ctx, p.client, client.ObjectKey{Name: namespaceName(p.project)})
+	if err != nil || namespace == nil || !slices.ContainsFunc(namespace.OwnerReferences, ownedBy(p.project)) {
+		return err
+	}
+	wrote, err := p.patch(ctx, namespace, disownedNamespace(p.project, namespace))
+	if wrote {
+		p.wrote++
+	}
+	return err
+}
