@@ -22,6 +22,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/klusterdiscovery"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/klusterrange"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/projectmutator"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/quotalabels"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/terminationprotection"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 )
@@ -33,6 +34,7 @@ func Register(plugins *admission.Plugins) {
 	terminationprotection.Register(plugins)
 	deletionconfirmation.Register(plugins)
 	customverbauthorizer.Register(plugins)
+	quotalabels.Register(plugins)
 	backendresources.Register(plugins)
 	discoverybackendreach.Register(plugins)
 	klusterdiscovery.Register(plugins)
@@ -53,6 +55,7 @@ func Order() []string {
 		mutatingwebhook.PluginName,
 		discoverybackendreach.PluginName,
 		customverbauthorizer.PluginName,
+		quotalabels.PluginName,
 		backendresources.PluginName,
 		klusterdiscovery.PluginName,
 		klusterrange.PluginName,
@@ -63,14 +66,15 @@ func Order() []string {
 }
 
 // Initializer gives plugins what they need from us: the quota plugin, the counting of objects; our own, a client of the
-// server that they are part of, and the namespaces whose DiscoveryBackends reach into all others.
-func Initializer(own versioned.Interface, discoveryAdmins []string) admission.PluginInitializer {
-	return pluginInitializer{own, discoveryAdmins}
+// server that they are part of, the namespaces whose DiscoveryBackends reach into all others, and the keys of the labels
+// that select the quotas of Projects.
+func Initializer(own versioned.Interface, discoveryAdmins, quotaLabels []string) admission.PluginInitializer {
+	return pluginInitializer{own, discoveryAdmins, quotaLabels}
 }
 
 type pluginInitializer struct {
-	own             versioned.Interface
-	discoveryAdmins []string
+	own                          versioned.Interface
+	discoveryAdmins, quotaLabels []string
 }
 
 func (i pluginInitializer) Initialize(plugin admission.Interface) {
@@ -82,5 +86,8 @@ func (i pluginInitializer) Initialize(plugin admission.Interface) {
 	}
 	if wants, ok := plugin.(interface{ SetDiscoveryAdminNamespaces(namespaces []string) }); ok {
 		wants.SetDiscoveryAdminNamespaces(i.discoveryAdmins)
+	}
+	if wants, ok := plugin.(interface{ SetProjectQuotaLabels(keys []string) }); ok {
+		wants.SetProjectQuotaLabels(i.quotaLabels)
 	}
 }

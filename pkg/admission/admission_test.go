@@ -24,6 +24,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/klusterdiscovery"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/klusterrange"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/projectmutator"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/quotalabels"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/terminationprotection"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned/fake"
@@ -47,7 +48,7 @@ func TestEveryPluginIsInTheOrder(t *testing.T) {
 	if !slices.Equal(registered, order) {
 		t.Errorf("registered: %v\nin the order: %v", registered, order)
 	}
-	for _, name := range []string{projectmutator.PluginName, deletionconfirmation.PluginName, terminationprotection.PluginName, customverbauthorizer.PluginName, backendresources.PluginName, discoverybackendreach.PluginName,
+	for _, name := range []string{projectmutator.PluginName, deletionconfirmation.PluginName, terminationprotection.PluginName, customverbauthorizer.PluginName, quotalabels.PluginName, backendresources.PluginName, discoverybackendreach.PluginName,
 		klusterdiscovery.PluginName, klusterrange.PluginName} {
 		if !slices.Contains(registered, name) {
 			t.Errorf("%s is not registered", name)
@@ -65,6 +66,8 @@ func TestOrder(t *testing.T) {
 		{deletionconfirmation.PluginName, mutatingwebhook.PluginName, "webhooks see who confirmed a deletion"},
 		{terminationprotection.PluginName, deletionconfirmation.PluginName, "nobody confirms the deletion of what is protected"},
 		{customverbauthorizer.PluginName, resourcequota.PluginName, "nothing is counted that is refused"},
+		{quotalabels.PluginName, resourcequota.PluginName, "nothing is counted that is refused"},
+		{mutatingadmissionpolicy.PluginName, quotalabels.PluginName, "a label that a policy sets is judged, too"},
 		{mutatingadmissionpolicy.PluginName, backendresources.PluginName, "what changes a request comes before what refuses it"},
 		{mutatingwebhook.PluginName, backendresources.PluginName, "what changes a request comes before what refuses it"},
 		{mutatingadmissionpolicy.PluginName, discoverybackendreach.PluginName, "no policy widens the reach of a backend"},
@@ -116,15 +119,18 @@ func (a *asking) SetClient(own versioned.Interface) { a.client = own }
 type reaching struct {
 	admission.Interface
 	namespaces []string
+	keys       []string
 }
 
 func (r *reaching) SetDiscoveryAdminNamespaces(namespaces []string) { r.namespaces = namespaces }
+
+func (r *reaching) SetProjectQuotaLabels(keys []string) { r.keys = keys }
 
 var _ initializer.WantsQuotaConfiguration = &counting{}
 
 func TestInitializer(t *testing.T) {
 	plugin, own := &counting{}, fake.NewClientset()
-	Initializer(own, nil).Initialize(plugin)
+	Initializer(own, nil, nil).Initialize(plugin)
 	if plugin.configuration == nil {
 		t.Fatal("the quota plugin is not told how objects are counted")
 	}
@@ -132,31 +138,34 @@ func TestInitializer(t *testing.T) {
 		t.Errorf("not counted: %v", ignored)
 	}
 	asking := &asking{}
-	Initializer(own, nil).Initialize(asking)
+	Initializer(own, nil, nil).Initialize(asking)
 	if asking.client != own {
 		t.Error("a plugin that asks the server itself is given no client of it")
 	}
 	confirmation := deletionconfirmation.New()
-	Initializer(own, nil).Initialize(confirmation)
+	Initializer(own, nil, nil).Initialize(confirmation)
 	if err := confirmation.ValidateInitialization(); err != nil {
 		t.Error(err)
 	}
 	resources := backendresources.New()
-	Initializer(own, nil).Initialize(resources)
+	Initializer(own, nil, nil).Initialize(resources)
 	resources.SetDrainedNotification(t.Context().Done())
 	if err := resources.ValidateInitialization(); err != nil {
 		t.Error(err)
 	}
 	ranges := klusterrange.New()
-	Initializer(own, nil).Initialize(ranges)
+	Initializer(own, nil, nil).Initialize(ranges)
 	ranges.SetDrainedNotification(t.Context().Done())
 	if err := ranges.ValidateInitialization(); err != nil {
 		t.Error(err)
 	}
 	told := &reaching{}
-	Initializer(own, []string{"a"}).Initialize(told)
+	Initializer(own, []string{"a"}, []string{"size"}).Initialize(told)
 	if !slices.Equal(told.namespaces, []string{"a"}) {
 		t.Errorf("the admin namespaces of backends are told as %q", told.namespaces)
 	}
-	Initializer(own, nil).Initialize(projectmutator.New()) // wants nothing, gets nothing
+	if !slices.Equal(told.keys, []string{"size"}) {
+		t.Errorf("the labels of quotas are told as %q", told.keys)
+	}
+	Initializer(own, nil, nil).Initialize(projectmutator.New()) // wants nothing, gets nothing
 }

@@ -67,6 +67,8 @@ type Options struct {
 	SelfManagedCertificates bool
 	// DiscoveryAdminNamespaces are the namespaces whose DiscoveryBackends publish in every namespace.
 	DiscoveryAdminNamespaces []string
+	// ProjectQuotaLabels are the keys of labels of Projects that select their quota: to change them needs a verb of its own.
+	ProjectQuotaLabels []string
 	// Standalone runs without a kube-apiserver: everybody may do everything. For trying out, on loopback only.
 	Standalone bool
 
@@ -104,7 +106,7 @@ func (o *Options) admissionInitializers(config *genericapiserver.RecommendedConf
 	if err != nil {
 		return nil, fmt.Errorf("cannot make a client of this server for its admission: %w", err)
 	}
-	return []apiadmission.PluginInitializer{admission.Initializer(own, o.DiscoveryAdminNamespaces)}, nil
+	return []apiadmission.PluginInitializer{admission.Initializer(own, o.DiscoveryAdminNamespaces, o.ProjectQuotaLabels)}, nil
 }
 
 // componentGlobals registers two components: "kube", whose feature gates the library asks for and which therefore has

@@ -33,6 +33,7 @@ type ProjectControllerConfiguration struct {
 type QuotaConfiguration struct {
 	// Config is a ResourceQuota, of which labels, annotations and the spec are used.
 	Config corev1.ResourceQuota `json:"config"`
-	// ProjectSelector selects Projects by their labels. Left out or empty: all of them.
+	// ProjectSelector selects Projects by their labels. Left out or empty: all of them. Members may set labels, so these
+	// must begin with quota.groundskeeper.io/, or be given to the API server by --project-quota-labels.
 	ProjectSelector *metav1.LabelSelector `json:"projectSelector"`
 }

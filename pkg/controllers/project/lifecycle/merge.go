@@ -20,6 +20,10 @@ func merged(current, desired client.Object) client.Object {
 	if !ok {
 		return desired
 	}
+	set := corev1.ResourceList{}
+	if quota, ok := current.(*corev1.ResourceQuota); ok {
+		set = limitsSet(quota) // before the annotation says what is set now
+	}
 	next.SetLabels(withAll(next.GetLabels(), desired.GetLabels()))
 	next.SetAnnotations(withAll(next.GetAnnotations(), desired.GetAnnotations()))
 	next.SetOwnerReferences(nil)
@@ -41,7 +45,7 @@ func merged(current, desired client.Object) client.Object {
 		}
 	case *corev1.ResourceQuota:
 		if next, ok := next.(*corev1.ResourceQuota); ok {
-			next.Spec.Hard = raisedLimits(next.Spec.Hard, desired.Spec.Hard)
+			next.Spec.Hard = raisedLimits(next.Spec.Hard, set, desired.Spec.Hard)
 		}
 	}
 	return next

@@ -4,6 +4,7 @@
 package lifecycle
 
 import (
+	"encoding/json"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -48,6 +49,7 @@ func desiredQuota(project *gardenerv1beta1.Project, rules []quotaRule) *corev1.R
 		configured := rules[i].quota.DeepCopy()
 		metav1.SetMetaDataLabel(&configured.ObjectMeta, gardenerv1beta1.LabelProjectName, project.Name)
 		metav1.SetMetaDataAnnotation(&configured.ObjectMeta, annotationProjectUID, string(project.UID))
+		metav1.SetMetaDataAnnotation(&configured.ObjectMeta, annotationQuotaLimits, writtenLimits(configured.Spec.Hard))
 		return &corev1.ResourceQuota{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace:   namespaceName(project),
@@ -61,12 +63,37 @@ func desiredQuota(project *gardenerv1beta1.Project, rules []quotaRule) *corev1.R
 	return nil
 }
 
-// raisedLimits are the configured limits, each as somebody raised it by hand. A limit that was lowered by hand comes
-// back, and one that the configuration does not have goes.
-func raisedLimits(current, configured corev1.ResourceList) corev1.ResourceList {
+// annotationQuotaLimits holds the limits that this controller set in a quota, so that they are told apart from those that
+// somebody raised by hand.
+const annotationQuotaLimits = "groundskeeper.io/quota-limits"
+
+// writtenLimits are limits as the annotation has them.
+func writtenLimits(limits corev1.ResourceList) string {
+	written, err := json.Marshal(limits)
+	if err != nil {
+		return "" // a list of quantities can be written
+	}
+	return string(written)
+}
+
+// limitsSet are the limits that this controller set last, none when it is not known which.
+func limitsSet(quota *corev1.ResourceQuota) corev1.ResourceList {
+	limits := corev1.ResourceList{}
+	if json.Unmarshal([]byte(quota.Annotations[annotationQuotaLimits]), &limits) != nil {
+		return nil
+	}
+	return limits
+}
+
+// raisedLimits are the configured limits, each as somebody raised it by hand. A limit that this controller set, by another
+// configuration or for other labels, is not raised by hand. One that was lowered by hand comes back, and one that the
+// configuration does not have goes.
+func raisedLimits(current, set, configured corev1.ResourceList) corev1.ResourceList {
 	limits := configured.DeepCopy()
 	for name, limit := range limits {
-		if found, ok := current[name]; ok && found.Cmp(limit) > 0 {
+		found, ok := current[name]
+		ours, known := set[name]
+		if ok && found.Cmp(limit) > 0 && !(known && found.Cmp(ours) == 0) {
 			limits[name] = found
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
 // limits are a list of limits from "name", "value" pairs.
@@ -80,7 +81,7 @@ func TestQuotaMetadata(t *testing.T) {
 		got := desiredQuota(inNamespace("garden-dev"), rules)
 		want := metav1.ObjectMeta{Name: "gardener", Namespace: "garden-dev",
 			Labels:      map[string]string{"a": "b", "project.gardener.cloud/name": "dev"},
-			Annotations: map[string]string{"c": "d", "groundskeeper.io/project-uid": "project-dev"}}
+			Annotations: map[string]string{"c": "d", "groundskeeper.io/project-uid": "project-dev", "groundskeeper.io/quota-limits": `{"pods":"1"}`}}
 		if diff := cmp.Diff(want, got.ObjectMeta); diff != "" {
 			t.Error(diff)
 		}
@@ -105,24 +106,58 @@ func TestNewQuotaRulesNamesTheEntry(t *testing.T) {
 }
 
 func TestRaisedLimits(t *testing.T) {
-	for name, test := range map[string]struct{ current, configured, want corev1.ResourceList }{
-		"as configured":               {limits("pods", "1"), limits("pods", "1"), limits("pods", "1")},
-		"raised by hand":              {limits("pods", "9"), limits("pods", "1"), limits("pods", "9")},
-		"lowered by hand":             {limits("pods", "1"), limits("pods", "5"), limits("pods", "5")},
-		"one raised, one lowered":     {limits("pods", "9", "secrets", "1"), limits("pods", "5", "secrets", "5"), limits("pods", "9", "secrets", "5")},
-		"new in the configuration":    {limits("pods", "1"), limits("pods", "1", "secrets", "5"), limits("pods", "1", "secrets", "5")},
-		"not in the configuration":    {limits("pods", "1", "secrets", "5"), limits("pods", "1"), limits("pods", "1")},
-		"the same in another writing": {limits("cpu", "1000m"), limits("cpu", "1"), limits("cpu", "1")},
-		"nothing there":               {nil, limits("pods", "1"), limits("pods", "1")},
+	for name, test := range map[string]struct{ current, set, configured, want corev1.ResourceList }{
+		"as configured":                {limits("pods", "1"), nil, limits("pods", "1"), limits("pods", "1")},
+		"raised by hand":               {limits("pods", "9"), nil, limits("pods", "1"), limits("pods", "9")},
+		"lowered by hand":              {limits("pods", "1"), nil, limits("pods", "5"), limits("pods", "5")},
+		"one raised, one lowered":      {limits("pods", "9", "secrets", "1"), nil, limits("pods", "5", "secrets", "5"), limits("pods", "9", "secrets", "5")},
+		"new in the configuration":     {limits("pods", "1"), nil, limits("pods", "1", "secrets", "5"), limits("pods", "1", "secrets", "5")},
+		"not in the configuration":     {limits("pods", "1", "secrets", "5"), nil, limits("pods", "1"), limits("pods", "1")},
+		"the same in another writing":  {limits("cpu", "1000m"), nil, limits("cpu", "1"), limits("cpu", "1")},
+		"nothing there":                {nil, nil, limits("pods", "1"), limits("pods", "1")},
+		"ours, of another rule":        {limits("pods", "9"), limits("pods", "9"), limits("pods", "1"), limits("pods", "1")},
+		"ours, in another writing":     {limits("cpu", "9000m"), limits("cpu", "9"), limits("cpu", "1"), limits("cpu", "1")},
+		"raised above another rule":    {limits("pods", "12"), limits("pods", "9"), limits("pods", "1"), limits("pods", "12")},
+		"one ours, one raised by hand": {limits("pods", "9", "secrets", "9"), limits("pods", "9", "secrets", "5"), limits("pods", "1", "secrets", "1"), limits("pods", "1", "secrets", "9")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := test.configured.DeepCopy()
-			if diff := cmp.Diff(test.want, raisedLimits(test.current, test.configured)); diff != "" {
+			if diff := cmp.Diff(test.want, raisedLimits(test.current, test.set, test.configured)); diff != "" {
 				t.Error(diff)
 			}
 			if diff := cmp.Diff(before, test.configured); diff != "" {
 				t.Errorf("the configuration was changed:\n%s", diff)
 			}
 		})
+	}
+}
+
+// A larger quota goes with the label that selected it; what somebody raised by hand stays.
+func TestQuotaFollowsLabels(t *testing.T) {
+	c := newCluster(t)
+	large := &metav1.LabelSelector{MatchLabels: map[string]string{"size": "large"}}
+	c.reconciler.quotas = mustRules(t, quotaConfig(limits("pods", "20", "secrets", "20"), large), quotaConfig(limits("pods", "3", "secrets", "3"), nil))
+	project := c.project("dev")
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: *project.Spec.Namespace, Name: quotaName}}
+	expect := func(step string, want corev1.ResourceList) {
+		t.Helper()
+		c.settle("dev")
+		c.read(quota.Namespace, quota.Name, quota)
+		if diff := cmp.Diff(want, quota.Spec.Hard); diff != "" {
+			t.Errorf("%s: limits (-want +got):\n%s", step, diff)
+		}
+	}
+	label := func(value string) {
+		change(c, project, func(p *gardenerv1beta1.Project) { p.Labels = map[string]string{"size": value} })
+	}
+	expect("created", limits("pods", "3", "secrets", "3"))
+	label("large")
+	expect("large", limits("pods", "20", "secrets", "20"))
+	change(c, quota, func(q *corev1.ResourceQuota) { q.Spec.Hard = limits("pods", "50", "secrets", "20") })
+	expect("raised by hand", limits("pods", "50", "secrets", "20"))
+	label("small")
+	expect("small again", limits("pods", "50", "secrets", "3"))
+	if wrote := c.settle("dev"); wrote != 0 {
+		t.Errorf("writes = %q, want none", c.writes)
 	}
 }
