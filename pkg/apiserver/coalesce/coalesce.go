@@ -12,6 +12,7 @@ package coalesce
 
 import (
 	"net"
+	"sync"
 	"time"
 )
 
@@ -20,9 +21,46 @@ import (
 const keepAlive = 3 * time.Minute
 
 // Listener returns a listener whose connections coalesce writes.
-func Listener(l net.Listener) net.Listener { return listener{l} }
+func Listener(l net.Listener) net.Listener { return listener{l, &shutdown{}} }
 
-type listener struct{ net.Listener }
+type listener struct {
+	net.Listener
+	shutdown *shutdown
+}
+
+// Close implements net.Listener. It comes first when a server shuts down.
+func (l listener) Close() error {
+	l.shutdown.begin()
+	return l.Listener.Close()
+}
+
+// shutdown is the end of a server. net/http closes its connections one after the other then, so that one time to linger for
+// each would add up: a thousand peers that do not read any more would hold up the server for more than an hour.
+type shutdown struct {
+	mu    sync.Mutex
+	begun bool
+	until time.Time
+}
+
+func (s *shutdown) begin() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.begun = true
+}
+
+// limit is when a connection that ends now stops to linger: all that end during a shutdown stop when the first does.
+func (s *shutdown) limit() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := time.Now().Add(linger)
+	switch {
+	case !s.begun:
+		return own
+	case s.until.IsZero():
+		s.until = own
+	}
+	return s.until
+}
 
 // Accept implements net.Listener.
 func (l listener) Accept() (net.Conn, error) {
@@ -33,5 +71,5 @@ func (l listener) Accept() (net.Conn, error) {
 	if tcp, ok := c.(*net.TCPConn); ok {
 		_ = tcp.SetKeepAlivePeriod(keepAlive)
 	}
-	return newConn(c), nil
+	return newConn(c, l.shutdown), nil
 }

@@ -26,6 +26,7 @@ const (
 // connections have neither a goroutine nor a buffer.
 type conn struct {
 	net.Conn
+	shutdown *shutdown
 
 	mu sync.Mutex
 	// changed tells of each change of what is below.
@@ -52,8 +53,8 @@ func release(buffer *[]byte) {
 	}
 }
 
-func newConn(c net.Conn) *conn {
-	coalescing := &conn{Conn: c}
+func newConn(c net.Conn, s *shutdown) *conn {
+	coalescing := &conn{Conn: c, shutdown: s}
 	coalescing.changed.L = &coalescing.mu
 	return coalescing
 }
@@ -197,7 +198,7 @@ func (c *conn) end() {
 	if !c.writing {
 		return
 	}
-	if limit := time.Now().Add(linger); c.deadline.IsZero() || c.deadline.After(limit) {
+	if limit := c.shutdown.limit(); c.deadline.IsZero() || c.deadline.After(limit) {
 		_ = c.setDeadline(limit) // if it cannot be set, nothing is written either
 	}
 	c.flush()

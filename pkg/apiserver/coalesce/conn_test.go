@@ -67,7 +67,7 @@ func mustWrite(t *testing.T, c net.Conn, p []byte) {
 func TestCoalesces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peer := &stuck{writes: make(chan []byte)}
-		c := newConn(peer)
+		c := newConn(peer, &shutdown{})
 		for i := range 5 {
 			mustWrite(t, c, []byte{byte('a' + i)})
 			if i == 0 {
@@ -90,7 +90,7 @@ func TestCoalesces(t *testing.T) {
 func TestWaitsForSlowPeers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peer := &stuck{writes: make(chan []byte)}
-		c := newConn(peer)
+		c := newConn(peer, &shutdown{})
 		part := bytes.Repeat([]byte("x"), large-1)
 		written := 0
 		go func() {
@@ -119,7 +119,7 @@ func TestWaitsForSlowPeers(t *testing.T) {
 func TestLargeWritesAreNotCopied(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		peer := &stuck{writes: make(chan []byte)}
-		c := newConn(peer)
+		c := newConn(peer, &shutdown{})
 		big := bytes.Repeat([]byte("x"), large)
 		returned := false
 		go func() {
@@ -161,7 +161,7 @@ func TestFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gone := errors.New("the peer is gone")
 		peer := &failing{gone: make(chan error)}
-		c := newConn(peer)
+		c := newConn(peer, &shutdown{})
 		mustWrite(t, c, []byte("a"))
 		synctest.Wait()
 		mustWrite(t, c, []byte("b"))
@@ -195,7 +195,7 @@ func TestCloseWaitsForThePeer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				here, there := net.Pipe()
-				c := newConn(here)
+				c := newConn(here, &shutdown{})
 				mustWrite(t, c, []byte("first"))
 				synctest.Wait()
 				mustWrite(t, c, []byte(" and last"))
@@ -224,7 +224,7 @@ func TestCloseDoesNotWaitForEver(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				here, there := net.Pipe()
 				defer func() { _ = there.Close() }()
-				c, want := newConn(here), linger
+				c, want := newConn(here, &shutdown{}), linger
 				if deadline > 0 {
 					want = min(want, deadline)
 					if err := c.SetDeadline(time.Now().Add(deadline)); err != nil {
@@ -244,12 +244,61 @@ func TestCloseDoesNotWaitForEver(t *testing.T) {
 	}
 }
 
+// piped is a listener of the near ends of pipes.
+type piped struct{ accepted chan net.Conn }
+
+func (p *piped) Accept() (net.Conn, error) { return <-p.accepted, nil }
+func (*piped) Close() error                { return nil }
+func (*piped) Addr() net.Addr              { return &net.TCPAddr{} }
+
+// A server that shuts down closes its connections one after the other. It takes no longer when many of their peers are gone,
+// while the end of a connection of a server that runs on has all its time.
+func TestShutdownLingersOnce(t *testing.T) {
+	for name, test := range map[string]struct {
+		shutdown bool
+		want     time.Duration
+	}{"shutdown": {true, linger}, "no shutdown": {false, 100 * linger}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				from := &piped{accepted: make(chan net.Conn, 1)}
+				l := Listener(from)
+				var dead []net.Conn
+				for range 100 {
+					here, there := net.Pipe()
+					defer func() { _ = there.Close() }()
+					from.accepted <- here
+					c, err := l.Accept()
+					if err != nil {
+						t.Fatal(err)
+					}
+					mustWrite(t, c, []byte("x"))
+					dead = append(dead, c)
+				}
+				start := time.Now()
+				if test.shutdown {
+					if err := l.Close(); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for _, c := range dead {
+					if err := c.Close(); err != nil {
+						t.Error(err)
+					}
+				}
+				if took := time.Since(start); took != test.want {
+					t.Errorf("closing 100 connections took %s, want %s", took, test.want)
+				}
+			})
+		})
+	}
+}
+
 // What a passed deadline left behind ends with the connection.
 func TestCloseAfterTheDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // which sees goroutines that do not end
 		here, there := net.Pipe()
 		defer func() { _ = there.Close() }()
-		c := newConn(here)
+		c := newConn(here, &shutdown{})
 		if err := c.SetWriteDeadline(time.Now().Add(time.Second)); err != nil {
 			t.Fatal(err)
 		}
@@ -265,7 +314,7 @@ func TestCloseAfterTheDeadline(t *testing.T) {
 func TestDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		here, there := net.Pipe()
-		c := newConn(here)
+		c := newConn(here, &shutdown{})
 		if err := c.SetWriteDeadline(time.Now().Add(time.Second)); err != nil {
 			t.Fatal(err)
 		}
