@@ -77,6 +77,8 @@ func TestDecodeRefuses(t *testing.T) {
 		"a number for a string":     {head + "name: 5\n", `line 3: name: expected a string, not number`},
 		"a boolean for a string":    {head + "selector: {matchLabels: {a: true}}\n", `line 3: selector.matchLabels.a: expected a string, not bool`},
 		"a string for a number":     {head + "seats: many\n", `line 3: seats: expected a whole number of 32 bits, not string`},
+		"an octal number":           {head + "seats: 010\n", `line 3: seats: 010 would be read as an octal number: write 10, or 0o10 for the octal number`},
+		"octal numbers below":       {head + "shelves:\n- width: -007\noven: {timer: 00}\n", `line 4: shelves[0].width: -007 would be read as an octal number: write -7, or 0o7 for the octal number; line 5: oven.timer: 00 would be read as an octal number: write 0, or 0o0 for the octal number`},
 		"a fraction":                {head + "seats: 1.5\n", `line 3: seats: expected a whole number of 32 bits, not number 1.5`},
 		"too large":                 {head + "seats: 2147483648\n", `line 3: seats: expected a whole number of 32 bits, not number 2147483648`},
 		"not a number":              {head + "heat: .nan\n", `line 3: heat: unsupported value: NaN`},

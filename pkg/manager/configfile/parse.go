@@ -8,16 +8,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
+
+// octal is a number with a leading zero, which YAML 1.1 takes for octal and people do not.
+var octal = regexp.MustCompile(`^([-+]?)0+([0-7_]+)$`)
 
 // document is a parsed file: its value as encoding/json would have it, and where each field stands.
 type document struct {
 	value      any
 	lines      Lines
 	duplicates Errors
+	// octals are numbers that YAML reads as octal ones because of a leading zero.
+	octals Errors
 }
 
 // parse reads the only document of data.
@@ -37,6 +43,9 @@ func parse(data []byte) (*document, error) {
 	}
 	d := &document{lines: Lines{}}
 	d.index(&root, "")
+	if len(d.octals) > 0 {
+		return nil, d.octals
+	}
 	if err := root.Decode(&d.value); err != nil {
 		return nil, yamlErrors(err)
 	}
@@ -77,8 +86,13 @@ func (d *document) index(node *yaml.Node, path string) {
 			d.index(child, at)
 		}
 	case yaml.ScalarNode:
-		if node.ShortTag() == "!!timestamp" {
+		switch {
+		case node.ShortTag() == "!!timestamp":
 			node.Tag = "!!str"
+		case node.ShortTag() == "!!int" && octal.MatchString(node.Value):
+			decimal := octal.ReplaceAllString(node.Value, "$1$2")
+			d.octals = append(d.octals, fmt.Errorf("line %d: %s: %s would be read as an octal number: write %s, or 0o%s for the octal number",
+				node.Line, path, node.Value, decimal, strings.TrimLeft(decimal, "+-")))
 		}
 	}
 }

@@ -17,6 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
 // validateEnabled checks the list of enabled controllers: "*", names, and names with a minus in front.
@@ -73,6 +77,29 @@ func validateProject(config *v1alpha1.ProjectControllerConfiguration, path *fiel
 	return errs
 }
 
+// countsNothing says what is wrong with a limit of the number of objects that would never count any: without a group it is
+// one of Kubernetes' core group, which has few resources.
+func countsNothing(limit string) string {
+	plural, counts := strings.CutPrefix(limit, "count/")
+	if !counts || strings.Contains(plural, ".") {
+		return ""
+	}
+	core := []string{"configmaps", "endpoints", "events", "limitranges", "persistentvolumeclaims", "pods", "podtemplates",
+		"replicationcontrollers", "resourcequotas", "secrets", "serviceaccounts", "services"}
+	if slices.Contains(core, plural) {
+		return ""
+	}
+	groups := map[string]string{
+		"klusters": kubernikusv1.GroupName, "discoverybackends": gimbalv1.GroupName, "translations": midonetv1.GroupName,
+		"shoots": gardenerv1beta1.GroupName,
+	}
+	group, known := groups[plural]
+	if !known {
+		return "counts nothing, because the core group has no " + plural + ": add the group, as in count/deployments.apps"
+	}
+	return "counts nothing without its group: write count/" + plural + "." + group
+}
+
 func validateQuota(config *v1alpha1.QuotaConfiguration, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	quota, quotaPath := &config.Config, path.Child("config")
@@ -88,6 +115,9 @@ func validateQuota(config *v1alpha1.QuotaConfiguration, path *field.Path) field.
 	}
 	for _, resource := range slices.Sorted(maps.Keys(quota.Spec.Hard)) {
 		for _, message := range content.IsLabelKey(string(resource)) {
+			errs = append(errs, field.Invalid(hard, resource, message))
+		}
+		if message := countsNothing(string(resource)); message != "" {
 			errs = append(errs, field.Invalid(hard, resource, message))
 		}
 		if limit := quota.Spec.Hard[resource]; limit.Sign() < 0 {

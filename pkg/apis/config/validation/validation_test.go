@@ -146,6 +146,9 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 		"quota, other": {quota(func(q *v1alpha1.QuotaConfiguration) {
 			q.Config.TypeMeta = metav1.TypeMeta{APIVersion: "v2", Kind: "LimitRange"}
 		}), `controllers.project.quotas[0].config.apiVersion: Unsupported value: "v2": supported values: "v1"; controllers.project.quotas[0].config.kind: Unsupported value: "LimitRange": supported values: "ResourceQuota"`},
+		"quota, no group": {quota(func(q *v1alpha1.QuotaConfiguration) {
+			q.Config.Spec.Hard = corev1.ResourceList{"count/klusters": resource.MustParse("1"), "count/deployments": resource.MustParse("1"), "count/secrets": resource.MustParse("1")}
+		}), `controllers.project.quotas[0].config.spec.hard: Invalid value: "count/deployments": counts nothing, because the core group has no deployments: add the group, as in count/deployments.apps; controllers.project.quotas[0].config.spec.hard: Invalid value: "count/klusters": counts nothing without its group: write count/klusters.kubernikus.sap.cc`},
 		"quota, empty":    {quota(func(q *v1alpha1.QuotaConfiguration) { q.Config.Spec.Hard = nil }), `controllers.project.quotas[0].config.spec.hard: Required value: at least one resource must be limited`},
 		"quota, negative": {quota(func(q *v1alpha1.QuotaConfiguration) { q.Config.Spec.Hard["pods"] = resource.MustParse("-1") }), `controllers.project.quotas[0].config.spec.hard.pods: Invalid value: "-1": must be greater than or equal to 0`},
 		"quota, bad name": {quota(func(q *v1alpha1.QuotaConfiguration) { q.Config.Spec.Hard["/a"] = resource.MustParse("1") }), `controllers.project.quotas[0].config.spec.hard: Invalid value: "/a": prefix part must be non-empty`},

@@ -97,13 +97,17 @@ type ProjectMember struct {
 // ProjectTolerations are the tolerations that workload clusters of a project have, and may have.
 type ProjectTolerations struct {
 	// Defaults are added to every workload cluster of the project. Each must be in the whitelist too.
+	// +patchMergeKey=key
+	// +patchStrategy=merge
 	// +optional
 	// +listType=atomic
-	Defaults []Toleration `json:"defaults,omitempty" protobuf:"bytes,1,rep,name=defaults"`
+	Defaults []Toleration `json:"defaults,omitempty" patchStrategy:"merge" patchMergeKey:"key" protobuf:"bytes,1,rep,name=defaults"`
 	// Whitelist are the tolerations that workload clusters of the project may use.
+	// +patchMergeKey=key
+	// +patchStrategy=merge
 	// +optional
 	// +listType=atomic
-	Whitelist []Toleration `json:"whitelist,omitempty" protobuf:"bytes,2,rep,name=whitelist"`
+	Whitelist []Toleration `json:"whitelist,omitempty" patchStrategy:"merge" patchMergeKey:"key" protobuf:"bytes,2,rep,name=whitelist"`
 }
 
 // Toleration tolerates a taint of a seed cluster.
@@ -166,13 +170,15 @@ type ProjectStatus struct {
 	// +k8s:opaqueType
 	LastActivityTimestamp *metav1.Time `json:"lastActivityTimestamp,omitempty" protobuf:"bytes,5,opt,name=lastActivityTimestamp"`
 	// Conditions are the details behind the phase, one of each type.
+	// +patchMergeKey=type
+	// +patchStrategy=merge
 	// +optional
 	// +k8s:optional
 	// +listType=map
 	// +listMapKey=type
 	// +k8s:listType=map
 	// +k8s:listMapKey=type
-	Conditions []Condition `json:"conditions,omitempty" protobuf:"bytes,6,rep,name=conditions"`
+	Conditions []Condition `json:"conditions,omitempty" patchStrategy:"merge" patchMergeKey:"type" protobuf:"bytes,6,rep,name=conditions"`
 }
 
 // ConditionType names what a condition speaks of.
