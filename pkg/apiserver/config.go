@@ -24,6 +24,7 @@ import (
 	"k8s.io/component-base/tracing"
 	"k8s.io/utils/clock"
 
+	"groundskeeper.io/groundskeeper/pkg/apiserver/applied"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/authorizer"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/clientcert"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/coalesce"
@@ -47,7 +48,7 @@ func (o *Options) config(ctx context.Context, a api, written func(revision int64
 	config.FeatureGate = utilfeature.DefaultFeatureGate
 	config.Flagz = flagz.NamedFlagSetsReader{FlagSets: o.flags}
 	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		return growOuter(genericapiserver.DefaultBuildHandlerChain(handler, c))
+		return growOuter(genericapiserver.DefaultBuildHandlerChain(applied.Handler(handler, c.MaxRequestBodyBytes), c))
 	}
 	config.EffectiveVersion = o.ServerRun.ComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent)
 

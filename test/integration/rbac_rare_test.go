@@ -6,6 +6,7 @@ package integration
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -78,6 +79,22 @@ func (n *network) lostLabels(t *testing.T) {
 			})
 		}
 	}
+	// Where the namespace stays, the quota goes with the Project all the same.
+	kept := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: project.NamespaceName()}}
+	keep := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, gardenerv1beta1.AnnotationKeepNamespace)
+	if err := n.c.Patch(t.Context(), kept, client.RawPatch(types.MergePatchType, keep)); err != nil {
+		t.Fatal(err)
+	}
+	if err := remove(t.Context(), n.c, project); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func(ctx context.Context) error {
+		quotas := &corev1.ResourceQuotaList{}
+		if err := errors.Join(isGone(ctx, n.c, project), n.c.List(ctx, quotas, client.InNamespace(kept.Name))); err != nil || len(quotas.Items) > 0 {
+			return fmt.Errorf("%d quotas are left: %w", len(quotas.Items), err)
+		}
+		return n.c.Get(ctx, client.ObjectKeyFromObject(kept), kept)
+	})
 }
 
 func (n *network) pendingPod(t *testing.T) {

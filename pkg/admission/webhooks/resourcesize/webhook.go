@@ -56,7 +56,7 @@ func (r reviewer) Review(ctx context.Context, request *admissionv1.AdmissionRequ
 			return webhooks.FailOpen(err)
 		}
 		if size > limit.Size.Value() {
-			problems = append(problems, fmt.Sprintf("the object has %d bytes without its status and managed fields, %d are allowed for %s",
+			problems = append(problems, fmt.Sprintf("the object has %d bytes without its status and usual managed fields, %d are allowed for %s",
 				size, limit.Size.Value(), resource.GroupResource()))
 		}
 	}
@@ -121,8 +121,9 @@ func limitOf(limits []v1alpha1.ResourceLimit, resource schema.GroupVersionResour
 	return nil
 }
 
-// sizeOf is how many bytes the JSON of an object has without its status and managed fields. An object that is small enough
-// with them is not taken apart.
+// sizeOf is how many bytes the JSON of an object has without its status and managed fields. The server writes those, but
+// clients may write them, too: what they have beyond the size of the rest, whose fields they name, counts. An object that is
+// small enough with all of them is not taken apart.
 func sizeOf(raw []byte, limit int64) (int64, error) {
 	if int64(len(raw)) <= limit {
 		return int64(len(raw)), nil
@@ -132,6 +133,7 @@ func sizeOf(raw []byte, limit int64) (int64, error) {
 	if json.Unmarshal(raw, &object) != nil || json.Unmarshal(object["metadata"], &metadata) != nil {
 		return 0, errors.New("the review has no object, so its size was not checked")
 	}
+	managed := int64(len(metadata["managedFields"]))
 	delete(object, "status")
 	delete(metadata, "managedFields")
 	var err error
@@ -142,7 +144,7 @@ func sizeOf(raw []byte, limit int64) (int64, error) {
 	if err != nil {
 		return 0, errors.New("the object cannot be written, so its size was not checked")
 	}
-	return int64(len(compact)), nil
+	return max(int64(len(compact)), managed), nil
 }
 
 // isOneOf says whether a user is one of the subjects.

@@ -78,8 +78,8 @@ func things(size string, count int64) []v1alpha1.ResourceLimit {
 }
 
 func TestReview(t *testing.T) {
-	// 65 bytes count, the rest does not.
-	object := `{"metadata":{"name":"a","managedFields":[{"manager":"` + strings.Repeat("m", 100) + `"}]},"spec":{"x":"` + strings.Repeat("x", 20) + `"},"status":{"y":"` + strings.Repeat("y", 100) + `"}}`
+	// 61 bytes count, the rest does not.
+	object := `{"metadata":{"name":"a","managedFields":[{"manager":"` + strings.Repeat("m", 30) + `"}]},"spec":{"x":"` + strings.Repeat("x", 20) + `"},"status":{"y":"` + strings.Repeat("y", 100) + `"}}`
 	const counted = len(`{"metadata":{"name":"a"},"spec":{"x":"xxxxxxxxxxxxxxxxxxxx"}}`)
 	exactly, less := resource.NewQuantity(int64(counted), resource.DecimalSI).String(), resource.NewQuantity(int64(counted-1), resource.DecimalSI).String()
 	for name, tc := range map[string]struct {
@@ -88,10 +88,13 @@ func TestReview(t *testing.T) {
 		change  func(*admissionv1.AdmissionRequest)
 		message string
 	}{
-		"no limits":            {nil, 9, nil, ""},
-		"small enough":         {things(exactly, -1), 9, nil, ""},
-		"too large":            {things(less, -1), 9, nil, "the object has 61 bytes without its status and managed fields, 60 are allowed for things.g"},
-		"too large an update":  {things(less, -1), 9, func(r *admissionv1.AdmissionRequest) { r.Operation = admissionv1.Update }, "61 bytes"},
+		"no limits":           {nil, 9, nil, ""},
+		"small enough":        {things(exactly, -1), 9, nil, ""},
+		"too large":           {things(less, -1), 9, nil, "the object has 61 bytes without its status and usual managed fields, 60 are allowed for things.g"},
+		"too large an update": {things(less, -1), 9, func(r *admissionv1.AdmissionRequest) { r.Operation = admissionv1.Update }, "61 bytes"},
+		"much in managed fields": {things("400", -1), 9, func(r *admissionv1.AdmissionRequest) {
+			r.Object.Raw = []byte(strings.Replace(object, strings.Repeat("m", 30), strings.Repeat("m", 500), 1))
+		}, "the object has 516 bytes"},
 		"few enough":           {things("", 3), 2, nil, ""},
 		"too many":             {things("", 3), 3, nil, `there are 3 things.g in namespace "n", 3 are allowed`},
 		"none are allowed":     {things("", 0), 0, nil, "there are 0"},

@@ -96,7 +96,8 @@ type ResourceLimit struct {
 	APIVersions []string `json:"apiVersions"`
 	// Resources are the plural names of the resources; "*" is all of them.
 	Resources []string `json:"resources"`
-	// Size is how many bytes the JSON of an object may have, without its status and its managed fields.
+	// Size is how many bytes the JSON of an object may have, without its status and its managed fields, unless those are
+	// larger than all the rest.
 	Size *resource.Quantity `json:"size"`
 	// Count is how many objects of one of the resources a namespace may have (a cluster, when they have none).
 	Count *int64 `json:"count"`

@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package applied
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"k8s.io/apiserver/pkg/endpoints/request"
+)
+
+// What reaches the library of what is applied: members in the form in which they are stored, and all else as it is.
+func TestHandler(t *testing.T) {
+	const head = "apiVersion: core.gardener.cloud/v1beta1\nkind: Project\n"
+	projects := request.RequestInfo{Verb: "patch", APIGroup: "core.gardener.cloud", Resource: "projects"}
+	const stored = head + "spec:\n  members:\n  - apiGroup: rbac.authorization.k8s.io\n    kind: User\n    name: anna\n    role: viewer\n"
+	for name, test := range map[string]struct {
+		info       request.RequestInfo
+		media      string
+		body, want string
+	}{
+		"roles":           {projects, "", head + "spec: {members: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: anna, roles: [viewer]}]}\n", stored},
+		"no roles":        {projects, "", head + "spec: {members: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: anna}]}\n", stored},
+		"no group":        {projects, "", head + "spec: {members: [{kind: User, name: anna, role: viewer}]}\n", stored},
+		"twice":           {projects, "", head + "spec: {members: [{kind: User, name: anna, role: viewer, roles: [viewer, viewer]}]}\n", stored},
+		"JSON":            {projects, "application/apply-patch+yaml; charset=utf-8", `{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Project","spec":{"members":[{"kind":"User","name":"anna","roles":["viewer"]}]}}`, stored},
+		"several roles":   {projects, "", head + "spec: {members: [{kind: ServiceAccount, name: a, namespace: b, roles: [admin, uam]}]}\n", head + "spec:\n  members:\n  - kind: ServiceAccount\n    name: a\n    namespace: b\n    role: admin\n    roles:\n    - uam\n"},
+		"the owner":       {projects, "", head + "spec: {owner: {kind: Group, name: team}}\n", head + "spec:\n  owner:\n    apiGroup: rbac.authorization.k8s.io\n    kind: Group\n    name: team\n"},
+		"stored already":  {projects, "", "# as it is\n" + stored, "# as it is\n" + stored},
+		"no members":      {projects, "", head + "spec: {description: a} # b\n", head + "spec: {description: a} # b\n"},
+		"set twice":       {projects, "", head + "spec: {members: [{kind: User, kind: User, name: anna}]}\n", head + "spec: {members: [{kind: User, kind: User, name: anna}]}\n"},
+		"no list":         {projects, "", head + "spec: {members: 5}\n", head + "spec: {members: 5}\n"},
+		"no role":         {projects, "", head + "spec: {members: [{kind: X, role: 5}, 6]}\n", head + "spec: {members: [{kind: X, role: 5}, 6]}\n"},
+		"no document":     {projects, "", "{", "{"},
+		"another patch":   {projects, "application/merge-patch+json", `{"spec":{"members":[{"kind":"User","name":"a"}]}}`, `{"spec":{"members":[{"kind":"User","name":"a"}]}}`},
+		"the status":      {request.RequestInfo{Verb: "patch", APIGroup: "core.gardener.cloud", Resource: "projects", Subresource: "status"}, "", "spec: {members: [{kind: User}]}", "spec: {members: [{kind: User}]}"},
+		"another kind":    {request.RequestInfo{Verb: "patch", APIGroup: "kubernikus.sap.cc", Resource: "klusters"}, "", "spec: {members: [{kind: User}]}", "spec: {members: [{kind: User}]}"},
+		"more than limit": {projects, "", head + "spec: {members: [{kind: User}]} # " + strings.Repeat("x", 1000), head + "spec: {members: [{kind: User}]} # " + strings.Repeat("x", 1000)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got string
+			handler := Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if err != nil || r.ContentLength > 0 && r.ContentLength != int64(len(body)) {
+					t.Errorf("length %d, read %d, %v", r.ContentLength, len(body), err)
+				}
+				got = string(body)
+			}), 1000)
+			r := httptest.NewRequestWithContext(request.WithRequestInfo(t.Context(), &test.info), http.MethodPatch, "/", strings.NewReader(test.body))
+			if test.media == "" {
+				test.media = "application/apply-patch+yaml"
+			}
+			r.Header.Set("Content-Type", test.media)
+			handler.ServeHTTP(httptest.NewRecorder(), r)
+			if got != test.want {
+				t.Errorf("got\n%s\nwant\n%s", got, test.want)
+			}
+		})
+	}
+}
