@@ -69,6 +69,10 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 	if err != nil {
 		return err
 	}
+	if keys := unguardedKeys(quotas); len(keys) > 0 {
+		mgr.GetLogger().Info("Quotas are selected by labels that members may set, unless the API server is given their keys",
+			"flag", "--project-quota-labels", "keys", keys)
+	}
 	outcomes, err := registerOutcomes(metrics.Registry)
 	if err != nil {
 		return err

@@ -6,6 +6,8 @@ package lifecycle
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,6 +40,25 @@ func newQuotaRules(configured []configv1alpha1.QuotaConfiguration) ([]quotaRule,
 		rules = append(rules, quotaRule{projects: projects, quota: configured[i].Config})
 	}
 	return rules, nil
+}
+
+// guardedLabelPrefix is that of labels which the API server guards whatever its flags say.
+const guardedLabelPrefix = "quota.groundskeeper.io/"
+
+// unguardedKeys are the keys of labels that quotas are selected by and that the API server guards only when its flags name
+// them, sorted.
+func unguardedKeys(rules []quotaRule) []string {
+	var keys []string
+	for i := range rules {
+		requirements, _ := rules[i].projects.Requirements()
+		for _, requirement := range requirements {
+			if !strings.HasPrefix(requirement.Key(), guardedLabelPrefix) {
+				keys = append(keys, requirement.Key())
+			}
+		}
+	}
+	slices.Sort(keys)
+	return slices.Compact(keys)
 }
 
 // desiredQuota is the quota of a Project by the first rule that selects it, nil when none does.

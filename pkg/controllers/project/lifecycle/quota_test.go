@@ -161,3 +161,18 @@ func TestQuotaFollowsLabels(t *testing.T) {
 		t.Errorf("writes = %q, want none", c.writes)
 	}
 }
+
+func TestUnguardedKeys(t *testing.T) {
+	selector := func(keys ...string) *metav1.LabelSelector {
+		s := &metav1.LabelSelector{}
+		for _, key := range keys {
+			s.MatchExpressions = append(s.MatchExpressions, metav1.LabelSelectorRequirement{Key: key, Operator: metav1.LabelSelectorOpExists})
+		}
+		return s
+	}
+	rules := mustRules(t, quotaConfig(limits("pods", "1"), nil), quotaConfig(limits("pods", "1"), selector("size", "quota.groundskeeper.io/size")),
+		quotaConfig(limits("pods", "1"), selector("size", "edition")))
+	if diff := cmp.Diff([]string{"edition", "size"}, unguardedKeys(rules)); diff != "" {
+		t.Error(diff)
+	}
+}
