@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -59,10 +60,12 @@ func (r *reconciler) removeOwned(ctx context.Context, project *gardenerv1beta1.P
 // from the API server, and deleted in exactly the state that was read.
 func (r *reconciler) removeIfOf(ctx context.Context, project *gardenerv1beta1.Project, like client.Object) (bool, error) {
 	current, err := r.get(ctx, r.live, like)
-	if client.IgnoreNotFound(err) != nil {
+	switch {
+	case apierrors.IsNotFound(err):
+		return false, nil
+	case err != nil:
 		return false, fmt.Errorf("get %s: %w", describe(like), err)
-	}
-	if err != nil || !wasCreatedFor(project, current) || !current.GetDeletionTimestamp().IsZero() {
+	case !wasCreatedFor(project, current), !current.GetDeletionTimestamp().IsZero():
 		return false, nil
 	}
 	if err := r.remove(ctx, current); err != nil && !errors.Is(err, errChanged) {
