@@ -21,7 +21,6 @@ import (
 // release takes the namespace back from a Project that is being deleted, then deletes its roles, and lets the Project go
 // last. All it decides by is read from the API server: a cache may be late, and what goes here does not come back.
 func (p *pass) release(ctx context.Context) (reconcile.Result, error) {
-	p.report.acted = true
 	namespace, err := getNamespace(ctx, p.live, client.ObjectKey{Name: namespaceName(p.project)})
 	if err != nil {
 		return p.failed(gardenerv1beta1.ProjectDeletable, reasonContentsUnknown, err)
@@ -72,6 +71,10 @@ func (p *pass) occupants(ctx context.Context, namespace string) ([]string, error
 // letGo deletes the roles of the Project and takes our finalizer off it. While other finalizers keep the Project it waits:
 // the members have their roles as long as it is there, and nobody else would delete them afterwards.
 func (p *pass) letGo(ctx context.Context) (reconcile.Result, error) {
+	if p.rolesErr != nil {
+		// No controller would revoke the roles of former members afterwards.
+		return p.failed(gardenerv1beta1.ProjectRBACReady, reasonRolesFailed, p.rolesErr)
+	}
 	if others := otherFinalizers(p.project); len(others) > 0 {
 		p.reportFinalizers(others)
 		return reconcile.Result{RequeueAfter: waitPeriod}, nil

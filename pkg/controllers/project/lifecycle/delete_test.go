@@ -253,9 +253,11 @@ func TestNamespaceThatStays(t *testing.T) {
 			want := &corev1.Namespace{}
 			c.read("", *project.Spec.Namespace, want)
 			test.after(want)
-			// Its eleven roles and bindings go, too.
-			if wrote := c.settle("dev"); wrote != 11+test.wrote || c.hasProject() {
-				t.Errorf("%d writes: %q", wrote, c.writes)
+			c.settle("dev")
+			// Roles and bindings leave a namespace that is not ours, which members_test.go is about.
+			wrote := slices.DeleteFunc(c.writes, func(write string) bool { return strings.Contains(write, " role ") })
+			if len(wrote) != test.wrote || c.hasProject() {
+				t.Errorf("%d writes: %q", len(wrote), wrote)
 			}
 			got := &corev1.Namespace{}
 			c.read("", *project.Spec.Namespace, got)

@@ -56,6 +56,15 @@ func desiredRBAC(project *gardenerv1beta1.Project) []client.Object {
 	return b.objects
 }
 
+// withoutNamespaceRules takes what roles allow on the namespace itself out of them, for a Project that has none.
+func withoutNamespaceRules(objects []client.Object) {
+	for _, object := range objects {
+		if role, ok := object.(*rbacv1.ClusterRole); ok {
+			role.Rules = slices.DeleteFunc(role.Rules, func(rule rbacv1.PolicyRule) bool { return slices.Contains(rule.Resources, "namespaces") })
+		}
+	}
+}
+
 // isExtensionRoleOf says whether a ClusterRole or RoleBinding has the name of an extension role of the Project.
 func isExtensionRoleOf(project *gardenerv1beta1.Project, object client.Object) bool {
 	return strings.HasPrefix(object.GetName(), extensionRoleName(project, ""))

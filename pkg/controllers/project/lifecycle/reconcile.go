@@ -38,6 +38,9 @@ type pass struct {
 	// problem is what a failed, refused or blocked pass tells people.
 	problem string
 	wrote   int
+	// followed is set when the roles were brought into line with the members, rolesErr when that failed.
+	followed bool
+	rolesErr error
 }
 
 // Reconcile brings one Project to the state its spec asks for, and says in its status how far that went.
@@ -46,23 +49,34 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.client.Get(ctx, request.NamespacedName, project); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
+	p := &pass{reconciler: r, project: project}
 	deleting := !project.DeletionTimestamp.IsZero()
 	if deleting && !controllerutil.ContainsFinalizer(project, gardenerv1beta1.FinalizerName) {
-		return reconcile.Result{}, nil
+		// Its namespace was released. Another finalizer may keep it for long, and its roles as long.
+		return reconcile.Result{}, p.followMembers(ctx)
 	}
-	p := &pass{reconciler: r, project: project}
 	var result reconcile.Result
 	err := p.disown(ctx)
 	switch {
 	case err != nil:
 		result, err = p.failed(gardenerv1beta1.ProjectNamespaceReady, reasonNamespaceFailed, err)
 	case isPaused(project):
+		p.rolesErr = p.followMembers(ctx)
 		p.pause()
 	case deleting:
+		p.rolesErr = p.followMembers(ctx)
 		result, err = p.release(ctx)
 	default:
-		result, err = p.provide(ctx)
+		if result, err = p.provide(ctx); !p.followed {
+			p.rolesErr = p.followMembers(ctx)
+		}
 	}
+	if p.rolesErr != nil {
+		p.reportRoles(p.rolesErr)
+		err = errors.Join(err, p.rolesErr)
+	}
+	// What failed, and what a pause holds back, was not done.
+	p.report.acted = err == nil && !isPaused(project)
 	if err != nil && isTransient(err) {
 		r.outcomes.WithLabelValues(string(outcomeRetried)).Inc()
 		log.FromContext(ctx).V(1).Info("something changed meanwhile, trying again", "reason", err.Error())
@@ -77,7 +91,6 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // provide gives a Project that lives what it is to have.
 func (p *pass) provide(ctx context.Context) (reconcile.Result, error) {
-	p.report.acted = true
 	if err := p.complete(ctx); err != nil {
 		return p.failed(gardenerv1beta1.ProjectNamespaceReady, reasonNamespaceFailed, err)
 	}
@@ -165,8 +178,9 @@ func (p *pass) ensureNamespace(ctx context.Context) (*corev1.Namespace, namespac
 
 // ensureRoles brings the roles and bindings of the members into order.
 func (p *pass) ensureRoles(ctx context.Context) error {
+	p.followed = true
 	desired := desiredRBAC(p.project)
-	wrote, err := p.ensureAll(ctx, desired)
+	wrote, err := p.writeAll(ctx, desired, p.ensure)
 	removed, removeErr := p.removeExtensionRoles(ctx, p.project, desired)
 	p.wrote += wrote + removed
 	return errors.Join(err, removeErr)

@@ -22,7 +22,7 @@ func (p *pass) pause() {
 		p.report.phase = gardenerv1beta1.ProjectPending
 	}
 	p.report.set(projectPaused, gardenerv1beta1.ConditionTrue, reasonPausedByAnnotation,
-		fmt.Sprintf("the project is left as it is until its annotation %s is removed", pausedAnnotation))
+		fmt.Sprintf("the project is left as it is until its annotation %s is removed; members that are removed lose their roles", pausedAnnotation))
 }
 
 // failed says which condition the error is about. The error itself goes to the queue, which tries again.

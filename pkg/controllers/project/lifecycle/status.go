@@ -67,13 +67,19 @@ func conditionTypes() []gardenerv1beta1.ConditionType {
 // report is what a pass found out. What it does not mention stays as it was, but for Paused.
 type report struct {
 	phase gardenerv1beta1.ProjectPhase
-	// acted is false when the spec was not looked at, so that observedGeneration stays.
+	// acted is false when not all was done that the spec asks for now, so that observedGeneration stays.
 	acted      bool
 	conditions []gardenerv1beta1.Condition
 }
 
+// set reports a condition, in place of what was reported about it before.
 func (r *report) set(kind gardenerv1beta1.ConditionType, status gardenerv1beta1.ConditionStatus, reason, message string) {
-	r.conditions = append(r.conditions, gardenerv1beta1.Condition{Type: kind, Status: status, Reason: reason, Message: bounded(message)})
+	reported := gardenerv1beta1.Condition{Type: kind, Status: status, Reason: reason, Message: bounded(message)}
+	if before := condition(r.conditions, kind); before != nil {
+		*before = reported
+		return
+	}
+	r.conditions = append(r.conditions, reported)
 }
 
 // nextStatus is the part of a status that this controller writes, after a report. Times change only with what they

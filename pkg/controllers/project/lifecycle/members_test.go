@@ -1,0 +1,248 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+const foreignFinalizer = "example.com/foreign"
+
+// subjectsIn lists which bindings have a subject, sorted.
+func (c *cluster) subjectsIn(name string) []string {
+	c.t.Helper()
+	var found []string
+	has := func(subjects []rbacv1.Subject) bool {
+		return slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool { return s.Name == name })
+	}
+	cluster, namespaced := &rbacv1.ClusterRoleBindingList{}, &rbacv1.RoleBindingList{}
+	for _, list := range []client.ObjectList{cluster, namespaced} {
+		if err := c.store.List(c.t.Context(), list); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	for i := range cluster.Items {
+		if has(cluster.Items[i].Subjects) {
+			found = append(found, "cluster/"+cluster.Items[i].Name)
+		}
+	}
+	for i := range namespaced.Items {
+		if has(namespaced.Items[i].Subjects) {
+			found = append(found, "namespace/"+namespaced.Items[i].Name)
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// phases are the situations in which a Project is not simply provided for.
+func phases() map[string]func(*cluster, *gardenerv1beta1.Project) {
+	namespace := func(edit func(*corev1.Namespace)) func(*cluster, *gardenerv1beta1.Project) {
+		return func(c *cluster, p *gardenerv1beta1.Project) {
+			change(c, existing(*p.Spec.Namespace, nil, nil), edit)
+		}
+	}
+	occupied := func(c *cluster, p *gardenerv1beta1.Project) {
+		c.add(kluster(*p.Spec.Namespace, "x"))
+		c.remove(c.current("dev"))
+	}
+	return map[string]func(*cluster, *gardenerv1beta1.Project){
+		"ready": func(*cluster, *gardenerv1beta1.Project) {},
+		"paused": func(c *cluster, p *gardenerv1beta1.Project) {
+			change(c, p, func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{pausedAnnotation: "true"} })
+		},
+		"terminating, the namespace is in use": occupied,
+		"terminating and paused": func(c *cluster, p *gardenerv1beta1.Project) {
+			change(c, p, func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{pausedAnnotation: "true"} })
+			occupied(c, p)
+		},
+		"terminating, the contents are unknown": func(c *cluster, p *gardenerv1beta1.Project) {
+			c.remove(c.current("dev"))
+			c.servedErr = errors.New("discovery fails")
+		},
+		"terminating, the namespace goes": func(c *cluster, _ *gardenerv1beta1.Project) {
+			c.remove(c.current("dev"))
+			c.settle("dev")
+		},
+		"terminating, somebody else's finalizer keeps it": func(c *cluster, p *gardenerv1beta1.Project) {
+			change(c, p, func(p *gardenerv1beta1.Project) { p.Finalizers = append(p.Finalizers, foreignFinalizer) })
+			c.remove(c.current("dev"))
+			c.settle("dev")
+			c.gone(*p.Spec.Namespace)
+			c.settle("dev")
+		},
+		"failed, the quota is refused": func(c *cluster, _ *gardenerv1beta1.Project) {
+			c.reconciler.quotas = mustRules(c.t, quotaConfig(limits("pods", "5"), nil))
+			c.fault = failing("resource quota")
+		},
+		"failed, the namespace cannot be written": func(c *cluster, p *gardenerv1beta1.Project) {
+			namespace(func(ns *corev1.Namespace) {
+				ns.OwnerReferences, ns.Annotations[gardenerv1beta1.AnnotationProjectUID] = nil, ""
+			})(c, p)
+			change(c, existing(*p.Spec.Namespace, nil, nil), func(ns *corev1.Namespace) { delete(ns.Annotations, gardenerv1beta1.AnnotationProjectUID) })
+			c.fault = failing("patch namespace")
+		},
+		"waits for its namespace":      func(c *cluster, p *gardenerv1beta1.Project) { c.remove(existing(*p.Spec.Namespace, nil, nil)) },
+		"the namespace was taken back": namespace(func(ns *corev1.Namespace) { delete(ns.Labels, gardenerv1beta1.LabelProjectName) }),
+		"the namespace was given to another": namespace(func(ns *corev1.Namespace) {
+			ns.Annotations[gardenerv1beta1.AnnotationProjectUID] = "another"
+		}),
+		"the namespace was taken back, paused": func(c *cluster, p *gardenerv1beta1.Project) {
+			namespace(func(ns *corev1.Namespace) { ns.Labels = nil })(c, p)
+			change(c, p, func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{pausedAnnotation: "true"} })
+		},
+	}
+}
+
+func failing(part string) func(int, string) error {
+	return func(_ int, write string) error {
+		if strings.Contains(write, part) {
+			return errors.New("refused")
+		}
+		return nil
+	}
+}
+
+// Whoever is no member any more loses all roles, whatever else keeps the Project from being reconciled.
+func TestMembersAreRevokedInEveryPhase(t *testing.T) {
+	for name, enter := range phases() {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			project := c.project("dev", withMembers(member("mallory", "admin", "uam", "viewer", "serviceaccountmanager", "extension:x")))
+			c.settle("dev")
+			if got := c.subjectsIn("mallory"); len(got) != 7 {
+				t.Fatalf("bindings of the member = %q, want 7", got)
+			}
+			enter(c, project)
+			for range 3 {
+				_, _ = c.reconcile("dev")
+			}
+			change(c, project, func(p *gardenerv1beta1.Project) { p.Spec.Members, p.Generation = p.Spec.Members[:1], 2 })
+			for range 3 {
+				_, _ = c.reconcile("dev")
+			}
+			if got := c.subjectsIn("mallory"); len(got) != 0 {
+				t.Errorf("bindings of a member that was removed = %q, want none", got)
+			}
+		})
+	}
+}
+
+// A binding in the cluster that lost our label is not in the cache. It is still ours to revoke.
+func TestMembersAreRevokedFromBindingsOutsideTheCache(t *testing.T) {
+	c := newCluster(t)
+	project := c.project("dev", withMembers(member("mallory", "admin")))
+	c.settle("dev")
+	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: *project.Spec.Namespace, Name: namespaceRoleMember}}
+	change(c, binding, func(b *rbacv1.RoleBinding) { b.Labels = nil })
+	change(c, project, func(p *gardenerv1beta1.Project) {
+		p.Annotations, p.Spec.Members = map[string]string{pausedAnnotation: "true"}, p.Spec.Members[:1]
+	})
+	c.settle("dev")
+	if got := c.subjectsIn("mallory"); len(got) != 0 {
+		t.Errorf("bindings of a member that was removed = %q, want none", got)
+	}
+}
+
+// When the namespace is no longer this Project's, our bindings in it are deleted, and nothing else there.
+func TestBindingsLeaveANamespaceThatWasTakenBack(t *testing.T) {
+	c := newCluster(t)
+	project := c.project("dev", withMembers(member("bob", "viewer", "extension:x")))
+	c.settle("dev")
+	namespace := *project.Spec.Namespace
+	own := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "made-by-a-member", Labels: map[string]string{gardenerv1beta1.LabelProjectName: "dev"}}}
+	c.add(own)
+	viewer := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: namespaceRoleViewer}}
+	change(c, viewer, func(b *rbacv1.RoleBinding) { b.Labels[gardenerv1beta1.LabelProjectName] = "another" })
+	change(c, existing(namespace, nil, nil), func(ns *corev1.Namespace) { ns.Labels = nil })
+	c.settle("dev")
+	for name, want := range map[string]bool{
+		namespaceRoleMember: false, namespaceRoleServiceAccountManager: false, extensionRoleName(project, "x"): false,
+		"made-by-a-member": true, namespaceRoleViewer: true,
+	} {
+		if got := c.exists(namespace, name, &rbacv1.RoleBinding{}); got != want {
+			t.Errorf("role binding %s exists = %t, want %t", name, got, want)
+		}
+	}
+	role := &rbacv1.ClusterRole{}
+	c.read("", roleMember+":dev", role)
+	for _, rule := range role.Rules {
+		if slices.Contains(rule.Resources, "namespaces") {
+			t.Errorf("the members still have %v on a namespace that is not theirs", rule)
+		}
+	}
+	change(c, existing(namespace, nil, nil), func(ns *corev1.Namespace) { ns.Labels = projectLabels(project) })
+	c.settle("dev")
+	if !c.exists(namespace, namespaceRoleMember, &rbacv1.RoleBinding{}) || c.current("dev").Status.Phase != gardenerv1beta1.ProjectReady {
+		t.Error("the bindings do not come back with the namespace")
+	}
+}
+
+// A cache that is late is no reason to delete bindings.
+func TestBindingsStayWhenOnlyTheCacheSaysThatTheNamespaceWasTakenBack(t *testing.T) {
+	c := newCluster(t)
+	project := c.project("dev")
+	c.settle("dev")
+	late := existing(*project.Spec.Namespace, nil, nil)
+	c.read("", late.Name, late)
+	late.Labels = nil
+	p := &pass{reconciler: c.reconciler, project: c.current("dev")}
+	c.reset()
+	if err := p.withdrawBindings(t.Context(), late); !isTransient(err) {
+		t.Errorf("error = %v, want one that asks for another try", err)
+	}
+	if len(c.writes) > 0 {
+		t.Errorf("writes = %q, want none", c.writes)
+	}
+}
+
+// A pause gives nobody a role, and takes none that a member has.
+func TestPauseCreatesNothing(t *testing.T) {
+	c := newCluster(t)
+	project := c.project("dev")
+	c.settle("dev")
+	c.remove(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: *project.Spec.Namespace, Name: namespaceRoleMember}})
+	change(c, project, func(p *gardenerv1beta1.Project) {
+		p.Annotations = map[string]string{pausedAnnotation: "true"}
+		withMembers(member("bob", "extension:x"))(p)
+	})
+	c.settle("dev")
+	if c.exists(*project.Spec.Namespace, namespaceRoleMember, &rbacv1.RoleBinding{}) || len(c.subjectsIn("bob")) > 0 {
+		t.Errorf("a pause created bindings: %q", c.writes)
+	}
+	if got := c.subjectsIn("alice"); len(got) != 3 {
+		t.Errorf("bindings of the owner = %q, want 3", got)
+	}
+}
+
+// observedGeneration is that of a spec whose members have their roles, and no others.
+func TestObservedGenerationWaitsForTheRoles(t *testing.T) {
+	for name, enter := range phases() {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			project := c.project("dev", withMembers(member("mallory", "admin")))
+			c.settle("dev")
+			enter(c, project)
+			before := c.current("dev").Status.ObservedGeneration
+			change(c, project, func(p *gardenerv1beta1.Project) { p.Spec.Members, p.Generation = p.Spec.Members[:1], 2 })
+			c.fault = failing("role binding")
+			for range 3 {
+				_, _ = c.reconcile("dev")
+			}
+			if got := c.current("dev").Status.ObservedGeneration; got != before {
+				t.Errorf("observedGeneration = %d while %q still name a member that was removed, want %d", got, c.subjectsIn("mallory"), before)
+			}
+		})
+	}
+}
