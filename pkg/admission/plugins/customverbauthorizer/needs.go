@@ -111,18 +111,14 @@ func grants(spec *gardenerv1beta1.ProjectSpec) sets.Set[grant] {
 	return all
 }
 
-// isGuarded says whether a grant, or taking it away, needs manage-members: of people always, of a service account when
-// it gets a role with which it can change the project.
+// isGuarded reports whether a grant, or taking it away, needs manage-members: of people always, of a service account when it
+// gets more than to read. Whoever may write Secrets or Pods in the namespace of an account can act as that account, so that
+// its role is a role of theirs; and what an extension role allows is not known here.
 func isGuarded(g grant, given bool) bool {
 	if g.subject.Kind != rbacv1.ServiceAccountKind {
 		return true
 	}
-	switch g.role {
-	case gardenerv1beta1.ProjectMemberUserAccessManager, gardenerv1beta1.ProjectMemberOwner, gardenerv1beta1.ProjectMemberAdmin:
-		return given
-	default:
-		return false
-	}
+	return given && g.role != gardenerv1beta1.ProjectMemberViewer
 }
 
 // followsFromOwner says whether the server itself gives a role because of spec.owner, whose change takesOwnership

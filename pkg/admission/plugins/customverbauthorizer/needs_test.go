@@ -132,8 +132,10 @@ func TestNeeds(t *testing.T) {
 
 		{"a service account comes", with(account("new"), "viewer"), nil},
 		{"a service account comes as the user of its token", with(token("new"), "viewer"), nil},
-		{"a service account manages service accounts", with(account("new"), "serviceaccountmanager"), nil},
-		{"a service account gets the role of an extension", with(account("robot"), "viewer", "extension:x"), nil},
+		{"a service account manages service accounts", with(account("new"), "serviceaccountmanager"), []need{someMember}},
+		{"a service account manages service accounts as the user of its token", with(token("new"), "serviceaccountmanager"), []need{someMember}},
+		{"a service account gets the role of an extension", with(account("robot"), "viewer", "extension:x"), []need{someMember}},
+		{"a service account gets a role that is not known", with(account("robot"), "viewer", "new"), []need{someMember}},
 		{"a service account comes as admin", with(account("new"), "admin"), []need{someMember}},
 		{"a service account comes as admin, among other roles", with(account("new"), "viewer", "extension:x", "admin"), []need{someMember}},
 		{"a service account gets uam", with(account("robot"), "viewer", "uam"), []need{someMember}},

@@ -21,23 +21,55 @@ func approved(project *gardenerv1beta1.Project, resource string, object metav1.O
 	if err != nil || !needed {
 		return err
 	}
-	switch object.GetAnnotations()[gardenerv1beta1.AnnotationDeletionConfirmedBy] {
-	case who.GetName():
-		return fmt.Errorf("project %q asks for dual approval (spec.dualApprovalForDeletion): you confirmed the deletion yourself, so another user must delete it",
-			project.Name)
-	case "":
-		return fmt.Errorf("project %q asks for dual approval (spec.dualApprovalForDeletion) and it is not known who confirmed the deletion: remove the annotation %q and let another user set it again",
-			project.Name, gardenerv1beta1.AnnotationConfirmDeletion)
+	if problem := secondPerson(object.GetNamespace(), object.GetAnnotations()[gardenerv1beta1.AnnotationDeletionConfirmedBy], who.GetName()); problem != "" {
+		return fmt.Errorf("project %q asks for dual approval (spec.dualApprovalForDeletion): %s", project.Name, problem)
 	}
 	return nil
 }
 
+// secondPerson returns why a user is not another person than the one who confirmed, "" when it is one. An account of the
+// namespace is nobody in particular: whoever may write Secrets or Pods there can act as it, so that one member could be both.
+func secondPerson(namespace, confirmedBy, who string) string {
+	const again = "remove the annotation " + gardenerv1beta1.AnnotationConfirmDeletion + " and let a user set it again"
+	switch {
+	case isCollector(who):
+		return "the deletion of its owner or of its namespace is no second approval, so a user must delete it"
+	case confirmedBy == "":
+		return "it is not known who confirmed the deletion: " + again
+	case confirmedBy == who:
+		return "you confirmed the deletion yourself, so another user must delete it"
+	case isAccountIn(namespace, who):
+		return "members of the project can act as the service accounts of its namespace, so another user must delete it"
+	case isAccountIn(namespace, confirmedBy):
+		return fmt.Sprintf("%s confirmed the deletion, and members of the project can act as the service accounts of its namespace: %s", confirmedBy, again)
+	default:
+		return ""
+	}
+}
+
+// isCollector reports whether a user is a controller of Kubernetes that deletes objects because of what somebody did to
+// another one: their owner, or their namespace. The last is their common user where they have no accounts of their own.
+func isCollector(who string) bool {
+	switch who {
+	case "system:serviceaccount:kube-system:generic-garbage-collector", "system:serviceaccount:kube-system:namespace-controller", "system:kube-controller-manager":
+		return true
+	default:
+		return false
+	}
+}
+
+func isAccountIn(namespace, who string) bool {
+	in, _, err := serviceaccount.SplitUsername(who)
+	return err == nil && in == namespace
+}
+
 // needsSecondPerson says whether one of the rules of a Project asks for a second person. Each rule counts: in Gardener
-// only the first one for a resource does.
+// only the first one for a resource does. A rule may exempt service accounts, which delete by themselves then. The accounts
+// of the garbage collector and of the namespace controller never do.
 func needsSecondPerson(project *gardenerv1beta1.Project, resource string, of map[string]string, who user.Info) (bool, error) {
 	for i := range project.Spec.DualApprovalForDeletion {
 		rule := &project.Spec.DualApprovalForDeletion[i]
-		if rule.Resource != resource || isServiceAccount(who) && rule.IncludeServiceAccounts != nil && !*rule.IncludeServiceAccounts {
+		if rule.Resource != resource || isServiceAccount(who) && !isCollector(who.GetName()) && rule.IncludeServiceAccounts != nil && !*rule.IncludeServiceAccounts {
 			continue
 		}
 		selector, err := metav1.LabelSelectorAsSelector(&rule.Selector)

@@ -23,6 +23,8 @@ func approval(resource string, selector metav1.LabelSelector, accounts bool) gar
 	return gardenerv1beta1.DualApprovalForDeletion{Resource: resource, Selector: selector, IncludeServiceAccounts: &accounts}
 }
 
+func named(name string) user.Info { return &user.DefaultInfo{Name: name} }
+
 func TestValidateNeedsASecondPerson(t *testing.T) {
 	every := metav1.LabelSelector{}
 	production := metav1.LabelSelector{MatchLabels: map[string]string{"stage": "production"}}
@@ -52,7 +54,18 @@ func TestValidateNeedsASecondPerson(t *testing.T) {
 		{"one person, where service accounts are exempt", rules{approval("klusters", every, false)}, "alice", alice(), "dual approval"},
 		{"one service account, exempt by one of two rules", rules{approval("klusters", every, false), approval("klusters", production, true)},
 			robot().GetName(), robot(), "dual approval"},
-		{"a person and a service account", rules{approval("klusters", every, true)}, "alice", robot(), ""},
+		{"a person and an account of the project", rules{approval("klusters", every, true)}, "alice", robot(), "another user must delete it"},
+		{"an account of the project and a person", rules{approval("klusters", every, true)}, robot().GetName(), alice(), "let a user set it again"},
+		{"two accounts of the project", rules{approval("klusters", every, true)}, robot().GetName(), named("system:serviceaccount:garden-dev:other"), "another user must delete it"},
+		{"a person and an account of another namespace", rules{approval("klusters", every, true)}, "alice", named("system:serviceaccount:ci:robot"), ""},
+		{"an account of another namespace and a person", rules{approval("klusters", every, true)}, "system:serviceaccount:ci:robot", alice(), ""},
+		{"an account of a namespace whose name begins alike", rules{approval("klusters", every, true)}, "alice", named("system:serviceaccount:garden-dev-2:robot"), ""},
+		{"the garbage collector", rules{approval("klusters", every, true)}, "alice", named("system:serviceaccount:kube-system:generic-garbage-collector"), "a user must delete it"},
+		{"the garbage collector, where service accounts are exempt", rules{approval("klusters", every, false)}, "alice",
+			named("system:serviceaccount:kube-system:generic-garbage-collector"), "a user must delete it"},
+		{"the namespace controller", rules{approval("klusters", every, false)}, "alice", named("system:serviceaccount:kube-system:namespace-controller"), "a user must delete it"},
+		{"both, without accounts of their own", rules{approval("klusters", every, true)}, "alice", named("system:kube-controller-manager"), "a user must delete it"},
+		{"the garbage collector, no rule", nil, "alice", named("system:serviceaccount:kube-system:generic-garbage-collector"), ""},
 		{"a selector that cannot be read", rules{approval("klusters", broken, true)}, "bob", alice(), "spec.dualApprovalForDeletion[0].selector"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
