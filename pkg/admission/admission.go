@@ -21,7 +21,9 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/discoverybackendreach"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/klusterdiscovery"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/klusterrange"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/ownerreferences"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/projectmutator"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/protectedmetadata"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/quotalabels"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/terminationprotection"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
@@ -35,6 +37,8 @@ func Register(plugins *admission.Plugins) {
 	deletionconfirmation.Register(plugins)
 	customverbauthorizer.Register(plugins)
 	quotalabels.Register(plugins)
+	protectedmetadata.Register(plugins)
+	ownerreferences.Register(plugins)
 	backendresources.Register(plugins)
 	discoverybackendreach.Register(plugins)
 	klusterdiscovery.Register(plugins)
@@ -56,6 +60,8 @@ func Order() []string {
 		discoverybackendreach.PluginName,
 		customverbauthorizer.PluginName,
 		quotalabels.PluginName,
+		protectedmetadata.PluginName,
+		ownerreferences.PluginName,
 		backendresources.PluginName,
 		klusterdiscovery.PluginName,
 		klusterrange.PluginName,

@@ -23,7 +23,9 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/discoverybackendreach"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/klusterdiscovery"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/klusterrange"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/ownerreferences"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/projectmutator"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/protectedmetadata"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/quotalabels"
 	"groundskeeper.io/groundskeeper/pkg/admission/plugins/terminationprotection"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
@@ -48,8 +50,8 @@ func TestEveryPluginIsInTheOrder(t *testing.T) {
 	if !slices.Equal(registered, order) {
 		t.Errorf("registered: %v\nin the order: %v", registered, order)
 	}
-	for _, name := range []string{projectmutator.PluginName, deletionconfirmation.PluginName, terminationprotection.PluginName, customverbauthorizer.PluginName, quotalabels.PluginName, backendresources.PluginName, discoverybackendreach.PluginName,
-		klusterdiscovery.PluginName, klusterrange.PluginName} {
+	for _, name := range []string{projectmutator.PluginName, deletionconfirmation.PluginName, terminationprotection.PluginName, customverbauthorizer.PluginName, backendresources.PluginName, discoverybackendreach.PluginName,
+		klusterdiscovery.PluginName, klusterrange.PluginName, protectedmetadata.PluginName, quotalabels.PluginName, ownerreferences.PluginName} {
 		if !slices.Contains(registered, name) {
 			t.Errorf("%s is not registered", name)
 		}
@@ -68,6 +70,12 @@ func TestOrder(t *testing.T) {
 		{customverbauthorizer.PluginName, resourcequota.PluginName, "nothing is counted that is refused"},
 		{quotalabels.PluginName, resourcequota.PluginName, "nothing is counted that is refused"},
 		{mutatingadmissionpolicy.PluginName, quotalabels.PluginName, "a label that a policy sets is judged, too"},
+		{mutatingwebhook.PluginName, protectedmetadata.PluginName, "what changes a request comes before what refuses it"},
+		{mutatingadmissionpolicy.PluginName, protectedmetadata.PluginName, "what changes a request comes before what refuses it"},
+		{protectedmetadata.PluginName, resourcequota.PluginName, "nothing is counted that is refused"},
+		{mutatingwebhook.PluginName, ownerreferences.PluginName, "what changes a request comes before what refuses it"},
+		{mutatingadmissionpolicy.PluginName, ownerreferences.PluginName, "what changes a request comes before what refuses it"},
+		{ownerreferences.PluginName, resourcequota.PluginName, "nothing is counted that is refused"},
 		{mutatingadmissionpolicy.PluginName, backendresources.PluginName, "what changes a request comes before what refuses it"},
 		{mutatingwebhook.PluginName, backendresources.PluginName, "what changes a request comes before what refuses it"},
 		{mutatingadmissionpolicy.PluginName, discoverybackendreach.PluginName, "no policy widens the reach of a backend"},

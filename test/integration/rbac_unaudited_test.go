@@ -15,13 +15,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/test/audit"
 	"groundskeeper.io/groundskeeper/test/rights"
 )
 
-// unaudited are the rights that kube-apiserver asks for while it serves a request for something else, and that therefore
-// are in no audit log; TestRightsOutsideTheAuditLog needs them.
-var unaudited = []rights.Right{
+// unaudited are the rights that kube-apiserver, or admission of ours, asks for while it serves a request for something else,
+// and that therefore are in no audit log; TestRightsOutsideTheAuditLog and TestManagerRemovesFinalizers need them.
+var unaudited = append(slices.Clone(finalizing), outsideTheLog...)
+
+// finalizing are those that admission asks for when somebody removes the finalizer of one of our controllers.
+var finalizing = []rights.Right{
+	{Verb: "manage-finalizers", Group: gardenerv1beta1.GroupName, Resource: "projects"},
+	{Verb: "manage-finalizers", Group: kubernikusv1.GroupName, Resource: "klusters"},
+	{Verb: "manage-finalizers", Group: midonetv1.GroupName, Resource: "translations"},
+	{Verb: "manage-finalizers", Group: gimbalv1.GroupName, Resource: "discoverybackends"},
+}
+
+// outsideTheLog are those that kube-apiserver asks for.
+var outsideTheLog = []rights.Right{
 	{Verb: "bind", Group: rbacv1.GroupName, Resource: "clusterroles"},
 	{Verb: "escalate", Group: rbacv1.GroupName, Resource: "clusterroles"},
 }
@@ -43,7 +57,7 @@ func TestRightsOutsideTheAuditLog(t *testing.T) {
 	if err := admin(t).Get(t.Context(), client.ObjectKey{Name: "groundskeeper-controller-manager"}, full); err != nil {
 		t.Fatal(err)
 	}
-	for _, right := range unaudited {
+	for _, right := range outsideTheLog {
 		t.Run(right.String(), func(t *testing.T) {
 			object := requests[right.Verb]
 			manager := as(t, audit.Manager, "system:serviceaccounts", audit.Accounts)

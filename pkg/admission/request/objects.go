@@ -9,6 +9,7 @@ import (
 	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/admission"
 )
@@ -28,4 +29,21 @@ func as[T any](object runtime.Object) (*T, error) {
 		return nil, apierrors.NewInternalError(fmt.Errorf("a %T is not a %s", object, reflect.TypeFor[T]().Name()))
 	}
 	return typed, nil
+}
+
+// Metadata returns the metadata of the object of a request, and that of the one that an update changes: nil when it is no
+// update.
+func Metadata(a admission.Attributes) (object, old metav1.Object, err error) {
+	if object, err = metadataOf(a.GetObject()); err != nil || a.GetOperation() != admission.Update {
+		return object, nil, err
+	}
+	old, err = metadataOf(a.GetOldObject())
+	return object, old, err
+}
+
+func metadataOf(object runtime.Object) (metav1.Object, error) {
+	if object, ok := object.(metav1.Object); ok {
+		return object, nil
+	}
+	return nil, apierrors.NewInternalError(fmt.Errorf("a %T has no metadata", object))
 }

@@ -44,3 +44,12 @@ func (r *Rights) Allowed(ctx context.Context, right authorizer.AttributesRecord)
 	}
 	return false, err
 }
+
+// Has reports whether the user of a request has a verb on an object of the resource that the request is for.
+func (r *Rights) Has(ctx context.Context, a admission.Attributes, name, verb string) (bool, error) {
+	resource := a.GetResource()
+	return r.Allowed(ctx, authorizer.AttributesRecord{
+		User: a.GetUserInfo(), Verb: verb, APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource,
+		Namespace: a.GetNamespace(), Name: name, ResourceRequest: true,
+	})
+}

@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/admission/initializer"
-	"k8s.io/apiserver/pkg/authorization/authorizer"
 
 	"groundskeeper.io/groundskeeper/pkg/admission/request"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
@@ -58,7 +57,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	var refused []string
 	for _, need := range needs(old, project, a.GetUserInfo()) {
-		allowed, err := p.has(ctx, a, project.Name, need.verb)
+		allowed, err := p.Has(ctx, a, project.Name, need.verb)
 		if err != nil {
 			return apierrors.NewInternalError(fmt.Errorf("cannot tell whether user %q has the verb %q on project %q: %w",
 				a.GetUserInfo().GetName(), need.verb, project.Name, err))
@@ -71,12 +70,4 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		return nil
 	}
 	return admission.NewForbidden(a, fmt.Errorf("user %q lacks a right on this project: %s", a.GetUserInfo().GetName(), strings.Join(refused, "; ")))
-}
-
-// has asks for one verb on the Project.
-func (p *Plugin) has(ctx context.Context, a admission.Attributes, name, verb string) (bool, error) {
-	resource := a.GetResource()
-	return p.Allowed(ctx, authorizer.AttributesRecord{
-		User: a.GetUserInfo(), Verb: verb, APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource, Name: name, ResourceRequest: true,
-	})
 }

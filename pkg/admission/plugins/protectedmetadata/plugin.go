@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package protectedmetadata is the admission plugin that protects the metadata by which our controllers are steered from
+// those whom they restrain: finalizers, which keep an object until it is cleaned up, and annotations that stop a controller
+// or make it skip its work. Each needs a verb of its own beside the permission to update the object.
+package protectedmetadata
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/admission/initializer"
+
+	"groundskeeper.io/groundskeeper/pkg/admission/request"
+)
+
+// PluginName names the plugin in --disable-admission-plugins.
+const PluginName = "ProtectedMetadata"
+
+// Register offers the plugin to a server.
+func Register(plugins *admission.Plugins) {
+	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
+}
+
+// Plugin asks the authorizer of the server for the verbs that a change of protected metadata needs.
+type Plugin struct {
+	*admission.Handler
+	request.Rights
+}
+
+var (
+	_ admission.ValidationInterface            = &Plugin{}
+	_ initializer.WantsUnconditionalAuthorizer = &Plugin{}
+)
+
+// New returns the plugin. It needs SetUnconditionalAuthorizer before its first request.
+func New() *Plugin {
+	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
+}
+
+// Validate refuses a change of protected metadata without its verb. It compares what is stored with what would be stored, so
+// that a request in whatever representation, to whatever subresource, is judged by what it does. Every verb is asked for:
+// one change that is allowed must not carry another past.
+func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
+	ours := finalizers(a.GetResource().GroupResource())
+	if ours == nil {
+		return nil
+	}
+	object, old, err := request.Metadata(a)
+	if err != nil {
+		return err
+	}
+	var refused []string
+	for _, need := range needs(object, old, ours) {
+		allowed, err := p.Has(ctx, a, object.GetName(), need.verb)
+		if err != nil {
+			return apierrors.NewInternalError(fmt.Errorf("cannot tell whether user %q has the verb %q on %s %q: %w",
+				a.GetUserInfo().GetName(), need.verb, a.GetResource().GroupResource(), object.GetName(), err))
+		}
+		if !allowed {
+			refused = append(refused, fmt.Sprintf("%s without the verb %q", strings.Join(need.changes, " and "), need.verb))
+		}
+	}
+	if len(refused) == 0 {
+		return nil
+	}
+	return admission.NewForbidden(a, fmt.Errorf("user %q cannot change %s on this object", a.GetUserInfo().GetName(), strings.Join(refused, ", nor ")))
+}

@@ -1,0 +1,271 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package integration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+)
+
+const (
+	pauses    = `{"metadata":{"annotations":{"groundskeeper.io/paused":"yes"}}}` // not what another test or phase says
+	detaches  = `{"metadata":{"annotations":{"groundskeeper.io/detach":"true"}}}`
+	destructs = `{"metadata":{"annotations":{"kubernikus.sap.cc/self-destruct":"now"}}}`
+	protects  = `{"metadata":{"annotations":{"kubernikus.cloud.sap/termination-protection":"true"}}}`
+	unkeeps   = `{"metadata":{"finalizers":null}}`
+	// disowns gives an object an owner that does not exist: the garbage collector would delete it.
+	disowns = `{"metadata":{"annotations":{"confirmation.gardener.cloud/deletion":"true"},
+		"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"00000000-0000-0000-0000-000000000000"}]}}`
+)
+
+// phase is a situation of a Project, and what it changes about what its members may do.
+type phase struct {
+	name  string
+	enter func(t *testing.T, e estate)
+	// deleting is set when the Project and its Kluster are being deleted, so that only finalizers keep them.
+	deleting bool
+	// homeless is set when the namespace is not the Project's any more.
+	homeless bool
+	// unobserved is set when observedGeneration stays.
+	unobserved bool
+}
+
+func phases() []phase {
+	return []phase{
+		{name: "Ready", enter: func(*testing.T, estate) {}},
+		{name: "Ready and paused", unobserved: true, enter: func(t *testing.T, e estate) {
+			accepted(t, admin(t).Patch(t.Context(), copyOf(e.project), mergePatch(`{"metadata":{"annotations":{"groundskeeper.io/paused":"true"}}}`)))
+			says(t, e.project, "Ready", "Paused", "True", "PausedByAnnotation", "")
+		}},
+		{name: "Terminating", deleting: true, enter: terminates()},
+		{name: "Failed, the namespace was taken back", homeless: true, enter: func(t *testing.T, e estate) {
+			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.project.NamespaceName()}}
+			change(t, namespace, func(ns *corev1.Namespace) { delete(ns.Labels, gardenerv1beta1.LabelProjectName) })
+			says(t, e.project, "Failed", "NamespaceReady", "False", "NamespaceNotLabelled", "")
+		}},
+	}
+}
+
+// terminates deletes the Kluster, which nobody releases on the shared plane, and the Project, which waits for it.
+func terminates(options ...client.DeleteOption) func(*testing.T, estate) {
+	return func(t *testing.T, e estate) {
+		accepted(t, admin(t).Delete(t.Context(), klusterIn(e.project.NamespaceName(), "k", ""), options...))
+		accepted(t, admin(t).Delete(t.Context(), copyOf(e.project), options...))
+		says(t, e.project, "Terminating", "Deletable", "False", "NamespaceNotEmpty", "Kluster k")
+	}
+}
+
+// privileges are what a member could do to the others, and who is allowed to.
+func (e estate) privileges(p phase) []right {
+	members, managers, nobody := []string{owner, admins}, []string{owner, uam}, []string{}
+	inNamespace := members
+	if p.homeless {
+		inNamespace = nobody
+	}
+	project := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: e.project.Name}}
+	kluster := klusterIn(e.project.NamespaceName(), "k", "")
+	created := func(key string) client.Object {
+		k := klusterIn(e.project.NamespaceName(), "k2", "1.36.3")
+		k.Annotations = map[string]string{key: "true"}
+		return k
+	}
+	patches := func(object client.Object, body string) request {
+		return func(ctx context.Context, c client.WithWatch) error {
+			return c.Patch(ctx, copyOf(object), mergePatch(body), client.DryRunAll)
+		}
+	}
+	deletes := func(object client.Object, propagation metav1.DeletionPropagation) request {
+		return func(ctx context.Context, c client.WithWatch) error {
+			return c.Delete(ctx, copyOf(object), client.DryRunAll, client.PropagationPolicy(propagation))
+		}
+	}
+	joins := func(role string) request {
+		return func(ctx context.Context, c client.WithWatch) error {
+			next := &gardenerv1beta1.Project{}
+			if err := c.Get(ctx, client.ObjectKeyFromObject(project), next); err != nil {
+				return err
+			}
+			next.Spec.Members = append(next.Spec.Members, member("ServiceAccount", e.project.NamespaceName()+"/robot", role))
+			return c.Update(ctx, next, client.DryRunAll)
+		}
+	}
+	all := []right{
+		{"pause the project", nobody, patches(project, pauses)},
+		{"have the project deleted by the garbage collector", members, patches(project, disowns)},
+		{"make a service account a viewer", []string{owner, admins, uam}, joins("viewer")},
+		{"make a service account manage service accounts", managers, joins("serviceaccountmanager")},
+		{"give a service account the role of an extension", managers, joins("extension:x")},
+		{"make a service account manage members", managers, joins("uam")},
+		{"pause the kluster", nobody, patches(kluster, pauses)},
+		{"detach the kluster", inNamespace, patches(kluster, detaches)},
+		{"end the deorbit of the kluster", inNamespace, patches(kluster, destructs)},
+		{"protect the kluster", inNamespace, patches(kluster, protects)},
+		{"have the kluster deleted by the garbage collector", inNamespace, patches(kluster, disowns)},
+		{"register a paused kluster", nobody, toCreate(created("groundskeeper.io/paused"))},
+		{"register a detached kluster", inNamespace, toCreate(created(kubernikusv1.DetachAnnotation))},
+		{"delete all klusters", inNamespace, func(ctx context.Context, c client.WithWatch) error {
+			return c.DeleteAllOf(ctx, copyOf(kluster), client.InNamespace(kluster.Namespace), client.DryRunAll)
+		}},
+	}
+	for _, propagation := range []metav1.DeletionPropagation{metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan} {
+		all = append(all,
+			right{fmt.Sprintf("delete the project (%s)", propagation), members, deletes(project, propagation)},
+			right{fmt.Sprintf("delete the kluster (%s)", propagation), inNamespace, deletes(kluster, propagation)})
+	}
+	if p.deleting {
+		all = append(all,
+			right{"remove the finalizer of the project", nobody, patches(project, unkeeps)},
+			right{"remove the finalizer of the kluster", nobody, patches(kluster, unkeeps)})
+		// A namespace that goes takes nothing new.
+		all = slices.DeleteFunc(all, func(r right) bool { return r.what == "register a detached kluster" })
+	}
+	return all
+}
+
+// What members can do to each other: each role, each privilege, in each phase, by each way of deletion. Then all but the
+// owner are removed, and have nothing left.
+func TestPrivileges(t *testing.T) {
+	t.Parallel()
+	roles := []string{owner, admins, uam, viewer, accounts, extended, stranger}
+	for _, p := range phases() {
+		t.Run(p.name, func(t *testing.T) {
+			t.Parallel()
+			e := newEstate(t)
+			p.enter(t, e)
+			for _, role := range roles {
+				judge(t, as(t, e.user(role)), role, e.privileges(p))
+				direct := shared.DirectConfig(1) // past the kube-apiserver
+				direct.Impersonate.UserName, direct.Impersonate.Groups = e.user(role), []string{"system:authenticated"}
+				judge(t, clientOf(t, direct), role, e.privileges(p))
+			}
+			change(t, e.project, func(p *gardenerv1beta1.Project) {
+				p.Spec.Members = []gardenerv1beta1.ProjectMember{member("User", e.user(owner), "owner")}
+			})
+			for _, role := range roles[1:] {
+				e.hasNothing(t, role)
+			}
+			if p.homeless {
+				e.hasNothingInTheNamespace(t, owner)
+			}
+			eventually(t, func(ctx context.Context) error {
+				if err := admin(t).Get(ctx, client.ObjectKeyFromObject(e.project), e.project); err != nil {
+					return err
+				}
+				if observed := e.project.Status.ObservedGeneration == e.project.Generation; observed == p.unobserved {
+					return fmt.Errorf("observedGeneration = %d of %d", e.project.Status.ObservedGeneration, e.project.Generation)
+				}
+				return nil
+			})
+		})
+	}
+}
+
+// judge sends all requests, and complains about each that a role is allowed to send and cannot, or the other way round.
+func judge(t *testing.T, c client.WithWatch, role string, rights []right) {
+	t.Helper()
+	for _, right := range rights {
+		if slices.Contains(right.who, role) {
+			eventually(t, func(ctx context.Context) error {
+				if err := right.request(ctx, c); err != nil {
+					return fmt.Errorf("%s: %s: %w", role, right.what, err)
+				}
+				return nil
+			})
+		}
+	}
+	for _, right := range rights {
+		if slices.Contains(right.who, role) {
+			continue
+		}
+		// In some phases a role loses something, which a server may remember for a while.
+		eventually(t, func(ctx context.Context) error {
+			if err := right.request(ctx, c); !apierrors.IsForbidden(err) {
+				return fmt.Errorf("%s: %s: got %v, want it forbidden", role, right.what, err)
+			}
+			return nil
+		})
+	}
+}
+
+// hasNothing waits until a role has lost all that any role gives.
+func (e estate) hasNothing(t *testing.T, role string) {
+	t.Helper()
+	e.hasNothingInTheNamespace(t, role)
+	lacks(t, as(t, e.user(role)), role, toGet(&gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: e.project.Name}}),
+		toGet(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.project.NamespaceName()}}))
+}
+
+func (e estate) hasNothingInTheNamespace(t *testing.T, role string) {
+	t.Helper()
+	namespace := e.project.NamespaceName()
+	lacks(t, as(t, e.user(role)), role, toList(&kubernikusv1.KlusterList{}, namespace), toList(&corev1.SecretList{}, namespace),
+		toList(&corev1.ConfigMapList{}, namespace), toList(&corev1.PodList{}, namespace), toDelete(&corev1.ServiceAccount{ObjectMeta: e.in("a")}))
+}
+
+func lacks(t *testing.T, c client.WithWatch, role string, requests ...request) {
+	t.Helper()
+	for i, request := range requests {
+		eventually(t, func(ctx context.Context) error {
+			if err := request(ctx, c); !isRefused(err) {
+				return errors.Join(fmt.Errorf("%s was removed, request %d is not refused", role, i), err)
+			}
+			return nil
+		})
+	}
+}
+
+// Our controllers remove their finalizers, and so does who was given the verb for it. Nobody else does, whatever else is
+// allowed.
+func TestFinalizersNeedTheirVerb(t *testing.T) {
+	t.Parallel()
+	e := newEstate(t)
+	manager, groups := account("groundskeeper-system", "groundskeeper-controller-manager")
+	for _, right := range finalizing {
+		t.Run(right.Resource, func(t *testing.T) {
+			object := map[string]client.Object{
+				"projects": e.other, "klusters": klusterIn(e.other.NamespaceName(), "k", ""),
+				"translations": &midonetv1.Translation{ObjectMeta: e.in("t")}, "discoverybackends": backend(e.in(e.backend)),
+			}[right.Resource]
+			if err := remove(t.Context(), admin(t), object); err != nil {
+				t.Fatal(err)
+			}
+			unkept := func(ctx context.Context, c client.WithWatch) error {
+				return c.Patch(ctx, copyOf(object), mergePatch(unkeeps), client.DryRunAll)
+			}
+			for user, verbs := range map[string][]string{
+				name(t, "editor"):   {"get", "list", "update", "patch", "delete", "deletecollection"},
+				name(t, "releaser"): {"patch", "manage-finalizers"},
+			} {
+				role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: user}, Rules: []rbacv1.PolicyRule{{
+					APIGroups: []string{right.Group}, Resources: []string{right.Resource, right.Resource + "/status", right.Resource + "/finalizers"}, Verbs: verbs}}}
+				inTheCluster(t, role)
+				inTheCluster(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: user},
+					Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}})
+				c := as(t, user)
+				if slices.Contains(verbs, right.Verb) {
+					eventually(t, func(ctx context.Context) error { return unkept(ctx, c) })
+					continue
+				}
+				eventually(t, func(ctx context.Context) error { return toPatch(object)(ctx, c) })
+				refused(t, unkept(t.Context(), c), `without the verb "manage-finalizers"`)
+			}
+			if right.Resource != "klusters" { // the shared plane has no controllers of Klusters, and not their role
+				accepted(t, unkept(t.Context(), as(t, manager, groups...)))
+			}
+		})
+	}
+}
