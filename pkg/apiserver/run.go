@@ -61,7 +61,7 @@ func Run(ctx context.Context, o *Options) error {
 		}
 		defer closeStore()
 		written = recorder.Written
-		status.disabled, status.recorder = disabled, recorder
+		status.disabled, status.recorder, status.host = disabled, recorder, host
 		recorded := make(chan struct{})
 		recording, stopRecording := context.WithCancel(context.WithoutCancel(ctx))
 		go func() {

@@ -4,6 +4,7 @@
 package apiserver
 
 import (
+	"context"
 	"crypto/x509"
 	"encoding/pem"
 	"slices"
@@ -11,16 +12,23 @@ import (
 	"time"
 
 	genericapiserver "k8s.io/apiserver/pkg/server"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/restmapper"
 
 	"groundskeeper.io/groundskeeper/pkg/apiserver/hostprobe"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/storeidentity"
+	"groundskeeper.io/groundskeeper/pkg/policyparams"
 	"groundskeeper.io/groundskeeper/pkg/statusz"
 )
 
 // statusPath is the page of what is ours; the library has its own, /statusz, with versions and paths.
 const statusPath = "/statusz/groundskeeper"
 
-// status is that page. It has no names of objects and no credentials.
+// policiesTimeout bounds how long the page waits for the kube-apiserver.
+const policiesTimeout = 5 * time.Second
+
+// status is that page. It has no names of our objects and no credentials.
 type status struct {
 	statusz.Component
 	Kubernetes  kubernetesStatus  `json:"kubernetes"`
@@ -58,6 +66,8 @@ type certificateStatus struct {
 type admissionStatus struct {
 	On  []string         `json:"on"`
 	Off []disabledStatus `json:"off"`
+	// Policies are those that refuse every request, as this server is not allowed to read their parameters.
+	Policies []policyparams.Problem `json:"policies,omitempty"`
 }
 
 type disabledStatus struct {
@@ -73,6 +83,8 @@ type diagnosis struct {
 	disabled []hostprobe.Disabled
 	// recorder knows the store, nil without a host.
 	recorder *storeidentity.Recorder
+	// host is the kube-apiserver, nil without one.
+	host kubernetes.Interface
 }
 
 // serve adds the page to a server.
@@ -96,6 +108,7 @@ func (d *diagnosis) page(server *genericapiserver.GenericAPIServer) any {
 		page.Certificate.From = "made at the start"
 	}
 	page.Admission = d.admission()
+	page.Admission.Policies = d.policies()
 	for _, feature := range d.disabled {
 		if feature.Name == hostprobe.PriorityAndFairness {
 			page.Off = append(page.Off, disabledStatus{feature.Name, feature.Reason})
@@ -144,6 +157,21 @@ func (d *diagnosis) admission() admissionStatus {
 		page.On = append(page.On, name)
 	}
 	return page
+}
+
+// policies returns the policies whose parameters this server cannot read. When that cannot be found out, it says so.
+func (d *diagnosis) policies() []policyparams.Problem {
+	if d.host == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), policiesTimeout)
+	defer cancel()
+	mapper := restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(d.host.Discovery()))
+	problems, err := policyparams.Find(ctx, d.host, mapper, policyparams.Self(d.host))
+	if err != nil {
+		return []policyparams.Problem{{Policy: "unknown", Reason: err.Error()}}
+	}
+	return problems
 }
 
 // describe says for which names a certificate is, and when it ends.

@@ -4,10 +4,17 @@
 package apiserver
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/util/cert"
 
 	"groundskeeper.io/groundskeeper/pkg/apiserver/hostprobe"
@@ -46,6 +53,32 @@ func TestAdmissionStatus(t *testing.T) {
 				t.Error(diff)
 			}
 		})
+	}
+}
+
+// The page names policies whose parameters the server cannot read, and says so when it cannot find out.
+func TestPoliciesStatus(t *testing.T) {
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "limits"},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{ParamKind: &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"}}}
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: "limits"},
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: "limits", ParamRef: &admissionregistrationv1.ParamRef{Name: "p"}}}
+	host := fake.NewClientset(policy, binding)
+	host.Resources = []*metav1.APIResourceList{{GroupVersion: "v1", APIResources: []metav1.APIResource{{Name: "configmaps", Kind: "ConfigMap", Namespaced: true}}}}
+	host.PrependReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return true, action.(clienttesting.CreateAction).GetObject(), nil // not allowed
+	})
+	problems := (&diagnosis{host: host}).policies()
+	if len(problems) != 1 || problems[0].Policy != "ValidatingAdmissionPolicy limits" || !strings.Contains(problems[0].Reason, "get, list, watch configmaps") {
+		t.Errorf("policies = %+v", problems)
+	}
+	host.PrependReactor("list", "validatingadmissionpolicies", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, errors.New("kube-apiserver is away")
+	})
+	if problems := (&diagnosis{host: host}).policies(); len(problems) != 1 || problems[0].Policy != "unknown" || !strings.Contains(problems[0].Reason, "is away") {
+		t.Errorf("policies without an answer = %+v", problems)
+	}
+	if problems := (&diagnosis{}).policies(); problems != nil {
+		t.Errorf("policies without a host = %+v", problems)
 	}
 }
 

@@ -53,7 +53,10 @@ func (c *command) status(ctx context.Context, one bool) error {
 		}
 		c.printKind(k, objects)
 	}
-	return nil
+	if namespace != "" {
+		return nil
+	}
+	return c.policies(ctx)
 }
 
 // all lists the objects of a kind.

@@ -51,8 +51,12 @@ type Roles struct {
 }
 
 // IsOurs says whether a role is for our processes: one that is bound to an account of theirs, or one of discoverers, which
-// the controller manager binds. The others are for people and for other software.
+// the controller manager binds. The others are for people and for other software. One that is only collected from other
+// roles has the rules that an installation adds.
 func (r Role) IsOurs() bool {
+	if len(r.Collects) > 0 {
+		return false
+	}
 	if len(r.Bindings) == 0 {
 		return strings.HasPrefix(r.Name, "groundskeeper-discoverer-")
 	}

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package policyparams
+
+import (
+	"context"
+	"fmt"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typedv1 "k8s.io/client-go/kubernetes/typed/admissionregistration/v1"
+)
+
+// policy is what the two kinds of policies and their bindings have in common.
+type policy struct {
+	name     string
+	param    *admissionregistrationv1.ParamKind
+	match    *admissionregistrationv1.MatchResources
+	bindings []binding
+}
+
+type binding struct {
+	hasParams bool
+	match     *admissionregistrationv1.MatchResources
+}
+
+// listValidating reads the validating policies and their bindings, none where the cluster does not serve them.
+func listValidating(ctx context.Context, client typedv1.AdmissionregistrationV1Interface) ([]policy, error) {
+	policies, err := client.ValidatingAdmissionPolicies().List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the validating admission policies: %w", err)
+	}
+	bindings, err := client.ValidatingAdmissionPolicyBindings().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list the bindings of validating admission policies: %w", err)
+	}
+	var all []policy
+	for i := range policies.Items {
+		name, spec := policies.Items[i].Name, &policies.Items[i].Spec
+		p := policy{name: "ValidatingAdmissionPolicy " + name, param: spec.ParamKind, match: spec.MatchConstraints}
+		for j := range bindings.Items {
+			if b := &bindings.Items[j].Spec; b.PolicyName == name {
+				p.bindings = append(p.bindings, binding{b.ParamRef != nil, b.MatchResources})
+			}
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// listMutating does the same for the mutating policies, which are served from Kubernetes 1.36.
+func listMutating(ctx context.Context, client typedv1.AdmissionregistrationV1Interface) ([]policy, error) {
+	policies, err := client.MutatingAdmissionPolicies().List(ctx, metav1.ListOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the mutating admission policies: %w", err)
+	}
+	bindings, err := client.MutatingAdmissionPolicyBindings().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list the bindings of mutating admission policies: %w", err)
+	}
+	var all []policy
+	for i := range policies.Items {
+		name, spec := policies.Items[i].Name, &policies.Items[i].Spec
+		p := policy{name: "MutatingAdmissionPolicy " + name, param: spec.ParamKind, match: spec.MatchConstraints}
+		for j := range bindings.Items {
+			if b := &bindings.Items[j].Spec; b.PolicyName == name {
+				p.bindings = append(p.bindings, binding{b.ParamRef != nil, b.MatchResources})
+			}
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
