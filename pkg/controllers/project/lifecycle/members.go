@@ -70,7 +70,7 @@ func (p *pass) followMembers(ctx context.Context) error {
 	existing := slices.DeleteFunc(slices.Clone(desired), func(object client.Object) bool {
 		return object.GetNamespace() != "" && (namespace == nil || action == withdrawBindings)
 	})
-	wrote, err := p.writeAll(ctx, existing, func(ctx context.Context, object client.Object) (bool, error) { return p.update(ctx, p.project, object) })
+	wrote, err := inParallel(existing, func(object client.Object) (bool, error) { return p.update(ctx, p.project, object) })
 	removed, removeErr := p.removeExtensionRoles(ctx, p.project, desired)
 	p.wrote += wrote + removed
 	if action == withdrawBindings {

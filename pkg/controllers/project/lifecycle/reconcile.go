@@ -180,7 +180,7 @@ func (p *pass) ensureNamespace(ctx context.Context) (*corev1.Namespace, namespac
 func (p *pass) ensureRoles(ctx context.Context) error {
 	p.followed = true
 	desired := desiredRBAC(p.project)
-	wrote, err := p.writeAll(ctx, desired, p.ensure)
+	wrote, err := p.ensureAll(ctx, desired)
 	removed, removeErr := p.removeExtensionRoles(ctx, p.project, desired)
 	p.wrote += wrote + removed
 	return errors.Join(err, removeErr)

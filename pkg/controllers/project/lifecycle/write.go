@@ -33,12 +33,12 @@ func isTransient(err error) bool {
 		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// writeAll writes objects by ensure or update, and returns how many it wrote. It goes on after an error.
-func (r *reconciler) writeAll(ctx context.Context, desired []client.Object, write func(context.Context, client.Object) (bool, error)) (int, error) {
-	return inParallel(desired, func(object client.Object) (bool, error) { return write(ctx, object) })
+// ensureAll brings objects to the desired state and says how many it wrote. It goes on after an error.
+func (r *reconciler) ensureAll(ctx context.Context, desired []client.Object) (int, error) {
+	return inParallel(desired, func(object client.Object) (bool, error) { return r.ensure(ctx, object) })
 }
 
-// inParallel does something with objects and returns for how many it returned true. It goes on after an error.
+// inParallel does something with objects and says for how many it returned true. It goes on after an error.
 func inParallel(objects []client.Object, do func(client.Object) (bool, error)) (int, error) {
 	done, errs := make([]bool, len(objects)), make([]error, len(objects))
 	slots := make(chan struct{}, maxParallelWrites)
