@@ -22,7 +22,8 @@ func TestDualApproval(t *testing.T) {
 	namespace := project.NamespaceName()
 	robot, groups := account(namespace, "robot")
 	ready(t, project)
-	allowedKlusters(t, namespace, amy, bert, robot)
+	ci, ciGroups := account(name(t, "ci"), "robot")
+	allowedKlusters(t, namespace, amy, bert, robot, ci)
 	rule := func(selector string, accounts bool) {
 		t.Helper()
 		body := fmt.Sprintf(`{"spec":{"dualApprovalForDeletion":[{"resource":"klusters","selector":%s,"includeServiceAccounts":%t}]}}`, selector, accounts)
@@ -57,7 +58,9 @@ func TestDualApproval(t *testing.T) {
 	accepted(t, asAmy.Delete(t.Context(), guarded)) // it is going already
 
 	refused(t, asRobot.Delete(t.Context(), kluster("production", asRobot)), want...)
-	accepted(t, asRobot.Delete(t.Context(), kluster("production", asAmy)))
+	refused(t, asRobot.Delete(t.Context(), kluster("production", asAmy)), want...) // whoever writes Secrets there can be the robot
+	asCI := as(t, ci, ciGroups...)
+	accepted(t, asCI.Delete(t.Context(), kluster("production", asAmy)))
 	rule(production, false)
 	accepted(t, asRobot.Delete(t.Context(), kluster("production", asRobot)))
 	refused(t, asAmy.Delete(t.Context(), kluster("production", asAmy)), want...)
