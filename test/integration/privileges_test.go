@@ -234,6 +234,10 @@ func TestFinalizersNeedTheirVerb(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t)
 	manager, groups := account("groundskeeper-system", "groundskeeper-controller-manager")
+	// The release of a backend waits for the pods of its discoverer.
+	pod := &corev1.Pod{ObjectMeta: e.in("discoverer"), Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "i"}}}}
+	pod.Labels = map[string]string{"app.kubernetes.io/name": "groundskeeper-discoverer", "app.kubernetes.io/instance": e.backend}
+	eventually(t, func(ctx context.Context) error { return admin(t).Create(ctx, pod) }) // its service account has to be there
 	for _, right := range finalizing {
 		t.Run(right.Resource, func(t *testing.T) {
 			object := map[string]client.Object{
