@@ -38,7 +38,7 @@ func decideMembers(project *gardenerv1beta1.Project, current *corev1.Namespace) 
 		return updateBindings
 	case isTakenBack(project, current):
 		return withdrawBindings
-	case isPaused(project), !project.DeletionTimestamp.IsZero(), !isClaimedBy(project, current), !current.DeletionTimestamp.IsZero():
+	case isPaused(project), !isClaimedBy(project, current), !current.DeletionTimestamp.IsZero():
 		return updateBindings
 	default:
 		return ensureBindings
@@ -58,19 +58,18 @@ func (p *pass) followMembers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	action := decideMembers(p.project, namespace)
-	if action == ensureBindings {
-		return p.ensureRoles(ctx)
-	}
 	p.followed = true
+	action := decideMembers(p.project, namespace)
 	desired := desiredRBAC(p.project)
 	if action == withdrawBindings {
 		withoutNamespaceRules(desired)
 	}
-	existing := slices.DeleteFunc(slices.Clone(desired), func(object client.Object) bool {
+	reachable := slices.DeleteFunc(slices.Clone(desired), func(object client.Object) bool {
 		return object.GetNamespace() != "" && (namespace == nil || action == withdrawBindings)
 	})
-	wrote, err := inParallel(existing, func(object client.Object) (bool, error) { return p.update(ctx, p.project, object) })
+	wrote, err := inParallel(reachable, func(object client.Object) (bool, error) {
+		return p.follow(ctx, object, action == ensureBindings)
+	})
 	removed, removeErr := p.removeExtensionRoles(ctx, p.project, desired)
 	p.wrote += wrote + removed
 	if action == withdrawBindings {
@@ -108,40 +107,49 @@ func (p *pass) withdrawBindings(ctx context.Context, namespace *corev1.Namespace
 	return nil
 }
 
-// isBindingOf reports whether this controller made a binding for the Project: it has a name that we give, and no other
-// Project owns it. The label was checked before.
+// isBindingOf reports whether a binding was created for the Project: it has a name that we give, too.
 func isBindingOf(project *gardenerv1beta1.Project, binding *rbacv1.RoleBinding) bool {
-	for _, ref := range binding.OwnerReferences {
-		if isProject(ref) && ref.UID != project.UID {
-			return false
-		}
+	if !binding.DeletionTimestamp.IsZero() || !wasCreatedFor(project, binding) {
+		return false
 	}
 	switch binding.Name {
 	case namespaceRoleMember, namespaceRoleViewer, namespaceRoleServiceAccountManager:
-		return binding.DeletionTimestamp.IsZero()
+		return true
 	default:
-		return binding.DeletionTimestamp.IsZero() && isExtensionRoleOf(project, binding)
+		return isExtensionRoleOf(project, binding)
 	}
 }
 
-// update brings an object that exists to the desired state, and creates nothing. One that lost our label is not in the
-// cache, so that the API server has the last word. What is not in the namespace and was not created for the Project belongs to
-// somebody else. In the namespace that proves nothing: members may be able to edit the metadata of their own bindings.
-func (r *reconciler) update(ctx context.Context, project *gardenerv1beta1.Project, desired client.Object) (bool, error) {
-	current, err := r.get(ctx, r.client, desired)
+// follow brings a role or a binding of the Project to the desired state. One that is missing is created if that is wanted. One
+// outside of the namespace that was not created for this Project is left alone: a Project that is being deleted takes nothing
+// over. In the namespace that proves nothing, since members may be able to edit the metadata of their own bindings. What lost
+// our label is not in the cache, so that the API server has the last word.
+func (p *pass) follow(ctx context.Context, desired client.Object, create bool) (bool, error) {
+	current, err := p.get(ctx, p.client, desired)
 	if apierrors.IsNotFound(err) {
-		current, err = r.get(ctx, r.live, desired)
+		current, err = p.get(ctx, p.live, desired)
 	}
 	switch {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err) && !create:
 		return false, nil
+	case apierrors.IsNotFound(err):
+		return true, existsIsChanged(p.create(ctx, desired))
 	case err != nil:
 		return false, fmt.Errorf("get %s: %w", describe(desired), err)
-	case desired.GetNamespace() == "" && !wasCreatedFor(project, current):
+	case desired.GetNamespace() == "" && !wasCreatedFor(p.project, current):
 		return false, nil
-	case bindsAnotherRole(current, desired):
-		return true, r.remove(ctx, current)
-	default:
-		return r.patch(ctx, current, merged(current, desired))
+	case !bindsAnotherRole(current, desired):
+		return p.patch(ctx, current, merged(current, desired))
 	}
+	if err := p.remove(ctx, current); err != nil || !create {
+		return err == nil, err
+	}
+	return true, existsIsChanged(p.create(ctx, desired))
+}
+
+func existsIsChanged(err error) error {
+	if apierrors.IsAlreadyExists(err) {
+		return errChanged
+	}
+	return err
 }

@@ -165,11 +165,13 @@ func TestBindingsLeaveANamespaceThatWasTakenBack(t *testing.T) {
 	c.add(own)
 	viewer := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: namespaceRoleViewer}}
 	change(c, viewer, func(b *rbacv1.RoleBinding) { b.Labels[gardenerv1beta1.LabelProjectName] = "another" })
+	accounts := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: namespaceRoleServiceAccountManager}}
+	change(c, accounts, func(b *rbacv1.RoleBinding) { createdForAnother(b) })
 	change(c, existing(namespace, nil, nil), func(ns *corev1.Namespace) { ns.Labels = nil })
 	c.settle("dev")
 	for name, want := range map[string]bool{
-		namespaceRoleMember: false, namespaceRoleServiceAccountManager: false, extensionRoleName(project, "x"): false,
-		"made-by-a-member": true, namespaceRoleViewer: true,
+		namespaceRoleMember: false, extensionRoleName(project, "x"): false,
+		"made-by-a-member": true, namespaceRoleViewer: true, namespaceRoleServiceAccountManager: true,
 	} {
 		if got := c.exists(namespace, name, &rbacv1.RoleBinding{}); got != want {
 			t.Errorf("role binding %s exists = %t, want %t", name, got, want)
@@ -186,6 +188,33 @@ func TestBindingsLeaveANamespaceThatWasTakenBack(t *testing.T) {
 	c.settle("dev")
 	if !c.exists(namespace, namespaceRoleMember, &rbacv1.RoleBinding{}) || c.current("dev").Status.Phase != gardenerv1beta1.ProjectReady {
 		t.Error("the bindings do not come back with the namespace")
+	}
+}
+
+// createdForAnother makes an object one of a Project of the same name and another uid.
+func createdForAnother(object client.Object) {
+	object.SetAnnotations(map[string]string{annotationProjectUID: "another"})
+	object.SetOwnerReferences(nil)
+}
+
+// A Project that is being deleted, or paused, does not take over the roles of a namesake.
+func TestRolesOfANamesakeAreLeftAlone(t *testing.T) {
+	for _, name := range []string{"paused", "terminating, the namespace is in use", "the namespace was taken back"} {
+		t.Run(name, func(t *testing.T) {
+			c := newCluster(t)
+			project := c.project("dev", withMembers(member("bob", "viewer")))
+			c.settle("dev")
+			binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: roleViewer + ":dev"}}
+			phases()[name](c, project)
+			c.settle("dev")
+			change(c, binding, func(b *rbacv1.ClusterRoleBinding) { createdForAnother(b) })
+			change(c, project, func(p *gardenerv1beta1.Project) { p.Spec.Members, p.Generation = p.Spec.Members[:1], 2 })
+			c.settle("dev")
+			c.read("", binding.Name, binding)
+			if binding.Annotations[annotationProjectUID] != "another" || len(binding.Subjects) != 1 {
+				t.Errorf("the binding of another Project was changed: %+v", binding)
+			}
+		})
 	}
 }
 
