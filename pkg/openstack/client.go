@@ -24,6 +24,8 @@ type Client struct {
 	options     Options
 	// project is the id of the project, projectName its name.
 	project, projectName string
+	// region is the one that all services are used of.
+	region string
 
 	mu       sync.Mutex
 	services map[string]*gophercloud.ServiceClient
@@ -78,6 +80,13 @@ func (c *Client) authenticate(ctx context.Context) error {
 		return &Error{Op: "authenticate", Reason: ReasonCredentialsInvalid, Err: errors.New("the token is for no project")}
 	}
 	c.project, c.projectName = project.ID, project.Name
+	catalog, err := result.ExtractServiceCatalog()
+	if err != nil {
+		return &Error{Op: "authenticate", Reason: ReasonIncomplete, Err: errors.New("the catalog of the token cannot be read")}
+	}
+	if c.region, err = regionOf(catalog.Entries, c.credentials); err != nil {
+		return &Error{Op: "choose the region", Reason: ReasonCredentialsInvalid, Err: err}
+	}
 	return nil
 }
 
@@ -115,7 +124,7 @@ func (c *Client) service(of serviceOf) (*gophercloud.ServiceClient, error) {
 	if found := c.services[of.name]; found != nil {
 		return found, nil
 	}
-	found, err := of.construct(c.provider, gophercloud.EndpointOpts{Region: c.credentials.Region, Availability: c.credentials.availability()})
+	found, err := of.construct(c.provider, gophercloud.EndpointOpts{Region: c.region, Availability: c.credentials.availability()})
 	if err != nil {
 		return nil, err
 	}

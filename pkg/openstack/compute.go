@@ -40,6 +40,7 @@ type server struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
 	Status    string `json:"status"`
+	ProjectID string `json:"tenant_id"`
 	Addresses map[string][]struct {
 		Address string `json:"addr"`
 	} `json:"addresses"`
@@ -62,6 +63,9 @@ func (c Compute) Servers(ctx context.Context) ([]Server, error) {
 	for i, s := range read {
 		if s.ID == "" || s.Status == "" || s.Status == statusUnknown {
 			return nil, incomplete(op, "the status of server %q is unknown: its cell is down", s.ID)
+		}
+		if s.ProjectID != c.client.project {
+			return nil, incomplete(op, "server %s is of project %q, not of that of the credentials: the list is not that of the project", s.ID, s.ProjectID)
 		}
 		all[i] = Server{ID: s.ID, Name: s.Name, Status: s.Status}
 		for _, network := range s.Addresses {

@@ -14,7 +14,7 @@ import (
 // Credentials are what a Secret says about a cloud: where it is and who we are there. They compare with ==, and print
 // as the host of the cloud alone.
 type Credentials struct {
-	// AuthURL is the URL of Keystone, Region the region whose services are used; empty: the first of the catalog.
+	// AuthURL is the URL of Keystone, Region the region whose services are used; empty: the only one of the catalog.
 	AuthURL, Region string
 	// Interface is the kind of endpoint to use: public, internal or admin.
 	Interface string

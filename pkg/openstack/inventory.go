@@ -57,8 +57,5 @@ func (n Network) SubnetIDs(ctx context.Context, networkID string) ([]string, err
 // inProject selects what the project owns: an administrator sees that of all.
 func (n Network) inProject() url.Values { return url.Values{"project_id": {n.client.project}} }
 
-// Region is the region that the credentials name, "" for the first of the catalog.
-func (c *Client) Region() string { return c.credentials.Region }
-
 // Host is the host and port of the cloud's Keystone: what all Secrets of one cloud have in common.
 func (c Credentials) Host() string { return hostOf(c.AuthURL) }

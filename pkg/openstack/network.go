@@ -21,7 +21,7 @@ type Network struct{ client *Client }
 // Network is Neutron as the client may use it.
 func (c *Client) Network() Network { return Network{client: c} }
 
-// addressesPerRequest keeps the address of a request within what servers accept.
+// addressesPerRequest, of addresses or of ids, keeps the address of a request within what servers accept.
 const addressesPerRequest = 50
 
 // Port is a port of a network.
@@ -31,6 +31,8 @@ type Port struct {
 	DeviceOwner, DeviceID string
 	// Addresses are the fixed ones.
 	Addresses []netip.Addr
+	// AddressPairs are the other addresses that the port may use: a virtual address, or a whole range.
+	AddressPairs []netip.Prefix
 	// SecurityGroupIDs are the security groups that the port is in.
 	SecurityGroupIDs []string
 }
@@ -44,6 +46,9 @@ type port struct {
 	FixedIPs    []struct {
 		Address string `json:"ip_address"`
 	} `json:"fixed_ips"`
+	AddressPairs []struct {
+		Address string `json:"ip_address"`
+	} `json:"allowed_address_pairs"`
 	SecurityGroupIDs []string `json:"security_groups"`
 }
 
@@ -60,19 +65,47 @@ func (n Network) RouterNetworks(ctx context.Context, routerID string) ([]string,
 	return slices.Compact(networks), err
 }
 
-// PortsByFixedIP lists the ports on the networks that have one of the addresses. Only ports that the user may see are
-// in it: those of its project, and all on its project's networks.
-func (n Network) PortsByFixedIP(ctx context.Context, networks []string, addresses []netip.Addr) ([]Port, error) {
-	var all []Port
+// PortsOn lists all ports on networks. Only ports that the user may see are in it: those of its project, and all on its
+// project's networks. Neutron has no filter for allowed address pairs, so that all ports are read.
+func (n Network) PortsOn(ctx context.Context, networks []string) ([]Port, error) {
 	if len(networks) == 0 {
 		return nil, nil
 	}
-	for some := range slices.Chunk(addresses, addressesPerRequest) {
-		query := url.Values{"network_id": networks}
-		for _, address := range some {
-			query.Add("fixed_ips", "ip_address="+address.String())
+	return n.ports(ctx, "list the ports on the networks of the router", url.Values{"network_id": networks})
+}
+
+// PortsByID lists those of some ports that the user may see.
+func (n Network) PortsByID(ctx context.Context, ids []string) ([]Port, error) {
+	var all []Port
+	for some := range slices.Chunk(ids, addressesPerRequest) {
+		found, err := n.ports(ctx, fmt.Sprintf("list %d ports", len(some)), url.Values{"id": some})
+		if err != nil {
+			return nil, err
 		}
-		found, err := n.ports(ctx, fmt.Sprintf("list the ports with %d addresses", len(some)), query)
+		all = append(all, found...)
+	}
+	return all, nil
+}
+
+// Trunk is a trunk, whose subports lead to the server of its parent port.
+type Trunk struct {
+	ID string `json:"id"`
+	// PortID is the parent port.
+	PortID string `json:"port_id"`
+}
+
+// Trunks lists those of some trunks that the user may see; none, where Neutron has no trunks.
+func (n Network) Trunks(ctx context.Context, ids []string) ([]Trunk, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	has, err := n.HasExtension(ctx, "trunk")
+	if err != nil || !has {
+		return nil, err
+	}
+	var all []Trunk
+	for some := range slices.Chunk(ids, addressesPerRequest) {
+		found, err := neutronList[Trunk](ctx, n, fmt.Sprintf("list %d trunks", len(some)), "trunks", url.Values{"id": some})
 		if err != nil {
 			return nil, err
 		}
@@ -97,8 +130,23 @@ func (n Network) ports(ctx context.Context, op string, query url.Values) ([]Port
 			}
 			all[i].Addresses = append(all[i].Addresses, address.Unmap())
 		}
+		for _, pair := range p.AddressPairs {
+			prefix, err := prefixOf(pair.Address)
+			if err != nil {
+				return nil, incomplete(op, "port %s has an allowed address pair that cannot be read", p.ID)
+			}
+			all[i].AddressPairs = append(all[i].AddressPairs, prefix)
+		}
 	}
 	return all, nil
+}
+
+// prefixOf reads an address, or a range of them.
+func prefixOf(text string) (netip.Prefix, error) {
+	if address, err := netip.ParseAddr(text); err == nil {
+		return netip.PrefixFrom(address.Unmap(), address.Unmap().BitLen()), nil
+	}
+	return netip.ParsePrefix(text)
 }
 
 // HasExtension says whether Neutron has an extension, by its alias. The list of them is asked for once an hour.

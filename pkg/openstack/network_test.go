@@ -100,9 +100,28 @@ func TestPorts(t *testing.T) {
 	if err != nil || !slices.Equal(networks, want) {
 		t.Errorf("networks %v, %v", networks, err)
 	}
-	ports, err := client.PortsByFixedIP(context.Background(), networks, addresses("10.0.0.5", "10.0.0.7", "10.0.0.99"))
-	if err != nil || len(ports) != 2 || ports[0].DeviceID != "device-10.0.0.5" || ports[1].DeviceID != "device-10.0.0.7" {
+	parent, subport := s.AddPort("garden", network, "", "", "10.0.0.8"), s.AddPort("garden", other, "", "", "10.1.0.8")
+	s.SetAddressPairs(parent, "10.0.0.100", "10.9.0.0/24")
+	trunk := s.AddTrunk("garden", parent, subport)
+	ports, err := client.PortsOn(context.Background(), networks)
+	at := map[string]Port{}
+	for _, p := range ports {
+		at[p.Addresses[0].String()] = p
+	}
+	if err != nil || len(ports) != 7 || at["10.0.0.5"].DeviceID != "device-10.0.0.5" || at["10.1.0.8"].DeviceOwner != "trunk:subport" || at["10.1.0.8"].DeviceID != trunk {
 		t.Errorf("ports %v, %v", ports, err)
+	}
+	if pairs := at["10.0.0.8"].AddressPairs; !slices.Equal(pairs, []netip.Prefix{netip.MustParsePrefix("10.0.0.100/32"), netip.MustParsePrefix("10.9.0.0/24")}) {
+		t.Errorf("address pairs %v", pairs)
+	}
+	if some, err := client.PortsByID(context.Background(), []string{parent, "nobody"}); err != nil || len(some) != 1 || some[0].ID != parent {
+		t.Errorf("ports by id %v, %v", some, err)
+	}
+	if trunks, err := client.Trunks(context.Background(), []string{trunk, "nobody"}); err != nil || len(trunks) != 1 || trunks[0] != (Trunk{ID: trunk, PortID: parent}) {
+		t.Errorf("trunks %v, %v", trunks, err)
+	}
+	if none, err := client.PortsOn(context.Background(), nil); err != nil || none != nil {
+		t.Errorf("ports on no network %v, %v", none, err)
 	}
 	s.AddFloatingIP("garden", "1.2.3.4", "")
 	floating, err := client.FloatingIPs(context.Background(), addresses("1.2.3.4", "1.2.3.5"))

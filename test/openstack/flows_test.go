@@ -69,7 +69,7 @@ func newKluster(t *testing.T) *kluster {
 // pass makes a pass an hour after the last one.
 func (k *kluster) pass(client *openstack.Client) (routegc.Result, error) {
 	k.clock.SetTime(k.clock.Now().Add(time.Hour))
-	return routegc.Pass{Network: client.Network(), Compute: client.Compute(), Clock: k.clock}.Run(context.Background(), k.target, &k.memory)
+	return routegc.Pass{Project: client.ProjectID(), Network: client.Network(), Compute: client.Compute(), Clock: k.clock}.Run(context.Background(), k.target, &k.memory)
 }
 
 func (k *kluster) mustPass(client *openstack.Client) routegc.Result {

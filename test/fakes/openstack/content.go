@@ -27,6 +27,7 @@ type content struct {
 	routers     map[string]*router
 	subnets     []subnet
 	ports       []port
+	trunks      []*trunk
 	floatingIPs []floatingIP
 	servers     []server // the youngest first, as Nova lists them
 	cellDown    bool
@@ -70,6 +71,19 @@ type port struct {
 	id, project, network, owner, device, address string
 	name, description                            string
 	groups                                       []string
+	// pairs are the allowed address pairs, each an address or a range.
+	pairs []string
+}
+
+// trunk has a parent port, and subports that it leads traffic of.
+type trunk struct {
+	id, project, port string
+	subports          []subport
+}
+
+type subport struct {
+	port string
+	vlan int
 }
 
 type floatingIP struct {
@@ -151,6 +165,12 @@ func (s *Server) RemoveServer(id string, keepPorts bool) {
 		for _, v := range c.volumes {
 			v.AttachedTo = slices.DeleteFunc(v.AttachedTo, func(to string) bool { return to == id })
 			v.settle()
+		}
+		// Nova gives back the ports that it did not make itself, as those of trunks.
+		for i := range c.ports {
+			if p := &c.ports[i]; p.device == id && c.trunkOf(p.id) != nil {
+				p.device, p.owner = "", ""
+			}
 		}
 		if !keepPorts {
 			c.ports = slices.DeleteFunc(c.ports, func(p port) bool { return p.device == id })

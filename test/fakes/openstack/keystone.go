@@ -32,7 +32,7 @@ func (s *Server) admit(c *call) *problem {
 	if strings.HasPrefix(path, identityRoot) || path == networkRoot+"/" || path == balancerRoot+"/" {
 		return nil
 	}
-	t, ok := s.content.tokens[c.Header.Get("X-Auth-Token")]
+	t, ok := s.token(c.Header.Get("X-Auth-Token"))
 	if !ok || !s.options.Now().Before(t.end) {
 		c.answer.Header().Set("WWW-Authenticate", "Keystone uri=\""+s.AuthURL()+"\"")
 		return unauthorized()
@@ -88,19 +88,39 @@ func (s *Server) authenticate(c *call) *problem {
 	}})
 }
 
-// catalog leads to the services, on all interfaces.
+// token is what a token stands for, by the Keystone of the cloud.
+func (s *Server) token(id string) (token, bool) {
+	if k := s.options.Keystone; k != nil {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		s = k
+	}
+	t, ok := s.content.tokens[id]
+	return t, ok
+}
+
+// catalog leads to the services, on all interfaces and in all regions. Keystone gives endpoints no order: here that of the
+// regions differs from service to service.
 func (s *Server) catalog() []any {
 	var services []any
+	regions := append([]*Server{s}, s.regions...)
 	for _, service := range [][3]string{
 		{"identity", "keystone", identityRoot + "/v3"}, {"network", "neutron", networkRoot}, {"compute", "nova", computeRoot},
 		{"block-storage", "cinder", volumeRoot}, {"volumev3", "cinderv3", volumeRoot}, {"load-balancer", "octavia", balancerRoot},
 	} {
-		if slices.Contains(s.options.Without, service[0]) {
-			continue
-		}
+		slices.Reverse(regions)
 		var endpoints []any
-		for _, kind := range []string{"admin", "internal", "public"} {
-			endpoints = append(endpoints, map[string]any{"id": service[1] + kind, "interface": kind, "region": Region, "region_id": Region, "url": s.http.URL + service[2]})
+		for _, of := range regions {
+			if slices.Contains(of.options.Without, service[0]) {
+				continue
+			}
+			for _, kind := range []string{"admin", "internal", "public"} {
+				endpoints = append(endpoints, map[string]any{"id": of.options.Region + service[1] + kind, "interface": kind,
+					"region": of.options.Region, "region_id": of.options.Region, "url": of.http.URL + service[2]})
+			}
+		}
+		if len(endpoints) == 0 {
+			continue
 		}
 		services = append(services, map[string]any{"id": service[1], "type": service[0], "name": service[1], "endpoints": endpoints})
 	}

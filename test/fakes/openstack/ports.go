@@ -28,6 +28,9 @@ func (s *Server) networkPaths() map[string]func(*call) *problem {
 		"GET " + root + "ports/{id}":                      s.showPort,
 		"PUT " + root + "ports/{id}":                      s.updatePort,
 		"DELETE " + root + "ports/{id}":                   s.deletePort,
+		"GET " + root + "trunks":                          s.listTrunks,
+		"POST " + root + "trunks":                         s.createTrunk,
+		"DELETE " + root + "trunks/{id}":                  s.deleteTrunk,
 		"GET " + root + "floatingips":                     s.listFloatingIPs,
 		"POST " + root + "floatingips":                    s.createFloatingIP,
 		"GET " + root + "floatingips/{id}":                s.showFloatingIP,
@@ -46,7 +49,7 @@ func (s *Server) networkVersions(c *call) *problem {
 }
 
 func (s *Server) listExtensions(c *call) *problem {
-	aliases := []string{"router", "extraroute", "security-group"}
+	aliases := []string{"router", "extraroute", "security-group", "allowed-address-pairs", "trunk"}
 	if !s.options.NoGroupFilter {
 		aliases = append(aliases, "port-security-groups-filtering")
 	}
@@ -102,10 +105,17 @@ func (s *Server) portBody(p port) map[string]any {
 	if p.address != "" {
 		fixed = append(fixed, map[string]any{"ip_address": p.address, "subnet_id": s.subnetOf(p.network)})
 	}
+	pairs := []any{}
+	for _, address := range p.pairs {
+		pairs = append(pairs, map[string]any{"ip_address": address, "mac_address": portMAC})
+	}
 	return map[string]any{"id": p.id, "name": p.name, "description": p.description, "network_id": p.network, "device_owner": p.owner,
 		"device_id": p.device, "project_id": p.project, "tenant_id": p.project, "status": "ACTIVE", "admin_state_up": true,
-		"fixed_ips": fixed, "security_groups": list(p.groups), "mac_address": "fa:16:3e:00:00:01", "allowed_address_pairs": []any{}, "tags": []any{}}
+		"fixed_ips": fixed, "security_groups": list(p.groups), "mac_address": portMAC, "allowed_address_pairs": pairs, "tags": []any{}}
 }
+
+// portMAC is the MAC address of all ports.
+const portMAC = "fa:16:3e:00:00:01"
 
 func (s *Server) subnetOf(network string) string {
 	for _, sub := range s.content.subnets {

@@ -28,9 +28,12 @@ type newPort struct {
 	ProjectID    string `json:"project_id"`
 	TenantID     string `json:"tenant_id"`
 	AdminUp      any    `json:"admin_state_up"`
-	AddressPairs any    `json:"allowed_address_pairs"`
-	PortSecurity any    `json:"port_security_enabled"`
-	MACAddress   any    `json:"mac_address"`
+	AddressPairs []struct {
+		Address string `json:"ip_address"`
+		MAC     any    `json:"mac_address"`
+	} `json:"allowed_address_pairs"`
+	PortSecurity any `json:"port_security_enabled"`
+	MACAddress   any `json:"mac_address"`
 }
 
 func (s *Server) showPort(c *call) *problem {
@@ -68,6 +71,9 @@ func (s *Server) createPort(c *call) *problem {
 	if p := s.groupsExist(c, *given.SecurityGroups); p != nil {
 		return p
 	}
+	if p := given.pairsAreRight(); p != nil {
+		return p
+	}
 	address, wrong := s.content.allocate(sub, wanted)
 	if wrong != nil {
 		return wrong
@@ -85,6 +91,9 @@ func (s *Server) updatePort(c *call) *problem {
 	}
 	p, wrong := s.visiblePort(c, c.PathValue("id"))
 	if wrong != nil {
+		return wrong
+	}
+	if wrong := given.pairsAreRight(); wrong != nil {
 		return wrong
 	}
 	if given.SecurityGroups != nil {
@@ -105,6 +114,12 @@ func (s *Server) deletePort(c *call) *problem {
 	if strings.HasPrefix(p.owner, "network:router") {
 		return &problem{status: http.StatusConflict, kind: "ServicePortInUse",
 			message: "Port " + p.id + " cannot be deleted directly via the port API: has device owner " + p.owner + "."}
+	}
+	if t := s.content.trunkOf(p.id); t != nil {
+		return &problem{status: http.StatusConflict, kind: "PortInUseAsTrunkParent", message: "Port " + p.id + " is currently a parent port for trunk " + t.id + "."}
+	}
+	if p.owner == subportOwner {
+		return &problem{status: http.StatusConflict, kind: "PortInUseAsSubPort", message: "Port " + p.id + " is currently a subport for trunk " + p.device + "."}
 	}
 	s.content.removePort(p.id)
 	c.answer.WriteHeader(http.StatusNoContent)
@@ -128,6 +143,23 @@ func (p *port) change(given newPort) {
 	if given.SecurityGroups != nil {
 		p.groups = slices.Clone(*given.SecurityGroups)
 	}
+	if given.AddressPairs != nil {
+		p.pairs = nil
+		for _, pair := range given.AddressPairs {
+			p.pairs = append(p.pairs, pair.Address)
+		}
+	}
+}
+
+// pairsAreRight checks the allowed address pairs: addresses or ranges.
+func (n newPort) pairsAreRight() *problem {
+	for _, pair := range n.AddressPairs {
+		_, noAddress := netip.ParseAddr(pair.Address)
+		if _, noRange := netip.ParsePrefix(pair.Address); noAddress != nil && noRange != nil {
+			return badRequest("HTTPBadRequest", "Invalid input for allowed_address_pairs. Reason: '%s' is not a valid IP address.", pair.Address)
+		}
+	}
+	return nil
 }
 
 // port returns a port to change, or nothing.

@@ -22,7 +22,7 @@ const (
 	balancerRoot = "/load-balancer"
 )
 
-// Region is the region of all endpoints.
+// Region is the region of all endpoints, unless Options say otherwise.
 const Region = "RegionOne"
 
 // bodyLimit is the most that a request may hold, in bytes.
@@ -39,6 +39,10 @@ type Options struct {
 	// Delay is how long Cinder and Octavia take for what they do behind an answer. 0: it is done when somebody looks
 	// again; less than 0: not before Settle.
 	Delay time.Duration
+	// Region is the region of the endpoints; "": Region. With a Keystone, the fake is another region of that one's cloud: it
+	// has no users of its own, takes the tokens of that Keystone, and is in its catalog.
+	Region   string
+	Keystone *Server
 	// Without are types of services that the catalog does not have, as load-balancer.
 	Without []string
 	// NoAtomicRoutes takes the extension extraroute-atomic away, NoRevisions the revision numbers.
@@ -67,6 +71,8 @@ type Server struct {
 	mu       sync.Mutex
 	content  content
 	requests []Request
+	// regions are the other regions of the cloud.
+	regions []*Server
 }
 
 // New starts a fake without any content on a port of its own. Close ends it.
@@ -80,6 +86,9 @@ func New(o Options) *Server {
 	if o.PageSize == 0 {
 		o.PageSize = 1000
 	}
+	if o.Region == "" {
+		o.Region = Region
+	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -90,6 +99,11 @@ func New(o Options) *Server {
 		}
 	}
 	s.http = httptest.NewServer(s)
+	if k := o.Keystone; k != nil {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.regions = append(k.regions, s)
+	}
 	return s
 }
 

@@ -47,19 +47,42 @@ type evidence struct {
 	floatingIPs []openstack.FloatingIP
 	// gone are the devices of ports that Nova says do not exist.
 	gone map[string]bool
+	// trunks are the parent ports of trunks.
+	trunks map[string]openstack.Port
 }
 
-// computeOwner begins the owner of a port of a server.
-const computeOwner = "compute:"
+const (
+	// computeOwner begins the owner of a port of a server.
+	computeOwner = "compute:"
+	// subportOwner is the owner of a subport, whose device is the trunk.
+	subportOwner = "trunk:subport"
+)
 
-// inUse says whether anything can be behind an address: a port, but for one of a server that is gone, or a floating IP
-// that leads to a port.
-func (e evidence) inUse(hop netip.Addr) bool {
-	for _, p := range e.ports {
-		leftover := strings.HasPrefix(p.DeviceOwner, computeOwner) && e.gone[p.DeviceID]
-		if slices.Contains(p.Addresses, hop) && !leftover {
+// at reports whether traffic to an address may reach a port: it is one of its own, or one that the port may use besides.
+func at(port openstack.Port, hop netip.Addr) bool {
+	return slices.Contains(port.Addresses, hop) || slices.ContainsFunc(port.AddressPairs, func(pair netip.Prefix) bool { return pair.Contains(hop) })
+}
+
+func atAny(port openstack.Port, hops []netip.Addr) bool {
+	return slices.ContainsFunc(hops, func(hop netip.Addr) bool { return at(port, hop) })
+}
+
+// dead reports whether nothing can be behind a port: its server is gone, or it is the subport of a trunk whose parent port
+// has no server any more. When a server is deleted, Nova gives back a port that was there before it, as a trunk's is.
+func (e evidence) dead(port openstack.Port) bool {
+	if parent, found := e.trunks[port.DeviceID]; found && port.DeviceOwner == subportOwner {
+		port = parent
+		if port.DeviceID == "" && port.DeviceOwner == "" {
 			return true
 		}
+	}
+	return strings.HasPrefix(port.DeviceOwner, computeOwner) && e.gone[port.DeviceID]
+}
+
+// inUse says whether anything can be behind an address: a port that is not dead, or a floating IP that leads to a port.
+func (e evidence) inUse(hop netip.Addr) bool {
+	if slices.ContainsFunc(e.ports, func(p openstack.Port) bool { return at(p, hop) && !e.dead(p) }) {
+		return true
 	}
 	return slices.ContainsFunc(e.floatingIPs, func(f openstack.FloatingIP) bool { return f.Address == hop && f.PortID != "" })
 }

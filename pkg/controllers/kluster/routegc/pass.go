@@ -5,10 +5,8 @@ package routegc
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
-	"strings"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -20,7 +18,9 @@ import (
 type Network interface {
 	Router(ctx context.Context, id string) (openstack.Router, error)
 	RouterNetworks(ctx context.Context, routerID string) ([]string, error)
-	PortsByFixedIP(ctx context.Context, networks []string, addresses []netip.Addr) ([]openstack.Port, error)
+	PortsOn(ctx context.Context, networks []string) ([]openstack.Port, error)
+	PortsByID(ctx context.Context, ids []string) ([]openstack.Port, error)
+	Trunks(ctx context.Context, ids []string) ([]openstack.Trunk, error)
 	FloatingIPs(ctx context.Context, addresses []netip.Addr) ([]openstack.FloatingIP, error)
 	RemoveRoutes(ctx context.Context, routerID string, doomed []openstack.Route) error
 	InvalidRoutes(ctx context.Context, router openstack.Router) ([]openstack.Route, error)
@@ -57,6 +57,8 @@ type Result struct {
 
 // Pass looks at a router once.
 type Pass struct {
+	// Project is the id of the project whose servers Compute lists.
+	Project string
 	Network Network
 	Compute Compute
 	Clock   clock.PassiveClock
@@ -74,6 +76,10 @@ func (p Pass) Run(ctx context.Context, t Target, memory *Memory) (Result, error)
 	if len(ours) == 0 {
 		*memory = Memory{}
 		return Result{}, nil
+	}
+	if router.ProjectID != p.Project {
+		return Result{}, unproven(router.ID, "the router is of project %s, and the servers that are seen are those of project %s: put credentials of the router's project in the Secret",
+			router.ProjectID, p.Project)
 	}
 	servers, err := p.Compute.Servers(ctx)
 	if err != nil {
@@ -97,46 +103,6 @@ func (p Pass) Run(ctx context.Context, t Target, memory *Memory) (Result, error)
 	memory.forget(v.remove)
 	result.Removed = v.remove
 	return result, nil
-}
-
-// prove asks Neutron about the next hops of the candidates, and Nova about the devices of their ports.
-func (p Pass) prove(ctx context.Context, routerID string, candidates []openstack.Route, servers []openstack.Server) ([]openstack.Route, error) {
-	if len(candidates) == 0 {
-		return nil, nil
-	}
-	networks, err := p.Network.RouterNetworks(ctx, routerID)
-	if err != nil {
-		return nil, err
-	}
-	if len(networks) == 0 {
-		// A router with routes has a network. Without the networks no port can speak for a next hop.
-		return nil, &openstack.Error{Op: "look for ports at next hops of router " + routerID, Reason: openstack.ReasonIncomplete,
-			Err: errors.New("no network of the router can be seen: the user of the Secret needs to be in the router's project")}
-	}
-	hops := nextHops(candidates)
-	e := evidence{gone: map[string]bool{}}
-	if e.ports, err = p.Network.PortsByFixedIP(ctx, networks, hops); err != nil {
-		return nil, err
-	}
-	if e.floatingIPs, err = p.Network.FloatingIPs(ctx, hops); err != nil {
-		return nil, err
-	}
-	known := map[string]bool{"": true} // a port without a device may be of anything
-	for _, s := range servers {
-		known[s.ID] = true
-	}
-	for _, port := range e.ports {
-		if known[port.DeviceID] || !strings.HasPrefix(port.DeviceOwner, computeOwner) {
-			continue
-		}
-		exists, err := p.Compute.ServerExists(ctx, port.DeviceID)
-		if err != nil {
-			return nil, err
-		}
-		known[port.DeviceID] = true
-		e.gone[port.DeviceID] = !exists
-	}
-	return e.orphans(candidates), nil
 }
 
 // Explain names the routes of others that made Neutron refuse a removal: it checks all that remain.

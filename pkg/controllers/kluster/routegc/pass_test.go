@@ -47,7 +47,7 @@ func newSite(t *testing.T, o fake.Options) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.pass = Pass{Network: client.Network(), Compute: client.Compute(), Clock: s.clock}
+	s.pass = Pass{Project: client.ProjectID(), Network: client.Network(), Compute: client.Compute(), Clock: s.clock}
 	s.target = Target{RouterID: s.AddRouter("garden", s.network), Scope: scope(),
 		Limits: Limits{ConfirmAfter: 30 * time.Second, Interval: 5 * time.Minute, MaxRemovalFraction: 0.5}}
 	return s

@@ -111,6 +111,7 @@ func TestSoakNeverRemovesWhatIsNotOurs(t *testing.T) {
 			},
 		})
 		w.CellDown(false)
+		w.servers[w.AddServer("garden", w.network, "10.0.0.200", "ACTIVE")] = "10.0.0.200" // it proves that Nova is of this region
 		for range 3 {
 			w.mustRun(10 * time.Minute)
 		}

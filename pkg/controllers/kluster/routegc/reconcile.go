@@ -106,7 +106,7 @@ func (r *reconciler) begin(ctx context.Context, k *kubernikusv1.Kluster, s *stat
 		if err != nil {
 			return passed{err: err, memory: memory}
 		}
-		pass := Pass{Network: guarded{Network: cloud.Network(), check: last.check}, Compute: cloud.Compute(), Clock: r.clock}
+		pass := Pass{Project: cloud.ProjectID(), Network: guarded{Network: cloud.Network(), check: last.check}, Compute: cloud.Compute(), Clock: r.clock}
 		result, err := pass.Run(ctx, *target, &memory)
 		return passed{result: result, err: err, memory: memory}
 	})

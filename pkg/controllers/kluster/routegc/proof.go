@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package routegc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+// ReasonNoProof means that the servers that Nova lists may not be those that the router leads to.
+const ReasonNoProof openstack.Reason = "NoProof"
+
+// unproven is the error of a pass that cannot tell whether servers are gone, or only elsewhere.
+func unproven(router, format string, args ...any) error {
+	return &openstack.Error{Op: "look for the servers behind router " + router, Reason: ReasonNoProof, Err: fmt.Errorf(format, args...)}
+}
+
+// prove asks Neutron about the next hops of the candidates, and Nova about the devices of their ports.
+func (p Pass) prove(ctx context.Context, routerID string, candidates []openstack.Route, servers []openstack.Server) ([]openstack.Route, error) {
+	if len(candidates) == 0 {
+		return nil, nil
+	}
+	networks, err := p.Network.RouterNetworks(ctx, routerID)
+	if err != nil {
+		return nil, err
+	}
+	if len(networks) == 0 {
+		// A router with routes has a network. Without the networks no port can speak for a next hop.
+		return nil, &openstack.Error{Op: "look for ports at next hops of router " + routerID, Reason: openstack.ReasonIncomplete,
+			Err: errors.New("no network of the router can be seen: the user of the Secret needs to be in the router's project")}
+	}
+	hops := nextHops(candidates)
+	e := evidence{gone: map[string]bool{}, trunks: map[string]openstack.Port{}}
+	if e.ports, err = p.Network.PortsOn(ctx, networks); err != nil {
+		return nil, err
+	}
+	if e.floatingIPs, err = p.Network.FloatingIPs(ctx, hops); err != nil {
+		return nil, err
+	}
+	if err := p.follow(ctx, &e, hops); err != nil {
+		return nil, err
+	}
+	if err := p.gone(ctx, routerID, &e, hops, servers); err != nil {
+		return nil, err
+	}
+	return e.orphans(candidates), nil
+}
+
+// follow reads the parent ports of the trunks whose subports have the next hops.
+func (p Pass) follow(ctx context.Context, e *evidence, hops []netip.Addr) error {
+	var ids []string
+	for _, port := range e.ports {
+		if port.DeviceOwner == subportOwner && port.DeviceID != "" && atAny(port, hops) {
+			ids = append(ids, port.DeviceID)
+		}
+	}
+	slices.Sort(ids)
+	trunks, err := p.Network.Trunks(ctx, slices.Compact(ids))
+	if err != nil || len(trunks) == 0 {
+		return err
+	}
+	parents := map[string]openstack.Port{}
+	for _, port := range e.ports {
+		parents[port.ID] = port
+	}
+	var missing []string
+	for _, trunk := range trunks {
+		if _, known := parents[trunk.PortID]; !known {
+			missing = append(missing, trunk.PortID)
+		}
+	}
+	others, err := p.Network.PortsByID(ctx, missing)
+	if err != nil {
+		return err
+	}
+	for _, port := range others {
+		parents[port.ID] = port
+	}
+	for _, trunk := range trunks {
+		// A parent that cannot be seen proves nothing.
+		if parent, found := parents[trunk.PortID]; found && trunk.PortID != "" {
+			e.trunks[trunk.ID] = parent
+		}
+	}
+	return nil
+}
+
+// gone asks Nova about the servers of ports that it did not list. That one does not know a server proves that it is gone
+// only when it is the Nova of the router's own region. The proof is a server of its list with a port on the
+// router's networks.
+func (p Pass) gone(ctx context.Context, routerID string, e *evidence, hops []netip.Addr, servers []openstack.Server) error {
+	known := map[string]bool{"": true} // a port without a device may be of anything
+	for _, s := range servers {
+		known[s.ID] = true
+	}
+	proven := slices.ContainsFunc(e.ports, func(port openstack.Port) bool {
+		return port.DeviceID != "" && known[port.DeviceID] && strings.HasPrefix(port.DeviceOwner, computeOwner)
+	})
+	for _, port := range e.ports {
+		if !atAny(port, hops) {
+			continue
+		}
+		if parent, isSubport := e.trunks[port.DeviceID]; isSubport && port.DeviceOwner == subportOwner {
+			port = parent
+		}
+		if known[port.DeviceID] || !strings.HasPrefix(port.DeviceOwner, computeOwner) {
+			continue
+		}
+		if !proven {
+			return unproven(routerID, "Neutron has a port of server %s at a next hop, and Nova lists %d servers, none of which has a port on the networks of the router: "+
+				"they may be of another region, check region_name in the Secret; if the server is gone, delete its port", port.DeviceID, len(servers))
+		}
+		exists, err := p.Compute.ServerExists(ctx, port.DeviceID)
+		if err != nil {
+			return err
+		}
+		known[port.DeviceID] = true
+		e.gone[port.DeviceID] = !exists
+	}
+	return nil
+}

@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package routegc
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
+)
+
+// Neutron of one region and Nova of another: to Nova all servers are gone. Their routes stay, however long that lasts.
+func TestServersOfAnotherRegion(t *testing.T) {
+	s := newSite(t, fake.Options{})
+	other := fake.New(fake.Options{Region: "RegionTwo", Keystone: s.Server})
+	t.Cleanup(other.Close)
+	other.AddServer("garden", other.AddNetwork("10.0.0.0/24"), "10.0.0.77", "ACTIVE")
+	clients, err := openstack.NewClients(openstack.Options{QPS: 1e6, Burst: 1e6, MinBackoff: time.Nanosecond, MaxBackoff: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	elsewhere, err := clients.Get(context.Background(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{UID: "other", ResourceVersion: "1"}, Data: map[string][]byte{
+		"openstack-auth-url": []byte(s.AuthURL()), "openstack-username": []byte("gardener"), "openstack-password": []byte("password"),
+		"openstack-domain-name": []byte("Default"), "openstack-project-id": []byte("garden"), "openstack-region": []byte("RegionTwo"),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.pass.Compute = elsewhere.Compute()
+	s.oracle()
+	s.SetRoutes(s.target.RouterID, routes("100.100.1.0/24 10.0.0.5", "100.100.9.0/24 10.0.0.9")...)
+	for range 4 {
+		_, err := s.run(10 * time.Minute)
+		if openstack.ReasonOf(err) != ReasonNoProof || !strings.Contains(err.Error(), "region_name") {
+			t.Errorf("error = %v, want that nothing is proven", err)
+		}
+	}
+	s.wantLeft(2)
+}
+
+func TestRouterOfAnotherProject(t *testing.T) {
+	s := orphaned(t, fake.Options{})
+	s.AddAdmin("admin", "password", "admin")
+	s.target.RouterID = s.AddRouter("admin", s.network)
+	s.pass.Project = "elsewhere"
+	s.SetRoutes(s.target.RouterID, routes("100.100.2.0/24 10.0.0.6")...)
+	for range 3 {
+		if _, err := s.run(10 * time.Minute); err == nil {
+			t.Error("a pass over the router of another project succeeds")
+		}
+	}
+	s.wantLeft(1)
+}
+
+// A server that is gone leaves its port behind: its route goes when another server shows that Nova and Neutron are of one
+// region.
+func TestLeftoverPorts(t *testing.T) {
+	for name, c := range map[string]struct {
+		others bool
+		left   int
+	}{"another server is there": {true, 0}, "no other server is there": {false, 1}} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, fake.Options{})
+			gone := s.AddServer("garden", s.network, "10.0.0.6", "ACTIVE")
+			if c.others {
+				s.AddServer("garden", s.network, "10.0.0.5", "ACTIVE")
+			}
+			s.RemoveServer(gone, true)
+			s.SetRoutes(s.target.RouterID, routes("100.100.2.0/24 10.0.0.6")...)
+			for range 3 {
+				_, _ = s.run(10 * time.Minute)
+			}
+			s.wantLeft(c.left)
+		})
+	}
+}
+
+// What answers at a next hop need not have it as its own address.
+func TestNextHopsBesideServers(t *testing.T) {
+	for name, c := range map[string]struct {
+		prepare func(s *site)
+		removed bool
+	}{
+		"an address pair of a living port": {func(s *site) {
+			s.SetAddressPairs(s.AddPort("garden", s.network, "compute:nova", s.AddServer("garden", s.network, "10.0.0.20", "ACTIVE"), "10.0.0.21"), "10.0.0.6")
+		}, false},
+		"in a range of a living port": {func(s *site) {
+			s.SetAddressPairs(s.AddPort("garden", s.network, "", "", "10.0.0.21"), "10.0.0.0/28")
+		}, false},
+		"an address pair of a port whose server is gone": {func(s *site) {
+			gone := s.AddServer("garden", s.network, "10.0.0.20", "ACTIVE")
+			s.SetAddressPairs(s.AddPort("garden", s.network, "compute:nova", gone, "10.0.0.21"), "10.0.0.6")
+			s.RemoveServer(gone, true)
+		}, true},
+		"not in the pair": {func(s *site) {
+			s.SetAddressPairs(s.AddPort("garden", s.network, "", "", "10.0.0.21"), "10.0.0.7")
+		}, true},
+		"a subport of a living server": {func(s *site) {
+			parent := s.AddPort("garden", s.network, "compute:nova", s.AddServer("garden", s.network, "10.0.0.20", "ACTIVE"), "10.0.0.21")
+			s.AddTrunk("garden", parent, s.AddPort("garden", s.network, "", "", "10.0.0.6"))
+		}, false},
+		"a subport of a server that is gone": {func(s *site) {
+			gone := s.AddServer("garden", s.network, "10.0.0.20", "ACTIVE")
+			parent := s.AddPort("garden", s.network, "compute:nova", gone, "10.0.0.21")
+			s.AddTrunk("garden", parent, s.AddPort("garden", s.network, "", "", "10.0.0.6"))
+			s.RemoveServer(gone, false)
+		}, true},
+		"a subport whose parent is on another network": {func(s *site) {
+			gone, far := s.AddServer("garden", s.network, "10.0.0.20", "ACTIVE"), s.AddNetwork("10.7.0.0/24")
+			parent := s.AddPort("garden", far, "compute:nova", gone, "10.7.0.21")
+			s.AddTrunk("garden", parent, s.AddPort("garden", s.network, "", "", "10.0.0.6"))
+			s.RemoveServer(gone, false)
+		}, true},
+		"a subport of a trunk that is not ours to see": {func(s *site) {
+			parent := s.AddPort("elsewhere", s.network, "", "", "10.0.0.21")
+			s.AddTrunk("elsewhere", parent, s.AddPort("garden", s.network, "", "", "10.0.0.6"))
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := orphaned(t, fake.Options{})
+			c.prepare(s)
+			for range 3 {
+				s.mustRun(10 * time.Minute)
+			}
+			if got := !slices.Contains(s.Routes(s.target.RouterID), routes("100.100.2.0/24 10.0.0.6")[0]); got != c.removed {
+				t.Errorf("removed = %t, want %t", got, c.removed)
+			}
+		})
+	}
+}
