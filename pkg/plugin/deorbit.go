@@ -114,12 +114,20 @@ func intent(k *kubernikusv1.Kluster) string {
 		}
 		return "DELETES " + what
 	}
-	unseen := "keeps  volumes with the tag " + k.CSIClusterID() + " that no PersistentVolume of the cluster names"
-	if d.UnseenVolumes == kubernikusv1.DeletionPolicyDelete {
-		unseen = "DELETES volumes with the tag " + k.CSIClusterID() + " that no PersistentVolume of the cluster names"
+	tag := "the tag of the Cinder CSI driver"
+	if id := k.CSIClusterID(); id != "" {
+		tag = "the tag " + id
 	}
-	return fmt.Sprintf("Deorbit of cluster %q:\n  %s\n  %s\n  %s\n  %s\n  %s\n  DELETES the routes of its pods",
-		k.ClusterName(), says(d.PersistentVolumes, "claims that Cinder backs, the pods that use them, and their volumes"),
+	unseen := "keeps  volumes with " + tag + " that no PersistentVolume of the cluster names"
+	if d.UnseenVolumes == kubernikusv1.DeletionPolicyDelete {
+		unseen = "DELETES volumes with " + tag + " that no PersistentVolume of the cluster names"
+	}
+	cluster := "with the --cluster-name that its cloud controller manager is seen to have"
+	if name := k.ClusterName(); name != "" {
+		cluster = fmt.Sprintf("%q", name)
+	}
+	return fmt.Sprintf("Deorbit of cluster %s:\n  %s\n  %s\n  %s\n  %s\n  %s\n  DELETES the routes of its pods",
+		cluster, says(d.PersistentVolumes, "claims that Cinder backs, the pods that use them, and their volumes"),
 		says(d.Snapshots, "volume snapshots"), says(d.LoadBalancers, "Services of type LoadBalancer, and their load balancers"),
 		says(d.FloatingIPs, "floating IPs of these"), unseen)
 }

@@ -1196,19 +1196,19 @@ func schema_pkg_apis_kubernikus_v1_CloudProvider(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CloudProvider holds the names under which the cluster tags what it makes in OpenStack. Leftovers are found by them, so \"kubernetes\", the default that many clusters share, and an empty name are refused where something would be deleted.",
+				Description: "CloudProvider holds the names under which the cluster tags what it makes in OpenStack. Leftovers are found by them, so they have no default: nothing is deleted by a name that was neither set here nor seen in the cluster. By \"kubernetes\", the default of the cloud controller manager that many clusters share, nothing is deleted either.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"clusterName": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ClusterName is the --cluster-name of the OpenStack cloud controller manager. Defaults to spec.name.",
+							Description: "ClusterName is the --cluster-name of the OpenStack cloud controller manager. Unset, it is the one that the manager is seen to run with in namespace kube-system of the cluster when the Kluster is deleted.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"csiClusterID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "CSIClusterID is the --cluster of the Cinder CSI driver. Defaults to metadata.name.",
+							Description: "CSIClusterID is the --cluster of the Cinder CSI driver. Unset, it is the one that the driver is seen to run with in namespace kube-system of the cluster when the Kluster is deleted.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1484,6 +1484,34 @@ func schema_pkg_apis_kubernikus_v1_DeorbitStatus(ref common.ReferenceCallback) c
 									},
 								},
 							},
+						},
+					},
+					"clusterName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ClusterName is the --cluster-name that the OpenStack cloud controller manager was seen to run with in the cluster.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"csiClusterID": {
+						SchemaProps: spec.SchemaProps{
+							Description: "CSIClusterID is the --cluster that the Cinder CSI driver was seen to run with in the cluster.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"clusterLost": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ClusterLost is why the stages inside the cluster were left out. Empty: they were not.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"clusterRefused": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ClusterRefused is why the cluster, which may be alive, cannot be looked at: its API server refuses the credentials or the user, or the Secret is not valid. While it is set, nothing is deleted in OpenStack. Empty: it can be looked at.",
+							Type:        []string{"string"},
+							Format:      "",
 						},
 					},
 				},
@@ -2296,6 +2324,26 @@ func schema_pkg_apis_kubernikus_v1_OpenstackSpec(ref common.ReferenceCallback) c
 							Format:      "",
 						},
 					},
+					"absentServices": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "AbsentServices are the services that the cloud does not have: block-storage, load-balancer. A service that the catalog lacks and that is not named here could not be looked at, so that what the cluster made there is left over.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+										Enum:   []interface{}{"block-storage", "load-balancer"},
+									},
+								},
+							},
+						},
+					},
 				},
 			},
 		},
@@ -2318,7 +2366,7 @@ func schema_pkg_apis_kubernikus_v1_OpenstackStatus(ref common.ReferenceCallback)
 					},
 					"region": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Region is the OpenStack region of the cluster.",
+							Description: "Region is the OpenStack region that all services are used of.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2347,6 +2395,13 @@ func schema_pkg_apis_kubernikus_v1_OpenstackStatus(ref common.ReferenceCallback)
 					"lbFloatingNetworkID": {
 						SchemaProps: spec.SchemaProps{
 							Description: "LBFloatingNetworkID is the UUID of the network that floating IPs of load balancers are taken from.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"authHost": {
+						SchemaProps: spec.SchemaProps{
+							Description: "AuthHost is the host and port of Keystone. With the region and the project it says which cloud the cluster is in: when the Secret leads elsewhere, nothing is removed until the annotation groundskeeper.io/accept-cloud allows it.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2448,6 +2503,42 @@ func schema_pkg_apis_kubernikus_v1_SeenService(ref common.ReferenceCallback) com
 							Format:      "",
 						},
 					},
+					"loadBalancerID": {
+						SchemaProps: spec.SchemaProps{
+							Description: "LoadBalancerID is the load balancer in Octavia that the Service names in its annotation.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"address": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Address is the address that the cloud controller wrote to the status of the Service.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"standing": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standing is why nothing of the Service is deleted in OpenStack: it stands in the cluster. Present, Refused or Finalizer; empty: it does not.\n\nPossible enum values:\n - `\"Finalizer\"` means that a finalizer holds them that is neither Kubernetes' nor that of the OpenStack provider.\n - `\"Present\"` means that the objects are in the cluster and not being deleted, or that a claim is still bound.\n - `\"Refused\"` means that the cluster refused their deletion.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Finalizer", "Present", "Refused"},
+						},
+					},
+					"finalized": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Finalized says that the Service was seen with the finalizer that stays until its load balancer is gone.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"gone": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Gone says that the Service was not in the cluster any more when that was looked at last.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"uid"},
 			},
@@ -2484,6 +2575,14 @@ func schema_pkg_apis_kubernikus_v1_SeenSnapshot(ref common.ReferenceCallback) co
 							Format:      "",
 						},
 					},
+					"standing": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standing is why the snapshot is not deleted in OpenStack, whatever the policy says: its VolumeSnapshot or its VolumeSnapshotContent stands in the cluster. Present, Refused or Finalizer; empty: nothing does.\n\nPossible enum values:\n - `\"Finalizer\"` means that a finalizer holds them that is neither Kubernetes' nor that of the OpenStack provider.\n - `\"Present\"` means that the objects are in the cluster and not being deleted, or that a claim is still bound.\n - `\"Refused\"` means that the cluster refused their deletion.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Finalizer", "Present", "Refused"},
+						},
+					},
 				},
 				Required: []string{"id"},
 			},
@@ -2518,6 +2617,14 @@ func schema_pkg_apis_kubernikus_v1_SeenVolume(ref common.ReferenceCallback) comm
 							Description: "ReclaimPolicy of its PersistentVolume: Delete or Retain.",
 							Type:        []string{"string"},
 							Format:      "",
+						},
+					},
+					"standing": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Standing is why the volume is not deleted in OpenStack, whatever the policy says: its claim or its PersistentVolume stands in the cluster. Present, Refused or Finalizer; empty: nothing does.\n\nPossible enum values:\n - `\"Finalizer\"` means that a finalizer holds them that is neither Kubernetes' nor that of the OpenStack provider.\n - `\"Present\"` means that the objects are in the cluster and not being deleted, or that a claim is still bound.\n - `\"Refused\"` means that the cluster refused their deletion.",
+							Type:        []string{"string"},
+							Format:      "",
+							Enum:        []interface{}{"Finalizer", "Present", "Refused"},
 						},
 					},
 				},

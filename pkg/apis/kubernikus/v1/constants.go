@@ -23,6 +23,9 @@ const (
 	SelfDestructAnnotation = "kubernikus.sap.cc/self-destruct"
 	// SelfDestructNow is the value of SelfDestructAnnotation.
 	SelfDestructNow = "now"
+	// AcceptCloudAnnotation acknowledges that the Secret leads to another project, region or Keystone than at registration.
+	// Its value is the new place, as the condition OpenStackReachable writes it.
+	AcceptCloudAnnotation = "groundskeeper.io/accept-cloud"
 	// TerminationProtectionAnnotation with any value but an empty one refuses the deletion and pauses a Deorbit.
 	TerminationProtectionAnnotation = "kubernikus.cloud.sap/termination-protection"
 )
@@ -100,4 +103,8 @@ const (
 	ReasonCIDRConflict = "CIDRConflict"
 	// ReasonIdentityConflict means that another Kluster of the OpenStack project has the same clusterName or csiClusterID.
 	ReasonIdentityConflict = "IdentityConflict"
+	// ReasonClusterRefused means that the cluster may be alive, but refuses the credentials or the user of the Secret.
+	ReasonClusterRefused = "ClusterRefused"
+	// ReasonCloudChanged means that the Secret leads to another project, region or Keystone than at registration.
+	ReasonCloudChanged = "CloudChanged"
 )

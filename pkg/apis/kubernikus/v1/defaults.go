@@ -44,7 +44,8 @@ func NormalizeKluster(kluster *Kluster) {
 	}
 }
 
-// DefaultNames writes the defaults that come from the metadata: spec.name, spec.secretRef.name and spec.cloudProvider.
+// DefaultNames writes the defaults that come from the metadata: spec.name and spec.secretRef.name. spec.cloudProvider has
+// none, because things are deleted by these names: what metadata.name yields may be the name of a living cluster.
 // It is idempotent, and only right once the name and the namespace are known: when a strategy prepares an object, not
 // when one is decoded, where generateName and the namespace of the request are still to come. spec.name stays unset
 // when what metadata.name yields is too long, so that validation asks for it.
@@ -56,10 +57,6 @@ func DefaultNames(kluster *Kluster) {
 		}
 	}
 	defaultTo(&spec.SecretRef.Name, kluster.Name+SecretNameSuffix)
-	if spec.Name != "" {
-		defaultPointer(&spec.CloudProvider.ClusterName, spec.Name)
-	}
-	defaultPointer(&spec.CloudProvider.CSIClusterID, kluster.Name)
 }
 
 // CarryOverNames keeps the short name that the server chose when a client replaces the object by a manifest without one:

@@ -141,58 +141,71 @@ func TestSchemeDefaultsWithoutTheNames(t *testing.T) {
 }
 
 func TestDefaultNames(t *testing.T) {
+	given := CloudProvider{ClusterName: new("occm"), CSIClusterID: new("csi")}
 	for _, test := range []struct {
-		name            string
-		metadata        metav1.ObjectMeta
-		spec            KlusterSpec
-		short, secret   string
-		clusterName     *string
-		csiClusterID    string
-		effectiveClName string
+		name          string
+		metadata      metav1.ObjectMeta
+		spec          KlusterSpec
+		short, secret string
+		provider      CloudProvider
 	}{
-		{"account from the namespace", metav1.ObjectMeta{Name: "demo-acc", Namespace: "acc"}, KlusterSpec{},
-			"demo", "demo-acc-secret", new("demo"), "demo-acc", "demo"},
+		{"account from the namespace", metav1.ObjectMeta{Name: "demo-acc", Namespace: "acc"}, KlusterSpec{}, "demo", "demo-acc-secret", CloudProvider{}},
 		{"account from the label", metav1.ObjectMeta{Name: "demo-acc", Namespace: "kubernikus", Labels: map[string]string{"account": "acc"}}, KlusterSpec{},
-			"demo", "demo-acc-secret", new("demo"), "demo-acc", "demo"},
+			"demo", "demo-acc-secret", CloudProvider{}},
 		{"the label wins over the namespace", metav1.ObjectMeta{Name: "demo-ns", Namespace: "ns", Labels: map[string]string{"account": "acc"}}, KlusterSpec{},
-			"demo-ns", "demo-ns-secret", new("demo-ns"), "demo-ns", "demo-ns"},
-		{"no account in the name", metav1.ObjectMeta{Name: "demo", Namespace: "acc"}, KlusterSpec{},
-			"demo", "demo-secret", new("demo"), "demo", "demo"},
+			"demo-ns", "demo-ns-secret", CloudProvider{}},
+		{"no account in the name", metav1.ObjectMeta{Name: "demo", Namespace: "acc"}, KlusterSpec{}, "demo", "demo-secret", CloudProvider{}},
 		{"exactly 20 characters", metav1.ObjectMeta{Name: strings.Repeat("a", 20) + "-acc", Namespace: "acc"}, KlusterSpec{},
-			strings.Repeat("a", 20), strings.Repeat("a", 20) + "-acc-secret", new(strings.Repeat("a", 20)), strings.Repeat("a", 20) + "-acc", strings.Repeat("a", 20)},
-		{"over 20 characters", metav1.ObjectMeta{Name: strings.Repeat("a", 21), Namespace: "acc"}, KlusterSpec{},
-			"", strings.Repeat("a", 21) + "-secret", nil, strings.Repeat("a", 21), ""},
-		{"all given", metav1.ObjectMeta{Name: "demo-acc", Namespace: "acc"},
-			KlusterSpec{Name: "own", SecretRef: SecretReference{Name: "creds"}, CloudProvider: CloudProvider{ClusterName: new("occm"), CSIClusterID: new("csi")}},
-			"own", "creds", new("occm"), "csi", "occm"},
-		{"the cloud provider's name follows spec.name", metav1.ObjectMeta{Name: "demo-acc", Namespace: "acc"}, KlusterSpec{Name: "own"},
-			"own", "demo-acc-secret", new("own"), "demo-acc", "own"},
-		{"an empty name is kept for validation to refuse", metav1.ObjectMeta{Name: "demo", Namespace: "acc"},
-			KlusterSpec{CloudProvider: CloudProvider{ClusterName: new(""), CSIClusterID: new("")}},
-			"demo", "demo-secret", new(""), "", ""},
+			strings.Repeat("a", 20), strings.Repeat("a", 20) + "-acc-secret", CloudProvider{}},
+		{"over 20 characters", metav1.ObjectMeta{Name: strings.Repeat("a", 21), Namespace: "acc"}, KlusterSpec{}, "", strings.Repeat("a", 21) + "-secret", CloudProvider{}},
+		{"all given", metav1.ObjectMeta{Name: "demo-acc", Namespace: "acc"}, KlusterSpec{Name: "own", SecretRef: SecretReference{Name: "creds"}, CloudProvider: given},
+			"own", "creds", given},
+		{"a given spec.name", metav1.ObjectMeta{Name: "demo-acc", Namespace: "acc"}, KlusterSpec{Name: "own"}, "own", "demo-acc-secret", CloudProvider{}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			kluster := &Kluster{ObjectMeta: test.metadata, Spec: test.spec}
 			if got := kluster.SecretName(); got != test.secret {
 				t.Errorf("before the defaults SecretName = %q, want %q", got, test.secret)
 			}
-			if got := kluster.CSIClusterID(); got != test.csiClusterID {
-				t.Errorf("before the defaults CSIClusterID = %q, want %q", got, test.csiClusterID)
-			}
-			want := KlusterSpec{
-				Name:          test.short,
-				SecretRef:     SecretReference{Name: test.secret},
-				CloudProvider: CloudProvider{ClusterName: test.clusterName, CSIClusterID: &test.csiClusterID},
-			}
+			want := KlusterSpec{Name: test.short, SecretRef: SecretReference{Name: test.secret}, CloudProvider: test.provider}
 			for range 2 {
 				DefaultNames(kluster)
 				if diff := cmp.Diff(want, kluster.Spec); diff != "" {
 					t.Fatalf("names (-want +got):\n%s", diff)
 				}
 			}
-			got := []string{kluster.ShortName(), kluster.SecretName(), kluster.ClusterName(), kluster.CSIClusterID()}
-			if diff := cmp.Diff([]string{test.short, test.secret, test.effectiveClName, test.csiClusterID}, got); diff != "" {
-				t.Errorf("accessors (-want +got):\n%s", diff)
+			if kluster.ShortName() != test.short || kluster.SecretName() != test.secret {
+				t.Errorf("accessors return %q, %q, want %q, %q", kluster.ShortName(), kluster.SecretName(), test.short, test.secret)
+			}
+		})
+	}
+}
+
+// By the names of spec.cloudProvider things are deleted: only those count that a client set.
+func TestNamesSetByClients(t *testing.T) {
+	own := func(fields string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Name: "demo-acc", ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "status"}, {Manager: "kubectl", FieldsV1: metav1.NewFieldsV1(fields)}}}
+	}
+	unowned := metav1.ObjectMeta{Name: "demo-acc"}
+	formerDefaults := CloudProvider{ClusterName: new("demo"), CSIClusterID: new("demo-acc")}
+	for name, test := range map[string]struct {
+		metadata     metav1.ObjectMeta
+		provider     CloudProvider
+		cluster, csi string
+	}{
+		"none":                     {unowned, CloudProvider{}, "", ""},
+		"others than the defaults": {unowned, CloudProvider{ClusterName: new("prod"), CSIClusterID: new("prod-id")}, "prod", "prod-id"},
+		"former defaults":          {unowned, formerDefaults, "", ""},
+		"owned by a client":        {own(`{"f:spec":{"f:cloudProvider":{"f:clusterName":{},"f:csiClusterID":{}}}}`), formerDefaults, "demo", "demo-acc"},
+		"one of them is owned":     {own(`{"f:spec":{"f:cloudProvider":{".":{},"f:csiClusterID":{}}}}`), formerDefaults, "", "demo-acc"},
+		"something else is owned":  {own(`{"f:spec":{"f:name":{}}}`), formerDefaults, "", ""},
+		"what cannot be read":      {own(`nonsense`), formerDefaults, "", ""},
+		"empty":                    {unowned, CloudProvider{ClusterName: new(""), CSIClusterID: new("")}, "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := &Kluster{ObjectMeta: test.metadata, Spec: KlusterSpec{Name: "demo", CloudProvider: test.provider}}
+			if k.ClusterName() != test.cluster || k.CSIClusterID() != test.csi {
+				t.Errorf("names are %q, %q, want %q, %q", k.ClusterName(), k.CSIClusterID(), test.cluster, test.csi)
 			}
 		})
 	}

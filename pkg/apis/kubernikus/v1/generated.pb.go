@@ -263,6 +263,26 @@ func (m *DeorbitStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i -= len(m.ClusterRefused)
+	copy(dAtA[i:], m.ClusterRefused)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.ClusterRefused)))
+	i--
+	dAtA[i] = 0x72
+	i -= len(m.ClusterLost)
+	copy(dAtA[i:], m.ClusterLost)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.ClusterLost)))
+	i--
+	dAtA[i] = 0x6a
+	i -= len(m.CSIClusterID)
+	copy(dAtA[i:], m.CSIClusterID)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.CSIClusterID)))
+	i--
+	dAtA[i] = 0x62
+	i -= len(m.ClusterName)
+	copy(dAtA[i:], m.ClusterName)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.ClusterName)))
+	i--
+	dAtA[i] = 0x5a
 	if len(m.SeenServices) > 0 {
 		for iNdEx := len(m.SeenServices) - 1; iNdEx >= 0; iNdEx-- {
 			{
@@ -1185,6 +1205,15 @@ func (m *OpenstackSpec) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	if len(m.AbsentServices) > 0 {
+		for iNdEx := len(m.AbsentServices) - 1; iNdEx >= 0; iNdEx-- {
+			i -= len(m.AbsentServices[iNdEx])
+			copy(dAtA[i:], m.AbsentServices[iNdEx])
+			i = encodeVarintGenerated(dAtA, i, uint64(len(m.AbsentServices[iNdEx])))
+			i--
+			dAtA[i] = 0x32
+		}
+	}
 	i -= len(m.SecurityGroupName)
 	copy(dAtA[i:], m.SecurityGroupName)
 	i = encodeVarintGenerated(dAtA, i, uint64(len(m.SecurityGroupName)))
@@ -1233,6 +1262,11 @@ func (m *OpenstackStatus) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i -= len(m.AuthHost)
+	copy(dAtA[i:], m.AuthHost)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.AuthHost)))
+	i--
+	dAtA[i] = 0x3a
 	i -= len(m.LBFloatingNetworkID)
 	copy(dAtA[i:], m.LBFloatingNetworkID)
 	i = encodeVarintGenerated(dAtA, i, uint64(len(m.LBFloatingNetworkID)))
@@ -1370,6 +1404,37 @@ func (m *SeenService) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	var l int
 	_ = l
 	i--
+	if m.Gone {
+		dAtA[i] = 1
+	} else {
+		dAtA[i] = 0
+	}
+	i--
+	dAtA[i] = 0x48
+	i--
+	if m.Finalized {
+		dAtA[i] = 1
+	} else {
+		dAtA[i] = 0
+	}
+	i--
+	dAtA[i] = 0x40
+	i -= len(m.Standing)
+	copy(dAtA[i:], m.Standing)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Standing)))
+	i--
+	dAtA[i] = 0x3a
+	i -= len(m.Address)
+	copy(dAtA[i:], m.Address)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Address)))
+	i--
+	dAtA[i] = 0x32
+	i -= len(m.LoadBalancerID)
+	copy(dAtA[i:], m.LoadBalancerID)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.LoadBalancerID)))
+	i--
+	dAtA[i] = 0x2a
+	i--
 	if m.KeepFloatingIP {
 		dAtA[i] = 1
 	} else {
@@ -1415,6 +1480,11 @@ func (m *SeenSnapshot) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i -= len(m.Standing)
+	copy(dAtA[i:], m.Standing)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Standing)))
+	i--
+	dAtA[i] = 0x22
 	i -= len(m.DeletionPolicy)
 	copy(dAtA[i:], m.DeletionPolicy)
 	i = encodeVarintGenerated(dAtA, i, uint64(len(m.DeletionPolicy)))
@@ -1453,6 +1523,11 @@ func (m *SeenVolume) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i -= len(m.Standing)
+	copy(dAtA[i:], m.Standing)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Standing)))
+	i--
+	dAtA[i] = 0x22
 	i -= len(m.ReclaimPolicy)
 	copy(dAtA[i:], m.ReclaimPolicy)
 	i = encodeVarintGenerated(dAtA, i, uint64(len(m.ReclaimPolicy)))
@@ -1607,6 +1682,14 @@ func (m *DeorbitStatus) Size() (n int) {
 			n += 1 + l + sovGenerated(uint64(l))
 		}
 	}
+	l = len(m.ClusterName)
+	n += 1 + l + sovGenerated(uint64(l))
+	l = len(m.CSIClusterID)
+	n += 1 + l + sovGenerated(uint64(l))
+	l = len(m.ClusterLost)
+	n += 1 + l + sovGenerated(uint64(l))
+	l = len(m.ClusterRefused)
+	n += 1 + l + sovGenerated(uint64(l))
 	return n
 }
 
@@ -1894,6 +1977,12 @@ func (m *OpenstackSpec) Size() (n int) {
 	n += 1 + l + sovGenerated(uint64(l))
 	l = len(m.SecurityGroupName)
 	n += 1 + l + sovGenerated(uint64(l))
+	if len(m.AbsentServices) > 0 {
+		for _, s := range m.AbsentServices {
+			l = len(s)
+			n += 1 + l + sovGenerated(uint64(l))
+		}
+	}
 	return n
 }
 
@@ -1914,6 +2003,8 @@ func (m *OpenstackStatus) Size() (n int) {
 	l = len(m.LBSubnetID)
 	n += 1 + l + sovGenerated(uint64(l))
 	l = len(m.LBFloatingNetworkID)
+	n += 1 + l + sovGenerated(uint64(l))
+	l = len(m.AuthHost)
 	n += 1 + l + sovGenerated(uint64(l))
 	return n
 }
@@ -1961,6 +2052,14 @@ func (m *SeenService) Size() (n int) {
 	l = len(m.Name)
 	n += 1 + l + sovGenerated(uint64(l))
 	n += 2
+	l = len(m.LoadBalancerID)
+	n += 1 + l + sovGenerated(uint64(l))
+	l = len(m.Address)
+	n += 1 + l + sovGenerated(uint64(l))
+	l = len(m.Standing)
+	n += 1 + l + sovGenerated(uint64(l))
+	n += 2
+	n += 2
 	return n
 }
 
@@ -1976,6 +2075,8 @@ func (m *SeenSnapshot) Size() (n int) {
 	n += 1 + l + sovGenerated(uint64(l))
 	l = len(m.DeletionPolicy)
 	n += 1 + l + sovGenerated(uint64(l))
+	l = len(m.Standing)
+	n += 1 + l + sovGenerated(uint64(l))
 	return n
 }
 
@@ -1990,6 +2091,8 @@ func (m *SeenVolume) Size() (n int) {
 	l = len(m.Name)
 	n += 1 + l + sovGenerated(uint64(l))
 	l = len(m.ReclaimPolicy)
+	n += 1 + l + sovGenerated(uint64(l))
+	l = len(m.Standing)
 	n += 1 + l + sovGenerated(uint64(l))
 	return n
 }
@@ -2083,6 +2186,10 @@ func (this *DeorbitStatus) String() string {
 		`SeenVolumes:` + repeatedStringForSeenVolumes + `,`,
 		`SeenSnapshots:` + repeatedStringForSeenSnapshots + `,`,
 		`SeenServices:` + repeatedStringForSeenServices + `,`,
+		`ClusterName:` + fmt.Sprintf("%v", this.ClusterName) + `,`,
+		`CSIClusterID:` + fmt.Sprintf("%v", this.CSIClusterID) + `,`,
+		`ClusterLost:` + fmt.Sprintf("%v", this.ClusterLost) + `,`,
+		`ClusterRefused:` + fmt.Sprintf("%v", this.ClusterRefused) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -2278,6 +2385,7 @@ func (this *OpenstackSpec) String() string {
 		`LBSubnetID:` + fmt.Sprintf("%v", this.LBSubnetID) + `,`,
 		`LBFloatingNetworkID:` + fmt.Sprintf("%v", this.LBFloatingNetworkID) + `,`,
 		`SecurityGroupName:` + fmt.Sprintf("%v", this.SecurityGroupName) + `,`,
+		`AbsentServices:` + fmt.Sprintf("%v", this.AbsentServices) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -2293,6 +2401,7 @@ func (this *OpenstackStatus) String() string {
 		`NetworkID:` + fmt.Sprintf("%v", this.NetworkID) + `,`,
 		`LBSubnetID:` + fmt.Sprintf("%v", this.LBSubnetID) + `,`,
 		`LBFloatingNetworkID:` + fmt.Sprintf("%v", this.LBFloatingNetworkID) + `,`,
+		`AuthHost:` + fmt.Sprintf("%v", this.AuthHost) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -2328,6 +2437,11 @@ func (this *SeenService) String() string {
 		`Namespace:` + fmt.Sprintf("%v", this.Namespace) + `,`,
 		`Name:` + fmt.Sprintf("%v", this.Name) + `,`,
 		`KeepFloatingIP:` + fmt.Sprintf("%v", this.KeepFloatingIP) + `,`,
+		`LoadBalancerID:` + fmt.Sprintf("%v", this.LoadBalancerID) + `,`,
+		`Address:` + fmt.Sprintf("%v", this.Address) + `,`,
+		`Standing:` + fmt.Sprintf("%v", this.Standing) + `,`,
+		`Finalized:` + fmt.Sprintf("%v", this.Finalized) + `,`,
+		`Gone:` + fmt.Sprintf("%v", this.Gone) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -2340,6 +2454,7 @@ func (this *SeenSnapshot) String() string {
 		`ID:` + fmt.Sprintf("%v", this.ID) + `,`,
 		`Name:` + fmt.Sprintf("%v", this.Name) + `,`,
 		`DeletionPolicy:` + fmt.Sprintf("%v", this.DeletionPolicy) + `,`,
+		`Standing:` + fmt.Sprintf("%v", this.Standing) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -2352,6 +2467,7 @@ func (this *SeenVolume) String() string {
 		`ID:` + fmt.Sprintf("%v", this.ID) + `,`,
 		`Name:` + fmt.Sprintf("%v", this.Name) + `,`,
 		`ReclaimPolicy:` + fmt.Sprintf("%v", this.ReclaimPolicy) + `,`,
+		`Standing:` + fmt.Sprintf("%v", this.Standing) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -3418,6 +3534,134 @@ func (m *DeorbitStatus) Unmarshal(dAtA []byte) error {
 			if err := m.SeenServices[len(m.SeenServices)-1].Unmarshal(dAtA[iNdEx:postIndex]); err != nil {
 				return err
 			}
+			iNdEx = postIndex
+		case 11:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ClusterName", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.ClusterName = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 12:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field CSIClusterID", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.CSIClusterID = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 13:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ClusterLost", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.ClusterLost = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 14:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ClusterRefused", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.ClusterRefused = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -6195,6 +6439,38 @@ func (m *OpenstackSpec) Unmarshal(dAtA []byte) error {
 			}
 			m.SecurityGroupName = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field AbsentServices", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.AbsentServices = append(m.AbsentServices, CloudService(dAtA[iNdEx:postIndex]))
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])
@@ -6436,6 +6712,38 @@ func (m *OpenstackStatus) Unmarshal(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.LBFloatingNetworkID = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 7:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field AuthHost", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.AuthHost = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
@@ -6813,6 +7121,142 @@ func (m *SeenService) Unmarshal(dAtA []byte) error {
 				}
 			}
 			m.KeepFloatingIP = bool(v != 0)
+		case 5:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field LoadBalancerID", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.LoadBalancerID = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 6:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Address", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Address = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 7:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Standing", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Standing = Standing(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 8:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Finalized", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Finalized = bool(v != 0)
+		case 9:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Gone", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Gone = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])
@@ -6959,6 +7403,38 @@ func (m *SeenSnapshot) Unmarshal(dAtA []byte) error {
 			}
 			m.DeletionPolicy = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Standing", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Standing = Standing(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])
@@ -7104,6 +7580,38 @@ func (m *SeenVolume) Unmarshal(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.ReclaimPolicy = string(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 4:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Standing", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.Standing = Standing(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex

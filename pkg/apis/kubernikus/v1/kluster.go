@@ -5,8 +5,11 @@ package v1
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/netip"
 	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Account is the OpenStack account of the Kluster: the label "account", else the namespace.
@@ -24,14 +27,42 @@ func (k *Kluster) SecretName() string {
 	return cmp.Or(k.Spec.SecretRef.Name, k.Name+SecretNameSuffix)
 }
 
-// ClusterName is the name under which the cloud controller tags what it makes.
+// ClusterName is the name under which the cloud controller tags what it makes, as a client set it; "" when none did.
 func (k *Kluster) ClusterName() string {
-	return valueOr(k.Spec.CloudProvider.ClusterName, k.Spec.Name)
+	return k.setByClient(k.Spec.CloudProvider.ClusterName, k.Spec.Name, "f:clusterName")
 }
 
-// CSIClusterID is the name under which the Cinder CSI driver tags what it makes.
+// CSIClusterID is the name under which the Cinder CSI driver tags what it makes, as a client set it; "" when none did.
 func (k *Kluster) CSIClusterID() string {
-	return valueOr(k.Spec.CloudProvider.CSIClusterID, k.Name)
+	return k.setByClient(k.Spec.CloudProvider.CSIClusterID, k.Name, "f:csiClusterID")
+}
+
+// setByClient is a name in spec.cloudProvider. Before these names lost their defaults, the API server wrote them to the
+// spec. A value that equals the former default counts only when a field manager owns it: the API server's defaults have
+// no owner.
+func (k *Kluster) setByClient(value *string, formerDefault, field string) string {
+	if value == nil || *value == formerDefault && !k.owned("f:spec", "f:cloudProvider", field) {
+		return ""
+	}
+	return *value
+}
+
+// owned reports whether a field manager owns a field.
+func (k *Kluster) owned(path ...string) bool {
+	return slices.ContainsFunc(k.ManagedFields, func(entry metav1.ManagedFieldsEntry) bool {
+		if entry.FieldsV1 == nil {
+			return false
+		}
+		fields := json.RawMessage(entry.FieldsV1.GetRawBytes())
+		for _, name := range path {
+			var inner map[string]json.RawMessage
+			if json.Unmarshal(fields, &inner) != nil || inner[name] == nil {
+				return false
+			}
+			fields = inner[name]
+		}
+		return true
+	})
 }
 
 // ClusterPrefix is the IPv4 range of the pods without host bits. It is invalid when clusterCIDR is empty.

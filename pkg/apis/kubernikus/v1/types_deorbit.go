@@ -87,7 +87,35 @@ type DeorbitStatus struct {
 	// +listType=map
 	// +listMapKey=uid
 	SeenServices []SeenService `json:"seenServices,omitempty" protobuf:"bytes,10,rep,name=seenServices"`
+	// ClusterName is the --cluster-name that the OpenStack cloud controller manager was seen to run with in the cluster.
+	// +optional
+	ClusterName string `json:"clusterName,omitempty" protobuf:"bytes,11,opt,name=clusterName"`
+	// CSIClusterID is the --cluster that the Cinder CSI driver was seen to run with in the cluster.
+	// +optional
+	CSIClusterID string `json:"csiClusterID,omitempty" protobuf:"bytes,12,opt,name=csiClusterID"`
+	// ClusterLost is why the stages inside the cluster were left out. Empty: they were not.
+	// +optional
+	ClusterLost string `json:"clusterLost,omitempty" protobuf:"bytes,13,opt,name=clusterLost"`
+	// ClusterRefused is why the cluster, which may be alive, cannot be looked at: its API server refuses the credentials or
+	// the user, or the Secret is not valid. While it is set, nothing is deleted in OpenStack. Empty: it can be looked at.
+	// +optional
+	ClusterRefused string `json:"clusterRefused,omitempty" protobuf:"bytes,14,opt,name=clusterRefused"`
 }
+
+// Standing says that objects of the cluster stand in the way of a deletion in OpenStack.
+// +enum
+// +k8s:enum
+type Standing string
+
+// Why the deletion in OpenStack does not follow. The empty value means that it does.
+const (
+	// StandingPresent means that the objects are in the cluster and not being deleted, or that a claim is still bound.
+	StandingPresent Standing = "Present"
+	// StandingRefused means that the cluster refused their deletion.
+	StandingRefused Standing = "Refused"
+	// StandingFinalizer means that a finalizer holds them that is neither Kubernetes' nor that of the OpenStack provider.
+	StandingFinalizer Standing = "Finalizer"
+)
 
 // DeorbitObject is an object of the workload cluster or of OpenStack that remains or is retained.
 type DeorbitObject struct {
@@ -119,6 +147,11 @@ type SeenVolume struct {
 	// ReclaimPolicy of its PersistentVolume: Delete or Retain.
 	// +optional
 	ReclaimPolicy string `json:"reclaimPolicy,omitempty" protobuf:"bytes,3,opt,name=reclaimPolicy"`
+	// Standing is why the volume is not deleted in OpenStack, whatever the policy says: its claim or its PersistentVolume
+	// stands in the cluster. Present, Refused or Finalizer; empty: nothing does.
+	// +optional
+	// +k8s:optional
+	Standing Standing `json:"standing,omitempty" protobuf:"bytes,4,opt,name=standing,casttype=Standing"`
 }
 
 // SeenSnapshot is a Cinder snapshot that was seen in the workload cluster.
@@ -132,6 +165,11 @@ type SeenSnapshot struct {
 	// DeletionPolicy of its VolumeSnapshotContent: Delete or Retain.
 	// +optional
 	DeletionPolicy string `json:"deletionPolicy,omitempty" protobuf:"bytes,3,opt,name=deletionPolicy"`
+	// Standing is why the snapshot is not deleted in OpenStack, whatever the policy says: its VolumeSnapshot or its
+	// VolumeSnapshotContent stands in the cluster. Present, Refused or Finalizer; empty: nothing does.
+	// +optional
+	// +k8s:optional
+	Standing Standing `json:"standing,omitempty" protobuf:"bytes,4,opt,name=standing,casttype=Standing"`
 }
 
 // SeenService is a Service of type LoadBalancer that was seen in the workload cluster.
@@ -148,4 +186,21 @@ type SeenService struct {
 	// KeepFloatingIP says that an annotation of the Service keeps its floating IP.
 	// +optional
 	KeepFloatingIP bool `json:"keepFloatingIP,omitempty" protobuf:"varint,4,opt,name=keepFloatingIP"`
+	// LoadBalancerID is the load balancer in Octavia that the Service names in its annotation.
+	// +optional
+	LoadBalancerID string `json:"loadBalancerID,omitempty" protobuf:"bytes,5,opt,name=loadBalancerID"`
+	// Address is the address that the cloud controller wrote to the status of the Service.
+	// +optional
+	Address string `json:"address,omitempty" protobuf:"bytes,6,opt,name=address"`
+	// Standing is why nothing of the Service is deleted in OpenStack: it stands in the cluster. Present, Refused or
+	// Finalizer; empty: it does not.
+	// +optional
+	// +k8s:optional
+	Standing Standing `json:"standing,omitempty" protobuf:"bytes,7,opt,name=standing,casttype=Standing"`
+	// Finalized says that the Service was seen with the finalizer that stays until its load balancer is gone.
+	// +optional
+	Finalized bool `json:"finalized,omitempty" protobuf:"varint,8,opt,name=finalized"`
+	// Gone says that the Service was not in the cluster any more when that was looked at last.
+	// +optional
+	Gone bool `json:"gone,omitempty" protobuf:"varint,9,opt,name=gone"`
 }

@@ -37,7 +37,28 @@ type OpenstackSpec struct {
 	// SecurityGroupName is the security group of the nodes. Defaults to "default".
 	// +optional
 	SecurityGroupName string `json:"securityGroupName,omitempty" protobuf:"bytes,5,opt,name=securityGroupName"`
+	// AbsentServices are the services that the cloud does not have: block-storage, load-balancer. A service that the
+	// catalog lacks and that is not named here could not be looked at, so that what the cluster made there is left over.
+	// +optional
+	// +k8s:optional
+	// +listType=set
+	// +k8s:listType=set
+	// +k8s:maxItems=2
+	AbsentServices []CloudService `json:"absentServices,omitempty" protobuf:"bytes,6,rep,name=absentServices,casttype=CloudService"`
 }
+
+// CloudService is a service of OpenStack that not every cloud has, by its type in the catalog.
+// +enum
+// +k8s:enum
+type CloudService string
+
+// Services that a cloud may lack.
+const (
+	// ServiceBlockStorage is Cinder.
+	ServiceBlockStorage CloudService = "block-storage"
+	// ServiceLoadBalancer is Octavia.
+	ServiceLoadBalancer CloudService = "load-balancer"
+)
 
 // OIDC is an OpenID Connect issuer whose tokens are accepted. Both fields are set, or none.
 type OIDC struct {

@@ -113,7 +113,7 @@ type OpenstackStatus struct {
 	// ProjectID is the id of the OpenStack project that the credentials belong to.
 	// +optional
 	ProjectID string `json:"projectID,omitempty" protobuf:"bytes,1,opt,name=projectID"`
-	// Region is the OpenStack region of the cluster.
+	// Region is the OpenStack region that all services are used of.
 	// +optional
 	Region string `json:"region,omitempty" protobuf:"bytes,2,opt,name=region"`
 	// RouterID is the UUID of the router that has the routes of the pods.
@@ -128,4 +128,8 @@ type OpenstackStatus struct {
 	// LBFloatingNetworkID is the UUID of the network that floating IPs of load balancers are taken from.
 	// +optional
 	LBFloatingNetworkID string `json:"lbFloatingNetworkID,omitempty" protobuf:"bytes,6,opt,name=lbFloatingNetworkID"`
+	// AuthHost is the host and port of Keystone. With the region and the project it says which cloud the cluster is in: when
+	// the Secret leads elsewhere, nothing is removed until the annotation groundskeeper.io/accept-cloud allows it.
+	// +optional
+	AuthHost string `json:"authHost,omitempty" protobuf:"bytes,7,opt,name=authHost"`
 }

@@ -74,6 +74,21 @@ func Validate_BackupMode(
 	return errs
 }
 
+var symbolsForCloudService = sets.New(ServiceBlockStorage, ServiceLoadBalancer)
+
+// Validate_CloudService validates an instance of CloudService according
+// to declarative validation rules in the API schema.
+func Validate_CloudService(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *CloudService) (errs field.ErrorList) {
+
+	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForCloudService, nil); len(e) != 0 {
+		errs = append(errs, e...)
+	}
+
+	return errs
+}
+
 var symbolsForDeletionPolicy = sets.New(DeletionPolicyDelete, DeletionPolicyRetain)
 
 // Validate_DeletionPolicy validates an instance of DeletionPolicy according
@@ -511,6 +526,10 @@ func Validate_DeorbitStatus(
 		errs = append(errs, fn(fldPath.Child("seenServices"), obj.SeenServices, oldVal, oldObj != nil)...)
 	}
 
+	// field DeorbitStatus.ClusterName has no validation
+	// field DeorbitStatus.CSIClusterID has no validation
+	// field DeorbitStatus.ClusterLost has no validation
+	// field DeorbitStatus.ClusterRefused has no validation
 	return errs
 }
 
@@ -687,7 +706,7 @@ func Validate_KlusterSpec(
 			oldValueCorrelated bool) (errs field.ErrorList) {
 			// don't revalidate unchanged data
 			if oldValueCorrelated && op.Type == operation.Update {
-				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
 					return nil
 				}
 			}
@@ -1673,6 +1692,47 @@ func Validate_OpenstackSpec(
 	}
 
 	// field OpenstackSpec.SecurityGroupName has no validation
+
+	{ // field OpenstackSpec.AbsentServices
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj []CloudService,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.MaxItems(ctx, op, fldPath, obj, oldObj, 2).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// lists with set semantics require unique values
+			if e := validate.ValSliceUnique(ctx, op, fldPath, obj, oldObj, validate.DirectEqual); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			// iterate the list and call the type's validation function
+			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj, validate.DirectEqual, nil, Validate_CloudService); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *OpenstackSpec) []CloudService {
+				return oldObj.AbsentServices
+			})
+		errs = append(errs, fn(fldPath.Child("absentServices"), obj.AbsentServices, oldVal, oldObj != nil)...)
+	}
+
 	return errs
 }
 
@@ -1714,6 +1774,41 @@ func Validate_SeenService(
 	// field SeenService.Namespace has no validation
 	// field SeenService.Name has no validation
 	// field SeenService.KeepFloatingIP has no validation
+	// field SeenService.LoadBalancerID has no validation
+	// field SeenService.Address has no validation
+
+	{ // field SeenService.Standing
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *Standing,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_Standing(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *SeenService) *Standing {
+				return &oldObj.Standing
+			})
+		errs = append(errs, fn(fldPath.Child("standing"), &obj.Standing, oldVal, oldObj != nil)...)
+	}
+
+	// field SeenService.Finalized has no validation
+	// field SeenService.Gone has no validation
 	return errs
 }
 
@@ -1754,6 +1849,37 @@ func Validate_SeenSnapshot(
 
 	// field SeenSnapshot.Name has no validation
 	// field SeenSnapshot.DeletionPolicy has no validation
+
+	{ // field SeenSnapshot.Standing
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *Standing,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_Standing(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *SeenSnapshot) *Standing {
+				return &oldObj.Standing
+			})
+		errs = append(errs, fn(fldPath.Child("standing"), &obj.Standing, oldVal, oldObj != nil)...)
+	}
+
 	return errs
 }
 
@@ -1794,5 +1920,51 @@ func Validate_SeenVolume(
 
 	// field SeenVolume.Name has no validation
 	// field SeenVolume.ReclaimPolicy has no validation
+
+	{ // field SeenVolume.Standing
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *Standing,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_Standing(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *SeenVolume) *Standing {
+				return &oldObj.Standing
+			})
+		errs = append(errs, fn(fldPath.Child("standing"), &obj.Standing, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+var symbolsForStanding = sets.New(StandingFinalizer, StandingPresent, StandingRefused)
+
+// Validate_Standing validates an instance of Standing according
+// to declarative validation rules in the API schema.
+func Validate_Standing(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *Standing) (errs field.ErrorList) {
+
+	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForStanding, nil); len(e) != 0 {
+		errs = append(errs, e...)
+	}
+
 	return errs
 }

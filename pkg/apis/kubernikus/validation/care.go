@@ -18,25 +18,22 @@ import (
 // minRouteGCInterval keeps one Kluster from flooding the OpenStack that it shares with others.
 const minRouteGCInterval = time.Second
 
-// validateCloudProvider refuses names that other clusters may have as well, where something would be deleted by them.
+// validateCloudProvider refuses empty names where something would be deleted by them. "kubernetes", which other clusters
+// may have as well, is a name that a cluster can have: nothing is deleted by it alone.
 func validateCloudProvider(spec *kubernikusv1.KlusterSpec, path *field.Path) field.ErrorList {
 	if spec.NoCloud {
 		return nil
 	}
-	shared := func(name *string) bool {
-		return name != nil && (*name == "" || *name == kubernikusv1.SharedCloudProviderName)
-	}
+	empty := func(name *string) bool { return name != nil && *name == "" }
 	deorbit, names := &spec.Deorbit, &spec.CloudProvider
 	var errs field.ErrorList
-	if shared(names.ClusterName) && deletesAny(deorbit.LoadBalancers, deorbit.FloatingIPs) {
+	if empty(names.ClusterName) && deletesAny(deorbit.LoadBalancers, deorbit.FloatingIPs) {
 		errs = append(errs, field.Invalid(path.Child("clusterName"), *names.ClusterName,
-			"other clusters may have the same, and would lose their load balancers: set the --cluster-name of this cluster's "+
-				"cloud controller, or set spec.deorbit.loadBalancers and spec.deorbit.floatingIPs to Retain"))
+			"must not be empty: set the --cluster-name of this cluster's cloud controller manager, or leave the field out to have it read in the cluster"))
 	}
-	if shared(names.CSIClusterID) && deletesAny(deorbit.PersistentVolumes, deorbit.Snapshots) {
+	if empty(names.CSIClusterID) && deletesAny(deorbit.PersistentVolumes, deorbit.Snapshots) {
 		errs = append(errs, field.Invalid(path.Child("csiClusterID"), *names.CSIClusterID,
-			"other clusters may have the same, and would lose their volumes: set the --cluster of this cluster's Cinder CSI "+
-				"driver, or set spec.deorbit.persistentVolumes and spec.deorbit.snapshots to Retain"))
+			"must not be empty: set the --cluster of this cluster's Cinder CSI driver, or leave the field out to have it read in the cluster"))
 	}
 	return errs
 }

@@ -50,24 +50,24 @@ func TestCloudProvider(t *testing.T) {
 	}
 	testCreate(t, []specCase{
 		{"own names", names("occm", "csi", kubernikusv1.DeorbitSpec{}), nil},
-		{"shared names", names("kubernetes", "kubernetes", kubernikusv1.DeorbitSpec{}), []string{clusterName + `: "kubernetes"`, csiClusterID + `: "kubernetes"`}},
+		{"shared names", names("kubernetes", "kubernetes", kubernikusv1.DeorbitSpec{}), nil},
 		{"empty names", names("", "", kubernikusv1.DeorbitSpec{}), []string{clusterName + `: ""`, csiClusterID + `: ""`}},
-		{"named kubernetes", func(s *kubernikusv1.KlusterSpec) { s.Name = "kubernetes" }, []string{clusterName}},
-		{"shared, nothing is deleted by them", names("kubernetes", "", kubernikusv1.DeorbitSpec{
+		{"named kubernetes", func(s *kubernikusv1.KlusterSpec) { s.Name = "kubernetes" }, nil},
+		{"empty, nothing is deleted by them", names("", "", kubernikusv1.DeorbitSpec{
 			LoadBalancers: retain, FloatingIPs: retain, PersistentVolumes: retain, Snapshots: retain}), nil},
-		{"shared, load balancers go", names("kubernetes", "csi", kubernikusv1.DeorbitSpec{LoadBalancers: remove, FloatingIPs: retain}), []string{clusterName}},
-		{"shared, floating IPs go", names("kubernetes", "csi", kubernikusv1.DeorbitSpec{LoadBalancers: retain, FloatingIPs: remove}), []string{clusterName}},
-		{"shared, volumes go", names("occm", "", kubernikusv1.DeorbitSpec{PersistentVolumes: remove, Snapshots: retain}), []string{csiClusterID}},
-		{"shared, snapshots go", names("occm", "", kubernikusv1.DeorbitSpec{PersistentVolumes: retain, Snapshots: remove}), []string{csiClusterID}},
-		{"shared, no cloud", func(s *kubernikusv1.KlusterSpec) {
-			names("kubernetes", "kubernetes", kubernikusv1.DeorbitSpec{})(s)
+		{"empty, load balancers go", names("", "csi", kubernikusv1.DeorbitSpec{LoadBalancers: remove, FloatingIPs: retain}), []string{clusterName}},
+		{"empty, floating IPs go", names("", "csi", kubernikusv1.DeorbitSpec{LoadBalancers: retain, FloatingIPs: remove}), []string{clusterName}},
+		{"empty, volumes go", names("occm", "", kubernikusv1.DeorbitSpec{PersistentVolumes: remove, Snapshots: retain}), []string{csiClusterID}},
+		{"empty, snapshots go", names("occm", "", kubernikusv1.DeorbitSpec{PersistentVolumes: retain, Snapshots: remove}), []string{csiClusterID}},
+		{"empty, no cloud", func(s *kubernikusv1.KlusterSpec) {
+			names("", "", kubernikusv1.DeorbitSpec{})(s)
 			s.NoCloud = true
 		}, nil},
 	})
 	t.Run("policies are changed to Delete later", func(t *testing.T) {
 		kept := kubernikusv1.DeorbitSpec{LoadBalancers: retain, FloatingIPs: retain, PersistentVolumes: retain, Snapshots: retain}
-		old := kluster(with(names("kubernetes", "kubernetes", kept)))
-		expect(t, newRules(t).update(kluster(with(names("kubernetes", "kubernetes", kubernikusv1.DeorbitSpec{}))), old), clusterName, csiClusterID)
+		old := kluster(with(names("", "", kept)))
+		expect(t, newRules(t).update(kluster(with(names("", "", kubernikusv1.DeorbitSpec{}))), old), clusterName, csiClusterID)
 	})
 }
 

@@ -116,7 +116,7 @@ func TestKubernikusManifestAppliesUnchanged(t *testing.T) {
 	rules := newRules(t)
 	expect(t, rules.create(k))
 	expect(t, rules.updateStatus(k, kluster()))
-	if k.Spec.Name != given.Spec.Name || k.ClusterName() != "demo" || k.CSIClusterID() != k.Name || k.SecretName() != k.Name+"-secret" {
+	if k.Spec.Name != given.Spec.Name || k.ClusterName() != "" || k.CSIClusterID() != "" || k.SecretName() != k.Name+"-secret" {
 		t.Errorf("names are %q, %q, %q, %q", k.Spec.Name, k.ClusterName(), k.CSIClusterID(), k.SecretName())
 	}
 	if k.Status.NodePools[0].NodeCount != 3 || k.Spec.NodePools[0].NodeCount != 3 {

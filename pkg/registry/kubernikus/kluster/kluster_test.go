@@ -40,17 +40,17 @@ func TestCreateDefaultsTheNames(t *testing.T) {
 		want     names
 		refused  string
 	}{
-		{"account from the namespace", metav1.ObjectMeta{Name: "demo-acc", Namespace: "acc"}, kubernikusv1.KlusterSpec{}, names{"demo", "demo-acc-secret", "demo", "demo-acc"}, ""},
-		{"account from the label", metav1.ObjectMeta{Name: "demo-acc", Namespace: "ns", Labels: account}, kubernikusv1.KlusterSpec{}, names{"demo", "demo-acc-secret", "demo", "demo-acc"}, ""},
-		{"no account in the name", metav1.ObjectMeta{Name: "demo", Namespace: "ns"}, kubernikusv1.KlusterSpec{}, names{"demo", "demo-secret", "demo", "demo"}, ""},
+		{"account from the namespace", metav1.ObjectMeta{Name: "demo-acc", Namespace: "acc"}, kubernikusv1.KlusterSpec{}, names{"demo", "demo-acc-secret", "", ""}, ""},
+		{"account from the label", metav1.ObjectMeta{Name: "demo-acc", Namespace: "ns", Labels: account}, kubernikusv1.KlusterSpec{}, names{"demo", "demo-acc-secret", "", ""}, ""},
+		{"no account in the name", metav1.ObjectMeta{Name: "demo", Namespace: "ns"}, kubernikusv1.KlusterSpec{}, names{"demo", "demo-secret", "", ""}, ""},
 		{"generated name", metav1.ObjectMeta{Name: "demo-x7f2k", GenerateName: "demo-", Namespace: "ns"}, kubernikusv1.KlusterSpec{},
-			names{"demo-x7f2k", "demo-x7f2k-secret", "demo-x7f2k", "demo-x7f2k"}, ""},
+			names{"demo-x7f2k", "demo-x7f2k-secret", "", ""}, ""},
 		{"generated name that happens to end with the account", metav1.ObjectMeta{Name: "demo-x7f2k", GenerateName: "demo-", Namespace: "x7f2k"}, kubernikusv1.KlusterSpec{},
-			names{"demo", "demo-x7f2k-secret", "demo", "demo-x7f2k"}, ""},
+			names{"demo", "demo-x7f2k-secret", "", ""}, ""},
 		{"generated name, given short name", metav1.ObjectMeta{Name: "a-long-name-for-a-demo-x7f2k", GenerateName: "a-long-name-for-a-demo-", Namespace: "ns"}, kubernikusv1.KlusterSpec{Name: "demo"},
-			names{"demo", "a-long-name-for-a-demo-x7f2k-secret", "demo", "a-long-name-for-a-demo-x7f2k"}, ""},
+			names{"demo", "a-long-name-for-a-demo-x7f2k-secret", "", ""}, ""},
 		{"generated name that is too long", metav1.ObjectMeta{Name: "a-long-name-for-a-demo-x7f2k", GenerateName: "a-long-name-for-a-demo-", Namespace: "ns"}, kubernikusv1.KlusterSpec{},
-			names{"", "a-long-name-for-a-demo-x7f2k-secret", "", "a-long-name-for-a-demo-x7f2k"}, "spec.name: Required value"},
+			names{"", "a-long-name-for-a-demo-x7f2k-secret", "", ""}, "spec.name: Required value"},
 		{"all given", metav1.ObjectMeta{Name: "demo-acc", Namespace: "acc"}, kubernikusv1.KlusterSpec{
 			Name: "own", SecretRef: kubernikusv1.SecretReference{Name: "creds"}, CloudProvider: kubernikusv1.CloudProvider{ClusterName: new("occm"), CSIClusterID: new("csi")},
 		}, names{"own", "creds", "occm", "csi"}, ""},
@@ -79,7 +79,7 @@ func TestUpdateKeepsTheNames(t *testing.T) {
 	t.Run("replaced without the names and without the label", func(t *testing.T) {
 		k := newKluster(metav1.ObjectMeta{Name: "demo-acc", Namespace: "ns"}, kubernikusv1.KlusterSpec{})
 		rules{}.PrepareForUpdate(k, old)
-		if diff := cmp.Diff(names{"demo", "demo-acc-secret", "demo", "demo-acc"}, namesOf(k)); diff != "" {
+		if diff := cmp.Diff(names{"demo", "demo-acc-secret", "", ""}, namesOf(k)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
@@ -87,7 +87,7 @@ func TestUpdateKeepsTheNames(t *testing.T) {
 		k := old.DeepCopy()
 		k.Spec.SecretRef.Name = "creds"
 		rules{}.PrepareForUpdate(k, old)
-		if diff := cmp.Diff(names{"demo", "creds", "demo", "demo-acc"}, namesOf(k)); diff != "" {
+		if diff := cmp.Diff(names{"demo", "creds", "", ""}, namesOf(k)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})
@@ -95,7 +95,7 @@ func TestUpdateKeepsTheNames(t *testing.T) {
 		k := old.DeepCopy()
 		k.Spec = kubernikusv1.KlusterSpec{}
 		rules{}.PrepareForUpdate(k, k.DeepCopy())
-		if diff := cmp.Diff(names{"demo", "demo-acc-secret", "demo", "demo-acc"}, namesOf(k)); diff != "" {
+		if diff := cmp.Diff(names{"demo", "demo-acc-secret", "", ""}, namesOf(k)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	})

@@ -9,11 +9,14 @@ package v1
 // with apply.
 //
 // CloudProvider holds the names under which the cluster tags what it makes in OpenStack. Leftovers are found by them, so
-// "kubernetes", the default that many clusters share, and an empty name are refused where something would be deleted.
+// they have no default: nothing is deleted by a name that was neither set here nor seen in the cluster. By "kubernetes",
+// the default of the cloud controller manager that many clusters share, nothing is deleted either.
 type CloudProviderApplyConfiguration struct {
-	// ClusterName is the --cluster-name of the OpenStack cloud controller manager. Defaults to spec.name.
+	// ClusterName is the --cluster-name of the OpenStack cloud controller manager. Unset, it is the one that the manager
+	// is seen to run with in namespace kube-system of the cluster when the Kluster is deleted.
 	ClusterName *string `json:"clusterName,omitempty"`
-	// CSIClusterID is the --cluster of the Cinder CSI driver. Defaults to metadata.name.
+	// CSIClusterID is the --cluster of the Cinder CSI driver. Unset, it is the one that the driver is seen to run with in
+	// namespace kube-system of the cluster when the Kluster is deleted.
 	CSIClusterID *string `json:"csiClusterID,omitempty"`
 }
 

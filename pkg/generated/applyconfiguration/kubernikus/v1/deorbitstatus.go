@@ -36,6 +36,15 @@ type DeorbitStatusApplyConfiguration struct {
 	SeenSnapshots []SeenSnapshotApplyConfiguration `json:"seenSnapshots,omitempty"`
 	// SeenServices are the Services of type LoadBalancer that were seen in the cluster. Their security groups carry the uid.
 	SeenServices []SeenServiceApplyConfiguration `json:"seenServices,omitempty"`
+	// ClusterName is the --cluster-name that the OpenStack cloud controller manager was seen to run with in the cluster.
+	ClusterName *string `json:"clusterName,omitempty"`
+	// CSIClusterID is the --cluster that the Cinder CSI driver was seen to run with in the cluster.
+	CSIClusterID *string `json:"csiClusterID,omitempty"`
+	// ClusterLost is why the stages inside the cluster were left out. Empty: they were not.
+	ClusterLost *string `json:"clusterLost,omitempty"`
+	// ClusterRefused is why the cluster, which may be alive, cannot be looked at: its API server refuses the credentials or
+	// the user, or the Secret is not valid. While it is set, nothing is deleted in OpenStack. Empty: it can be looked at.
+	ClusterRefused *string `json:"clusterRefused,omitempty"`
 }
 
 // DeorbitStatusApplyConfiguration constructs a declarative configuration of the DeorbitStatus type for use with
@@ -146,5 +155,37 @@ func (b *DeorbitStatusApplyConfiguration) WithSeenServices(values ...*SeenServic
 		}
 		b.SeenServices = append(b.SeenServices, *values[i])
 	}
+	return b
+}
+
+// WithClusterName sets the ClusterName field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ClusterName field is set to the value of the last call.
+func (b *DeorbitStatusApplyConfiguration) WithClusterName(value string) *DeorbitStatusApplyConfiguration {
+	b.ClusterName = &value
+	return b
+}
+
+// WithCSIClusterID sets the CSIClusterID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the CSIClusterID field is set to the value of the last call.
+func (b *DeorbitStatusApplyConfiguration) WithCSIClusterID(value string) *DeorbitStatusApplyConfiguration {
+	b.CSIClusterID = &value
+	return b
+}
+
+// WithClusterLost sets the ClusterLost field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ClusterLost field is set to the value of the last call.
+func (b *DeorbitStatusApplyConfiguration) WithClusterLost(value string) *DeorbitStatusApplyConfiguration {
+	b.ClusterLost = &value
+	return b
+}
+
+// WithClusterRefused sets the ClusterRefused field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ClusterRefused field is set to the value of the last call.
+func (b *DeorbitStatusApplyConfiguration) WithClusterRefused(value string) *DeorbitStatusApplyConfiguration {
+	b.ClusterRefused = &value
 	return b
 }

@@ -5,6 +5,10 @@
 
 package v1
 
+import (
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
 // OpenstackSpecApplyConfiguration represents a declarative configuration of the OpenstackSpec type for use
 // with apply.
 //
@@ -21,6 +25,9 @@ type OpenstackSpecApplyConfiguration struct {
 	LBFloatingNetworkID *string `json:"lbFloatingNetworkID,omitempty"`
 	// SecurityGroupName is the security group of the nodes. Defaults to "default".
 	SecurityGroupName *string `json:"securityGroupName,omitempty"`
+	// AbsentServices are the services that the cloud does not have: block-storage, load-balancer. A service that the
+	// catalog lacks and that is not named here could not be looked at, so that what the cluster made there is left over.
+	AbsentServices []kubernikusv1.CloudService `json:"absentServices,omitempty"`
 }
 
 // OpenstackSpecApplyConfiguration constructs a declarative configuration of the OpenstackSpec type for use with
@@ -66,5 +73,15 @@ func (b *OpenstackSpecApplyConfiguration) WithLBFloatingNetworkID(value string) 
 // If called multiple times, the SecurityGroupName field is set to the value of the last call.
 func (b *OpenstackSpecApplyConfiguration) WithSecurityGroupName(value string) *OpenstackSpecApplyConfiguration {
 	b.SecurityGroupName = &value
+	return b
+}
+
+// WithAbsentServices adds the given value to the AbsentServices field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the AbsentServices field.
+func (b *OpenstackSpecApplyConfiguration) WithAbsentServices(values ...kubernikusv1.CloudService) *OpenstackSpecApplyConfiguration {
+	for i := range values {
+		b.AbsentServices = append(b.AbsentServices, values[i])
+	}
 	return b
 }

@@ -12,7 +12,7 @@ package v1
 type OpenstackStatusApplyConfiguration struct {
 	// ProjectID is the id of the OpenStack project that the credentials belong to.
 	ProjectID *string `json:"projectID,omitempty"`
-	// Region is the OpenStack region of the cluster.
+	// Region is the OpenStack region that all services are used of.
 	Region *string `json:"region,omitempty"`
 	// RouterID is the UUID of the router that has the routes of the pods.
 	RouterID *string `json:"routerID,omitempty"`
@@ -22,6 +22,9 @@ type OpenstackStatusApplyConfiguration struct {
 	LBSubnetID *string `json:"lbSubnetID,omitempty"`
 	// LBFloatingNetworkID is the UUID of the network that floating IPs of load balancers are taken from.
 	LBFloatingNetworkID *string `json:"lbFloatingNetworkID,omitempty"`
+	// AuthHost is the host and port of Keystone. With the region and the project it says which cloud the cluster is in: when
+	// the Secret leads elsewhere, nothing is removed until the annotation groundskeeper.io/accept-cloud allows it.
+	AuthHost *string `json:"authHost,omitempty"`
 }
 
 // OpenstackStatusApplyConfiguration constructs a declarative configuration of the OpenstackStatus type for use with
@@ -75,5 +78,13 @@ func (b *OpenstackStatusApplyConfiguration) WithLBSubnetID(value string) *Openst
 // If called multiple times, the LBFloatingNetworkID field is set to the value of the last call.
 func (b *OpenstackStatusApplyConfiguration) WithLBFloatingNetworkID(value string) *OpenstackStatusApplyConfiguration {
 	b.LBFloatingNetworkID = &value
+	return b
+}
+
+// WithAuthHost sets the AuthHost field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the AuthHost field is set to the value of the last call.
+func (b *OpenstackStatusApplyConfiguration) WithAuthHost(value string) *OpenstackStatusApplyConfiguration {
+	b.AuthHost = &value
 	return b
 }

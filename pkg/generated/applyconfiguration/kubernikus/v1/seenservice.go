@@ -5,6 +5,10 @@
 
 package v1
 
+import (
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
 // SeenServiceApplyConfiguration represents a declarative configuration of the SeenService type for use
 // with apply.
 //
@@ -18,6 +22,17 @@ type SeenServiceApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// KeepFloatingIP says that an annotation of the Service keeps its floating IP.
 	KeepFloatingIP *bool `json:"keepFloatingIP,omitempty"`
+	// LoadBalancerID is the load balancer in Octavia that the Service names in its annotation.
+	LoadBalancerID *string `json:"loadBalancerID,omitempty"`
+	// Address is the address that the cloud controller wrote to the status of the Service.
+	Address *string `json:"address,omitempty"`
+	// Standing is why nothing of the Service is deleted in OpenStack: it stands in the cluster. Present, Refused or
+	// Finalizer; empty: it does not.
+	Standing *kubernikusv1.Standing `json:"standing,omitempty"`
+	// Finalized says that the Service was seen with the finalizer that stays until its load balancer is gone.
+	Finalized *bool `json:"finalized,omitempty"`
+	// Gone says that the Service was not in the cluster any more when that was looked at last.
+	Gone *bool `json:"gone,omitempty"`
 }
 
 // SeenServiceApplyConfiguration constructs a declarative configuration of the SeenService type for use with
@@ -55,5 +70,45 @@ func (b *SeenServiceApplyConfiguration) WithName(value string) *SeenServiceApply
 // If called multiple times, the KeepFloatingIP field is set to the value of the last call.
 func (b *SeenServiceApplyConfiguration) WithKeepFloatingIP(value bool) *SeenServiceApplyConfiguration {
 	b.KeepFloatingIP = &value
+	return b
+}
+
+// WithLoadBalancerID sets the LoadBalancerID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LoadBalancerID field is set to the value of the last call.
+func (b *SeenServiceApplyConfiguration) WithLoadBalancerID(value string) *SeenServiceApplyConfiguration {
+	b.LoadBalancerID = &value
+	return b
+}
+
+// WithAddress sets the Address field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Address field is set to the value of the last call.
+func (b *SeenServiceApplyConfiguration) WithAddress(value string) *SeenServiceApplyConfiguration {
+	b.Address = &value
+	return b
+}
+
+// WithStanding sets the Standing field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Standing field is set to the value of the last call.
+func (b *SeenServiceApplyConfiguration) WithStanding(value kubernikusv1.Standing) *SeenServiceApplyConfiguration {
+	b.Standing = &value
+	return b
+}
+
+// WithFinalized sets the Finalized field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Finalized field is set to the value of the last call.
+func (b *SeenServiceApplyConfiguration) WithFinalized(value bool) *SeenServiceApplyConfiguration {
+	b.Finalized = &value
+	return b
+}
+
+// WithGone sets the Gone field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Gone field is set to the value of the last call.
+func (b *SeenServiceApplyConfiguration) WithGone(value bool) *SeenServiceApplyConfiguration {
+	b.Gone = &value
 	return b
 }

@@ -5,6 +5,10 @@
 
 package v1
 
+import (
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
 // SeenSnapshotApplyConfiguration represents a declarative configuration of the SeenSnapshot type for use
 // with apply.
 //
@@ -16,6 +20,9 @@ type SeenSnapshotApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// DeletionPolicy of its VolumeSnapshotContent: Delete or Retain.
 	DeletionPolicy *string `json:"deletionPolicy,omitempty"`
+	// Standing is why the snapshot is not deleted in OpenStack, whatever the policy says: its VolumeSnapshot or its
+	// VolumeSnapshotContent stands in the cluster. Present, Refused or Finalizer; empty: nothing does.
+	Standing *kubernikusv1.Standing `json:"standing,omitempty"`
 }
 
 // SeenSnapshotApplyConfiguration constructs a declarative configuration of the SeenSnapshot type for use with
@@ -45,5 +52,13 @@ func (b *SeenSnapshotApplyConfiguration) WithName(value string) *SeenSnapshotApp
 // If called multiple times, the DeletionPolicy field is set to the value of the last call.
 func (b *SeenSnapshotApplyConfiguration) WithDeletionPolicy(value string) *SeenSnapshotApplyConfiguration {
 	b.DeletionPolicy = &value
+	return b
+}
+
+// WithStanding sets the Standing field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Standing field is set to the value of the last call.
+func (b *SeenSnapshotApplyConfiguration) WithStanding(value kubernikusv1.Standing) *SeenSnapshotApplyConfiguration {
+	b.Standing = &value
 	return b
 }

@@ -5,6 +5,10 @@
 
 package v1
 
+import (
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
 // SeenVolumeApplyConfiguration represents a declarative configuration of the SeenVolume type for use
 // with apply.
 //
@@ -16,6 +20,9 @@ type SeenVolumeApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// ReclaimPolicy of its PersistentVolume: Delete or Retain.
 	ReclaimPolicy *string `json:"reclaimPolicy,omitempty"`
+	// Standing is why the volume is not deleted in OpenStack, whatever the policy says: its claim or its PersistentVolume
+	// stands in the cluster. Present, Refused or Finalizer; empty: nothing does.
+	Standing *kubernikusv1.Standing `json:"standing,omitempty"`
 }
 
 // SeenVolumeApplyConfiguration constructs a declarative configuration of the SeenVolume type for use with
@@ -45,5 +52,13 @@ func (b *SeenVolumeApplyConfiguration) WithName(value string) *SeenVolumeApplyCo
 // If called multiple times, the ReclaimPolicy field is set to the value of the last call.
 func (b *SeenVolumeApplyConfiguration) WithReclaimPolicy(value string) *SeenVolumeApplyConfiguration {
 	b.ReclaimPolicy = &value
+	return b
+}
+
+// WithStanding sets the Standing field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Standing field is set to the value of the last call.
+func (b *SeenVolumeApplyConfiguration) WithStanding(value kubernikusv1.Standing) *SeenVolumeApplyConfiguration {
+	b.Standing = &value
 	return b
 }
