@@ -135,6 +135,9 @@ func (r *reconciler) credentials(ctx context.Context, k *kubernikusv1.Kluster) (
 	if err != nil {
 		return nil, nil, err
 	}
+	if err := access.CheckSecret(k, secret.Data); err != nil {
+		return nil, notAnnounced(kubernikusv1.ReasonCloudChanged, "what is announced stays as it is: %v", err), nil
+	}
 	kubeconfig, problem := kubeconfigOf(k, secret.Data)
 	return kubeconfig, problem, nil
 }

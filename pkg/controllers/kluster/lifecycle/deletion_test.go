@@ -4,9 +4,11 @@
 package lifecycle
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
@@ -96,7 +98,8 @@ func TestLetGoLooksAgain(t *testing.T) {
 	}
 }
 
-// What was found in one project is not looked for in another.
+// A Secret that leads to another project changes nothing until somebody accepts that. What was found in one project is then
+// not looked for in the other.
 func TestAnotherProject(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)
@@ -111,8 +114,17 @@ func TestAnotherProject(t *testing.T) {
 	f.update(secret, func() {
 		secret.Data["openstack-username"], secret.Data["openstack-project-id"] = []byte("mover"), []byte("elsewhere")
 	})
+	registered := f.settled(k).Status
+	c := meta.FindStatusCondition(registered.Conditions, kubernikusv1.ConditionOpenStackReachable)
+	if found := registered.Openstack; found.ProjectID != "garden" || found.NetworkID != f.network || c.Status != metav1.ConditionFalse || c.Reason != kubernikusv1.ReasonCloudChanged {
+		t.Errorf("nobody accepted it: %+v, condition %+v", found, c)
+	}
+	_, accepted, _ := strings.Cut(c.Message, kubernikusv1.AcceptCloudAnnotation+"=")
+	f.update(k, func() {
+		k.Annotations = map[string]string{kubernikusv1.AcceptCloudAnnotation: strings.TrimSpace(strings.TrimSuffix(accepted, ")"))}
+	})
 	if found := f.settled(k).Status.Openstack; found.ProjectID != "elsewhere" || found.RouterID == "" || found.NetworkID == f.network {
-		t.Errorf("got %+v", found)
+		t.Errorf("accepted: %+v", found)
 	}
 }
 

@@ -120,7 +120,7 @@ func (r *reconciler) lookAtCloud(k *kubernikusv1.Kluster, secret *corev1.Secret,
 		s.cloud.set(cloudView{err: err}, r.clock.Now().Add(interval))
 		return
 	}
-	spec, before := k.Spec.Openstack, kubernikusv1.OpenstackStatus{}
+	registered, spec, before := k.DeepCopy(), k.Spec.Openstack, kubernikusv1.OpenstackStatus{}
 	if k.Status.Openstack != nil {
 		before = *k.Status.Openstack
 	}
@@ -129,12 +129,16 @@ func (r *reconciler) lookAtCloud(k *kubernikusv1.Kluster, secret *corev1.Secret,
 		if err != nil {
 			return cloudView{err: err}
 		}
-		if before.ProjectID != "" && before.ProjectID != cloud.ProjectID() {
-			before = kubernikusv1.OpenstackStatus{} // what was found was of another project
+		at := access.PlaceOf(cloud)
+		if err := access.CheckPlace(registered, at); err != nil {
+			return cloudView{err: err}
+		}
+		if access.Moved(registered, at) {
+			before = kubernikusv1.OpenstackStatus{} // what was found was of another place
 		}
 		view := lookAtCloud(ctx, cloud.Network(), spec, before)
 		if view.found != nil {
-			view.found.ProjectID, view.found.Region = cloud.ProjectID(), cloud.Region()
+			view.found.ProjectID, view.found.Region, view.found.AuthHost = at.ProjectID, at.Region, at.AuthHost
 		}
 		return view
 	})

@@ -55,6 +55,7 @@ type state struct {
 	uid        types.UID
 	generation int64
 	apiserver  string
+	accepted   string
 	secret     version
 	cloud      looked[cloudView]
 	workload   looked[workloadView]
@@ -86,14 +87,15 @@ func (r *reconciler) stateOf(k *kubernikusv1.Kluster, secret *corev1.Secret) *st
 		s = nil
 	}
 	if s == nil {
-		s = &state{uid: k.UID, generation: k.Generation, apiserver: k.Status.Apiserver, secret: held}
+		s = &state{uid: k.UID, generation: k.Generation, apiserver: k.Status.Apiserver, accepted: k.Annotations[kubernikusv1.AcceptCloudAnnotation], secret: held}
 		r.mu.Lock()
 		r.states[key] = s
 		r.mu.Unlock()
 		return s
 	}
-	if s.generation != k.Generation || s.apiserver != k.Status.Apiserver || s.secret.version != held.version {
-		s.generation, s.apiserver, s.secret.version = k.Generation, k.Status.Apiserver, held.version
+	accepted := k.Annotations[kubernikusv1.AcceptCloudAnnotation]
+	if s.generation != k.Generation || s.apiserver != k.Status.Apiserver || s.accepted != accepted || s.secret.version != held.version {
+		s.generation, s.apiserver, s.accepted, s.secret.version = k.Generation, k.Status.Apiserver, accepted, held.version
 		// What is on its way began with what was there before, and what was seen is not of this generation.
 		r.clouds.Forget(key)
 		r.workloads.Forget(key)

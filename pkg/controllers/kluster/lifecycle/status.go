@@ -124,7 +124,7 @@ func (s status) applied(k *kubernikusv1.Kluster) *kubernikusapply.KlusterApplyCo
 			set   func(string) *kubernikusapply.OpenstackStatusApplyConfiguration
 		}{
 			{found.ProjectID, openstack.WithProjectID}, {found.Region, openstack.WithRegion}, {found.RouterID, openstack.WithRouterID},
-			{found.NetworkID, openstack.WithNetworkID}, {found.LBSubnetID, openstack.WithLBSubnetID},
+			{found.NetworkID, openstack.WithNetworkID}, {found.LBSubnetID, openstack.WithLBSubnetID}, {found.AuthHost, openstack.WithAuthHost},
 		} {
 			if field.value != "" {
 				field.set(field.value)

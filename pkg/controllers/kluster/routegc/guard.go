@@ -13,6 +13,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -45,6 +46,8 @@ type lastLook struct {
 	object types.NamespacedName
 	uid    types.UID
 	target *Target
+	// at is the place that the router was read at.
+	at access.Place
 }
 
 func (l lastLook) check(ctx context.Context) error {
@@ -62,6 +65,9 @@ func (l lastLook) check(ctx context.Context) error {
 		}
 		if !l.target.same(planFor(k, all.Items, l.config).target) {
 			return errors.New("the Kluster or a sibling changed meanwhile")
+		}
+		if err := access.CheckPlace(k, l.at); err != nil {
+			return err
 		}
 		return l.fence()
 	}

@@ -99,12 +99,16 @@ func (r *reconciler) begin(ctx context.Context, k *kubernikusv1.Kluster, s *stat
 		r.report(ctx, k, s, failed)
 		return r.settle(r.writeCondition(ctx, k, s.condition), wait)
 	}
-	memory := s.memory
+	memory, registered := s.memory, k.DeepCopy()
 	last := lastLook{live: r.live, config: r.config, fence: r.fence, object: client.ObjectKeyFromObject(k), uid: k.UID, target: target}
 	r.passes.Begin(last.object, credentials.Host(), func(ctx context.Context) passed {
 		cloud, err := r.clients.Get(ctx, secret)
 		if err != nil {
 			return passed{err: err, memory: memory}
+		}
+		last.at = access.PlaceOf(cloud)
+		if err := access.CheckPlace(registered, last.at); err != nil {
+			return passed{err: err, memory: Memory{}}
 		}
 		pass := Pass{Project: cloud.ProjectID(), Network: guarded{Network: cloud.Network(), check: last.check}, Compute: cloud.Compute(), Clock: r.clock}
 		result, err := pass.Run(ctx, *target, &memory)
