@@ -104,7 +104,7 @@ func badKlusters() []badObject {
 		{manifest: "spec: {nodePools: [{name: small, flavor: m1}]}", want: "spec.nodePools[0].availabilityZone: Required value"},
 		{manifest: "spec: {nodePools: [{name: a, flavor: m1, availabilityZone: b}, {name: a, flavor: m1, availabilityZone: b}]}", want: "spec.nodePools[1]: Duplicate value"},
 		{manifest: "spec: {secretRef: {name: No_Name}}", want: "spec.secretRef.name: Invalid value"},
-		{manifest: "spec: {cloudProvider: {clusterName: kubernetes}}", want: "spec.cloudProvider.clusterName: Invalid value"},
+		{manifest: "spec: {cloudProvider: {clusterName: \"\"}}", want: "spec.cloudProvider.clusterName: Invalid value"},
 		{manifest: "spec: {deorbit: {timeout: 0s}}", want: "spec.deorbit.timeout: Invalid value"},
 		{manifest: "spec: {deorbit: {loadBalancers: Maybe}}", want: "spec.deorbit.loadBalancers: Unsupported value"},
 		{manifest: "spec: {routeGC: {interval: 1ms}}", want: "spec.routeGC.interval: Invalid value"},

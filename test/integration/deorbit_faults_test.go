@@ -103,6 +103,7 @@ func newWreck(t *testing.T) *wreck {
 	k := w.k
 	w.edit(t, w.secret, func() { w.secret.Data = map[string][]byte{"clouds.yaml": w.gate.clouds()} })
 	w.edit(t, k, func() {
+		accept(k, w.gate)
 		k.Spec.Deorbit.UnseenVolumes = kubernikusv1.DeletionPolicyDelete
 		k.Spec.Deorbit.StageTimeout = &metav1.Duration{Duration: time.Hour}
 		k.Finalizers = append(k.Finalizers, keeper)

@@ -22,6 +22,7 @@ import (
 	"sync"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
@@ -184,6 +185,12 @@ func (g *gate) clouds() []byte {
 	return []byte(`{clouds: {cloud: {auth: {auth_url: "` + g.URL + `/identity/v3", username: gardener, password: first, user_domain_name: Default, project_id: garden}}}}`)
 }
 
+// accept lets a Kluster go on with the cloud behind a gate, whose Keystone has another host than the cloud without it.
+func accept(k *kubernikusv1.Kluster, g *gate) {
+	place := strings.TrimPrefix(g.URL, "http://") + "/" + fake.Region + "/garden"
+	metav1.SetMetaDataAnnotation(&k.ObjectMeta, kubernikusv1.AcceptCloudAnnotation, place)
+}
+
 // gates are those of a descent: before its workload cluster, and before its cloud.
 type gates struct{ clusterGate, cloudGate *gate }
 
@@ -191,6 +198,7 @@ type gates struct{ clusterGate, cloudGate *gate }
 func (d *descent) gated(t *testing.T) gates {
 	t.Helper()
 	g := gates{clusterGate: newKubernetesGate(t, d.o.config), cloudGate: newCloudGate(t, d.cloud)}
+	d.edit(t, d.k, func() { accept(d.k, g.cloudGate) })
 	d.edit(t, d.secret, func() {
 		d.secret.Data = map[string][]byte{"kubeconfig": g.clusterGate.kubeconfig(), "clouds.yaml": g.cloudGate.clouds()}
 	})

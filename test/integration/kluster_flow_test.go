@@ -86,6 +86,7 @@ func (d *klusterPlane) register(t *testing.T, name, podRange string) (*kuberniku
 	}
 	k := klusterIn(d.namespace, name, "1.36.3")
 	k.Spec.ClusterCIDR = new(podRange)
+	k.Spec.CloudProvider = kubernikusv1.CloudProvider{ClusterName: &name, CSIClusterID: &name}
 	clouds := `{clouds: {cloud: {auth: {auth_url: "` + d.cloud.AuthURL() + `", username: gardener, password: first, user_domain_name: Default, project_id: garden}}}}`
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.namespace, Name: name + "-secret"}, Data: map[string][]byte{
 		"kubeconfig": kubeconfig, "clouds.yaml": []byte(clouds),

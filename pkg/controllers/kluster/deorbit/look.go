@@ -32,6 +32,8 @@ type look struct {
 	stage    kubernikusv1.DeorbitStage
 	began    time.Time
 	recorded stage.Seen
+	// lost and refused are ClusterLost and ClusterRefused of the status.
+	lost, refused string
 	// connection is the workload cluster, nil for none, and wayErr why there is none.
 	connection workload
 	wayErr     error
@@ -49,8 +51,10 @@ type look struct {
 func (r *reconciler) begin(k *kubernikusv1.Kluster, s *state, secret *corev1.Secret, secretErr error, self types.UID) {
 	l := look{
 		reconciler: r, key: client.ObjectKeyFromObject(k), uid: k.UID, stage: s.progress.Stage, began: s.progress.StageStartedAt.Time,
-		recorded: stage.Seen{Volumes: s.progress.SeenVolumes, Snapshots: s.progress.SeenSnapshots, Services: s.progress.SeenServices},
-		self:     self, secret: secret, secretErr: secretErr, cloud: !k.Spec.NoCloud,
+		recorded: stage.Seen{Volumes: s.progress.SeenVolumes, Snapshots: s.progress.SeenSnapshots, Services: s.progress.SeenServices,
+			ClusterName: s.progress.ClusterName, CSIClusterID: s.progress.CSIClusterID},
+		lost: s.progress.ClusterLost, refused: s.progress.ClusterRefused,
+		self: self, secret: secret, secretErr: secretErr, cloud: !k.Spec.NoCloud,
 	}
 	if s.connection == nil {
 		s.connection, l.wayErr = r.connection(k, secret, secretErr)
@@ -120,7 +124,7 @@ func (l look) run(ctx context.Context) looked {
 			return failed(l.blame(clusterFailure(err)))
 		}
 	}
-	work := stage.Work{Kluster: k, Policies: policiesOf(k, l.config), Recorded: l.recorded, Began: l.began, Now: l.clock.Now()}
+	work := stage.Work{Kluster: k, Policies: policiesOf(k, l.config), Recorded: l.recorded, ClusterLost: l.lost, ClusterRefused: l.refused, Began: l.began, Now: l.clock.Now()}
 	result.stage = l.stage
 	switch {
 	case l.must && l.connection == nil:

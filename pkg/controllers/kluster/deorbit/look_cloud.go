@@ -25,7 +25,7 @@ func (l look) openstack(ctx context.Context, work stage.Work) []part {
 	for i := range which {
 		parts[i].stage = which[i]
 	}
-	all, opened, failed := l.prepare(ctx)
+	all, opened, failed := l.prepare(ctx, work.Kluster)
 	for i := range parts {
 		if parts[i].failure = failed; failed != nil {
 			continue
@@ -43,7 +43,7 @@ func (l look) openstack(ctx context.Context, work stage.Work) []part {
 }
 
 // prepare reads all Klusters, whose names and ranges count, and opens the project.
-func (l look) prepare(ctx context.Context) ([]kubernikusv1.Kluster, project, *failure) {
+func (l look) prepare(ctx context.Context, k *kubernikusv1.Kluster) ([]kubernikusv1.Kluster, project, *failure) {
 	all := &kubernikusv1.KlusterList{}
 	if err := l.live.List(ctx, all); err != nil {
 		return nil, nil, ourFailure(fmt.Errorf("list klusters: %w", err))
@@ -54,7 +54,7 @@ func (l look) prepare(ctx context.Context) ([]kubernikusv1.Kluster, project, *fa
 	if l.secretErr != nil {
 		return nil, nil, cloudFailure(l.secretErr)
 	}
-	opened, err := l.systems.open(ctx, l.secret)
+	opened, err := l.systems.open(ctx, k, l.secret)
 	if err != nil {
 		return nil, nil, l.blame(cloudFailure(err))
 	}

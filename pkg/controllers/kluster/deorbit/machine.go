@@ -71,9 +71,12 @@ func (p *step) absorb(o outcome) {
 	case p.over():
 		p.enter(kubernikusv1.DeorbitRelease)
 	case failed != nil && p.lost():
+		p.ClusterLost, p.ClusterRefused = failed.message, ""
+		lose(&p.DeorbitStatus)
 		p.tell(true, eventUnreachable, fmt.Sprintf("%s has lasted for %s: the stages inside the cluster are left out, and OpenStack is cleaned up without it: %s",
 			failed.reason, p.apiUnavailableTimeout, failed.message))
 		p.enter(p.after(p.Stage, notInCluster))
+	case failed != nil && failed.waits:
 	case failed != nil:
 		p.leaveIfStuck()
 	case recorded:
@@ -100,11 +103,17 @@ func (p *step) record(o outcome) (recorded bool) {
 	return recorded
 }
 
-// reach counts the failures of the workload cluster in an unbroken row. A failure that says nothing of it does not count.
+// reach counts the failures of the workload cluster in an unbroken row. A failure that says nothing of it does not count,
+// and a cluster that refuses us is alive.
 func (p *step) reach(failed *failure) {
 	switch {
 	case failed == nil:
-		p.UnreachableSince = nil
+		if p.ClusterRefused != "" {
+			p.LastProgressAt = p.stamp() // the stage has all its time again
+		}
+		p.UnreachableSince, p.ClusterRefused = nil, ""
+	case failed.waits:
+		p.UnreachableSince, p.ClusterRefused = nil, failed.message
 	case failed.cluster && p.UnreachableSince == nil:
 		p.UnreachableSince = p.stamp()
 	}

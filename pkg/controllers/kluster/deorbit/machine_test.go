@@ -10,7 +10,9 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
@@ -25,7 +27,12 @@ const (
 // epoch is when all Deorbits of the tables begin.
 var epoch = time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)
 
-var errDown = errors.New("connection refused")
+var (
+	errDown = errors.New("connection refused")
+	// unauthorized and forbidden are the answers of an API server that lives.
+	unauthorized error = apierrors.NewUnauthorized("Unauthorized")
+	forbidden    error = apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "", errors.New(`User "u" cannot list resource "services"`))
+)
 
 func usual() settings {
 	return settings{timeout: 24 * time.Hour, stageTimeout: time.Hour, apiUnavailableTimeout: 2 * time.Minute, cloud: true, workload: true, project: "garden"}
@@ -161,6 +168,10 @@ func TestAdvance(t *testing.T) {
 		"fails nearly long":    {in(pods, unreachable(0)), failed(pods, clusterFailure(errDown)), usual(), 2*time.Minute - time.Second, pods, "", "", nil},
 		"fails in Wait":        {in(wait, unreachable(0), remaining(claim)), failed(wait, clusterFailure(errDown)), usual(), time.Hour, verify, "", "ClusterUnreachable DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
 		"no way in, long":      {in(freeze, unreachable(0)), failed(freeze, &failure{reason: reasonNoCredentials, cluster: true}), usual(), time.Hour, verify, "", "ClusterUnreachable DeorbitStage", nil},
+		"refused, long":        {in(pods, unreachable(0)), failed(pods, clusterFailure(unauthorized)), usual(), 23 * time.Hour, pods, "", "", nil},
+		"forbidden, long":      {in(freeze, unreachable(0)), failed(freeze, clusterFailure(forbidden)), usual(), 23 * time.Hour, freeze, "", "", nil},
+		"a wrong Secret, long": {in(freeze, unreachable(0)), failed(freeze, wayFailure("s", errDown)), usual(), 23 * time.Hour, freeze, "", "", nil},
+		"refused to the end":   {in(pods), failed(pods, clusterFailure(unauthorized)), usual(), 24 * time.Hour, release, "", "DeorbitStage", nil},
 		"we fail":              {in(pods, unreachable(0)), failed(pods, ourFailure(errDown)), usual(), 10 * time.Hour, pods, "", "", nil},
 		"OpenStack fails long": {in(verify, unreachable(0)), failed(verify, cloudFailure(errDown)), usual(), 59 * time.Minute, verify, "", "", nil},
 
@@ -184,7 +195,8 @@ func TestAdvance(t *testing.T) {
 		"timeout, we fail":        {in(drain), failed(drain, ourFailure(errDown)), usual(), 24 * time.Hour, release, "", "DeorbitStage", nil},
 		"nearly timeout":          {in(drain), nil, usual(), 24*time.Hour - time.Second, drain, "", "", nil},
 		"timeout, no look yet":    {in(release), nil, usual(), 24 * time.Hour, release, "", "", nil},
-		"timeout, clean":          {in(release, remaining(claim)), released(nil, nil), usual(), 24 * time.Hour, release, endsClean, "", nil},
+		"timeout, clean":          {in(release, remaining(volume)), released(nil, nil), usual(), 24 * time.Hour, release, endsClean, "", nil},
+		"timeout, a claim stands": {in(release, remaining(claim)), released(nil, nil), usual(), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", things("PersistentVolumeClaim", "data-0")},
 		"timeout, left":           {in(release), released([]kubernikusv1.DeorbitObject{volume}, []kubernikusv1.DeorbitObject{route}), usual(), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", []kubernikusv1.DeorbitObject{route, volume}},
 		"timeout, not asked":      {in(release, remaining(volume)), failed(release, refused()), usual(), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", []kubernikusv1.DeorbitObject{volume, {Kind: "Project", ID: "garden", Reason: "it could not be looked at, more may be left there: 401"}}},
 		"timeout, announced":      {in(release, remaining(thing("DiscoveryBackend", "b"))), released(nil, nil), usual(), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", things("DiscoveryBackend", "b")},
@@ -194,7 +206,7 @@ func TestAdvance(t *testing.T) {
 
 		// The annotation does it at once.
 		"self-destruct":           {in(claims, remaining(claim)), nil, destructing(usual()), 0, release, "", "DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
-		"self-destruct, look":     {in(release, remaining(claim)), released([]kubernikusv1.DeorbitObject{volume}, nil), destructing(usual()), 0, release, endsSelfDestruct, "SelfDestruct", []kubernikusv1.DeorbitObject{volume}},
+		"self-destruct, look":     {in(release, remaining(claim)), released([]kubernikusv1.DeorbitObject{volume}, nil), destructing(usual()), 0, release, endsSelfDestruct, "SelfDestruct", []kubernikusv1.DeorbitObject{claim, volume}},
 		"self-destruct, no cloud": {in(release), withdrawn(nil), destructing(without(false, true)), 0, release, endsSelfDestruct, "SelfDestruct", nil},
 
 		// Nothing is done to the cluster that we run in, whatever else is asked for.
@@ -258,5 +270,48 @@ func TestResumed(t *testing.T) {
 	}
 	if next, _ := advance(after, showed(claims, thing("PersistentVolumeClaim", "c")), usual(), epoch.Add(48*time.Hour+30*time.Minute)); next.Stage != claims {
 		t.Errorf("it goes to %s", next.Stage)
+	}
+}
+
+// A cluster that refuses us is alive: it is waited for with all clocks at rest, and while it does nothing may be deleted in
+// OpenStack. One that is given up is remembered as such, and what it refused before is not forgotten.
+func TestRefusedAndLost(t *testing.T) {
+	p := in(pods, unreachable(0))
+	p.SeenVolumes = []kubernikusv1.SeenVolume{{ID: "v", Standing: kubernikusv1.StandingPresent}, {ID: "w", Standing: kubernikusv1.StandingRefused}}
+	p.SeenServices = []kubernikusv1.SeenService{{UID: "u", Standing: kubernikusv1.StandingPresent}, {UID: "x", Standing: kubernikusv1.StandingFinalizer}}
+	p.SeenSnapshots = []kubernikusv1.SeenSnapshot{{ID: "s", Standing: kubernikusv1.StandingPresent}}
+	p, _ = advance(p, failed(pods, clusterFailure(unauthorized)), usual(), epoch.Add(5*time.Hour))
+	if p.UnreachableSince != nil || !strings.Contains(p.ClusterRefused, "Unauthorized") || p.Stage != pods {
+		t.Errorf("refused: %+v", p.DeorbitStatus)
+	}
+	answered, _ := advance(p, showed(pods, thing("Pod", "p")), usual(), epoch.Add(6*time.Hour))
+	if answered.ClusterRefused != "" || answered.Stage != pods || !answered.LastProgressAt.Time.Equal(epoch.Add(6*time.Hour)) {
+		t.Errorf("it answers again: %+v", answered.DeorbitStatus)
+	}
+	p.LastProgressAt = since(7 * time.Hour)
+	p, _ = advance(p, failed(pods, clusterFailure(errDown)), usual(), epoch.Add(7*time.Hour))
+	p, _ = advance(p, failed(pods, clusterFailure(errDown)), usual(), epoch.Add(8*time.Hour))
+	if p.Stage != verify || p.ClusterRefused != "" || !strings.Contains(p.ClusterLost, "connection refused") {
+		t.Errorf("lost: %+v", p.DeorbitStatus)
+	}
+	got := []kubernikusv1.Standing{p.SeenVolumes[0].Standing, p.SeenVolumes[1].Standing, p.SeenServices[0].Standing, p.SeenServices[1].Standing, p.SeenSnapshots[0].Standing}
+	if want := []kubernikusv1.Standing{"", kubernikusv1.StandingRefused, "", kubernikusv1.StandingFinalizer, ""}; !slices.Equal(got, want) {
+		t.Errorf("what stands in a lost cluster is %q, want %q", got, want)
+	}
+}
+
+// What stands in the cluster stays among what remains, whatever Verify finds in OpenStack.
+func TestWhatStandsRemains(t *testing.T) {
+	status := kubernikusv1.DeorbitStatus{SeenVolumes: []kubernikusv1.SeenVolume{{ID: "v", Standing: kubernikusv1.StandingRefused}, {ID: "w"}}}
+	status.Remaining = []kubernikusv1.DeorbitObject{
+		{Kind: "PersistentVolumeClaim", Name: "gone", ID: "w"}, {Kind: "PersistentVolumeClaim", Name: "pending"}, {Kind: "PersistentVolumeClaim", Name: "stands", ID: "v"},
+		{Kind: "Service", Name: "s"}, {Kind: "VolumeSnapshot", Name: "not taken"}}
+	recordRemaining(&status, part{stage: verify})
+	var names []string
+	for _, o := range status.Remaining {
+		names = append(names, o.Name)
+	}
+	if want := []string{"pending", "stands", "not taken"}; !slices.Equal(names, want) {
+		t.Errorf("remaining = %q, want %q", names, want)
 	}
 }

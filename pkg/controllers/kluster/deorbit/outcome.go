@@ -7,6 +7,8 @@ import (
 	"errors"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
@@ -35,6 +37,9 @@ type failure struct {
 	reason, message string
 	// cluster is true when the workload cluster could not be used, whatever the reason.
 	cluster bool
+	// waits is true when the workload cluster may be alive and only another Secret, or more permissions, let us look at it:
+	// it is never given up for that.
+	waits bool
 	// ours is true when the failure says nothing of the cluster and the cloud: only another try helps.
 	ours bool
 	// retryAfter is how long a service asks to wait.
@@ -56,21 +61,30 @@ const (
 	reasonPaused    = "Paused"
 )
 
-// clusterFailure is the failure of a workload cluster that does not do what it has to.
+// clusterFailure is the failure of a workload cluster that does not do what it has to. One that refuses us is alive.
 func clusterFailure(err error) *failure {
-	return &failure{reason: reasonUnreachable, message: "the API server of the cluster cannot be used: " + err.Error(), cluster: true}
+	f := &failure{reason: reasonUnreachable, message: "the API server of the cluster cannot be used: " + err.Error(), cluster: true}
+	switch {
+	case apierrors.IsUnauthorized(err):
+		f.reason, f.waits = string(openstack.ReasonCredentialsRefused), true
+		f.message = "the API server of the cluster does not accept the credentials: renew them in the Secret: " + err.Error()
+	case apierrors.IsForbidden(err):
+		f.reason, f.waits = string(openstack.ReasonForbidden), true
+		f.message = "the user of the kubeconfig lacks a permission in the cluster: apply artifacts/kluster/workload there: " + err.Error()
+	}
+	return f
 }
 
 // wayFailure is the failure to find the way into the workload cluster.
 func wayFailure(secret string, err error) *failure {
-	f := &failure{reason: reasonSecretInvalid, message: "secret " + secret + ": " + err.Error(), cluster: true}
+	f := &failure{reason: reasonSecretInvalid, message: "secret " + secret + ": " + err.Error(), cluster: true, waits: true}
 	switch {
 	case errors.Is(err, access.ErrNoSecret):
 		f.reason, f.message = reasonSecretMissing, err.Error()
 	case errors.Is(err, access.ErrNoWorkload):
-		f.reason, f.message = reasonNoCredentials, "secret "+secret+" "+err.Error()
+		f.reason, f.message, f.waits = reasonNoCredentials, "secret "+secret+" "+err.Error(), false
 	case errors.Is(err, access.ErrNoHost):
-		f.reason, f.message = reasonNoHost, err.Error()
+		f.reason, f.message, f.waits = reasonNoHost, err.Error(), false
 	}
 	return f
 }

@@ -12,6 +12,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/announce"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cloud"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster"
@@ -40,9 +41,12 @@ func (r *reality) connect(config *rest.Config) (workload, error) {
 	return cluster.Connect(config)
 }
 
-func (r *reality) open(ctx context.Context, secret *corev1.Secret) (project, error) {
+func (r *reality) open(ctx context.Context, k *kubernikusv1.Kluster, secret *corev1.Secret) (project, error) {
 	c, err := r.clients.Get(ctx, secret)
 	if err != nil {
+		return nil, err
+	}
+	if err := access.CheckPlace(k, access.PlaceOf(c)); err != nil {
 		return nil, err
 	}
 	return openProject{Project: cloud.Of(c, r.fence), routeGC: r.routeGC}, nil
@@ -55,13 +59,13 @@ type openProject struct {
 }
 
 func (p openProject) verify(ctx context.Context, w stage.Work, all []kubernikusv1.Kluster) (stage.Report, error) {
-	return p.Verify(ctx, w, cloud.ConflictsOf(w.Kluster, all))
+	return p.Verify(ctx, w, cloud.ConflictsOf(w, all))
 }
 
 func (p openProject) routes(ctx context.Context, w stage.Work, all []kubernikusv1.Kluster) (stage.Report, error) {
 	target, why := routegc.TargetFor(w.Kluster, all, p.routeGC)
-	if conflict := cloud.ConflictsOf(w.Kluster, all).Why(p.ID); why == "" {
-		why = conflict
+	if hold := cloud.ConflictsOf(w, all).Hold(w, p.ID); why == "" {
+		why = hold
 	}
 	return p.Routes(ctx, w, target, why)
 }

@@ -143,7 +143,7 @@ func (r *reconciler) take(key types.NamespacedName) *looked {
 // pause is how long to wait after a look.
 func pause(o outcome, poll time.Duration) time.Duration {
 	failed := o.failure()
-	if failed != nil && !failed.ours && !failed.cluster {
+	if failed != nil && !failed.ours && (failed.waits || !failed.cluster) {
 		poll = max(failurePolls*poll, failed.retryAfter)
 	}
 	return poll + time.Duration(rand.Float64()*jitter*float64(poll))

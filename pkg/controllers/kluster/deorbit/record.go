@@ -19,6 +19,11 @@ const (
 	// backendKind and secretKind are what stage Drain reports.
 	backendKind = "DiscoveryBackend"
 	secretKind  = "Secret"
+	// claimKind, snapshotKind and contentKind are objects of the workload cluster behind which there may be something in
+	// OpenStack.
+	claimKind    = "PersistentVolumeClaim"
+	snapshotKind = "VolumeSnapshot"
+	contentKind  = "VolumeSnapshotContent"
 	// podKind is the kind of what comes back under a new name when it is deleted.
 	podKind = "Pod"
 	// projectKind stands for all that could not be looked at in an OpenStack project.
@@ -32,24 +37,47 @@ func keyOf(o kubernikusv1.DeorbitObject) objectKey {
 	return objectKey{kind: o.Kind, namespace: o.Namespace, name: o.Name, id: o.ID}
 }
 
-// recordSeen adds what was seen to the record, and says whether the record changed. What was seen before stays; what is
+// recordSeen adds what was seen to the record, and says whether anything has to be written before something is deleted:
+// not what stands in the way now. What was seen before stays; what is
 // said of it now counts. Of two that name the same volume or snapshot, the one that keeps it counts.
 func recordSeen(status *kubernikusv1.DeorbitStatus, seen stage.Seen) bool {
 	volumes := upsert(&status.SeenVolumes, seen.Volumes, func(v kubernikusv1.SeenVolume) string { return v.ID },
 		func(v kubernikusv1.SeenVolume) bool {
 			return v.ReclaimPolicy != string(kubernikusv1.DeletionPolicyDelete)
-		})
+		}, func(v *kubernikusv1.SeenVolume) { v.Standing = "" })
 	snapshots := upsert(&status.SeenSnapshots, seen.Snapshots, func(s kubernikusv1.SeenSnapshot) string { return s.ID },
 		func(s kubernikusv1.SeenSnapshot) bool {
 			return s.DeletionPolicy != string(kubernikusv1.DeletionPolicyDelete)
-		})
+		}, func(s *kubernikusv1.SeenSnapshot) { s.Standing = "" })
 	services := upsert(&status.SeenServices, seen.Services, func(s kubernikusv1.SeenService) string { return s.UID },
-		func(s kubernikusv1.SeenService) bool { return s.KeepFloatingIP })
+		func(s kubernikusv1.SeenService) bool { return s.KeepFloatingIP }, func(s *kubernikusv1.SeenService) { s.Standing, s.Gone = "", false })
+	status.ClusterName, status.CSIClusterID = cmp.Or(seen.ClusterName, status.ClusterName), cmp.Or(seen.CSIClusterID, status.CSIClusterID)
 	return volumes || snapshots || services
 }
 
-// upsert replaces or adds entries by their id. An entry without an id cannot be recorded.
-func upsert[T comparable](record *[]T, seen []T, id func(T) string, keeps func(T) bool) (changed bool) {
+// lose forgets what stood in the way of deletions in a cluster that is given up, but for what it refused or a finalizer
+// held: that counts without the cluster, too.
+func lose(status *kubernikusv1.DeorbitStatus) {
+	for i := range status.SeenVolumes {
+		lost(&status.SeenVolumes[i].Standing)
+	}
+	for i := range status.SeenSnapshots {
+		lost(&status.SeenSnapshots[i].Standing)
+	}
+	for i := range status.SeenServices {
+		lost(&status.SeenServices[i].Standing)
+	}
+}
+
+func lost(standing *kubernikusv1.Standing) {
+	if *standing == kubernikusv1.StandingPresent {
+		*standing = ""
+	}
+}
+
+// upsert replaces or adds entries by their id, and says whether the record changed otherwise than in what passing takes
+// out. An entry without an id cannot be recorded.
+func upsert[T comparable](record *[]T, seen []T, id func(T) string, keeps func(T) bool, passing func(*T)) (changed bool) {
 	latest := make(map[string]T, len(seen))
 	for _, entry := range seen {
 		key := id(entry)
@@ -72,8 +100,11 @@ func upsert[T comparable](record *[]T, seen []T, id func(T) string, keeps func(T
 		case !known:
 			at[id(entry)] = len(*record)
 			*record, changed = append(*record, entry), true
-		case (*record)[i] != entry:
-			(*record)[i], changed = entry, true
+		default:
+			before, after := (*record)[i], entry
+			passing(&before)
+			passing(&after)
+			(*record)[i], changed = entry, changed || before != after
 		}
 	}
 	return changed
@@ -91,10 +122,22 @@ func recordRemaining(status *kubernikusv1.DeorbitStatus, p part) {
 		case backendKind, secretKind:
 			last = kubernikusv1.DeorbitDrain
 		}
-		return p.stage == last || isInCluster(p.stage)
+		return p.stage == last && !neverGoes(status, o) || isInCluster(p.stage)
 	}
 	status.Remaining = append(slices.DeleteFunc(status.Remaining, replaced), p.report.Remaining...)
 	sortObjects(status.Remaining)
+}
+
+// neverGoes reports whether an object of the cluster was there when that was looked at last, and nothing in OpenStack
+// stands for it: no later stage sees it go.
+func neverGoes(status *kubernikusv1.DeorbitStatus, o kubernikusv1.DeorbitObject) bool {
+	switch o.Kind {
+	case claimKind, snapshotKind, contentKind:
+		return o.ID == "" || slices.ContainsFunc(status.SeenVolumes, func(v kubernikusv1.SeenVolume) bool { return v.ID == o.ID && v.Standing != "" }) ||
+			slices.ContainsFunc(status.SeenSnapshots, func(s kubernikusv1.SeenSnapshot) bool { return s.ID == o.ID && s.Standing != "" })
+	default:
+		return false
+	}
 }
 
 // sortObjects gives a list an order that does not depend on who listed what first.

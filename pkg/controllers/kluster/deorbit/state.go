@@ -45,6 +45,7 @@ type state struct {
 type basis struct {
 	generation   int64
 	selfDestruct bool
+	accepted     string
 	way
 }
 
@@ -56,7 +57,7 @@ type way struct {
 }
 
 func basisOf(k *kubernikusv1.Kluster, secret *corev1.Secret) basis {
-	b := basis{generation: k.Generation, selfDestruct: k.SelfDestructs(), way: way{apiserver: k.Status.Apiserver}}
+	b := basis{generation: k.Generation, selfDestruct: k.SelfDestructs(), accepted: k.Annotations[kubernikusv1.AcceptCloudAnnotation], way: way{apiserver: k.Status.Apiserver}}
 	if secret != nil {
 		b.secret, b.version = secret.UID, secret.ResourceVersion
 	}

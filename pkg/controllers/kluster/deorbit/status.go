@@ -137,30 +137,48 @@ func applied(k *kubernikusv1.Kluster, status *kubernikusv1.DeorbitStatus, condit
 	to.StartedAt, to.LastProgressAt = status.StartedAt, status.LastProgressAt
 	to.StageStartedAt, to.UnreachableSince = status.StageStartedAt, status.UnreachableSince
 	for _, v := range status.SeenVolumes {
-		to.WithSeenVolumes(kubernikusapply.SeenVolume().WithID(v.ID).WithName(v.Name).WithReclaimPolicy(v.ReclaimPolicy))
+		seen := kubernikusapply.SeenVolume().WithID(v.ID).WithName(v.Name).WithReclaimPolicy(v.ReclaimPolicy)
+		setIfAny(v.Standing, seen.WithStanding)
+		to.WithSeenVolumes(seen)
 	}
 	for _, s := range status.SeenSnapshots {
-		to.WithSeenSnapshots(kubernikusapply.SeenSnapshot().WithID(s.ID).WithName(s.Name).WithDeletionPolicy(s.DeletionPolicy))
+		seen := kubernikusapply.SeenSnapshot().WithID(s.ID).WithName(s.Name).WithDeletionPolicy(s.DeletionPolicy)
+		setIfAny(s.Standing, seen.WithStanding)
+		to.WithSeenSnapshots(seen)
 	}
 	for _, s := range status.SeenServices {
-		to.WithSeenServices(kubernikusapply.SeenService().WithUID(s.UID).WithNamespace(s.Namespace).WithName(s.Name).WithKeepFloatingIP(s.KeepFloatingIP))
+		seen := kubernikusapply.SeenService().WithUID(s.UID).WithNamespace(s.Namespace).WithName(s.Name).WithKeepFloatingIP(s.KeepFloatingIP)
+		setIfAny(s.LoadBalancerID, seen.WithLoadBalancerID)
+		setIfAny(s.Address, seen.WithAddress)
+		setIfAny(s.Standing, seen.WithStanding)
+		setIfAny(s.Finalized, seen.WithFinalized)
+		setIfAny(s.Gone, seen.WithGone)
+		to.WithSeenServices(seen)
 	}
+	setIfAny(status.ClusterName, to.WithClusterName)
+	setIfAny(status.CSIClusterID, to.WithCSIClusterID)
+	setIfAny(status.ClusterLost, to.WithClusterLost)
+	setIfAny(status.ClusterRefused, to.WithClusterRefused)
 	patch.Status.WithDeorbit(to)
 	return patch
+}
+
+// setIfAny sets a field of a patch that has a value: what is empty is left out, as the API server writes it.
+func setIfAny[T comparable, P any](value T, set func(T) P) {
+	var none T
+	if value != none {
+		set(value)
+	}
 }
 
 func objects(list []kubernikusv1.DeorbitObject) []*kubernikusapply.DeorbitObjectApplyConfiguration {
 	var all []*kubernikusapply.DeorbitObjectApplyConfiguration
 	for _, o := range list {
 		object := kubernikusapply.DeorbitObject().WithKind(o.Kind)
-		for _, field := range []struct {
-			value string
-			set   func(string) *kubernikusapply.DeorbitObjectApplyConfiguration
-		}{{o.Namespace, object.WithNamespace}, {o.Name, object.WithName}, {o.ID, object.WithID}, {o.Reason, object.WithReason}} {
-			if field.value != "" {
-				field.set(field.value)
-			}
-		}
+		setIfAny(o.Namespace, object.WithNamespace)
+		setIfAny(o.Name, object.WithName)
+		setIfAny(o.ID, object.WithID)
+		setIfAny(o.Reason, object.WithReason)
 		all = append(all, object)
 	}
 	return all

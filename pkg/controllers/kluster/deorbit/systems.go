@@ -22,8 +22,8 @@ type systems interface {
 	withdraw(ctx context.Context, k *kubernikusv1.Kluster) (stage.Report, error)
 	// connect is the workload cluster that a configuration leads to. It asks nothing.
 	connect(config *rest.Config) (workload, error)
-	// open authenticates at the OpenStack project that a Secret leads to.
-	open(ctx context.Context, secret *corev1.Secret) (project, error)
+	// open authenticates at the OpenStack project that a Secret leads to. It fails when that is not the one of the Kluster.
+	open(ctx context.Context, k *kubernikusv1.Kluster, secret *corev1.Secret) (project, error)
 }
 
 // workload is a workload cluster.

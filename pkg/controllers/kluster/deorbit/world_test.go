@@ -85,7 +85,7 @@ func (s *script) connect(config *rest.Config) (workload, error) {
 	return scriptedCluster{s}, nil
 }
 
-func (s *script) open(context.Context, *corev1.Secret) (project, error) {
+func (s *script) open(context.Context, *kubernikusv1.Kluster, *corev1.Secret) (project, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return scriptedProject{s}, s.openErr

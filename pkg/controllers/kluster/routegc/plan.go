@@ -126,8 +126,11 @@ func TargetFor(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster, config confi
 	if k.Spec.NoCloud {
 		return nil, ""
 	}
-	if k.RouterID() == "" {
-		return &Target{}, ReasonRouterUnknown + ": set spec.openstack.routerID"
+	switch {
+	case k.RouterID() == "" && !s.enabled:
+		return &Target{}, ReasonDisabled + ": Route GC is off"
+	case k.RouterID() == "":
+		return &Target{}, ReasonRouterUnknown + ": set spec.openstack.routerID, or spec.routeGC.enabled to false when the cluster has no routes"
 	}
 	target, conflict := targetOf(k, all, s)
 	switch {

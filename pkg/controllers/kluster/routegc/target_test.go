@@ -32,6 +32,7 @@ func TestTargetFor(t *testing.T) {
 		"conflict":       {changes{routed}, rival, routerID, kubernikusv1.ReasonCIDRConflict, 0, false},
 		"off, conflict":  {changes{routed, off}, rival, routerID, ReasonDisabled, 0, false},
 		"unknown router": {nil, nil, "", ReasonRouterUnknown, 0, false},
+		"unknown, off":   {changes{off}, nil, "", ReasonDisabled, 0, false},
 		"no cloud":       {changes{routed, noCloud}, other, "-", "", 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,12 +4,57 @@
 package cloud
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
+
+// identity are the names by which things of a cluster are found. An empty one finds nothing.
+type identity struct {
+	cluster, tag string
+	// contradiction is what is wrong when a name of the spec is not the one that was seen in the cluster.
+	contradiction string
+}
+
+// identityOf are the names that a client set or that were seen in the cluster. Names are never derived: one that follows
+// from the name of the Kluster may be that of a living cluster.
+func identityOf(w stage.Work) identity {
+	var i identity
+	name := func(field, flag, set, seen string) string {
+		if set != "" && seen != "" && set != seen {
+			i.contradiction = fmt.Sprintf("spec.cloudProvider.%s is %s, but the cluster runs with %s=%s: correct it", field, set, flag, seen)
+			return ""
+		}
+		return cmp.Or(set, seen)
+	}
+	i.cluster = name("clusterName", "--cluster-name", w.Kluster.ClusterName(), w.Recorded.ClusterName)
+	i.tag = name("csiClusterID", "--cluster", w.Kluster.CSIClusterID(), w.Recorded.CSIClusterID)
+	return i
+}
+
+// possibleNames are the names that another Kluster may have, for what must not be taken from it. Unlike identityOf these
+// may be derived: more names protect more.
+func possibleNames(k *kubernikusv1.Kluster) (clusters, tags []string) {
+	or := func(set *string, derived, seen string) []string {
+		names := []string{derived}
+		if set != nil {
+			names = []string{*set}
+		}
+		if seen != "" {
+			names = append(names, seen)
+		}
+		return names
+	}
+	seen := kubernikusv1.DeorbitStatus{}
+	if k.Status.Deorbit != nil {
+		seen = *k.Status.Deorbit
+	}
+	return or(k.Spec.CloudProvider.ClusterName, k.Spec.Name, seen.ClusterName), or(k.Spec.CloudProvider.CSIClusterID, k.Name, seen.CSIClusterID)
+}
 
 // usable says whether something may be deleted by a name: many clusters share the default, and the empty one is none.
 func usable(name string) bool {
@@ -20,8 +65,8 @@ func usable(name string) bool {
 type Conflicts struct {
 	// rivals have a name in common with the Kluster.
 	rivals []rival
-	// tags say of which other Klusters volumes are that carry them.
-	tags []rival
+	// clusters are the names of the clusters of other Klusters, and tags say of which of them volumes are that carry them.
+	clusters, tags []rival
 }
 
 // rival is another Kluster.
@@ -34,8 +79,9 @@ type rival struct {
 
 // ConflictsOf looks for conflicts among all Klusters. One that is being deleted counts until it is released. Names by
 // which nothing is deleted make none. Which of the conflicts are in the project is found out in the look.
-func ConflictsOf(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster) Conflicts {
+func ConflictsOf(w stage.Work, all []kubernikusv1.Kluster) Conflicts {
 	var c Conflicts
+	k, own := w.Kluster, identityOf(w)
 	for i := range all {
 		other := &all[i]
 		released := !other.DeletionTimestamp.IsZero() && !other.HasDeorbiter()
@@ -49,22 +95,32 @@ func ConflictsOf(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster) Conflicts 
 		if found.project == "" && other.Namespace != k.Namespace {
 			continue
 		}
-		if other.ClusterName() == k.ClusterName() && usable(k.ClusterName()) {
+		clusters, tags := possibleNames(other)
+		if usable(own.cluster) && slices.Contains(clusters, own.cluster) {
 			found.text = "clusterName"
 			c.rivals = append(c.rivals, found)
 		}
-		switch tag := other.CSIClusterID(); {
-		case !usable(tag):
-		case tag == k.CSIClusterID():
-			found.text = "csiClusterID"
-			c.rivals = append(c.rivals, found)
-		default:
-			found.text = tag
-			c.tags = append(c.tags, found)
+		for _, name := range clusters {
+			if usable(name) && name != own.cluster {
+				found.text = name
+				c.clusters = append(c.clusters, found)
+			}
+		}
+		for _, tag := range tags {
+			switch {
+			case !usable(tag):
+			case tag == own.tag:
+				found.text = "csiClusterID"
+				c.rivals = append(c.rivals, found)
+			default:
+				found.text = tag
+				c.tags = append(c.tags, found)
+			}
 		}
 	}
 	byName := func(a, b rival) int { return strings.Compare(a.kluster, b.kluster) }
 	slices.SortStableFunc(c.rivals, byName)
+	slices.SortStableFunc(c.clusters, byName)
 	slices.SortStableFunc(c.tags, byName)
 	return c
 }
@@ -81,8 +137,17 @@ func (c Conflicts) Why(projectID string) string {
 
 // ownerOf is the other Kluster in a project whose tag a volume carries, "" when there is none.
 func (c Conflicts) ownerOf(tag, projectID string) string {
-	for _, r := range c.tags {
-		if r.text == tag && (r.project == "" || r.project == projectID) {
+	return holderIn(c.tags, tag, projectID)
+}
+
+// clusterOf is the other Kluster in a project whose cluster may have a name, "" when there is none.
+func (c Conflicts) clusterOf(name, projectID string) string {
+	return holderIn(c.clusters, name, projectID)
+}
+
+func holderIn(rivals []rival, text, projectID string) string {
+	for _, r := range rivals {
+		if r.text == text && (r.project == "" || r.project == projectID) {
 			return r.kluster
 		}
 	}

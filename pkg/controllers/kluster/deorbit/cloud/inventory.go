@@ -9,6 +9,8 @@ import (
 	"errors"
 	"slices"
 
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -26,58 +28,98 @@ type inventory struct {
 	ports     map[string][]openstack.Port
 	volumes   []openstack.Volume
 	snapshots []openstack.VolumeSnapshot
+	unseen    unseenKinds
 }
 
-// list reads everything that a plan for a cluster is made from. It is whole, or there is an error. A service that the
-// cloud does not have has nothing. The order matters: an address of a load balancer that goes meanwhile is then seen
-// free, not at something unknown, and a snapshot that comes meanwhile is seen.
-func (p Project) list(ctx context.Context, cluster string) (inventory, error) {
+// unseenKinds is why services could not be looked at, by the kind of object; "": they could. What is not seen is neither deleted
+// nor gone.
+type unseenKinds struct{ balancers, network, volumes, snapshots string }
+
+// list reads everything that a plan for a cluster is made from; mine selects its security groups. It is whole, or there is
+// an error, but for what a whole service does not show: because the user may not, or because the catalog does not have it.
+// The order matters: an address of a load balancer that goes meanwhile is then seen free, not at something unknown, and a
+// snapshot that comes meanwhile is seen.
+func (p Project) list(ctx context.Context, w stage.Work, mine func(openstack.SecurityGroup) bool) (inventory, error) {
 	if p.ID == "" {
 		return inventory{}, errNoProject
 	}
 	var all inventory
-	var err error
-	if all.loadBalancers, err = listed(ctx, p.LoadBalancers.LoadBalancers, func(b openstack.LoadBalancer) string { return b.ID }); err != nil {
-		return inventory{}, err
-	}
-	if len(all.loadBalancers) > 0 {
-		if all.listeners, err = listed(ctx, p.LoadBalancers.Listeners, func(l openstack.Listener) string { return l.ID }); err != nil {
+	absent := w.Kluster.Spec.Openstack.AbsentServices
+	noBalancers := slices.Contains(absent, kubernikusv1.ServiceLoadBalancer) &&
+		!slices.ContainsFunc(w.Recorded.Services, func(s kubernikusv1.SeenService) bool { return s.LoadBalancerID != "" })
+	noVolumes := slices.Contains(absent, kubernikusv1.ServiceBlockStorage) && len(w.Recorded.Volumes)+len(w.Recorded.Snapshots) == 0
+	for _, service := range []struct {
+		list   func() error
+		absent bool
+		reason *string
+	}{
+		{func() error { return p.listBalancers(ctx, &all) }, noBalancers, &all.unseen.balancers},
+		{func() error { return p.listNetwork(ctx, &all, mine) }, false, &all.unseen.network},
+		{func() (err error) {
+			all.volumes, err = listed(ctx, p.Volumes.Volumes, func(v openstack.Volume) string { return v.ID })
+			return err
+		}, noVolumes, &all.unseen.volumes},
+		{func() (err error) {
+			all.snapshots, err = listed(ctx, p.Volumes.Snapshots, func(s openstack.VolumeSnapshot) string { return s.ID })
+			return err
+		}, noVolumes, &all.unseen.snapshots},
+	} {
+		err := service.list()
+		switch reason := openstack.ReasonOf(err); {
+		case err == nil, reason == openstack.ReasonServiceMissing && service.absent:
+		case reason == openstack.ReasonServiceMissing:
+			*service.reason = err.Error() + "; a service that the cloud does not have is named in spec.openstack.absentServices"
+		case reason == openstack.ReasonForbidden:
+			*service.reason = err.Error()
+		default:
 			return inventory{}, err
 		}
-		if all.pools, err = listed(ctx, p.LoadBalancers.Pools, func(l openstack.Pool) string { return l.ID }); err != nil {
-			return inventory{}, err
-		}
-	}
-	if all.floatingIPs, err = listed(ctx, p.Network.ProjectFloatingIPs, func(f openstack.FloatingIP) string { return f.ID }); err != nil {
-		return inventory{}, err
-	}
-	if all.securityGroups, err = listed(ctx, p.Network.SecurityGroups, func(g openstack.SecurityGroup) string { return g.ID }); err != nil {
-		return inventory{}, err
-	}
-	all.ports = map[string][]openstack.Port{}
-	for _, g := range all.securityGroups {
-		if _, is := groupOf(g.Name, g.Description, cluster); !is || g.ProjectID != p.ID || !usable(cluster) {
-			continue
-		}
-		if all.ports[g.ID], err = p.Network.PortsOfSecurityGroup(ctx, g.ID); err != nil {
-			return inventory{}, err
-		}
-	}
-	if all.volumes, err = listed(ctx, p.Volumes.Volumes, func(v openstack.Volume) string { return v.ID }); err != nil {
-		return inventory{}, err
-	}
-	if all.snapshots, err = listed(ctx, p.Volumes.Snapshots, func(s openstack.VolumeSnapshot) string { return s.ID }); err != nil {
-		return inventory{}, err
 	}
 	return all, nil
+}
+
+func (p Project) listBalancers(ctx context.Context, all *inventory) (err error) {
+	balancers, err := listed(ctx, p.LoadBalancers.LoadBalancers, func(b openstack.LoadBalancer) string { return b.ID })
+	if err != nil || len(balancers) == 0 {
+		return err
+	}
+	listeners, err := listed(ctx, p.LoadBalancers.Listeners, func(l openstack.Listener) string { return l.ID })
+	if err != nil {
+		return err
+	}
+	pools, err := listed(ctx, p.LoadBalancers.Pools, func(l openstack.Pool) string { return l.ID })
+	if err != nil {
+		return err
+	}
+	all.loadBalancers, all.listeners, all.pools = balancers, listeners, pools
+	return nil
+}
+
+func (p Project) listNetwork(ctx context.Context, all *inventory, mine func(openstack.SecurityGroup) bool) error {
+	addresses, err := listed(ctx, p.Network.ProjectFloatingIPs, func(f openstack.FloatingIP) string { return f.ID })
+	if err != nil {
+		return err
+	}
+	groups, err := listed(ctx, p.Network.SecurityGroups, func(g openstack.SecurityGroup) string { return g.ID })
+	if err != nil {
+		return err
+	}
+	ports := map[string][]openstack.Port{}
+	for _, g := range groups {
+		if g.ProjectID != p.ID || !mine(g) {
+			continue
+		}
+		if ports[g.ID], err = p.Network.PortsOfSecurityGroup(ctx, g.ID); err != nil {
+			return err
+		}
+	}
+	all.floatingIPs, all.securityGroups, all.ports = addresses, groups, ports
+	return nil
 }
 
 // listed reads a list and sorts it, so that reports of looks at the same things are the same.
 func listed[T any](ctx context.Context, list func(context.Context) ([]T, error), id func(T) string) ([]T, error) {
 	all, err := list(ctx)
-	if err != nil && openstack.ReasonOf(err) == openstack.ReasonServiceMissing {
-		return nil, nil
-	}
 	if err != nil {
 		return nil, err
 	}

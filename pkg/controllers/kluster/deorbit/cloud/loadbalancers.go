@@ -85,33 +85,50 @@ type vips struct {
 	going map[string]bool
 	// staying are all others, each with the id of its load balancer.
 	staying map[string]string
+	// clusters are the names that the cloud controller used for those that go by their ids.
+	clusters map[string]string
 }
 
 // balancers decides about load balancers.
 func (d *decision) balancers() vips {
-	ports := vips{going: map[string]bool{}, staying: map[string]string{}}
+	ports := vips{going: map[string]bool{}, staying: map[string]string{}, clusters: map[string]string{}}
 	for _, b := range d.loadBalancers {
 		object := kubernikusv1.DeorbitObject{Kind: kindLoadBalancer, Name: b.Name, ID: b.ID}
-		what, doubt := d.claimOn(b)
+		what, doubt, recorded := claimNothing, "", byID{}
+		if usable(d.cluster) {
+			what, doubt = d.claimOn(b)
+		} else if recorded = d.claimByID(b); recorded.claim != claimNothing {
+			what, doubt = recorded.claim, recorded.doubt
+		}
 		if b.ProjectID != d.project {
 			what = claimNothing
 		}
-		if what != claimAll || !deletes(d.Policies.LoadBalancers) {
+		if what == claimAll && recorded.cluster != "" {
+			ports.clusters[b.VIPPortID] = recorded.cluster
+		}
+		standing := d.balancerStands(b)
+		if what != claimAll || standing != "" || !deletes(d.Policies.LoadBalancers) {
 			ports.staying[b.VIPPortID] = b.ID
 		} else {
 			ports.going[b.VIPPortID] = true
 		}
 		switch {
 		case what == claimNothing:
+		case what == claimDoubt && recorded.claim == claimDoubt && !recorded.settled && deletes(d.Policies.LoadBalancers):
+			d.remain(object, doubt)
 		case what == claimDoubt:
 			d.retain(object, doubt)
 		case !deletes(d.Policies.LoadBalancers):
 			d.retain(object, isRetain("loadBalancers"))
+		case standing != "":
+			d.remain(object, standing)
 		case what == claimPart:
 			d.strip(b, object)
 		case b.ProvisioningStatus != statusActive && b.ProvisioningStatus != statusError:
+			d.busy = true
 			d.remain(object, "status "+b.ProvisioningStatus)
 		default:
+			d.busy = true
 			d.remove(removal{object: object, do: func(ctx context.Context, p Project, id string) error {
 				return p.LoadBalancers.DeleteLoadBalancer(ctx, id)
 			}})
@@ -119,5 +136,6 @@ func (d *decision) balancers() vips {
 	}
 	delete(ports.going, "")
 	delete(ports.staying, "")
+	delete(ports.clusters, "")
 	return ports
 }

@@ -64,7 +64,7 @@ func TestLoadBalancers(t *testing.T) {
 		"by the shared name":                 {work: work(named("kubernetes", "t")), found: balancers(balancer("b", "kubernetes"), balancer("c", "kubernetes")), want: []string{"retain LoadBalancer : clusterName is kubernetes, which many clusters share: nothing is deleted by it"}},
 		"by the shared name, a tag":          {work: work(named("kubernetes", "t")), found: balancers(renamed(balancer("b", "kubernetes"), "front", "")), want: []string{"retain LoadBalancer : clusterName is kubernetes, which many clusters share: nothing is deleted by it"}},
 		"by the shared name, not there":      {work: work(named("kubernetes", "t")), found: balancers(balancer("b", "prod")), want: nil},
-		"by no name":                         {work: work(named("", "t")), found: balancers(balancer("b", "prod")), want: []string{"retain LoadBalancer : clusterName is empty: nothing is deleted by it"}},
+		"by no name":                         {work: work(named("", "t")), found: balancers(balancer("b", "prod")), want: nil},
 		"by no name, none of a cluster":      {work: work(named(" ", "t")), found: balancers(renamed(untagged, "front", "")), want: nil},
 		"by the shared name, not in project": {work: work(named("kubernetes", "t")), found: balancers(changed(balancer("b", "kubernetes"), func(b *openstack.LoadBalancer) { b.ProjectID = "q" })), want: nil},
 	})
@@ -119,7 +119,7 @@ func TestSharedLoadBalancers(t *testing.T) {
 
 // The tags that stay on a shared load balancer are exactly those that are not ours.
 func TestTagsThatStay(t *testing.T) {
-	d := &decision{cluster: "prod"}
+	d := &decision{identity: identity{cluster: "prod"}}
 	got := d.tagsOf([]string{"kube_service_prod_a_b", "kube_service_prod-2_a_b", "cost=42", "kube_ingress_prod_a_b", "kube_service_x"})
 	if strings.Join(got.ours, " ") != "kube_service_prod_a_b kube_ingress_prod_a_b" || strings.Join(got.others, " ") != "kube_service_prod-2_a_b kube_service_x" {
 		t.Errorf("got %v", got)

@@ -126,21 +126,35 @@ func holderOf(description, cluster string) (holder, bool) {
 	return holder{}, false
 }
 
-// groupOf reads the name and the description of a security group, which both name its Service. It returns the uid.
-func groupOf(name, description, cluster string) (uid string, found bool) {
-	head, end, found := strings.Cut(description, groupClusterMark)
-	if !found || end != cluster {
-		return "", false
+// clusterIn is the cluster that the name of a load balancer of a Service names.
+func clusterIn(balancer, namespace, service string) (cluster string, found bool) {
+	rest, isService := strings.CutPrefix(balancer, servicePrefix)
+	cluster, isIts := strings.CutSuffix(rest, "_"+namespace+"_"+service)
+	return cluster, isService && isIts && cluster != "" && len(balancer) < nameLimit
+}
+
+// balancerOf is the name that the cloud controller of a cluster gives to the load balancer of a Service.
+func balancerOf(cluster, namespace, service string) string {
+	name := servicePrefix + cluster + "_" + namespace + "_" + service
+	return name[:min(len(name), nameLimit)]
+}
+
+// groupOf reads the name and the description of a security group, which both name its Service. It returns the uid of the
+// Service and the cluster.
+func groupOf(name, description string) (uid, cluster string, found bool) {
+	head, cluster, found := strings.Cut(description, groupClusterMark)
+	if !found {
+		return "", "", false
 	}
 	head, isGroup := strings.CutPrefix(head, groupHead)
 	service, isService := strings.CutSuffix(head, groupTail)
 	namespace, service, found := strings.Cut(service, "/")
 	if !isGroup || !isService || !found || !word(namespace) || !word(service) {
-		return "", false
+		return "", "", false
 	}
 	uid, isPrefixed := strings.CutPrefix(name, groupPrefix)
 	uid, isItsName := strings.CutSuffix(uid, "-"+namespace+"-"+service)
-	return uid, isPrefixed && isItsName && uid != ""
+	return uid, cluster, isPrefixed && isItsName && uid != ""
 }
 
 // word says whether a text can be the name of an object of Kubernetes, as far as it matters here.

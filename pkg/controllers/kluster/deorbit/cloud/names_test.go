@@ -134,7 +134,7 @@ func TestGroupOf(t *testing.T) {
 		"text in front":         {"lb-sg-u-1-shop-web", "The " + description, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got, found := groupOf(c.name, c.description, "prod"); found != (c.want != "") || found && got != c.want {
+			if got, found := groupIn(c.name, c.description, "prod"); found != (c.want != "") || found && got != c.want {
 				t.Errorf("got %q, %t", got, found)
 			}
 		})
@@ -173,10 +173,10 @@ func FuzzNames(f *testing.F) {
 		if _, found := holderOf(made.address, other); found {
 			t.Errorf("%q is of %q", made.address, other)
 		}
-		if uid, found := groupOf(made.group, made.groupDescription, cluster); !found || uid != "uid" {
+		if uid, found := groupIn(made.group, made.groupDescription, cluster); !found || uid != "uid" {
 			t.Errorf("%q is of %q, %t", made.group, uid, found)
 		}
-		if _, found := groupOf(made.group, made.groupDescription, other); found {
+		if _, found := groupIn(made.group, made.groupDescription, other); found {
 			t.Errorf("%q is of %q", made.group, other)
 		}
 	})
@@ -199,8 +199,8 @@ func FuzzTexts(f *testing.F) {
 		if _, also := holderOf(description, other); mine && also {
 			t.Errorf("%q is of %q and of %q", description, cluster, other)
 		}
-		_, mine = groupOf(name, description, cluster)
-		if _, also := groupOf(name, description, other); mine && also {
+		_, mine = groupIn(name, description, cluster)
+		if _, also := groupIn(name, description, other); mine && also {
 			t.Errorf("%q is of %q and of %q", name, cluster, other)
 		}
 		childOriginOf(name, "listener", cluster)
@@ -222,4 +222,10 @@ func madeBy(cluster, namespace, name, uid string) made {
 		group:              cut("lb-sg-" + uid + "-" + namespace + "-" + name),
 		groupDescription:   "Security Group for " + namespace + "/" + name + " Service LoadBalancer in cluster " + cluster,
 	}
+}
+
+// groupIn is groupOf for one cluster.
+func groupIn(name, description, cluster string) (string, bool) {
+	uid, named, found := groupOf(name, description)
+	return uid, found && named == cluster
 }

@@ -15,7 +15,12 @@ import (
 // port which does not go with a load balancer of the cluster was given to something else.
 func (d *decision) addresses(ports vips) {
 	for _, f := range d.floatingIPs {
-		by, mine := holderOf(f.Description, d.cluster)
+		by, mine := holder{}, false
+		if usable(d.cluster) {
+			by, mine = holderOf(f.Description, d.cluster)
+		} else if cluster := ports.clusters[f.PortID]; cluster != "" {
+			by, mine = holderOf(f.Description, cluster)
+		}
 		if !mine || f.ProjectID != d.project {
 			continue
 		}
@@ -26,6 +31,10 @@ func (d *decision) addresses(ports vips) {
 			d.retain(object, isRetain("floatingIPs"))
 		case d.keeps(by):
 			d.retain(object, "the Service keeps it by annotation")
+		case d.holderStands(by) != "":
+			d.remain(object, d.holderStands(by))
+		case d.inventory.unseen.balancers != "":
+			d.remain(object, "waits for the load balancers, which could not be looked at")
 		case stays:
 			d.retain(object, "attached to load balancer "+balancer+", which stays")
 		case f.PortID != "" && !ports.going[f.PortID]:
@@ -44,26 +53,42 @@ func (d *decision) keeps(by holder) bool {
 	})
 }
 
+// holderStands is why a floating IP stays: its Service stands in the cluster.
+func (d *decision) holderStands(by holder) string {
+	for _, s := range d.Recorded.Services {
+		if why := serviceStands(s); why != "" && !by.ingress && s.Namespace == by.namespace && s.Name == by.name {
+			return why
+		}
+	}
+	return ""
+}
+
 // groups decides about security groups, which the cloud controller makes for load balancers and puts the nodes into.
 // They wait until the load balancers are gone.
 func (d *decision) groups() {
-	waits := len(d.remaining) > 0 || slices.ContainsFunc(d.removals, func(r removal) bool { return r.object.Kind != kindFloatingIP })
+	mine := groupsOf(d.Work)
 	for _, g := range d.securityGroups {
-		uid, mine := groupOf(g.Name, g.Description, d.cluster)
-		if !mine || g.ProjectID != d.project {
+		if g.ProjectID != d.project || !mine(g) {
 			continue
 		}
+		uid, _, _ := groupOf(g.Name, g.Description)
 		object := kubernikusv1.DeorbitObject{Kind: kindSecurityGroup, Name: g.Name, ID: g.ID}
 		ports := portIDs(d.ports[g.ID])
-		seen := slices.ContainsFunc(d.Recorded.Services, func(s kubernikusv1.SeenService) bool { return s.UID == uid })
+		seen := seenService(d.Work, uid)
 		switch {
 		case !deletes(d.Policies.LoadBalancers):
 			d.retain(object, isRetain("loadBalancers"))
-		case len(ports) > 0 && !seen:
+		case seen != nil && serviceStands(*seen) != "":
+			d.remain(object, serviceStands(*seen))
+		case len(ports) > 0 && seen == nil && d.ClusterLost != "":
+			d.remain(object, "used by port "+first(ports)+", and its Service was never seen: the cluster could not be looked at")
+		case len(ports) > 0 && seen == nil:
 			d.retain(object, "used by port "+first(ports)+", and its Service was never seen in the cluster")
 		case len(ports) > 0:
 			d.remain(object, "used by port "+first(ports))
-		case waits:
+		case d.inventory.unseen.balancers != "":
+			d.remain(object, "waits for the load balancers, which could not be looked at")
+		case d.busy:
 			d.remain(object, "waits for the load balancers")
 		default:
 			d.remove(removal{object: object, atOnce: true,

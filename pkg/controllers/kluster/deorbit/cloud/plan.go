@@ -5,8 +5,6 @@ package cloud
 
 import (
 	"context"
-	"slices"
-	"strings"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
@@ -23,6 +21,7 @@ const (
 	kindVolume        = "Volume"
 	kindRoute         = "Route"
 	kindRouter        = "Router"
+	kindService       = "Service"
 )
 
 // reasonDeleting is why something remains that was deleted a moment ago.
@@ -50,28 +49,47 @@ type plan struct {
 // decision is what a plan is made from, and the plan.
 type decision struct {
 	plan
+	identity
 	project   string
-	cluster   string
-	tag       string
 	conflicts Conflicts
+	// busy says that load balancers of the cluster go, so that their security groups have to wait.
+	busy bool
 	stage.Work
 	inventory
 }
 
 // decide makes the plan of one look at a project. It asks for nothing.
 func decide(project string, w stage.Work, conflicts Conflicts, found inventory) plan {
-	d := &decision{project: project, cluster: w.Kluster.ClusterName(), tag: w.Kluster.CSIClusterID(), conflicts: conflicts, Work: w, inventory: found}
-	if usable(d.cluster) {
-		d.addresses(d.balancers())
-		d.groups()
-	} else {
+	d := &decision{identity: identityOf(w), project: project, conflicts: conflicts, Work: w, inventory: found}
+	d.reportUnseen()
+	d.addresses(d.balancers())
+	d.groups()
+	if !usable(d.cluster) {
 		d.refuseByName()
 	}
+	d.services()
 	d.volumesOf(d.snapshotsOf())
-	if why := conflicts.Why(project); why != "" {
+	if why := conflicts.Hold(w, project); why != "" {
 		d.hold(why)
 	}
 	return d.plan
+}
+
+// reportUnseen leaves over what could not be looked at. What a policy keeps would not have been deleted.
+func (d *decision) reportUnseen() {
+	p, u := d.Policies, d.inventory.unseen
+	for _, kind := range []struct {
+		name, why string
+		deleted   bool
+	}{
+		{kindLoadBalancer, u.balancers, deletes(p.LoadBalancers)}, {kindFloatingIP, u.network, deletes(p.FloatingIPs)},
+		{kindSecurityGroup, u.network, deletes(p.LoadBalancers)}, {kindVolume, u.volumes, deletes(p.PersistentVolumes)},
+		{kindSnapshot, u.snapshots, deletes(p.PersistentVolumes) && deletes(p.Snapshots)},
+	} {
+		if kind.why != "" && kind.deleted {
+			d.remain(kubernikusv1.DeorbitObject{Kind: kind.name}, "could not be looked at: "+kind.why)
+		}
+	}
 }
 
 func (d *decision) remove(r removal) { d.removals = append(d.removals, r) }
@@ -102,35 +120,3 @@ func deletes(policy kubernikusv1.DeletionPolicy) bool {
 
 // isRetain is the reason of what a field of the spec keeps.
 func isRetain(field string) string { return "spec.deorbit." + field + " is Retain" }
-
-// refuseByName says of each kind that is found by the name of the cluster that nothing is deleted by that name. Where
-// the name is the shared one, that is said only if there is something that it would be said of; where it is empty,
-// whatever any cluster made may be meant.
-func (d *decision) refuseByName() {
-	name, empty := strings.TrimSpace(d.cluster), strings.TrimSpace(d.cluster) == ""
-	reason := "clusterName is " + name + ", which many clusters share: nothing is deleted by it"
-	if empty {
-		reason = "clusterName is empty: nothing is deleted by it"
-	}
-	matches := func(found origin) bool { return found == ours || found == unclear || empty && found == another }
-	for _, b := range d.loadBalancers {
-		if b.ProjectID == d.project && (matches(originOf(b.Name, name)) || slices.ContainsFunc(b.Tags, func(t string) bool { return matches(originOf(t, name)) })) {
-			d.retain(kubernikusv1.DeorbitObject{Kind: kindLoadBalancer}, reason)
-			break
-		}
-	}
-	for _, f := range d.floatingIPs {
-		_, exact := holderOf(f.Description, name)
-		if f.ProjectID == d.project && (exact || empty && (strings.HasPrefix(f.Description, serviceIPHead) || strings.HasPrefix(f.Description, ingressIPHead))) {
-			d.retain(kubernikusv1.DeorbitObject{Kind: kindFloatingIP}, reason)
-			break
-		}
-	}
-	for _, g := range d.securityGroups {
-		_, exact := groupOf(g.Name, g.Description, name)
-		if g.ProjectID == d.project && (exact || empty && strings.HasPrefix(g.Name, groupPrefix) && strings.Contains(g.Description, groupClusterMark)) {
-			d.retain(kubernikusv1.DeorbitObject{Kind: kindSecurityGroup}, reason)
-			break
-		}
-	}
-}

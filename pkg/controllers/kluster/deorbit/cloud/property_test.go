@@ -159,9 +159,9 @@ func TestKeepingMoreDeletesNoMore(t *testing.T) {
 		}
 		for name := range map[string]bool{"kubernetes": true, "": true} {
 			w := p.work
-			w.Kluster = work(named(name, name)).Kluster
+			w.Kluster = work(named(name, name)).Kluster // security groups go by the uids of Services
 			for _, r := range decide("p", w, Conflicts{}, p.inventory).removals {
-				if (r.object.Kind != kindVolume && r.object.Kind != kindSnapshot) || !p.mine[r.object.ID] {
+				if !slices.Contains([]string{kindVolume, kindSnapshot, kindSecurityGroup}, r.object.Kind) || !p.mine[r.object.ID] {
 					rt.Fatalf("%s %s goes by the name %q", r.object.Kind, r.object.ID, name)
 				}
 			}

@@ -15,8 +15,8 @@ import (
 
 // Routes looks once at the router and removes all routes into the clusterCIDR that are in no sibling's range, wherever
 // they lead: the cluster goes, and nobody would remove them later. The target is routegc.TargetFor's; nil: there is none.
-// Nothing is removed when there is a why: routes then remain when it begins with CIDRConflict or
-// IdentityConflict (Conflicts.Why), and are retained otherwise. An error means that nothing was removed, or that the
+// Nothing is removed when there is a why: routes then remain when it begins with CIDRConflict, RouterUnknown, or a reason of
+// Conflicts.Hold, and are retained otherwise. An error means that nothing was removed, or that the
 // answer of OpenStack to the removal did not come.
 func (p Project) Routes(ctx context.Context, w stage.Work, target *routegc.Target, why string) (stage.Report, error) {
 	if target == nil && why == "" {
@@ -64,10 +64,15 @@ func (p Project) Routes(ctx context.Context, w stage.Work, target *routegc.Targe
 	return stage.Report{Deleted: objects}, nil
 }
 
-// left is the report about what is left alone: somebody has to settle a conflict, everything else is as it was asked for.
+// left is the report about what is left alone: somebody has to settle a conflict, or to name the router, everything else is
+// as it was asked for.
 func left(objects []kubernikusv1.DeorbitObject, why string) stage.Report {
-	if strings.HasPrefix(why, kubernikusv1.ReasonCIDRConflict) || strings.HasPrefix(why, kubernikusv1.ReasonIdentityConflict) {
-		return stage.Report{Remaining: because(objects, why)}
+	for _, reason := range []string{
+		kubernikusv1.ReasonCIDRConflict, kubernikusv1.ReasonIdentityConflict, kubernikusv1.ReasonClusterRefused, routegc.ReasonRouterUnknown,
+	} {
+		if strings.HasPrefix(why, reason) {
+			return stage.Report{Remaining: because(objects, why)}
+		}
 	}
 	return stage.Report{Retained: because(objects, why)}
 }
@@ -88,7 +93,7 @@ func (p Project) unknownRouter(ctx context.Context, why string) (stage.Report, e
 	if err != nil || len(ids) == 0 {
 		return stage.Report{}, err
 	}
-	return stage.Report{Retained: because([]kubernikusv1.DeorbitObject{{Kind: kindRouter}}, why)}, nil
+	return left([]kubernikusv1.DeorbitObject{{Kind: kindRouter}}, why), nil
 }
 
 // routeObjects are routes as reports have them.

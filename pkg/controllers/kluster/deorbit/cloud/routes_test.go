@@ -164,7 +164,7 @@ func TestRoutesRefused(t *testing.T) {
 	old.wantRoutes(target, live, dead, sibling, nobody, wider)
 }
 
-// A Kluster whose router was never known keeps nobody waiting.
+// Routes that were not looked at are left over, because nobody knows the router; unless there can be none.
 func TestUnknownRouter(t *testing.T) {
 	s := newSite(t, fake.Options{})
 	look := func(target *routegc.Target, why string) (stage.Report, error) {
@@ -174,8 +174,11 @@ func TestUnknownRouter(t *testing.T) {
 		t.Errorf("a project without routers: %+v, %v", report, err)
 	}
 	s.AddRouter("garden", s.network)
-	if report, err := look(&routegc.Target{}, "RouterUnknown: x"); err != nil || told(report.Retained) != ": RouterUnknown: x" || len(report.Remaining) != 0 {
+	if report, err := look(&routegc.Target{}, "RouterUnknown: x"); err != nil || told(report.Remaining) != ": RouterUnknown: x" || len(report.Retained) != 0 {
 		t.Errorf("a project with a router: %+v, %v", report, err)
+	}
+	if report, err := look(&routegc.Target{}, "Disabled: x"); err != nil || told(report.Retained) != ": Disabled: x" || len(report.Remaining) != 0 {
+		t.Errorf("Route GC is off: %+v, %v", report, err)
 	}
 	s.Inject(fake.Fault{Path: "/network", Status: 503})
 	if report, err := look(&routegc.Target{}, "RouterUnknown: x"); err == nil {
@@ -183,6 +186,9 @@ func TestUnknownRouter(t *testing.T) {
 	}
 	if report, err := look(nil, ""); err != nil || len(report.Remaining)+len(report.Retained) != 0 {
 		t.Errorf("without a cloud: %+v, %v", report, err)
+	}
+	if report, err := look(nil, "ClusterRefused: x"); err != nil || len(report.Remaining) != 1 {
+		t.Errorf("a cluster that refuses us: %+v, %v", report, err)
 	}
 	if report, err := look(nil, "CIDRConflict: x"); err != nil || len(report.Remaining) != 1 {
 		t.Errorf("a conflict without a target: %+v, %v", report, err)

@@ -59,6 +59,7 @@ func (d *decision) strip(b openstack.LoadBalancer, object kubernikusv1.DeorbitOb
 		steps = append(steps, removal{object: object, change: true,
 			do: func(ctx context.Context, p Project, id string) error { return p.LoadBalancers.SetTags(ctx, id, rest) }})
 	}
+	d.busy = d.busy || len(steps) > 0
 	switch {
 	case len(steps) == 0:
 		d.retain(object, "other clusters use it")

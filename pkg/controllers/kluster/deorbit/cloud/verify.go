@@ -24,7 +24,7 @@ const perLook = 100
 // fence is closed, the credentials are not accepted any more or no answer comes: then the report has what was deleted
 // before, and what remains.
 func (p Project) Verify(ctx context.Context, w stage.Work, conflicts Conflicts) (stage.Report, error) {
-	found, err := p.list(ctx, w.Kluster.ClusterName())
+	found, err := p.list(ctx, w, groupsOf(w))
 	if err != nil {
 		return stage.Report{}, err
 	}

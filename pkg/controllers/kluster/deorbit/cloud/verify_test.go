@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 )
@@ -54,7 +55,7 @@ func TestOneListFails(t *testing.T) {
 	for name, fault := range map[string]fake.Fault{
 		"load balancers":           {Path: "/load-balancer/v2.0/lbaas/loadbalancers", Status: 503},
 		"listeners":                {Path: "/load-balancer/v2.0/lbaas/listeners", Status: 500},
-		"pools":                    {Path: "/load-balancer/v2.0/lbaas/pools", Status: 403},
+		"pools":                    {Path: "/load-balancer/v2.0/lbaas/pools", Status: 502},
 		"floating IPs":             {Path: "/network/v2.0/floatingips", Status: 404},
 		"security groups":          {Path: "/network/v2.0/security-groups", Status: 429},
 		"ports":                    {Path: "/network/v2.0/ports", Status: 502},
@@ -82,17 +83,71 @@ func TestOneListFails(t *testing.T) {
 	}
 }
 
-// A service that the cloud does not have has nothing, and the others are looked at.
+// A service that the catalog does not have is not known to have nothing, unless somebody says so. The others are looked at.
 func TestServiceMissing(t *testing.T) {
 	s := newSite(t, fake.Options{Without: []string{"load-balancer", "block-storage", "volumev3"}})
 	mine := madeBy("prod", "shop", "web", "u")
 	s.AddFloatingIPFor("garden", fake.FloatingIP{Address: "1.2.3.4", Description: mine.address})
-	s.until(work(unseen))
+	group := s.AddSecurityGroup("garden", fake.SecurityGroup{Name: mine.group, Description: mine.groupDescription})
+	absent := func(w *stage.Work) {
+		w.Kluster.Spec.Openstack.AbsentServices = []kubernikusv1.CloudService{kubernikusv1.ServiceLoadBalancer, kubernikusv1.ServiceBlockStorage}
+	}
+	report := s.verify(work(unseen))
+	var kinds []string
+	for _, o := range report.Remaining {
+		kinds = append(kinds, o.Kind)
+		if o.ID == "" && !strings.Contains(o.Reason, "spec.openstack.absentServices") {
+			t.Errorf("reason %q does not say what to do", o.Reason)
+		}
+	}
+	if want := []string{"LoadBalancer", "Volume", "Snapshot", "FloatingIP", "SecurityGroup"}; !slices.Equal(kinds, want) || len(s.changes()) != 0 {
+		t.Errorf("remaining %q, want %q", kinds, want)
+	}
+	report = s.verify(work(absent, unseen, served(), sawVolume("v", "Delete")))
+	if len(report.Remaining) < 3 || reasonFor(report.Remaining, group) == "" || len(s.changes()) != 0 {
+		t.Errorf("said to be absent, but seen in the cluster: %+v", report)
+	}
+	s.until(work(absent, unseen))
 	if left := s.FloatingIPs("garden"); len(left) != 0 {
 		t.Errorf("left %v", left)
 	}
 	if report, err := (Project{}).Verify(t.Context(), work(), Conflicts{}); err == nil {
 		t.Errorf("a project without an id: %+v", report)
+	}
+}
+
+// What the user may not list is left over, and does not keep the other services from being cleaned up.
+func TestServiceForbidden(t *testing.T) {
+	for path, c := range map[string]struct{ kind, goes string }{
+		"/load-balancer/v2.0/lbaas/loadbalancers": {"LoadBalancer", "snapshot"},
+		"/load-balancer/v2.0/lbaas/pools":         {"LoadBalancer", "snapshot"},
+		"/network/v2.0/floatingips":               {"FloatingIP", "snapshot"},
+		"/network/v2.0/security-groups":           {"SecurityGroup", "snapshot"},
+		"/volume/v3/volumes":                      {"Volume", "balancer"},
+		"/volume/v3/snapshots":                    {"Snapshot", "balancer"},
+	} {
+		t.Run(path, func(t *testing.T) {
+			s := newSite(t, fake.Options{})
+			mine := s.grow("prod", "prod-id")
+			s.Inject(fake.Fault{Method: http.MethodGet, Path: path, Status: http.StatusForbidden})
+			report := s.verify(work(unseen))
+			if !slices.ContainsFunc(report.Remaining, func(o kubernikusv1.DeorbitObject) bool {
+				return o.Kind == c.kind && o.ID == "" && strings.Contains(o.Reason, "403")
+			}) {
+				t.Errorf("remaining %+v, want a %s that could not be looked at", report.Remaining, c.kind)
+			}
+			if goes := map[string]string{"snapshot": mine.snapshot, "balancer": mine.balancer}[c.goes]; reasonFor(report.Remaining, goes) != reasonDeleting {
+				t.Errorf("the %s does not go: %+v", c.goes, report.Remaining)
+			}
+			if reasonFor(report.Deleted, mine.address) != "" && c.kind == "LoadBalancer" {
+				t.Error("a floating IP goes, and nobody knows what it is for")
+			}
+			s.Heal()
+			s.until(work(unseen))
+			if left := s.left(); len(left) != 0 {
+				t.Errorf("left %v", left)
+			}
+		})
 	}
 }
 
@@ -273,7 +328,7 @@ func TestShared(t *testing.T) {
 // children are the names of all listeners and pools of the project.
 func (s *site) children(t *testing.T) (listeners, pools []string) {
 	t.Helper()
-	all, err := s.project.list(t.Context(), "prod")
+	all, err := s.project.list(t.Context(), work(), groupsOf(work()))
 	if err != nil {
 		t.Fatal(err)
 	}

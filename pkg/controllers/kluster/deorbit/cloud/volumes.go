@@ -31,62 +31,83 @@ var (
 type stored struct {
 	project  string
 	metadata map[string]string
-	// policy is what was recorded of it, and recorded says that something was.
+	// policy and standing are what was recorded of it, and recorded says that something was.
 	policy   string
+	standing string
 	recorded bool
 }
 
-// keeper says whether a volume or a snapshot is the cluster's, and why it stays; "" when it goes. The field is that of
-// the spec which keeps its kind, beside that for all volumes; source is where the recorded policy is from.
-func (d *decision) keeper(s stored, policy kubernikusv1.DeletionPolicy, field, source string) (why string, mine bool) {
+// fateOf is what becomes of a volume or a snapshot that is the cluster's.
+type fateOf int
+
+const (
+	// notOurs: it is somebody else's.
+	notOurs fateOf = iota
+	goes
+	// isRetained: it stays on purpose.
+	isRetained
+	// isLeft: it stays although it should go.
+	isLeft
+)
+
+// keeper decides whether a volume or a snapshot is the cluster's, and why it stays. The field is that of the spec which
+// keeps its kind, beside that for all volumes; source is where the recorded policy is from.
+func (d *decision) keeper(s stored, policy kubernikusv1.DeletionPolicy, field, source string) (fate fateOf, why string) {
 	tag, marked := s.metadata[clusterKey]
 	tagged := marked && tag == d.tag && usable(d.tag)
 	if !s.recorded && !tagged || s.project != d.project && s.project != "" {
-		return "", false
+		return notOurs, ""
 	}
 	owner := d.conflicts.ownerOf(tag, d.project)
 	switch {
 	case s.project == "":
-		return "Cinder does not say which project it is of", true
+		return isRetained, "Cinder does not say which project it is of"
 	case !deletes(d.Policies.PersistentVolumes):
-		return isRetain("persistentVolumes"), true
+		return isRetained, isRetain("persistentVolumes")
 	case !deletes(policy):
-		return isRetain(field), true
+		return isRetained, isRetain(field)
 	case s.recorded && s.policy != string(kubernikusv1.DeletionPolicyDelete):
-		return "its " + source + " keeps it", true
+		return isRetained, "its " + source + " keeps it"
 	case s.recorded && marked && owner != "":
-		return "its metadata say that it is of Kluster " + owner, true
+		return isRetained, "its metadata say that it is of Kluster " + owner
+	case !s.recorded && !deletes(d.Policies.UnseenVolumes) && d.ClusterLost != "":
+		return isLeft, "never seen: the cluster could not be looked at, and " + isRetain("unseenVolumes")
 	case !s.recorded && !deletes(d.Policies.UnseenVolumes):
-		return "never seen in the cluster, and " + isRetain("unseenVolumes"), true
+		return isRetained, "never seen in the cluster, and " + isRetain("unseenVolumes")
+	case s.standing != "":
+		return isLeft, s.standing
 	default:
-		return "", true
+		return goes, ""
 	}
 }
 
 // fate is what becomes of a snapshot that keeps its volume from being deleted.
 type fate struct {
 	volume, text string
-	goes         bool
+	is           fateOf
 }
 
 // snapshotsOf decides about snapshots, and returns the fate of all there are, those of others included.
 func (d *decision) snapshotsOf() []fate {
-	recorded := map[string]string{}
+	recorded := map[string]kubernikusv1.SeenSnapshot{}
 	for _, s := range d.Recorded.Snapshots {
-		recorded[s.ID] = s.DeletionPolicy
+		recorded[s.ID] = s
 	}
 	fates := make([]fate, 0, len(d.snapshots))
 	shared := false
 	for _, s := range d.snapshots {
 		object := kubernikusv1.DeorbitObject{Kind: kindSnapshot, Name: s.Name, ID: s.ID}
-		policy, seen := recorded[s.ID]
+		record, seen := recorded[s.ID]
 		shared = shared || !seen && s.ProjectID == d.project && d.refusedTag(s.Metadata)
-		why, mine := d.keeper(stored{s.ProjectID, s.Metadata, policy, seen}, d.Policies.Snapshots, "snapshots", "VolumeSnapshotContent")
-		fates = append(fates, fate{volume: s.VolumeID, text: "snapshot " + s.ID, goes: mine && why == ""})
+		standing := stands("its VolumeSnapshot or VolumeSnapshotContent "+record.Name, record.Standing)
+		what, why := d.keeper(stored{s.ProjectID, s.Metadata, record.DeletionPolicy, standing, seen}, d.Policies.Snapshots, "snapshots", "VolumeSnapshotContent")
+		fates = append(fates, fate{volume: s.VolumeID, text: "snapshot " + s.ID, is: what})
 		switch {
-		case !mine:
-		case why != "":
+		case what == notOurs:
+		case what == isRetained:
 			d.retain(object, why)
+		case what == isLeft:
+			d.remain(object, why)
 		case !slices.Contains(deletableSnapshot, s.Status):
 			d.remain(object, "status "+s.Status)
 		default:
@@ -102,21 +123,26 @@ func (d *decision) snapshotsOf() []fate {
 
 // volumesOf decides about volumes. Cinder deletes none that has snapshots.
 func (d *decision) volumesOf(snapshots []fate) {
-	recorded := map[string]string{}
+	recorded := map[string]kubernikusv1.SeenVolume{}
 	for _, v := range d.Recorded.Volumes {
-		recorded[v.ID] = v.ReclaimPolicy
+		recorded[v.ID] = v
 	}
 	shared := false
 	for _, v := range d.volumes {
 		object := kubernikusv1.DeorbitObject{Kind: kindVolume, Name: v.Name, ID: v.ID}
-		policy, seen := recorded[v.ID]
+		record, seen := recorded[v.ID]
 		shared = shared || !seen && v.ProjectID == d.project && d.refusedTag(v.Metadata)
-		why, mine := d.keeper(stored{v.ProjectID, v.Metadata, policy, seen}, d.Policies.PersistentVolumes, "persistentVolumes", "PersistentVolume")
+		standing := stands("the claim of its PersistentVolume "+record.Name, record.Standing)
+		what, why := d.keeper(stored{v.ProjectID, v.Metadata, record.ReclaimPolicy, standing, seen}, d.Policies.PersistentVolumes, "persistentVolumes", "PersistentVolume")
 		waits, stays := snapshotsBefore(v.ID, snapshots)
 		switch {
-		case !mine:
-		case why != "":
+		case what == notOurs:
+		case what == isRetained:
 			d.retain(object, why)
+		case what == isLeft:
+			d.remain(object, why)
+		case d.inventory.unseen.snapshots != "":
+			d.remain(object, "waits for the snapshots, which could not be looked at")
 		case stays != "":
 			d.retain(object, stays+" of it stays")
 		case len(v.AttachedTo) > 0:
@@ -140,27 +166,25 @@ func snapshotsBefore(volume string, all []fate) (waits, stays string) {
 	for _, f := range all {
 		switch {
 		case f.volume != volume:
-		case f.goes && waits == "":
+		case (f.is == goes || f.is == isLeft) && waits == "":
 			waits = f.text
-		case !f.goes && stays == "":
+		case (f.is == notOurs || f.is == isRetained) && stays == "":
 			stays = f.text
 		}
 	}
 	return waits, stays
 }
 
-// refusedTag says whether metadata name this cluster by a name that nothing is deleted by. An empty one could be any.
+// refusedTag reports whether metadata may name this cluster by a name that nothing is deleted by.
 func (d *decision) refusedTag(metadata map[string]string) bool {
 	tag, marked := metadata[clusterKey]
-	return marked && !usable(d.tag) && (tag == d.tag || d.tag != kubernikusv1.SharedCloudProviderName)
+	doubted := []string{d.tag, d.Kluster.Name, d.Kluster.CSIClusterID(), d.Recorded.CSIClusterID}
+	return marked && !usable(d.tag) && d.suspect(tag, doubted) && d.conflicts.ownerOf(tag, d.project) == ""
 }
 
 func (d *decision) refuseTag(kind string) {
-	reason := "csiClusterID is empty: nothing is deleted by it"
-	if d.tag == kubernikusv1.SharedCloudProviderName {
-		reason = fmt.Sprintf("csiClusterID is %s, which many clusters share: nothing is deleted by it", d.tag)
-	}
-	d.retain(kubernikusv1.DeorbitObject{Kind: kind}, reason)
+	report, reason := d.doubtful(d.whyNot(d.tag, "csiClusterID"))
+	report(kubernikusv1.DeorbitObject{Kind: kind}, reason)
 }
 
 // first is the first of several texts, and how many more there are.

@@ -73,13 +73,13 @@ func TestSharedTag(t *testing.T) {
 		snapshots: []openstack.VolumeSnapshot{snapshot("s", "y", "available", "kubernetes")},
 	}
 	const shared = ": csiClusterID is kubernetes, which many clusters share: nothing is deleted by it"
-	const empty = ": csiClusterID is empty: nothing is deleted by it"
+	const empty = ": csiClusterID is neither set in spec.cloudProvider nor seen in the cluster: nothing is deleted by it"
 	check(t, map[string]choice{
 		"kubernetes":             {work(named("prod", "kubernetes"), unseen, sawVolume("v", "Delete")), Conflicts{}, found, []string{"delete Volume v", "retain Snapshot " + shared, "retain Volume " + shared}},
 		"kubernetes, all seen":   {work(named("prod", "kubernetes"), unseen, sawVolume("v", "Delete")), Conflicts{}, volumes(volume("v", "available", "kubernetes")), []string{"delete Volume v"}},
 		"kubernetes, but others": {work(named("prod", "kubernetes"), unseen), Conflicts{}, volumes(volume("v", "available", "prod"), volume("w", "available", "-")), nil},
 		"empty":                  {work(named("prod", ""), unseen), Conflicts{}, found, []string{"retain Snapshot " + empty, "retain Volume " + empty}},
-		"empty tag":              {work(named("prod", ""), unseen), Conflicts{}, volumes(volume("v", "available", "")), []string{"retain Volume " + empty}},
+		"empty tag":              {work(named("prod", ""), unseen), Conflicts{}, volumes(volume("v", "available", "")), nil},
 		"empty and no tags":      {work(named("prod", ""), unseen), Conflicts{}, volumes(volume("v", "available", "-")), nil},
 	})
 }

@@ -122,6 +122,9 @@ func (e *execution) note(c *Connection, step plan.Step, answer error) {
 		e.remains(step, "it changed meanwhile")
 	case verdict == refused:
 		e.remains(step, c.refusal(answer))
+		e.mu.Lock()
+		plan.Refuse(&e.Seen, step)
+		e.mu.Unlock()
 	}
 }
 

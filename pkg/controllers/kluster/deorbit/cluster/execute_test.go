@@ -14,6 +14,7 @@ import (
 	"time"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/inventory"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/plan"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
@@ -38,10 +39,12 @@ func TestWrites(t *testing.T) {
 		remaining string // "" is none
 		fails     bool
 	}{
-		"accepted":  {200, "", "", true, "its deletion was asked for", false},
-		"gone":      {404, "NotFound", "not found", false, "", false},
-		"changed":   {409, "Conflict", "Precondition failed", false, "it changed meanwhile", false},
-		"refused":   {403, "Forbidden", `admission webhook "a.b.c" denied the request: ` + secret, false, `refused: admission webhook "a.b.c" denied the request: [redacted]`, false},
+		"accepted": {200, "", "", true, "its deletion was asked for", false},
+		"gone":     {404, "NotFound", "not found", false, "", false},
+		"changed":  {409, "Conflict", "Precondition failed", false, "it changed meanwhile", false},
+		"refused":  {403, "Forbidden", `admission webhook "a.b.c" denied the request: ` + secret, false, `refused: admission webhook "a.b.c" denied the request: [redacted]`, false},
+		"refused by a policy": {422, "Invalid", "ValidatingAdmissionPolicy 'keep' with binding 'keep' denied request: not this one", false,
+			"refused: ValidatingAdmissionPolicy 'keep' with binding 'keep' denied request: not this one", false},
 		"forbidden": {403, "Forbidden", `User "u" cannot delete resource "services"`, false, "the API server failed", true},
 		"broken":    {500, "InternalError", "etcd " + secret, false, "the API server failed", true},
 	} {
@@ -68,10 +71,36 @@ func TestWrites(t *testing.T) {
 			case c.remaining == "" && len(report.Remaining) > 0, c.remaining != "" && (len(report.Remaining) != 1 || report.Remaining[0].Reason != c.remaining):
 				t.Errorf("%+v", report.Remaining)
 			}
+			standing := kubernikusv1.StandingPresent
+			if strings.HasPrefix(c.remaining, "refused: ") {
+				standing = kubernikusv1.StandingRefused
+			}
+			if got := report.Seen.Services[0].Standing; got != standing {
+				t.Errorf("standing = %q, want %q", got, standing)
+			}
 			if !strings.Contains(body, `"preconditions":{"uid":"web","resourceVersion":"7"}`) {
 				t.Error(body)
 			}
 		})
+	}
+}
+
+// With which names the OpenStack controllers run is read in kube-system alone: elsewhere others than administrators run pods.
+func TestControllers(t *testing.T) {
+	s := newServer(t)
+	pod := func(image string, args ...any) map[string]any {
+		return object("controller", map[string]any{"containers": []any{map[string]any{"name": "c", "image": image, "args": args}}})
+	}
+	s.says("GET /api/v1/namespaces/kube-system/pods", 200, list("", pod("x/openstack-cloud-controller-manager:v1", "--cluster-name=prod"), pod("x/cinder-csi-plugin:v1", "--cluster=prod-id")))
+	world := &inventory.World{}
+	if err := connect(t, s).controllers(t.Context(), world); err != nil {
+		t.Fatal(err)
+	}
+	if cluster, csi := inventory.Only(world.ClusterNames), inventory.Only(world.CSIClusterIDs); cluster != "prod" || csi != "prod-id" {
+		t.Errorf("names = %q, %q, want those of the arguments", cluster, csi)
+	}
+	if asked := s.asked("GET"); len(asked) != 1 {
+		t.Errorf("asked %v, want kube-system alone", asked)
 	}
 }
 

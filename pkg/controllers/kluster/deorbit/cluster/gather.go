@@ -17,13 +17,26 @@ import (
 func (c *Connection) volumes(ctx context.Context, world *inventory.World) (err error) {
 	world.Volumes, err = whole(ctx, c.kube.CoreV1().PersistentVolumes().List,
 		func(l *corev1.PersistentVolumeList) []corev1.PersistentVolume { return l.Items }, all(inventory.VolumeOf))
+	world.Listed.Volumes = err == nil
 	return c.listed(ctx, coreAPI, "persistentvolumes", err)
+}
+
+// controllers reads with which names the OpenStack controllers run. They are trusted in namespace kube-system only: in
+// others people could run pods who are no administrators of the cluster, and things are deleted by the names.
+func (c *Connection) controllers(ctx context.Context, world *inventory.World) error {
+	_, err := whole(ctx, c.kube.CoreV1().Pods(metav1.NamespaceSystem).List, func(l *corev1.PodList) []corev1.Pod { return l.Items },
+		func(pod *corev1.Pod) (struct{}, bool) {
+			world.NamesOf(pod)
+			return struct{}{}, false
+		})
+	return c.listed(ctx, coreAPI, "pods", err)
 }
 
 // claims reads the claims and the classes.
 func (c *Connection) claims(ctx context.Context, world *inventory.World) (err error) {
 	world.Claims, err = whole(ctx, c.kube.CoreV1().PersistentVolumeClaims(metav1.NamespaceAll).List,
 		func(l *corev1.PersistentVolumeClaimList) []corev1.PersistentVolumeClaim { return l.Items }, all(inventory.ClaimOf))
+	world.Listed.Claims = err == nil
 	if err := c.listed(ctx, coreAPI, "persistentvolumeclaims", err); err != nil {
 		return err
 	}
@@ -56,6 +69,7 @@ func (c *Connection) pods(ctx context.Context, world *inventory.World) (err erro
 func (c *Connection) services(ctx context.Context, world *inventory.World) (err error) {
 	world.Services, err = whole(ctx, c.kube.CoreV1().Services(metav1.NamespaceAll).List,
 		func(l *corev1.ServiceList) []corev1.Service { return l.Items }, inventory.ServiceOf)
+	world.Listed.Services = err == nil
 	for _, s := range world.Services {
 		if s.Finalized() {
 			c.finalized[s.UID] = true

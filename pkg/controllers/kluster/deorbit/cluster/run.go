@@ -44,7 +44,7 @@ func (c *Connection) Run(ctx context.Context, s kubernikusv1.DeorbitStage, w sta
 func planFor(s kubernikusv1.DeorbitStage, world *inventory.World, w stage.Work) (plan.Plan, error) {
 	switch s {
 	case kubernikusv1.DeorbitFreeze:
-		return plan.Record(world), nil
+		return plan.Record(world, w.Recorded), nil
 	case kubernikusv1.DeorbitPods:
 		return plan.Pods(world, w), nil
 	case kubernikusv1.DeorbitSnapshots:
@@ -73,7 +73,7 @@ func (c *Connection) look(
 	}
 	switch s {
 	case kubernikusv1.DeorbitFreeze:
-		err = inTurn(volumes, services, snapshots)
+		err = inTurn(volumes, services, snapshots, func() error { return c.controllers(ctx, world) })
 		trouble = nil // a matter of the stage Snapshots
 	case kubernikusv1.DeorbitPods, kubernikusv1.DeorbitClaims:
 		err = c.lookAtClaims(ctx, world, w.Policies.PersistentVolumes)
@@ -82,7 +82,7 @@ func (c *Connection) look(
 	case kubernikusv1.DeorbitServices:
 		err = services()
 	case kubernikusv1.DeorbitWait:
-		err = inTurn(volumes, services, func() error {
+		err = inTurn(func() error { return c.claims(ctx, world) }, volumes, services, func() error {
 			if w.Policies.PersistentVolumes != kubernikusv1.DeletionPolicyDelete || !world.HasCinder() {
 				return nil
 			}

@@ -20,6 +20,11 @@ type Work struct {
 	// snapshot or a Service that is not in it yet is reported and not deleted: what is deleted first and recorded later
 	// is lost when the process ends in between.
 	Recorded Seen
+	// ClusterLost is why the stages inside the workload cluster were left out; "": they were not.
+	ClusterLost string
+	// ClusterRefused is why the workload cluster, which may be alive, cannot be looked at; "": it can. While it is set,
+	// nothing of the cluster is deleted in OpenStack.
+	ClusterRefused string
 	// Began is when the stage began, and Now the time.
 	Began, Now time.Time
 }
@@ -37,6 +42,9 @@ type Seen struct {
 	Volumes   []kubernikusv1.SeenVolume
 	Snapshots []kubernikusv1.SeenSnapshot
 	Services  []kubernikusv1.SeenService
+	// ClusterName and CSIClusterID are the names that the cloud controller manager and the Cinder CSI driver run with; "":
+	// not seen.
+	ClusterName, CSIClusterID string
 }
 
 // Report is what a stage saw and did.

@@ -6,6 +6,8 @@
 package inventory
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +30,9 @@ const (
 	KeepFloatingIPAnnotation = "loadbalancer.openstack.org/keep-floatingip"
 	// LoadBalancerFinalizer is on a Service as long as it has a load balancer that a cloud provider looks after.
 	LoadBalancerFinalizer = "service.kubernetes.io/load-balancer-cleanup"
+	// LoadBalancerIDAnnotation is the id of the load balancer in Octavia. The cloud provider writes it, and a user does who
+	// wants a load balancer that is there already.
+	LoadBalancerIDAnnotation = "loadbalancer.openstack.org/load-balancer-id"
 )
 
 // Meta is what all objects have.
@@ -56,6 +61,16 @@ func MetaOf(object metav1.Object) Meta {
 // Deleting says whether somebody deletes the object.
 func (m Meta) Deleting() bool { return !m.Deleted.IsZero() }
 
+// HeldBy reports whether a finalizer holds the object that is none of the given ones. A name that ends with a slash
+// stands for all that begin with it.
+func (m Meta) HeldBy(known ...string) bool {
+	return slices.ContainsFunc(m.Finalizers, func(finalizer string) bool {
+		return !slices.ContainsFunc(known, func(name string) bool {
+			return finalizer == name || strings.HasSuffix(name, "/") && strings.HasPrefix(finalizer, name)
+		})
+	})
+}
+
 // Key is the namespace and the name.
 func (m Meta) Key() types.NamespacedName {
 	return types.NamespacedName{Namespace: m.Namespace, Name: m.Name}
@@ -66,6 +81,9 @@ type Reference struct {
 	types.NamespacedName
 	UID types.UID
 }
+
+// Listed are kinds that a look has listed.
+type Listed struct{ Claims, Volumes, Snapshots, Services bool }
 
 // World is what was seen in one look. What a stage does not need is not in it.
 type World struct {
@@ -82,6 +100,10 @@ type World struct {
 	Snapshots       []Snapshot
 	Contents        []Content
 	Services        []Service
+	// Listed says which kinds the look has listed. Of others it says nothing.
+	Listed Listed
+	// ClusterNames and CSIClusterIDs are the names that the OpenStack controllers run with, each once.
+	ClusterNames, CSIClusterIDs []string
 	// Finalized are the uids of Services that were seen with LoadBalancerFinalizer, in this look or an earlier one.
 	Finalized map[types.UID]bool
 }

@@ -18,13 +18,18 @@ type Service struct {
 	Class string
 	// Keep says that the floating IP is to be kept.
 	Keep bool
+	// BalancerID is the load balancer in Octavia that the annotation names, and Address the first of the status.
+	BalancerID, Address string
 }
 
 // ServiceOf is what is kept of a Service. ok is false for one that has nothing to do with load balancers.
 func ServiceOf(service *corev1.Service) (kept Service, ok bool) {
 	kept = Service{
 		Meta: MetaOf(service), LoadBalancer: service.Spec.Type == corev1.ServiceTypeLoadBalancer,
-		Keep: service.Annotations[KeepFloatingIPAnnotation] == "true",
+		Keep: service.Annotations[KeepFloatingIPAnnotation] == "true", BalancerID: service.Annotations[LoadBalancerIDAnnotation],
+	}
+	if ingress := service.Status.LoadBalancer.Ingress; len(ingress) > 0 {
+		kept.Address = ingress[0].IP
 	}
 	if class := service.Spec.LoadBalancerClass; class != nil {
 		kept.Class = *class

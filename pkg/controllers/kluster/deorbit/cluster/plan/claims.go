@@ -22,7 +22,7 @@ func Pods(w *inventory.World, work stage.Work) Plan { return claimsAndPods(w, wo
 func Claims(w *inventory.World, work stage.Work) Plan { return claimsAndPods(w, work, true) }
 
 func claimsAndPods(w *inventory.World, work stage.Work, untilGone bool) Plan {
-	p := Record(w)
+	p := Record(w, work.Recorded)
 	if p.retainVolumes(w, work.Policies); !deletes(work.Policies.PersistentVolumes) {
 		return p
 	}

@@ -65,7 +65,7 @@ func pod(name, node string, uses string, change ...func(*inventory.Pod)) invento
 func work(w *inventory.World, change ...func(*stage.Work)) stage.Work {
 	all := kubernikusv1.DeletionPolicyDelete
 	s := stage.Work{Policies: stage.Policies{PersistentVolumes: all, LoadBalancers: all, FloatingIPs: all, Snapshots: all, ServiceGracePeriod: 2 * time.Minute},
-		Recorded: seen(w), Began: noon, Now: noon.Add(time.Minute)}
+		Recorded: seen(w, stage.Seen{}), Began: noon, Now: noon.Add(time.Minute)}
 	for _, f := range change {
 		f(&s)
 	}

@@ -108,6 +108,6 @@ func waiting(object inventory.Meta) string {
 }
 
 // Record reports what there is to be recorded, and does nothing.
-func Record(w *inventory.World) Plan {
-	return Plan{Report: stage.Report{Seen: seen(w)}}
+func Record(w *inventory.World, recorded stage.Seen) Plan {
+	return Plan{Report: stage.Report{Seen: seen(w, recorded)}}
 }

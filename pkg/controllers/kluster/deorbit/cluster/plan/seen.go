@@ -12,9 +12,10 @@ import (
 // keep is the policy that keeps.
 const keep = "Retain"
 
-// seen is what a world has to be recorded: each volume, snapshot and Service once.
-func seen(w *inventory.World) stage.Seen {
-	s := stage.Seen{}
+// seen is what a world has to be recorded: each volume, snapshot and Service once. Of what was recorded and is gone it
+// says so.
+func seen(w *inventory.World, recorded stage.Seen) stage.Seen {
+	s := stage.Seen{ClusterName: inventory.Only(w.ClusterNames), CSIClusterID: inventory.Only(w.CSIClusterIDs)}
 	volumes := map[string]int{}
 	for _, v := range w.Volumes {
 		if v.ID == "" {
@@ -48,9 +49,11 @@ func seen(w *inventory.World) stage.Seen {
 		if service.Class == "" {
 			s.Services = append(s.Services, kubernikusv1.SeenService{
 				UID: string(service.UID), Namespace: service.Namespace, Name: service.Name, KeepFloatingIP: service.Keep,
+				LoadBalancerID: service.BalancerID, Address: service.Address, Finalized: service.Finalized(),
 			})
 		}
 	}
+	standing(w, recorded, &s)
 	return s
 }
 
@@ -82,10 +85,15 @@ func snapshotRecords(seen, recorded stage.Seen) records {
 func serviceRecords(seen, recorded stage.Seen) records {
 	known, r := map[kubernikusv1.SeenService]bool{}, records{}
 	for _, s := range recorded.Services {
-		known[kubernikusv1.SeenService{UID: s.UID, KeepFloatingIP: s.KeepFloatingIP}] = true
+		known[whatMatters(s)] = true
 	}
 	for _, s := range seen.Services {
-		r[s.UID] = known[kubernikusv1.SeenService{UID: s.UID, KeepFloatingIP: s.KeepFloatingIP}]
+		r[s.UID] = known[whatMatters(s)]
 	}
 	return r
+}
+
+// whatMatters is what has to be recorded of a Service before it is deleted.
+func whatMatters(s kubernikusv1.SeenService) kubernikusv1.SeenService {
+	return kubernikusv1.SeenService{UID: s.UID, KeepFloatingIP: s.KeepFloatingIP, LoadBalancerID: s.LoadBalancerID, Address: s.Address, Finalized: s.Finalized}
 }

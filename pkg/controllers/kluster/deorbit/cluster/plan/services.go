@@ -16,7 +16,7 @@ import (
 // Services deletes the Services of type LoadBalancer that the cloud provider OpenStack serves. It is over when all of them
 // are being deleted.
 func Services(w *inventory.World, work stage.Work) Plan {
-	p := Record(w)
+	p := Record(w, work.Recorded)
 	if p.retainServices(w, work.Policies); !deletes(work.Policies.LoadBalancers) {
 		return p
 	}
@@ -44,7 +44,7 @@ func Services(w *inventory.World, work stage.Work) Plan {
 // Wait waits until the cluster has cleaned up behind what was deleted: for the volumes that go with their claims, and for
 // the Services that have load balancers.
 func Wait(w *inventory.World, work stage.Work) Plan {
-	p := Record(w)
+	p := Record(w, work.Recorded)
 	p.retainVolumes(w, work.Policies)
 	p.retainServices(w, work.Policies)
 	if deletes(work.Policies.PersistentVolumes) {

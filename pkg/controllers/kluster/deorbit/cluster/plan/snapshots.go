@@ -11,7 +11,7 @@ import (
 // Snapshots deletes the snapshots that are Cinder's, then those contents that are left and not to be kept. It is over
 // when they are gone: Cinder deletes no volume that has a snapshot.
 func Snapshots(w *inventory.World, work stage.Work) Plan {
-	p := Record(w)
+	p := Record(w, work.Recorded)
 	taken, cinder := w.CinderSnapshots(), w.CinderContents()
 	switch {
 	case !deletes(work.Policies.PersistentVolumes):

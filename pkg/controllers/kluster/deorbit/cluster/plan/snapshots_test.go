@@ -106,14 +106,14 @@ func TestRecord(t *testing.T) {
 		Services: []kubernikusv1.SeenService{{UID: "a", Namespace: "shop", Name: "a"}, {UID: "b", Namespace: "shop", Name: "b", KeepFloatingIP: true}, {UID: "d", Namespace: "shop", Name: "d"}},
 	}
 	for name, p := range map[string]Plan{
-		"record": Record(&w), "retained": Claims(&w, work(&w, retainVolumes)), "pods": Pods(&w, work(&w)), "snapshots": Snapshots(&w, work(&w, unrecorded)),
+		"record": Record(&w, stage.Seen{}), "retained": Claims(&w, work(&w, retainVolumes)), "pods": Pods(&w, work(&w)), "snapshots": Snapshots(&w, work(&w, unrecorded)),
 		"services": Services(&w, work(&w)), "wait": Wait(&w, work(&w)),
 	} {
 		if diff := cmp.Diff(want, p.Seen); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	if p := Record(&w); len(said(p)) > 0 {
+	if p := Record(&w, stage.Seen{}); len(said(p)) > 0 {
 		t.Errorf("it does more than recording: %v", said(p))
 	}
 }

@@ -1,0 +1,216 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cloud
+
+import (
+	"net/netip"
+	"slices"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+// unnamed is a Kluster web-t in namespace t for which no client set a name, with its short name web.
+func unnamed(w *stage.Work) {
+	w.Kluster = &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: "t", Name: "web-t", UID: "k-uid"}, Spec: kubernikusv1.KlusterSpec{Name: "web"}}
+}
+
+// formerly has the names that the API server defaulted once.
+func formerly(w *stage.Work) {
+	unnamed(w)
+	w.Kluster.Spec.CloudProvider = kubernikusv1.CloudProvider{ClusterName: new("web"), CSIClusterID: new("web-t")}
+}
+
+func owned(w *stage.Work) {
+	formerly(w)
+	w.Kluster.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl", FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:cloudProvider":{"f:clusterName":{},"f:csiClusterID":{}}}}`)}}
+}
+
+func lost(w *stage.Work) { w.ClusterLost = "connection refused" }
+
+func sawNames(cluster, tag string) func(*stage.Work) {
+	return func(w *stage.Work) { w.Recorded.ClusterName, w.Recorded.CSIClusterID = cluster, tag }
+}
+
+// Nothing is deleted by a name that follows from the name of the Kluster: it may be that of a living cluster.
+func TestNamesAreNeverDerived(t *testing.T) {
+	made := madeBy("web", "shop", "web", "u")
+	alive := inventory{
+		loadBalancers:  []openstack.LoadBalancer{balancer("b", "web")},
+		floatingIPs:    []openstack.FloatingIP{{ID: "f", ProjectID: "p", Description: made.address, PortID: "port-b"}},
+		securityGroups: []openstack.SecurityGroup{{ID: "g", Name: made.group, Description: made.groupDescription, ProjectID: "p"}},
+		volumes:        []openstack.Volume{volume("v", "available", "web-t")},
+	}
+	const byName = ": clusterName is neither set in spec.cloudProvider nor seen in the cluster: nothing is deleted by it"
+	const byTag = ": csiClusterID is neither set in spec.cloudProvider nor seen in the cluster: nothing is deleted by it"
+	kept := []string{"retain LoadBalancer " + byName, "retain FloatingIP " + byName, "retain SecurityGroup " + byName, "retain Volume " + byTag}
+	const unseenToo = ", and the cluster could not be looked at"
+	gone := []string{"delete LoadBalancer b", "delete FloatingIP f", "delete Volume v", "remain SecurityGroup g: waits for the load balancers"}
+	const differs = ": spec.cloudProvider.clusterName is prod, but the cluster runs with --cluster-name=web: correct it"
+	check(t, map[string]choice{
+		"no name":             {work: work(unnamed, unseen), found: alive, want: kept},
+		"a former default":    {work: work(formerly, unseen), found: alive, want: kept},
+		"set by a client":     {work: work(owned, unseen), found: alive, want: gone},
+		"seen in the cluster": {work: work(unnamed, unseen, sawNames("web", "web-t")), found: alive, want: gone},
+		"seen in the cluster, the shared one": {work: work(unnamed, unseen, sawNames("kubernetes", "")), found: inventory{loadBalancers: alive.loadBalancers},
+			want: []string{"retain LoadBalancer : clusterName is kubernetes, which many clusters share: nothing is deleted by it"}},
+		"another name was seen": {work: work(sawNames("web", "")), found: inventory{loadBalancers: []openstack.LoadBalancer{balancer("b", "web"), balancer("c", "prod")}},
+			want: []string{"remain LoadBalancer " + differs[:len(differs)]}},
+		"the cluster is lost": {work: work(unnamed, lost), found: alive,
+			want: []string{"remain LoadBalancer " + byName + unseenToo, "remain FloatingIP " + byName + unseenToo, "remain SecurityGroup " + byName + unseenToo, "remain Volume " + byTag + unseenToo}},
+		"the cluster is lost, and all is a Kluster's": {work: work(unnamed, lost), found: alive,
+			rival: Conflicts{clusters: []rival{{kluster: "ns/o", project: "p", text: "web"}}, tags: []rival{{kluster: "ns/o", project: "p", text: "web-t"}}}, want: nil},
+		"never seen, of a lost cluster": {work: work(lost), found: volumes(volume("v", "available", "prod-id")),
+			want: []string{"remain Volume v: never seen: the cluster could not be looked at, and spec.deorbit.unseenVolumes is Retain"}},
+	})
+}
+
+// Of another Kluster every name counts that it may have: more names protect more.
+func TestDerivedNamesProtect(t *testing.T) {
+	w, other := work(), work(unnamed).Kluster
+	w.Kluster.Spec.CloudProvider = kubernikusv1.CloudProvider{ClusterName: new("web"), CSIClusterID: new("mine")}
+	other.UID, other.Status.Openstack = "o-uid", &kubernikusv1.OpenstackStatus{ProjectID: "p"}
+	if got := ConflictsOf(w, []kubernikusv1.Kluster{*w.Kluster, *other}).Why("p"); got != "IdentityConflict: Kluster t/web-t has the same clusterName" {
+		t.Errorf("Why = %q, want a conflict with the name that the other one may have", got)
+	}
+}
+
+// served is a Service that was seen with a load balancer of its own.
+func served(change ...func(*kubernikusv1.SeenService)) func(*stage.Work) {
+	return func(w *stage.Work) {
+		s := kubernikusv1.SeenService{UID: "u", Namespace: "shop", Name: "web", LoadBalancerID: "b", Address: "1.2.3.4", Finalized: true}
+		for _, f := range change {
+			f(&s)
+		}
+		w.Recorded.Services = append(w.Recorded.Services, s)
+	}
+}
+
+func cleaned(s *kubernikusv1.SeenService) { s.Gone = true }
+
+// Where the name of the cluster says nothing, what the Services of the cluster recorded of themselves does.
+func TestByRecordedIDs(t *testing.T) {
+	made := madeBy("kubernetes", "shop", "web", "u")
+	withPort := func(changes ...func(*openstack.LoadBalancer)) inventory {
+		b := balancer("b", "kubernetes")
+		for _, change := range changes {
+			change(&b)
+		}
+		return inventory{
+			loadBalancers:  []openstack.LoadBalancer{b, balancer("other", "kubernetes")},
+			floatingIPs:    []openstack.FloatingIP{{ID: "f", ProjectID: "p", Description: made.address, PortID: "port-b", Address: netip.MustParseAddr("1.2.3.4")}},
+			securityGroups: []openstack.SecurityGroup{{ID: "g", Name: made.group, Description: made.groupDescription, ProjectID: "p"}},
+		}
+	}
+	shared := func(found inventory, tag string) inventory {
+		found.loadBalancers[0].Tags = append(found.loadBalancers[0].Tags, tag)
+		return found
+	}
+	listening := func(found inventory, name string) inventory {
+		found.listeners = []openstack.Listener{{ID: "l", Name: name, ProjectID: "p", LoadBalancerIDs: []string{"b"}}}
+		return found
+	}
+	nameless := func(change ...func(*stage.Work)) stage.Work {
+		return work(append([]func(*stage.Work){named("kubernetes", "kubernetes")}, change...)...)
+	}
+	for name, c := range map[string]struct {
+		work  stage.Work
+		found inventory
+		rival Conflicts
+		want  []string
+	}{
+		"by its id":        {work: nameless(served()), found: withPort(), want: []string{"delete LoadBalancer b", "delete FloatingIP f"}},
+		"without any name": {work: work(unnamed, served()), found: withPort(), want: []string{"delete LoadBalancer b", "delete FloatingIP f"}},
+		"its address is the VIP": {work: nameless(served(func(s *kubernikusv1.SeenService) { s.Address = "10.0.0.9" })),
+			found: withPort(func(b *openstack.LoadBalancer) { b.VIP = netip.MustParseAddr("10.0.0.9") }), want: []string{"delete LoadBalancer b", "delete FloatingIP f"}},
+		"another address":         {work: nameless(served(func(s *kubernikusv1.SeenService) { s.Address = "1.2.3.5" })), found: withPort()},
+		"no address":              {work: nameless(served(func(s *kubernikusv1.SeenService) { s.Address = "" })), found: withPort()},
+		"of another Service":      {work: nameless(served(func(s *kubernikusv1.SeenService) { s.Name = "api" })), found: withPort()},
+		"somebody's own":          {work: nameless(served()), found: withPort(func(b *openstack.LoadBalancer) { b.Name, b.Description, b.Tags = "front", "", nil })},
+		"renamed":                 {work: nameless(served()), found: withPort(func(b *openstack.LoadBalancer) { b.Description = "" })},
+		"of a registered cluster": {work: nameless(served()), found: withPort(), rival: Conflicts{clusters: []rival{{kluster: "ns/o", project: "p", text: "kubernetes"}}}},
+		"others use it":           {work: nameless(served()), found: shared(withPort(), "kube_service_kubernetes_shop_other")},
+		"another cluster uses it": {work: nameless(served()), found: shared(withPort(), "kube_service_prod_shop_web")},
+		"a listener of another":   {work: nameless(served()), found: listening(withPort(), "listener_0_kube_service_kubernetes_shop_other")},
+		"its own listener":        {work: nameless(served()), found: listening(withPort(), "listener_0_kube_service_kubernetes_shop_web"), want: []string{"delete LoadBalancer b", "delete FloatingIP f"}},
+		"shared by its own Services": {work: nameless(served(), served(func(s *kubernikusv1.SeenService) { s.UID, s.Name = "v", "api" })),
+			found: shared(withPort(), "kube_service_kubernetes_shop_api"), want: []string{"delete LoadBalancer b", "delete FloatingIP f"}},
+		"in another project": {work: nameless(served()), found: withPort(func(b *openstack.LoadBalancer) { b.ProjectID = "q" })},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got []string
+			for _, r := range decide("p", c.work, c.rival, c.found).removals {
+				if r.object.Kind != kindSecurityGroup {
+					got = append(got, "delete "+r.object.Kind+" "+r.object.ID)
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("removals = %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+// A Service that was seen is left over until something shows that what it made is gone.
+func TestSeenServices(t *testing.T) {
+	const unknown = "remain Service : its load balancer is not known: it has no annotation with its id, and clusterName is kubernetes, which many clusters share: nothing is deleted by it"
+	anonymous := func(s *kubernikusv1.SeenService) { s.LoadBalancerID = "" }
+	shared := named("kubernetes", "t")
+	check(t, map[string]choice{
+		"its id is not in Octavia":               {work: work(shared, served()), want: nil},
+		"gone behind its finalizer":              {work: work(shared, served(anonymous, cleaned)), want: nil},
+		"never seen to go":                       {work: work(shared, served(anonymous)), want: []string{unknown}},
+		"gone without a finalizer":               {work: work(shared, served(anonymous, cleaned, func(s *kubernikusv1.SeenService) { s.Finalized = false })), want: []string{unknown}},
+		"never served":                           {work: work(shared, sawService("u", "shop", "web", false)), want: nil},
+		"by a name that can be used":             {work: work(served(anonymous)), want: nil},
+		"load balancers are kept":                {work: work(shared, served(anonymous), policies(func(p *stage.Policies) { p.LoadBalancers = keep })), want: nil},
+		"a doubt about one that never went":      {work: work(shared, served()), found: inventory{loadBalancers: []openstack.LoadBalancer{{ID: "b", Name: "front", ProjectID: "p"}}}, want: []string{"remain LoadBalancer b: Service shop/web names it in its annotation, but name and description are not those of a load balancer of this Service"}},
+		"the same of one that went as it should": {work: work(shared, served(cleaned)), found: inventory{loadBalancers: []openstack.LoadBalancer{{ID: "b", Name: "front", ProjectID: "p"}}}, want: []string{"retain LoadBalancer b: Service shop/web names it in its annotation, but name and description are not those of a load balancer of this Service"}},
+	})
+}
+
+// A cluster that refuses us may be alive: nothing of it is deleted.
+func TestNothingGoesOfARefusingCluster(t *testing.T) {
+	refusing := func(w *stage.Work) { w.ClusterRefused = "401" }
+	found := inventory{loadBalancers: []openstack.LoadBalancer{balancer("b", "prod")}, volumes: []openstack.Volume{volume("v", "available", "-")}}
+	check(t, map[string]choice{
+		"refuses": {work: work(refusing, sawVolume("v", "Delete")), found: found, want: []string{"remain LoadBalancer b: ClusterRefused: 401", "remain Volume v: ClusterRefused: 401"}},
+		"answers": {work: work(sawVolume("v", "Delete")), found: found, want: []string{"delete LoadBalancer b", "delete Volume v"}},
+	})
+}
+
+// What stands in the cluster is never touched in OpenStack.
+func TestWhatStandsStays(t *testing.T) {
+	made := madeBy("prod", "shop", "web", "u")
+	standing := func(why kubernikusv1.Standing) func(*stage.Work) {
+		return func(w *stage.Work) {
+			w.Recorded.Volumes = []kubernikusv1.SeenVolume{{ID: "v", Name: "pv", ReclaimPolicy: "Delete", Standing: why}}
+			w.Recorded.Snapshots = []kubernikusv1.SeenSnapshot{{ID: "s", Name: "content", DeletionPolicy: "Delete", Standing: why}}
+			w.Recorded.Services = []kubernikusv1.SeenService{{UID: "u", Namespace: "shop", Name: "web", Finalized: true, Standing: why}}
+		}
+	}
+	found := inventory{
+		loadBalancers:  []openstack.LoadBalancer{balancer("b", "prod")},
+		floatingIPs:    []openstack.FloatingIP{{ID: "f", ProjectID: "p", Description: made.address, PortID: "port-b"}},
+		securityGroups: []openstack.SecurityGroup{{ID: "g", Name: made.group, Description: made.groupDescription, ProjectID: "p"}},
+		volumes:        []openstack.Volume{volume("v", "available", "prod-id")},
+		snapshots:      []openstack.VolumeSnapshot{snapshot("s", "other", "available", "prod-id")},
+	}
+	left := func(why string) []string {
+		const service = "Service shop/web stands in the cluster"
+		return []string{"remain LoadBalancer b: " + service + why, "remain FloatingIP f: " + service + why, "remain SecurityGroup g: " + service + why, "remain Service : " + service + why,
+			"remain Snapshot s: its VolumeSnapshot or VolumeSnapshotContent content stands in the cluster" + why, "remain Volume v: the claim of its PersistentVolume pv stands in the cluster" + why}
+	}
+	check(t, map[string]choice{
+		"present":   {work: work(standing(kubernikusv1.StandingPresent)), found: found, want: left(" and is not deleted")},
+		"refused":   {work: work(standing(kubernikusv1.StandingRefused)), found: found, want: left(", which refused its deletion")},
+		"finalizer": {work: work(standing(kubernikusv1.StandingFinalizer)), found: found, want: left(", where a finalizer holds it")},
+		"going": {work: work(standing("")), found: found,
+			want: []string{"delete LoadBalancer b", "delete FloatingIP f", "delete Snapshot s", "delete Volume v", "remain SecurityGroup g: waits for the load balancers"}},
+	})
+}

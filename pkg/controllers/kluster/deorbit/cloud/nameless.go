@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cloud
+
+import (
+	"slices"
+	"strings"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+// refuseByName reports each kind of which something may be the cluster's when its name cannot be used. That is what
+// carries the name by which nothing is deleted, the default of all clusters, or the name of the Kluster; and whatever a cluster without a Kluster made,
+// when the cluster could not be looked at. Then it is left over, because nothing else knows what the cluster made.
+func (d *decision) refuseByName() {
+	report, reason := d.doubtful(d.whyNot(d.cluster, "clusterName"))
+	doubted := []string{d.cluster, d.Kluster.Spec.Name, d.Kluster.ClusterName(), d.Recorded.ClusterName}
+	owned := func(name string) bool { return d.conflicts.clusterOf(name, d.project) != "" }
+	suspects := func(name string) bool { return d.suspect(name, doubted) && !owned(name) }
+	of := func(name string) bool {
+		clusters := clustersIn(name)
+		return !slices.ContainsFunc(clusters, owned) && slices.ContainsFunc(clusters, suspects)
+	}
+	handled := d.handled()
+	if slices.ContainsFunc(d.loadBalancers, func(b openstack.LoadBalancer) bool {
+		return b.ProjectID == d.project && !handled[b.ID] && (of(b.Name) || slices.ContainsFunc(b.Tags, of))
+	}) {
+		report(kubernikusv1.DeorbitObject{Kind: kindLoadBalancer}, reason)
+	}
+	if slices.ContainsFunc(d.floatingIPs, func(f openstack.FloatingIP) bool {
+		_, cluster, found := strings.Cut(f.Description, clusterMark)
+		_, exact := holderOf(f.Description, cluster)
+		return f.ProjectID == d.project && !handled[f.ID] && found && exact && suspects(cluster)
+	}) {
+		report(kubernikusv1.DeorbitObject{Kind: kindFloatingIP}, reason)
+	}
+	if slices.ContainsFunc(d.securityGroups, func(g openstack.SecurityGroup) bool {
+		_, cluster, found := groupOf(g.Name, g.Description)
+		return g.ProjectID == d.project && !handled[g.ID] && found && suspects(cluster)
+	}) {
+		report(kubernikusv1.DeorbitObject{Kind: kindSecurityGroup}, reason)
+	}
+}
+
+// handled are the ids of what the decision has found already.
+func (d *decision) handled() map[string]bool {
+	ids := map[string]bool{}
+	for _, r := range d.removals {
+		ids[r.object.ID] = true
+	}
+	for _, o := range slices.Concat(d.remaining, d.retained) {
+		ids[o.ID] = true
+	}
+	return ids
+}
+
+// clustersIn are the clusters that the name of a load balancer may name: names have no end that can be told apart from the
+// namespace, so that each underscore may be it.
+func clustersIn(name string) (clusters []string) {
+	rest, found := strings.CutPrefix(name, servicePrefix)
+	if !found {
+		if rest, found = strings.CutPrefix(name, ingressPrefix); !found {
+			return nil
+		}
+	}
+	for i := range rest {
+		if rest[i] == '_' && i > 0 {
+			clusters = append(clusters, rest[:i])
+		}
+	}
+	return clusters
+}
+
+// suspect reports whether a name that cannot be used may be that of the cluster: any, when the cluster could not be looked
+// at, else one that is doubted.
+func (d *decision) suspect(name string, doubted []string) bool {
+	return name != "" && (d.ClusterLost != "" || name == kubernikusv1.SharedCloudProviderName || slices.Contains(doubted, name))
+}
+
+// whyNot is why nothing is deleted by a name.
+func (d *decision) whyNot(name, field string) string {
+	switch {
+	case d.contradiction != "":
+		return d.contradiction
+	case strings.TrimSpace(name) == "":
+		return field + " is neither set in spec.cloudProvider nor seen in the cluster: nothing is deleted by it"
+	default:
+		return field + " is " + name + ", which many clusters share: nothing is deleted by it"
+	}
+}
+
+// doubtful is how to report what may be the cluster's. When the cluster was looked at, all that it has is known, and the
+// rest stays on purpose. When it was given up, the rest is left over.
+func (d *decision) doubtful(reason string) (report func(kubernikusv1.DeorbitObject, string), why string) {
+	if d.ClusterLost != "" {
+		return d.remain, reason + ", and the cluster could not be looked at"
+	}
+	if d.contradiction != "" {
+		return d.remain, reason
+	}
+	return d.retain, reason
+}

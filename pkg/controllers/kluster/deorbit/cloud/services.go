@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cloud
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
+)
+
+// Hold is why nothing of a cluster may be deleted in a project; "" when it may.
+func (c Conflicts) Hold(w stage.Work, projectID string) string {
+	if why := c.Why(projectID); why != "" {
+		return why
+	}
+	if w.ClusterRefused != "" {
+		return kubernikusv1.ReasonClusterRefused + ": " + w.ClusterRefused
+	}
+	return ""
+}
+
+// groupsOf selects the security groups of a cluster: those of Services that were seen in it, by their uids, and those
+// that name it.
+func groupsOf(w stage.Work) func(openstack.SecurityGroup) bool {
+	own := identityOf(w)
+	return func(g openstack.SecurityGroup) bool {
+		uid, cluster, found := groupOf(g.Name, g.Description)
+		return found && (usable(own.cluster) && cluster == own.cluster || seenService(w, uid) != nil)
+	}
+}
+
+func seenService(w stage.Work, uid string) *kubernikusv1.SeenService {
+	for i := range w.Recorded.Services {
+		if w.Recorded.Services[i].UID == uid {
+			return &w.Recorded.Services[i]
+		}
+	}
+	return nil
+}
+
+// cleanedUp reports whether a Service has gone in the way that leaves nothing: behind the finalizer that the cloud
+// controller takes off when the load balancer is gone, or without ever having been served.
+func cleanedUp(s kubernikusv1.SeenService) bool {
+	if !s.Finalized && s.Address == "" && s.LoadBalancerID == "" {
+		return true
+	}
+	return s.Finalized && s.Gone
+}
+
+// stands is why nothing of an object is deleted; "" when nothing stands in the way.
+func stands(what string, standing kubernikusv1.Standing) string {
+	switch standing {
+	case "":
+		return ""
+	case kubernikusv1.StandingRefused:
+		return what + " stands in the cluster, which refused its deletion"
+	case kubernikusv1.StandingFinalizer:
+		return what + " stands in the cluster, where a finalizer holds it"
+	default:
+		return what + " stands in the cluster and is not deleted"
+	}
+}
+
+func serviceStands(s kubernikusv1.SeenService) string {
+	return stands("Service "+s.Namespace+"/"+s.Name, s.Standing)
+}
+
+// services reports the Services that were seen and of which nothing shows that what they made is gone.
+func (d *decision) services() {
+	if !deletes(d.Policies.LoadBalancers) {
+		return
+	}
+	for _, s := range d.Recorded.Services {
+		object := kubernikusv1.DeorbitObject{Kind: kindService, Namespace: s.Namespace, Name: s.Name, ID: s.LoadBalancerID}
+		switch why := serviceStands(s); {
+		case why != "":
+			d.remain(object, why)
+		case cleanedUp(s), s.LoadBalancerID != "", usable(d.cluster):
+		default:
+			d.remain(object, "its load balancer is not known: it has no annotation with its id, and "+d.whyNot(d.cluster, "clusterName"))
+		}
+	}
+}
+
+// balancerStands is why a load balancer stays: a Service that it is for stands in the cluster.
+func (d *decision) balancerStands(b openstack.LoadBalancer) string {
+	for _, s := range d.Recorded.Services {
+		name := balancerOf(d.cluster, s.Namespace, s.Name)
+		its := s.LoadBalancerID == b.ID || usable(d.cluster) && (b.Name == name || slices.Contains(b.Tags, name))
+		if why := serviceStands(s); its && why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// byID is what becomes of a load balancer whose id Services of the cluster name in their annotation, where the name of the
+// cluster says nothing. Anybody may write such an annotation. So it counts only when the load balancer was made for one
+// of these Services, by its name and its description, has the address that the cloud controller wrote to the status of
+// that Service, and serves no other.
+type byID struct {
+	// cluster is the name that the cloud controller used.
+	cluster string
+	claim   claim
+	doubt   string
+	// settled says that all the Services are gone as they should be, so that a doubt is no reason to wait.
+	settled bool
+}
+
+func (d *decision) claimByID(b openstack.LoadBalancer) byID {
+	var services []kubernikusv1.SeenService
+	for _, s := range d.Recorded.Services {
+		if s.LoadBalancerID == b.ID {
+			services = append(services, s)
+		}
+	}
+	if len(services) == 0 {
+		return byID{}
+	}
+	found := byID{claim: claimDoubt, settled: !slices.ContainsFunc(services, func(s kubernikusv1.SeenService) bool { return !cleanedUp(s) })}
+	maker := slices.IndexFunc(services, func(s kubernikusv1.SeenService) bool {
+		cluster, its := clusterIn(b.Name, s.Namespace, s.Name)
+		return its && describes(b.Description, cluster, false) && strings.Contains(b.Description, " "+s.Namespace+"/"+s.Name+clusterMark)
+	})
+	if maker < 0 {
+		found.doubt = fmt.Sprintf("Service %s/%s names it in its annotation, but name and description are not those of a load balancer of this Service",
+			services[0].Namespace, services[0].Name)
+		return found
+	}
+	found.cluster, _ = clusterIn(b.Name, services[maker].Namespace, services[maker].Name)
+	if other := d.conflicts.clusterOf(found.cluster, d.project); other != "" {
+		found.doubt = "it is of cluster " + found.cluster + ", as Kluster " + other + " is"
+		return found
+	}
+	if !d.hasAddress(b, services[maker].Address) {
+		found.doubt = fmt.Sprintf("Service %s/%s names it in its annotation, but has another address", services[maker].Namespace, services[maker].Name)
+		return found
+	}
+	if text := d.stranger(b, found.cluster, services); text != "" {
+		found.doubt = "others use it: " + text
+		return found
+	}
+	found.claim = claimAll
+	return found
+}
+
+// hasAddress reports whether a load balancer has an address, or a floating IP that has it.
+func (d *decision) hasAddress(b openstack.LoadBalancer, text string) bool {
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		return false
+	}
+	return b.VIP == address.Unmap() || slices.ContainsFunc(d.floatingIPs, func(f openstack.FloatingIP) bool {
+		return b.VIPPortID != "" && f.PortID == b.VIPPortID && f.Address == address.Unmap()
+	})
+}
+
+// stranger is a tag or a listener of a load balancer that is of none of its Services; "" when there is none.
+func (d *decision) stranger(b openstack.LoadBalancer, cluster string, services []kubernikusv1.SeenService) string {
+	known := map[string]bool{}
+	for _, s := range services {
+		known[balancerOf(cluster, s.Namespace, s.Name)] = true
+	}
+	strange := func(name string) bool { return originOf(name, cluster) != nobodys && !known[name] }
+	tags := slices.Clone(b.Tags)
+	for _, l := range d.listeners {
+		if slices.Contains(l.LoadBalancerIDs, b.ID) {
+			tags = append(tags, l.Tags...)
+			if _, name, found := strings.Cut(strings.TrimPrefix(l.Name, "listener_"), "_"); found {
+				tags = append(tags, name)
+			}
+		}
+	}
+	if i := slices.IndexFunc(tags, strange); i >= 0 {
+		return tags[i]
+	}
+	return ""
+}

@@ -1,0 +1,215 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/inventory"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+)
+
+// Finalizers of Kubernetes and of the OpenStack provider. They hold an object until a controller has done its part; when
+// that is dead, OpenStack is cleaned up in its place. Any other finalizer is somebody's who wants the object to stay.
+var (
+	claimFinalizers  = []string{"kubernetes.io/pvc-protection", "snapshot.storage.kubernetes.io/pvc-as-source-protection"}
+	volumeFinalizers = []string{
+		"kubernetes.io/pv-protection", "kubernetes.io/pv-controller", "external-provisioner.volume.kubernetes.io/finalizer",
+		"external-attacher/cinder-csi-openstack-org",
+	}
+	snapshotFinalizers = []string{
+		"snapshot.storage.kubernetes.io/volumesnapshot-as-source-protection", "snapshot.storage.kubernetes.io/volumesnapshot-bound-protection",
+		"snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection",
+	}
+	serviceFinalizers = []string{inventory.LoadBalancerFinalizer}
+)
+
+// standing completes what was seen by what stands in the way of a deletion in OpenStack, and adds what was recorded and is
+// not there any more.
+func standing(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
+	if w.Listed.Volumes {
+		volumesStand(w, recorded, s)
+	}
+	if w.Listed.Snapshots {
+		snapshotsStand(w, recorded, s)
+	}
+	if w.Listed.Services {
+		servicesStand(w, recorded, s)
+	}
+}
+
+// present keeps that the cluster refused a deletion while the object is still not being deleted: not each look tries again.
+func present(before kubernikusv1.Standing) kubernikusv1.Standing {
+	if before == kubernikusv1.StandingRefused {
+		return before
+	}
+	return kubernikusv1.StandingPresent
+}
+
+// of is why an object stands in the way; "" when it is being deleted and no stranger holds it.
+func of(object inventory.Meta, before kubernikusv1.Standing, known []string) kubernikusv1.Standing {
+	switch {
+	case !object.Deleting():
+		return present(before)
+	case object.HeldBy(known...):
+		return kubernikusv1.StandingFinalizer
+	default:
+		return ""
+	}
+}
+
+func volumesStand(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
+	before := map[string]kubernikusv1.SeenVolume{}
+	for _, v := range recorded.Volumes {
+		before[v.ID] = v
+	}
+	claims := map[types.UID]inventory.Claim{}
+	for _, c := range w.Claims {
+		claims[c.UID] = c
+	}
+	stand := map[string]kubernikusv1.Standing{}
+	for _, v := range w.Volumes {
+		if why := volumeStands(w, v, claims, before[v.ID].Standing); why != "" && v.ID != "" {
+			stand[v.ID] = why
+		}
+	}
+	for i := range s.Volumes {
+		v := &s.Volumes[i]
+		v.Standing = stand[v.ID]
+		delete(before, v.ID)
+	}
+	for _, v := range recorded.Volumes {
+		// One without a PersistentVolume may still have the claim that had it.
+		if _, gone := before[v.ID]; gone && !slices.ContainsFunc(w.Claims, func(c inventory.Claim) bool { return c.Volume == v.Name && v.Name != "" }) {
+			if !w.Listed.Claims && v.Standing != "" {
+				continue
+			}
+			v.Standing = ""
+			s.Volumes = append(s.Volumes, v)
+		}
+	}
+}
+
+// volumeStands is why a volume may not be deleted in OpenStack: the claim that has it stands, whether it is being deleted
+// or not, or the PersistentVolume is still bound or held by a stranger.
+func volumeStands(w *inventory.World, v inventory.Volume, claims map[types.UID]inventory.Claim, before kubernikusv1.Standing) kubernikusv1.Standing {
+	claim, there := claims[v.Claim.UID]
+	switch {
+	case v.Claimed() && there && claim.Deleting() && claim.HeldBy(claimFinalizers...):
+		return kubernikusv1.StandingFinalizer
+	case v.Claimed() && there && claim.Deleting():
+		return kubernikusv1.StandingPresent
+	case v.Claimed() && there, v.Phase == corev1.VolumeBound && !w.Listed.Claims:
+		return present(before)
+	case v.Phase == corev1.VolumeBound:
+		return kubernikusv1.StandingPresent
+	case v.HeldBy(volumeFinalizers...):
+		return kubernikusv1.StandingFinalizer
+	default:
+		return ""
+	}
+}
+
+func snapshotsStand(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
+	before := map[string]kubernikusv1.SeenSnapshot{}
+	for _, snapshot := range recorded.Snapshots {
+		before[snapshot.ID] = snapshot
+	}
+	stand := map[string]kubernikusv1.Standing{}
+	note := func(handle string, why kubernikusv1.Standing) {
+		if handle != "" && why != "" {
+			stand[handle] = why
+		}
+	}
+	of := func(object inventory.Meta, handle string) kubernikusv1.Standing {
+		return of(object, before[handle].Standing, snapshotFinalizers)
+	}
+	held := map[string]bool{}
+	for _, taken := range w.CinderSnapshots() {
+		if taken.Of != nil {
+			held[taken.Of.Name] = true
+			note(taken.Of.Handle, of(taken.Meta, taken.Of.Handle))
+		}
+	}
+	for _, content := range w.CinderContents() {
+		// A content that has a VolumeSnapshot goes with it, and is not deleted by us.
+		if content.Deleting() || !held[content.Name] {
+			note(content.Handle, of(content.Meta, content.Handle))
+		}
+	}
+	for i := range s.Snapshots {
+		snapshot := &s.Snapshots[i]
+		snapshot.Standing = stand[snapshot.ID]
+		delete(before, snapshot.ID)
+	}
+	for _, snapshot := range recorded.Snapshots {
+		if _, gone := before[snapshot.ID]; gone {
+			snapshot.Standing = ""
+			s.Snapshots = append(s.Snapshots, snapshot)
+		}
+	}
+}
+
+func servicesStand(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
+	before := map[string]kubernikusv1.SeenService{}
+	for _, service := range recorded.Services {
+		before[service.UID] = service
+	}
+	objects := map[string]inventory.Service{}
+	for _, service := range w.Services {
+		objects[string(service.UID)] = service
+	}
+	for i := range s.Services {
+		service := &s.Services[i]
+		last := before[service.UID]
+		// What the cloud controller wrote once says what it made, even when somebody removes it.
+		service.Finalized = service.Finalized || last.Finalized
+		if service.LoadBalancerID == "" {
+			service.LoadBalancerID = last.LoadBalancerID
+		}
+		if service.Address == "" {
+			service.Address = last.Address
+		}
+		// One that is of another type by now has no right to a load balancer, whoever is late to delete it.
+		service.Standing = ""
+		if object := objects[service.UID]; object.LoadBalancer {
+			service.Standing = of(object.Meta, last.Standing, serviceFinalizers)
+		}
+		delete(before, service.UID)
+	}
+	for _, service := range recorded.Services {
+		if _, gone := before[service.UID]; gone {
+			service.Standing, service.Gone = "", true
+			s.Services = append(s.Services, service)
+		}
+	}
+}
+
+// Refuse records that the cluster refused the deletion of an object.
+func Refuse(s *stage.Seen, step Step) {
+	switch step.Kind {
+	case KindClaim:
+		for i := range s.Volumes {
+			if step.ID != "" && s.Volumes[i].ID == step.ID {
+				s.Volumes[i].Standing = kubernikusv1.StandingRefused
+			}
+		}
+	case KindSnapshot, KindContent:
+		for i := range s.Snapshots {
+			if step.ID != "" && s.Snapshots[i].ID == step.ID {
+				s.Snapshots[i].Standing = kubernikusv1.StandingRefused
+			}
+		}
+	case KindService:
+		for i := range s.Services {
+			if s.Services[i].UID == string(step.Object.UID) {
+				s.Services[i].Standing = kubernikusv1.StandingRefused
+			}
+		}
+	}
+}
