@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 )
 
 // read executes with these arguments and returns what run would see, the exit code and the messages.
@@ -36,6 +38,10 @@ func TestDefaults(t *testing.T) {
 	if o.kubeconfig != "" || o.endpoint != "" || o.resync != 10*time.Minute || len(o.classes) != 0 || o.workers != 10 ||
 		o.delay != time.Minute || o.interval != 10*time.Second || o.listenAddress != ":8080" || o.metricsPath != "/metrics" {
 		t.Errorf("%+v", o)
+	}
+	if c := o.config().Controllers.LocalVolume; !slices.Equal(c.VolumeSources, []v1alpha1.VolumeSource{"local"}) || len(c.CSIDrivers) != 0 || *c.ReleaseCSIVolumes ||
+		*c.DeleteVolumesOfUnknownNodes || c.DriverGracePeriod.Duration != 10*time.Minute {
+		t.Errorf("%+v", c)
 	}
 	if o.qps != 500 || o.burst != 1000 || o.dryRun || o.fraction != 0.55 || o.deletePods || o.includeFailed || !o.leaderElect ||
 		!slices.Equal(o.topologyKeys, []string{"kubernetes.io/hostname"}) {
@@ -64,8 +70,21 @@ func TestFlags(t *testing.T) {
 		"--node-topology-keys=a/b,c": func(o *options) bool {
 			return slices.Equal(o.config().Controllers.LocalVolume.NodeTopologyKeys, []string{"a/b", "c"})
 		},
-		"--dry-run --delete-pending-pods":    func(o *options) bool { return o.dryRun && o.deletePods },
-		"--include-failed-volumes":           func(o *options) bool { return *o.config().Controllers.LocalVolume.IncludeFailedVolumes },
+		"--dry-run --delete-pending-pods":   func(o *options) bool { return o.dryRun && o.deletePods },
+		"--include-failed-volumes":          func(o *options) bool { return *o.config().Controllers.LocalVolume.IncludeFailedVolumes },
+		"--listen-address=":                 func(o *options) bool { return o.listenAddress == "" },
+		"--delete-volumes-of-unknown-nodes": func(o *options) bool { return *o.config().Controllers.LocalVolume.DeleteVolumesOfUnknownNodes },
+		"--volume-sources=local,hostPath": func(o *options) bool {
+			return slices.Equal(o.config().Controllers.LocalVolume.VolumeSources, []v1alpha1.VolumeSource{"local", "hostPath"})
+		},
+		"--csi-drivers=topolvm.io=topology.topolvm.io/node,zfs.csi.openebs.io=openebs.io/nodeid --csi-drivers=zfs.csi.openebs.io=openebs.io/nodename": func(o *options) bool {
+			return slices.Equal(o.config().Controllers.LocalVolume.CSIDrivers, []v1alpha1.CSIDriver{{Name: "topolvm.io", TopologyKey: "topology.topolvm.io/node"},
+				{Name: "zfs.csi.openebs.io", TopologyKey: "openebs.io/nodeid"}, {Name: "zfs.csi.openebs.io", TopologyKey: "openebs.io/nodename"}})
+		},
+		"--volume-sources= --csi-drivers=topolvm.io=topology.topolvm.io/node --release-csi-volumes --driver-grace-period=90": func(o *options) bool {
+			c := o.config().Controllers.LocalVolume
+			return len(c.VolumeSources) == 0 && *c.ReleaseCSIVolumes && c.DriverGracePeriod.Duration == 90*time.Second
+		},
 		"--leader-elect=false --namespace=x": func(o *options) bool { return !o.leaderElect && o.namespace == "x" },
 		"-v=4 --logtostderr=true":            func(*options) bool { return true },
 	} {
@@ -82,33 +101,45 @@ func TestFlags(t *testing.T) {
 // Bad flags end with 2 and are named.
 func TestBadFlags(t *testing.T) {
 	for args, want := range map[string]string{
-		"--unknown":                         "unknown flag: --unknown",
-		"extra":                             `unknown command "extra"`,
-		"--pvc-deletion-delay=soon":         `"soon" is neither a duration, for instance 90s, nor a number of seconds`,
-		"--resync=x":                        "nor a number of minutes",
-		"--resync=1e300":                    "nor a number of minutes",
-		"--resync=-1":                       "--resync: -1m0s is negative",
+		"--unknown":                        "unknown flag: --unknown",
+		"extra":                            `unknown command "extra"`,
+		"--pvc-deletion-delay=soon":        `"soon" is neither a duration, for instance 90s, nor a number of seconds`,
+		"--resync=x":                       "nor a number of minutes",
+		"--resync=1e300":                   "nor a number of minutes",
+		"--resync=-1":                      "--resync: -1m0s is negative",
+		"--pvc-deletion-delay=-1s":         "--pvc-deletion-delay: ",
+		"--stale-pv-discovery-interval=0":  "--stale-pv-discovery-interval: ",
+		"--worker-threads=0":               "--worker-threads: ",
+		"--worker-threads=-1":              "--worker-threads",
+		"--max-missing-node-fraction=0":    "--max-missing-node-fraction: ",
+		"--max-missing-node-fraction=2":    "--max-missing-node-fraction: ",
+		"--max-missing-node-fraction=NaN":  "--max-missing-node-fraction: ",
+		"--storageclass-names=A_B":         "--storageclass-names: ",
+		"--node-topology-keys=":            "--node-topology-keys: ",
+		"--node-topology-keys=-x":          "--node-topology-keys: ",
+		"--kube-api-qps=0":                 "--kube-api-qps: ",
+		"--kube-api-burst=0":               "--kube-api-burst: ",
+		"--namespace=A_B":                  "--namespace: ",
+		"--listen-address=8080":            "--listen-address: ",
+		"--listen-address=:http-and-so-on": "--listen-address: ",
+		"--metrics-path=metrics":           "--metrics-path: ",
+		"--metrics-path=/healthz":          "--metrics-path: ",
+		"--volume-sources=nfs":             "--volume-sources: ",
+		"--volume-sources=":                "--volume-sources: ",
+		"--csi-drivers=topolvm.io":         "--csi-drivers: \"topolvm.io\" is not NAME=TOPOLOGY-KEY",
+		"--csi-drivers=a/b=c":              "--csi-drivers: ",
+		"--csi-drivers=topolvm.io=-":       "--csi-drivers: ",
+		"--driver-grace-period=-1s":        "--driver-grace-period: ",
+		"--release-csi-volumes":            "--csi-drivers: ",
+		"--csi-drivers=driver.longhorn.io=kubernetes.io/hostname":         "Longhorn has replicas on other nodes",
+		"--csi-drivers=io.openebs.csi-mayastor=kubernetes.io/hostname":    "Mayastor has replicas on other nodes",
+		"--csi-drivers=rbd.csi.ceph.com=kubernetes.io/hostname":           "Ceph RBD stores them in the Ceph cluster",
+		"--csi-drivers=rook-ceph.rbd.csi.ceph.com=kubernetes.io/hostname": "Ceph RBD stores them in the Ceph cluster",
+		"--csi-drivers=topolvm.io=topology.kubernetes.io/zone":            "must be a label that names one node",
 		"--resync=2562047h":                 "--resync: 2562047h0m0s is more than 400000h",
 		"--pvc-deletion-delay=2562047h":     `--pvc-deletion-delay: Invalid value: "2562047h0m0s": must be at most 400000h`,
 		"--worker-threads=4294967296":       "--worker-threads: Invalid value: 2147483647: must be at most 10000",
 		"--kube-api-burst=-4294967295":      "--kube-api-burst: ",
-		"--pvc-deletion-delay=-1s":          "--pvc-deletion-delay: ",
-		"--stale-pv-discovery-interval=0":   "--stale-pv-discovery-interval: ",
-		"--worker-threads=0":                "--worker-threads: ",
-		"--worker-threads=-1":               "--worker-threads",
-		"--max-missing-node-fraction=0":     "--max-missing-node-fraction: ",
-		"--max-missing-node-fraction=2":     "--max-missing-node-fraction: ",
-		"--max-missing-node-fraction=NaN":   "--max-missing-node-fraction: ",
-		"--storageclass-names=A_B":          "--storageclass-names: ",
-		"--node-topology-keys=":             "--node-topology-keys: ",
-		"--node-topology-keys=-x":           "--node-topology-keys: ",
-		"--kube-api-qps=0":                  "--kube-api-qps: ",
-		"--kube-api-burst=0":                "--kube-api-burst: ",
-		"--namespace=A_B":                   "--namespace: ",
-		"--listen-address=8080":             "--listen-address: ",
-		"--listen-address=:http-and-so-on":  "--listen-address: ",
-		"--metrics-path=metrics":            "--metrics-path: ",
-		"--metrics-path=/healthz":           "--metrics-path: ",
 		"--dry-run=perhaps":                 "--dry-run",
 		"--worker-threads=0 --resync=-1":    "--resync: ",
 		"--listen-address=host.name_x:8080": "--listen-address: ",

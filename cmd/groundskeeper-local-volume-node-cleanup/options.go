@@ -40,6 +40,11 @@ type options struct {
 	fraction      float64
 	deletePods    bool
 	includeFailed bool
+	deleteUnknown bool
+	sources       []string
+	drivers       []string
+	grace         time.Duration
+	releaseCSI    bool
 	leaderElect   bool
 	namespace     string
 	logFormat     logging.Format
@@ -58,6 +63,10 @@ func newOptions() *options {
 		listenAddress: ":8080", metricsPath: "/metrics",
 		qps: *client.QPS, burst: int(*client.Burst), topologyKeys: volumes.NodeTopologyKeys,
 		fraction: *volumes.MaxMissingNodeFraction, leaderElect: true, namespace: defaults.LeaderElection.ResourceNamespace,
+		grace: volumes.DriverGracePeriod.Duration,
+	}
+	for _, source := range volumes.VolumeSources {
+		o.sources = append(o.sources, string(source))
 	}
 	if content, err := os.ReadFile(namespaceFile); err == nil {
 		o.namespace = strings.TrimSpace(string(content))
@@ -73,7 +82,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.UintVar(&o.workers, "worker-threads", o.workers, "how many objects are deleted at once")
 	flags.Var(&duration{&o.delay, time.Second}, "pvc-deletion-delay", "how long a node must be missing before its claims are deleted; a bare number is seconds")
 	flags.Var(&duration{&o.interval, time.Second}, "stale-pv-discovery-interval", "pause between two looks at the volumes of missing nodes when no event comes; a bare number is seconds")
-	flags.StringVar(&o.listenAddress, "listen-address", o.listenAddress, "`HOST:PORT` to serve metrics, /healthz and /readyz on")
+	flags.StringVar(&o.listenAddress, "listen-address", o.listenAddress, "`HOST:PORT` to serve metrics, /healthz and /readyz on; empty: nothing is served")
 	flags.StringVar(&o.metricsPath, "metrics-path", o.metricsPath, "`path` of the metrics")
 
 	flags.Float32Var(&o.qps, "kube-api-qps", o.qps, "how many requests per second go to the API server at most, averaged, events not counted")
@@ -83,6 +92,11 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.Float64Var(&o.fraction, "max-missing-node-fraction", o.fraction, "delete nothing when that part of the nodes with local volumes is missing; 1 turns that off")
 	flags.BoolVar(&o.deletePods, "delete-pending-pods", o.deletePods, "delete Pending pods without a node that use a claim that was deleted")
 	flags.BoolVar(&o.includeFailed, "include-failed-volumes", o.includeFailed, "delete volumes in phase Failed, too, when their reclaim policy is Delete")
+	flags.BoolVar(&o.deleteUnknown, "delete-volumes-of-unknown-nodes", o.deleteUnknown, "delete free volumes of nodes that were never seen, too, after the deletion delay of claims, when their reclaim policy is Delete and no claim is reserved for them")
+	flags.StringSliceVar(&o.sources, "volume-sources", o.sources, "`sources` of the volumes that are cleaned up, separated by commas: local, hostPath")
+	flags.StringSliceVar(&o.drivers, "csi-drivers", o.drivers, "CSI drivers whose volumes are cleaned up, each with the node label that names the node of a volume: `NAME=TOPOLOGY-KEY`, separated by commas (default: none)")
+	flags.Var(&duration{&o.grace, time.Second}, "driver-grace-period", "how long Kubernetes and the provisioner or driver of a hostPath or CSI volume have to delete it; a bare number is seconds")
+	flags.BoolVar(&o.releaseCSI, "release-csi-volumes", o.releaseCSI, "delete CSI volumes that their driver did not delete in that time, and remove its finalizers from them; what it stored on the disk is not cleaned up")
 	flags.BoolVar(&o.leaderElect, "leader-elect", o.leaderElect, "let replicas agree on the one that works")
 	flags.StringVar(&o.namespace, "namespace", o.namespace, "`namespace` of the lease and of the record of missing nodes (default: the pod's)")
 
@@ -139,6 +153,19 @@ func (o *options) config() *v1alpha1.ControllerManagerConfiguration {
 		DeletePendingPods:        new(o.deletePods),
 		IncludeFailedVolumes:     new(o.includeFailed),
 		DryRun:                   new(o.dryRun),
+
+		DeleteVolumesOfUnknownNodes: new(o.deleteUnknown),
+		DriverGracePeriod:           &metav1.Duration{Duration: o.grace},
+		ReleaseCSIVolumes:           new(o.releaseCSI),
+	}
+	volumes := &config.Controllers.LocalVolume
+	volumes.VolumeSources = []v1alpha1.VolumeSource{}
+	for _, source := range listOf(o.sources) {
+		volumes.VolumeSources = append(volumes.VolumeSources, v1alpha1.VolumeSource(source))
+	}
+	for _, driver := range listOf(o.drivers) {
+		name, key, _ := strings.Cut(driver, "=")
+		volumes.CSIDrivers = append(volumes.CSIDrivers, v1alpha1.CSIDriver{Name: name, TopologyKey: key})
 	}
 	v1alpha1.SetObjectDefaults_ControllerManagerConfiguration(config)
 	return config
@@ -166,6 +193,9 @@ var flagOf = map[string]string{
 	"controllers.localVolume.maxMissingNodeFraction":   "max-missing-node-fraction",
 	"controllers.localVolume.nodeTopologyKeys":         "node-topology-keys",
 	"controllers.localVolume.workerThreads":            "worker-threads",
+	"controllers.localVolume.volumeSources":            "volume-sources",
+	"controllers.localVolume.csiDrivers":               "csi-drivers",
+	"controllers.localVolume.driverGracePeriod":        "driver-grace-period",
 }
 
 // validate says everything that is wrong.
@@ -182,13 +212,20 @@ func (o *options) validate() error {
 		}
 		errs = append(errs, fmt.Errorf("--%s: %s", flag, err.ErrorBody()))
 	}
+	for _, driver := range listOf(o.drivers) {
+		if name, key, ok := strings.Cut(driver, "="); !ok || name == "" || key == "" {
+			errs = append(errs, fmt.Errorf("--csi-drivers: %q is not NAME=TOPOLOGY-KEY, for instance topolvm.io=topology.topolvm.io/node", driver))
+		}
+	}
 	if o.resync < 0 {
 		errs = append(errs, fmt.Errorf("--resync: %s is negative", o.resync))
 	}
 	if o.resync > configvalidation.MaxDuration { // a tenth is added to it as jitter
 		errs = append(errs, fmt.Errorf("--resync: %s is more than %s", o.resync, configvalidation.MaxDuration))
 	}
-	if host, port, err := net.SplitHostPort(o.listenAddress); err != nil {
+	if o.listenAddress == "" {
+		// Nothing is served.
+	} else if host, port, err := net.SplitHostPort(o.listenAddress); err != nil {
 		errs = append(errs, fmt.Errorf("--listen-address: %q is not HOST:PORT", o.listenAddress))
 	} else if _, err := net.DefaultResolver.LookupPort(context.Background(), "tcp", port); err != nil || host != "" && net.ParseIP(host) == nil && len(validation.IsDNS1123Subdomain(host)) > 0 {
 		errs = append(errs, fmt.Errorf("--listen-address: %q is not HOST:PORT", o.listenAddress))

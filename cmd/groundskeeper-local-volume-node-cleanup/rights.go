@@ -48,6 +48,9 @@ func indispensable(o *options) []need {
 	if o.deletePods {
 		needs = append(needs, need{verb: "list", resource: "pods"}, need{verb: "get", resource: "persistentvolumeclaims"}, need{verb: "delete", resource: "pods"})
 	}
+	if o.releaseCSI {
+		needs = append(needs, need{verb: "patch", resource: "persistentvolumes"})
+	}
 	return needs
 }
 

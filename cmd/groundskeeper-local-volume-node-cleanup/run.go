@@ -46,14 +46,17 @@ func run(ctx context.Context, o *options) error {
 	if err != nil {
 		return err
 	}
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.listenAddress)
-	if err != nil {
-		return fmt.Errorf("--listen-address: %w", err)
-	}
 	ready := &readiness{}
-	stop := serve(logger, listener, o.metricsPath, ready)
-	defer stop()
-	logger.Info("Starting", "version", version.Version(), "commit", version.Commit(), "server", config.Host, "address", listener.Addr().String(), "storageClasses", listOf(o.classes))
+	address := ""
+	if o.listenAddress != "" {
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", o.listenAddress)
+		if err != nil {
+			return fmt.Errorf("--listen-address: %w", err)
+		}
+		address = listener.Addr().String()
+		defer serve(logger, listener, o.metricsPath, ready)()
+	}
+	logger.Info("Starting", "version", version.Version(), "commit", version.Commit(), "server", config.Host, "address", address, "storageClasses", listOf(o.classes))
 	mgr, err := newManager(ctx, config, o, ready)
 	if ctx.Err() != nil {
 		return nil

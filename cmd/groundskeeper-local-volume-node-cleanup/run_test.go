@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 )
 
@@ -54,19 +55,21 @@ func TestRights(t *testing.T) {
 		want    rights
 		fails   string
 	}{
-		"everything":                 {without("nothing"), nil, rights{leases: true, record: true, namespaces: true}, ""},
-		"no leases":                  {without("leases"), nil, rights{record: true, namespaces: true}, ""},
-		"leases are not wanted":      {without("nothing"), func(o *options) { o.leaderElect = false }, rights{record: true, namespaces: true}, ""},
-		"leases cannot be updated":   {without("leases", "update"), nil, rights{record: true, namespaces: true}, ""},
-		"no config maps":             {without("configmaps"), nil, rights{leases: true, namespaces: true}, ""},
-		"config maps only to read":   {without("configmaps", "patch", "create"), nil, rights{leases: true, namespaces: true}, ""},
-		"no namespaces":              {without("namespaces"), nil, rights{leases: true, record: true}, ""},
-		"no nodes":                   {without("nodes"), nil, rights{}, "the right to list nodes is missing"},
-		"nodes cannot be watched":    {without("nodes", "watch"), nil, rights{}, "the right to watch nodes is missing"},
-		"volumes cannot be deleted":  {without("persistentvolumes", "delete"), nil, rights{}, "the right to delete persistentvolumes is missing"},
-		"no claims":                  {without("persistentvolumeclaims"), nil, rights{}, "the right to list persistentvolumeclaims is missing"},
-		"no pods":                    {without("pods"), nil, rights{leases: true, record: true, namespaces: true}, ""},
-		"no pods, but to be deleted": {without("pods"), func(o *options) { o.deletePods = true }, rights{}, "the right to delete pods is missing"},
+		"everything":                       {without("nothing"), nil, rights{leases: true, record: true, namespaces: true}, ""},
+		"no leases":                        {without("leases"), nil, rights{record: true, namespaces: true}, ""},
+		"leases are not wanted":            {without("nothing"), func(o *options) { o.leaderElect = false }, rights{record: true, namespaces: true}, ""},
+		"leases cannot be updated":         {without("leases", "update"), nil, rights{record: true, namespaces: true}, ""},
+		"no config maps":                   {without("configmaps"), nil, rights{leases: true, namespaces: true}, ""},
+		"config maps only to read":         {without("configmaps", "patch", "create"), nil, rights{leases: true, namespaces: true}, ""},
+		"no namespaces":                    {without("namespaces"), nil, rights{leases: true, record: true}, ""},
+		"no nodes":                         {without("nodes"), nil, rights{}, "the right to list nodes is missing"},
+		"nodes cannot be watched":          {without("nodes", "watch"), nil, rights{}, "the right to watch nodes is missing"},
+		"volumes cannot be deleted":        {without("persistentvolumes", "delete"), nil, rights{}, "the right to delete persistentvolumes is missing"},
+		"no claims":                        {without("persistentvolumeclaims"), nil, rights{}, "the right to list persistentvolumeclaims is missing"},
+		"no pods":                          {without("pods"), nil, rights{leases: true, record: true, namespaces: true}, ""},
+		"no patch":                         {without("persistentvolumes", "patch"), nil, rights{leases: true, record: true, namespaces: true}, ""},
+		"no patch, but to release volumes": {without("persistentvolumes", "patch"), func(o *options) { o.releaseCSI = true }, rights{}, "the right to patch persistentvolumes is missing"},
+		"no pods, but to be deleted":       {without("pods"), func(o *options) { o.deletePods = true }, rights{}, "the right to delete pods is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := newOptions()
@@ -109,7 +112,7 @@ func TestServe(t *testing.T) {
 	}
 	expect("/healthz", http.StatusOK, "ok")
 	expect("/readyz", http.StatusServiceUnavailable, "waiting for the API server")
-	site := &localvolume.Site{Inventory: localvolume.NewInventory(nil, nil, clock.RealClock{})}
+	site := &localvolume.Site{Inventory: localvolume.NewInventory(v1alpha1.LocalVolumeConfiguration{}, clock.RealClock{})}
 	ready.knows(site)
 	expect("/readyz", http.StatusServiceUnavailable, "waiting for the caches")
 	site.Inventory.MarkSynced()

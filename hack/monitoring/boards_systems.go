@@ -115,6 +115,7 @@ func localVolumes() board {
 				value("Brakes engaged", "short", `sum(max by (cluster) (groundskeeper_local_volume_brake_engaged))`, 1, "Clusters with so many missing nodes that nothing is deleted."),
 				value("Missing nodes", "short", `sum(max by (cluster) (groundskeeper_local_volume_missing_nodes))`, 0, "Nodes that volumes name and that do not exist."),
 				value("Volumes that name no node", "short", `sum(max by (cluster) (groundskeeper_local_volume_not_node_bound))`, 0, "They are never touched."),
+				value("Volumes of other sources", "short", `sum(max by (cluster) (groundskeeper_local_volume_unsupported_source))`, 0, "Their source is not enabled, and they are never touched."),
 			}},
 			{"Deletions", []panel{
 				graph("Claims", "short", `sum(increase(`+deletions+`claim_delete_total[$__rate_interval]))`, "deleted", "").

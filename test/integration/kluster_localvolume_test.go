@@ -31,7 +31,7 @@ func (d *workloads) volumesOf(t *testing.T, class string) *volumes {
 // The local volumes of a workload cluster are cleaned up from here, as long as the Kluster asks for it and there is a way.
 func TestKlusterLocalVolumes(t *testing.T) {
 	t.Parallel()
-	d := newWorkloads(t)
+	d := newWorkloads(t, "localVolume: {csiDrivers: [{name: "+csiDriver+", topologyKey: "+csiNodeLabel+"}], driverGracePeriod: 2s, releaseCSIVolumes: true}")
 	v, foreign := d.volumesOf(t, "local"), d.volumesOf(t, "foreign")
 	nodes := map[string]*corev1.Node{}
 	var claims, vols []client.Object
@@ -40,6 +40,8 @@ func TestKlusterLocalVolumes(t *testing.T) {
 		volume, claim := v.bound(name, name)
 		vols, claims = append(vols, volume), append(claims, claim)
 	}
+	driverNode := v.csiNode("driver")
+	disk, diskClaim := v.bound("disk", "driver", csi)
 	other, otherClaim := foreign.bound("a", "a", func(pv *corev1.PersistentVolume) {
 		pv.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values = []string{nodes["a"].Name}
 	})
@@ -73,11 +75,16 @@ func TestKlusterLocalVolumes(t *testing.T) {
 	if err := d.w.Delete(t.Context(), record); err != nil { // it is made anew
 		t.Fatal(err)
 	}
-	kubeconfig = wayIn(t, d.workload, "groundskeeper-kluster", "kluster/workload/account.yaml", "kluster/workload/local-volumes.yaml")
+	kubeconfig = wayIn(t, d.workload, "groundskeeper-kluster", "kluster/workload/account.yaml", "kluster/workload/local-volumes.yaml", "kluster/workload/release-csi-volumes.yaml")
 	d.edit(t, secret, func() { secret.Data["kubeconfig"] = d.read(t, kubeconfig) })
 	finally(t, func(ctx context.Context) error { return isGone(ctx, d.w, claims[1]) })
 	v.gone(vols[1])
 	d.is(t, k, kubernikusv1.ConditionLocalVolumeCleanup, "True/Running")
+
+	// A CSI driver that was on the node alone never answers, and its volume is released.
+	v.lose(driverNode)
+	v.gone(diskClaim, disk)
+	v.event(disk, localvolume.EventReleased)
 
 	// An API server that goes and comes back.
 	api := d.workload.KubeAPIServer

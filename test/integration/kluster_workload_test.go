@@ -30,12 +30,12 @@ type workloads struct {
 }
 
 // newWorkloads starts both. Route GC looks once an hour: what it does sooner, it does because something woke it.
-func newWorkloads(t *testing.T) *workloads {
+func newWorkloads(t *testing.T, controllers ...string) *workloads {
 	t.Helper()
 	d := &workloads{klusterPlane: newKlusterPlane(t), workload: newWorkloadPlane(t)}
 	d.w = clientOf(t, d.workload.Config())
 	config := write(t, "apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\n"+
-		"controllers: {kluster: {enabled: true, routeGC: {interval: 1h, confirmAfter: 1s}}}\n")
+		"controllers: {"+strings.Join(append(controllers, "kluster: {enabled: true, routeGC: {interval: 1h, confirmAfter: 1s}}"), ", ")+"}\n")
 	if err := d.Managers[0].Restart(t.Context(), "--config="+config); err != nil {
 		t.Fatal(err)
 	}

@@ -29,12 +29,14 @@ const (
 	Wait Action = "Wait"
 	// Delete deletes it.
 	Delete Action = "Delete"
+	// Release removes the finalizers of its CSI driver from a volume that is being deleted.
+	Release Action = "Release"
 )
 
 // Decision says what is to be done, and why nothing is.
 type Decision struct {
 	Action Action
-	// Until is when a Wait is over.
+	// Until is when a Wait is over, or when what is kept is looked at again.
 	Until time.Time
 	// Skipped tells people why an object that looks as if it should be deleted is not; empty when that is as usual.
 	Skipped string
@@ -79,6 +81,19 @@ func DecideClaim(in ClaimInput) Decision {
 	return Decision{Action: Delete}
 }
 
+// DecidePods decides about the pods that wait for the claim of a stale volume. The claim has to be gone, as the claimRef of
+// the volume remembers it; they are left to Kubernetes for as long as the claim would have been.
+func DecidePods(in ClaimInput) Decision {
+	ref := in.Volume.Spec.ClaimRef
+	if ref == nil || ref.UID == "" || in.Claim != nil && in.Claim.UID == ref.UID || optedOut(in.Volume) || in.NamespaceOptedOut {
+		return Decision{Action: Keep}
+	}
+	if until := in.Since.Add(in.Delay); in.Now.Before(until) {
+		return Decision{Action: Wait, Until: until}
+	}
+	return Decision{Action: Delete}
+}
+
 // settleTime is how long a node has to be missing before its unclaimed volumes go. It spares a node that is made anew
 // at once, and shows how many nodes go together before the first volume does.
 const settleTime = time.Second
@@ -94,11 +109,23 @@ type VolumeInput struct {
 	// Since is when the last of the nodes of the volume went missing.
 	Since time.Time
 	Now   time.Time
+	// Unknown says that a node of the volume was never seen, DeleteUnknown that such volumes may be deleted after Delay.
+	Unknown, DeleteUnknown bool
+	Delay                  time.Duration
+	// PhaseSince is since when the volume is known to have its phase, and Grace how long Kubernetes and the provisioner or
+	// driver of a volume have to delete it, unless it is a local one.
+	PhaseSince time.Time
+	Grace      time.Duration
+	// ReleaseCSI says that CSI volumes may be deleted and released from their driver's finalizers.
+	ReleaseCSI bool
 }
 
 // DecideVolume decides about a stale volume itself: nobody may have it, or nobody may want what was on it.
 func DecideVolume(in VolumeInput) Decision {
 	volume := in.Volume
+	if volume.Spec.CSI != nil {
+		return decideCSI(in)
+	}
 	if !volume.DeletionTimestamp.IsZero() {
 		return Decision{Action: Keep}
 	}
@@ -114,14 +141,52 @@ func DecideVolume(in VolumeInput) Decision {
 	default:
 		return Decision{Action: Keep}
 	}
-	switch {
-	case optedOut(volume):
-		return Decision{Action: Keep, Skipped: fmt.Sprintf("its annotation %s says %q", OptOutAnnotation, OptOutValue)}
-	case in.NamespaceOptedOut:
-		return Decision{Action: Keep, Skipped: fmt.Sprintf("the annotation %s of the namespace of its claim says %q", OptOutAnnotation, OptOutValue)}
+	if skipped := skippedByAnnotation(in); skipped != "" {
+		return Decision{Action: Keep, Skipped: skipped}
 	}
-	if until := in.Since.Add(settleTime); in.Now.Before(until) {
+	if in.Unknown {
+		return decideUnknown(in)
+	}
+	until := in.Since.Add(settleTime)
+	if volume.Spec.Local == nil {
+		until = later(until, later(in.Since, in.PhaseSince).Add(in.Grace))
+	}
+	if in.Now.Before(until) {
 		return Decision{Action: Wait, Until: until}
+	}
+	return Decision{Action: Delete}
+}
+
+// skippedByAnnotation says which annotation keeps a volume; empty when none does.
+func skippedByAnnotation(in VolumeInput) string {
+	switch {
+	case optedOut(in.Volume):
+		return fmt.Sprintf("its annotation %s says %q", OptOutAnnotation, OptOutValue)
+	case in.NamespaceOptedOut:
+		return fmt.Sprintf("the annotation %s of the namespace of its claim says %q", OptOutAnnotation, OptOutValue)
+	}
+	return ""
+}
+
+// decideUnknown decides about a free volume of a node that was never seen: it may have been made before its node, by hand,
+// from a repository or a backup. Then its reclaim policy and its claimRef are all that says whether anyone wants it.
+func decideUnknown(in VolumeInput) Decision {
+	until := in.Since.Add(max(in.Delay, settleTime))
+	volume := in.Volume
+	if volume.Spec.Local == nil {
+		until = later(until, later(in.Since, in.PhaseSince).Add(in.Grace))
+	}
+	switch {
+	case in.Now.Before(until) && !in.DeleteUnknown:
+		return Decision{Action: Keep, Until: until}
+	case in.Now.Before(until):
+		return Decision{Action: Wait, Until: until}
+	case !in.DeleteUnknown:
+		return Decision{Action: Keep, Skipped: "no such node was ever seen, it may still join; set --delete-volumes-of-unknown-nodes (deleteVolumesOfUnknownNodes) to delete such volumes"}
+	case volume.Spec.PersistentVolumeReclaimPolicy != corev1.PersistentVolumeReclaimDelete:
+		return Decision{Action: Keep, Skipped: fmt.Sprintf("no such node was ever seen, and its reclaim policy is %s", volume.Spec.PersistentVolumeReclaimPolicy)}
+	case volume.Status.Phase == corev1.VolumeAvailable && volume.Spec.ClaimRef != nil:
+		return Decision{Action: Keep, Skipped: fmt.Sprintf("no such node was ever seen, and it is reserved for claim %s/%s", volume.Spec.ClaimRef.Namespace, volume.Spec.ClaimRef.Name)}
 	}
 	return Decision{Action: Delete}
 }

@@ -84,6 +84,29 @@ func TestDecideClaim(t *testing.T) {
 	}
 }
 
+func TestDecidePods(t *testing.T) {
+	later := func(in *ClaimInput) { in.Now = noon.Add(time.Minute) }
+	for name, test := range map[string]struct {
+		change func(*ClaimInput)
+		want   Action
+	}{
+		"the claim is gone":               {later, Delete},
+		"the delay is not over":           {func(in *ClaimInput) { in.Now = noon.Add(time.Minute - 1) }, Wait},
+		"the claim is there":              {func(in *ClaimInput) { later(in); in.Claim = boundClaim() }, Keep},
+		"another claim of that name":      {func(in *ClaimInput) { later(in); in.Claim = boundClaim(); in.Claim.UID = "other" }, Delete},
+		"no claim":                        {func(in *ClaimInput) { later(in); in.Volume.Spec.ClaimRef = nil }, Keep},
+		"reserved for a claim that never": {func(in *ClaimInput) { later(in); in.Volume.Spec.ClaimRef.UID = "" }, Keep},
+		"the volume is opted out":         {func(in *ClaimInput) { later(in); optOut(in.Volume) }, Keep},
+		"the namespace is opted out":      {func(in *ClaimInput) { later(in); in.NamespaceOptedOut = true }, Keep},
+	} {
+		in := ClaimInput{Volume: staleVolume(), Since: noon, Now: noon, Delay: time.Minute}
+		test.change(&in)
+		if got := DecidePods(in); got.Action != test.want {
+			t.Errorf("%s: got %+v, want %s", name, got, test.want)
+		}
+	}
+}
+
 func TestDecideVolume(t *testing.T) {
 	type phase = corev1.PersistentVolumePhase
 	type policy = corev1.PersistentVolumeReclaimPolicy
@@ -92,6 +115,15 @@ func TestDecideVolume(t *testing.T) {
 		retains = corev1.PersistentVolumeReclaimRetain
 		recycle = corev1.PersistentVolumeReclaimRecycle
 	)
+	unknown := func(in *VolumeInput) { in.Unknown, in.DeleteUnknown, in.Volume.Spec.ClaimRef = true, true, nil }
+	hostPath := func(in *VolumeInput) {
+		in.Volume.Spec.Local, in.Volume.Spec.HostPath = nil, &corev1.HostPathVolumeSource{}
+	}
+	csi := func(in *VolumeInput) {
+		in.Volume.Spec.Local, in.Volume.Spec.CSI = nil, &corev1.CSIPersistentVolumeSource{Driver: "topolvm.io"}
+		in.Volume.Finalizers = []string{"kubernetes.io/pv-protection", provisionerFinalizer}
+	}
+	release := func(in *VolumeInput) { csi(in); in.ReleaseCSI = true }
 	for name, test := range map[string]struct {
 		phase   phase
 		policy  policy
@@ -115,9 +147,45 @@ func TestDecideVolume(t *testing.T) {
 		"the namespace is opted out":       {corev1.VolumeReleased, deletes, func(in *VolumeInput) { in.NamespaceOptedOut = true }, Keep, "namespace"},
 		"the node is gone for a moment":    {corev1.VolumeAvailable, deletes, func(in *VolumeInput) { in.Now = noon.Add(settleTime - 1) }, Wait, ""},
 		"the node is gone for long enough": {corev1.VolumeAvailable, deletes, func(in *VolumeInput) { in.Now = noon.Add(settleTime) }, Delete, ""},
+
+		"never seen, before the delay is over":            {corev1.VolumeAvailable, deletes, func(in *VolumeInput) { in.Unknown, in.Now = true, noon.Add(time.Minute-1) }, Keep, ""},
+		"never seen, after the delay":                     {corev1.VolumeAvailable, deletes, func(in *VolumeInput) { in.Unknown, in.Now = true, noon.Add(time.Minute) }, Keep, "no such node was ever seen"},
+		"never seen, Released":                            {corev1.VolumeReleased, deletes, func(in *VolumeInput) { in.Unknown = true }, Keep, "no such node was ever seen"},
+		"unknown ones included, before the delay is over": {corev1.VolumeAvailable, deletes, func(in *VolumeInput) { unknown(in); in.Now = noon.Add(time.Minute - 1) }, Wait, ""},
+		"unknown ones included":                           {corev1.VolumeAvailable, deletes, unknown, Delete, ""},
+		"unknown ones included, Released":                 {corev1.VolumeReleased, deletes, func(in *VolumeInput) { in.Unknown, in.DeleteUnknown = true, true }, Delete, ""},
+		"unknown ones included, Retain":                   {corev1.VolumeAvailable, retains, unknown, Keep, "its reclaim policy is Retain"},
+		"unknown ones included, reserved for a claim":     {corev1.VolumeAvailable, deletes, func(in *VolumeInput) { in.Unknown, in.DeleteUnknown = true, true }, Keep, "reserved for claim ns/c"},
+		"unknown ones included, no delay":                 {corev1.VolumeAvailable, deletes, func(in *VolumeInput) { unknown(in); in.Delay, in.Now = 0, noon.Add(settleTime-1) }, Wait, ""},
+
+		"hostPath, the grace period is not over": {corev1.VolumeReleased, deletes, func(in *VolumeInput) { hostPath(in); in.Now = noon.Add(10*time.Minute - 1) }, Wait, ""},
+		"hostPath, the grace period is over":     {corev1.VolumeReleased, deletes, hostPath, Delete, ""},
+		"hostPath, released late":                {corev1.VolumeReleased, deletes, func(in *VolumeInput) { hostPath(in); in.PhaseSince = noon.Add(55 * time.Minute) }, Wait, ""},
+		"hostPath, Retain":                       {corev1.VolumeReleased, retains, hostPath, Keep, "Retain"},
+		"CSI":                                    {corev1.VolumeReleased, deletes, csi, Keep, "its CSI driver topolvm.io has to delete it"},
+		"CSI, to be released":                    {corev1.VolumeReleased, deletes, release, Delete, ""},
+		"CSI, the grace period is not over":      {corev1.VolumeReleased, deletes, func(in *VolumeInput) { release(in); in.Now = noon.Add(10*time.Minute - 1) }, Wait, ""},
+		"CSI, released late":                     {corev1.VolumeReleased, deletes, func(in *VolumeInput) { release(in); in.PhaseSince = noon.Add(55 * time.Minute) }, Wait, ""},
+		"CSI, Retain":                            {corev1.VolumeReleased, retains, release, Keep, "Retain"},
+		"CSI, Bound":                             {corev1.VolumeBound, deletes, release, Keep, ""},
+		"CSI, Bound and being deleted":           {corev1.VolumeBound, deletes, func(in *VolumeInput) { release(in); in.Volume.DeletionTimestamp = new(metav1.Now()) }, Keep, ""},
+		"CSI, opted out":                         {corev1.VolumeReleased, deletes, func(in *VolumeInput) { release(in); optOut(in.Volume) }, Keep, "its annotation"},
+		"CSI, being deleted, not to be released": {corev1.VolumeReleased, deletes, func(in *VolumeInput) { csi(in); in.Volume.DeletionTimestamp = new(metav1.Now()) }, Keep, "has to delete it"},
+		"CSI, being deleted":                     {corev1.VolumeReleased, deletes, func(in *VolumeInput) { release(in); in.Volume.DeletionTimestamp = new(metav1.Now()) }, Release, ""},
+		"CSI, being deleted, but not by the driver": {corev1.VolumeReleased, deletes, func(in *VolumeInput) {
+			release(in)
+			in.Volume.DeletionTimestamp, in.Volume.Finalizers = new(metav1.Now()), []string{"kubernetes.io/pv-protection", "example.com/f"}
+		}, Keep, ""},
+		"CSI, being deleted, the grace period": {corev1.VolumeReleased, deletes, func(in *VolumeInput) {
+			release(in)
+			in.Volume.DeletionTimestamp, in.Now = new(metav1.Now()), noon.Add(time.Minute)
+		}, Wait, ""},
+		"CSI, being deleted, and opted out": {corev1.VolumeReleased, deletes, func(in *VolumeInput) { release(in); in.Volume.DeletionTimestamp = new(metav1.Now()); optOut(in.Volume) }, Keep, "its annotation"},
+		"CSI, a node that was never seen":   {corev1.VolumeReleased, deletes, func(in *VolumeInput) { release(in); in.Unknown = true }, Keep, "no such node was ever seen"},
+		"CSI, Available and reserved":       {corev1.VolumeAvailable, deletes, release, Keep, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			in := VolumeInput{Since: noon, Now: noon.Add(time.Hour), Volume: staleVolume(func(v *corev1.PersistentVolume) {
+			in := VolumeInput{Since: noon, PhaseSince: noon, Now: noon.Add(time.Hour), Delay: time.Minute, Grace: 10 * time.Minute, Volume: staleVolume(func(v *corev1.PersistentVolume) {
 				v.Status.Phase, v.Spec.PersistentVolumeReclaimPolicy = test.phase, test.policy
 			})}
 			if test.change != nil {

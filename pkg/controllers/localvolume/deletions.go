@@ -4,9 +4,12 @@
 package localvolume
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,25 +26,33 @@ type Target struct {
 	Decision func(*Subject) Decision
 	// Announcement begins the message of the event that precedes its deletion; the reason follows.
 	Announcement func(*Subject) string
-	// Before is called before its deletion, Deleted or Failed after it. Before and Failed are called in parallel.
-	Before, Deleted, Failed func(*Subject)
+	// Release removes what keeps an object that is being deleted, and Notice is the event about it. Both are nil when there
+	// is no such thing.
+	Release func(context.Context, *Subject) (bool, error)
+	Notice  func(*Subject) string
+	// Deleted or Failed is called after its deletion, Failed in parallel.
+	Deleted, Failed func(*Subject)
 }
 
 // Deletions deletes what is due, and remembers what it deleted and what it told. It is for one goroutine.
 type Deletions struct {
 	site   *Site
 	target Target
-	// deleted are the objects that were deleted and are not gone yet.
-	deleted map[types.UID]bool
+	// retries are the objects whose deletion failed. They come last, so that they keep nothing else waiting.
+	retries Backoffs
+	// deleted are the objects that were deleted and are not gone yet, released those that were released after that.
+	deleted, released map[types.UID]bool
 	// told is what was last told of objects that stay, or go now.
 	told Told
+	// more says that more is due than fits into a batch.
+	more bool
 	// unreported is how many were deleted and not logged yet.
 	unreported int
 }
 
 // NewDeletions returns the deletions of one kind of target.
 func (s *Site) NewDeletions(target Target) *Deletions {
-	return &Deletions{site: s, target: target, deleted: map[types.UID]bool{}, told: Told{}}
+	return &Deletions{site: s, target: target, retries: Backoffs{}, deleted: map[types.UID]bool{}, released: map[types.UID]bool{}, told: Told{}}
 }
 
 // Has says whether an object was deleted and is not gone yet.
@@ -54,19 +65,77 @@ func (d *Deletions) Skip(subject *Subject, why string) {
 
 // Keep forgets all objects but those.
 func (d *Deletions) Keep(uids map[types.UID]bool) {
-	for uid := range d.deleted {
-		if !uids[uid] {
-			delete(d.deleted, uid)
+	for _, done := range []map[types.UID]bool{d.deleted, d.released} {
+		for uid := range done {
+			if !uids[uid] {
+				delete(done, uid)
+			}
 		}
 	}
+	d.retries.Keep(uids)
 	d.told.Keep(uids)
 }
 
-// Act deletes the objects whose time has come, if anything may be deleted.
+// Next returns after how long the next pass is due when no event comes: when something is due, when the first wait or the
+// first pause after a failure is over, and at the latest after the interval, while something is stale. The second result
+// is false when nothing is.
+func (d *Deletions) Next(subjects []Subject) (time.Duration, bool) {
+	if len(subjects) == 0 {
+		return 0, false
+	}
+	now := d.site.Clock.Now()
+	next := d.site.Config.StalePVDiscoveryInterval.Duration
+	for i := range subjects {
+		if subjects[i].pending() {
+			next = min(next, beatInterval) // the record is confirmed
+		}
+		decision := d.target.Decision(&subjects[i])
+		switch {
+		case !decision.Until.IsZero():
+			next = min(next, decision.Until.Sub(now))
+		case decision.Action != Keep && !d.site.DryRun():
+			if until := d.retries.Until(d.target.Object(&subjects[i]).GetUID()); !until.IsZero() {
+				next = min(next, until.Sub(now))
+			}
+		}
+	}
+	if d.more {
+		next = PassInterval
+	}
+	return max(next, PassInterval), true
+}
+
+// Act deletes the objects whose time has come, if anything may be deleted. A deletion that fails is logged, and tried
+// again later: it is no reason to put off anything else.
 func (d *Deletions) Act(ctx context.Context, subjects []Subject) error {
-	permit, allowed, err := d.site.Clear(ctx, subjects, func(s *Subject) bool {
-		return d.target.Decision(s).Action == Delete && !d.deleted[d.target.Object(s).GetUID()]
+	now := d.site.Clock.Now()
+	// Those that failed least come first, in the order of their names.
+	ordered := slices.Clone(subjects)
+	failures := func(s *Subject) int {
+		if d.target.Decision(s).Action == Keep {
+			return 0
+		}
+		return d.retries.Failures(d.target.Object(s).GetUID())
+	}
+	slices.SortStableFunc(ordered, func(a, b Subject) int { return cmp.Compare(failures(&a), failures(&b)) })
+	due := 0
+	permit, allowed, err := d.site.Clear(ctx, ordered, func(s *Subject) bool {
+		done := d.deleted
+		switch d.target.Decision(s).Action {
+		case Delete:
+		case Release:
+			done = d.released
+		default:
+			return false
+		}
+		uid := d.target.Object(s).GetUID()
+		is := !done[uid] && !now.Before(d.retries.Until(uid)) && !(d.site.DryRun() && d.told[uid] == d.pretence(s))
+		if is {
+			due++
+		}
+		return is
 	})
+	d.more = due > MaxBatch
 	if len(allowed) == 0 && d.unreported > 0 { // once for all batches in a row
 		log.FromContext(ctx).Info("Deleted "+d.target.Noun+"s of missing nodes", d.target.Noun+"s", d.unreported)
 		d.unreported = 0
@@ -78,44 +147,66 @@ func (d *Deletions) Act(ctx context.Context, subjects []Subject) error {
 		d.pretend(ctx, allowed)
 		return nil
 	}
-	return d.delete(ctx, permit, allowed)
+	if err := d.delete(ctx, permit, allowed); err != nil {
+		log.FromContext(ctx).Error(err, "Failed to delete "+d.target.Noun+"s of missing nodes, they are tried again later")
+	}
+	return nil
+}
+
+// pretence is what an object is told in a dry run.
+func (d *Deletions) pretence(s *Subject) string {
+	return fmt.Sprintf("Dry run: this %s would be deleted, because %s.", d.target.Noun, Gone(s.Nodes))
 }
 
 // pretend tells what would be deleted, once.
 func (d *Deletions) pretend(ctx context.Context, subjects []Subject) {
-	count := 0
 	for i := range subjects {
-		if d.tell(&subjects[i], EventSkipped, fmt.Sprintf("Dry run: this %s would be deleted, because %s.", d.target.Noun, Gone(subjects[i].Nodes))) {
-			count++
-		}
+		d.tell(&subjects[i], EventSkipped, d.pretence(&subjects[i]))
 	}
-	if count > 0 {
-		log.FromContext(ctx).Info("Dry run: "+d.target.Noun+"s would be deleted", d.target.Noun+"s", count)
-	}
+	log.FromContext(ctx).Info("Dry run: "+d.target.Noun+"s would be deleted", d.target.Noun+"s", len(subjects))
 }
 
 // delete deletes objects, several at once, after their events.
 func (d *Deletions) delete(ctx context.Context, permit *Permit, subjects []Subject) error {
+	releases := func(i int) bool { return d.target.Decision(&subjects[i]).Action == Release }
 	for i := range subjects {
+		if releases(i) {
+			d.tell(&subjects[i], EventReleased, d.target.Notice(&subjects[i]))
+			continue
+		}
 		d.tell(&subjects[i], EventDeleting, fmt.Sprintf("%s, because %s.", d.target.Announcement(&subjects[i]), Gone(subjects[i].Nodes)))
 	}
-	done := make([]bool, len(subjects))
+	done, failed := make([]bool, len(subjects)), make([]bool, len(subjects))
 	err := d.site.Each(len(subjects), func(i int) (err error) {
 		if !permit.Allows(subjects[i].Stale) {
 			return nil // a node came back meanwhile
 		}
-		d.target.Before(&subjects[i])
 		object := d.target.Object(&subjects[i])
-		if done[i], err = d.site.DeleteExactly(ctx, object); err != nil {
+		if releases(i) {
+			done[i], err = d.target.Release(ctx, &subjects[i])
+		} else {
+			done[i], err = d.site.DeleteExactly(ctx, object)
+		}
+		if err != nil {
+			failed[i] = true
 			d.target.Failed(&subjects[i])
-			return fmt.Errorf("delete %s %s: %w", kindOf(object), strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/"), err)
+			return fmt.Errorf("%s %s %s: %w", strings.ToLower(string(d.target.Decision(&subjects[i]).Action)), kindOf(object),
+				strings.TrimPrefix(client.ObjectKeyFromObject(object).String(), "/"), err)
 		}
 		return nil
 	})
 	for i := range subjects {
-		if done[i] {
+		uid := d.target.Object(&subjects[i]).GetUID()
+		switch {
+		case failed[i]:
+			d.retries.Failed(uid, d.site.Clock.Now())
+		case done[i] && releases(i):
+			d.released[uid] = true
+			delete(d.retries, uid)
+		case done[i]:
 			d.unreported++
-			d.deleted[d.target.Object(&subjects[i]).GetUID()] = true
+			d.deleted[uid] = true
+			delete(d.retries, uid)
 			d.target.Deleted(&subjects[i])
 		}
 	}

@@ -29,6 +29,12 @@ const (
 	EventSkipped = "LocalVolumeCleanupSkipped"
 	// EventNotNodeBound, on a volume: it does not say which nodes it is on, so that it is never touched.
 	EventNotNodeBound = "LocalVolumeNotNodeBound"
+	// EventUnsupported, on a volume: its source is not enabled, so that it is never touched.
+	EventUnsupported = "LocalVolumeSourceUnsupported"
+	// EventReleased, on a volume: it is released from the finalizers of its CSI driver, and what that stored is left.
+	EventReleased = "LocalVolumeReleased"
+	// EventNodeUncertain, on a volume: no node has the name that it uses, but one that exists may have had it.
+	EventNodeUncertain = "ReferencedNodeUncertain"
 	// EventPodDeleted, on a pod: it waited for a claim that is gone.
 	EventPodDeleted = "LocalVolumeCleanupPodDeleted"
 	// EventBrakeEngaged and EventBrakeReleased, on the record: so many nodes are missing that nothing is deleted, and

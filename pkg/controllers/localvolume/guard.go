@@ -15,80 +15,74 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// presence are the nodes that exist, as one complete listing tells.
-type presence struct {
-	nodes int
-	// names are all the names the nodes answer to.
-	names map[string]bool
-}
-
 // look lists the nodes live: the metadata of all of them in one request, because a volume may name a node by a label.
 // The API server answers such a list from a state no older than the request.
-func (s *Site) look(ctx context.Context) (*presence, error) {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
+func (s *Site) look(ctx context.Context) (*nodeSet, error) {
+	list := nodeMetadataList()
 	if err := s.Client.List(ctx, list); err != nil {
 		return nil, fmt.Errorf("list the nodes before a deletion: %w", err)
 	}
 	if list.Continue != "" {
 		return nil, fmt.Errorf("list the nodes before a deletion: the list has only %d of them", len(list.Items))
 	}
-	present := &presence{nodes: len(list.Items), names: map[string]bool{}}
+	live := newNodeSet(s.Inventory.sources.all)
 	for i := range list.Items {
-		for _, name := range namesOf(&list.Items[i], s.Config.NodeTopologyKeys) {
-			present.names[name] = true
-		}
+		live.set(&list.Items[i])
 	}
-	return present, nil
+	return live, nil
 }
 
 // Permit is the leave to delete one batch.
 type Permit struct {
-	site    *Site
-	present *presence
+	site *Site
+	live *nodeSet
 }
 
 // Clear returns those of the subjects that are due and may be deleted now, MaxBatch at most, and the leave to do so.
 // There are none while the brake is engaged, by what the events told or by what a live look at the nodes shows. An
-// error means that the nodes cannot be read: then nothing may be deleted either.
+// error means that the nodes cannot be read: then nothing may be deleted either. Subjects that come first are due first.
 func (s *Site) Clear(ctx context.Context, subjects []Subject, isDue func(*Subject) bool) (*Permit, []Subject, error) {
 	if braked, err := s.braked(ctx, nil, subjects); braked || err != nil {
 		return nil, nil, err
 	}
+	if !s.certain() {
+		return nil, nil, nil // the next beat begins all absences anew
+	}
 	var due []Subject
 	for i := range subjects {
-		if len(due) < MaxBatch && isDue(&subjects[i]) {
+		if isDue(&subjects[i]) && len(due) < MaxBatch {
 			due = append(due, subjects[i])
 		}
 	}
 	if len(due) == 0 {
 		return nil, nil, nil
 	}
-	present, err := s.look(ctx)
+	live, err := s.look(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if braked, err := s.braked(ctx, present, subjects); braked || err != nil {
+	if braked, err := s.braked(ctx, live, subjects); braked || err != nil {
 		return nil, nil, err
 	}
-	permit := &Permit{site: s, present: present}
+	permit := &Permit{site: s, live: live}
 	return permit, slices.DeleteFunc(due, func(subject Subject) bool { return !permit.Allows(subject.Stale) }), nil
 }
 
-// Allows has the last word about one volume: none of its nodes was there when the batch began, and none has come
-// since. For a node that was there the delay begins anew.
+// Allows has the last word about one volume: none of its nodes was there when the batch began, in the absence that was
+// decided about, and none has come since. For a node that was there the delay begins anew.
 func (p *Permit) Allows(stale Stale) bool {
-	for _, node := range stale.Nodes {
-		if p.present.names[node] {
-			p.site.Inventory.Interrupt(stale.Nodes)
-			return false
-		}
+	if !p.site.certain() {
+		return false
 	}
-	return p.site.Inventory.AllMissing(stale.Nodes)
+	if !p.site.Inventory.stillAbsent(stale.Nodes, p.live) {
+		p.site.Inventory.Interrupt(stale.Nodes)
+		return false
+	}
+	return p.site.Inventory.StillStale(stale)
 }
 
-// braked says whether the brake is engaged. present nil is what the events told.
-func (s *Site) braked(ctx context.Context, present *presence, subjects []Subject) (bool, error) {
+// braked reports whether the brake is engaged. live nil is what the events said.
+func (s *Site) braked(ctx context.Context, live *nodeSet, subjects []Subject) (bool, error) {
 	toDo := map[string]bool{}
 	for i := range subjects {
 		if !subjects[i].toDo() {
@@ -98,7 +92,7 @@ func (s *Site) braked(ctx context.Context, present *presence, subjects []Subject
 			toDo[node] = true
 		}
 	}
-	census := s.Inventory.census(present, toDo)
+	census := s.Inventory.census(live, toDo)
 	reason := brake(census, *s.Config.MaxMissingNodeFraction, 0)
 	if reason != "" {
 		acknowledged, err := s.record.acknowledged(ctx)

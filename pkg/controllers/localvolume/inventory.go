@@ -11,41 +11,49 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 )
 
-// Inventory knows which nodes the opted-in local volumes name, which of them are missing, and since when. It is kept
+// Inventory knows which nodes the volumes of opted-in classes name, which of them are missing, and since when. It is kept
 // up to date by events, so that a lost node costs as much as it has volumes. Its methods may be called by several
 // goroutines.
 type Inventory struct {
-	classes, topologyKeys []string
-	clock                 clock.PassiveClock
+	classes []string
+	sources volumeSources
+	clock   clock.PassiveClock
 
 	mu sync.Mutex
-	// synced says that all that exists was told: before, what is not known says nothing.
+	// synced says that all that exists was reported: before, what is not known says nothing.
 	synced bool
-	// volumes are the opted-in local volumes, pinned the same by the names of their nodes, and unbound those that name
-	// none.
-	volumes map[string]*volume
-	pinned  map[string]map[string]*volume
-	unbound map[string]*volume
-	// nodes has the names that each Node answers to, answering how many Nodes answer to a name.
-	nodes     map[string][]string
-	answering map[string]int
-	// missing are the names with volumes that no Node answers to.
+	// volumes are the volumes of opted-in classes, and untouched those of them that are never cleaned up.
+	volumes   map[string]*volume
+	untouched map[string]*volume
+	nodes     *nodeSet
+	// names has what is known about each name that volumes use, or that a Node has. had has the names of a Node, of now
+	// and of before, as long as it exists.
+	names map[string]*identity
+	had   map[string]map[string]bool
+	// missing are the names with volumes that no Node has that exists.
 	missing map[string]absence
 }
 
 // volume is an opted-in local volume. The object is the cache's own, and not changed.
 type volume struct {
 	object *corev1.PersistentVolume
-	// nodes are the names of its nodes; none when it is not bound to nodes.
+	// pins name its nodes, and nodes are the names alone; none when it is not bound to nodes.
+	pins  []pin
 	nodes []string
+	// unsupported and unbound say why it is never cleaned up.
+	unsupported, unbound string
+	// phaseSince is since when it is known to have its phase.
+	phaseSince time.Time
 }
 
 // absence is one unbroken time that a node is missing.
 type absence struct {
 	since time.Time
-	// witnessed says that the node was seen before. Otherwise it was missing already when we came, and since is then.
+	// witnessed says that its begin was seen. Otherwise the node was missing already when we came, and since is then.
 	witnessed bool
 }
 
@@ -55,161 +63,211 @@ type Stale struct {
 	Nodes  []string
 	// Since is when the last of them went missing.
 	Since time.Time
+	// Unknown says that one of them was never seen: the volume may have been made before its node.
+	Unknown bool
+	// PhaseSince is since when the volume is known to have its phase.
+	PhaseSince time.Time
 }
 
-// NewInventory returns an inventory that knows nothing yet. topologyKeys are the node labels by which a volume can
-// name its nodes.
-func NewInventory(classes, topologyKeys []string, clock clock.PassiveClock) *Inventory {
+// NewInventory returns an inventory that knows nothing yet. Of the configuration, it takes the classes and the sources of
+// volumes, and the labels by which a volume can name its nodes.
+func NewInventory(config configv1alpha1.LocalVolumeConfiguration, clock clock.PassiveClock) *Inventory {
+	sources := volumeSourcesOf(&config)
 	return &Inventory{
-		classes: classes, topologyKeys: topologyKeys, clock: clock,
-		volumes: map[string]*volume{}, pinned: map[string]map[string]*volume{}, unbound: map[string]*volume{},
-		nodes: map[string][]string{}, answering: map[string]int{}, missing: map[string]absence{},
+		classes: config.StorageClassNames, sources: sources, clock: clock,
+		volumes: map[string]*volume{}, untouched: map[string]*volume{}, nodes: newNodeSet(sources.all),
+		names: map[string]*identity{}, had: map[string]map[string]bool{}, missing: map[string]absence{},
 	}
 }
 
-// SetNode learns of a Node as it is now, and says whether one was missing until now or is from now on.
+// SetNode learns of a Node as it is now, and reports whether that changes which nodes are missing, or uncertain.
 func (i *Inventory) SetNode(node metav1.Object) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.answer(node.GetName(), namesOf(node, i.topologyKeys))
+	names, lacksChanged := i.nodes.set(node)
+	for _, name := range i.nodes.nodes[node.GetName()].names {
+		if i.had[node.GetName()] == nil {
+			i.had[node.GetName()] = map[string]bool{}
+		}
+		i.had[node.GetName()][name] = true
+		i.identity(name).answered(node.GetName(), i.nodes.exists)
+	}
+	return i.nodesChanged(node.GetName(), names, lacksChanged)
 }
 
-// RemoveNode learns that a Node is gone, and says whether that makes one missing.
+// RemoveNode learns that a Node is gone, and reports the same as SetNode.
 func (i *Inventory) RemoveNode(name string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.answer(name, nil)
+	names, lacksChanged := i.nodes.remove(name)
+	changed := i.nodesChanged(name, names, lacksChanged)
+	for had := range i.had[name] {
+		i.prune(had)
+	}
+	delete(i.had, name)
+	return changed
 }
 
-func (i *Inventory) answer(node string, names []string) bool {
-	before := i.nodes[node]
-	if slices.Equal(before, names) {
-		return false
-	}
-	for _, name := range names {
-		i.answering[name]++
-	}
-	for _, name := range before {
-		if i.answering[name]--; i.answering[name] == 0 {
-			delete(i.answering, name)
-		}
-	}
-	if i.nodes[node] = names; names == nil {
-		delete(i.nodes, node)
-	}
+// nodesChanged reviews the names that depend on a Node.
+func (i *Inventory) nodesChanged(node string, names []string, lacksChanged bool) bool {
 	changed := false
-	for _, name := range slices.Concat(before, names) {
+	for _, name := range names {
 		changed = i.review(name, true) || changed
+	}
+	for name := range i.had[node] { // it may have come or gone
+		changed = i.review(name, true) || changed
+	}
+	if lacksChanged { // rare: the first Node without a label, or the last one
+		for name, id := range i.names {
+			if len(id.keys) > 0 {
+				changed = i.review(name, true) || changed
+			}
+		}
 	}
 	return changed
 }
 
-// SetVolume learns of a volume as it is now, and says whether that is worth a pass: it is stale, or was, or does not
+func (i *Inventory) identity(name string) *identity {
+	if i.names[name] == nil {
+		i.names[name] = &identity{nodes: map[string]bool{}, keys: map[string]int{}, volumes: map[string]*volume{}}
+	}
+	return i.names[name]
+}
+
+// prune forgets the Nodes that do not exist of a name that no volume uses.
+func (i *Inventory) prune(name string) {
+	id := i.names[name]
+	if id == nil || len(id.volumes) > 0 {
+		return
+	}
+	for node := range id.nodes {
+		if !i.nodes.exists(node) {
+			delete(id.nodes, node)
+		}
+	}
+	if len(id.nodes) == 0 {
+		delete(i.names, name)
+	}
+}
+
+// SetVolume learns of a volume as it is now, and reports whether that is worth a pass: it is stale, or was, or does not
 // name its nodes.
 func (i *Inventory) SetVolume(object *corev1.PersistentVolume) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	before := i.volumes[object.Name]
-	wasStale := before != nil && i.isStale(before)
-	if object.Spec.Local == nil || !slices.Contains(i.classes, object.Spec.StorageClassName) {
+	wasStale := before != nil && i.isStale(before.nodes)
+	if !slices.Contains(i.classes, object.Spec.StorageClassName) {
 		i.forget(object.Name)
 		return wasStale
 	}
-	nodes, _ := NodesOf(object, i.topologyKeys)
-	if before == nil || !slices.Equal(before.nodes, nodes) {
-		i.forget(object.Name)
+	known := &volume{object: object, phaseSince: i.clock.Now()}
+	known.pins, known.unsupported, known.unbound = i.sources.pins(object)
+	if before != nil && before.object.UID == object.UID && before.object.Status.Phase == object.Status.Phase {
+		known.phaseSince = before.phaseSince
 	}
-	known := &volume{object: object, nodes: nodes}
+	for _, p := range known.pins {
+		if !slices.Contains(known.nodes, p.name) {
+			known.nodes = append(known.nodes, p.name)
+		}
+	}
+	for _, p := range known.pins { // before the old ones go, so that what is known about a name stays known
+		id := i.identity(p.name)
+		id.volumes[object.Name] = known
+		if p.key != "" {
+			id.keys[p.key]++
+		}
+	}
+	i.unpin(before, known)
 	i.volumes[object.Name] = known
-	if len(nodes) == 0 {
-		i.unbound[object.Name] = known
+	delete(i.untouched, object.Name)
+	if len(known.nodes) == 0 {
+		i.untouched[object.Name] = known
 		return wasStale || before == nil
 	}
-	for _, node := range nodes {
-		if i.pinned[node] == nil {
-			i.pinned[node] = map[string]*volume{}
-		}
-		i.pinned[node][object.Name] = known
+	for _, node := range known.nodes {
 		i.review(node, false)
 	}
-	return wasStale || i.isStale(known)
+	return wasStale || i.isStale(known.nodes) || before == nil && i.isUncertain(known.nodes)
 }
 
-// RemoveVolume learns that a volume is gone, and says whether it was stale.
+// RemoveVolume learns that a volume is gone, and reports whether it was stale.
 func (i *Inventory) RemoveVolume(name string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	before := i.volumes[name]
-	wasStale := before != nil && i.isStale(before)
+	wasStale := before != nil && i.isStale(before.nodes)
 	i.forget(name)
 	return wasStale
 }
 
 func (i *Inventory) forget(name string) {
 	before := i.volumes[name]
+	delete(i.volumes, name)
+	delete(i.untouched, name)
+	i.unpin(before, nil)
+}
+
+// unpin takes a former state of a volume off its names; now is what the volume is instead.
+func (i *Inventory) unpin(before, now *volume) {
 	if before == nil {
 		return
 	}
-	delete(i.volumes, name)
-	delete(i.unbound, name)
-	for _, node := range before.nodes {
-		if delete(i.pinned[node], name); len(i.pinned[node]) == 0 {
-			delete(i.pinned, node)
+	for _, p := range before.pins {
+		id := i.names[p.name]
+		if id.volumes[before.object.Name] == before {
+			delete(id.volumes, before.object.Name)
 		}
-		i.review(node, false)
+		if p.key != "" {
+			if id.keys[p.key]--; id.keys[p.key] == 0 {
+				delete(id.keys, p.key)
+			}
+		}
+	}
+	for _, name := range before.nodes {
+		if now == nil || !slices.Contains(now.nodes, name) {
+			i.review(name, false)
+			i.prune(name)
+		}
 	}
 }
 
-// review brings missing up to date for one name and says whether that changed it. A node that is back, for however
-// short a time, has lost nothing: what it was missing for is forgotten at once.
+// review brings missing up to date for one name, and reports whether it is or was missing or uncertain and that changed. A
+// node that is back, for however short a time, has lost nothing: what it was missing for is forgotten at once.
 func (i *Inventory) review(name string, witnessed bool) bool {
+	id := i.names[name]
+	if id == nil {
+		return false
+	}
+	before := id.state
+	id.state = ""
+	if i.synced && len(id.volumes) > 0 {
+		id.state, _ = i.nodes.presenceOf(name, id)
+	}
 	_, was := i.missing[name]
-	is := i.synced && i.answering[name] == 0 && len(i.pinned[name]) > 0
-	switch {
+	switch is := id.state == absent; {
 	case is && !was:
 		i.missing[name] = absence{since: i.clock.Now(), witnessed: witnessed}
 	case was && !is:
 		delete(i.missing, name)
 	}
-	return was != is
+	troubled := func(state presence) bool { return state == absent || state == uncertain }
+	return before != id.state && (troubled(before) || troubled(id.state))
 }
 
-// MarkSynced says that everything that exists has been told. Nothing is missing before.
+// MarkSynced says that everything that exists has been reported. Nothing is missing before.
 func (i *Inventory) MarkSynced() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.synced = true
-	for name := range i.pinned {
+	for name := range i.names {
 		i.review(name, false)
 	}
 }
 
-// Synced says whether everything that exists has been told.
+// Synced reports whether everything that exists has been reported.
 func (i *Inventory) Synced() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.synced
-}
-
-// Restore takes over when nodes went missing from somebody who saw it. It counts for those that were missing already
-// when we came; of all others we know better.
-func (i *Inventory) Restore(since map[string]time.Time) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for name, known := range i.missing {
-		if at, ok := since[name]; ok && !known.witnessed && at.Before(known.since) {
-			i.missing[name] = absence{since: at, witnessed: true}
-		}
-	}
-}
-
-// Interrupt begins the absence of nodes anew: somebody saw one of them although its event has not come yet.
-func (i *Inventory) Interrupt(nodes []string) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for _, name := range nodes {
-		if _, ok := i.missing[name]; ok {
-			i.missing[name] = absence{since: i.clock.Now(), witnessed: true}
-		}
-	}
 }

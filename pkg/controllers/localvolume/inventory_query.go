@@ -16,6 +16,10 @@ import (
 func (i *Inventory) Missing() map[string]time.Time {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	return i.missingSince()
+}
+
+func (i *Inventory) missingSince() map[string]time.Time {
 	missing := make(map[string]time.Time, len(i.missing))
 	for name, known := range i.missing {
 		missing[name] = known.since
@@ -23,28 +27,46 @@ func (i *Inventory) Missing() map[string]time.Time {
 	return missing
 }
 
-// AllMissing says whether every one of these nodes is missing.
+// AllMissing reports whether every one of these nodes is missing.
 func (i *Inventory) AllMissing(nodes []string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.isStale(&volume{nodes: nodes})
+	return i.isStale(nodes)
 }
 
-// IsStale says whether the volume of that name is stale.
+// StillStale reports whether a volume is stale in the same absence of its nodes as before: a node that was back in between
+// began another one.
+func (i *Inventory) StillStale(stale Stale) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.isStale(stale.Nodes) && i.since(stale.Nodes).Equal(stale.Since)
+}
+
+// IsStale reports whether the volume of that name is stale.
 func (i *Inventory) IsStale(name string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	known := i.volumes[name]
-	return known != nil && i.isStale(known)
+	return known != nil && i.isStale(known.nodes)
 }
 
-func (i *Inventory) isStale(known *volume) bool {
-	for _, node := range known.nodes {
+func (i *Inventory) isStale(nodes []string) bool {
+	for _, node := range nodes {
 		if _, ok := i.missing[node]; !ok {
 			return false
 		}
 	}
-	return len(known.nodes) > 0
+	return len(nodes) > 0
+}
+
+// since returns when the last of the missing nodes went missing.
+func (i *Inventory) since(nodes []string) (last time.Time) {
+	for _, node := range nodes {
+		if since := i.missing[node].since; since.After(last) {
+			last = since
+		}
+	}
+	return last
 }
 
 // Stale returns the stale volumes, ordered by name. It looks at the volumes of missing nodes only.
@@ -53,62 +75,152 @@ func (i *Inventory) Stale() []Stale {
 	defer i.mu.Unlock()
 	found := map[string]Stale{}
 	for node := range i.missing {
-		for name, known := range i.pinned[node] {
-			if _, ok := found[name]; ok || !i.isStale(known) {
+		for name, known := range i.names[node].volumes {
+			if _, ok := found[name]; ok || !i.isStale(known.nodes) {
 				continue
 			}
-			stale := Stale{Volume: known.object, Nodes: known.nodes}
-			for _, node := range known.nodes {
-				if since := i.missing[node].since; since.After(stale.Since) {
-					stale.Since = since
-				}
-			}
-			found[name] = stale
+			found[name] = Stale{Volume: known.object, Nodes: known.nodes, Since: i.since(known.nodes), PhaseSince: known.phaseSince,
+				Unknown: slices.ContainsFunc(known.nodes, func(node string) bool { return len(i.names[node].nodes) == 0 })}
 		}
 	}
 	return slices.SortedFunc(maps.Values(found), func(a, b Stale) int { return cmp.Compare(a.Volume.Name, b.Volume.Name) })
 }
 
-// NotNodeBound returns the opted-in local volumes that do not name their nodes, ordered by name.
-func (i *Inventory) NotNodeBound() []*corev1.PersistentVolume {
+// Untouched is a volume of an opted-in class that is not cleaned up.
+type Untouched struct {
+	Volume *corev1.PersistentVolume
+	Why    string
+}
+
+// Uncertain returns the volumes of which no node is there by its name, but a Node that exists may be it under another one,
+// ordered by name.
+func (i *Inventory) Uncertain() []Untouched {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	var found []*corev1.PersistentVolume
-	for _, known := range i.unbound {
-		found = append(found, known.object)
+	var found []Untouched
+	for name, id := range i.names {
+		if id.state != uncertain {
+			continue
+		}
+		_, why := i.nodes.presenceOf(name, id)
+		for _, known := range id.volumes {
+			// One of several nodes that is uncertain is enough, and the first one is reported.
+			if i.isUncertain(known.nodes) && name == known.nodes[slices.IndexFunc(known.nodes, i.nameIsUncertain)] {
+				found = append(found, Untouched{Volume: known.object, Why: why})
+			}
+		}
 	}
-	slices.SortFunc(found, func(a, b *corev1.PersistentVolume) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(found, func(a, b Untouched) int { return cmp.Compare(a.Volume.Name, b.Volume.Name) })
 	return found
 }
 
-// Answers says whether a Node has that name, or that value of a topology label.
+func (i *Inventory) isUncertain(nodes []string) bool {
+	if !slices.ContainsFunc(nodes, i.nameIsUncertain) {
+		return false
+	}
+	return !slices.ContainsFunc(nodes, func(name string) bool { return len(i.nodes.answering[name]) > 0 })
+}
+
+func (i *Inventory) nameIsUncertain(name string) bool { return i.names[name].state == uncertain }
+
+// NotNodeBound returns the volumes that do not name their nodes, ordered by name.
+func (i *Inventory) NotNodeBound() []Untouched {
+	return i.untouchedBecause(func(v *volume) string { return v.unbound })
+}
+
+// Unsupported returns the volumes whose source is not enabled, ordered by name.
+func (i *Inventory) Unsupported() []Untouched {
+	return i.untouchedBecause(func(v *volume) string { return v.unsupported })
+}
+
+func (i *Inventory) untouchedBecause(reason func(*volume) string) []Untouched {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var found []Untouched
+	for _, known := range i.untouched {
+		if why := reason(known); why != "" {
+			found = append(found, Untouched{Volume: known.object, Why: why})
+		}
+	}
+	slices.SortFunc(found, func(a, b Untouched) int { return cmp.Compare(a.Volume.Name, b.Volume.Name) })
+	return found
+}
+
+// Answers reports whether a Node has that name, or that value of a topology label.
 func (i *Inventory) Answers(name string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return i.answering[name] > 0
+	return len(i.nodes.answering[name]) > 0
 }
 
-// census counts the named nodes: live are those present, and missing those that have something to be deleted, or of
-// which the event of their loss has not come yet. present nil is what the events told.
-func (i *Inventory) census(present *presence, toDo map[string]bool) Census {
+// stillAbsent reports whether none of the nodes of another state of the cluster could be one of these.
+func (i *Inventory) stillAbsent(names []string, live *nodeSet) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	census := Census{Nodes: len(i.nodes)}
-	if present != nil {
-		census.Nodes = present.nodes
-	}
-	for name := range i.pinned {
-		_, missing := i.missing[name]
-		live := !missing
-		if present != nil {
-			live = present.names[name]
+	for _, name := range names {
+		id := i.names[name]
+		if id == nil {
+			return false
 		}
-		switch {
-		case live:
-			census.Live++
-		case toDo[name] || !missing:
-			census.Missing++
+		if state, _ := live.presenceOf(name, id); state != absent {
+			return false
 		}
 	}
-	return census
+	return true
+}
+
+// MissingNodes returns how many nodes are missing: several names can belong to one node.
+func (i *Inventory) MissingNodes() int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	nodes := map[string]bool{}
+	for name := range i.missing {
+		i.addNodes(nodes, name)
+	}
+	return len(nodes)
+}
+
+// addNodes adds the nodes that a name stands for: the Nodes that answered to it, or an unknown one.
+func (i *Inventory) addNodes(nodes map[string]bool, name string) {
+	for node, last := range i.names[name].nodes {
+		if last {
+			nodes[node] = true
+		}
+	}
+	if len(i.names[name].nodes) == 0 {
+		nodes[name] = true
+	}
+}
+
+// census counts the nodes that volumes name: live are those present, and missing those that have something to be
+// deleted, or of which the event of their loss has not come yet. live nil is what the events said.
+func (i *Inventory) census(live *nodeSet, toDo map[string]bool) Census {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if live == nil {
+		live = i.nodes
+	}
+	there, missing := map[string]bool{}, map[string]bool{}
+	for name, id := range i.names {
+		if len(id.volumes) == 0 {
+			continue
+		}
+		_, known := i.missing[name]
+		switch state, _ := live.presenceOf(name, id); {
+		case state == present:
+			maps.Copy(there, live.answering[name])
+		case state == uncertain:
+			for node := range id.nodes {
+				if live.exists(node) {
+					there[node] = true
+				}
+			}
+		case toDo[name] || !known:
+			i.addNodes(missing, name)
+		}
+	}
+	for node := range there {
+		delete(missing, node)
+	}
+	return Census{Nodes: len(live.nodes), Missing: len(missing), Live: len(there)}
 }

@@ -11,18 +11,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	testingclock "k8s.io/utils/clock/testing"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 )
 
 // newTestInventory has class "local" opted in and is synced.
 func newTestInventory(t *testing.T, nodes ...string) (*Inventory, *testingclock.FakeClock) {
 	t.Helper()
 	clock := testingclock.NewFakeClock(noon)
-	inventory := NewInventory([]string{"local", "fast"}, []string{hostname}, clock)
+	inventory := NewInventory(settings([]string{hostname}, "local", "fast"), clock)
 	for _, node := range nodes {
 		inventory.SetNode(testNode(node, node))
 	}
 	inventory.MarkSynced()
 	return inventory, clock
+}
+
+// settings have these topology keys and classes, and local volumes.
+func settings(keys []string, classes ...string) configv1alpha1.LocalVolumeConfiguration {
+	config := configv1alpha1.LocalVolumeConfiguration{StorageClassNames: classes, NodeTopologyKeys: keys}
+	configv1alpha1.SetDefaults_LocalVolumeConfiguration(&config)
+	return config
 }
 
 func testNode(name, host string) *metav1.PartialObjectMetadata {
@@ -73,7 +82,7 @@ func TestInventoryStale(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			clock := testingclock.NewFakeClock(noon)
-			i := NewInventory([]string{"local", "fast"}, []string{hostname}, clock)
+			i := NewInventory(settings([]string{hostname}, "local", "fast"), clock)
 			i.SetVolume(test.volume) // before the nodes are known: that must not count
 			if len(i.Stale()) > 0 || len(i.Missing()) > 0 {
 				t.Fatalf("before it is synced: %v, %v", i.Stale(), i.Missing())
@@ -90,7 +99,7 @@ func TestInventoryStale(t *testing.T) {
 }
 
 func TestInventoryNoClasses(t *testing.T) {
-	i := NewInventory(nil, []string{hostname}, testingclock.NewFakeClock(noon))
+	i := NewInventory(settings([]string{hostname}), testingclock.NewFakeClock(noon))
 	i.MarkSynced()
 	if i.SetVolume(on("v", "a")) || len(i.Stale()) > 0 {
 		t.Error("nothing is opted in, yet the volume counts")
@@ -127,24 +136,6 @@ func TestInventoryReturns(t *testing.T) {
 	}
 }
 
-// Labels come and go like nodes; of two nodes with one label both have to be gone.
-func TestInventoryLabels(t *testing.T) {
-	i, _ := newTestInventory(t)
-	i.SetNode(testNode("n1", "a"))
-	i.SetNode(testNode("n2", "a"))
-	i.SetVolume(on("v", "a"))
-	i.RemoveNode("n1")
-	if i.IsStale("v") {
-		t.Error("a node still has the label")
-	}
-	if !i.SetNode(testNode("n2", "b")) || !i.IsStale("v") || !i.Answers("b") || i.Answers("a") {
-		t.Error("nobody has the label any more")
-	}
-	if !i.SetNode(testNode("n2", "a")) || i.IsStale("v") {
-		t.Error("the label is back")
-	}
-}
-
 func TestInventorySeveralNodes(t *testing.T) {
 	i, clock := newTestInventory(t, "a", "b")
 	i.SetVolume(on("v", "a", "b"))
@@ -154,37 +145,6 @@ func TestInventorySeveralNodes(t *testing.T) {
 	stale := i.Stale()
 	if len(stale) != 1 || !stale[0].Since.Equal(noon.Add(time.Hour)) {
 		t.Errorf("it is stale only since the last of its nodes is missing: %+v", stale)
-	}
-}
-
-func TestInventoryRestore(t *testing.T) {
-	before := noon.Add(-time.Hour)
-	for name, test := range map[string]struct {
-		record map[string]time.Time
-		happen func(*Inventory)
-		want   map[string]time.Time
-	}{
-		"missing before us and recorded": {map[string]time.Time{"a": before}, nil, map[string]time.Time{"a": before}},
-		"not recorded":                   {nil, nil, map[string]time.Time{"a": noon}},
-		"another node is recorded":       {map[string]time.Time{"b": before}, nil, map[string]time.Time{"a": noon}},
-		"a time in the future":           {map[string]time.Time{"a": noon.Add(time.Hour)}, nil, map[string]time.Time{"a": noon}},
-		"it was back in between": {map[string]time.Time{"a": before}, func(i *Inventory) {
-			i.SetNode(testNode("a", "a"))
-			i.RemoveNode("a")
-		}, map[string]time.Time{"a": noon}},
-		"it is back": {map[string]time.Time{"a": before}, func(i *Inventory) { i.SetNode(testNode("a", "a")) }, map[string]time.Time{}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			i, _ := newTestInventory(t)
-			i.SetVolume(on("v", "a"))
-			if test.happen != nil {
-				test.happen(i)
-			}
-			i.Restore(test.record)
-			if diff := cmp.Diff(test.want, i.Missing()); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
-		})
 	}
 }
 
@@ -204,8 +164,8 @@ func TestInventoryVolumes(t *testing.T) {
 	if !i.RemoveVolume("w") || i.RemoveVolume("w") || len(i.Missing()) > 0 {
 		t.Error("a node without volumes is missing to nobody")
 	}
-	if i.RemoveVolume("v") || len(i.pinned) > 0 || len(i.volumes) > 0 {
-		t.Errorf("something is left: %v", i.pinned)
+	if i.RemoveVolume("v") || i.names["b"] != nil || len(i.volumes) > 0 {
+		t.Errorf("something is left: %v", i.names)
 	}
 	zone := on("z", "a")
 	zone.Spec.NodeAffinity.Required.NodeSelectorTerms = []corev1.NodeSelectorTerm{term(in("zone", "z"))}
@@ -224,28 +184,5 @@ func TestInventoryInterrupt(t *testing.T) {
 	i.Interrupt([]string{"a", "b"})
 	if diff := cmp.Diff(map[string]time.Time{"a": noon.Add(time.Minute)}, i.Missing()); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestCensus(t *testing.T) {
-	i, _ := newTestInventory(t, "a", "b", "c", "unused")
-	for name, host := range map[string]string{"v1": "a", "v2": "b", "v3": "c", "v4": "d"} {
-		i.SetVolume(on(name, host))
-	}
-	i.RemoveNode("a")
-	for name, test := range map[string]struct {
-		present *presence
-		toDo    map[string]bool
-		want    Census
-	}{
-		"what the events told":             {nil, map[string]bool{"a": true, "d": true}, Census{Nodes: 3, Missing: 2, Live: 2}},
-		"with nothing left to do on one":   {nil, map[string]bool{"a": true}, Census{Nodes: 3, Missing: 1, Live: 2}},
-		"a live list that is further":      {&presence{nodes: 1, names: map[string]bool{"c": true}}, map[string]bool{"a": true}, Census{Nodes: 1, Missing: 2, Live: 1}},
-		"a live list that has one back":    {&presence{nodes: 3, names: map[string]bool{"a": true, "b": true, "c": true}}, map[string]bool{"a": true, "d": true}, Census{Nodes: 3, Missing: 1, Live: 3}},
-		"a live list that has nobody left": {&presence{}, map[string]bool{"a": true, "d": true}, Census{Missing: 4}},
-	} {
-		if diff := cmp.Diff(test.want, i.census(test.present, test.toDo)); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
 	}
 }

@@ -35,7 +35,7 @@ func withAffinity(terms ...corev1.NodeSelectorTerm) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: terms}}}}
 }
 
-func TestNodesOf(t *testing.T) {
+func TestPinsOf(t *testing.T) {
 	const rack = "example.com/rack"
 	keys := []string{hostname, rack}
 	for name, test := range map[string]struct {
@@ -72,9 +72,12 @@ func TestNodesOf(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := test.volume.DeepCopy()
-			got, bound := NodesOf(test.volume, keys)
-			if diff := cmp.Diff(test.want, got); diff != "" || bound != (test.want != nil) {
-				t.Errorf("bound %v (-want +got):\n%s", bound, diff)
+			var got []string
+			for _, p := range pinsOf(test.volume, keys) {
+				got = append(got, p.name)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if diff := cmp.Diff(before, test.volume); diff != "" {
 				t.Errorf("the volume of the cache was changed:\n%s", diff)

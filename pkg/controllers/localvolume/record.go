@@ -7,7 +7,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,114 +26,164 @@ const (
 	// RecordName is the name of the ConfigMap that says since when nodes are missing: a key per node, its value an
 	// RFC 3339 time.
 	RecordName = "groundskeeper-missing-nodes"
+	// SeenPrefix begins the keys of that ConfigMap that say which Nodes answered to a name that volumes use: the name
+	// follows, and the value has the Nodes, separated by commas. No name of a node and no label value begins like this.
+	SeenPrefix = "_seen."
+	// ConfirmedAnnotation on that ConfigMap is when all the nodes in it were last confirmed to be missing.
+	ConfirmedAnnotation = "groundskeeper.io/missing-nodes-confirmed"
 	// AcknowledgeAnnotation on that ConfigMap is how many missing nodes somebody said are all right.
 	AcknowledgeAnnotation = "groundskeeper.io/acknowledge-missing-nodes"
 )
 
-// record keeps since when nodes are missing, so that a restart neither loses nor restarts the time. Without the
-// rights to do so it keeps nothing.
+// record keeps what should outlive the process in a ConfigMap, so that a restart neither loses nor restarts the time that
+// nodes are missing. Without the rights to do so it keeps nothing.
 type record struct {
 	client    client.Client
 	namespace string
 
 	// mu guards what follows; both controllers read the acknowledgement.
 	mu sync.Mutex
-	// lacking says that there is nowhere to keep anything.
-	lacking bool
-	loaded  bool
-	// exists says whether the ConfigMap was there when we last looked, stored what it had.
-	exists bool
-	stored map[string]string
+	// lacking says that there is nowhere to keep anything, loaded that it was read once.
+	lacking, loaded bool
+	// stored is what the ConfigMap had when it was last read or written, and nil when that is not known.
+	stored *corev1.ConfigMap
 }
 
 // load reads the record once and returns what it says, nil when that was done before.
-func (r *record) load(ctx context.Context) (map[string]time.Time, error) {
+func (r *record) load(ctx context.Context) (*Memory, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.loaded || r.lacking {
 		return nil, nil
 	}
+	object, err := r.read(ctx)
+	if object == nil || err != nil {
+		return nil, err
+	}
+	r.loaded = true
+	return memoryOf(object), nil
+}
+
+// read reads the ConfigMap; one without a resource version does not exist, and nil says that it must not be read.
+func (r *record) read(ctx context.Context) (*corev1.ConfigMap, error) {
 	object := &corev1.ConfigMap{}
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: RecordName}, object)
 	switch {
 	case apierrors.IsForbidden(err):
 		r.giveUp(ctx, err)
 		return nil, nil
-	case client.IgnoreNotFound(err) != nil:
+	case apierrors.IsNotFound(err):
+		return &corev1.ConfigMap{}, nil
+	case err != nil:
 		return nil, fmt.Errorf("get config map %q in namespace %q: %w", RecordName, r.namespace, err)
 	}
-	r.loaded, r.exists, r.stored = true, err == nil, map[string]string{}
-	since := map[string]time.Time{}
-	for node, text := range object.Data {
-		r.stored[node] = text
-		// What is no time says nothing, and is overwritten.
-		if at, err := time.Parse(time.RFC3339Nano, text); err == nil {
-			since[node] = at
-		}
-	}
-	return since, nil
+	return object, nil
 }
 
-// save writes what differs, in one request.
-func (r *record) save(ctx context.Context, missing map[string]time.Time) error {
+// save writes what differs, in one request, and with confirm also that the nodes are missing still, once in a while. What
+// it writes is the whole truth: a ConfigMap that was changed meanwhile is read again first, because a key that is left in
+// it by mistake would be confirmed with the others.
+func (r *record) save(ctx context.Context, memory Memory, confirm bool) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.lacking || !r.loaded {
 		return nil
 	}
-	wanted := recordData(missing)
-	changes := map[string]any{}
-	for node, at := range wanted {
-		if r.stored[node] != at {
-			changes[node] = at
+	for attempt := 0; ; attempt++ {
+		if r.stored == nil {
+			object, err := r.read(ctx)
+			if object == nil || err != nil {
+				return err
+			}
+			r.stored = object
+		}
+		err := r.write(ctx, memory, confirm)
+		switch {
+		case err == nil:
+			return nil
+		case apierrors.IsForbidden(err), apierrors.IsNotFound(err) && r.stored.ResourceVersion == "": // no right to it, or no namespace
+			r.giveUp(ctx, err)
+			return nil
+		}
+		r.stored = nil
+		changed := apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)
+		if !changed || attempt > 0 {
+			return fmt.Errorf("write config map %q in namespace %q: %w", RecordName, r.namespace, err)
 		}
 	}
-	for node := range r.stored {
-		if _, ok := wanted[node]; !ok {
-			changes[node] = nil
-		}
-	}
-	if len(changes) == 0 {
-		return nil
-	}
-	err := r.write(ctx, wanted, changes)
-	switch {
-	case apierrors.IsForbidden(err), apierrors.IsNotFound(err) && !r.exists: // no right to it, or no namespace
-		r.giveUp(ctx, err)
-		return nil
-	case apierrors.IsNotFound(err), apierrors.IsAlreadyExists(err): // somebody removed it, or made it
-		r.exists = !r.exists
-		r.stored = map[string]string{}
-		return fmt.Errorf("write config map %q in namespace %q: %w", RecordName, r.namespace, err)
-	case err != nil:
-		return fmt.Errorf("write config map %q in namespace %q: %w", RecordName, r.namespace, err)
-	}
-	r.exists, r.stored = true, wanted
-	return nil
 }
 
-func (r *record) write(ctx context.Context, wanted map[string]string, changes map[string]any) error {
-	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: RecordName}}
-	if !r.exists {
-		object.Data = wanted
-		return r.client.Create(ctx, object)
+func (r *record) write(ctx context.Context, memory Memory, confirm bool) error {
+	wanted := recordData(memory)
+	changes := map[string]any{}
+	for key, value := range wanted {
+		if stored, ok := r.stored.Data[key]; !ok || stored != value {
+			changes[key] = value
+		}
 	}
-	patch, err := json.Marshal(map[string]any{"data": changes})
+	for key := range r.stored.Data {
+		if _, ok := wanted[key]; !ok {
+			changes[key] = nil
+		}
+	}
+	last, err := time.Parse(time.RFC3339Nano, r.stored.Annotations[ConfirmedAnnotation])
+	age := memory.Confirmed.Sub(last)
+	confirm = confirm && len(memory.Missing) > 0 && (err != nil || age >= beatInterval || age < 0)
+	if len(changes) == 0 && !confirm {
+		return nil
+	}
+	metadata := map[string]any{"annotations": map[string]string{ConfirmedAnnotation: memory.Confirmed.UTC().Format(time.RFC3339Nano)}}
+	object := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: RecordName}}
+	if r.stored.ResourceVersion == "" {
+		object.Data = wanted
+		object.Annotations = map[string]string{ConfirmedAnnotation: memory.Confirmed.UTC().Format(time.RFC3339Nano)}
+		if err := r.client.Create(ctx, object); err != nil {
+			return err
+		}
+		r.stored = object
+		return nil
+	}
+	metadata["resourceVersion"] = r.stored.ResourceVersion
+	patch, err := json.Marshal(map[string]any{"metadata": metadata, "data": changes})
 	if err != nil {
 		return err
 	}
-	return r.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch))
+	if err := r.client.Patch(ctx, object, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return err
+	}
+	r.stored = object
+	return nil
 }
 
 // recordData is the record as the ConfigMap has it. A name that cannot be a key is left out.
-func recordData(missing map[string]time.Time) map[string]string {
+func recordData(memory Memory) map[string]string {
 	data := map[string]string{}
-	for node, since := range missing {
-		if len(validation.IsConfigMapKey(node)) == 0 {
-			data[node] = since.UTC().Format(time.RFC3339Nano)
+	set := func(key, value string) {
+		if len(validation.IsConfigMapKey(key)) == 0 {
+			data[key] = value
 		}
 	}
+	for node, since := range memory.Missing {
+		set(node, since.UTC().Format(time.RFC3339Nano))
+	}
+	for name, nodes := range memory.Seen {
+		set(SeenPrefix+name, strings.Join(slices.Sorted(slices.Values(nodes)), ","))
+	}
 	return data
+}
+
+// memoryOf reads the record. What is no time says nothing, and is overwritten.
+func memoryOf(object *corev1.ConfigMap) *Memory {
+	memory := &Memory{Missing: map[string]time.Time{}, Seen: map[string][]string{}}
+	for key, value := range object.Data {
+		if name, ok := strings.CutPrefix(key, SeenPrefix); ok {
+			memory.Seen[name] = strings.Split(value, ",")
+		} else if at, err := time.Parse(time.RFC3339Nano, value); err == nil {
+			memory.Missing[key] = at
+		}
+	}
+	memory.Confirmed, _ = time.Parse(time.RFC3339Nano, object.Annotations[ConfirmedAnnotation]) // the zero time is too old
+	return memory
 }
 
 // acknowledged reads how many missing nodes somebody said are all right.

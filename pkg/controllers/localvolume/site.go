@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -27,6 +28,11 @@ const (
 	PassInterval = time.Second
 	// MaxBatch is how many objects are deleted at most after one look at the nodes.
 	MaxBatch = 1000
+	// Lease is how long an absence counts as one after it was confirmed last. It is the lease of a leader: a process that
+	// was stopped, or cut off from the API server, for longer does not know what happened meanwhile.
+	Lease = 15 * time.Second
+	// beatInterval is how often an absence is confirmed.
+	beatInterval = Lease / 3
 )
 
 // Pass is the request of both controllers: look at everything that is stale. There is one of it.
@@ -70,6 +76,10 @@ type Site struct {
 	queues       []workqueue.TypedRateLimitingInterface[Pass]
 	paces        []*Pace
 	brakeEngaged bool
+	// released are the volumes whose claims no pod waits for any more.
+	released map[types.UID]bool
+	// confirmed is when it was last certain that no change of a node had been missed.
+	confirmed time.Time
 }
 
 // NewSite returns a Site that knows nothing yet: its Source makes it learn.
@@ -77,29 +87,35 @@ func NewSite(d Dependencies) *Site {
 	d.Metrics.Brake.WithLabelValues(d.Name).Set(0)
 	return &Site{
 		Dependencies: d,
-		Inventory:    NewInventory(d.Config.StorageClassNames, d.Config.NodeTopologyKeys, d.Clock),
+		Inventory:    NewInventory(d.Config, d.Clock),
 		record:       &record{client: d.Client, namespace: d.RecordNamespace, lacking: d.NoRecord},
 		slots:        make(chan struct{}, *d.Config.WorkerThreads),
 		synced:       make(chan struct{}),
+		released:     map[types.UID]bool{},
 	}
 }
 
 // Known is closed when everything that exists was told, so that passes can begin.
 func (s *Site) Known() <-chan struct{} { return s.synced }
 
-// LoadRecord takes over since when nodes are missing from whoever ran before. It has to succeed before the first
-// decision; later calls do nothing.
+// LoadRecord takes over what an earlier process knew of nodes. It has to succeed before the first decision; later calls
+// do nothing.
 func (s *Site) LoadRecord(ctx context.Context) error {
-	since, err := s.record.load(ctx)
-	if err == nil && since != nil {
-		s.Inventory.Restore(since)
+	memory, err := s.record.load(ctx)
+	if err == nil && memory != nil {
+		s.Inventory.Restore(*memory)
 	}
 	return err
 }
 
-// SaveRecord writes since when nodes are missing, when that changed.
-func (s *Site) SaveRecord(ctx context.Context) error {
-	return s.record.save(ctx, s.Inventory.Missing())
+// SaveRecord writes what should outlive the process, when that changed, and as long as something depends on the time that
+// nodes are missing, that they still are.
+func (s *Site) SaveRecord(ctx context.Context, subjects []Subject) error {
+	memory := s.Inventory.Memory()
+	if !s.certain() {
+		return nil // what nobody could observe is not confirmed
+	}
+	return s.record.save(ctx, memory, slices.ContainsFunc(subjects, func(subject Subject) bool { return subject.pending() }))
 }
 
 // recordObject stands for the record in events.
@@ -135,21 +151,28 @@ func (s *Site) Each(n int, do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// Next returns after how long the next pass is due when no event comes: at the end of the first wait, and at the
-// latest after the interval, while something is stale. The second result is false when nothing is.
-func (s *Site) Next(subjects []Subject, decision func(*Subject) Decision) (time.Duration, bool) {
-	if len(subjects) == 0 {
-		return 0, false
+// PodsReleased says that no pod waits for the claim of a volume any more, so that the volume is free to be deleted.
+func (s *Site) PodsReleased(volume types.UID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.released[volume] = true
+}
+
+func (s *Site) podsAreReleased(volume types.UID) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.released[volume]
+}
+
+// KeepReleased forgets PodsReleased of all volumes but those.
+func (s *Site) KeepReleased(volumes map[types.UID]bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for uid := range s.released {
+		if !volumes[uid] {
+			delete(s.released, uid)
+		}
 	}
-	decisions := make([]Decision, 0, len(subjects))
-	for i := range subjects {
-		decisions = append(decisions, decision(&subjects[i]))
-	}
-	interval := s.Config.StalePVDiscoveryInterval.Duration
-	if first, ok := earliest(decisions); ok {
-		interval = min(interval, first.Until.Sub(s.Clock.Now()))
-	}
-	return max(interval, PassInterval), true
 }
 
 // notify asks both controllers for a pass.

@@ -33,13 +33,22 @@ func trimVolume(object any) (any, error) {
 	}
 	kept := &corev1.PersistentVolume{ObjectMeta: trimMeta(full)}
 	kept.Spec.StorageClassName = full.Spec.StorageClassName
-	if full.Spec.Local != nil {
+	switch {
+	case full.Spec.Local != nil:
 		kept.Spec.Local = &corev1.LocalVolumeSource{}
-		kept.Spec.NodeAffinity = full.Spec.NodeAffinity
-		kept.Spec.PersistentVolumeReclaimPolicy = full.Spec.PersistentVolumeReclaimPolicy
-		kept.Spec.ClaimRef = full.Spec.ClaimRef
-		kept.Status.Phase = full.Status.Phase
+	case full.Spec.HostPath != nil:
+		kept.Spec.HostPath = &corev1.HostPathVolumeSource{}
+	case full.Spec.CSI != nil:
+		kept.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: full.Spec.CSI.Driver, VolumeHandle: full.Spec.CSI.VolumeHandle}
+		kept.Finalizers = full.Finalizers
+	default: // only what kind of source it is
+		kept.Spec.PersistentVolumeSource = full.Spec.PersistentVolumeSource
+		return kept, nil
 	}
+	kept.Spec.NodeAffinity = full.Spec.NodeAffinity
+	kept.Spec.PersistentVolumeReclaimPolicy = full.Spec.PersistentVolumeReclaimPolicy
+	kept.Spec.ClaimRef = full.Spec.ClaimRef
+	kept.Status.Phase = full.Status.Phase
 	return kept, nil
 }
 
@@ -66,7 +75,7 @@ func trimMeta(object metav1.Object) metav1.ObjectMeta {
 
 // Source tells a Site what its cache sees, and the queue when that asks for a pass. It is synced when everything that
 // exists has been told.
-func (s *Site) Source(onClaimGone func(*corev1.PersistentVolumeClaim)) source.TypedSyncingSource[Pass] {
+func (s *Site) Source() source.TypedSyncingSource[Pass] {
 	kinds := []source.TypedSyncingSource[Pass]{
 		watch(s, nodeMetadata(), handlers[*metav1.PartialObjectMetadata]{
 			set:    func(_, node *metav1.PartialObjectMetadata) bool { return s.Inventory.SetNode(node) },
@@ -77,11 +86,8 @@ func (s *Site) Source(onClaimGone func(*corev1.PersistentVolumeClaim)) source.Ty
 			remove: func(volume *corev1.PersistentVolume) bool { return s.Inventory.RemoveVolume(volume.Name) },
 		}),
 		watch(s, &corev1.PersistentVolumeClaim{}, handlers[*corev1.PersistentVolumeClaim]{
-			set: func(_, claim *corev1.PersistentVolumeClaim) bool { return s.Inventory.IsStale(claim.Spec.VolumeName) },
-			remove: func(claim *corev1.PersistentVolumeClaim) bool {
-				onClaimGone(claim)
-				return s.Inventory.IsStale(claim.Spec.VolumeName)
-			},
+			set:    func(_, claim *corev1.PersistentVolumeClaim) bool { return s.Inventory.IsStale(claim.Spec.VolumeName) },
+			remove: func(claim *corev1.PersistentVolumeClaim) bool { return s.Inventory.IsStale(claim.Spec.VolumeName) },
 		}),
 	}
 	if s.Namespaces {
@@ -137,6 +143,7 @@ func (f *siteSource) Start(ctx context.Context, queue workqueue.TypedRateLimitin
 			return err
 		}
 	}
+	go f.site.beat(ctx)
 	return nil
 }
 

@@ -6,7 +6,6 @@ package localvolume
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,16 +20,23 @@ type Subject struct {
 	// changed.
 	Claim                         *corev1.PersistentVolumeClaim
 	ClaimDecision, VolumeDecision Decision
+	// PodsDecision is about pods that wait for a claim that is gone. Without --delete-pending-pods it is to keep them.
+	PodsDecision Decision
 }
 
 // toDo says whether something is still to be deleted, now or later.
 func (s *Subject) toDo() bool {
-	if s.ClaimDecision.Action != Keep || s.VolumeDecision.Action != Keep {
+	if s.ClaimDecision.Action != Keep || s.VolumeDecision.Action != Keep || s.PodsDecision.Action != Keep {
 		return true
 	}
 	// The claim is on its way out, and then it will be the turn of the volume.
 	return s.Claim != nil && !s.Claim.DeletionTimestamp.IsZero() && s.Volume.DeletionTimestamp.IsZero() && !optedOut(s.Volume) &&
 		s.Volume.Spec.PersistentVolumeReclaimPolicy == corev1.PersistentVolumeReclaimDelete
+}
+
+// pending reports whether something depends on how long the nodes have been missing.
+func (s *Subject) pending() bool {
+	return s.toDo() || !s.ClaimDecision.Until.IsZero() || !s.VolumeDecision.Until.IsZero()
 }
 
 // Survey decides about every stale volume and its claim, without a request.
@@ -51,17 +57,34 @@ func (s *Site) Survey(ctx context.Context) ([]Subject, error) {
 				return nil, err
 			}
 		}
-		subject.ClaimDecision = DecideClaim(ClaimInput{Volume: found.Volume, Claim: subject.Claim, NamespaceOptedOut: state.optedOut,
-			Since: found.Since, Delay: s.Config.PVCDeletionDelay.Duration, Now: now})
+		in := ClaimInput{Volume: found.Volume, Claim: subject.Claim, NamespaceOptedOut: state.optedOut,
+			Since: found.Since, Delay: s.Config.PVCDeletionDelay.Duration, Now: now}
+		subject.ClaimDecision = DecideClaim(in)
 		if !state.known && subject.ClaimDecision.Action == Delete {
 			// The claim came before its namespace, which may have the annotation.
 			subject.ClaimDecision = Decision{Action: Wait, Until: now.Add(PassInterval)}
 		}
 		subject.VolumeDecision = DecideVolume(VolumeInput{Volume: found.Volume, NamespaceOptedOut: state.optedOut,
-			IncludeFailed: *s.Config.IncludeFailedVolumes, Since: found.Since, Now: now})
+			IncludeFailed: *s.Config.IncludeFailedVolumes, Since: found.Since, Now: now,
+			Unknown: found.Unknown, DeleteUnknown: *s.Config.DeleteVolumesOfUnknownNodes, Delay: s.Config.PVCDeletionDelay.Duration,
+			PhaseSince: found.PhaseSince, Grace: s.Config.DriverGracePeriod.Duration, ReleaseCSI: *s.Config.ReleaseCSIVolumes})
+		s.decidePods(&subject, in, state)
 		subjects = append(subjects, subject)
 	}
 	return subjects, nil
+}
+
+// decidePods decides about the pods that wait for the claim of a subject. Its volume remembers which claim that is, so that
+// a restart knows it, too, and has to stay until they are deleted.
+func (s *Site) decidePods(subject *Subject, in ClaimInput, state namespaceState) {
+	subject.PodsDecision = Decision{Action: Keep}
+	if !*s.Config.DeletePendingPods || s.DryRun() || !state.known || s.podsAreReleased(subject.Volume.UID) {
+		return
+	}
+	subject.PodsDecision = DecidePods(in)
+	if subject.PodsDecision.Action != Keep && subject.VolumeDecision.Action != Keep {
+		subject.VolumeDecision = Decision{Action: Wait, Until: later(later(subject.PodsDecision.Until, subject.VolumeDecision.Until), in.Now.Add(PassInterval))}
+	}
 }
 
 func (s *Site) claim(ctx context.Context, ref *corev1.ObjectReference) (*corev1.PersistentVolumeClaim, error) {
@@ -96,13 +119,10 @@ func (s *Site) namespace(ctx context.Context, name string, seen map[string]names
 	return state, nil
 }
 
-// earliest returns the decision that is over first, of those that wait.
-func earliest(decisions []Decision) (Decision, bool) {
-	waiting := slices.DeleteFunc(slices.Clone(decisions), func(d Decision) bool { return d.Action != Wait })
-	if len(waiting) == 0 {
-		return Decision{}, false
-	}
-	return slices.MinFunc(waiting, func(a, b Decision) int { return a.Until.Compare(b.Until) }), true
+func nodeMetadataList() *metav1.PartialObjectMetadataList {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("NodeList"))
+	return list
 }
 
 func namespaceMetadata() *metav1.PartialObjectMetadata {

@@ -19,7 +19,7 @@ type Metrics struct {
 	ClaimsDeleted, ClaimsFailed   prometheus.Counter
 	EventsLost                    prometheus.Counter
 	// The gauges have the name of the cluster as their label.
-	Missing, NotNodeBound, Brake *prometheus.GaugeVec
+	Missing, NotNodeBound, Unsupported, Brake *prometheus.GaugeVec
 }
 
 // NewMetrics makes the metrics and registers them. A registry that has them already, from an earlier site of the same
@@ -43,18 +43,19 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		EventsLost:     counter("groundskeeper_local_volume_events_lost_total", "Events that were not recorded: too many at once, or refused."),
 		Missing:        gauge("missing_nodes", "Nodes that opted-in local volumes name and that do not exist."),
 		NotNodeBound:   gauge("not_node_bound", "Opted-in local volumes that do not name their nodes and are never touched."),
+		Unsupported:    gauge("unsupported_source", "Volumes of opted-in classes whose source is not enabled and that are never touched."),
 		Brake:          gauge("brake_engaged", "1 while so many nodes are missing that nothing is deleted."),
 	}
 	return m, errors.Join(
 		register(registry, &m.VolumesDeleted), register(registry, &m.VolumesFailed),
 		register(registry, &m.ClaimsDeleted), register(registry, &m.ClaimsFailed), register(registry, &m.EventsLost),
-		register(registry, &m.Missing), register(registry, &m.NotNodeBound), register(registry, &m.Brake),
+		register(registry, &m.Missing), register(registry, &m.NotNodeBound), register(registry, &m.Unsupported), register(registry, &m.Brake),
 	)
 }
 
 // Forget takes away the gauges of a cluster that is not looked at any more.
 func (m *Metrics) Forget(cluster string) {
-	for _, gauge := range []*prometheus.GaugeVec{m.Missing, m.NotNodeBound, m.Brake} {
+	for _, gauge := range []*prometheus.GaugeVec{m.Missing, m.NotNodeBound, m.Unsupported, m.Brake} {
 		gauge.DeleteLabelValues(cluster)
 	}
 }

@@ -270,7 +270,16 @@ func SetDefaults_LocalVolumeConfiguration(obj *LocalVolumeConfiguration) {
 	if obj.WorkerThreads == nil {
 		obj.WorkerThreads = new(int32(10))
 	}
-	for _, option := range []**bool{&obj.DeletePendingPods, &obj.IncludeFailedVolumes, &obj.DryRun} {
+	if obj.VolumeSources == nil {
+		obj.VolumeSources = []VolumeSource{VolumeSourceLocal}
+	}
+	if obj.CSIDrivers == nil {
+		obj.CSIDrivers = []CSIDriver{}
+	}
+	if obj.DriverGracePeriod == nil {
+		obj.DriverGracePeriod = &metav1.Duration{Duration: 10 * time.Minute}
+	}
+	for _, option := range []**bool{&obj.DeletePendingPods, &obj.IncludeFailedVolumes, &obj.DeleteVolumesOfUnknownNodes, &obj.ReleaseCSIVolumes, &obj.DryRun} {
 		if *option == nil {
 			*option = new(false)
 		}

@@ -24,6 +24,36 @@ type LocalVolumeConfiguration struct {
 	DeletePendingPods *bool `json:"deletePendingPods"`
 	// IncludeFailedVolumes cleans up volumes in the phase Failed, too.
 	IncludeFailedVolumes *bool `json:"includeFailedVolumes"`
+	// DeleteVolumesOfUnknownNodes deletes free volumes of nodes that were never seen, too, when their reclaim policy is
+	// Delete and no claim is reserved for them. Otherwise they are only reported, as their node may still join.
+	DeleteVolumesOfUnknownNodes *bool `json:"deleteVolumesOfUnknownNodes"`
+	// VolumeSources are the sources of the volumes that are cleaned up: local, and hostPath. CSI volumes have CSIDrivers.
+	VolumeSources []VolumeSource `json:"volumeSources"`
+	// CSIDrivers are the CSI drivers whose volumes are cleaned up, when they name one node alone. Each of them has to keep
+	// its data on that node only.
+	CSIDrivers []CSIDriver `json:"csiDrivers"`
+	// DriverGracePeriod is how long Kubernetes and the provisioner or driver of a hostPath or CSI volume have to delete it.
+	DriverGracePeriod *metav1.Duration `json:"driverGracePeriod"`
+	// ReleaseCSIVolumes deletes CSI volumes that their driver did not delete in that time, and removes the finalizers of
+	// the driver from them. What the driver stored on the disk of the node is not cleaned up.
+	ReleaseCSIVolumes *bool `json:"releaseCSIVolumes"`
 	// DryRun deletes nothing: events, logs and metrics tell what would be.
 	DryRun *bool `json:"dryRun"`
+}
+
+// VolumeSource is a kind of volume.
+type VolumeSource string
+
+// The kinds of volumes that can be enabled.
+const (
+	VolumeSourceLocal    VolumeSource = "local"
+	VolumeSourceHostPath VolumeSource = "hostPath"
+)
+
+// CSIDriver is a CSI driver whose volumes are on one node.
+type CSIDriver struct {
+	// Name is the name of the driver, as its CSIDriver object has it.
+	Name string `json:"name"`
+	// TopologyKey is the label by which its volumes name their node. A driver with two keys is listed twice.
+	TopologyKey string `json:"topologyKey"`
 }

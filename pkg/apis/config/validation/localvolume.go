@@ -4,7 +4,9 @@
 package validation
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -39,5 +41,81 @@ func validateLocalVolume(config *v1alpha1.LocalVolumeConfiguration, path *field.
 	if fraction := *config.MaxMissingNodeFraction; !(fraction > 0 && fraction <= 1) {
 		errs = append(errs, field.Invalid(path.Child("maxMissingNodeFraction"), fraction, "must be greater than 0 and at most 1 (1: never stop)"))
 	}
-	return append(errs, validateWorkers(*config.WorkerThreads, path.Child("workerThreads"))...)
+	errs = append(errs, validateWorkers(*config.WorkerThreads, path.Child("workerThreads"))...)
+	return append(errs, validateVolumeSources(config, path)...)
+}
+
+func validateVolumeSources(config *v1alpha1.LocalVolumeConfiguration, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for i, source := range config.VolumeSources {
+		at := path.Child("volumeSources").Index(i)
+		if source != v1alpha1.VolumeSourceLocal && source != v1alpha1.VolumeSourceHostPath {
+			errs = append(errs, field.NotSupported(at, source, []v1alpha1.VolumeSource{v1alpha1.VolumeSourceLocal, v1alpha1.VolumeSourceHostPath}))
+		}
+		if slices.Contains(config.VolumeSources[:i], source) {
+			errs = append(errs, field.Duplicate(at, source))
+		}
+	}
+	if len(config.VolumeSources)+len(config.CSIDrivers) == 0 {
+		errs = append(errs, field.Required(path.Child("volumeSources"), "without a source or a CSI driver no volume is cleaned up; the default is local"))
+	}
+	for i, driver := range config.CSIDrivers {
+		at := path.Child("csiDrivers").Index(i)
+		for _, message := range validation.IsDNS1123Subdomain(driver.Name) {
+			errs = append(errs, field.Invalid(at.Child("name"), driver.Name, message))
+		}
+		for _, message := range content.IsLabelKey(driver.TopologyKey) {
+			errs = append(errs, field.Invalid(at.Child("topologyKey"), driver.TopologyKey, message))
+		}
+		if reason := refusedDriver(driver.Name); reason != "" {
+			errs = append(errs, field.Forbidden(at.Child("name"), fmt.Sprintf("volumes of %s are not lost with a node: %s", driver.Name, reason)))
+		}
+		if slices.Contains(sharedTopologyKeys, driver.TopologyKey) {
+			errs = append(errs, field.Invalid(at.Child("topologyKey"), driver.TopologyKey, "must be a label that names one node"))
+		}
+		if slices.Contains(config.CSIDrivers[:i], driver) {
+			errs = append(errs, field.Duplicate(at, driver.Name+"="+driver.TopologyKey))
+		}
+	}
+	if grace := config.DriverGracePeriod.Duration; grace < 0 {
+		errs = append(errs, field.Invalid(path.Child("driverGracePeriod"), grace.String(), "must be greater than or equal to 0s"))
+	}
+	if *config.ReleaseCSIVolumes && len(config.CSIDrivers) == 0 {
+		errs = append(errs, field.Required(path.Child("csiDrivers"), "releaseCSIVolumes needs the CSI drivers whose volumes are released"))
+	}
+	return errs
+}
+
+// sharedTopologyKeys are labels that many nodes have with the same value.
+var sharedTopologyKeys = []string{
+	"topology.kubernetes.io/zone", "topology.kubernetes.io/region", "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region",
+	"kubernetes.io/os", "kubernetes.io/arch", "node.kubernetes.io/instance-type",
+}
+
+// refusedDrivers are CSI drivers that have replicas of a volume on other nodes, or can move its data, or whose data is not
+// on a node at all. Some installations put a prefix before the name.
+var refusedDrivers = []struct{ name, reason string }{
+	{"driver.longhorn.io", "Longhorn has replicas on other nodes, and rebuilds them"},
+	{"io.openebs.csi-mayastor", "OpenEBS Mayastor has replicas on other nodes, and reaches them over the network"},
+	{"rbd.csi.ceph.com", "Ceph RBD stores them in the Ceph cluster"},
+	{"cephfs.csi.ceph.com", "CephFS stores them in the Ceph cluster"},
+	{"nfs.csi.ceph.com", "Ceph stores them in the Ceph cluster"},
+	{"linstor.csi.linbit.com", "LINSTOR has replicas on other nodes, and reaches them over the network"},
+	{"cstor.csi.openebs.io", "OpenEBS cStor has replicas on other nodes"},
+	{"jiva.csi.openebs.io", "OpenEBS Jiva has replicas on other nodes"},
+	{"pxd.portworx.com", "Portworx has replicas on other nodes"},
+	{"ebs.csi.aws.com", "a disk of the cloud can be attached to another node"},
+	{"pd.csi.storage.gke.io", "a disk of the cloud can be attached to another node"},
+	{"disk.csi.azure.com", "a disk of the cloud can be attached to another node"},
+	{"cinder.csi.openstack.org", "a volume of Cinder can be attached to another node"},
+}
+
+// refusedDriver says why the volumes of a driver must not be cleaned up; empty when they may.
+func refusedDriver(name string) string {
+	for _, refused := range refusedDrivers {
+		if name == refused.name || strings.HasSuffix(name, "."+refused.name) {
+			return refused.reason
+		}
+	}
+	return ""
 }

@@ -215,7 +215,27 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 		"fraction 0":   {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.MaxMissingNodeFraction = new(0.0) }), `controllers.localVolume.maxMissingNodeFraction: Invalid value: 0: must be greater than 0 and at most 1 (1: never stop)`},
 		"fraction 1.1": {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.MaxMissingNodeFraction = new(1.1) }), `controllers.localVolume.maxMissingNodeFraction: Invalid value: 1.1: must be greater than 0 and at most 1 (1: never stop)`},
 		"fraction NaN": {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.MaxMissingNodeFraction = new(math.NaN()) }), `controllers.localVolume.maxMissingNodeFraction: Invalid value: NaN: must be greater than 0 and at most 1 (1: never stop)`},
-		"threads 0":    {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.WorkerThreads = new(int32(0)) }), `controllers.localVolume.workerThreads: Invalid value: 0: must be greater than 0`},
+		"sources": {volumes(func(l *v1alpha1.LocalVolumeConfiguration) {
+			l.VolumeSources, l.CSIDrivers = []v1alpha1.VolumeSource{"local", "hostPath"}, []v1alpha1.CSIDriver{{Name: "zfs.csi.openebs.io", TopologyKey: "openebs.io/nodeid"}, {Name: "zfs.csi.openebs.io", TopologyKey: "openebs.io/nodename"}}
+			l.ReleaseCSIVolumes, l.DriverGracePeriod = new(true), duration(0)
+		}), ""},
+		"source": {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.VolumeSources = []v1alpha1.VolumeSource{"nfs"} }), `controllers.localVolume.volumeSources[0]: Unsupported value: "nfs": supported values: "local", "hostPath"`},
+		"source twice": {volumes(func(l *v1alpha1.LocalVolumeConfiguration) {
+			l.VolumeSources = []v1alpha1.VolumeSource{"local", "local"}
+		}), `controllers.localVolume.volumeSources[1]: Duplicate value: "local"`},
+		"no source": {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.VolumeSources = []v1alpha1.VolumeSource{} }), `controllers.localVolume.volumeSources: Required value: without a source or a CSI driver no volume is cleaned up; the default is local`},
+		"no topology key": {volumes(func(l *v1alpha1.LocalVolumeConfiguration) {
+			l.CSIDrivers = []v1alpha1.CSIDriver{{Name: "a", TopologyKey: "/a"}}
+		}), `controllers.localVolume.csiDrivers[0].topologyKey: Invalid value: "/a": prefix part must be non-empty`},
+		"driver twice": {volumes(func(l *v1alpha1.LocalVolumeConfiguration) {
+			l.CSIDrivers = []v1alpha1.CSIDriver{{Name: "a", TopologyKey: "b"}, {Name: "a", TopologyKey: "b"}}
+		}), `controllers.localVolume.csiDrivers[1]: Duplicate value: "a=b"`},
+		"a driver with replicas": {volumes(func(l *v1alpha1.LocalVolumeConfiguration) {
+			l.CSIDrivers = []v1alpha1.CSIDriver{{Name: "driver.longhorn.io", TopologyKey: "kubernetes.io/hostname"}}
+		}), `controllers.localVolume.csiDrivers[0].name: Forbidden: volumes of driver.longhorn.io are not lost with a node: Longhorn has replicas on other nodes, and rebuilds them`},
+		"grace":           {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.DriverGracePeriod = duration(-1) }), `controllers.localVolume.driverGracePeriod: Invalid value: "-1ns": must be greater than or equal to 0s`},
+		"release of none": {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.ReleaseCSIVolumes = new(true) }), `controllers.localVolume.csiDrivers: Required value: releaseCSIVolumes needs the CSI drivers whose volumes are released`},
+		"threads 0":       {volumes(func(l *v1alpha1.LocalVolumeConfiguration) { l.WorkerThreads = new(int32(0)) }), `controllers.localVolume.workerThreads: Invalid value: 0: must be greater than 0`},
 
 		"discovery": {discovery(func(d *v1alpha1.DiscoveryConfiguration) {
 			d.Image, d.AdminNamespaces = "registry.example:5000/discoverer@sha256:0123", []string{"a", "b"}

@@ -42,8 +42,8 @@ type reconciler struct {
 	deletions *localvolume.Deletions
 	// missing are the nodes that were reported missing, and since when.
 	missing map[string]time.Time
-	// unbound is what was last told of volumes that name no nodes.
-	unbound localvolume.Told
+	// untouched is what was last told of volumes that are not cleaned up.
+	untouched localvolume.Told
 	// waiters deletes pods that wait for a claim that is gone; nil when that is not wanted.
 	waiters *waiters
 }
@@ -58,10 +58,10 @@ type appointment struct {
 
 func newReconciler(site *localvolume.Site) *reconciler {
 	r := &reconciler{
-		site: site, pace: site.NewPace(patience), scheduled: map[types.UID]appointment{}, missing: map[string]time.Time{}, unbound: localvolume.Told{},
+		site: site, pace: site.NewPace(patience), scheduled: map[types.UID]appointment{}, missing: map[string]time.Time{}, untouched: localvolume.Told{},
 	}
 	if *site.Config.DeletePendingPods {
-		r.waiters = &waiters{site: site}
+		r.waiters = &waiters{site: site, retries: localvolume.Backoffs{}}
 	}
 	r.deletions = site.NewDeletions(localvolume.Target{
 		Noun:     "claim",
@@ -70,7 +70,6 @@ func newReconciler(site *localvolume.Site) *reconciler {
 		Announcement: func(s *localvolume.Subject) string {
 			return "Deleting the claim of volume " + s.Volume.Name
 		},
-		Before:  func(s *localvolume.Subject) { r.waiters.expect(s.Claim) },
 		Deleted: func(*localvolume.Subject) { site.Metrics.ClaimsDeleted.Inc() },
 		Failed:  func(*localvolume.Subject) { site.Metrics.ClaimsFailed.Inc() },
 	})
@@ -88,5 +87,5 @@ func New(site *localvolume.Site, options controller.TypedOptions[localvolume.Pas
 	if err != nil {
 		return nil, err
 	}
-	return c, c.Watch(site.Source(r.waiters.add))
+	return c, c.Watch(site.Source())
 }

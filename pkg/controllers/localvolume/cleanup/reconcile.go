@@ -30,12 +30,12 @@ func (r *reconciler) Reconcile(ctx context.Context, _ localvolume.Pass) (reconci
 	}
 	r.reportNodes(ctx, subjects)
 	r.reportClaims(subjects)
-	r.reportUnbound()
-	err = errors.Join(r.site.SaveRecord(ctx), r.deletions.Act(ctx, subjects), r.waiters.release(ctx))
+	r.reportUntouched()
+	err = errors.Join(r.site.SaveRecord(ctx, subjects), r.deletions.Act(ctx, subjects), r.waiters.release(ctx, subjects))
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	next, ok := r.site.Next(subjects, func(s *localvolume.Subject) localvolume.Decision { return s.ClaimDecision })
+	next, ok := r.deletions.Next(subjects)
 	if !ok {
 		return reconcile.Result{}, nil
 	}

@@ -18,7 +18,7 @@ import (
 // reportNodes logs each node that is lost or back, on one line.
 func (r *reconciler) reportNodes(ctx context.Context, subjects []localvolume.Subject) {
 	missing := r.site.Inventory.Missing()
-	r.site.Metrics.Missing.WithLabelValues(r.site.Name).Set(float64(len(missing)))
+	r.site.Metrics.Missing.WithLabelValues(r.site.Name).Set(float64(r.site.Inventory.MissingNodes()))
 	var volumes, claims map[string]int
 	for node, since := range missing {
 		if before, known := r.missing[node]; known && before.Equal(since) {
@@ -95,7 +95,7 @@ func (r *reconciler) schedule(subject *localvolume.Subject) {
 	}
 	if known {
 		r.site.Recorder.Event(claim, corev1.EventTypeNormal, localvolume.EventCancelled,
-			fmt.Sprintf("%s was back for a moment, the delay begins anew.", localvolume.Nodes(subject.Nodes)))
+			fmt.Sprintf("%s was back for a moment, or could not be observed for a while: the delay begins anew.", localvolume.Nodes(subject.Nodes)))
 	}
 	until := subject.Since.Add(r.site.Config.PVCDeletionDelay.Duration)
 	will := "will"
@@ -108,17 +108,27 @@ func (r *reconciler) schedule(subject *localvolume.Subject) {
 	r.scheduled[claim.UID] = appointment{claim: claim, since: subject.Since, nodes: subject.Nodes}
 }
 
-// reportUnbound tells volumes that they are never touched, because they do not name their nodes.
-func (r *reconciler) reportUnbound() {
-	unbound := r.site.Inventory.NotNodeBound()
+// reportUntouched tells volumes that they are not cleaned up, and why.
+func (r *reconciler) reportUntouched() {
+	unsupported, unbound, uncertain := r.site.Inventory.Unsupported(), r.site.Inventory.NotNodeBound(), r.site.Inventory.Uncertain()
 	r.site.Metrics.NotNodeBound.WithLabelValues(r.site.Name).Set(float64(len(unbound)))
-	known := make(map[types.UID]bool, len(unbound))
-	for _, volume := range unbound {
+	r.site.Metrics.Unsupported.WithLabelValues(r.site.Name).Set(float64(len(unsupported)))
+	known := make(map[types.UID]bool, len(unsupported)+len(unbound)+len(uncertain))
+	tell := func(volume *corev1.PersistentVolume, reason, message string) {
 		known[volume.UID] = true
-		const message = "The volume is never cleaned up: not every term of its required node affinity names nodes (In, on a node topology key or on metadata.name)."
-		if r.unbound.New(volume.UID, message) {
-			r.site.Recorder.Event(volume, corev1.EventTypeWarning, localvolume.EventNotNodeBound, message)
+		if r.untouched.New(volume.UID, message) {
+			r.site.Recorder.Event(volume, corev1.EventTypeWarning, reason, message)
 		}
 	}
-	r.unbound.Keep(known)
+	for _, found := range unsupported {
+		tell(found.Volume, localvolume.EventUnsupported, fmt.Sprintf("The volume is never cleaned up: %s.", found.Why))
+	}
+	for _, found := range unbound {
+		tell(found.Volume, localvolume.EventNotNodeBound, fmt.Sprintf("The volume is never cleaned up: %s.", found.Why))
+	}
+	for _, found := range uncertain {
+		tell(found.Volume, localvolume.EventNodeUncertain,
+			fmt.Sprintf("The volume and its claim are kept: %s. Set the label, or delete the node if it is lost.", found.Why))
+	}
+	r.untouched.Keep(known)
 }

@@ -5,10 +5,13 @@ package cleanup
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"sync"
+	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -16,121 +19,105 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 )
 
-// waiters are the claims whose pods may wait in vain.
+// waiters deletes the pods that wait in vain, because their claim was deleted with its node. Which claims these are, the
+// claimRefs of the stale volumes say.
 type waiters struct {
-	site *localvolume.Site
-
-	mu     sync.Mutex
-	claims map[types.UID]bool
-	gone   []*corev1.PersistentVolumeClaim
+	site    *localvolume.Site
+	retries localvolume.Backoffs
 }
 
-// expect says that a claim is being deleted.
-func (w *waiters) expect(claim *corev1.PersistentVolumeClaim) {
-	if w == nil {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.claims == nil {
-		w.claims = map[types.UID]bool{}
-	}
-	w.claims[claim.UID] = true
-}
-
-// add learns that a claim is gone. One that was not deleted here does not matter.
-func (w *waiters) add(claim *corev1.PersistentVolumeClaim) {
-	if w == nil {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.claims[claim.UID] {
-		delete(w.claims, claim.UID)
-		w.gone = append(w.gone, claim)
-	}
-}
-
-// take returns the claims that are gone since the last call.
-func (w *waiters) take() []*corev1.PersistentVolumeClaim {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	gone := w.gone
-	w.gone = nil
-	return gone
-}
-
-// putBack keeps claims for another try.
-func (w *waiters) putBack(claims []*corev1.PersistentVolumeClaim) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.gone = append(w.gone, claims...)
-}
-
-// release deletes the pods that wait for the claims that are gone.
-func (w *waiters) release(ctx context.Context) error {
+// release deletes the pods that wait for claims that are gone.
+func (w *waiters) release(ctx context.Context, subjects []localvolume.Subject) error {
 	if w == nil {
 		return nil
 	}
-	claims := w.take()
-	byNamespace := map[string]map[string]bool{}
-	for _, claim := range claims {
-		if byNamespace[claim.Namespace] == nil {
-			byNamespace[claim.Namespace] = map[string]bool{}
-		}
-		byNamespace[claim.Namespace][claim.Name] = true
+	now := w.site.Clock.Now()
+	uids := make(map[types.UID]bool, len(subjects))
+	for i := range subjects {
+		uids[subjects[i].Volume.UID] = true
 	}
-	for namespace, names := range byNamespace {
-		if err := w.releaseIn(ctx, namespace, names); err != nil {
-			w.putBack(claims)
-			return err
+	w.retries.Keep(uids)
+	w.site.KeepReleased(uids)
+	permit, due, err := w.site.Clear(ctx, subjects, func(s *localvolume.Subject) bool {
+		return s.PodsDecision.Action == localvolume.Delete && !now.Before(w.retries.Until(s.Volume.UID))
+	})
+	if err != nil {
+		return err
+	}
+	byNamespace := map[string]map[string]*localvolume.Subject{}
+	for i := range due {
+		ref := due[i].Volume.Spec.ClaimRef
+		if byNamespace[ref.Namespace] == nil {
+			byNamespace[ref.Namespace] = map[string]*localvolume.Subject{}
 		}
+		byNamespace[ref.Namespace][ref.Name] = &due[i]
+	}
+	var errs []error
+	for _, namespace := range slices.Sorted(maps.Keys(byNamespace)) {
+		errs = append(errs, w.releaseIn(ctx, permit, namespace, byNamespace[namespace]))
+	}
+	if err := errors.Join(errs...); err != nil {
+		log.FromContext(ctx).Error(err, "Failed to delete pods that wait for deleted claims, they are tried again later")
 	}
 	return nil
 }
 
 // releaseIn deletes the Pending pods of one namespace that no node has and that use one of the claims. A pod that got
 // its claim anew meanwhile is left alone, and so is one that was scheduled: its resource version is another.
-func (w *waiters) releaseIn(ctx context.Context, namespace string, names map[string]bool) error {
+func (w *waiters) releaseIn(ctx context.Context, permit *localvolume.Permit, namespace string, byClaim map[string]*localvolume.Subject) error {
+	failed := map[string]error{}
 	pods := &corev1.PodList{}
 	pending := client.MatchingFields{"status.phase": string(corev1.PodPending), "spec.nodeName": ""}
 	if err := w.site.Client.List(ctx, pods, client.InNamespace(namespace), pending); err != nil {
-		return fmt.Errorf("list the pending pods of namespace %s: %w", namespace, err)
+		for claim := range byClaim {
+			failed[claim] = err
+		}
 	}
 	for i := range pods.Items {
 		pod := &pods.Items[i]
-		name, waits := waitsFor(pod, names)
-		if !waits {
+		claim, waits := waitsFor(pod, byClaim)
+		if !waits || !permit.Allows(byClaim[claim].Stale) {
 			continue
 		}
-		claim := &corev1.PersistentVolumeClaim{}
-		err := w.site.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, claim)
-		if err == nil {
-			continue // it is there again
-		}
-		if client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("get persistent volume claim %s/%s: %w", namespace, name, err)
-		}
-		w.site.Recorder.Event(pod, corev1.EventTypeNormal, localvolume.EventPodDeleted,
-			fmt.Sprintf("Deleting the pod, because it waits for claim %s, which was deleted with its node.", name))
-		deleted, err := w.site.DeleteExactly(ctx, pod)
-		if err != nil {
-			return fmt.Errorf("delete pod %s/%s: %w", namespace, pod.Name, err)
-		}
-		if deleted {
-			log.FromContext(ctx).Info("Deleted a pod that waited for a deleted claim", "pod", client.ObjectKeyFromObject(pod), "claim", name)
+		if err := w.releasePod(ctx, pod, claim); err != nil {
+			failed[claim] = fmt.Errorf("delete pod %s/%s: %w", namespace, pod.Name, err)
 		}
 	}
-	return nil
+	for claim, subject := range byClaim {
+		if failed[claim] != nil {
+			w.retries.Failed(subject.Volume.UID, w.site.Clock.Now())
+		} else if permit.Allows(subject.Stale) {
+			w.site.PodsReleased(subject.Volume.UID)
+		}
+	}
+	return errors.Join(slices.Collect(maps.Values(failed))...)
 }
 
-// waitsFor returns the claim, one of the names, that a pod without a node uses.
-func waitsFor(pod *corev1.Pod, names map[string]bool) (string, bool) {
+// releasePod deletes a pod, unless its claim is there.
+func (w *waiters) releasePod(ctx context.Context, pod *corev1.Pod, claim string) error {
+	err := w.site.Client.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: claim}, &corev1.PersistentVolumeClaim{})
+	if err == nil {
+		return nil
+	}
+	if !apierrors.IsNotFound(err) {
+		return fmt.Errorf("get persistent volume claim %s: %w", claim, err)
+	}
+	w.site.Recorder.Event(pod, corev1.EventTypeNormal, localvolume.EventPodDeleted,
+		fmt.Sprintf("Deleting the pod, because it waits for claim %s, which was deleted with its node.", claim))
+	deleted, err := w.site.DeleteExactly(ctx, pod)
+	if deleted {
+		log.FromContext(ctx).Info("Deleted a pod that waited for a deleted claim", "pod", client.ObjectKeyFromObject(pod), "claim", claim)
+	}
+	return err
+}
+
+// waitsFor returns the claim, one of these, that a pod without a node uses.
+func waitsFor(pod *corev1.Pod, byClaim map[string]*localvolume.Subject) (string, bool) {
 	if pod.Status.Phase != corev1.PodPending || pod.Spec.NodeName != "" || !pod.DeletionTimestamp.IsZero() {
 		return "", false
 	}
 	for _, volume := range pod.Spec.Volumes {
-		if source := volume.PersistentVolumeClaim; source != nil && names[source.ClaimName] {
+		if source := volume.PersistentVolumeClaim; source != nil && byClaim[source.ClaimName] != nil {
 			return source.ClaimName, true
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/localvolumetest"
 )
 
@@ -60,6 +61,7 @@ func (b *bench) podNames() map[string]bool {
 }
 
 func TestPendingPods(t *testing.T) {
+	enabled := func(c *configv1alpha1.LocalVolumeConfiguration) { c.DeletePendingPods = new(true) }
 	for name, test := range map[string]struct {
 		enabled bool
 		between func(*bench)
@@ -70,6 +72,15 @@ func TestPendingPods(t *testing.T) {
 		"the claim is there once more": {true, func(b *bench) {
 			b.Add(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "c"}})
 		}, true},
+		"after a restart":                       {true, func(b *bench) { b.restart(enabled); b.pass(localvolumetest.Delay) }, false},
+		"after a restart, and the node is back": {true, func(b *bench) { b.AddNode("a"); b.restart(enabled); b.pass(localvolumetest.Delay) }, true},
+		"the volume is opted out": {true, func(b *bench) {
+			localvolumetest.Change(b.World, localvolumetest.Volume("c", "a"), optOut)
+		}, true},
+		"a dry run": {true, func(b *bench) {
+			b.restart(func(c *configv1alpha1.LocalVolumeConfiguration) { enabled(c); c.DryRun = new(true) })
+			b.pass(localvolumetest.Delay)
+		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, claim := newWaiting(t, test.enabled)
@@ -78,10 +89,10 @@ func TestPendingPods(t *testing.T) {
 			if !b.podNames()["waits"] {
 				t.Fatal("a pod went before its claim was known to be gone")
 			}
+			b.SetPhase("c", corev1.VolumeReleased)
 			if test.between != nil {
 				test.between(b)
 			}
-			b.r.waiters.add(claim)
 			b.pass(time.Second)
 			names := b.podNames()
 			if names["waits"] != test.want {
@@ -96,33 +107,51 @@ func TestPendingPods(t *testing.T) {
 	}
 }
 
-// A claim that somebody else deleted is none of our business.
-func TestPendingPodsOfOthers(t *testing.T) {
+// While the claim is there, nothing happens to its pods.
+func TestPendingPodsOfClaims(t *testing.T) {
 	b, claim := newWaiting(t, true)
-	b.r.waiters.add(claim)
+	localvolumetest.Change(b.World, claim, func(c *corev1.PersistentVolumeClaim) { c.Finalizers = []string{"kubernetes.io/pvc-protection"} })
+	b.pass(localvolumetest.Delay)
 	b.pass(time.Second)
 	if !b.podNames()["waits"] {
 		t.Error("the pod was deleted")
 	}
 }
 
+// The volume stays until its pods are deleted: it is what remembers them. A pod that cannot be deleted keeps no other waiting.
 func TestPendingPodsAgain(t *testing.T) {
-	b, claim := newWaiting(t, true)
+	b, _ := newWaiting(t, true)
 	b.pass(localvolumetest.Delay)
-	b.r.waiters.add(claim)
+	b.SetPhase("c", corev1.VolumeReleased)
+	b.Add(pendingPod("waits-too", "c"))
 	b.Refuse = func(request string) error {
-		if request == "list pods" {
-			return errors.New("timeout")
+		if request == "delete pod waits" {
+			return errors.New("a webhook says no")
 		}
 		return nil
 	}
-	if _, err := b.after(time.Second); err == nil {
-		t.Error("no error")
+	decision := func() localvolume.Decision {
+		b.Tell()
+		subjects, err := b.Site.Survey(t.Context())
+		if err != nil || len(subjects) != 1 {
+			t.Fatalf("%v, %v", subjects, err)
+		}
+		return subjects[0].VolumeDecision
+	}
+	b.pass(time.Second)
+	if names := b.podNames(); !names["waits"] || names["waits-too"] {
+		t.Errorf("pods = %v, want the one that is refused", names)
+	}
+	if got := decision(); got.Action != localvolume.Wait {
+		t.Errorf("volume: %+v", got)
 	}
 	b.Refuse = nil
-	b.pass(time.Second)
+	b.pass(2 * time.Second)
 	if b.podNames()["waits"] {
 		t.Error("it is not tried again")
+	}
+	if got := decision(); got.Action != localvolume.Delete {
+		t.Errorf("volume: %+v", got)
 	}
 	b.kept("of the others", client.Object(pendingPod("scheduled", "c")))
 }

@@ -2,11 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package deleter is the Deleter: it deletes local volumes whose node is gone and that nobody has: Available ones, and
-// Released ones with the reclaim policy Delete. It runs beside the CleanupController of the same Site and depends on
+// Released ones with the reclaim policy Delete. CSI volumes it leaves to their driver, unless it is to release them. It runs beside the CleanupController of the same Site and depends on
 // what that one knows.
 package deleter
 
 import (
+	"context"
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
@@ -59,8 +60,11 @@ func newReconciler(site *localvolume.Site) *reconciler {
 		Object:       func(s *localvolume.Subject) client.Object { return s.Volume },
 		Decision:     func(s *localvolume.Subject) localvolume.Decision { return s.VolumeDecision },
 		Announcement: func(s *localvolume.Subject) string { return "Deleting the volume in phase " + phase(s) },
-		Before:       func(*localvolume.Subject) {},
-		Deleted:      func(s *localvolume.Subject) { site.Metrics.VolumesDeleted.WithLabelValues(phase(s)).Inc() },
-		Failed:       func(s *localvolume.Subject) { site.Metrics.VolumesFailed.WithLabelValues(phase(s)).Inc() },
+		Release: func(ctx context.Context, s *localvolume.Subject) (bool, error) {
+			return site.ReleaseExactly(ctx, s.Volume)
+		},
+		Notice:  localvolume.ReleaseNotice,
+		Deleted: func(s *localvolume.Subject) { site.Metrics.VolumesDeleted.WithLabelValues(phase(s)).Inc() },
+		Failed:  func(s *localvolume.Subject) { site.Metrics.VolumesFailed.WithLabelValues(phase(s)).Inc() },
 	})}
 }

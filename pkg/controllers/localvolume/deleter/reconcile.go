@@ -30,7 +30,7 @@ func (r *reconciler) Reconcile(ctx context.Context, _ localvolume.Pass) (reconci
 	if err := r.deletions.Act(ctx, subjects); err != nil {
 		return reconcile.Result{}, err
 	}
-	next, ok := r.site.Next(subjects, func(s *localvolume.Subject) localvolume.Decision { return s.VolumeDecision })
+	next, ok := r.deletions.Next(subjects)
 	if !ok {
 		return reconcile.Result{}, nil
 	}

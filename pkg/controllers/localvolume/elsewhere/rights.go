@@ -11,6 +11,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 )
 
@@ -41,13 +42,16 @@ func (n need) String() string {
 type rights struct{ record, namespaces bool }
 
 // indispensable is what nothing can be done without.
-func indispensable(deletePods bool) []need {
+func indispensable(settings *configv1alpha1.LocalVolumeConfiguration) []need {
 	needs := []need{
 		{verb: "list", resource: "nodes"}, {verb: "watch", resource: "nodes"},
 		{verb: "list", resource: "persistentvolumes"}, {verb: "watch", resource: "persistentvolumes"}, {verb: "delete", resource: "persistentvolumes"},
 		{verb: "list", resource: "persistentvolumeclaims"}, {verb: "watch", resource: "persistentvolumeclaims"}, {verb: "delete", resource: "persistentvolumeclaims"},
 	}
-	if deletePods {
+	if *settings.ReleaseCSIVolumes {
+		needs = append(needs, need{verb: "patch", resource: "persistentvolumes"})
+	}
+	if *settings.DeletePendingPods {
 		needs = append(needs, need{verb: "get", resource: "persistentvolumeclaims"}, need{verb: "list", resource: "pods"}, need{verb: "delete", resource: "pods"})
 	}
 	return needs
@@ -55,9 +59,9 @@ func indispensable(deletePods bool) []need {
 
 // findRights asks the API server what its credentials may do. It wraps a ForbiddenError when something indispensable
 // is missing.
-func findRights(ctx context.Context, c client.Client, deletePods bool) (rights, error) {
+func findRights(ctx context.Context, c client.Client, settings *configv1alpha1.LocalVolumeConfiguration) (rights, error) {
 	var forbidden ForbiddenError
-	for _, n := range indispensable(deletePods) {
+	for _, n := range indispensable(settings) {
 		ok, err := may(ctx, c, n)
 		if err != nil {
 			return rights{}, err

@@ -52,7 +52,7 @@ func Run(ctx context.Context, c Cluster) error {
 	if err != nil {
 		return fmt.Errorf("create a client of cluster %s for events: %w", c.Name, err)
 	}
-	found, err := findRights(ctx, own, *c.Settings.DeletePendingPods)
+	found, err := findRights(ctx, own, &c.Settings)
 	if ctx.Err() != nil {
 		return nil
 	}

@@ -55,7 +55,9 @@ func (c told) Get(_ context.Context, k client.ObjectKey, into client.Object, _ .
 
 func (w *World) request(name string) error {
 	w.mu.Lock()
-	w.requests = append(w.requests, name)
+	if name != Ping {
+		w.requests = append(w.requests, name)
+	}
 	w.mu.Unlock()
 	if w.Refuse == nil {
 		return nil
@@ -84,7 +86,11 @@ func (w *World) list(ctx context.Context, store client.WithWatch, list client.Ob
 		}
 		return store.List(ctx, list, options...)
 	}
-	if err := w.request("list nodes"); err != nil {
+	request := "list nodes"
+	if (&client.ListOptions{}).ApplyOptions(options).Limit == 1 {
+		request = Ping
+	}
+	if err := w.request(request); err != nil || request == Ping {
 		return err
 	}
 	if err := store.List(ctx, list, options...); err != nil {
@@ -104,7 +110,11 @@ func (w *World) create(ctx context.Context, store client.WithWatch, object clien
 }
 
 func (w *World) patch(ctx context.Context, store client.WithWatch, object client.Object, patch client.Patch, options ...client.PatchOption) error {
-	if err := w.request("patch configmap"); err != nil {
+	request := "patch configmap"
+	if object.GetObjectKind().GroupVersionKind().Kind == "PersistentVolume" {
+		request = "patch volume " + object.GetName()
+	}
+	if err := w.request(request); err != nil {
 		return err
 	}
 	return store.Patch(ctx, object, patch, options...)

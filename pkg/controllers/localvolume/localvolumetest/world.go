@@ -33,6 +33,9 @@ var Noon = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
 // Delay is how long a node is missing before a claim goes.
 const Delay = time.Minute
 
+// Ping is the live request of a beat. It is not among the Requests.
+const Ping = "ping"
+
 // RecordNamespace is where the record is.
 const RecordNamespace = "groundskeeper-system"
 
@@ -44,7 +47,7 @@ type World struct {
 	Clock *testingclock.FakeClock
 	Site  *localvolume.Site
 	// Refuse may fail a live request: "list nodes", "get configmap", "patch configmap", "create configmap",
-	// "delete <kind> <name>", "list pods".
+	// "delete <kind> <name>", "patch volume <name>", "list pods", Ping.
 	Refuse func(request string) error
 	// Truncate makes a list of nodes end before its end, as with a limit.
 	Truncate bool
@@ -114,6 +117,18 @@ func (w *World) Restart(configure func(*configv1alpha1.LocalVolumeConfiguration)
 		w.Site.Inventory.SetNode(&nodes.Items[i])
 	}
 	w.Site.Inventory.MarkSynced()
+	w.Site.Beat(w.T.Context())
+}
+
+// Sleep lets time pass while the process runs.
+func (w *World) Sleep(d time.Duration) {
+	w.T.Helper()
+	for d > 0 {
+		step := min(d, localvolume.Lease*2/3)
+		w.Clock.Step(step)
+		w.Site.Beat(w.T.Context())
+		d -= step
+	}
 }
 
 // Tell makes the cache of the Site what the store has of volumes, claims and namespaces. Nodes are told one by one.
@@ -160,6 +175,20 @@ func (w *World) MakeNode(name string) *corev1.Node {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
 	w.Add(node)
 	return node
+}
+
+// LabelNode changes labels of a node, and the events report it; an empty value removes a label.
+func (w *World) LabelNode(name string, labels map[string]string) {
+	w.T.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	Change(w, node, func(node *corev1.Node) {
+		for key, value := range labels {
+			if node.Labels[key] = value; value == "" {
+				delete(node.Labels, key)
+			}
+		}
+	})
+	w.Site.Inventory.SetNode(node)
 }
 
 // LoseNode deletes a node, and the events tell of it.
@@ -227,6 +256,19 @@ func Change[T client.Object](w *World, object T, edit func(T)) {
 	}
 	edit(object)
 	if err := w.Store.Update(w.T.Context(), object); err != nil {
+		w.T.Fatal(err)
+	}
+}
+
+// SetPhase does what Kubernetes does to a volume.
+func (w *World) SetPhase(name string, phase corev1.PersistentVolumePhase) {
+	w.T.Helper()
+	volume := &corev1.PersistentVolume{}
+	if err := w.Store.Get(w.T.Context(), client.ObjectKey{Name: name}, volume); err != nil {
+		w.T.Fatal(err)
+	}
+	volume.Status.Phase = phase
+	if err := w.Store.Status().Update(w.T.Context(), volume); err != nil {
 		w.T.Fatal(err)
 	}
 }

@@ -1,0 +1,276 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package localvolume
+
+import (
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	testingclock "k8s.io/utils/clock/testing"
+)
+
+const nodeID = "openebs.io/nodeid"
+
+// labelled is a Node with labels, given as key and value in turns.
+func labelled(name string, labels ...string) *metav1.PartialObjectMetadata {
+	node := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
+	for i := 0; i < len(labels); i += 2 {
+		node.Labels[labels[i]] = labels[i+1]
+	}
+	return node
+}
+
+// A label is mutable: a name is missing only when no Node that exists could be the one that had it.
+func TestPresence(t *testing.T) {
+	byLabel := func(key, value string) []pin { return []pin{{key, value}} }
+	for name, test := range map[string]struct {
+		pins  []pin
+		then  func(*Inventory)
+		want  presence
+		cause string
+	}{
+		"a node of that name":     {byLabel(hostname, "a"), func(i *Inventory) { i.SetNode(labelled("a")) }, present, ""},
+		"a node with the label":   {byLabel(hostname, "h"), func(i *Inventory) { i.SetNode(labelled("n", hostname, "h")) }, present, ""},
+		"its node was deleted":    {byLabel(hostname, "h"), func(i *Inventory) { i.SetNode(labelled("n", hostname, "h")); i.RemoveNode("n") }, absent, ""},
+		"its node was relabelled": {byLabel(hostname, "h"), func(i *Inventory) { i.SetNode(labelled("n", hostname, "h")); i.SetNode(labelled("n", hostname, "g")) }, uncertain, "but node n, which had it, still exists"},
+		"relabelled, and then deleted": {byLabel(hostname, "h"), func(i *Inventory) {
+			i.SetNode(labelled("n", hostname, "h"))
+			i.SetNode(labelled("n", hostname, "g"))
+			i.RemoveNode("n")
+		}, absent, ""},
+		"registered anew without label": {byLabel(nodeID, "u"), func(i *Inventory) {
+			i.SetNode(labelled("n", hostname, "n", nodeID, "u"))
+			i.RemoveNode("n")
+			i.SetNode(labelled("n", hostname, "n"))
+		}, uncertain, "node n"},
+		"one of two with the label exists": {byLabel(hostname, "h"), func(i *Inventory) {
+			i.SetNode(labelled("m", hostname, "h"))
+			i.SetNode(labelled("n", hostname, "h"))
+			i.RemoveNode("n")
+		}, present, ""},
+		"the other one was relabelled": {byLabel(hostname, "h"), func(i *Inventory) {
+			i.SetNode(labelled("m", hostname, "h"))
+			i.SetNode(labelled("n", hostname, "h"))
+			i.RemoveNode("n")
+			i.SetNode(labelled("m", hostname, "g"))
+		}, uncertain, "node m"},
+		"the label was handed on, the first comes back without": {byLabel(nodeID, "u"), func(i *Inventory) {
+			i.SetNode(labelled("m", hostname, "m", nodeID, "u"))
+			i.RemoveNode("m")
+			i.SetNode(labelled("n", hostname, "n", nodeID, "u"))
+			i.RemoveNode("n")
+			i.SetNode(labelled("m", hostname, "m"))
+		}, uncertain, "node m"},
+		"never seen, all have the label":                  {byLabel(hostname, "h"), func(i *Inventory) { i.SetNode(labelled("n", hostname, "n")) }, absent, ""},
+		"never seen, one lacks the label":                 {byLabel(hostname, "h"), func(i *Inventory) { i.SetNode(labelled("n")) }, uncertain, "a node without the label kubernetes.io/hostname could be the one"},
+		"known as a label only, and one lacks it":         {byLabel(nodeID, "u"), func(i *Inventory) { i.SetNode(labelled("n", nodeID, "u")); i.SetNode(labelled("m")); i.RemoveNode("n") }, uncertain, "a node without the label openebs.io/nodeid"},
+		"the last one without the label got it":           {byLabel(nodeID, "u"), func(i *Inventory) { i.SetNode(labelled("m")); i.SetNode(labelled("m", nodeID, "v")) }, absent, ""},
+		"the last one without the label is gone":          {byLabel(nodeID, "u"), func(i *Inventory) { i.SetNode(labelled("m")); i.RemoveNode("m") }, absent, ""},
+		"the name of a node, and another lacks the label": {byLabel(nodeID, "n"), func(i *Inventory) { i.SetNode(labelled("n", nodeID, "n")); i.SetNode(labelled("m")); i.RemoveNode("n") }, absent, ""},
+		"named by metadata.name, labels do not matter":    {byLabel("", "a"), func(i *Inventory) { i.SetNode(labelled("m")) }, absent, ""},
+		"a label that no volume uses does not matter":     {byLabel(hostname, "h"), func(i *Inventory) { i.SetNode(labelled("m", hostname, "m")) }, absent, ""},
+		"relabelled before the volume was made": {nil, func(i *Inventory) {
+			i.SetNode(labelled("n", hostname, "h"))
+			i.SetNode(labelled("n", hostname, "g"))
+			i.SetVolume(on("v", "h"))
+		}, uncertain, "node n"},
+		"the volume is made anew while its node is unknown": {byLabel(hostname, "h"), func(i *Inventory) {
+			i.SetNode(labelled("n", hostname, "h"))
+			i.RemoveNode("n")
+			i.RemoveVolume("v")
+			i.SetVolume(on("v", "h"))
+		}, absent, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := NewInventory(settings([]string{hostname, nodeID}, "local"), testingclock.NewFakeClock(noon))
+			i.MarkSynced()
+			v := on("v", "h")
+			if len(test.pins) > 0 {
+				if p := test.pins[0]; p.key == "" {
+					v.Spec.NodeAffinity.Required.NodeSelectorTerms[0] = field(in("metadata.name", p.name))
+				} else {
+					v.Spec.NodeAffinity.Required.NodeSelectorTerms[0] = term(in(p.key, p.name))
+				}
+				i.SetVolume(v)
+			}
+			test.then(i)
+			node := i.volumes["v"].nodes[0]
+			state, cause := i.nodes.presenceOf(node, i.names[node])
+			if state != test.want || !strings.Contains(cause, test.cause) || (cause == "") != (test.cause == "") {
+				t.Errorf("presence = %s (%q), want %s (%q)", state, cause, test.want, test.cause)
+			}
+			_, missing := i.Missing()[node]
+			if missing != (test.want == absent) || i.IsStale("v") != missing {
+				t.Errorf("missing = %v, want %v", missing, test.want == absent)
+			}
+			if found := i.Uncertain(); (len(found) == 1) != (test.want == uncertain) {
+				t.Errorf("uncertain volumes = %v", found)
+			}
+		})
+	}
+}
+
+// What a record says about an absence counts only when it is proven to be the same one.
+func TestInventoryRestore(t *testing.T) {
+	minutes := func(m float64) time.Time { return noon.Add(time.Duration(m * float64(time.Minute))) }
+	for name, test := range map[string]struct {
+		memory Memory
+		happen func(*Inventory)
+		want   map[string]time.Time
+	}{
+		"confirmed a moment ago":           {Memory{Missing: map[string]time.Time{"a": minutes(-60)}, Confirmed: noon}, nil, map[string]time.Time{"a": minutes(-60)}},
+		"what nobody saw does not count":   {Memory{Missing: map[string]time.Time{"a": noon.Add(-40 * time.Second)}, Confirmed: noon.Add(-10 * time.Second)}, nil, map[string]time.Time{"a": noon.Add(-30 * time.Second)}},
+		"confirmed a lease ago":            {Memory{Missing: map[string]time.Time{"a": minutes(-60)}, Confirmed: noon.Add(-Lease)}, nil, map[string]time.Time{"a": noon}},
+		"never confirmed":                  {Memory{Missing: map[string]time.Time{"a": minutes(-60)}}, nil, map[string]time.Time{"a": noon}},
+		"a clock that was behind":          {Memory{Missing: map[string]time.Time{"a": noon.Add(-22 * time.Second)}, Confirmed: noon.Add(-12 * time.Second)}, nil, map[string]time.Time{"a": noon.Add(-10 * time.Second)}},
+		"a clock that was far behind":      {Memory{Missing: map[string]time.Time{"a": minutes(-90)}, Confirmed: minutes(-60)}, nil, map[string]time.Time{"a": noon}},
+		"a clock that was ahead":           {Memory{Missing: map[string]time.Time{"a": minutes(-90)}, Confirmed: noon.Add(time.Second)}, nil, map[string]time.Time{"a": noon}},
+		"missing after it was confirmed":   {Memory{Missing: map[string]time.Time{"a": minutes(60)}, Confirmed: noon}, nil, map[string]time.Time{"a": noon}},
+		"not recorded":                     {Memory{Confirmed: noon}, nil, map[string]time.Time{"a": noon}},
+		"another node is recorded":         {Memory{Missing: map[string]time.Time{"b": minutes(-60)}, Confirmed: noon}, nil, map[string]time.Time{"a": noon}},
+		"it is back":                       {Memory{Missing: map[string]time.Time{"a": minutes(-60)}, Confirmed: noon}, func(i *Inventory) { i.SetNode(testNode("a", "a")) }, map[string]time.Time{}},
+		"a relabelled node":                {Memory{Seen: map[string][]string{"a": {"n"}}}, func(i *Inventory) { i.SetNode(testNode("n", "b")) }, map[string]time.Time{}},
+		"a node that was seen and is gone": {Memory{Seen: map[string][]string{"a": {"n"}}}, nil, map[string]time.Time{"a": noon}},
+		"it was back in between": {Memory{Missing: map[string]time.Time{"a": minutes(-60)}, Confirmed: noon}, func(i *Inventory) {
+			i.SetNode(testNode("a", "a"))
+			i.RemoveNode("a")
+		}, map[string]time.Time{"a": noon}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i, _ := newTestInventory(t)
+			i.SetVolume(on("v", "a"))
+			if test.happen != nil {
+				test.happen(i)
+			}
+			i.Restore(test.memory)
+			if diff := cmp.Diff(test.want, i.Missing()); diff != "" {
+				t.Errorf("missing (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// A restart goes on to know which nodes had a name, also when the label changes meanwhile, and whether it was ever seen.
+func TestMemory(t *testing.T) {
+	i, _ := newTestInventory(t)
+	i.SetNode(testNode("n1", "a"))
+	i.SetNode(testNode("n2", "b"))
+	i.SetVolume(on("v", "a"))
+	i.SetVolume(on("w", "never"))
+	i.SetNode(testNode("n1", "c"))
+	memory := i.Memory()
+	if diff := cmp.Diff(map[string][]string{"a": {"n1"}}, memory.Seen); diff != "" {
+		t.Errorf("seen (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]time.Time{"never": noon}, memory.Missing); diff != "" {
+		t.Errorf("missing (-want +got):\n%s", diff)
+	}
+	again, _ := newTestInventory(t)
+	again.SetNode(testNode("n1", "c"))
+	again.SetVolume(on("v", "a"))
+	again.Restore(memory)
+	if again.IsStale("v") || len(again.Uncertain()) != 1 {
+		t.Error("the node that was relabelled is forgotten")
+	}
+	again.RemoveNode("n1")
+	if stale := again.Stale(); len(stale) != 1 || stale[0].Unknown {
+		t.Errorf("stale = %+v, want the volume of a node that was seen", stale)
+	}
+	again.SetVolume(on("w", "never"))
+	if stale := again.Stale(); len(stale) != 2 || !stale[1].Unknown {
+		t.Errorf("stale = %+v, want the volume of a node that was never seen", stale)
+	}
+}
+
+// A change of labels is worth a pass, which reports it.
+func TestRelabelIsReported(t *testing.T) {
+	i, _ := newTestInventory(t, "a")
+	i.SetNode(testNode("n", "h"))
+	i.SetVolume(on("v", "h"))
+	for step, change := range []struct {
+		change func() bool
+		want   bool
+	}{
+		{func() bool { return i.SetNode(testNode("n", "h")) }, false},
+		{func() bool { return i.SetNode(testNode("n", "g")) }, true},
+		{func() bool { return i.SetNode(testNode("n", "f")) }, false},
+		{func() bool { return i.SetNode(testNode("n", "h")) }, true},
+		{func() bool { return i.SetNode(testNode("a", "b")) }, false},
+		{func() bool { return i.RemoveNode("n") }, true},
+		{func() bool { return i.SetNode(testNode("n", "g")) }, true},
+	} {
+		if got := change.change(); got != change.want {
+			t.Errorf("step %d: worth a pass = %v, want %v", step, got, change.want)
+		}
+	}
+}
+
+// The same absence is needed to the end: a node that was back while a batch was under way began another one.
+func TestStillStale(t *testing.T) {
+	i, clock := newTestInventory(t, "a")
+	i.SetVolume(on("v", "a"))
+	i.RemoveNode("a")
+	stale := i.Stale()[0]
+	if !i.StillStale(stale) {
+		t.Error("nothing changed")
+	}
+	clock.Step(time.Second)
+	i.SetNode(testNode("a", "a"))
+	i.RemoveNode("a")
+	if i.StillStale(stale) {
+		t.Error("the node was back in between")
+	}
+}
+
+// The brake counts nodes: the names of one node are one.
+func TestCensus(t *testing.T) {
+	i := NewInventory(settings([]string{hostname, nodeID}, "local"), testingclock.NewFakeClock(noon))
+	for _, name := range []string{"a", "b", "c", "unused"} {
+		i.SetNode(labelled(name, hostname, name, nodeID, "id-"+name))
+	}
+	i.MarkSynced()
+	for name, host := range map[string]string{"v1": "a", "v2": "b", "v3": "c", "v4": "d"} {
+		i.SetVolume(on(name, host))
+		byID := on(name+"-id", host)
+		byID.Spec.NodeAffinity.Required.NodeSelectorTerms[0] = term(in(nodeID, "id-"+host))
+		if host != "d" {
+			i.SetVolume(byID)
+		}
+	}
+	i.RemoveNode("a")
+	if got := i.MissingNodes(); got != 2 {
+		t.Errorf("missing nodes = %d, want 2", got)
+	}
+	live := func(names ...string) *nodeSet {
+		set := newNodeSet([]string{hostname, nodeID})
+		for _, name := range names {
+			set.set(labelled(name, hostname, name, nodeID, "id-"+name))
+		}
+		return set
+	}
+	relabelled := live("b", "c")
+	relabelled.set(labelled("b", hostname, "x", nodeID, "y"))
+	both := map[string]bool{"a": true, "id-a": true, "d": true}
+	onlyA := map[string]bool{"a": true, "id-a": true}
+	for name, test := range map[string]struct {
+		live *nodeSet
+		toDo map[string]bool
+		want Census
+	}{
+		"what the events told":             {nil, both, Census{Nodes: 3, Missing: 2, Live: 2}},
+		"with nothing left to do on one":   {nil, onlyA, Census{Nodes: 3, Missing: 1, Live: 2}},
+		"a live list that is further":      {live("c"), onlyA, Census{Nodes: 1, Missing: 2, Live: 1}},
+		"a live list that has one back":    {live("a", "b", "c"), both, Census{Nodes: 3, Missing: 1, Live: 3}},
+		"a live list that has nobody left": {live(), both, Census{Missing: 4}},
+		"a node that was relabelled":       {relabelled, both, Census{Nodes: 2, Missing: 2, Live: 2}},
+	} {
+		if diff := cmp.Diff(test.want, i.census(test.live, maps.Clone(test.toDo))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}

@@ -1,0 +1,203 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cleanup
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/localvolumetest"
+)
+
+const nodeID = "openebs.io/nodeid"
+
+// twoKeys lets volumes name their nodes by two labels.
+func twoKeys(c *configv1alpha1.LocalVolumeConfiguration) {
+	c.NodeTopologyKeys = []string{corev1.LabelHostname, nodeID}
+}
+
+// restart ends the process as SIGKILL does, and starts another one, which is told what exists.
+func (b *bench) restart(configure func(*configv1alpha1.LocalVolumeConfiguration)) {
+	b.T.Helper()
+	b.Restart(configure)
+	b.r = newReconciler(b.Site)
+}
+
+// Labels of a running node change: that is not the loss of the node, in the same process and in the next one.
+func TestRelabelledNode(t *testing.T) {
+	for name, restart := range map[string]func(*bench){
+		"in the same process": func(*bench) {},
+		"after a restart":     func(b *bench) { b.restart(twoKeys) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, twoKeys, "a", "b", "c")
+			b.LabelNode("a", map[string]string{corev1.LabelHostname: "host-a", nodeID: "id-a"})
+			b.LabelNode("b", map[string]string{nodeID: "id-b"})
+			b.LabelNode("c", map[string]string{nodeID: "id-c"})
+			_, byHost := b.Bind("host", "host-a")
+			_, byID := b.Bind("id", "id-a")
+			localvolumetest.Change(b.World, localvolumetest.Volume("id", ""), func(v *corev1.PersistentVolume) {
+				v.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Key = nodeID
+			})
+			b.pass(time.Second)
+			b.LabelNode("a", map[string]string{corev1.LabelHostname: "other", nodeID: ""})
+			restart(b)
+			for range 3 {
+				b.pass(time.Hour)
+			}
+			b.kept("its node is running", byHost, byID)
+			events := b.Events()
+			for _, volume := range []string{"host", "id"} {
+				if !has(events, "Warning ReferencedNodeUncertain "+volume+": The volume and its claim are kept: ", "but node a, which had it, still exists") {
+					t.Errorf("volume %s has no event: %q", volume, events)
+				}
+			}
+			b.LoseNode("a")
+			b.pass(time.Second)
+			b.pass(localvolumetest.Delay)
+			b.gone("its node was deleted", byHost, byID)
+		})
+	}
+}
+
+// Node deleted, process killed, node back, deleted again, process started: the delay is that of the second loss.
+func TestSecondLossWhileStopped(t *testing.T) {
+	b := newBench(t, nil, "a", "b")
+	_, claim := b.Bind("c", "a")
+	b.pass(time.Second)
+	b.LoseNode("a")
+	b.pass(3 * time.Second)
+	b.Clock.Step(70 * time.Second) // the process is killed, and the node is back meanwhile
+	b.restart(nil)
+	b.pass(0)
+	b.pass(59 * time.Second)
+	b.kept("the second loss starts a full delay", claim)
+	b.pass(time.Second)
+	b.gone("after the full delay", claim)
+}
+
+// A process that was stopped does not know whether the node was back.
+func TestSuspended(t *testing.T) {
+	b := newBench(t, nil, "a", "b")
+	_, claim := b.Bind("c", "a")
+	b.LoseNode("a")
+	b.pass(5 * time.Second)
+	b.Clock.Step(70 * time.Second) // SIGSTOP
+	if _, err := b.r.Reconcile(t.Context(), localvolume.Pass{}); err != nil {
+		t.Fatal(err)
+	}
+	b.kept("nothing was observed for 70s", claim)
+	b.Site.Beat(t.Context())
+	b.pass(59 * time.Second)
+	b.kept("the delay begins anew", claim)
+	b.pass(time.Second)
+	b.gone("after the full delay", claim)
+}
+
+// A process that cannot reach the API server does not know it either.
+func TestCutOff(t *testing.T) {
+	b := newBench(t, nil, "a", "b")
+	_, claim := b.Bind("c", "a")
+	b.LoseNode("a")
+	b.pass(5 * time.Second)
+	b.Refuse = func(request string) error {
+		if request == localvolumetest.Ping {
+			return errors.New("connection refused")
+		}
+		return nil
+	}
+	b.pass(70 * time.Second)
+	b.kept("nothing was observed for 70s", claim)
+	b.Refuse = nil
+	b.pass(5 * time.Second)
+	b.pass(59 * time.Second)
+	b.kept("the delay begins anew", claim)
+	b.pass(time.Second)
+	b.gone("after the full delay", claim)
+}
+
+// Deletions that are refused keep no others waiting, however many they are.
+func TestRefusedDeletions(t *testing.T) {
+	b := newBench(t, func(c *configv1alpha1.LocalVolumeConfiguration) { c.PVCDeletionDelay = &metav1.Duration{} }, "a", "b", "c")
+	b.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
+	bind := func(name string) client.Object {
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+		claim.Spec.VolumeName = name
+		b.Add(claim)
+		b.Add(localvolumetest.Volume(name, "a", func(v *corev1.PersistentVolume) {
+			v.Status.Phase, v.Spec.ClaimRef = corev1.VolumeBound, &corev1.ObjectReference{Namespace: "default", Name: name, UID: claim.UID}
+		}))
+		return claim
+	}
+	for i := range localvolume.MaxBatch {
+		bind(fmt.Sprintf("a%04d", i))
+	}
+	other := bind("z")
+	b.pass(time.Second)
+	b.LoseNode("a")
+	b.Refuse = func(request string) error {
+		if strings.HasPrefix(request, "delete claim a") {
+			return errors.New("a webhook says no")
+		}
+		return nil
+	}
+	b.pass(time.Second)
+	if next := b.pass(time.Second); next > time.Second {
+		t.Errorf("the next pass is after %s", next)
+	}
+	b.gone("others are refused", other)
+	b.Requests()
+	count := 0
+	for range 8 {
+		b.pass(2 * time.Second)
+		for _, request := range b.Requests() {
+			if request == "delete claim a0000" {
+				count++
+			}
+		}
+	}
+	if count < 2 || count > 4 {
+		t.Errorf("%d more tries in 16s, want a pause that doubles", count)
+	}
+}
+
+// A dry run tells all claims what would happen, not only those of the first batch.
+func TestDryRunOfMany(t *testing.T) {
+	b := newBench(t, func(c *configv1alpha1.LocalVolumeConfiguration) {
+		c.DryRun, c.PVCDeletionDelay = new(true), &metav1.Duration{}
+	}, "a", "b", "c")
+	b.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
+	for i := range localvolume.MaxBatch + 1 {
+		name := fmt.Sprintf("a%04d", i)
+		claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}
+		claim.Spec.VolumeName = name
+		b.Add(claim)
+		b.Add(localvolumetest.Volume(name, "a", func(v *corev1.PersistentVolume) {
+			v.Status.Phase, v.Spec.ClaimRef = corev1.VolumeBound, &corev1.ObjectReference{Namespace: "default", Name: name, UID: claim.UID}
+		}))
+	}
+	b.pass(time.Second)
+	b.LoseNode("a")
+	for range 3 {
+		b.pass(time.Second)
+	}
+	told := 0
+	for _, event := range b.Events() {
+		if strings.Contains(event, "Dry run: this claim would be deleted") {
+			told++
+		}
+	}
+	if told != localvolume.MaxBatch+1 {
+		t.Errorf("%d claims are told, want each once", told)
+	}
+}

@@ -1,0 +1,347 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cleanup
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/deleter"
+	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/localvolumetest"
+)
+
+const (
+	soakDriver = "topolvm.io"
+	soakGrace  = 2 * time.Minute
+	// stepsPerRound makes 10,000 steps of SOAK=1000, and a cluster lives for maxSteps of them.
+	stepsPerRound, maxSteps = 10, 50
+	// soakMachines is how many machines there are; the last one never has a Node.
+	soakMachines = 7
+)
+
+// machine is what a Node stands for. It has one Node at most, which can come back under another name.
+type machine struct {
+	original, node string
+	hostname, id   string
+	// lost is when its Node was deleted last.
+	lost time.Time
+}
+
+// soakVolume is a volume as its user sees it.
+type soakVolume struct {
+	name, class, source string
+	form                int
+	machines            []*machine
+	claim               bool
+	// seen are the machines that a pass saw while the volume was there.
+	seen map[*machine]bool
+	// free is since when no claim has it.
+	free time.Time
+}
+
+// soak is a cluster with a random life, and a process that cleans up in it.
+type soak struct {
+	*bench
+	rand     *rand.Rand
+	deleter  controller.TypedController[localvolume.Pass]
+	machines []*machine
+	volumes  map[string]*soakVolume
+	number   int
+	// running says that the process runs; while it is stopped, events wait.
+	running bool
+	waiting []func()
+	log     []string
+}
+
+func soakConfig(c *configv1alpha1.LocalVolumeConfiguration) {
+	c.StorageClassNames = []string{"local", "fast"}
+	c.NodeTopologyKeys = []string{corev1.LabelHostname, nodeID}
+	c.VolumeSources = []configv1alpha1.VolumeSource{configv1alpha1.VolumeSourceLocal, configv1alpha1.VolumeSourceHostPath}
+	c.CSIDrivers = []configv1alpha1.CSIDriver{{Name: soakDriver, TopologyKey: nodeID}}
+	c.DriverGracePeriod = &metav1.Duration{Duration: soakGrace}
+	c.ReleaseCSIVolumes = new(true)
+}
+
+// TestSoak lets nodes live at random: deletion, return, registration under another name, relabelling, flapping; twelve forms
+// of affinity, three classes, all sources, opt-outs, and a process that is killed or stopped, with and without changes
+// meanwhile. Nothing is deleted that must stay, and nothing stays that must go.
+func TestSoak(t *testing.T) {
+	rounds, seed := 20, uint64(32)
+	if n, err := strconv.Atoi(os.Getenv("SOAK")); err == nil {
+		rounds, seed = n, uint64(time.Now().UnixNano())
+	}
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 1))
+	for steps := rounds * stepsPerRound; steps > 0 && !t.Failed(); steps -= maxSteps {
+		runSoak(t, random, min(steps, maxSteps))
+	}
+}
+
+func runSoak(t *testing.T, random *rand.Rand, steps int) {
+	t.Helper()
+	s := &soak{bench: newBench(t, soakConfig), rand: random, volumes: map[string]*soakVolume{}, running: true}
+	s.start()
+	s.Refuse = func(request string) error { s.judge(request); return nil }
+	s.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
+	for i := range soakMachines {
+		m := &machine{original: fmt.Sprintf("n%d", i), hostname: fmt.Sprintf("host-%d", i), id: fmt.Sprintf("id-%d", i)}
+		if i%2 == 0 {
+			m.hostname = m.original
+		}
+		s.machines = append(s.machines, m)
+		if i < soakMachines-1 {
+			s.register(m, m.original, true)
+		}
+	}
+	for range 8 {
+		s.makeVolume()
+	}
+	for range steps {
+		s.step()
+		s.passes(s.rand.IntN(8))
+		if t.Failed() {
+			break
+		}
+	}
+	if !t.Failed() {
+		s.settle()
+	}
+	if t.Failed() {
+		t.Logf("what happened:\n%s", strings.Join(s.log, "\n"))
+	}
+}
+
+func (s *soak) note(format string, args ...any) {
+	s.log = append(s.log, s.Clock.Now().Format("04:05.000 ")+fmt.Sprintf(format, args...))
+}
+
+// start makes the controllers of the current Site.
+func (s *soak) start() {
+	s.T.Helper()
+	s.r = newReconciler(s.Site)
+	c, err := deleter.New(s.Site, controller.TypedOptions[localvolume.Pass]{SkipNameValidation: new(true)})
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	s.deleter = c
+}
+
+// event reports a change of a Node to the process, when it runs.
+func (s *soak) event(report func()) {
+	if s.running {
+		report()
+		return
+	}
+	s.waiting = append(s.waiting, report)
+}
+
+// register makes the Node of a machine.
+func (s *soak) register(m *machine, name string, labelled bool) {
+	s.T.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: m.hostname}}}
+	if labelled {
+		node.Labels[nodeID] = m.id
+	}
+	s.note("register %s, labels %v", name, node.Labels)
+	m.node = name
+	s.Add(node)
+	s.event(func() { s.Site.Inventory.SetNode(node) })
+}
+
+func (s *soak) unregister(m *machine) {
+	s.T.Helper()
+	name := m.node
+	s.note("delete node %s", name)
+	if err := s.Store.Delete(s.T.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
+		s.T.Fatal(err)
+	}
+	m.node, m.lost = "", s.Clock.Now()
+	s.event(func() { s.Site.Inventory.RemoveNode(name) })
+}
+
+func (s *soak) relabel(m *machine, labels map[string]string) {
+	s.T.Helper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: m.node}}
+	localvolumetest.Change(s.World, node, func(node *corev1.Node) {
+		for key, value := range labels {
+			if node.Labels[key] = value; value == "" {
+				delete(node.Labels, key)
+			}
+		}
+	})
+	s.note("label node %s: %v", m.node, labels)
+	s.event(func() { s.Site.Inventory.SetNode(node) })
+}
+
+// change is a random change of a node.
+func (s *soak) change() {
+	m := s.machines[s.rand.IntN(soakMachines-1)]
+	if m.node == "" {
+		switch name := m.original; s.rand.IntN(4) {
+		case 0: // under another name; the label that says which machine it is may come later
+			s.number++
+			s.register(m, fmt.Sprintf("%s-again-%d", name, s.number), s.rand.IntN(2) == 0)
+		default:
+			s.register(m, name, s.rand.IntN(3) > 0)
+		}
+		return
+	}
+	switch s.rand.IntN(6) {
+	case 0, 1, 2:
+		s.unregister(m)
+	case 3:
+		s.number++
+		s.relabel(m, map[string]string{corev1.LabelHostname: fmt.Sprintf("other-%d", s.number), nodeID: ""})
+	case 4:
+		s.relabel(m, map[string]string{corev1.LabelHostname: m.hostname, nodeID: m.id})
+	default: // flaps
+		name := m.node
+		s.unregister(m)
+		s.register(m, name, true)
+	}
+}
+
+// step is a random step.
+func (s *soak) step() {
+	s.T.Helper()
+	switch s.rand.IntN(12) {
+	case 0, 1, 2, 3, 4:
+		s.change()
+	case 5, 6:
+		s.makeVolume()
+	case 7:
+		s.optOut()
+	case 8, 9: // SIGKILL
+		s.note("kill")
+		s.running = false
+		s.whileAway()
+		s.running, s.waiting = true, nil
+		s.note("start")
+		s.Restart(soakConfig)
+		s.start()
+	case 10: // SIGSTOP, and the watches go on where they were
+		s.note("stop")
+		s.running = false
+		s.whileAway()
+		s.running = true
+		if s.rand.IntN(2) == 0 {
+			s.pass() // before any event comes
+		}
+		s.note("continue")
+		for _, report := range s.waiting {
+			report()
+		}
+		s.waiting = nil
+	default: // SIGSTOP, and the watches are too old: the process sees only what there is now
+		s.note("stop")
+		s.running = false
+		before := s.nodeNames()
+		s.whileAway()
+		s.running, s.waiting = true, nil
+		if s.rand.IntN(2) == 0 {
+			s.pass()
+		}
+		s.note("continue with a list")
+		nodes := &corev1.NodeList{}
+		if err := s.Store.List(s.T.Context(), nodes); err != nil {
+			s.T.Fatal(err)
+		}
+		now := s.nodeNames()
+		for _, name := range before {
+			if !slices.Contains(now, name) {
+				s.Site.Inventory.RemoveNode(name)
+			}
+		}
+		for i := range nodes.Items {
+			s.Site.Inventory.SetNode(&nodes.Items[i])
+		}
+	}
+}
+
+func (s *soak) nodeNames() (names []string) {
+	for _, m := range s.machines {
+		if m.node != "" {
+			names = append(names, m.node)
+		}
+	}
+	return names
+}
+
+// whileAway lets time pass without the process, with changes or without.
+func (s *soak) whileAway() {
+	for range s.rand.IntN(4) {
+		s.Clock.Step(time.Duration(s.rand.IntN(5)) * time.Second)
+		s.change()
+	}
+	s.Clock.Step([]time.Duration{0, time.Second, 14 * time.Second, 16 * time.Second, 70 * time.Second}[s.rand.IntN(5)])
+}
+
+// optOut sets or removes the annotation of a volume.
+func (s *soak) optOut() {
+	for _, name := range slices.Sorted(maps.Keys(s.volumes)) {
+		volume := localvolumetest.Volume(name, "")
+		if s.rand.IntN(4) == 0 && s.Exists(volume) {
+			localvolumetest.Change(s.World, volume, func(v *corev1.PersistentVolume) {
+				if len(v.Annotations) > 0 {
+					v.Annotations = nil
+				} else {
+					v.Annotations = map[string]string{localvolume.OptOutAnnotation: localvolume.OptOutValue}
+				}
+				s.note("annotations of %s: %v", name, v.Annotations)
+			})
+		}
+	}
+}
+
+// pass is what Kubernetes does, and a pass of both controllers.
+func (s *soak) pass() {
+	s.T.Helper()
+	for _, name := range slices.Sorted(maps.Keys(s.volumes)) {
+		v := s.volumes[name]
+		if v.claim && !s.Exists(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name}}) {
+			v.claim, v.free = false, s.Clock.Now()
+			if s.Exists(localvolumetest.Volume(name, "")) {
+				s.SetPhase(name, corev1.VolumeReleased)
+			}
+		}
+	}
+	s.Tell()
+	for _, reconcile := range []func() error{
+		func() error { _, err := s.r.Reconcile(s.T.Context(), localvolume.Pass{}); return err },
+		func() error { _, err := s.deleter.Reconcile(s.T.Context(), localvolume.Pass{}); return err },
+	} {
+		if err := reconcile(); err != nil {
+			s.T.Fatal(err)
+		}
+	}
+}
+
+// passes lets time pass, with passes, while nothing else changes.
+func (s *soak) passes(n int) {
+	s.T.Helper()
+	for range n {
+		s.Sleep(time.Duration(1+s.rand.IntN(12)) * time.Second)
+		s.pass()
+		for _, v := range s.volumes {
+			for _, m := range v.machines {
+				if m.node == m.original {
+					v.seen[m] = true
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package localvolume
+
+import (
+	"context"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+)
+
+// Beat confirms that the process runs and reaches the API server, so that no change of a node was missed. After a gap of
+// a lease or longer, all absences begin anew: a watch that was interrupted need not report a node that came and went.
+func (s *Site) Beat(ctx context.Context) {
+	if !s.Inventory.Synced() {
+		return
+	}
+	if err := s.LoadRecord(ctx); err != nil {
+		log.FromContext(ctx).Error(err, "Failed to read the record of missing nodes")
+		return // what has not been read must not be older than what we observe
+	}
+	if len(s.Inventory.Missing()) > 0 {
+		if err := s.Client.List(ctx, nodeMetadataList(), client.Limit(1)); err != nil {
+			log.FromContext(ctx).V(1).Info("Failed to reach the API server: the absence of nodes is not confirmed", "err", err.Error())
+			return
+		}
+	}
+	if s.confirm() {
+		log.FromContext(ctx).Info("Nodes were not observed for a while: the time that they are missing begins anew")
+		s.notify()
+	}
+}
+
+// confirm notes that nothing was missed until now, and reports whether that was not so and all absences begin anew.
+func (s *Site) confirm() (interrupted bool) {
+	s.mu.Lock()
+	now := s.Clock.Now()
+	interrupted = !s.confirmed.IsZero() && now.Sub(s.confirmed) >= Lease && len(s.Inventory.Missing()) > 0
+	s.confirmed = now
+	s.mu.Unlock()
+	if interrupted {
+		s.Inventory.InterruptAll()
+	}
+	return interrupted
+}
+
+// certain reports whether it is certain that no change of a node was missed.
+func (s *Site) certain() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.confirmed.IsZero() { // the first pass came before the first beat
+		s.confirmed = s.Clock.Now()
+	}
+	return s.Clock.Now().Sub(s.confirmed) < Lease
+}
+
+// beat beats until ctx is done, from the moment at which everything that exists is known.
+func (s *Site) beat(ctx context.Context) {
+	select {
+	case <-s.synced:
+	case <-ctx.Done():
+		return
+	}
+	ticker := time.NewTicker(beatInterval)
+	defer ticker.Stop()
+	for {
+		limited, cancel := context.WithTimeout(ctx, beatInterval)
+		s.Beat(limited)
+		cancel()
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

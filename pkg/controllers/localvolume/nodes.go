@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package localvolume
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// nodeSet is a set of Nodes, with the names they answer to and the topology labels they lack.
+type nodeSet struct {
+	topologyKeys []string
+	nodes        map[string]nodeNames
+	// answering has the Nodes that answer to a name, lacking the number of Nodes without a topology label.
+	answering map[string]map[string]bool
+	lacking   map[string]int
+}
+
+// nodeNames are the names a Node answers to, and the topology labels it does not have.
+type nodeNames struct{ names, lacks []string }
+
+func newNodeSet(topologyKeys []string) *nodeSet {
+	return &nodeSet{topologyKeys: topologyKeys, nodes: map[string]nodeNames{}, answering: map[string]map[string]bool{}, lacking: map[string]int{}}
+}
+
+// set adds or replaces a Node and returns the names whose Nodes changed. lacksChanged reports that a topology label is
+// now on all Nodes, or not on all of them any more.
+func (n *nodeSet) set(node metav1.Object) (changed []string, lacksChanged bool) {
+	now := nodeNames{names: namesOf(node, n.topologyKeys)}
+	for _, key := range n.topologyKeys {
+		if node.GetLabels()[key] == "" {
+			now.lacks = append(now.lacks, key)
+		}
+	}
+	return n.replace(node.GetName(), now)
+}
+
+// remove removes a Node and returns the same as set.
+func (n *nodeSet) remove(name string) (changed []string, lacksChanged bool) {
+	return n.replace(name, nodeNames{})
+}
+
+func (n *nodeSet) replace(node string, now nodeNames) (changed []string, lacksChanged bool) {
+	before := n.nodes[node]
+	for _, key := range now.lacks {
+		n.lacking[key]++
+		lacksChanged = lacksChanged || n.lacking[key] == 1
+	}
+	for _, key := range before.lacks {
+		n.lacking[key]--
+		lacksChanged = lacksChanged || n.lacking[key] == 0
+	}
+	if slices.Equal(before.names, now.names) {
+		if now.names != nil {
+			n.nodes[node] = now
+		}
+		return nil, lacksChanged
+	}
+	for _, name := range before.names {
+		if delete(n.answering[name], node); len(n.answering[name]) == 0 {
+			delete(n.answering, name)
+		}
+	}
+	for _, name := range now.names {
+		if n.answering[name] == nil {
+			n.answering[name] = map[string]bool{}
+		}
+		n.answering[name][node] = true
+	}
+	if n.nodes[node] = now; now.names == nil {
+		delete(n.nodes, node)
+	}
+	return slices.Concat(before.names, now.names), lacksChanged
+}
+
+// exists reports whether there is a Node object of that name.
+func (n *nodeSet) exists(node string) bool {
+	_, ok := n.nodes[node]
+	return ok
+}
+
+// identity is what is known about a name by which volumes mean a node.
+type identity struct {
+	// nodes are the Nodes that have answered to the name since volumes use it, or since they exist: labels are mutable,
+	// so that such a Node may be the one although it does not answer any more. false: it is gone, and another Node has
+	// answered since.
+	nodes map[string]bool
+	// keys are the labels by which volumes use the name, with the number of these volumes.
+	keys map[string]int
+	// volumes are the volumes that use the name.
+	volumes map[string]*volume
+	// state is what was found last; empty without volumes.
+	state presence
+}
+
+// maxFormer is how many Nodes are remembered at most of a name that another Node has taken over.
+const maxFormer = 16
+
+// answered notes that a Node answers to the name.
+func (id *identity) answered(node string, exists func(string) bool) {
+	former := 0
+	for other := range id.nodes {
+		if exists(other) {
+			continue
+		}
+		if id.nodes[other] = false; former == maxFormer {
+			delete(id.nodes, other)
+		} else {
+			former++
+		}
+	}
+	id.nodes[node] = true
+}
+
+// presence is what a nodeSet says about a name.
+type presence string
+
+const (
+	// present: a Node answers to the name.
+	present presence = "Present"
+	// uncertain: no Node answers to the name, but one that exists could be the node.
+	uncertain presence = "Uncertain"
+	// absent: no Node that exists could be the node.
+	absent presence = "Absent"
+)
+
+// presenceOf decides whether a name means a Node that exists, and says why that is uncertain. A name that was never
+// the name of a Node object, only the value of a label, can belong to any Node that lacks the label.
+func (n *nodeSet) presenceOf(name string, id *identity) (presence, string) {
+	if len(n.answering[name]) > 0 {
+		return present, ""
+	}
+	for _, node := range slices.Sorted(maps.Keys(id.nodes)) {
+		if n.exists(node) {
+			return uncertain, fmt.Sprintf("no node has the name or topology label %q, but node %s, which had it, still exists", name, node)
+		}
+	}
+	if _, isNode := id.nodes[name]; isNode {
+		return absent, ""
+	}
+	for _, key := range slices.Sorted(maps.Keys(id.keys)) {
+		if n.lacking[key] > 0 {
+			return uncertain, fmt.Sprintf("no node has the label %s=%s, but a node without the label %s could be the one", key, name, key)
+		}
+	}
+	return absent, ""
+}
