@@ -78,7 +78,9 @@ func pinsOfTerm(term *corev1.NodeSelectorTerm, topologyKeys []string) []pin {
 			return nil
 		}
 		for _, value := range values {
-			named = append(named, pin{key, value})
+			if p := (pin{key, value}); !slices.Contains(named, p) {
+				named = append(named, p)
+			}
 		}
 	}
 	return named

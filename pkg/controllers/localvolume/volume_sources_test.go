@@ -118,6 +118,7 @@ func TestOneNode(t *testing.T) {
 		"a zone beside it":                    {[]corev1.NodeSelectorTerm{term(in(key, "n"), in("topology.kubernetes.io/zone", "z"))}, true},
 		"the same in two terms":               {[]corev1.NodeSelectorTerm{term(in(key, "n")), term(in(key, "n"))}, true},
 		"the same by two keys":                {[]corev1.NodeSelectorTerm{term(in(key, "n")), term(in(hostname, "n"))}, true},
+		"the same value twice":                {[]corev1.NodeSelectorTerm{term(in(key, "n", "n"))}, true},
 		"one of two after all":                {[]corev1.NodeSelectorTerm{term(in(key, "n", "m"), in(key, "n"))}, true},
 		"two nodes in a term":                 {[]corev1.NodeSelectorTerm{term(in(key, "n", "m"))}, false},
 		"two terms with a node each":          {[]corev1.NodeSelectorTerm{term(in(key, "n")), term(in(key, "m"))}, false},

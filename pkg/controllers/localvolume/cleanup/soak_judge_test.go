@@ -28,15 +28,18 @@ func (v *soakVolume) named() bool {
 	return v.form < 8
 }
 
-// absent returns when the last machine of a volume was lost, and whether all are.
+// absent returns when the last machine of a volume was lost, and whether all are. By metadata.name a volume means the Node
+// of that name alone.
 func (v *soakVolume) absent() (since time.Time, all bool) {
 	for _, m := range v.machines {
-		if m.node != "" && (v.form != 4 || m.node == m.original) {
+		lost, there := m.lost, m.node != ""
+		if v.form == 4 {
+			lost, there = m.lostOriginal, m.node == m.original
+		}
+		if there {
 			return since, false
 		}
-		if m.lost.After(since) {
-			since = m.lost
-		}
+		since = later(since, lost)
 	}
 	return since, true
 }

@@ -37,8 +37,8 @@ const (
 type machine struct {
 	original, node string
 	hostname, id   string
-	// lost is when its Node was deleted last.
-	lost time.Time
+	// lost is when its Node was deleted last, and lostOriginal when that was the one of the original name.
+	lost, lostOriginal time.Time
 }
 
 // soakVolume is a volume as its user sees it.
@@ -170,6 +170,9 @@ func (s *soak) unregister(m *machine) {
 		s.T.Fatal(err)
 	}
 	m.node, m.lost = "", s.Clock.Now()
+	if name == m.original {
+		m.lostOriginal = m.lost
+	}
 	s.event(func() { s.Site.Inventory.RemoveNode(name) })
 }
 
