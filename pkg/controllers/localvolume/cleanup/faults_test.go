@@ -126,6 +126,27 @@ func TestCutOff(t *testing.T) {
 	b.gone("after the full delay", claim)
 }
 
+// A node that comes and goes in the middle of a batch saves the rest of it, too: it is another absence.
+func TestFlapsDuringBatch(t *testing.T) {
+	b := newBench(t, func(c *configv1alpha1.LocalVolumeConfiguration) { c.WorkerThreads = new(int32(1)) }, "a", "b")
+	_, first := b.Bind("c0", "a")
+	_, second := b.Bind("c1", "a")
+	b.LoseNode("a")
+	b.pass(time.Second)
+	b.Deleting = func(string) {
+		b.Clock.Step(time.Millisecond)
+		b.Site.Inventory.SetNode(&metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+		b.Site.Inventory.RemoveNode("a")
+	}
+	b.pass(localvolumetest.Delay)
+	kept, gone := first, second
+	if !b.Exists(first) {
+		kept, gone = second, first
+	}
+	b.gone("before the node was back", gone)
+	b.kept("the node was back in between", kept)
+}
+
 // Deletions that are refused keep no others waiting, however many they are.
 func TestRefusedDeletions(t *testing.T) {
 	b := newBench(t, func(c *configv1alpha1.LocalVolumeConfiguration) { c.PVCDeletionDelay = &metav1.Duration{} }, "a", "b", "c")

@@ -37,6 +37,9 @@ const (
 type machine struct {
 	original, node string
 	hostname, id   string
+	// relabelled says that its Node has other labels than it had, known that a pass saw it under its
+	// original name since volumes use it.
+	relabelled, known bool
 	// lost is when its Node was deleted last, and lostOriginal when that was the one of the original name.
 	lost, lostOriginal time.Time
 }
@@ -112,7 +115,7 @@ func runSoak(t *testing.T, random *rand.Rand, steps int) {
 	}
 	for range steps {
 		s.step()
-		s.passes(s.rand.IntN(8))
+		s.passes(1 + s.rand.IntN(7))
 		if t.Failed() {
 			break
 		}
@@ -169,7 +172,7 @@ func (s *soak) unregister(m *machine) {
 	if err := s.Store.Delete(s.T.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}); err != nil {
 		s.T.Fatal(err)
 	}
-	m.node, m.lost = "", s.Clock.Now()
+	m.node, m.relabelled, m.lost = "", false, s.Clock.Now()
 	if name == m.original {
 		m.lostOriginal = m.lost
 	}
@@ -207,9 +210,14 @@ func (s *soak) change() {
 	case 0, 1, 2:
 		s.unregister(m)
 	case 3:
+		if !m.known || m.node != m.original {
+			return // that it had its labels is nowhere written down
+		}
 		s.number++
+		m.relabelled = true
 		s.relabel(m, map[string]string{corev1.LabelHostname: fmt.Sprintf("other-%d", s.number), nodeID: ""})
 	case 4:
+		m.relabelled = false
 		s.relabel(m, map[string]string{corev1.LabelHostname: m.hostname, nodeID: m.id})
 	default: // flaps
 		name := m.node
@@ -284,13 +292,29 @@ func (s *soak) nodeNames() (names []string) {
 	return names
 }
 
-// whileAway lets time pass without the process, with changes or without.
+// whileAway lets time pass without the process, with changes or without. A Node that was gone before, and was there for a
+// moment within less than a lease, may be taken for one that was gone all the time.
 func (s *soak) whileAway() {
+	since, before := s.Clock.Now(), map[*machine]machine{}
+	for _, m := range s.machines {
+		before[m] = *m
+	}
 	for range s.rand.IntN(4) {
 		s.Clock.Step(time.Duration(s.rand.IntN(5)) * time.Second)
 		s.change()
 	}
 	s.Clock.Step([]time.Duration{0, time.Second, 14 * time.Second, 16 * time.Second, 70 * time.Second}[s.rand.IntN(5)])
+	if s.Clock.Since(since) >= localvolume.Lease {
+		return
+	}
+	for m, was := range before {
+		if was.node == "" && m.node == "" {
+			m.lost = was.lost
+		}
+		if was.node != m.original && m.node != m.original {
+			m.lostOriginal = was.lostOriginal
+		}
+	}
 }
 
 // optOut sets or removes the annotation of a volume.
@@ -330,6 +354,9 @@ func (s *soak) pass() {
 		if err := reconcile(); err != nil {
 			s.T.Fatal(err)
 		}
+	}
+	for _, m := range s.machines {
+		m.known = m.node == m.original && !m.relabelled || m.known
 	}
 }
 

@@ -16,7 +16,14 @@ import (
 func (s *soak) makeVolume() {
 	s.T.Helper()
 	s.number++
-	first, second := s.machines[s.rand.IntN(soakMachines)], s.machines[s.rand.IntN(soakMachines)]
+	var original []*machine // no volume has labels that its node does not have
+	for _, m := range s.machines {
+		if !m.relabelled {
+			original = append(original, m)
+		}
+	}
+	first, second := original[s.rand.IntN(len(original))], original[s.rand.IntN(len(original))]
+	first.known, second.known = false, false
 	v := &soakVolume{name: fmt.Sprintf("v%d", s.number), class: []string{"local", "fast", "other"}[s.rand.IntN(3)],
 		source: []string{"local", "local", "hostPath", "csi", "nfs"}[s.rand.IntN(5)], form: s.rand.IntN(12), machines: []*machine{first}, seen: map[*machine]bool{}}
 	expression := func(key string, values ...string) corev1.NodeSelectorRequirement {
