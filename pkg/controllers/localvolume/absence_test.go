@@ -59,6 +59,11 @@ func TestPresence(t *testing.T) {
 			i.RemoveNode("n")
 			i.SetNode(labelled("m", hostname, "g"))
 		}, uncertain, "node m"},
+		"registered anew with another label": {byLabel(hostname, "h"), func(i *Inventory) {
+			i.SetNode(labelled("n", hostname, "h", nodeID, "u"))
+			i.RemoveNode("n")
+			i.SetNode(labelled("n", hostname, "g", nodeID, "u"))
+		}, uncertain, "node n"},
 		"the label was handed on, the first comes back without": {byLabel(nodeID, "u"), func(i *Inventory) {
 			i.SetNode(labelled("m", hostname, "m", nodeID, "u"))
 			i.RemoveNode("m")

@@ -4,6 +4,7 @@
 package localvolume
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -30,8 +31,8 @@ type Inventory struct {
 	volumes   map[string]*volume
 	untouched map[string]*volume
 	nodes     *nodeSet
-	// names has what is known about each name that volumes use, or that a Node has. had has the names of a Node, of now
-	// and of before, as long as it exists.
+	// names has what is known about each name that volumes use, or that a Node has. had has the names that remember a Node,
+	// of now and of before, and whether it exists or not.
 	names map[string]*identity
 	had   map[string]map[string]bool
 	// missing are the names with volumes that no Node has that exists.
@@ -86,10 +87,7 @@ func (i *Inventory) SetNode(node metav1.Object) bool {
 	defer i.mu.Unlock()
 	names, lacksChanged := i.nodes.set(node)
 	for _, name := range i.nodes.nodes[node.GetName()].names {
-		if i.had[node.GetName()] == nil {
-			i.had[node.GetName()] = map[string]bool{}
-		}
-		i.had[node.GetName()][name] = true
+		i.remember(node.GetName(), name)
 		i.identity(name).answered(node.GetName(), i.nodes.exists)
 	}
 	return i.nodesChanged(node.GetName(), names, lacksChanged)
@@ -101,11 +99,18 @@ func (i *Inventory) RemoveNode(name string) bool {
 	defer i.mu.Unlock()
 	names, lacksChanged := i.nodes.remove(name)
 	changed := i.nodesChanged(name, names, lacksChanged)
-	for had := range i.had[name] {
+	for _, had := range slices.Collect(maps.Keys(i.had[name])) {
 		i.prune(had)
 	}
-	delete(i.had, name)
 	return changed
+}
+
+// remember notes that a name remembers a Node.
+func (i *Inventory) remember(node, name string) {
+	if i.had[node] == nil {
+		i.had[node] = map[string]bool{}
+	}
+	i.had[node][name] = true
 }
 
 // nodesChanged reviews the names that depend on a Node.
@@ -141,8 +146,12 @@ func (i *Inventory) prune(name string) {
 		return
 	}
 	for node := range id.nodes {
-		if !i.nodes.exists(node) {
-			delete(id.nodes, node)
+		if i.nodes.exists(node) {
+			continue
+		}
+		delete(id.nodes, node)
+		if delete(i.had[node], name); len(i.had[node]) == 0 {
+			delete(i.had, node)
 		}
 	}
 	if len(id.nodes) == 0 {

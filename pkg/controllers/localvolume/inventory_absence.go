@@ -43,9 +43,7 @@ func (i *Inventory) Restore(m Memory) {
 		if id := i.names[name]; id != nil && len(id.volumes) > 0 {
 			for _, node := range nodes {
 				id.nodes[node] = true
-				if i.nodes.exists(node) {
-					i.had[node][name] = true
-				}
+				i.remember(node, name)
 			}
 			i.review(name, false)
 		}

@@ -37,6 +37,8 @@ const (
 type machine struct {
 	original, node string
 	hostname, id   string
+	// labelled says that its Node has the label of its id.
+	labelled bool
 	// relabelled says that its Node has other labels than it had, known that a pass saw it under its
 	// original name since volumes use it.
 	relabelled, known bool
@@ -160,7 +162,7 @@ func (s *soak) register(m *machine, name string, labelled bool) {
 		node.Labels[nodeID] = m.id
 	}
 	s.note("register %s, labels %v", name, node.Labels)
-	m.node = name
+	m.node, m.labelled = name, labelled
 	s.Add(node)
 	s.event(func() { s.Site.Inventory.SetNode(node) })
 }
@@ -214,10 +216,10 @@ func (s *soak) change() {
 			return // that it had its labels is nowhere written down
 		}
 		s.number++
-		m.relabelled = true
+		m.relabelled, m.labelled = true, false
 		s.relabel(m, map[string]string{corev1.LabelHostname: fmt.Sprintf("other-%d", s.number), nodeID: ""})
 	case 4:
-		m.relabelled = false
+		m.relabelled, m.labelled = false, true
 		s.relabel(m, map[string]string{corev1.LabelHostname: m.hostname, nodeID: m.id})
 	default: // flaps
 		name := m.node
@@ -368,7 +370,7 @@ func (s *soak) passes(n int) {
 		s.pass()
 		for _, v := range s.volumes {
 			for _, m := range v.machines {
-				if m.node == m.original {
+				if m.node == m.original && m.labelled {
 					v.seen[m] = true
 				}
 			}
