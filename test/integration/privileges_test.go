@@ -52,6 +52,8 @@ func phases() []phase {
 			says(t, e.project, "Ready", "Paused", "True", "PausedByAnnotation", "")
 		}},
 		{name: "Terminating", deleting: true, enter: terminates()},
+		{name: "Terminating in the foreground", deleting: true, enter: terminates(client.PropagationPolicy(metav1.DeletePropagationForeground))},
+		{name: "Terminating and orphaning", deleting: true, enter: terminates(client.PropagationPolicy(metav1.DeletePropagationOrphan))},
 		{name: "Failed, the namespace was taken back", homeless: true, enter: func(t *testing.T, e estate) {
 			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.project.NamespaceName()}}
 			change(t, namespace, func(ns *corev1.Namespace) { delete(ns.Labels, gardenerv1beta1.LabelProjectName) })

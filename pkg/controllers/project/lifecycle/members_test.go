@@ -197,6 +197,22 @@ func createdForAnother(object client.Object) {
 	object.SetOwnerReferences(nil)
 }
 
+// A member who may edit bindings in the namespace cannot keep a role by removing what says for whom it was created.
+func TestMembersCannotDisownTheirBindings(t *testing.T) {
+	c := newCluster(t)
+	project := c.project("dev", withMembers(member("mallory", "admin")))
+	c.settle("dev")
+	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: *project.Spec.Namespace, Name: namespaceRoleMember}}
+	change(c, binding, func(b *rbacv1.RoleBinding) { b.Annotations, b.Labels, b.OwnerReferences = nil, nil, nil })
+	change(c, project, func(p *gardenerv1beta1.Project) {
+		p.Annotations, p.Spec.Members = map[string]string{pausedAnnotation: "true"}, p.Spec.Members[:1]
+	})
+	c.settle("dev")
+	if got := c.subjectsIn("mallory"); len(got) != 0 {
+		t.Errorf("bindings of a member that was removed = %q, want none", got)
+	}
+}
+
 // A Project that is being deleted, or paused, does not take over the roles of a namesake.
 func TestRolesOfANamesakeAreLeftAlone(t *testing.T) {
 	for _, name := range []string{"paused", "terminating, the namespace is in use", "the namespace was taken back"} {
