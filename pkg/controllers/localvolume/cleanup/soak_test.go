@@ -85,7 +85,7 @@ func soakConfig(c *configv1alpha1.LocalVolumeConfiguration) {
 // of affinity, three classes, all sources, opt-outs, and a process that is killed or stopped, with and without changes
 // meanwhile. Nothing is deleted that must stay, and nothing stays that must go.
 func TestSoak(t *testing.T) {
-	rounds, seed := 20, uint64(32)
+	rounds, seed := 10, uint64(32)
 	if n, err := strconv.Atoi(os.Getenv("SOAK")); err == nil {
 		rounds, seed = n, uint64(time.Now().UnixNano())
 	}
