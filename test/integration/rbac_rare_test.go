@@ -29,7 +29,8 @@ const rareConfig = `
   project:
     quotas:
     - config: {spec: {hard: {count/configmaps: "100"}}}
-  localVolume: {storageClassNames: [rare], pvcDeletionDelay: 1s, deletePendingPods: true}
+  localVolume: {storageClassNames: [rare], pvcDeletionDelay: 1s, deletePendingPods: true, csiDrivers: [{name: ` + csiDriver + `, topologyKey: ` + csiNodeLabel + `}],
+    driverGracePeriod: 1s, releaseCSIVolumes: true}
 `
 
 // What the controller manager needs some of its rights for happens rarely. Here it happens.
@@ -45,6 +46,7 @@ func TestRightsThatAreRarelyNeeded(t *testing.T) {
 	})
 	t.Run("objects of a project without their labels", n.lostLabels)
 	t.Run("a pod that waits for a claim that is gone", n.pendingPod)
+	t.Run("a volume whose driver is gone with its node", n.releasedVolume)
 	t.Run("certificates of etcd that cannot be used", n.etcdCertificates)
 	t.Run("a pod that is made anew", n.podAnew)
 }
@@ -109,6 +111,16 @@ func (n *network) pendingPod(t *testing.T) {
 	eventually(t, func(ctx context.Context) error { return n.c.Create(ctx, pod) }) // its service account has to be there
 	v.lose(a)
 	v.gone(claim, pod)
+}
+
+// releasedVolume needs the class and the namespace of pendingPod.
+func (n *network) releasedVolume(t *testing.T) {
+	applyArtifacts(t, n.Plane, "local-volume/release-csi-volumes")
+	v := &volumes{t: t, c: n.c, class: "rare", ns: "rare"}
+	node := v.csiNode("driver")
+	volume, claim := v.bound("disk", "driver", csi)
+	v.lose(node)
+	v.gone(claim, volume)
 }
 
 // waitingPod is a pod that was not scheduled, because of a claim.
