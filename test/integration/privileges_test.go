@@ -196,7 +196,7 @@ func judge(t *testing.T, c client.WithWatch, role string, rights []right) {
 		// In some phases a role loses something, which a server may remember for a while.
 		eventually(t, func(ctx context.Context) error {
 			if err := right.request(ctx, c); !apierrors.IsForbidden(err) {
-				return fmt.Errorf("%s: %s: got %v, want it forbidden", role, right.what, err)
+				return fmt.Errorf("%s: %s: got %s, want it forbidden", role, right.what, fmt.Sprint(err))
 			}
 			return nil
 		})

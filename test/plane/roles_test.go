@@ -125,7 +125,9 @@ func testRoles(t *testing.T, p *Plane) {
 		in(access{who: manager, verb: "patch", resource: "resourcequotas", allowed: true}),
 		in(access{who: manager, verb: "create", resource: "events", allowed: true}),
 		{who: manager, verb: "patch", group: "core.gardener.cloud", resource: "projects", sub: "status", obj: "p", allowed: true},
-		{who: manager, verb: "update", group: "core.gardener.cloud", resource: "projects", sub: "finalizers", obj: "p", allowed: true},
+		// It owns nothing by owner references that block, and removes its own finalizer.
+		{who: manager, verb: "update", group: "core.gardener.cloud", resource: "projects", sub: "finalizers", obj: "p"},
+		{who: manager, verb: "manage-finalizers", group: "core.gardener.cloud", resource: "projects", obj: "p", allowed: true},
 		{who: manager, verb: "list", group: "gimbal.heptio.com", resource: "discoverybackends", allowed: true},
 		{who: manager, verb: "update", group: "coordination.k8s.io", resource: "leases", obj: managerName, namespace: systemNamespace, allowed: true},
 		{who: manager, verb: "update", group: "coordination.k8s.io", resource: "leases", namespace: "kube-system"},

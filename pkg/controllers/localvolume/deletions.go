@@ -129,7 +129,7 @@ func (d *Deletions) Act(ctx context.Context, subjects []Subject) error {
 			return false
 		}
 		uid := d.target.Object(s).GetUID()
-		is := !done[uid] && !now.Before(d.retries.Until(uid)) && !(d.site.DryRun() && d.told[uid] == d.pretence(s))
+		is := !done[uid] && !now.Before(d.retries.Until(uid)) && (!d.site.DryRun() || d.told[uid] != d.pretence(s))
 		if is {
 			due++
 		}
@@ -214,11 +214,9 @@ func (d *Deletions) delete(ctx context.Context, permit *Permit, subjects []Subje
 }
 
 // tell records an event, unless the last one about the object said the same.
-func (d *Deletions) tell(subject *Subject, reason, message string) bool {
+func (d *Deletions) tell(subject *Subject, reason, message string) {
 	object := d.target.Object(subject)
-	if !d.told.New(object.GetUID(), message) {
-		return false
+	if d.told.New(object.GetUID(), message) {
+		d.site.Recorder.Event(object, corev1.EventTypeNormal, reason, message)
 	}
-	d.site.Recorder.Event(object, corev1.EventTypeNormal, reason, message)
-	return true
 }

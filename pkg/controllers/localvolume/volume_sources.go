@@ -17,7 +17,7 @@ import (
 // volumeSources says which sources of volumes are enabled, and by which labels their volumes name a node.
 type volumeSources struct {
 	local, hostPath bool
-	// nodeKeys are the labels for local and hostPath volumes, drivers those of each CSI driver, and all all of them.
+	// nodeKeys are the labels for local and hostPath volumes, drivers those of each CSI driver, and all has every one of them.
 	nodeKeys []string
 	drivers  map[string][]string
 	all      []string

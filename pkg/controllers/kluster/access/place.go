@@ -59,9 +59,12 @@ func CheckSecret(k *kubernikusv1.Kluster, data map[string][]byte) error {
 	if c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionOpenStackReachable); c != nil && c.Reason == kubernikusv1.ReasonCloudChanged {
 		return errors.New(c.Message)
 	}
+	if k.Spec.NoCloud {
+		return nil
+	}
 	credentials, err := openstack.CredentialsOf(data)
-	if err != nil || k.Spec.NoCloud {
-		return nil // what leads into no cloud leads into no other one
+	if err != nil {
+		return nil //nolint:nilerr // what leads into no cloud leads into no other one; its own condition reports the error
 	}
 	at := Place{AuthHost: credentials.Host(), Region: credentials.Region, ProjectID: credentials.ProjectID}
 	if !Moved(k, at) || strings.HasPrefix(k.Annotations[kubernikusv1.AcceptCloudAnnotation], at.AuthHost+"/") {

@@ -31,7 +31,7 @@ var (
 	errDown = errors.New("connection refused")
 	// unauthorized and forbidden are the answers of an API server that lives.
 	unauthorized error = apierrors.NewUnauthorized("Unauthorized")
-	forbidden    error = apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "", errors.New(`User "u" cannot list resource "services"`))
+	forbidden    error = apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "", errors.New(`user "u" cannot list resource "services"`))
 )
 
 func usual() settings {

@@ -114,7 +114,7 @@ func raisedLimits(current, set, configured corev1.ResourceList) corev1.ResourceL
 	for name, limit := range limits {
 		found, ok := current[name]
 		ours, known := set[name]
-		if ok && found.Cmp(limit) > 0 && !(known && found.Cmp(ours) == 0) {
+		if ok && found.Cmp(limit) > 0 && (!known || found.Cmp(ours) != 0) {
 			limits[name] = found
 		}
 	}

@@ -60,7 +60,7 @@ func TestNamesAreNeverDerived(t *testing.T) {
 		"seen in the cluster, the shared one": {work: work(unnamed, unseen, sawNames("kubernetes", "")), found: inventory{loadBalancers: alive.loadBalancers},
 			want: []string{"retain LoadBalancer : clusterName is kubernetes, which many clusters share: nothing is deleted by it"}},
 		"another name was seen": {work: work(sawNames("web", "")), found: inventory{loadBalancers: []openstack.LoadBalancer{balancer("b", "web"), balancer("c", "prod")}},
-			want: []string{"remain LoadBalancer " + differs[:len(differs)]}},
+			want: []string{"remain LoadBalancer " + differs[:]}},
 		"the cluster is lost": {work: work(unnamed, lost), found: alive,
 			want: []string{"remain LoadBalancer " + byName + unseenToo, "remain FloatingIP " + byName + unseenToo, "remain SecurityGroup " + byName + unseenToo, "remain Volume " + byTag + unseenToo}},
 		"the cluster is lost, and all is a Kluster's": {work: work(unnamed, lost), found: alive,

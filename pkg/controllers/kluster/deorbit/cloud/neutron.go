@@ -33,7 +33,7 @@ func (d *decision) addresses(ports vips) {
 			d.retain(object, "the Service keeps it by annotation")
 		case d.holderStands(by) != "":
 			d.remain(object, d.holderStands(by))
-		case d.inventory.unseen.balancers != "":
+		case d.unseen.balancers != "":
 			d.remain(object, "waits for the load balancers, which could not be looked at")
 		case stays:
 			d.retain(object, "attached to load balancer "+balancer+", which stays")
@@ -86,7 +86,7 @@ func (d *decision) groups() {
 			d.retain(object, "used by port "+first(ports)+", and its Service was never seen in the cluster")
 		case len(ports) > 0:
 			d.remain(object, "used by port "+first(ports))
-		case d.inventory.unseen.balancers != "":
+		case d.unseen.balancers != "":
 			d.remain(object, "waits for the load balancers, which could not be looked at")
 		case d.busy:
 			d.remain(object, "waits for the load balancers")

@@ -77,7 +77,7 @@ func decide(project string, w stage.Work, conflicts Conflicts, found inventory) 
 
 // reportUnseen leaves over what could not be looked at. What a policy keeps would not have been deleted.
 func (d *decision) reportUnseen() {
-	p, u := d.Policies, d.inventory.unseen
+	p, u := d.Policies, d.unseen
 	for _, kind := range []struct {
 		name, why string
 		deleted   bool
