@@ -93,18 +93,17 @@ func wayIn(t *testing.T, p *plane.Plane, name string, paths ...string) string {
 
 // checkRightsAreNeeded fails for each right in artifacts/ that no request of the run needed: it has to go, or a test is
 // missing. With it, and with the checks that nothing was forbidden, no rule can be removed without a test that fails. It
-// says nothing after a run of some of the tests. With -short, it takes the word of neededByRareTests.
+// says nothing after a run of some of the tests, as with -short.
 func checkRightsAreNeeded() error {
 	for _, name := range []string{"test.run", "test.skip"} {
 		if flag.Lookup(name).Value.String() != "" {
 			return nil
 		}
 	}
-	unneeded := used.Unneeded(isProvedByTest)
 	if testing.Short() {
-		unneeded = slices.DeleteFunc(unneeded, func(line string) bool { return slices.Contains(neededByRareTests, line) })
+		return nil
 	}
-	if len(unneeded) > 0 {
+	if unneeded := used.Unneeded(isProvedByTest); len(unneeded) > 0 {
 		return fmt.Errorf("nothing in this run needed these rights of artifacts/:\n%s", strings.Join(unneeded, "\n"))
 	}
 	return nil
