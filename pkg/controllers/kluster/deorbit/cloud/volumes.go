@@ -141,7 +141,7 @@ func (d *decision) volumesOf(snapshots []fate) {
 			d.retain(object, why)
 		case what == isLeft:
 			d.remain(object, why)
-		case d.inventory.unseen.snapshots != "":
+		case d.unseen.snapshots != "":
 			d.remain(object, "waits for the snapshots, which could not be looked at")
 		case stays != "":
 			d.retain(object, stays+" of it stays")
