@@ -9,6 +9,8 @@ import (
 	"net"
 	"net/http"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/request/anonymous"
@@ -19,17 +21,20 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/component-base/tracing"
 	"k8s.io/utils/clock"
 
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/applied"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/authorizer"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/clientcert"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/coalesce"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/rivalcrd"
 	"groundskeeper.io/groundskeeper/pkg/certificates"
+	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 	generatedopenapi "groundskeeper.io/groundskeeper/pkg/generated/openapi"
 	"groundskeeper.io/groundskeeper/pkg/registry/etcd"
 	"groundskeeper.io/groundskeeper/pkg/version"
@@ -47,9 +52,6 @@ func (o *Options) config(ctx context.Context, a api, written func(revision int64
 	// The library asks for the gates of Kubernetes, not for ours.
 	config.FeatureGate = utilfeature.DefaultFeatureGate
 	config.Flagz = flagz.NamedFlagSetsReader{FlagSets: o.flags}
-	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		return growOuter(genericapiserver.DefaultBuildHandlerChain(applied.Handler(handler, c.MaxRequestBodyBytes), c))
-	}
 	config.EffectiveVersion = o.ServerRun.ComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent)
 
 	if err := o.EgressSelector.ApplyTo(&config.Config); err != nil {
@@ -62,6 +64,9 @@ func (o *Options) config(ctx context.Context, a api, written func(revision int64
 		return nil, err
 	}
 	if err := o.applyServing(config); err != nil {
+		return nil, err
+	}
+	if err := applyHandlers(config); err != nil {
 		return nil, err
 	}
 	if err := o.Audit.ApplyTo(&config.Config); err != nil {
@@ -137,6 +142,33 @@ func (o *Options) applyServing(config *genericapiserver.RecommendedConfig) error
 		config.LoopbackClientConfig.Wrap(tracing.WrapperFor(config.TracerProvider))
 	}
 	return nil
+}
+
+// applyHandlers adds a handler of ours behind those of the library: requests that reach it were authorized.
+func applyHandlers(config *genericapiserver.RecommendedConfig) error {
+	own, err := loopbackClient(config)
+	if err != nil {
+		return err
+	}
+	get := func(ctx context.Context, name string) (*gardenerv1beta1.Project, error) {
+		return own.GardenerV1beta1().Projects().Get(ctx, name, metav1.GetOptions{})
+	}
+	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
+		return growOuter(genericapiserver.DefaultBuildHandlerChain(applied.Handler(handler, c.MaxRequestBodyBytes, get), c))
+	}
+	return nil
+}
+
+// loopbackClient returns a client of the server itself. It asks within requests, whose number is limited.
+func loopbackClient(config *genericapiserver.RecommendedConfig) (versioned.Interface, error) {
+	loopback := rest.CopyConfig(config.LoopbackClientConfig)
+	loopback.QPS = -1
+	loopback.ContentType = runtime.ContentTypeProtobuf
+	own, err := versioned.NewForConfig(loopback)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make a client of this server: %w", err)
+	}
+	return own, nil
 }
 
 // applyHost connects the server to the kube-apiserver: who users are, what they may do, what admission asks for.

@@ -21,14 +21,12 @@ import (
 	genericoptions "k8s.io/apiserver/pkg/server/options"
 	"k8s.io/apiserver/pkg/util/compatibility"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/client-go/rest"
 	cliflag "k8s.io/component-base/cli/flag"
 	basecompatibility "k8s.io/component-base/compatibility"
 	"k8s.io/component-base/featuregate"
 	baseversion "k8s.io/component-base/version"
 
 	"groundskeeper.io/groundskeeper/pkg/admission"
-	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 	"groundskeeper.io/groundskeeper/pkg/logging"
 )
 
@@ -99,12 +97,9 @@ func NewOptions() *Options {
 
 // admissionInitializers give admission a client of the server itself, and what flags say.
 func (o *Options) admissionInitializers(config *genericapiserver.RecommendedConfig) ([]apiadmission.PluginInitializer, error) {
-	loopback := rest.CopyConfig(config.LoopbackClientConfig)
-	loopback.QPS = -1 // it asks within requests, whose number is limited
-	loopback.ContentType = runtime.ContentTypeProtobuf
-	own, err := versioned.NewForConfig(loopback)
+	own, err := loopbackClient(config)
 	if err != nil {
-		return nil, fmt.Errorf("cannot make a client of this server for its admission: %w", err)
+		return nil, err
 	}
 	return []apiadmission.PluginInitializer{admission.Initializer(own, o.DiscoveryAdminNamespaces, o.ProjectQuotaLabels)}, nil
 }

@@ -69,6 +69,36 @@ func TestProjectIsItsCreators(t *testing.T) {
 	}
 }
 
+// Managers who apply the same manifest do not conflict, although the server adds the owner to its members.
+func TestAgreeingManagersOfAProject(t *testing.T) {
+	t.Parallel()
+	c := as(t, "carla", groupWith(t, "gardener.cloud:admin")) // to apply is to patch
+	for title, spec := range map[string]string{
+		"no owner":           `{"members": [{"kind": "Group", "name": "team", "roles": ["viewer"]}]}`,
+		"owner is no member": `{"owner": {"kind": "User", "name": "olivia"}, "members": [{"kind": "Group", "name": "team"}]}`,
+	} {
+		t.Run(title, func(t *testing.T) {
+			t.Parallel()
+			project := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: name(t, "agree")}}
+			patch := client.RawPatch(types.ApplyPatchType, []byte(`{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Project",
+				"metadata":{"name":"`+project.Name+`"},"spec":`+spec+`}`))
+			var first []string
+			for _, manager := range []string{"one", "one", "two", "one", "two"} {
+				if err := c.Patch(t.Context(), project, patch, client.FieldOwner(manager)); err != nil {
+					t.Fatalf("manager %s: %v", manager, err)
+				}
+				if first == nil {
+					first = membersOf(project)
+				}
+				if diff := cmp.Diff(first, membersOf(project)); diff != "" || len(first) != 2 {
+					t.Errorf("manager %s changed the members (-first +now):\n%s", manager, diff)
+				}
+			}
+			mustRemove(t, project)
+		})
+	}
+}
+
 // Server-side apply creates under the same rules, and later writes change neither the creator nor take the owner away.
 func TestProjectStaysItsCreators(t *testing.T) {
 	t.Parallel()

@@ -9,6 +9,7 @@ package applied
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"mime"
 	"net/http"
@@ -21,9 +22,12 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
+// GetProject reads a Project as it is stored.
+type GetProject func(ctx context.Context, name string) (*gardenerv1beta1.Project, error)
+
 // Handler normalizes the Projects that are applied, and hands all other requests on as they are. Bodies of more than limit
 // bytes are left to the next handler, which refuses them; 0 is no limit.
-func Handler(next http.Handler, limit int64) http.Handler {
+func Handler(next http.Handler, limit int64, get GetProject) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isAppliedProject(r) {
 			next.ServeHTTP(w, r)
@@ -35,7 +39,7 @@ func Handler(next http.Handler, limit int64) http.Handler {
 		}
 		body, err := io.ReadAll(source)
 		changed := r.Clone(r.Context())
-		if normal, ok := normalized(body); ok && err == nil && (limit <= 0 || int64(len(body)) <= limit) {
+		if normal, ok := normalized(r.Context(), body, get); ok && err == nil && (limit <= 0 || int64(len(body)) <= limit) {
 			changed.Body, changed.ContentLength = closing{bytes.NewReader(normal), r.Body}, int64(len(normal))
 		} else {
 			// What cannot be read is refused by the one who reads it again.
@@ -63,7 +67,7 @@ func isAppliedProject(r *http.Request) bool {
 
 // normalized returns a manifest with the members and the owner in the form in which they are stored; false when it is in
 // that form already, or not one that can be read. Then the library says what is wrong with it.
-func normalized(manifest []byte) ([]byte, bool) {
+func normalized(ctx context.Context, manifest []byte, get GetProject) ([]byte, bool) {
 	data, err := yaml.YAMLToJSONStrict(manifest)
 	if err != nil {
 		return nil, false
@@ -72,7 +76,15 @@ func normalized(manifest []byte) ([]byte, bool) {
 	if kjson.UnmarshalCaseSensitivePreserveInts(data, &object) != nil {
 		return nil, false
 	}
-	if !normalizeProject(object) {
+	changed := normalizeProject(object)
+	info, _ := request.RequestInfoFrom(ctx)
+	if lacksOwner(object) {
+		// A Project that is not there yet, or cannot be read, is left to the library.
+		if stored, err := get(ctx, info.Name); err == nil && addOwner(object, &stored.Spec) {
+			changed = true
+		}
+	}
+	if !changed {
 		return nil, false
 	}
 	data, err = yaml.Marshal(object)

@@ -4,13 +4,20 @@
 package applied
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apiserver/pkg/endpoints/request"
+	"sigs.k8s.io/yaml"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
 // What reaches the library of what is applied: members in the form in which they are stored, and all else as it is.
@@ -49,7 +56,9 @@ func TestHandler(t *testing.T) {
 					t.Errorf("length %d, read %d, %v", r.ContentLength, len(body), err)
 				}
 				got = string(body)
-			}), 1000)
+			}), 1000, func(context.Context, string) (*gardenerv1beta1.Project, error) {
+				return nil, errors.New("there is none")
+			})
 			r := httptest.NewRequestWithContext(request.WithRequestInfo(t.Context(), &test.info), http.MethodPatch, "/", strings.NewReader(test.body))
 			if test.media == "" {
 				test.media = "application/apply-patch+yaml"
@@ -58,6 +67,59 @@ func TestHandler(t *testing.T) {
 			handler.ServeHTTP(httptest.NewRecorder(), r)
 			if got != test.want {
 				t.Errorf("got\n%s\nwant\n%s", got, test.want)
+			}
+		})
+	}
+}
+
+// The member or the role that the server added for the owner is added to a manifest that lists members without it, so that
+// managers who apply the same manifest agree; but not when the manifest hands the Project over.
+func TestHandlerAddsTheOwner(t *testing.T) {
+	owner := rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "olga"}
+	get := func(_ context.Context, name string) (*gardenerv1beta1.Project, error) {
+		if name != "stored" {
+			return nil, apierrors.NewNotFound(gardenerv1beta1.Resource("projects"), name)
+		}
+		return &gardenerv1beta1.Project{Spec: gardenerv1beta1.ProjectSpec{Owner: &owner, Members: []gardenerv1beta1.ProjectMember{
+			{Subject: rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: "anna"}, Role: "viewer"},
+			{Subject: owner, Role: "admin", Roles: []string{"owner"}},
+		}}}, nil
+	}
+	for name, test := range map[string]struct{ project, members, owner, want string }{
+		"no owner":             {"stored", "[{kind: User, name: anna}]", "", "anna viewer; olga admin owner"},
+		"owner is no member":   {"stored", "[{kind: User, name: anna}]", "olga", "anna viewer; olga admin owner"},
+		"owner lacks the role": {"stored", "[{kind: User, name: olga, role: admin}]", "olga", "olga admin owner"},
+		"no owner, no role":    {"stored", "[{kind: User, name: olga, roles: [uam]}]", "", "olga uam owner"},
+		"all there":            {"stored", "[{kind: User, name: olga, roles: [admin, owner]}]", "olga", "olga admin owner"},
+		"handed over":          {"stored", "[{kind: User, name: anna}]", "anna", "anna viewer"},
+		"nobody is a member":   {"stored", "[]", "", "olga admin owner"},
+		"not stored":           {"new", "[{kind: User, name: anna}]", "", "anna viewer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			manifest := "apiVersion: core.gardener.cloud/v1beta1\nkind: Project\nspec:\n  members: " + test.members + "\n"
+			if test.owner != "" {
+				manifest += "  owner: {kind: User, name: " + test.owner + "}\n"
+			}
+			project := &gardenerv1beta1.Project{}
+			handler := Handler(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if err == nil {
+					err = yaml.UnmarshalStrict(body, project)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}), 0, get)
+			info := &request.RequestInfo{Verb: "patch", APIGroup: "core.gardener.cloud", Resource: "projects", Name: test.project}
+			r := httptest.NewRequestWithContext(request.WithRequestInfo(t.Context(), info), http.MethodPatch, "/", strings.NewReader(manifest))
+			r.Header.Set("Content-Type", "application/apply-patch+yaml")
+			handler.ServeHTTP(httptest.NewRecorder(), r)
+			var got []string
+			for _, m := range project.Spec.Members {
+				got = append(got, m.Name+" "+strings.Join(m.AllRoles(), " "))
+			}
+			if strings.Join(got, "; ") != test.want {
+				t.Errorf("members %v, want %s", got, test.want)
 			}
 		})
 	}

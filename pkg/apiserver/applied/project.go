@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
@@ -28,6 +29,61 @@ func normalizeProject(object map[string]any) bool {
 		changed = changed || grouped || spelled
 	}
 	return changed
+}
+
+// lacksOwner reports whether a manifest lists members and the owner is none of them, or not with the role owner: then the
+// server added one or the other to what is stored. It is true as well when the manifest names no owner.
+func lacksOwner(object map[string]any) bool {
+	spec, ok := membersOf(object)
+	if !ok {
+		return false
+	}
+	if spec.Owner == nil {
+		return true
+	}
+	i := spec.MemberIndex(*spec.Owner)
+	return i < 0 || !spec.Members[i].HasRole(gardenerv1beta1.ProjectMemberOwner)
+}
+
+// addOwner adds to the members of a manifest what the server added to those that are stored: the owner, or the role owner.
+// A manifest that names another owner than the stored one hands the Project over, and stays as it is.
+func addOwner(object map[string]any, stored *gardenerv1beta1.ProjectSpec) bool {
+	spec, ok := membersOf(object)
+	if !ok || stored.Owner == nil || spec.Owner != nil && !gardenerv1beta1.SameSubject(*spec.Owner, *stored.Owner) {
+		return false
+	}
+	at := stored.MemberIndex(*stored.Owner)
+	if at < 0 {
+		return false
+	}
+	members := object["spec"].(map[string]any)["members"].([]any)
+	if i := spec.MemberIndex(*stored.Owner); i >= 0 {
+		if spec.Members[i].HasRole(gardenerv1beta1.ProjectMemberOwner) {
+			return false
+		}
+		member := members[i].(map[string]any)
+		roles, _ := member["roles"].([]any)
+		member["roles"] = append(roles, gardenerv1beta1.ProjectMemberOwner)
+		normalizeRoles(member)
+		return true
+	}
+	member, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&stored.Members[at])
+	if err != nil {
+		return false
+	}
+	object["spec"].(map[string]any)["members"] = append(members, member)
+	return true
+}
+
+// membersOf reads the owner and the members of a manifest; false when it lists no members, or some that are not valid.
+func membersOf(object map[string]any) (*gardenerv1beta1.ProjectSpec, bool) {
+	spec, _ := object["spec"].(map[string]any)
+	if _, ok := spec["members"].([]any); !ok {
+		return nil, false
+	}
+	typed := &gardenerv1beta1.ProjectSpec{}
+	fields := map[string]any{"members": spec["members"], "owner": spec["owner"]}
+	return typed, runtime.DefaultUnstructuredConverter.FromUnstructured(fields, typed) == nil
 }
 
 // defaultAPIGroup gives a subject the API group that follows from its kind.
