@@ -14,21 +14,31 @@ processes=()
 trap 'kill -KILL "${processes[@]}" 2>/dev/null; { wait; } 2>/dev/null; rm -rf "$work"' EXIT
 
 fail() { echo "$*" >&2; exit 1; }
-port() { # one of loopback that nobody listens on
-  local port
-  while port=$((20000 + RANDOM % 20000)) && (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do :; done
-  echo "$port"
+# reserve VARIABLE: sets it to a port of loopback that nobody listens on. As long as this script or a child of it lives, no
+# other test is given that port: test/plane locks the same files.
+reserve() {
+  local dir=${TMPDIR:-/tmp}/groundskeeper-ports-$UID number lock
+  mkdir -p "$dir"
+  while :; do
+    number=$((20000 + RANDOM % 10000))
+    exec {lock}>"$dir/$number"
+    flock --nonblock "$lock" && ! (exec 3<>"/dev/tcp/127.0.0.1/$number") 2>/dev/null && break
+    exec {lock}>&-
+  done
+  printf -v "$1" %s "$number"
 }
 
 go build -o "$work/helm" helm.sh/helm/v4/cmd/helm
-etcd=http://127.0.0.1:$(port)
+reserve etcd_port
+reserve peer_port
+reserve port
+etcd=http://127.0.0.1:$etcd_port
 "$bin/etcd" --data-dir "$work/etcd" \
-  --listen-client-urls "$etcd" --advertise-client-urls "$etcd" --listen-peer-urls "http://127.0.0.1:$(port)" \
+  --listen-client-urls "$etcd" --advertise-client-urls "$etcd" --listen-peer-urls "http://127.0.0.1:$peer_port" \
   --unsafe-no-fsync >"$work/etcd.log" 2>&1 &
 processes+=($!)
 openssl genrsa -out "$work/key" 2048 2>/dev/null
 echo "admin,admin,1,system:masters" >"$work/tokens"
-port=$(port)
 "$bin/kube-apiserver" --etcd-servers "$etcd" --bind-address 127.0.0.1 --secure-port "$port" --cert-dir "$work/certs" \
   --token-auth-file "$work/tokens" --authorization-mode RBAC --service-account-issuer https://kubernetes.default.svc --service-account-key-file "$work/key" \
   --service-account-signing-key-file "$work/key" --disable-admission-plugins ServiceAccount >"$work/kube-apiserver.log" 2>&1 &

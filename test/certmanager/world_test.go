@@ -192,17 +192,16 @@ func (w *world) eventually(what string, condition func(ctx context.Context) erro
 	}
 }
 
-// freePorts are ports of loopback that nobody listens on.
+// freePorts returns ports of loopback that nobody listens on, by name.
 func freePorts(t *testing.T, names ...string) map[string]int {
 	t.Helper()
 	ports := map[string]int{}
 	for _, name := range names {
-		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		port, err := plane.FreePort()
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = listener.Close() }()
-		ports[name] = listener.Addr().(*net.TCPAddr).Port
+		ports[name] = port
 	}
 	return ports
 }

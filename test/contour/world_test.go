@@ -161,17 +161,16 @@ func (w *world) declare(status gimbalv1.ClusterStatus, backends ...*gimbalv1.Dis
 	}
 }
 
-// freePorts are ports of loopback that nobody listens on.
+// freePorts returns ports of loopback that nobody listens on.
 func freePorts(t *testing.T, count int) []int {
 	t.Helper()
 	var ports []int
 	for range count {
-		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+		port, err := plane.FreePort()
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = listener.Close() }()
-		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
+		ports = append(ports, port)
 	}
 	return ports
 }

@@ -21,6 +21,10 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVariable); role != "" {
 		os.Exit(play(role, os.Args[1:]))
 	}
+	if dir := os.Getenv(reservesPort); dir != "" {
+		reservePort(dir)
+		return
+	}
 	os.Exit(m.Run())
 }
 

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -25,26 +27,52 @@ const (
 // loopback is the address that every process of a plane listens on.
 const loopback = "127.0.0.1"
 
-// picked are the ports that planes of this process were given. Between that and the start of whoever listens there, another plane
-// would find them free.
-var picked sync.Map
-
-// FreePort returns a port of loopback that nobody listens on, and that nobody else in this process was given.
+// FreePort returns a port of loopback that nobody listens on, and that no plane and no other caller on this machine is
+// given as long as this process lives.
 func FreePort() (int, error) { return pickPort(nil) }
 
-// pickPort returns a port that is free and not among the taken ones.
+// pickPort returns a port that is free, not among the taken ones, and reserved for this process.
 func pickPort(taken map[int]bool) (int, error) {
+	dir := filepath.Join(os.TempDir(), "groundskeeper-ports-"+strconv.Itoa(os.Getuid()))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return 0, err
+	}
 	for range 1000 {
 		port := firstPort + rand.IntN(lastPort-firstPort+1)
 		if taken[port] || !portFree(port) {
 			continue
 		}
-		if _, given := picked.LoadOrStore(port, true); !given {
+		reserved, err := reserve(dir, port)
+		if err != nil {
+			return 0, err
+		}
+		if reserved {
 			return port, nil
 		}
 	}
 	return 0, fmt.Errorf("no free port between %d and %d on %s", firstPort, lastPort, loopback)
 }
+
+// reserve locks the file of a port until this process ends, and reports whether nobody else had. Between the choice of a
+// port and the start of the process that listens there, another plane, here or in another process, would find it free.
+func reserve(dir string, port int) (bool, error) {
+	file, err := os.OpenFile(filepath.Join(dir, strconv.Itoa(port)), os.O_RDONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return false, err
+	}
+	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		file.Close() //nolint:errcheck // nothing was written
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return false, nil
+		}
+		return false, fmt.Errorf("cannot lock %s: %w", file.Name(), err)
+	}
+	reservations.Store(port, file)
+	return true, nil
+}
+
+// reservations keep the locked files open: an *os.File that nobody refers to is closed by the garbage collector.
+var reservations sync.Map
 
 // portFree says whether a process could listen on the port. The aggregator reaches our API server as
 // "localhost", which may mean ::1 first: a port that somebody has there is not free.

@@ -4,7 +4,12 @@
 package plane
 
 import (
+	"bufio"
+	"fmt"
+	"io"
 	"net"
+	"os"
+	"os/exec"
 	"testing"
 )
 
@@ -109,4 +114,48 @@ func TestPickPortGivesEachOnce(t *testing.T) {
 		}
 		given[port] = true
 	}
+}
+
+// A port that another process was given and does not listen on yet is not given again, until that process ends.
+func TestPickPortOfAnotherProcess(t *testing.T) {
+	dir := t.TempDir()
+	other := exec.CommandContext(t.Context(), os.Args[0])
+	other.Env = append(os.Environ(), reservesPort+"="+dir)
+	stdin, err := other.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := other.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || line != "true\n" {
+		t.Fatalf("the other process printed %q, %v", line, err)
+	}
+	if reserved, err := reserve(dir, firstPort); reserved || err != nil {
+		t.Errorf("while the other process lives: reserved %t, %v", reserved, err)
+	}
+	stdin.Close() //nolint:errcheck // it ends the other process
+	if err := other.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if reserved, err := reserve(dir, firstPort); !reserved || err != nil {
+		t.Errorf("after its end: reserved %t, %v", reserved, err)
+	}
+}
+
+// reservesPort is a variable of the environment: with it, the test binary reserves the first port in that directory, prints
+// whether it could, and lives until its input ends.
+const reservesPort = "GROUNDSKEEPER_TEST_RESERVES_PORT"
+
+func reservePort(dir string) {
+	reserved, err := reserve(dir, firstPort)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(reserved)
+	io.Copy(io.Discard, os.Stdin) //nolint:errcheck // its end is what counts
 }
