@@ -103,7 +103,8 @@ test-contour: build kubernetes contour ## Test what Contour makes of routes whil
 test-openstack: build kubernetes ## Run the tests with a real Keystone, Neutron, Nova, Cinder and Octavia; needs root and Debian 12
 	@hack/openstack/test.sh
 
-lint: ## Check the code
+lint: ## Check the code, and the language of all texts
+	@go run ./hack/language
 	@hack/tools/build.sh _output/tools
 	_output/tools/golangci-lint run
 
