@@ -19,7 +19,7 @@ export GOFLAGS += -trimpath -tags=grpcnotrace,fieldsv1string
 export CGO_ENABLED ?= 0
 LOCALPLANE := $(BIN)/localplane
 
-# Settings of "make up"; the environment hands them on as they are, whatever characters they have.
+# Settings of "make up"; they are passed in the environment, because they may contain any character.
 export CONFIG ?=
 export APISERVER_FLAGS ?=
 export MANAGER_FLAGS ?=
@@ -28,7 +28,7 @@ export MIDONET ?=
 help: ## Show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-15s %s\n", $$1, $$2}' Makefile
 
-build: ## Build our binaries into _output/bin
+build: ## Build the binaries into _output/bin
 	@mkdir -p $(BIN)
 	@hack/progress.sh "packages compiled for Groundskeeper" go build -v -ldflags '$(STAMP)' -o $(BIN)/ ./cmd/... ./hack/localplane ./test/fakes/midonet/fake-midonet
 
@@ -59,7 +59,7 @@ generate: build ## Generate deepcopy, defaults, validation, OpenAPI, clients, pr
 	hack/update-protobuf.sh
 	go -C hack/helm run . ../../artifacts ../../charts/groundskeeper
 	go run ./hack/metrics
-	go run ./hack/rights
+	go run ./hack/permissions
 	go run ./hack/reference $(BIN) docs/reference
 
 verify: generate ## Fail when generated code is stale

@@ -35,7 +35,7 @@ func (t *texts) add(line int, text string) {
 // line returns the line of an offset in the joined text.
 func (t *texts) line(offset int) int { return t.lines[sort.SearchInts(t.starts, offset+1)-1] }
 
-// word is a word of a text. Names of several parts (us-east, docs/rights.md) are one word.
+// word is a word of a text. Names of several parts (us-east, docs/permissions.md) are one word.
 type word struct {
 	lower      string
 	start, end int  // offsets in the text

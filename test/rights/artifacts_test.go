@@ -50,8 +50,8 @@ func TestRolesSayWhy(t *testing.T) {
 func TestPatchesOnlyTakeRightsAway(t *testing.T) {
 	all := load(t)
 	for file, id := range map[string]string{
-		"install/controllers-only/rights.yaml": "ClusterRole groundskeeper-controller-manager",
-		"install/cert-manager/rights.yaml":     "Role groundskeeper-controller-manager-certificate",
+		"install/controllers-only/permissions.yaml": "ClusterRole groundskeeper-controller-manager",
+		"install/cert-manager/permissions.yaml":     "Role groundskeeper-controller-manager-certificate",
 	} {
 		text, err := os.ReadFile("../../artifacts/" + file)
 		if err != nil {
@@ -91,11 +91,11 @@ func rightsOf(t *testing.T, role Role) []Right {
 }
 
 func TestPageIsThatOfTheManifests(t *testing.T) {
-	page, err := os.ReadFile("../../docs/rights.md")
+	page, err := os.ReadFile("../../docs/permissions.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(Page(load(t)), string(page)); diff != "" {
-		t.Errorf("\"go run ./hack/rights\" writes docs/rights.md (-want +got):\n%s", diff)
+		t.Errorf("\"go run ./hack/permissions\" writes docs/permissions.md (-want +got):\n%s", diff)
 	}
 }

@@ -13,17 +13,17 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// Page writes what roles allow as tables, in markdown: those of processes, by the files of artifacts/, and those of people.
+// Page returns the permissions that roles grant as tables in Markdown: first the roles of processes, then those of users.
 func Page(all *Roles) string {
 	var page strings.Builder
 	page.WriteString(introduction)
-	page.WriteString("\n## Our processes\n")
+	page.WriteString("\n## Processes of Groundskeeper\n")
 	for _, role := range all.Roles {
 		if role.IsOurs() {
 			page.WriteString("\n" + role.section())
 		}
 	}
-	page.WriteString("\n" + foreign(all.Foreign) + "\n## People and other software\n" + forPeople)
+	page.WriteString("\n" + foreign(all.Foreign) + "\n## Users and other software\n" + forUsers)
 	for _, role := range all.Roles {
 		if !role.IsOurs() {
 			page.WriteString("\n" + role.section())
@@ -32,21 +32,20 @@ func Page(all *Roles) string {
 	return page.String()
 }
 
-const introduction = `# Rights
+const introduction = `# Permissions
 
-What each of our processes may do, and why. This page is made of the roles in ` + "`artifacts/`" + ` and the comments in them
-(` + "`go run ./hack/rights`" + `); a test fails when they differ.
+The permissions of each process of Groundskeeper, with their reasons. This page is generated from the roles in
+` + "`artifacts/`" + ` and the comments in them (` + "`go run ./hack/permissions`" + `); a test fails when they differ.
 
 No role of a process has a wildcard. A run of the integration tests compares these rules with the audit logs of all its clusters: a
-request that no rule allows fails it, and so does a right that no request needed. So each rule is as it is because a test needs it.
+request that no rule allows fails the run, and so does a permission that no request used. So every rule is required by a test.
 
-What a folder has is given by ` + "`kubectl apply -k`" + ` of it, or of an installation that names it.
+The roles in a directory are installed by ` + "`kubectl apply -k`" + ` of the directory, or of an installation that includes it.
 `
 
-const forPeople = `
-The members of a Project get its roles from the controller manager (see [Projects](projects.md)); an administrator of the
-cluster binds the others. A role that collects has the rules of all ClusterRoles with one of its labels, those of other software
-included.
+const forUsers = `
+The controller manager binds the roles of a Project to its members (see [Projects](projects.md)); an administrator of the cluster
+binds the others. An aggregated role has the rules of all ClusterRoles with one of its labels, including those of other software.
 `
 
 // section is a role as a heading, a sentence and a table.
@@ -58,24 +57,24 @@ func (r Role) section() string {
 	}
 	fmt.Fprintf(&text, "In `%s`.", path.Join("artifacts", r.File))
 	if len(r.Bindings) > 0 {
-		fmt.Fprintf(&text, " Given to %s.", r.holders())
+		fmt.Fprintf(&text, " Granted to %s.", r.holders())
 	}
 	if r.Namespace != "" {
 		fmt.Fprintf(&text, " In namespace `%s` only.", r.Namespace)
 	}
 	for _, key := range slices.Sorted(maps.Keys(r.Labels)) {
 		if strings.HasPrefix(key, "rbac.") || strings.HasSuffix(key, "/role") {
-			fmt.Fprintf(&text, " Collected by `%s=%s`.", key, r.Labels[key])
+			fmt.Fprintf(&text, " Aggregated by `%s=%s`.", key, r.Labels[key])
 		}
 	}
 	if len(r.Collects) > 0 {
-		fmt.Fprintf(&text, " Collects %s.", quoted(r.Collects))
+		fmt.Fprintf(&text, " Aggregates %s.", quoted(r.Collects))
 	}
 	text.WriteString("\n")
 	if len(r.Rules) == 0 {
 		return text.String()
 	}
-	text.WriteString("\n| may | what | why |\n|---|---|---|\n")
+	text.WriteString("\n| verbs | resources | reason |\n|---|---|---|\n")
 	for _, rule := range r.Rules {
 		fmt.Fprintf(&text, "| %s | %s | %s |\n", strings.ReplaceAll(strings.Join(rule.Verbs, ", "), "*", `\*`), objects(rule.PolicyRule), rule.Why)
 	}
@@ -102,7 +101,7 @@ func (b Binding) holders() []string {
 	return names
 }
 
-// objects says what a rule is about.
+// objects describes the objects of a rule.
 func objects(rule rbacv1.PolicyRule) string {
 	text := quoted(append(slices.Clone(rule.Resources), rule.NonResourceURLs...))
 	if groups := slices.DeleteFunc(slices.Clone(rule.APIGroups), func(group string) bool { return group == "" }); len(groups) > 0 {
@@ -119,12 +118,12 @@ func objects(rule rbacv1.PolicyRule) string {
 
 func quoted(list []string) string { return "`" + strings.Join(list, "`, `") + "`" }
 
-// foreign lists the roles of Kubernetes that our processes have.
+// foreign lists the roles of Kubernetes that the processes of Groundskeeper have.
 func foreign(bindings []Binding) string {
 	var text strings.Builder
-	text.WriteString("### Roles of Kubernetes\n\n| role | where | who | why |\n|---|---|---|---|\n")
+	text.WriteString("### Roles of Kubernetes\n\n| role | scope | subjects | reason |\n|---|---|---|---|\n")
 	for _, b := range bindings {
-		where := "everywhere"
+		where := "cluster"
 		if b.Namespace != "" {
 			where = "namespace `" + b.Namespace + "`"
 		}

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command rights writes docs/rights.md: what the roles in artifacts/ allow, and why. Run it at the root of the repository.
+// Command permissions writes docs/permissions.md: the permissions that the roles in artifacts/ grant, with their reasons. Run it at
+// the root of the repository.
 package main
 
 import (
@@ -23,5 +24,5 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile("docs/rights.md", []byte(rights.Page(all)), 0o644)
+	return os.WriteFile("docs/permissions.md", []byte(rights.Page(all)), 0o644)
 }
