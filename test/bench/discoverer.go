@@ -86,7 +86,7 @@ func benchmarkDiscoverer(ctx context.Context, reporter *report.Reporter, service
 	if err != nil {
 		return err
 	}
-	return d.add(benchmarkDiscovererName, report.Figure{Name: "floor: a client that only creates the same objects", Value: floor.Seconds(), Unit: "s"})
+	return d.add(benchmarkDiscovererName, report.Figure{Name: "lower bound: a client that only creates the same objects", Value: floor.Seconds(), Unit: "s"})
 }
 
 func fastClient(p *plane.Plane) (kubernetes.Interface, error) {
@@ -131,10 +131,10 @@ func (d *discovery) firstSync(ctx context.Context) (err error) {
 	writes := after.writes - before.writes
 	return d.add(benchmarkDiscovererName,
 		report.Figure{Name: "time from the start of the process until all is copied", Value: elapsed.Seconds(), Unit: "s", Goal: new(goalFirstSync)},
-		report.Figure{Name: "writes a service", Value: writes / float64(d.services), Unit: "1", Goal: new(goalCopyWrites)},
+		report.Figure{Name: "writes per service", Value: writes / float64(d.services), Unit: "1", Goal: new(goalCopyWrites)},
 		report.Figure{Process: discovererName, Name: "memory, peak", Value: used.Peak, Unit: "MiB", Goal: new(goalDiscovererMemory)},
 		report.Figure{Process: discovererName, Name: "CPU", Value: used.CPU.Seconds(), Unit: "CPU-s"},
-		report.Figure{Process: "kube-apiserver here", Name: "CPU", Value: (after.cpu - before.cpu).Seconds(), Unit: "CPU-s"},
+		report.Figure{Process: "kube-apiserver of the copies", Name: "CPU", Value: (after.cpu - before.cpu).Seconds(), Unit: "CPU-s"},
 	)
 }
 
@@ -203,8 +203,8 @@ func (d *discovery) changes(ctx context.Context) error {
 	slices.Sort(took)
 	return d.add(benchmarkDiscovererChangeName,
 		report.Figure{Name: "writes for a change", Value: (after.writes - before.writes) / float64(len(took)), Unit: "1", Goal: new(1.0)},
-		report.Figure{Name: "time until a change is here, median", Value: took[len(took)/2].Seconds() * 1000, Unit: "ms"},
-		report.Figure{Name: "time until a change is here, longest", Value: took[len(took)-1].Seconds() * 1000, Unit: "ms"},
+		report.Figure{Name: "time until a change is copied, median", Value: took[len(took)/2].Seconds() * 1000, Unit: "ms"},
+		report.Figure{Name: "time until a change is copied, longest", Value: took[len(took)-1].Seconds() * 1000, Unit: "ms"},
 	)
 }
 

@@ -131,8 +131,8 @@ func (k *klusters) idle(ctx context.Context) error {
 	// A look reads the router once, too.
 	reads -= moreLooks - looks
 	return errors.Join(
-		k.add("", "reads of the router for each pass over one without routes", reads/(morePasses-passes), "1", new(goalIdlePass)),
-		k.add("", "other requests of these passes", others, "1", new(goalNone)),
+		k.add("", "reads of the router for each run over one without routes", reads/(morePasses-passes), "1", new(goalIdlePass)),
+		k.add("", "other requests of these runs", others, "1", new(goalNone)),
 		k.dropIdle(ctx),
 	)
 }
@@ -169,7 +169,7 @@ func (k *klusters) crowd(ctx context.Context) error {
 	}
 	// The manager began with nothing, so that the first reading is what the first pass took.
 	steady.cpu, steady.writes = steady.cpu-first.cpu, steady.writes-first.writes
-	if err := k.tell("in the first pass", first, new(goalKlusterFirstWrites)); err != nil {
+	if err := k.tell("in the first run", first, new(goalKlusterFirstWrites)); err != nil {
 		return err
 	}
 	if err := k.tell("in steady state", steady, new(goalSteadyWrites)); err != nil {
@@ -178,6 +178,6 @@ func (k *klusters) crowd(ctx context.Context) error {
 	each := steady.asked.sum() / klustersOfTheGoals / steady.took.Minutes()
 	return errors.Join(
 		k.add("", "time until all routers are clean", first.took.Seconds(), "s", nil),
-		k.add("", fmt.Sprintf("requests per kluster a minute, at an interval of %s", intervalOfKlusters), each, "1", new(goalKlusterSteadyAsking)),
+		k.add("", fmt.Sprintf("requests per kluster and minute, at an interval of %s", intervalOfKlusters), each, "1", new(goalKlusterSteadyAsking)),
 	)
 }

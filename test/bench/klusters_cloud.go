@@ -71,14 +71,14 @@ func (k *klusters) read(ctx context.Context, cloud *fake.Server, since time.Time
 func (k *klusters) tell(when string, r klusterReading, goalWrites *float64) error {
 	// A bucket of tokens lets its burst through on top of its rate.
 	most := math.Ceil(requestsOfKlusters + requestsOfKlusters/r.took.Seconds())
-	if err := k.add("", "requests to OpenStack a second "+when, r.asked.sum()/r.took.Seconds(), "1", &most); err != nil {
+	if err := k.add("", "requests to OpenStack per second "+when, r.asked.sum()/r.took.Seconds(), "1", &most); err != nil {
 		return err
 	}
 	for _, service := range slices.Sorted(maps.Keys(r.asked)) {
 		if service == refused {
 			continue
 		}
-		if err := k.add("", fmt.Sprintf("requests to %s a second %s", service, when), r.asked[service]/r.took.Seconds(), "1", nil); err != nil {
+		if err := k.add("", fmt.Sprintf("requests to %s per second %s", service, when), r.asked[service]/r.took.Seconds(), "1", nil); err != nil {
 			return err
 		}
 	}
@@ -89,7 +89,7 @@ func (k *klusters) tell(when string, r klusterReading, goalWrites *float64) erro
 		unit          string
 		goal          *float64
 	}{
-		{"", "requests that OpenStack refused " + when, r.asked[refused], "1", new(goalNone)},
+		{"", "requests rejected by OpenStack " + when, r.asked[refused], "1", new(goalNone)},
 		{"", "writes per kluster " + when, r.writes / klustersOfTheGoals, "1", goalWrites},
 		{manager, "CPU " + when, r.cpu.Seconds(), "CPU-s", nil},
 		{manager, "resident memory " + when, r.memory.RSS, "MiB", nil},

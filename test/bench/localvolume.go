@@ -187,24 +187,24 @@ func (l localVolumeLoad) report(reporter *report.Reporter, seen *observation, be
 		return &value
 	}
 	figures := []report.Figure{
-		{Name: "time until all claims are deleted, but for finalizers", Value: seen.claimsDeleted.Seconds(), Unit: "s"},
-		{Name: "time until all volumes are deleted, but for finalizers", Value: seen.volumesDeleted.Seconds(), Unit: "s"},
-		{Name: "time until all claims are gone", Value: seen.claimsGone.Seconds(), Unit: "s", Goal: goal(l.goalClaims)},
-		{Name: "time until all volumes are gone", Value: seen.volumesGone.Seconds(), Unit: "s", Goal: goal(l.goalVolumes)},
+		{Name: "time until all claims have a deletion timestamp", Value: seen.claimsDeleted.Seconds(), Unit: "s"},
+		{Name: "time until all volumes have a deletion timestamp", Value: seen.volumesDeleted.Seconds(), Unit: "s"},
+		{Name: "time until all claims are deleted", Value: seen.claimsGone.Seconds(), Unit: "s", Goal: goal(l.goalClaims)},
+		{Name: "time until all volumes are deleted", Value: seen.volumesGone.Seconds(), Unit: "s", Goal: goal(l.goalVolumes)},
 		{Name: "claims without an event that came before their deletion", Value: float64(seen.withoutEvent()), Unit: "1", Goal: new(0.0)},
 		{Name: "claims whose event was stored after their deletion", Value: float64(seen.storedLate()), Unit: "1"},
 		{Process: process, Name: "requests, without events", Value: float64(requests.others), Unit: "1", Goal: goal(l.goalRequests)},
 		{Process: process, Name: "requests for events", Value: float64(requests.events), Unit: "1"},
 		{Process: process, Name: "requests forbidden", Value: float64(requests.forbidden), Unit: "1", Goal: new(0.0)},
-		{Process: process, Name: "requests answered with another 4xx", Value: float64(requests.refused), Unit: "1"},
+		{Process: process, Name: "requests with another 4xx status", Value: float64(requests.refused), Unit: "1"},
 		{Process: process, Name: "CPU while nodes are lost", Value: (after.CPU - before.CPU).Seconds(), Unit: "CPU-s", Goal: goal(l.goalCPU)},
-		{Process: process, Name: "CPU in all", Value: after.CPU.Seconds(), Unit: "CPU-s"},
+		{Process: process, Name: "total CPU", Value: after.CPU.Seconds(), Unit: "CPU-s"},
 		{Process: process, Name: "resident memory before", Value: before.RSS, Unit: "MiB"},
 		{Process: process, Name: "most resident memory", Value: after.Peak, Unit: "MiB", Goal: goal(l.goalMemory)},
 		{Process: process, Name: "log lines for each lost node", Value: float64(after.lines-before.lines) / float64(l.nodes/2), Unit: "1", Goal: goal(l.goalLines)},
 	}
 	if seen.floor > 0 { // only measured where the time has a goal
-		figures = append(figures, report.Figure{Name: "time until as many claims are gone that a client deletes by itself", Value: seen.floor.Seconds(), Unit: "s"})
+		figures = append(figures, report.Figure{Name: "lower bound: a client that only deletes the same claims", Value: seen.floor.Seconds(), Unit: "s"})
 	}
 	for _, figure := range figures {
 		figure.Benchmark, figure.Objects = l.benchmark, l.volumes

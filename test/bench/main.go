@@ -28,7 +28,7 @@ func main() {
 
 func run() error {
 	projects := flag.Int("projects", projectsOfTheGoals, "how many Projects to create")
-	workers := flag.Int("workers", 16, "how many clients create at once")
+	workers := flag.Int("workers", 16, "number of concurrent clients")
 	services := flag.Int("services", servicesOfTheGoals, "how many Services to translate, with as many Pods, or to discover")
 	only := flag.String("only", "", "the one benchmark to run: projects, localvolume, translations, translations-engine, discoverer, maintenance, klusters or sidebyside; empty: all")
 	compared := sidebyside.Defaults()
@@ -95,5 +95,5 @@ func loaded(reporter *report.Reporter, name string, run func() error) error {
 	if err := run(); err != nil {
 		return err
 	}
-	return tell("behind")
+	return tell("after")
 }

@@ -138,7 +138,7 @@ func (m *maintained) until(ctx context.Context, want gimbalv1.ClusterStatus, sta
 	return errors.Join(
 		m.add("", "time to "+what+" all routes", elapsed.Seconds(), "s", nil),
 		m.add("", "writes per route to "+what, (after-before)/(proxiesOfMaintenance+routesOfMaintenance), "1", new(goalWritesPerRoute)),
-		m.add("", "status writes a second to "+what, float64(max(statusWrites-1, 0))/elapsed.Seconds(), "1", new(goalStatusWrites)),
+		m.add("", "status writes per second to "+what, float64(max(statusWrites-1, 0))/elapsed.Seconds(), "1", new(goalStatusWrites)),
 		m.add(m.Managers[0].Name(), "CPU to "+what, (used.CPU-usedBefore.CPU).Seconds(), "CPU-s", nil),
 	)
 }

@@ -146,11 +146,11 @@ func (n *translatedNetwork) converge(ctx context.Context, there, wanted tally) e
 		{Name: "time until all translations exist", Value: exist.Sub(start).Seconds(), Unit: "s"},
 		{Name: "time until all translations are in sync", Value: synced.Sub(start).Seconds(), Unit: "s"},
 		{Name: "writes to the backend per resource", Value: per(float64(requests.of(isWrite)), wanted.resources), Unit: "1", Goal: new(1.0)},
-		{Name: "requests refused by the backend", Value: float64(requests.of(isRefused)), Unit: "1", Goal: new(0.0)},
+		{Name: "requests rejected by the backend", Value: float64(requests.of(isRefused)), Unit: "1", Goal: new(0.0)},
 		{Name: "writes to the API server per translation", Value: per(writes.all(), wanted.translations), Unit: "1"},
 		{Name: "creates per translation", Value: per(writes.creates, wanted.translations), Unit: "1"},
 		{Name: "statuses per translation", Value: per(writes.statuses, wanted.translations), Unit: "1"},
-		{Name: "writes refused by the API server", Value: writes.refused, Unit: "1"},
+		{Name: "writes rejected by the API server", Value: writes.refused, Unit: "1"},
 	}
 	figures = append(figures, requestFigures(requests)...)
 	figures = append(figures, usageFigures(before, after)...)
@@ -179,7 +179,7 @@ func requestFigures(requests backendRequests) []report.Figure {
 	}
 	var figures []report.Figure
 	for _, c := range slices.SortedFunc(maps.Keys(sums), byMethod) {
-		figures = append(figures, report.Figure{Name: fmt.Sprintf("requests to the backend: %s answered %d", c.Method, c.Code), Value: float64(sums[c]), Unit: "1"})
+		figures = append(figures, report.Figure{Name: fmt.Sprintf("requests to the backend: %s with status %d", c.Method, c.Code), Value: float64(sums[c]), Unit: "1"})
 	}
 	return figures
 }

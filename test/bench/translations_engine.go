@@ -40,7 +40,7 @@ type engineCost struct {
 	wall, cpu float64
 	// compare is the CPU of a pass that compares all of the backend, in microseconds.
 	compare float64
-	// memory is that of the engine beside the Claims, in bytes.
+	// memory is that of the engine without the Claims, in bytes.
 	memory float64
 	// requests are those of the pushes, refused the ones that were refused.
 	requests, refused float64
@@ -62,11 +62,11 @@ func benchmarkEngine(ctx context.Context, reporter *report.Reporter, services in
 		figures := []report.Figure{
 			{Name: "backend resources", Value: float64(cost.resources), Unit: "1"},
 			{Name: "requests per resource", Value: cost.requests, Unit: "1", Goal: new(1.0)},
-			{Name: "requests refused", Value: cost.refused, Unit: "1", Goal: new(0.0)},
-			{Name: "time per resource, with the fake's", Value: cost.wall, Unit: "µs"},
-			{Name: "CPU per resource, with the fake's", Value: cost.cpu, Unit: "µs"},
-			{Name: "CPU of a comparison per resource, with the fake's", Value: cost.compare, Unit: "µs"},
-			{Name: "memory per resource, beside the Claims", Value: cost.memory, Unit: "B"},
+			{Name: "requests rejected", Value: cost.refused, Unit: "1", Goal: new(0.0)},
+			{Name: "time per resource, including the fake's", Value: cost.wall, Unit: "µs"},
+			{Name: "CPU per resource, including the fake's", Value: cost.cpu, Unit: "µs"},
+			{Name: "CPU of a comparison per resource, including the fake's", Value: cost.compare, Unit: "µs"},
+			{Name: "memory per resource, without the Claims", Value: cost.memory, Unit: "B"},
 		}
 		if i == len(sizes)-1 {
 			of := fmt.Sprintf(" as a multiple of that with %d services", sizes[0])

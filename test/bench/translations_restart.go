@@ -71,9 +71,9 @@ func (n *translatedNetwork) restart(ctx context.Context, translations int) error
 		{Name: "time until the new manager leads: its predecessor was killed", Value: leading.Sub(start).Seconds(), Unit: "s"},
 		{Name: "time from then until all of the backend was read", Value: compared.Sub(leading).Seconds(), Unit: "s"},
 		{Name: "writes to the backend", Value: float64(requests.of(isWrite)), Unit: "1", Goal: new(0.0)},
-		{Name: "requests refused by the backend", Value: float64(requests.of(isRefused)), Unit: "1", Goal: new(0.0)},
-		{Name: "listings of the backend", Value: float64(requests.of(isListing)), Unit: "1"},
-		{Name: "reads of what is in no listing", Value: float64(requests.of(isSingleRead)), Unit: "1"},
+		{Name: "requests rejected by the backend", Value: float64(requests.of(isRefused)), Unit: "1", Goal: new(0.0)},
+		{Name: "lists of the backend", Value: float64(requests.of(isListing)), Unit: "1"},
+		{Name: "reads of resources that are in no list", Value: float64(requests.of(isSingleRead)), Unit: "1"},
 		{Name: "writes of translations to the API server", Value: writes.minus(writesBefore).all(), Unit: "1", Goal: new(0.0)},
 		{Name: "resources found to differ", Value: drift, Unit: "1", Goal: new(0.0)},
 	}

@@ -92,7 +92,7 @@ func colour(name string) string {
 	switch {
 	case strings.HasPrefix(name, "aggregated"):
 		return "#3c8a52"
-	case strings.HasPrefix(name, "direct"), name == "ours":
+	case strings.HasPrefix(name, "direct"), name == "Groundskeeper":
 		return "#8cc59b"
 	default:
 		return "#9aa3ad"

@@ -10,7 +10,7 @@ import (
 )
 
 // growing begins the names of what was measured for several numbers of objects.
-const growing = "as the work grows: "
+const growing = "scaling: "
 
 // growth is what was measured for several numbers of objects, with a line for each series.
 type growth struct {

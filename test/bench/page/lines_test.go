@@ -14,7 +14,7 @@ func TestGrowthChart(t *testing.T) {
 	all := elementsOf(t, growthChart([]growth{
 		{"heap <1>", "MiB", []line{
 			{"CRD, JSON", []point{{1000, 4}, {10000, 40}, {100000, 400}}}, // linear
-			{"ours & others", []point{{1000, 1}, {10000, 20}, {100000, 400}}},
+			{"Groundskeeper & others", []point{{1000, 1}, {10000, 20}, {100000, 400}}},
 		}},
 		{"resident memory", "MiB", []line{{"CRD, JSON", []point{{1000, -1}, {10000, 10}}}}},
 	}))
@@ -27,18 +27,18 @@ func TestGrowthChart(t *testing.T) {
 		t.Errorf("dots at %v", got)
 	}
 	texts := of(all, "text", "")
-	for _, text := range []string{"CRD, JSON", "ours & others", "heap <1>, MiB", "4.00", "2.00", "1,000", "10,000", "100,000"} {
+	for _, text := range []string{"CRD, JSON", "Groundskeeper & others", "heap <1>, MiB", "4.00", "2.00", "1,000", "10,000", "100,000"} {
 		if !slices.Contains(texts, text) {
 			t.Errorf("%q is missing in %q", text, texts)
 		}
 	}
-	if titles := of(all, "title", ""); !slices.Contains(titles, "ours & others, 10,000 objects: 2.00") {
+	if titles := of(all, "title", ""); !slices.Contains(titles, "Groundskeeper & others, 10,000 objects: 2.00") {
 		t.Errorf("titles %q", titles)
 	}
 }
 
 func TestGrowthChartOfOneNumber(t *testing.T) {
-	all := elementsOf(t, growthChart([]growth{{"heap", "MiB", []line{{"ours", []point{{100, 1}}}}}}))
+	all := elementsOf(t, growthChart([]growth{{"heap", "MiB", []line{{"Groundskeeper", []point{{100, 1}}}}}}))
 	if got := of(all, "polyline", "points"); !slices.Equal(got, []string{"244.0,98.0"}) {
 		t.Errorf("points at %v", got)
 	}

@@ -14,7 +14,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/bench/report"
 )
 
-const aFigure = `{"benchmark":"sidebyside","series":"ours","name":"heap after a garbage collection for 10,000 objects","value":12,"unit":"MiB"}`
+const aFigure = `{"benchmark":"sidebyside","series":"Groundskeeper","name":"heap after a garbage collection for 10,000 objects","value":12,"unit":"MiB"}`
 
 func TestRefused(t *testing.T) {
 	for name, test := range map[string]struct{ in, machine, want string }{

@@ -32,9 +32,9 @@ func render(all said, machine string) (string, map[string]string, error) {
 	p.drawings = map[string]string{
 		"performance-cpu.svg":    bars("CPU of the API servers for one operation", "ms", ": CPU of the API servers", isOperation),
 		"performance-rate.svg":   bars("Operations per second", "1/s", ": rate", isOperation),
-		"performance-lists.svg":  bars("CPU of the API servers for one listing", "ms", ": CPU of the API servers", isListing),
-		"performance-watch.svg":  bars("Until the last watcher has a change", "ms", ": until the last one has it", isAny),
-		"performance-memory.svg": bars("What 10,000 objects weigh", "MiB", "10,000 objects", isAny),
+		"performance-lists.svg":  bars("CPU of the API servers for one list", "ms", ": CPU of the API servers", isListing),
+		"performance-watch.svg":  bars("Time until the last watcher receives a change", "ms", ": until the last one receives it", isAny),
+		"performance-memory.svg": bars("Memory of 10,000 objects", "MiB", "10,000 objects", isAny),
 		"performance-growth.svg": growthChart(p.growths()),
 	}
 	parsed, err := template.New("performance.md").Parse(text)
@@ -52,7 +52,7 @@ func render(all said, machine string) (string, map[string]string, error) {
 func (p page) Drawn(name string) bool { return p.drawings["performance-"+name+".svg"] != "" }
 
 func isOperation(name string) bool {
-	return strings.Contains(name, ", 16 at once") && !strings.Contains(name, "ordinary")
+	return strings.Contains(name, ", 16 concurrent") && !strings.Contains(name, "ordinary")
 }
 func isListing(name string) bool { return strings.HasPrefix(name, "list ") }
 func isAny(string) bool          { return true }
@@ -69,7 +69,7 @@ func (p page) groups(suffix string, wanted func(string) bool) []group {
 		if f.Least != nil && f.Most != nil {
 			b.least, b.most = *f.Least, *f.Most
 		}
-		name = strings.TrimSuffix(strings.TrimSpace(name), ", 16 at once")
+		name = strings.TrimSuffix(strings.TrimSpace(name), ", 16 concurrent")
 		i := slices.IndexFunc(groups, func(g group) bool { return g.name == name })
 		if i < 0 {
 			i = len(groups)

@@ -20,16 +20,16 @@ func figure(series, name, unit string, value float64) report.Figure {
 
 func TestTable(t *testing.T) {
 	p := page{said: said{figures: []report.Figure{
-		figure("CRD, JSON", "create, 16 at once: rate", "1/s", 500),
-		figure("CRD, JSON", "create, 16 at once: p99", "ms", 9),
-		figure("direct, protobuf", "create, 16 at once: rate", "1/s", 1500),
-		figure("aggregated, JSON", "get, 1 at once: rate", "1/s", 20.25),
-		figure("etcd", "create of a key, 16 at once: rate", "1/s", 9000),
+		figure("CRD, JSON", "create, 16 concurrent: rate", "1/s", 500),
+		figure("CRD, JSON", "create, 16 concurrent: p99", "ms", 9),
+		figure("direct, protobuf", "create, 16 concurrent: rate", "1/s", 1500),
+		figure("aggregated, JSON", "get, 1 concurrent: rate", "1/s", 20.25),
+		figure("etcd", "create of a key, 16 concurrent: rate", "1/s", 9000),
 		{Benchmark: "projects", Series: "CRD, JSON", Name: "a|b: rate", Value: 1},
 	}}}
 	want := []Row{
 		{"create", []string{"500", "–", "–", "–", "1500"}},
-		{"get, 1 at once", []string{"–", "20.2", "–", "–", "–"}},
+		{"get, 1 concurrent", []string{"–", "20.2", "–", "–", "–"}},
 	}
 	if diff := cmp.Diff(want, p.Table("rate")); diff != "" {
 		t.Error(diff)
@@ -42,8 +42,8 @@ func TestTable(t *testing.T) {
 func TestWeights(t *testing.T) {
 	const heap, stored = "heap after a garbage collection for 10,000 objects", "bytes of an object in etcd"
 	p := page{said: said{figures: []report.Figure{
-		figure("CRD, JSON", heap, "MiB", 60), figure("ours", heap, "MiB", 15), figure("ours", heap+", as a part of the CRD's", "1", 0.25),
-		figure("ours", stored, "B", 900), figure("ours", stored+", as a part of the CRD's", "1", 0.5),
+		figure("CRD, JSON", heap, "MiB", 60), figure("Groundskeeper", heap, "MiB", 15), figure("Groundskeeper", heap+", relative to the CRD's", "1", 0.25),
+		figure("Groundskeeper", stored, "B", 900), figure("Groundskeeper", stored+", relative to the CRD's", "1", 0.5),
 	}}}
 	if diff := cmp.Diff([]Row{{heap, []string{"60.0 MiB", "15.0 MiB"}}, {stored, []string{"–", "900 B"}}}, p.Weights()); diff != "" {
 		t.Error(diff)
@@ -70,7 +70,7 @@ func TestSections(t *testing.T) {
 		{Benchmark: "projects", Name: "time until all are Ready", Value: 23.3, Unit: "s", Objects: 1000, Goal: new(25.0)},
 		{Benchmark: "novelty", Name: "requests", Value: 2, Unit: "1"},
 		{Benchmark: "projects", Process: "manager", Name: "memory", Value: 120, Unit: "MiB", Goal: new(100.0)},
-		figure("CRD, JSON", "create, 16 at once: rate", "1/s", 500),
+		figure("CRD, JSON", "create, 16 concurrent: rate", "1/s", 500),
 	}}}
 	want := []Section{
 		{"Projects", []Row{
@@ -94,12 +94,12 @@ func TestGrowthRows(t *testing.T) {
 	manager.Process = "manager"
 	p := page{said: said{figures: []report.Figure{
 		grown("CRD, JSON", "heap", "MiB", 10000, 40), grown("CRD, JSON", "heap", "MiB", 1000, 4),
-		grown("ours", "heap", "MiB", 10000, 10), grown("ours", "heap for each object", "1", 10000, 1.1), manager,
+		grown("Groundskeeper", "heap", "MiB", 10000, 10), grown("Groundskeeper", "heap for each object", "1", 10000, 1.1), manager,
 	}}}
 	if diff := cmp.Diff([]string{"1,000", "10,000"}, p.GrowthColumns()); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([]Row{{"CRD, JSON: heap, MiB", []string{"4.00", "40.0"}}, {"ours: heap, MiB", []string{"–", "10.0"}}}, p.GrowthRows()); diff != "" {
+	if diff := cmp.Diff([]Row{{"CRD, JSON: heap, MiB", []string{"4.00", "40.0"}}, {"Groundskeeper: heap, MiB", []string{"–", "10.0"}}}, p.GrowthRows()); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -109,32 +109,32 @@ func TestFacts(t *testing.T) {
 	p := page{said: said{
 		facts: []report.Fact{etcd, etcd, {Benchmark: "projects", Fact: "other", Is: "1"}},
 		figures: []report.Figure{
-			figure("", "load average of a minute, before", "1", 0.25),
+			figure("", "load average (1 min), before", "1", 0.25),
 			figure("", "a fixed piece of work, before", "ms", 12),
-			{Benchmark: "projects", Name: "load average of a minute, before", Value: 9},
+			{Benchmark: "projects", Name: "load average (1 min), before", Value: 9},
 		},
 	}}
-	if diff := cmp.Diff([]string{"version of etcd: 3.7.3", "load average of a minute, before: 0.25", "a fixed piece of work, before: 12.0 ms"}, p.Facts()); diff != "" {
+	if diff := cmp.Diff([]string{"version of etcd: 3.7.3", "load average (1 min), before: 0.25", "a fixed piece of work, before: 12.0 ms"}, p.Facts()); diff != "" {
 		t.Error(diff)
 	}
 }
 
 // parts are figures of which each makes a section of the page, by the headline of the section.
 var parts = map[string]report.Figure{
-	"## CPU":                    figure("CRD, JSON", "create, 16 at once: CPU of the API servers", "ms", 1),
-	"## Operations per second":  figure("CRD, JSON", "create, 16 at once: rate", "1/s", 1),
-	"## Latency":                figure("CRD, JSON", "create, 16 at once: p99", "ms", 1),
-	"## Watching":               figure("CRD, JSON", "a change to 100 watchers: until the last one has it", "ms", 1),
-	"## Memory":                 figure("ours", "heap after a garbage collection for 10,000 objects", "MiB", 1),
-	"## Cost as the work grows": {Benchmark: comparison, Series: "ours", Name: growing + "bytes in etcd", Unit: "MiB", Value: 1, Objects: 1000},
-	"## What each part costs":   {Benchmark: "projects", Name: "memory", Unit: "MiB", Value: 1},
-	"## Goals":                  {Benchmark: "sidebyside", Name: "a part", Unit: "1", Value: 1, Goal: new(1.0)},
+	"## CPU":                   figure("CRD, JSON", "create, 16 concurrent: CPU of the API servers", "ms", 1),
+	"## Operations per second": figure("CRD, JSON", "create, 16 concurrent: rate", "1/s", 1),
+	"## Latency":               figure("CRD, JSON", "create, 16 concurrent: p99", "ms", 1),
+	"## Watching":              figure("CRD, JSON", "a change to 100 watchers: until the last one receives it", "ms", 1),
+	"## Memory":                figure("Groundskeeper", "heap after a garbage collection for 10,000 objects", "MiB", 1),
+	"## Scaling":               {Benchmark: comparison, Series: "Groundskeeper", Name: growing + "bytes in etcd", Unit: "MiB", Value: 1, Objects: 1000},
+	"## Cost of each part":     {Benchmark: "projects", Name: "memory", Unit: "MiB", Value: 1},
+	"## Goals":                 {Benchmark: "sidebyside", Name: "a part", Unit: "1", Value: 1, Goal: new(1.0)},
 }
 
 // What the speed of the machine was measured by is explained where it was measured.
 func TestRenderSpeed(t *testing.T) {
-	const explained = "how long the same text takes"
-	for name, want := range map[string]bool{"load average of a minute, before": false, "a fixed piece of work, before": true} {
+	const explained = "the time to decode"
+	for name, want := range map[string]bool{"load average (1 min), before": false, "a fixed piece of work, before": true} {
 		text, _, err := render(said{figures: []report.Figure{figure("", name, "ms", 12)}}, "a machine")
 		if err != nil {
 			t.Fatal(err)

@@ -54,7 +54,7 @@ func (p page) Weights() []Row {
 			rows = append(rows, Row{Name: f.Name, Cells: []string{"–", "–"}})
 		}
 		column := 0
-		if f.Series == "ours" {
+		if f.Series == "Groundskeeper" {
 			column = 1
 		}
 		rows[i].Cells[column] = inUnit(f.Value, f.Unit)

@@ -14,7 +14,7 @@ import (
 // What each benchmark says of the machine, before and behind it: how much it has to do, and how long a piece of work takes that
 // is always the same.
 const (
-	LoadAverage = "load average of a minute"
+	LoadAverage = "load average (1 min)"
 	Speed       = "a fixed piece of work"
 )
 

@@ -62,7 +62,7 @@ func (c *comparison) etcd(ctx context.Context) error {
 		}
 	}
 	for _, operation := range []string{opCreate, opGet, deleteKey} {
-		if err := c.report(operation+" of a key, "+fmt.Sprintf("%d at once", c.Workers), results[operation]); err != nil {
+		if err := c.report(operation+" of a key, "+fmt.Sprintf("%d concurrent", c.Workers), results[operation]); err != nil {
 			return err
 		}
 	}

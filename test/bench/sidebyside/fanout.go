@@ -62,7 +62,7 @@ func (c *comparison) reportFanOut(watchers int, results rounds) error {
 		for _, figure := range []struct {
 			what string
 			of   func(run) float64
-		}{{"until the last one has it", last}, {"CPU of the API servers", run.serversEach}} {
+		}{{"until the last one receives it", last}, {"CPU of the API servers", run.serversEach}} {
 			s := spreadOf(valuesOf(results[name], figure.of))
 			if err := c.reporter.Add(report.Figure{
 				Benchmark: benchmark, Series: name, Name: operation + ": " + figure.what, Value: s.median, Unit: "ms", Least: &s.least, Most: &s.most,
@@ -75,7 +75,7 @@ func (c *comparison) reportFanOut(watchers int, results rounds) error {
 		return nil
 	}
 	for _, name := range ours(results) {
-		if err := c.compare(name, operation+": until the last one has it", ratios(results[name], results[crdName], last), goalFanOut); err != nil {
+		if err := c.compare(name, operation+": until the last one receives it", ratios(results[name], results[crdName], last), goalFanOut); err != nil {
 			return err
 		}
 	}

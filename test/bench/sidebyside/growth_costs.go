@@ -8,7 +8,7 @@ import (
 )
 
 // growing begins the names of all figures of the growth: what follows is the same for each number of objects.
-const growing = "as the work grows: "
+const growing = "scaling: "
 
 // Names of what is there.
 const (
@@ -65,7 +65,7 @@ func (c *costs) linear() error {
 			continue
 		}
 		f := report.Figure{
-			Benchmark: benchmark, Series: most.series, Name: growing + most.what + " for each object, as a part of that with the fewest",
+			Benchmark: benchmark, Series: most.series, Name: growing + most.what + " for each object, relative to that with the fewest",
 			Value: most.each() / fewest.each(), Unit: "1", Objects: most.objects,
 		}
 		if most.series != crdName {

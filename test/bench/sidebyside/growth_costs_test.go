@@ -40,7 +40,7 @@ func TestLinear(t *testing.T) {
 	if list.Objects != 100 || list.Value != 2 || *list.Least != 1 || *list.Most != 4 {
 		t.Errorf("the list is reported as %+v", list)
 	}
-	const name = growing + costHeap + " for each object, as a part of that with the fewest"
+	const name = growing + costHeap + " for each object, relative to that with the fewest"
 	want := []report.Figure{
 		{Benchmark: benchmark, Series: crdName, Name: name, Value: 3, Unit: "1", Objects: 1000},
 		{Benchmark: benchmark, Series: oursName, Name: name, Value: 1.6, Unit: "1", Objects: 1000, Goal: new(1.5)},

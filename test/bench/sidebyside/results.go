@@ -31,7 +31,7 @@ const (
 
 const (
 	crdName    = "CRD, JSON"
-	oursName   = "ours"
+	oursName   = "Groundskeeper"
 	etcdSeries = "etcd"
 )
 
@@ -111,7 +111,7 @@ func (c *comparison) turns(ctx context.Context, users []string, workers int) ([]
 
 // named is the name of an operation in reports.
 func named(operation string, workers int, user string) string {
-	name := fmt.Sprintf("%s, %d at once", operation, workers)
+	name := fmt.Sprintf("%s, %d concurrent", operation, workers)
 	if user != administrator {
 		name += ", " + user
 	}
@@ -165,14 +165,14 @@ func (c *comparison) report(operation string, results rounds) error {
 
 // compare reports parts of what the CustomResourceDefinition takes. Without any there is nothing to compare.
 func (c *comparison) compare(name, what string, of []float64, goal float64) error {
-	return c.ratio(name, what+", as a part of the CRD's", of, goal)
+	return c.ratio(name, what+", relative to the CRD's", of, goal)
 }
 
 // compareUsers reports how much longer an operation of the ordinary user takes.
 func (c *comparison) compareUsers(operation string, administrators, ordinaries rounds) error {
 	each := func(r run) float64 { return 1 / r.rate() }
 	for _, name := range ours(ordinaries) {
-		if err := c.ratio(name, operation+": time of one, as a part of the administrator's", ratios(ordinaries[name], administrators[name], each), goalOrdinary); err != nil {
+		if err := c.ratio(name, operation+": time of one, relative to the administrator's", ratios(ordinaries[name], administrators[name], each), goalOrdinary); err != nil {
 			return err
 		}
 	}

@@ -60,8 +60,8 @@ func TestCompare(t *testing.T) {
 		return c.compare("aggregated, JSON", "get: CPU", []float64{1.3, 1.1, 1.2}, goalAggregated)
 	})
 	want := []report.Figure{
-		{Benchmark: benchmark, Series: "direct, JSON", Name: "get: CPU, as a part of the CRD's", Value: 0.4, Unit: "1", Goal: new(0.5)},
-		{Benchmark: benchmark, Series: "aggregated, JSON", Name: "get: CPU, as a part of the CRD's", Value: 1.2, Unit: "1", Least: new(1.1), Most: new(1.3), Goal: new(1.0)},
+		{Benchmark: benchmark, Series: "direct, JSON", Name: "get: CPU, relative to the CRD's", Value: 0.4, Unit: "1", Goal: new(0.5)},
+		{Benchmark: benchmark, Series: "aggregated, JSON", Name: "get: CPU, relative to the CRD's", Value: 1.2, Unit: "1", Least: new(1.1), Most: new(1.3), Goal: new(1.0)},
 	}
 	if diff := cmp.Diff(want, figures); diff != "" {
 		t.Error(diff)
@@ -139,7 +139,7 @@ func TestCompareUsers(t *testing.T) {
 	for _, f := range figures {
 		met[f.Series+": "+f.Name] = f.Met()
 	}
-	const what = ": get, ordinary user: time of one, as a part of the administrator's"
+	const what = ": get, ordinary user: time of one, relative to the administrator's"
 	if diff := cmp.Diff(map[string]bool{"aggregated, JSON" + what: true, "direct, JSON" + what: false}, met); diff != "" {
 		t.Error(diff)
 	}

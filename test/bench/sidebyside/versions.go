@@ -40,7 +40,7 @@ func (c *comparison) versions(ctx context.Context) error {
 	return errors.Join(
 		c.reporter.State(report.Fact{Benchmark: benchmark, Fact: "version of etcd", Is: status.Version}),
 		c.reporter.State(report.Fact{Benchmark: benchmark, Fact: "version of kube-apiserver", Is: kube.GitVersion}),
-		c.reporter.State(report.Fact{Benchmark: benchmark, Fact: "version of our API server", Is: strings.TrimSpace(ours.Version + " " + ours.Commit)}))
+		c.reporter.State(report.Fact{Benchmark: benchmark, Fact: "version of groundskeeper-apiserver", Is: strings.TrimSpace(ours.Version + " " + ours.Commit)}))
 }
 
 // readJSON reads a page of a server.
