@@ -16,12 +16,12 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
 )
 
-// tag finds our dashboards, for the links from one to the others.
+// tag marks the dashboards of Groundskeeper, for the links between them.
 const tag = "groundskeeper"
 
 // board is a dashboard.
 type board struct {
-	// name is that of its file, and with a prefix its uid.
+	// name is the name of its file, and, with a prefix, its uid.
 	name, title, description string
 	rows                     []row
 }
@@ -36,16 +36,16 @@ type row struct {
 type panel struct {
 	title, description, unit string
 	queries                  []query
-	// value shows the last value instead of a graph; from bad on it is red, where bad is not 0.
+	// value shows the last value instead of a graph. It is red if it is at least bad, unless bad is 0.
 	value bool
 	bad   float64
-	// negative lets a graph go below 0.
+	// negative allows negative values in a graph.
 	negative bool
-	// stacked puts the lines of a graph one on another.
+	// stacked stacks the lines of a graph.
 	stacked bool
 }
 
-// query is what is asked of Prometheus, and how its lines are called.
+// query is an expression for Prometheus, and the legend of its lines.
 type query struct{ expr, legend string }
 
 // graph is a panel with one query.
@@ -53,19 +53,19 @@ func graph(title, unit, expr, legend, description string) panel {
 	return panel{title: title, unit: unit, description: description, queries: []query{{expr, legend}}}
 }
 
-// stack is a graph of numbers whose lines are put one on another.
+// stack is a graph of numbers whose lines are stacked.
 func stack(title, expr, legend, description string) panel {
 	p := graph(title, "short", expr, legend, description)
 	p.stacked = true
 	return p
 }
 
-// value is a panel with a single value, which is red from bad on.
+// value is a panel with a single value, which is red if it is at least bad.
 func value(title, unit, expr string, bad float64, description string) panel {
 	return panel{title: title, unit: unit, description: description, queries: []query{{expr, ""}}, value: true, bad: bad}
 }
 
-// signed lets a graph go below 0.
+// signed allows negative values in a graph.
 func (p panel) signed() panel {
 	p.negative = true
 	return p
@@ -77,7 +77,7 @@ func (p panel) also(expr, legend string) panel {
 	return p
 }
 
-// build makes the dashboard as Grafana reads it.
+// build returns the dashboard in the format of Grafana.
 func (b board) build() ([]byte, error) {
 	builder := dashboard.NewDashboardBuilder(b.title).
 		Uid("groundskeeper-"+b.name).Description(b.description).Tags([]string{tag}).
@@ -101,7 +101,7 @@ func (b board) build() ([]byte, error) {
 	return append(content, '\n'), err
 }
 
-// source is the data source that the viewer chose.
+// source is the selected data source.
 func source() common.DataSourceRef {
 	return common.DataSourceRef{Type: new("prometheus"), Uid: new("${datasource}")}
 }
@@ -141,7 +141,7 @@ func (p panel) builder(id uint32) cog.Builder[dashboard.Panel] {
 		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti))
 }
 
-// thresholds colour a value: green, and red from bad on.
+// thresholds colors a value: green, or red if it is at least bad.
 func (p panel) thresholds() cog.Builder[dashboard.ThresholdsConfig] {
 	steps := []dashboard.Threshold{{Color: "green"}}
 	switch {

@@ -3,50 +3,50 @@
 
 package main
 
-// Jobs, as the scrape configurations in artifacts/monitoring call them.
+// Names of the jobs in the scrape configurations in artifacts/monitoring.
 const (
 	ofServer  = `job="groundskeeper-apiserver"`
 	ofManager = `job="groundskeeper-controller-manager"`
 	ofAny     = `job=~"groundskeeper-.+"`
 )
 
-// boards are all dashboards.
+// boards returns all dashboards.
 func boards() []board {
 	return []board{overview(), apiServer(), projects(), discovery(), klusters(), translations(), localVolumes()}
 }
 
 func overview() board {
 	return board{
-		name: "overview", title: "Groundskeeper: overview", description: "Whether all of it works, and what it costs.",
+		name: "overview", title: "Groundskeeper: overview", description: "Health and resource usage of all components.",
 		rows: []row{
 			{"State", []panel{
 				value("APIServices that are not available", "short",
 					`count(aggregator_unavailable_apiservice{name=~"v1beta1.core.gardener.cloud|v1.midonet.org|v1.gimbal.heptio.com|v1.kubernikus.sap.cc"} == 1) or vector(0)`, 1,
-					"While there is one, no namespace of the cluster can be deleted."),
+					"While one is unavailable, no namespace of the cluster can be deleted."),
 				value("API servers", "short", `count(up{`+ofServer+`} == 1) or vector(0)`, -1, "Those that Prometheus reaches."),
 				value("Controller managers", "short", `count(up{`+ofManager+`} == 1) or vector(0)`, -1, "Those that Prometheus reaches."),
-				value("Leaders", "short", `sum(leader_election_master_status{`+ofManager+`})`, -1, "One controller manager has the Lease; the others wait."),
-				value("Alerts", "short", `count(ALERTS{alertname=~"Groundskeeper.+",alertstate="firing"}) or vector(0)`, 1, "Alerts of Groundskeeper that fire now."),
-				value("Certificates end in", "s", `min(groundskeeper_serving_certificate_expiration_timestamp_seconds) - time()`, -7*24*3600, "The first of the serving certificates."),
+				value("Leaders", "short", `sum(leader_election_master_status{`+ofManager+`})`, -1, "One controller manager holds the Lease; the others are on standby."),
+				value("Alerts", "short", `count(ALERTS{alertname=~"Groundskeeper.+",alertstate="firing"}) or vector(0)`, 1, "Firing alerts of Groundskeeper."),
+				value("Certificates expire in", "s", `min(groundskeeper_serving_certificate_expiration_timestamp_seconds) - time()`, -7*24*3600, "The serving certificate that expires first."),
 			}},
 			{"Objects", []panel{
 				graph("Stored objects", "short", `max by (resource) (apiserver_resource_objects{`+ofServer+`,group=~"core.gardener.cloud|midonet.org|gimbal.heptio.com|kubernikus.sap.cc"})`, "{{resource}}", ""),
 				stack("Projects", `max by (phase) (groundskeeper_projects)`, "{{phase}}", ""),
-				graph("Klusters being taken down", "short", `sum(max by (stage) (groundskeeper_deorbit_klusters))`, "Klusters", ""),
+				graph("Klusters being deorbited", "short", `sum(max by (stage) (groundskeeper_deorbit_klusters))`, "Klusters", ""),
 			}},
 			{"Controllers", []panel{
-				graph("Passes", "ops", `sum by (controller) (rate(controller_runtime_reconcile_total{`+ofManager+`}[$__rate_interval]))`, "{{controller}}", ""),
-				graph("Failed passes", "ops", `sum by (controller) (rate(controller_runtime_reconcile_errors_total{`+ofManager+`}[$__rate_interval]))`, "{{controller}}", "What fails is tried again."),
-				graph("Objects that wait", "short", `sum by (name) (workqueue_depth{`+ofManager+`} and on (instance) (leader_election_master_status == 1))`, "{{name}}", "Queues of the replica that leads."),
-				graph("A pass takes (99 %)", "s",
+				graph("Reconciliations", "ops", `sum by (controller) (rate(controller_runtime_reconcile_total{`+ofManager+`}[$__rate_interval]))`, "{{controller}}", ""),
+				graph("Failed reconciliations", "ops", `sum by (controller) (rate(controller_runtime_reconcile_errors_total{`+ofManager+`}[$__rate_interval]))`, "{{controller}}", "Failed reconciliations are retried."),
+				graph("Queued objects", "short", `sum by (name) (workqueue_depth{`+ofManager+`} and on (instance) (leader_election_master_status == 1))`, "{{name}}", "Queues of the leader."),
+				graph("Duration of a reconciliation (99 %)", "s",
 					`histogram_quantile(0.99, sum by (controller, le) (rate(controller_runtime_reconcile_time_seconds_bucket{`+ofManager+`}[$__rate_interval])))`, "{{controller}}", ""),
-				graph("An object waits (99 %)", "s", `histogram_quantile(0.99, sum by (name, le) (rate(workqueue_queue_duration_seconds_bucket{`+ofManager+`}[$__rate_interval])))`, "{{name}}", ""),
+				graph("Time in the queue (99 %)", "s", `histogram_quantile(0.99, sum by (name, le) (rate(workqueue_queue_duration_seconds_bucket{`+ofManager+`}[$__rate_interval])))`, "{{name}}", ""),
 				graph("Requests to API servers", "reqps", `sum by (code) (rate(rest_client_requests_total{`+ofManager+`}[$__rate_interval]))`, "{{code}}", "By status code."),
 			}},
 			{"Processes", []panel{
 				graph("Memory", "bytes", `process_resident_memory_bytes{`+ofAny+`}`, "{{job}} {{instance}}", ""),
-				graph("Processor", "short", `rate(process_cpu_seconds_total{`+ofAny+`}[$__rate_interval])`, "{{job}} {{instance}}", "In processors."),
-				graph("Webhooks", "reqps", `sum by (webhook, outcome) (rate(groundskeeper_webhook_decisions_total[$__rate_interval]))`, "{{webhook}} {{outcome}}", "Reviews by outcome; look for error."),
+				graph("CPU", "short", `rate(process_cpu_seconds_total{`+ofAny+`}[$__rate_interval])`, "{{job}} {{instance}}", "In cores."),
+				graph("Webhooks", "reqps", `sum by (webhook, outcome) (rate(groundskeeper_webhook_decisions_total[$__rate_interval]))`, "{{webhook}} {{outcome}}", "Reviews by outcome, including errors."),
 			}},
 		},
 	}
@@ -61,18 +61,18 @@ func apiServer() board {
 			{"Requests", []panel{
 				graph("Requests", "reqps", `sum by (verb) (rate(`+requests+`[$__rate_interval]))`, "{{verb}}", ""),
 				graph("Errors", "percentunit", `sum by (code) (rate(apiserver_request_total{`+ofServer+`,code=~"4..|5.."}[$__rate_interval])) / on () group_left sum(rate(`+requests+`[$__rate_interval]))`,
-					"{{code}}", "Part of all requests, by status code. 404 and 409 are usual."),
+					"{{code}}", "Fraction of all requests, by status code. 404 and 409 are normal."),
 				graph("Requests being served", "short", `sum by (request_kind, instance) (apiserver_current_inflight_requests{`+ofServer+`})`, "{{request_kind}} {{instance}}", ""),
 			}},
 			{"Latency", []panel{
-				graph("Half of the requests", "s", `histogram_quantile(0.5, sum by (verb, le) (rate(`+duration+`[$__rate_interval])))`, "{{verb}}", ""),
-				graph("99 of 100 requests", "s", `histogram_quantile(0.99, sum by (verb, le) (rate(`+duration+`[$__rate_interval])))`, "{{verb}}", ""),
-				graph("99 of 100 requests, by resource", "s", `histogram_quantile(0.99, sum by (resource, le) (rate(`+duration+`[$__rate_interval])))`, "{{resource}}", ""),
+				graph("Median", "s", `histogram_quantile(0.5, sum by (verb, le) (rate(`+duration+`[$__rate_interval])))`, "{{verb}}", ""),
+				graph("99th percentile", "s", `histogram_quantile(0.99, sum by (verb, le) (rate(`+duration+`[$__rate_interval])))`, "{{verb}}", ""),
+				graph("99th percentile, by resource", "s", `histogram_quantile(0.99, sum by (resource, le) (rate(`+duration+`[$__rate_interval])))`, "{{resource}}", ""),
 			}},
 			{"Store", []panel{
-				graph("etcd takes (99 %)", "s", `histogram_quantile(0.99, sum by (operation, le) (rate(etcd_request_duration_seconds_bucket{`+ofServer+`}[$__rate_interval])))`, "{{operation}}", ""),
-				graph("Database", "bytes", `max(apiserver_storage_size_bytes{`+ofServer+`})`, "size on disk", "The etcd that we install, embedded or not, may have 4 GiB."),
-				graph("Store recorded", "s", `time() - groundskeeper_store_recorded_timestamp_seconds`, "{{instance}}", "How long ago; usual are 10 seconds at most."),
+				graph("Latency of etcd (99 %)", "s", `histogram_quantile(0.99, sum by (operation, le) (rate(etcd_request_duration_seconds_bucket{`+ofServer+`}[$__rate_interval])))`, "{{operation}}", ""),
+				graph("Database", "bytes", `max(apiserver_storage_size_bytes{`+ofServer+`})`, "size on disk", "The quota of the etcd of Groundskeeper, embedded or not, is 4 GiB."),
+				graph("Store recorded", "s", `time() - groundskeeper_store_recorded_timestamp_seconds`, "{{instance}}", "Age of the last record; up to 10 seconds are normal."),
 			}},
 		},
 	}
@@ -80,22 +80,22 @@ func apiServer() board {
 
 func projects() board {
 	return board{
-		name: "projects", title: "Groundskeeper: Projects", description: "Projects, their namespaces, and those that nobody uses.",
+		name: "projects", title: "Groundskeeper: Projects", description: "Projects, their namespaces, and unused Projects.",
 		rows: []row{
 			{"Projects", []panel{
 				stack("Projects", `max by (phase) (groundskeeper_projects)`, "{{phase}}", ""),
-				graph("Ready after", "s", `histogram_quantile(0.5, sum by (le) (rate(groundskeeper_project_time_to_ready_seconds_bucket[$__rate_interval])))`, "half", "From the creation of a Project.").
+				graph("Time until Ready", "s", `histogram_quantile(0.5, sum by (le) (rate(groundskeeper_project_time_to_ready_seconds_bucket[$__rate_interval])))`, "median", "Since the creation of a Project.").
 					also(`histogram_quantile(0.99, sum by (le) (rate(groundskeeper_project_time_to_ready_seconds_bucket[$__rate_interval])))`, "99 %"),
-				graph("Passes", "ops", `sum by (outcome) (rate(groundskeeper_project_reconciles_total[$__rate_interval]))`, "{{outcome}}", ""),
+				graph("Reconciliations", "ops", `sum by (outcome) (rate(groundskeeper_project_reconciles_total[$__rate_interval]))`, "{{outcome}}", ""),
 			}},
 			{"Stale Projects", []panel{
-				value("Stale", "short", `sum(max by (deletion) (groundskeeper_projects_stale)) or vector(0)`, 0, "With and without a date of deletion."),
+				value("Stale", "short", `sum(max by (deletion) (groundskeeper_projects_stale)) or vector(0)`, 0, "With and without a deletion date."),
 				value("Next deletion in", "s", `min(groundskeeper_project_next_auto_deletion_timestamp_seconds) - time()`, -3*24*3600, "Empty while none is planned."),
 				value("Deleted in 30 days", "short", `sum(increase(groundskeeper_project_auto_deletions_total[30d]))`, 0, ""),
 			}},
-			{"Looks", []panel{
-				graph("Stale Projects", "short", `max by (deletion) (groundskeeper_projects_stale)`, "date of deletion: {{deletion}}", ""),
-				graph("Looks for stale Projects", "ops", `sum by (outcome) (rate(groundskeeper_project_stale_checks_total[$__rate_interval]))`, "{{outcome}}", "unknown: it cannot be told what uses a Project."),
+			{"Checks", []panel{
+				graph("Stale Projects", "short", `max by (deletion) (groundskeeper_projects_stale)`, "deletion date: {{deletion}}", ""),
+				graph("Checks for stale Projects", "ops", `sum by (outcome) (rate(groundskeeper_project_stale_checks_total[$__rate_interval]))`, "{{outcome}}", "unknown: the use of a Project could not be determined."),
 			}},
 		},
 	}

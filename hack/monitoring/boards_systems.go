@@ -5,33 +5,33 @@ package main
 
 func discovery() board {
 	return board{
-		name: "discovery", title: "Groundskeeper: discovery and maintenance", description: "Backends, what is copied from them, and their maintenance.",
+		name: "discovery", title: "Groundskeeper: discovery and maintenance", description: "Backends, their copied Services, and their maintenance.",
 		rows: []row{
 			{"Backends", []panel{
 				graph("Conditions", "short", `min by (backend, condition) (groundskeeper_discovery_backend_condition)`, "{{backend}} {{condition}}", "1 is True, 0 is False, -1 is Unknown.").signed(),
-				graph("Passes of the operator", "ops", `sum by (outcome) (rate(groundskeeper_discovery_reconciles_total[$__rate_interval]))`, "{{outcome}}", ""),
-				graph("Copies deleted", "short", `sum by (why) (increase(groundskeeper_discovery_copies_deleted_total[$__rate_interval]))`, "{{why}}", "When a backend goes, or is gone."),
+				graph("Reconciliations of the operator", "ops", `sum by (outcome) (rate(groundskeeper_discovery_reconciles_total[$__rate_interval]))`, "{{outcome}}", ""),
+				graph("Copies deleted", "short", `sum by (why) (increase(groundskeeper_discovery_copies_deleted_total[$__rate_interval]))`, "{{why}}", "When a backend is being deleted, or has been deleted."),
 			}},
 			{"Discoverers", []panel{
 				graph("Services of backends", "short", `sum by (backendname) (gimbal_discoverer_upstream_services_total)`, "{{backendname}} upstream", "").
 					also(`sum by (backendname) (gimbal_discoverer_replicated_services_total)`, "{{backendname}} copied"),
 				graph("Endpoints of backends", "short", `sum by (backendname) (gimbal_discoverer_upstream_endpoints_total)`, "{{backendname}} upstream", "").
 					also(`sum by (backendname) (gimbal_discoverer_replicated_endpoints_total)`, "{{backendname}} copied"),
-				graph("Not copied", "short", `sum by (backendname) (gimbal_discoverer_invalid_services_total)`, "{{backendname}} services", "What cannot be copied: status.errors of the backend says why.").
+				graph("Not copied", "short", `sum by (backendname) (gimbal_discoverer_invalid_services_total)`, "{{backendname}} services", "Objects that cannot be copied: status.errors of the backend has the reasons.").
 					also(`sum by (backendname) (gimbal_discoverer_invalid_endpoints_total)`, "{{backendname}} endpoints"),
 				graph("Errors", "ops", `sum by (backendname, errortype) (rate(gimbal_discoverer_error_total[$__rate_interval]))`, "{{backendname}} {{errortype}}", "").
 					also(`sum by (backendname, errortype) (rate(gimbal_service_error_total[$__rate_interval]))`, "{{backendname}} service {{errortype}}").
 					also(`sum by (backendname, errortype) (rate(gimbal_endpoints_error_total[$__rate_interval]))`, "{{backendname}} endpoints {{errortype}}"),
-				graph("Services that wait", "short", `max by (backendname) (gimbal_queuesize)`, "{{backendname}}", ""),
-				graph("The backend takes (99 %)", "ms", `histogram_quantile(0.99, sum by (backendname, le) (rate(gimbal_discoverer_api_latency_milliseconds_bucket[$__rate_interval])))`, "{{backendname}}", ""),
+				graph("Queued Services", "short", `max by (backendname) (gimbal_queuesize)`, "{{backendname}}", ""),
+				graph("Latency of the backend (99 %)", "ms", `histogram_quantile(0.99, sum by (backendname, le) (rate(gimbal_discoverer_api_latency_milliseconds_bucket[$__rate_interval])))`, "{{backendname}}", ""),
 			}},
 			{"Maintenance", []panel{
-				graph("Routes that are drained", "short", `max by (backend) (groundskeeper_maintenance_routes_drained)`, "{{backend}} drained", "").
+				graph("Drained routes", "short", `max by (backend) (groundskeeper_maintenance_routes_drained)`, "{{backend}} drained", "").
 					also(`max by (backend) (groundskeeper_maintenance_routes_matching)`, "{{backend}} all"),
-				graph("Routes that are not yet as asked for", "short", `max by (backend) (groundskeeper_maintenance_routes_pending)`, "{{backend}}", ""),
+				graph("Routes that are not reconciled yet", "short", `max by (backend) (groundskeeper_maintenance_routes_pending)`, "{{backend}}", ""),
 				graph("Writes of routes", "wps", `sum by (what) (rate(groundskeeper_maintenance_route_writes_total[$__rate_interval]))`, "{{what}}", "").
-					also(`sum(rate(groundskeeper_maintenance_route_refusals_total[$__rate_interval]))`, "refused").
-					also(`sum(rate(groundskeeper_maintenance_forced_weights_total[$__rate_interval]))`, "weights taken away again"),
+					also(`sum(rate(groundskeeper_maintenance_route_refusals_total[$__rate_interval]))`, "rejected").
+					also(`sum(rate(groundskeeper_maintenance_forced_weights_total[$__rate_interval]))`, "weights removed again"),
 			}},
 		},
 	}
@@ -39,26 +39,26 @@ func discovery() board {
 
 func klusters() board {
 	return board{
-		name: "klusters", title: "Groundskeeper: Klusters, Deorbit, Route GC", description: "Clusters that are looked after, their routes, and those that are taken down.",
+		name: "klusters", title: "Groundskeeper: Klusters, Deorbit, Route GC", description: "Managed clusters, their routes, and clusters that are being deorbited.",
 		rows: []row{
 			{"Klusters", []panel{
-				graph("Looks", "ops", `sum by (target, outcome) (rate(groundskeeper_kluster_looks_total[$__rate_interval]))`, "{{target}} {{outcome}}", "At workload clusters and OpenStack projects."),
+				graph("Checks", "ops", `sum by (target, outcome) (rate(groundskeeper_kluster_looks_total[$__rate_interval]))`, "{{target}} {{outcome}}", "Of workload clusters and OpenStack projects."),
 				graph("Connections to workload clusters", "short", `sum by (purpose) (groundskeeper_kluster_workload_sessions)`, "{{purpose}}", ""),
-				graph("Nodes that went", "short", `sum(increase(groundskeeper_kluster_nodes_gone_total[$__rate_interval]))`, "nodes", ""),
+				graph("Deleted nodes", "short", `sum(increase(groundskeeper_kluster_nodes_gone_total[$__rate_interval]))`, "nodes", ""),
 			}},
 			{"Deorbit", []panel{
-				stack("Klusters being taken down", `max by (stage) (groundskeeper_deorbit_klusters)`, "{{stage}}", ""),
-				graph("Released", "short", `sum by (outcome) (increase(groundskeeper_deorbit_finished_total[1h]))`, "{{outcome}}", "In an hour."),
-				graph("Duration", "s", `histogram_quantile(0.5, sum by (le) (rate(groundskeeper_deorbit_duration_seconds_bucket[6h])))`, "half", "Over six hours.").
+				stack("Klusters being deorbited", `max by (stage) (groundskeeper_deorbit_klusters)`, "{{stage}}", ""),
+				graph("Released", "short", `sum by (outcome) (increase(groundskeeper_deorbit_finished_total[1h]))`, "{{outcome}}", "Per hour."),
+				graph("Duration", "s", `histogram_quantile(0.5, sum by (le) (rate(groundskeeper_deorbit_duration_seconds_bucket[6h])))`, "median", "Over six hours.").
 					also(`histogram_quantile(0.99, sum by (le) (rate(groundskeeper_deorbit_duration_seconds_bucket[6h])))`, "99 %"),
 				graph("Deletions", "short", `sum by (kind) (increase(groundskeeper_deorbit_deleted_total[$__rate_interval]))`, "{{kind}}", ""),
-				graph("Leftovers", "short", `sum by (kind) (increase(groundskeeper_deorbit_leftovers_total[1h]))`, "{{kind}}", "In an hour. Each is an event and a line in the log."),
-				graph("Failures", "ops", `sum by (stage, reason) (rate(groundskeeper_deorbit_failures_total[$__rate_interval]))`, "{{stage}} {{reason}}", "Looks that could not see what they had to."),
+				graph("Leftovers", "short", `sum by (kind) (increase(groundskeeper_deorbit_leftovers_total[1h]))`, "{{kind}}", "Per hour. Each is an event and a log line."),
+				graph("Failures", "ops", `sum by (stage, reason) (rate(groundskeeper_deorbit_failures_total[$__rate_interval]))`, "{{stage}} {{reason}}", "Checks with an incomplete result."),
 			}},
 			{"Route GC", []panel{
-				graph("Passes", "ops", `sum by (outcome) (rate(groundskeeper_routegc_passes_total[$__rate_interval]))`, "{{outcome}}", ""),
-				graph("Passes that ended early", "ops", `sum by (reason) (rate(groundskeeper_routegc_aborted_passes_total[$__rate_interval]))`, "{{reason}}", ""),
-				graph("Orphaned routes", "short", `sum(groundskeeper_routegc_orphaned_routes)`, "there", "").
+				graph("Runs", "ops", `sum by (outcome) (rate(groundskeeper_routegc_passes_total[$__rate_interval]))`, "{{outcome}}", ""),
+				graph("Aborted runs", "ops", `sum by (reason) (rate(groundskeeper_routegc_aborted_passes_total[$__rate_interval]))`, "{{reason}}", ""),
+				graph("Orphaned routes", "short", `sum(groundskeeper_routegc_orphaned_routes)`, "existing", "").
 					also(`sum(increase(groundskeeper_routegc_removed_routes_total[$__rate_interval]))`, "removed"),
 			}},
 			{"OpenStack", []panel{
@@ -73,27 +73,27 @@ func klusters() board {
 func translations() board {
 	const backend = `groundskeeper_translation_backend_request`
 	return board{
-		name: "translations", title: "Groundskeeper: Translations", description: "What the network backend was asked to have, and whether it has it.",
+		name: "translations", title: "Groundskeeper: Translations", description: "Desired and actual state of the network backend.",
 		rows: []row{
 			{"Resources", []panel{
 				stack("Resources", `max by (state) (groundskeeper_translation_resources)`, "{{state}}", ""),
 				graph("Not in sync", "short", `max by (state) (groundskeeper_translation_resources{state!~"Synced|NotApplicable"})`, "{{state}}", ""),
-				graph("A push takes (99 %)", "s", `histogram_quantile(0.99, sum by (le) (rate(groundskeeper_translation_push_duration_seconds_bucket[$__rate_interval])))`, "99 %", "Until the backend has all of a Translation."),
+				graph("Duration of a push (99 %)", "s", `histogram_quantile(0.99, sum by (le) (rate(groundskeeper_translation_push_duration_seconds_bucket[$__rate_interval])))`, "99 %", "Until the backend has all of a Translation."),
 			}},
 			{"Drift", []panel{
-				graph("Found and repaired", "short", `sum(increase(groundskeeper_translation_drift_found_total[$__rate_interval]))`, "found", "What somebody else changed in the backend.").
+				graph("Found and repaired", "short", `sum(increase(groundskeeper_translation_drift_found_total[$__rate_interval]))`, "found", "Changes by other clients in the backend.").
 					also(`sum(increase(groundskeeper_translation_drift_repaired_total[$__rate_interval]))`, "repaired"),
 				graph("Comparisons", "short", `sum by (outcome) (increase(groundskeeper_translation_drift_passes_total[$__rate_interval]))`, "{{outcome}}", "Of the whole backend with the Translations."),
 				graph("Orphans", "short", `max(groundskeeper_translation_orphans)`, "resources", "Resources of the tenant that no Translation lists.").
-					also(`max(groundskeeper_translation_invalid_resources)`, "not understood"),
+					also(`max(groundskeeper_translation_invalid_resources)`, "invalid"),
 			}},
 			{"Backend", []panel{
 				graph("Requests", "reqps", `sum by (method, code) (rate(`+backend+`s_total[$__rate_interval]))`, "{{method}} {{code}}", ""),
 				graph("Latency (99 %)", "s", `histogram_quantile(0.99, sum by (method, le) (rate(`+backend+`_duration_seconds_bucket[$__rate_interval])))`, "{{method}}", ""),
-				graph("Listings of hosts", "short", `sum by (outcome) (increase(groundskeeper_translation_host_listings_total[$__rate_interval]))`, "{{outcome}}", ""),
+				graph("Lists of hosts", "short", `sum by (outcome) (increase(groundskeeper_translation_host_listings_total[$__rate_interval]))`, "{{outcome}}", ""),
 			}},
 			{"Objects of the cluster", []panel{
-				graph("Passes", "ops", `sum by (kind, outcome) (rate(groundskeeper_translation_conversions_total[$__rate_interval]))`, "{{kind}} {{outcome}}", ""),
+				graph("Reconciliations", "ops", `sum by (kind, outcome) (rate(groundskeeper_translation_conversions_total[$__rate_interval]))`, "{{kind}} {{outcome}}", ""),
 				graph("Writes of Translations", "wps", `sum by (operation) (rate(groundskeeper_translation_writes_total[$__rate_interval]))`, "{{operation}}", ""),
 				graph("Not translated", "short", `max by (reason) (groundskeeper_translation_blocked)`, "blocked: {{reason}}", "").
 					also(`max by (reason) (groundskeeper_translation_skipped)`, "skipped: {{reason}}").
@@ -109,13 +109,13 @@ func translations() board {
 func localVolumes() board {
 	const deletions = `local_volume_node_cleanup_persistentvolume`
 	return board{
-		name: "local-volumes", title: "Groundskeeper: local volumes", description: "Claims and volumes of nodes that are gone, here and in the clusters of Klusters.",
+		name: "local-volumes", title: "Groundskeeper: local volumes", description: "Claims and volumes of lost nodes, in the management cluster and in workload clusters.",
 		rows: []row{
 			{"State", []panel{
 				value("Brakes engaged", "short", `sum(max by (cluster) (groundskeeper_local_volume_brake_engaged))`, 1, "Clusters with so many missing nodes that nothing is deleted."),
-				value("Missing nodes", "short", `sum(max by (cluster) (groundskeeper_local_volume_missing_nodes))`, 0, "Nodes that volumes name and that do not exist."),
-				value("Volumes that name no node", "short", `sum(max by (cluster) (groundskeeper_local_volume_not_node_bound))`, 0, "They are never touched."),
-				value("Volumes of other sources", "short", `sum(max by (cluster) (groundskeeper_local_volume_unsupported_source))`, 0, "Their source is not enabled, and they are never touched."),
+				value("Missing nodes", "short", `sum(max by (cluster) (groundskeeper_local_volume_missing_nodes))`, 0, "Nodes that volumes name, but do not exist."),
+				value("Volumes that name no node", "short", `sum(max by (cluster) (groundskeeper_local_volume_not_node_bound))`, 0, "They are never changed or deleted."),
+				value("Volumes of other sources", "short", `sum(max by (cluster) (groundskeeper_local_volume_unsupported_source))`, 0, "Their source is not enabled. They are never changed or deleted."),
 			}},
 			{"Deletions", []panel{
 				graph("Claims", "short", `sum(increase(`+deletions+`claim_delete_total[$__rate_interval]))`, "deleted", "").

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command monitoring writes what is generated in artifacts/monitoring: the dashboards, and the rules as an object of the
-// Prometheus operator. Call it in its own folder.
+// Command monitoring generates files in artifacts/monitoring: the dashboards, and the rules as an object of the Prometheus
+// operator. Run it in its directory.
 package main
 
 import (
@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// Folders and files, from this folder.
+// Directories and files, relative to this directory.
 const (
 	artifacts = "../../artifacts/monitoring"
 	ruleText  = artifacts + "/alerts/groundskeeper.rules.yaml"
@@ -30,7 +30,7 @@ func main() {
 	}
 }
 
-// generate makes all files, by their paths.
+// generate returns all files by their paths.
 func generate() (map[string][]byte, error) {
 	rules, err := os.ReadFile(ruleText)
 	if err != nil {

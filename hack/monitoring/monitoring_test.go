@@ -38,13 +38,13 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 	}
 	for path, content := range want {
 		if !bytes.Equal(read(t, path), content) {
-			t.Errorf("%s is not current: call hack/monitoring/generate.sh", path)
+			t.Errorf("%s is not current: run hack/monitoring/generate.sh", path)
 		}
 	}
 	kustomization := string(read(t, artifacts+"/dashboards/kustomization.yaml"))
 	have, err := filepath.Glob(artifacts + "/dashboards/*.json")
 	if err != nil || len(have) != len(boards()) {
-		t.Errorf("%d dashboards, %d in the folder: %v", len(boards()), len(have), err)
+		t.Errorf("%d dashboards, %d in the directory: %v", len(boards()), len(have), err)
 	}
 	for _, path := range have {
 		if !strings.Contains(kustomization, "files: ["+filepath.Base(path)+"]") {
@@ -53,7 +53,7 @@ func TestGeneratedFilesAreCurrent(t *testing.T) {
 	}
 }
 
-// Grafana's own types read each dashboard, and refuse what they do not know.
+// Grafana's types decode each dashboard strictly.
 func TestDashboardsAreValid(t *testing.T) {
 	plugins.RegisterDefaultPlugins()
 	for _, b := range boards() {
@@ -96,7 +96,7 @@ func TestDashboardsAreValid(t *testing.T) {
 	}
 	var d dashboard.Dashboard
 	if err := d.UnmarshalJSONStrict([]byte(`{"title": "x", "pannels": []}`)); err == nil {
-		t.Error("what Grafana does not know is accepted")
+		t.Error("unknown field: no error")
 	}
 }
 
@@ -113,7 +113,7 @@ func documented(t *testing.T) map[string]bool {
 	return names
 }
 
-// What alerts and dashboards ask for exists: a test with real processes looks that the page tells the truth.
+// The metrics of alerts and dashboards exist: another test compares the page with real processes.
 func TestMetricsExist(t *testing.T) {
 	known := documented(t)
 	check := func(where, expr string) {
@@ -140,7 +140,7 @@ func TestMetricsExist(t *testing.T) {
 		for _, row := range b.rows {
 			for _, p := range row.panels {
 				if title := row.title + "/" + p.title; titles[title] {
-					t.Errorf("%s: %s is there twice", b.name, title)
+					t.Errorf("%s: %s is listed twice", b.name, title)
 				} else {
 					titles[title] = true
 				}
@@ -165,7 +165,7 @@ func TestMetricsOf(t *testing.T) {
 	}
 }
 
-// Each alert says what it is, has a section that says what to do, and is tested both ways.
+// Each alert has a summary and a description, a section in docs/monitoring.md, and tests in which it fires and in which it does not.
 func TestAlerts(t *testing.T) {
 	rules, err := alerts(read(t, ruleText))
 	if err != nil {
@@ -176,7 +176,7 @@ func TestAlerts(t *testing.T) {
 	seen := map[string]bool{}
 	for _, r := range rules {
 		if seen[r.Alert] {
-			t.Errorf("%s is there twice", r.Alert)
+			t.Errorf("%s is listed twice", r.Alert)
 		}
 		seen[r.Alert] = true
 		if severity := r.Labels["severity"]; len(r.Labels) != 1 || severity != "critical" && severity != "warning" {
@@ -192,10 +192,10 @@ func TestAlerts(t *testing.T) {
 			t.Errorf("%s has no section in docs/monitoring.md", r.Alert)
 		}
 		if !tested.fires[r.Alert] {
-			t.Errorf("%s: no test lets it fire", r.Alert)
+			t.Errorf("%s: it fires in no test", r.Alert)
 		}
 		if !tested.silent(r.Alert) {
-			t.Errorf("%s: no test lets it be silent", r.Alert)
+			t.Errorf("%s: it is silent in no test", r.Alert)
 		}
 	}
 	for _, match := range regexp.MustCompile(`(?m)^### (Groundskeeper\w+)$`).FindAllStringSubmatch(page, -1) {
@@ -205,7 +205,7 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// tested are the alerts that tests let fire, and the expressions of those that are to be silent.
+// tested are the alerts that fire in tests, and the expressions of those that must be silent.
 type tested struct {
 	fires    map[string]bool
 	silences []*regexp.Regexp
@@ -245,7 +245,7 @@ func tests(t *testing.T) tested {
 	return all
 }
 
-// The operator's own types read its objects, and refuse what they do not know.
+// The operator's types decode its objects strictly.
 func TestObjectsOfTheOperatorAreValid(t *testing.T) {
 	strict := func(name string, object any) {
 		t.Helper()

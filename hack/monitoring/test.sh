@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The Groundskeeper authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Tests the alerts by Debian's promtool, the dashboards by Grafana's types, and both by a real Prometheus that scrapes a
-# local control plane. Needs _output/bin (make build kubernetes). A machine without promtool and prometheus of its own gets
-# Debian's package, unpacked below _output and not installed.
+# Tests the alerts with Debian's promtool, the dashboards with Grafana's types, and both with a real Prometheus that scrapes a
+# local control plane. Requires _output/bin (make build kubernetes). If promtool and prometheus are not installed, Debian's
+# package is unpacked below _output.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 
@@ -28,7 +28,7 @@ fi
 "$promtool" check rules artifacts/monitoring/alerts/groundskeeper.rules.yaml
 "$promtool" test rules hack/monitoring/alerts_test.yaml
 
-# The example for a plain Prometheus, on a machine that is no cluster. Debian's Prometheus cannot ask Kubernetes for targets.
+# The example for a Prometheus without the operator. Debian's Prometheus has no service discovery for Kubernetes.
 config=$(mktemp)
 trap 'rm -f "$config"' EXIT
 sed -e 's#/etc/prometheus/groundskeeper.rules.yaml#'"$PWD"'/artifacts/monitoring/alerts/groundskeeper.rules.yaml#' \
@@ -37,8 +37,8 @@ sed -e 's#/etc/prometheus/groundskeeper.rules.yaml#'"$PWD"'/artifacts/monitoring
   artifacts/monitoring/prometheus/scrape.yaml >"$config"
 "$promtool" check config "$config"
 
-for folder in dashboards prometheus-operator rbac; do
-  _output/bin/kubectl kustomize "artifacts/monitoring/$folder" >/dev/null
+for directory in dashboards prometheus-operator rbac; do
+  _output/bin/kubectl kustomize "artifacts/monitoring/$directory" >/dev/null
 done
 
 (cd hack/monitoring && go vet . && go test -count 1 .)
