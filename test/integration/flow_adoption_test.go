@@ -167,7 +167,7 @@ func TestAdoptedNamespaceOutlivesItsProject(t *testing.T) {
 
 	p := projectIn(t, project, namespace.Name)
 	ready(t, p)
-	says(t, p, "Ready", "NamespaceReady", "True", "NamespaceAdopted", "stays when the project goes")
+	says(t, p, "Ready", "NamespaceReady", "True", "NamespaceAdopted", "is retained when the project is deleted")
 	adopted := namespace.DeepCopy()
 	get(t, adopted)
 	if diff := cmp.Diff(map[string]string{

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package activity writes when something last happened in a project: when an object that counts as use was created,
-// changed or deleted. It costs at most one write a minute for each Project.
+// Package activity records the time of the last activity in a project: when an object that counts as use was created, changed
+// or deleted. It writes at most once per minute and Project.
 package activity
 
 import (
@@ -37,14 +37,14 @@ import (
 const (
 	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
 	ControllerName = "project-activity"
-	// fieldOwner is the manager of the fields we write.
+	// fieldOwner is the field manager of the controller's writes.
 	fieldOwner = "project-activity-controller"
 
-	// pausedAnnotation with the value "true" makes the controllers leave an object alone.
+	// pausedAnnotation with the value "true" stops the reconciliation of an object.
 	pausedAnnotation = "groundskeeper.io/paused"
 )
 
-// reconciler writes the time of the last activity. Its requests name namespaces.
+// reconciler records the time of the last activity. Its requests are names of namespaces.
 type reconciler struct {
 	client  client.Client
 	usage   *usage.Usage
@@ -52,11 +52,11 @@ type reconciler struct {
 	pending pending
 }
 
-// AddToManager adds the controller to a manager, whose scheme has to know Projects and Kubernetes' own kinds. The usage
-// belongs to the same manager.
+// AddToManager adds the controller to a manager, whose scheme has to include Projects and the kinds of Kubernetes. The usage
+// has to be added to the same manager.
 func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerConfiguration, usage *usage.Usage, clock clock.PassiveClock) error {
 	r := &reconciler{client: mgr.GetClient(), usage: usage, clock: clock}
-	// Of Namespaces and Projects the controller needs the cache only: what happens to them is no activity.
+	// Namespaces and Projects are only read from the cache: their changes are not activity.
 	never := builder.WithPredicates(predicate.NewPredicateFuncs(func(client.Object) bool { return false }))
 	return builder.ControllerManagedBy(mgr).
 		Named(ControllerName).
@@ -67,7 +67,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 		Complete(observe.Reconciler(ControllerName, r))
 }
 
-// follow notes what happens to the objects that count as use.
+// follow records the events of objects that count as use.
 func (r *reconciler) follow(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	r.usage.Kinds.Tell(func(e kinds.Event) {
 		at, active := happened(e, r.clock.Now())
@@ -76,7 +76,7 @@ func (r *reconciler) follow(ctx context.Context, queue workqueue.TypedRateLimiti
 		}
 		counts, err := r.usage.Counts(ctx, r.usage.Kinds.Watched(), e.Resource, e.Object())
 		if err != nil {
-			log.FromContext(ctx).V(1).Info("cannot tell whether an object counts as use", "resource", e.Resource.String(), "reason", err.Error())
+			log.FromContext(ctx).V(1).Info("Failed to determine whether an object counts as use", "resource", e.Resource.String(), "err", err.Error())
 		}
 		if !counts {
 			return
@@ -87,7 +87,7 @@ func (r *reconciler) follow(ctx context.Context, queue workqueue.TypedRateLimiti
 	return nil
 }
 
-// Reconcile writes the last activity in a namespace to its Project, if it is news.
+// Reconcile writes the last activity in a namespace to its Project, unless it is recorded already.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	at := r.pending.last(request.Name)
 	if at.IsZero() {
@@ -106,7 +106,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, nil
 }
 
-// projectOf finds the living Project of a namespace; nil when there is none, or one that is to be left alone.
+// projectOf returns the Project of a namespace, or nil if there is none, or if it is being deleted or paused.
 func (r *reconciler) projectOf(ctx context.Context, name string) (*gardenerv1beta1.Project, error) {
 	namespace, project := &corev1.Namespace{}, &gardenerv1beta1.Project{}
 	if err := r.client.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
@@ -119,7 +119,7 @@ func (r *reconciler) projectOf(ctx context.Context, name string) (*gardenerv1bet
 	if err := r.client.Get(ctx, key, project); err != nil {
 		return nil, client.IgnoreNotFound(err)
 	}
-	// The label alone could name anybody's project.
+	// The label alone could name the Project of another user.
 	if namespace.Annotations[gardenerv1beta1.AnnotationProjectUID] != string(project.UID) || !project.DeletionTimestamp.IsZero() ||
 		project.Annotations[pausedAnnotation] == "true" {
 		return nil, nil
@@ -127,7 +127,7 @@ func (r *reconciler) projectOf(ctx context.Context, name string) (*gardenerv1bet
 	return project, nil
 }
 
-// write writes the time of an activity, unless a later one is known, or one shortly before.
+// write records the time of an activity, unless a later one, or one shortly before, is recorded.
 func (r *reconciler) write(ctx context.Context, project *gardenerv1beta1.Project, at time.Time) error {
 	var last *time.Time
 	if known := project.Status.LastActivityTimestamp; known != nil {
@@ -137,7 +137,7 @@ func (r *reconciler) write(ctx context.Context, project *gardenerv1beta1.Project
 		return nil
 	}
 	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"uid": project.UID}, // one of the same name that came after it is refused
+		"metadata": map[string]any{"uid": project.UID}, // rejects a recreated Project with the same name
 		"status":   map[string]any{"lastActivityTimestamp": metav1.NewTime(at)},
 	})
 	if err != nil {
@@ -146,12 +146,12 @@ func (r *reconciler) write(ctx context.Context, project *gardenerv1beta1.Project
 	object := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: project.Name}}
 	err = r.client.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldOwner))
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return nil // it is gone
+		return nil // it has been deleted
 	}
 	if err != nil {
 		return fmt.Errorf("write the last activity of project %q: %w", project.Name, err)
 	}
-	log.FromContext(ctx).V(1).Info("something happened in a project", "project", project.Name, "at", at)
+	log.FromContext(ctx).V(1).Info("Recorded activity in a project", "project", project.Name, "at", at)
 	return nil
 }
 

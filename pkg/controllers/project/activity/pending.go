@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// youth is how old an object may be when it is seen first, to count as created. An older one was created while
-	// nobody looked, too long ago to be called activity.
+	// youth is the maximum age of an object at its first event to count as created. An older one was created before the watch
+	// started, too long ago to count as activity.
 	youth = time.Hour
-	// resolution is how exact the time of the last activity is: what happens within it after an activity is not written.
+	// resolution is the precision of the last activity: activities within it after a recorded one are not written.
 	resolution = time.Minute
 )
 
-// happened is when an event was activity; false when it was none. Objects that were there before anybody looked were
-// active when they were created, so that a manager that starts anew counts none of them twice, and misses none.
+// happened returns the time of an activity, and false if an event is none. Objects that existed before the watch started were
+// active when they were created, so that a restarted manager neither counts them twice nor misses one.
 func happened(e kinds.Event, now time.Time) (time.Time, bool) {
 	switch {
 	case e.Old == nil:
@@ -37,12 +37,12 @@ func happened(e kinds.Event, now time.Time) (time.Time, bool) {
 	return now, e.Old.Generation != e.New.Generation || e.Old.UID != e.New.UID
 }
 
-// isNews says whether an activity is worth a write after the last one that was written.
+// isNews reports whether an activity requires a write after the last recorded one.
 func isNews(at time.Time, last *time.Time) bool {
 	return last == nil || at.Sub(*last) >= resolution
 }
 
-// pending has the last activity in each namespace that is still to be written.
+// pending contains the last activity in each namespace that has not been written yet.
 type pending struct {
 	mu sync.Mutex
 	at map[string]time.Time
@@ -60,14 +60,14 @@ func (p *pending) note(namespace string, at time.Time) {
 	}
 }
 
-// last is the last activity in a namespace, the zero time when there was none.
+// last returns the last activity in a namespace, or the zero time if there was none.
 func (p *pending) last(namespace string) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.at[namespace]
 }
 
-// done forgets an activity, unless there was a later one.
+// done removes an activity, unless there was a later one.
 func (p *pending) done(namespace string, at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

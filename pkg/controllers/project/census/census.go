@@ -16,21 +16,21 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// countTimeout bounds the wait for a cache that is not filled yet. Without a count there is no metric, until later.
+// countTimeout limits the wait for the sync of a cache. Without a count, there is temporarily no metric.
 const countTimeout = time.Second
 
-// Census counts Projects, when it is asked: by the value of a label, of which each has one at a time.
+// Census counts Projects on collection by the value of a label; each has one value at a time.
 type Census struct {
 	// Name and Help describe the metric, Label names its label.
 	Name, Help, Label string
-	// Values are all values of the label, so that those without any Project show as 0.
+	// Values are all values of the label, so that values without a Project are exposed as 0.
 	Values []string
-	// Of is the value of a Project. An empty one does not count.
+	// Of returns the value of a Project. Projects with an empty value are not counted.
 	Of func(*gardenerv1beta1.Project) string
 }
 
-// Register adds the census of the Projects in a cache to a registry. It takes the place of an earlier one of the same
-// name, whose cache belongs to a manager that has ended.
+// Register adds the census of the Projects in a cache to a registry. It replaces an earlier one with the same name, whose cache
+// belongs to a stopped manager.
 func (c Census) Register(registry prometheus.Registerer, cache client.Reader) error {
 	collector := &census{Census: c, cache: cache, desc: prometheus.NewDesc(c.Name, c.Help, []string{c.Label}, nil)}
 	err := registry.Register(collector)

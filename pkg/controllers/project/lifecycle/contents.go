@@ -16,14 +16,14 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
 )
 
-// blockingKind is a kind whose objects keep a project namespace: behind each is something outside the cluster that has
-// to be taken down in order.
+// blockingKind is a kind whose objects block the deletion of a project namespace: they manage external resources that have to
+// be deleted in order.
 type blockingKind struct {
 	kind     string
 	resource schema.GroupResource
 }
 
-// blockingKinds are those kinds. Shoots are Gardener's; they count where the cluster serves them.
+// blockingKinds returns these kinds. Shoots are Gardener's; they block where the cluster serves them.
 func blockingKinds() []blockingKind {
 	return []blockingKind{{"Kluster", usage.Klusters}, {"DiscoveryBackend", usage.DiscoveryBackends}, {"Shoot", usage.Shoots}}
 }
@@ -36,7 +36,7 @@ func blockingResources() []schema.GroupResource {
 	return resources
 }
 
-// follower follows the blocking kinds. A *kinds.Set does.
+// follower follows the blocking kinds. It is implemented by *kinds.Set.
 type follower interface {
 	Known(resource schema.GroupResource, namespace string) ([]*kinds.Object, error)
 	Live(patience time.Duration) kinds.Reader
@@ -44,11 +44,11 @@ type follower interface {
 	Tell(handle func(kinds.Event), resources ...schema.GroupResource)
 }
 
-// contents knows what keeps a namespace.
+// contents finds the objects that block the deletion of a namespace.
 type contents struct{ follower }
 
-// cached lists what keeps a namespace by what the watches know, as "Kind name". It is good enough to tell people, and to
-// wait by, and asks the API server nothing.
+// cached lists the blocking objects in a namespace from the watches, as "Kind name", without requests to the API server. It is
+// sufficient for messages and for waiting.
 func (c contents) cached(namespace string) ([]string, error) {
 	var occupants []string
 	for _, kind := range blockingKinds() {
@@ -61,15 +61,15 @@ func (c contents) cached(namespace string) ([]string, error) {
 	return occupants, nil
 }
 
-// current lists what keeps a namespace from the API server. It is what a deletion goes by. An error means that nobody
-// knows, so that nothing may be deleted; a kind that was served before and is not any more is one.
+// current lists the blocking objects in a namespace from the API server, before a deletion. After an error they are unknown, so
+// that nothing may be deleted; a kind that was served before and is not any more is an error.
 func (c contents) current(ctx context.Context, namespace string) ([]string, error) {
 	var occupants []string
 	reader := c.Live(0)
 	for _, kind := range blockingKinds() {
 		found, err := reader.Find(ctx, kind.resource, kinds.Query{Namespace: namespace})
 		if err != nil {
-			return nil, fmt.Errorf("find what keeps namespace %q: %w", namespace, err)
+			return nil, fmt.Errorf("find the objects that block the deletion of namespace %q: %w", namespace, err)
 		}
 		occupants = append(occupants, names(kind.kind, found)...)
 	}
@@ -85,15 +85,15 @@ func names(kind string, objects []*kinds.Object) []string {
 	return found
 }
 
-// maxOccupants is how many objects a message names. How many more there are it does not say: with the number in it,
-// each one that comes or goes would be a write of the status.
+// maxOccupants is the number of objects in a message. The message does not contain the number of further objects, because then
+// each change of the number would be a write of the status.
 const maxOccupants = 10
 
-// occupiedMessage says what keeps a namespace, and what to do.
+// occupiedMessage names the objects that block the deletion of a namespace, and the remedy.
 func occupiedMessage(namespace string, occupants []string) string {
 	more := ""
 	if len(occupants) > maxOccupants {
 		occupants, more = occupants[:maxOccupants], " and more"
 	}
-	return fmt.Sprintf("namespace %q still has %s%s: delete them to let the project go", namespace, strings.Join(occupants, ", "), more)
+	return fmt.Sprintf("namespace %q still has %s%s: delete them to complete the deletion of the project", namespace, strings.Join(occupants, ", "), more)
 }

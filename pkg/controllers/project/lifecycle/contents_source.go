@@ -13,14 +13,14 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 )
 
-// contentSource is the source of the events of the blocking kinds, of those that the API server serves. It is synced
-// when each kind is either watched or known to be absent; one that is absent is watched once it appears.
+// contentSource is the source of events of the blocking kinds that the API server serves. It is synced when each kind is either
+// watched or known to be absent; an absent kind is watched once it is served.
 type contentSource struct {
 	contents  contents
 	toProject mapper
 }
 
-// Start wakes the Project of what comes or goes. What keeps a namespace does so whatever it looks like.
+// Start enqueues the Projects of created and deleted objects. Their contents do not matter.
 func (s contentSource) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	s.contents.Tell(func(e kinds.Event) {
 		if e.Old != nil && e.New != nil {
@@ -33,13 +33,13 @@ func (s contentSource) Start(ctx context.Context, queue workqueue.TypedRateLimit
 	return nil
 }
 
-// WaitForSync waits until every kind is settled. The end of the process is no error, the end of its patience is.
+// WaitForSync waits until the state of every kind is known. The end of the process is not an error, a timeout is.
 func (s contentSource) WaitForSync(ctx context.Context) error {
 	if err := s.contents.Settled(ctx, blockingResources()...); err != nil {
-		return fmt.Errorf("cannot tell what keeps project namespaces, because %w", err)
+		return fmt.Errorf("find the objects that block the deletion of project namespaces: %w", err)
 	}
 	return nil
 }
 
-// String names the source in logs.
+// String returns the name of the source for logs.
 func (s contentSource) String() string { return "contents of project namespaces" }

@@ -138,7 +138,7 @@ func TestContentSource(t *testing.T) {
 		t.Error(err)
 	}
 	c.followed.settledErr = errors.New("the API server does not answer for klusters")
-	if err := s.WaitForSync(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "cannot tell what keeps project namespaces") {
+	if err := s.WaitForSync(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "find the objects that block the deletion of project namespaces") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -177,7 +177,7 @@ func TestCurrentContentsAreKnownOrAnError(t *testing.T) {
 	}{
 		"all known":                 {func(*cluster) {}, ""},
 		"a kind that is not served": {func(c *cluster) { c.served[shoot] = false }, ""},
-		"discovery fails":           {func(c *cluster) { c.servedErr = refused }, `find what keeps namespace "garden-a": refused`},
+		"discovery fails":           {func(c *cluster) { c.servedErr = refused }, `find the objects that block the deletion of namespace "garden-a": refused`},
 		"listing fails": {func(c *cluster) {
 			c.followed.live = interceptor.NewClient(c.store.(client.WithWatch), interceptor.Funcs{
 				List: func(ctx context.Context, store client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
@@ -186,7 +186,7 @@ func TestCurrentContentsAreKnownOrAnError(t *testing.T) {
 					}
 					return store.List(ctx, list, options...)
 				}})
-		}, `find what keeps namespace "garden-a": refused`},
+		}, `find the objects that block the deletion of namespace "garden-a": refused`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, kluster("garden-a", "a"))
@@ -225,7 +225,7 @@ func TestShootsCountWhereServed(t *testing.T) {
 
 func TestOccupiedMessage(t *testing.T) {
 	if got, want := occupiedMessage("garden-a", []string{"Kluster a", "Kluster b"}),
-		`namespace "garden-a" still has Kluster a, Kluster b: delete them to let the project go`; got != want {
+		`namespace "garden-a" still has Kluster a, Kluster b: delete them to complete the deletion of the project`; got != want {
 		t.Errorf("got %q", got)
 	}
 	many := make([]string, maxOccupants+1)

@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lifecycle is the main controller of Projects: it gives each one its namespace, the roles and bindings of its
-// members and its quota, and takes the namespace back when the Project goes.
+// Package lifecycle is the main controller of Projects: it manages the namespace of each Project, the roles and bindings of its
+// members and its quota, and deletes or releases the namespace when the Project is deleted.
 //
-// A pass reads from caches, decides by pure functions (namespace.go, release.go, rbac.go, quota.go, status.go) and
-// writes only what differs. A new Project costs 14 requests with its event, 15 with a quota; one that is as it should
-// be costs none.
+// A reconciliation reads from caches, decides with pure functions (namespace.go, release.go, rbac.go, quota.go, status.go) and
+// writes only differences. A new Project causes 14 requests including its event, 15 with a quota; a reconciled one causes none.
 package lifecycle
 
 import (
@@ -36,41 +35,41 @@ import (
 const (
 	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
 	ControllerName = "project"
-	// fieldOwner is the manager of the fields we write, and the source of our events.
+	// fieldOwner is the field manager of the controller's writes, and the source of its events.
 	fieldOwner = "project-controller"
 
-	// A pass that failed is tried again after a pause that doubles. The longest is short enough that all goes on soon
-	// after an outage.
+	// Failed reconciliations are retried with exponential backoff. Its maximum is short enough for a fast recovery after an
+	// outage.
 	minBackoff = 50 * time.Millisecond
 	maxBackoff = 30 * time.Second
 )
 
-// reconciler brings Projects to the state their spec asks for.
+// reconciler reconciles Projects with their spec.
 type reconciler struct {
 	// client reads from the caches and writes to the API server.
 	client client.Client
-	// live reads from the API server. It has the last word before something is destroyed.
+	// live reads from the API server. It is used before anything is deleted.
 	live     client.Reader
 	contents contents
 	quotas   []quotaRule
 	recorder events.EventRecorder
 	outcomes *prometheus.CounterVec
-	// timeToReady is told how long a new Project took.
+	// timeToReady receives the time until a new Project is Ready.
 	timeToReady prometheus.Observer
 	now         func() time.Time
 }
 
-// AddToManager adds the controller to a manager, whose scheme has to know Projects and Kubernetes' own kinds. The
-// manager's cache should be built with CacheOptions, and the usage belongs to it. An error means that the configuration cannot be used, that the
-// controller was added twice, or that Kubernetes' API server does not answer. The one that serves Projects need not be
-// there yet.
+// AddToManager adds the controller to a manager, whose scheme has to include Projects and the kinds of Kubernetes. The
+// manager's cache should be built with CacheOptions, and the usage has to be added to the same manager. It returns an error if
+// the configuration is invalid, if the controller was added twice, or if the API server of Kubernetes does not respond. The
+// server of Projects does not have to be available yet.
 func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerConfiguration, usage *usage.Usage) error {
 	quotas, err := newQuotaRules(config.Quotas)
 	if err != nil {
 		return err
 	}
 	if keys := unguardedKeys(quotas); len(keys) > 0 {
-		mgr.GetLogger().Info("Quotas are selected by labels that members may set, unless the API server is given their keys",
+		mgr.GetLogger().Info("Quotas are selected by labels that members are allowed to set, unless the flag of the API server has their keys",
 			"flag", "--project-quota-labels", "keys", keys)
 	}
 	outcomes, err := registerOutcomes(metrics.Registry)
@@ -84,7 +83,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 	if err := registerPhases(metrics.Registry, mgr.GetCache()); err != nil {
 		return err
 	}
-	// The context would end a wait for the cache, but before the start of the manager there is none.
+	// The context would cancel the wait for the cache, but there is no wait before the manager is started.
 	err = mgr.GetFieldIndexer().IndexField(context.Background(), &rbacv1.ClusterRole{}, extensionRoleIndex, indexExtensionRole)
 	if err != nil {
 		return fmt.Errorf("index the cluster roles for controller %s: %w", ControllerName, err)
@@ -111,13 +110,13 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 		Named(ControllerName).
 		WithOptions(options).
 		For(&gardenerv1beta1.Project{}, builder.WithPredicates(projectChanged())).
-		// What we wrote, so that a manual edit is corrected and a namespace that is gone is noticed.
+		// The objects of a Project, so that manual changes are reverted and a deleted namespace is detected.
 		Watches(&corev1.Namespace{}, byName, builder.WithPredicates(changedOrGone())).
 		Watches(&rbacv1.RoleBinding{}, byLabel, builder.WithPredicates(changedOrGone())).
 		Watches(&corev1.ResourceQuota{}, byLabel, builder.WithPredicates(changedOrGone())).
 		Watches(&rbacv1.ClusterRole{}, byLabel, builder.WithPredicates(changedOrGone())).
 		Watches(&rbacv1.ClusterRoleBinding{}, byLabel, builder.WithPredicates(changedOrGone())).
-		// What keeps a namespace, so that a deletion goes on when the last one is gone.
+		// Blocking objects, so that a deletion continues when the last of them has been deleted.
 		WatchesRawSource(contentSource{contents: r.contents, toProject: toProject}).
 		Complete(observe.Reconciler(ControllerName, r))
 }

@@ -18,8 +18,8 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// release takes the namespace back from a Project that is being deleted, then deletes its roles, and lets the Project go
-// last. All it decides by is read from the API server: a cache may be late, and what goes here does not come back.
+// release deletes or releases the namespace of a Project that is being deleted, then deletes its roles, and finally removes the
+// finalizer. It decides only on data from the API server: a cache may be stale, and a deletion cannot be reverted.
 func (p *pass) release(ctx context.Context) (reconcile.Result, error) {
 	namespace, err := getNamespace(ctx, p.live, client.ObjectKey{Name: namespaceName(p.project)})
 	if err != nil {
@@ -46,7 +46,7 @@ func (p *pass) release(ctx context.Context) (reconcile.Result, error) {
 		return reconcile.Result{RequeueAfter: waitPeriod}, nil
 	case releaseDelete:
 		if err = p.remove(ctx, namespace); err == nil {
-			log.FromContext(ctx).Info("deleted the namespace of a project", "projectNamespace", namespace.Name)
+			log.FromContext(ctx).Info("Deleted the namespace of a project", "projectNamespace", namespace.Name)
 			p.tell(p.project, eventMarkedForDeletion, actionDelete, fmt.Sprintf("marked namespace %q for deletion", namespace.Name))
 			p.reportTerminating(namespace)
 			return reconcile.Result{RequeueAfter: waitPeriod}, nil
@@ -55,11 +55,11 @@ func (p *pass) release(ctx context.Context) (reconcile.Result, error) {
 	if err != nil {
 		return p.failed(gardenerv1beta1.ProjectDeletable, reasonNamespaceDeletionFailed, err)
 	}
-	log.FromContext(ctx).Info("released the namespace of a project, it stays", "projectNamespace", namespace.Name)
+	log.FromContext(ctx).Info("Released the namespace of a project", "projectNamespace", namespace.Name)
 	return p.letGo(ctx)
 }
 
-// occupants lists what keeps the namespace. The API server is asked only when the cache knows of nothing.
+// occupants lists the objects that block the deletion of the namespace. It queries the API server only if the cache has none.
 func (p *pass) occupants(ctx context.Context, namespace string) ([]string, error) {
 	occupants, err := p.contents.cached(namespace)
 	if err != nil || len(occupants) > 0 {
@@ -68,8 +68,8 @@ func (p *pass) occupants(ctx context.Context, namespace string) ([]string, error
 	return p.contents.current(ctx, namespace)
 }
 
-// letGo deletes the roles of the Project and takes our finalizer off it. While other finalizers keep the Project it waits:
-// the members have their roles as long as it is there, and nobody else would delete them afterwards.
+// letGo deletes the roles of the Project and removes the finalizer. While the Project has other finalizers it waits: the
+// members retain their roles until the Project is deleted, and no other controller would delete the roles afterwards.
 func (p *pass) letGo(ctx context.Context) (reconcile.Result, error) {
 	if p.rolesErr != nil {
 		// No controller would revoke the roles of former members afterwards.
@@ -91,7 +91,7 @@ func (p *pass) letGo(ctx context.Context) (reconcile.Result, error) {
 	return reconcile.Result{}, nil
 }
 
-// otherFinalizers are the finalizers of a Project that are not ours.
+// otherFinalizers returns the finalizers of a Project that belong to other controllers.
 func otherFinalizers(project *gardenerv1beta1.Project) []string {
 	return slices.DeleteFunc(slices.Clone(project.Finalizers), func(name string) bool { return name == gardenerv1beta1.FinalizerName })
 }

@@ -18,20 +18,20 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// membersAction is what a reconciliation does about the bindings in the namespace of a Project.
+// membersAction is what a reconciliation does with the bindings in the namespace of a Project.
 type membersAction string
 
 const (
-	// ensureBindings: the namespace is this Project's, so that all bindings are to be in it.
+	// ensureBindings: the namespace belongs to this Project, so all bindings have to exist in it.
 	ensureBindings membersAction = "ensure"
-	// updateBindings: bindings cannot be created there, or not yet. Those that exist follow the members.
+	// updateBindings: bindings cannot be created there, or not yet. Existing ones are updated with the members.
 	updateBindings membersAction = "update"
-	// withdrawBindings: the namespace is somebody else's. Our bindings in it are deleted.
+	// withdrawBindings: the namespace belongs to another owner. The bindings of this Project in it are deleted.
 	withdrawBindings membersAction = "withdraw"
 )
 
-// decideMembers decides about the bindings in the namespace of a Project; current is nil when there is none. A paused
-// Project gets nothing, but pausing it must not keep rights alive that its members no longer have.
+// decideMembers decides about the bindings in the namespace of a Project; current is nil if there is none. Nothing is created
+// for a paused Project, but removed members must lose their permissions nevertheless.
 func decideMembers(project *gardenerv1beta1.Project, current *corev1.Namespace) membersAction {
 	switch {
 	case current == nil:
@@ -45,13 +45,13 @@ func decideMembers(project *gardenerv1beta1.Project, current *corev1.Namespace) 
 	}
 }
 
-// isTakenBack reports whether a namespace cannot be this Project's, whatever it was before.
+// isTakenBack reports whether a namespace cannot belong to this Project, even if it did before.
 func isTakenBack(project *gardenerv1beta1.Project, current *corev1.Namespace) bool {
 	return !isProjectNamespace(current.Name) || !hasProjectLabels(project, current) || isClaimedByAnother(project, current)
 }
 
-// followMembers makes the roles and bindings of a Project follow its members in every phase in which it is not provided
-// with everything: whoever was removed from spec.members must not keep a role because something else is in the way.
+// followMembers updates the roles and bindings of a Project with its members in every phase in which it is not completely
+// provisioned: a user who was removed from spec.members must not retain a role because another step is blocked.
 func (p *pass) followMembers(ctx context.Context) error {
 	name := namespaceName(p.project)
 	namespace, err := getNamespace(ctx, p.client, client.ObjectKey{Name: name})
@@ -78,8 +78,8 @@ func (p *pass) followMembers(ctx context.Context) error {
 	return errors.Join(err, removeErr)
 }
 
-// withdrawBindings deletes our bindings in a namespace that is not this Project's. The API server is asked again before:
-// a cache that is late must not cost the members their roles.
+// withdrawBindings deletes the bindings of the Project in a namespace that does not belong to it. The API server is queried
+// before: a stale cache must not revoke the roles of members.
 func (p *pass) withdrawBindings(ctx context.Context, namespace *corev1.Namespace) error {
 	bindings := &rbacv1.RoleBindingList{}
 	inIt := []client.ListOption{client.InNamespace(namespace.Name), client.MatchingLabels{gardenerv1beta1.LabelProjectName: p.project.Name}}
@@ -107,7 +107,7 @@ func (p *pass) withdrawBindings(ctx context.Context, namespace *corev1.Namespace
 	return nil
 }
 
-// isBindingOf reports whether a binding was created for the Project: it has a name that we give, too.
+// isBindingOf reports whether a binding was created for the Project, which includes that its name is one of the controller's.
 func isBindingOf(project *gardenerv1beta1.Project, binding *rbacv1.RoleBinding) bool {
 	if !binding.DeletionTimestamp.IsZero() || !wasCreatedFor(project, binding) {
 		return false
@@ -120,10 +120,10 @@ func isBindingOf(project *gardenerv1beta1.Project, binding *rbacv1.RoleBinding) 
 	}
 }
 
-// follow brings a role or a binding of the Project to the desired state. One that is missing is created if that is wanted. One
-// outside of the namespace that was not created for this Project is left alone: a Project that is being deleted takes nothing
-// over. In the namespace that proves nothing, since members may be able to edit the metadata of their own bindings. What lost
-// our label is not in the cache, so that the API server has the last word.
+// follow updates a role or a binding of the Project to the desired state. A missing one is created if requested. An object
+// outside of the namespace that was not created for this Project is not changed: a Project that is being deleted adopts
+// nothing. In the namespace the annotation is no proof, because members may be able to edit the metadata of bindings.
+// An object without the label is not in the cache, so the API server is queried.
 func (p *pass) follow(ctx context.Context, desired client.Object, create bool) (bool, error) {
 	current, err := p.get(ctx, p.client, desired)
 	if apierrors.IsNotFound(err) {

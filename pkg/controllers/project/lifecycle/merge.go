@@ -11,10 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// merged is an object as found with everything in it that is ours as desired. Labels and annotations that others added
-// stay. The rules of a role and the subjects of a binding are ours as a whole, so that what was added by hand goes;
-// the rules of an aggregated role are Kubernetes' and stay as they are. None has an owner: the garbage collector would
-// delete it at the wrong time.
+// merged returns an object as found with the fields of the controller as desired. Labels and annotations of other clients are
+// retained. The rules of a role and the subjects of a binding are owned as a whole, so that manual additions are removed; the
+// rules of an aggregated role belong to Kubernetes and are not changed. No object has an owner, because the garbage collector
+// would delete it at the wrong time.
 func merged(current, desired client.Object) client.Object {
 	next, ok := current.DeepCopyObject().(client.Object)
 	if !ok {
@@ -22,7 +22,7 @@ func merged(current, desired client.Object) client.Object {
 	}
 	set := corev1.ResourceList{}
 	if quota, ok := current.(*corev1.ResourceQuota); ok {
-		set = limitsSet(quota) // before the annotation says what is set now
+		set = limitsSet(quota) // before the annotation is updated
 	}
 	next.SetLabels(withAll(next.GetLabels(), desired.GetLabels()))
 	next.SetAnnotations(withAll(next.GetAnnotations(), desired.GetAnnotations()))
@@ -51,7 +51,7 @@ func merged(current, desired client.Object) client.Object {
 	return next
 }
 
-// bindsAnotherRole says whether a binding has to be made anew: the role it binds cannot be changed.
+// bindsAnotherRole reports whether a binding has to be recreated: its role reference is immutable.
 func bindsAnotherRole(current, desired client.Object) bool {
 	switch current := current.(type) {
 	case *rbacv1.ClusterRoleBinding:
@@ -65,7 +65,7 @@ func bindsAnotherRole(current, desired client.Object) bool {
 	}
 }
 
-// withAll is a map with the entries of another one added.
+// withAll returns a map with the entries of another one added.
 func withAll(base, extra map[string]string) map[string]string {
 	if base == nil {
 		return maps.Clone(extra)

@@ -74,32 +74,32 @@ func TestDecideNamespace(t *testing.T) {
 		"other labels too":     {namespace: namespaceOf(project, labelled("team", "a")), want: claimNamespace},
 		"no labels at all": {
 			namespace: namespaceOf(project, func(ns *corev1.Namespace) { ns.Labels = nil }),
-			want:      refuseNamespace, reason: "NamespaceNotLabelled",
+			want:      rejectNamespace, reason: "NamespaceNotLabelled",
 			message: "namespace cannot be used as it needs the project labels gardener.cloud/role=project,project.gardener.cloud/name=dev",
 		},
 		"label of the role only": {
 			namespace: namespaceOf(project, unlabelled(gardenerv1beta1.LabelProjectName)),
-			want:      refuseNamespace, reason: "NamespaceNotLabelled",
+			want:      rejectNamespace, reason: "NamespaceNotLabelled",
 		},
 		"label of the name only": {
 			namespace: namespaceOf(project, unlabelled(gardenerv1beta1.LabelRole)),
-			want:      refuseNamespace, reason: "NamespaceNotLabelled",
+			want:      rejectNamespace, reason: "NamespaceNotLabelled",
 		},
 		"label of another role": {
 			namespace: namespaceOf(project, labelled(gardenerv1beta1.LabelRole, "garden")),
-			want:      refuseNamespace, reason: "NamespaceNotLabelled",
+			want:      rejectNamespace, reason: "NamespaceNotLabelled",
 		},
 		"label of another project": {
 			namespace: namespaceOf(project, labelled(gardenerv1beta1.LabelProjectName, "prod")),
-			want:      refuseNamespace, reason: "NamespaceNotLabelled",
+			want:      rejectNamespace, reason: "NamespaceNotLabelled",
 		},
 		"uid of another project": {
 			namespace: namespaceOf(project, annotated(gardenerv1beta1.AnnotationProjectUID, "other")),
-			want:      refuseNamespace, reason: "NamespaceInUse", message: "namespace is already in-use by another project",
+			want:      rejectNamespace, reason: "NamespaceInUse", message: "namespace is already in-use by another project",
 		},
 		"empty uid": {
 			namespace: namespaceOf(project, annotated(gardenerv1beta1.AnnotationProjectUID, "")),
-			want:      refuseNamespace, reason: "NamespaceInUse",
+			want:      rejectNamespace, reason: "NamespaceInUse",
 		},
 		"ours, being deleted": {
 			namespace: namespaceOf(project, beingDeleted),
@@ -123,10 +123,10 @@ func TestDecideNamespace(t *testing.T) {
 		"kube-system, with our labels": {
 			project:   inNamespace("kube-system"),
 			namespace: namespaceOf(inNamespace("kube-system")),
-			want:      refuseNamespace, reason: "NamespaceNotAllowed", message: `namespace "kube-system" cannot be used: the name must start with garden-`,
+			want:      rejectNamespace, reason: "NamespaceNotAllowed", message: `namespace "kube-system" cannot be used: the name must start with garden-`,
 		},
-		"default, not there":        {project: inNamespace("default"), want: refuseNamespace, reason: "NamespaceNotAllowed"},
-		"a name like ours":          {project: inNamespace("gardens"), want: refuseNamespace, reason: "NamespaceNotAllowed"},
+		"default, not there":        {project: inNamespace("default"), want: rejectNamespace, reason: "NamespaceNotAllowed"},
+		"a name like ours":          {project: inNamespace("gardens"), want: rejectNamespace, reason: "NamespaceNotAllowed"},
 		"garden":                    {project: inNamespace("garden"), want: createNamespace},
 		"garden-x":                  {project: inNamespace("garden-x"), want: createNamespace},
 		"generated, not set before": {project: inNamespace(""), want: createNamespace},

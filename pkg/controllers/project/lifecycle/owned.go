@@ -19,19 +19,19 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// annotationProjectUID names the Project that a role, a binding or a quota was created for. Their names alone would be a
-// guess: a Project of the same name may have come after the one that is being deleted.
+// annotationProjectUID names the Project that a role, a binding or a quota was created for. Its name alone would be a guess: a
+// Project with the same name may have been created after the one that is being deleted.
 const annotationProjectUID = gardenerv1beta1.AnnotationCreatedForProject
 
-// wasCreatedFor reports whether a role, a binding or a quota was created for this very Project. Those of earlier versions
-// have it as their owner.
+// wasCreatedFor reports whether a role, a binding or a quota was created for this Project. Those of earlier versions are owned
+// by it.
 func wasCreatedFor(project *gardenerv1beta1.Project, object client.Object) bool {
 	return object.GetAnnotations()[annotationProjectUID] == string(project.UID) ||
 		slices.ContainsFunc(object.GetOwnerReferences(), ownedBy(project))
 }
 
-// removeOwned deletes the roles, bindings and the quota of a Project: bindings before the roles that they bind. What is in
-// a namespace that was deleted has gone with it.
+// removeOwned deletes the roles, bindings and the quota of a Project: bindings before the roles that they bind. Objects in a
+// deleted namespace have been deleted with it.
 func (r *reconciler) removeOwned(ctx context.Context, project *gardenerv1beta1.Project) error {
 	if _, err := r.removeExtensionRoles(ctx, project, nil); err != nil {
 		return err
@@ -56,8 +56,8 @@ func (r *reconciler) removeOwned(ctx context.Context, project *gardenerv1beta1.P
 	return nil
 }
 
-// removeIfOf deletes the object that has the kind and name of another one, if it was created for the Project. It is read
-// from the API server, and deleted in exactly the state that was read.
+// removeIfOf deletes the object with the kind and name of another one, if it was created for the Project. It is read from the
+// API server, and deleted with its UID and resource version as preconditions.
 func (r *reconciler) removeIfOf(ctx context.Context, project *gardenerv1beta1.Project, like client.Object) (bool, error) {
 	current, err := r.get(ctx, r.live, like)
 	switch {
@@ -74,8 +74,8 @@ func (r *reconciler) removeIfOf(ctx context.Context, project *gardenerv1beta1.Pr
 	return true, nil
 }
 
-// disown removes the owner reference to the Project from its namespace, which earlier versions set. It does so whatever
-// state the Project is in: as long as the reference is there, the namespace is deleted when our API is not served.
+// disown removes the owner reference to the Project from its namespace, which earlier versions set. It does so in every state
+// of the Project: while the reference exists, the namespace is deleted when the API of Groundskeeper is not served.
 func (p *pass) disown(ctx context.Context) error {
 	namespace, err := getNamespace(ctx, p.client, client.ObjectKey{Name: namespaceName(p.project)})
 	if err != nil || namespace == nil || !slices.ContainsFunc(namespace.OwnerReferences, ownedBy(p.project)) {

@@ -42,11 +42,11 @@ func newQuotaRules(configured []configv1alpha1.QuotaConfiguration) ([]quotaRule,
 	return rules, nil
 }
 
-// guardedLabelPrefix is that of labels which the API server guards whatever its flags say.
+// guardedLabelPrefix is the prefix of labels that the API server always protects.
 const guardedLabelPrefix = "quota.groundskeeper.io/"
 
-// unguardedKeys are the keys of labels that quotas are selected by and that the API server guards only when its flags name
-// them, sorted.
+// unguardedKeys returns the sorted keys of labels that select quotas and that the API server protects only if its flags name
+// them.
 func unguardedKeys(rules []quotaRule) []string {
 	var keys []string
 	for i := range rules {
@@ -61,7 +61,7 @@ func unguardedKeys(rules []quotaRule) []string {
 	return slices.Compact(keys)
 }
 
-// desiredQuota is the quota of a Project by the first rule that selects it, nil when none does.
+// desiredQuota returns the quota of a Project by the first rule that selects it, or nil if there is none.
 func desiredQuota(project *gardenerv1beta1.Project, rules []quotaRule) *corev1.ResourceQuota {
 	for i := range rules {
 		if !rules[i].projects.Matches(labels.Set(project.Labels)) {
@@ -84,20 +84,19 @@ func desiredQuota(project *gardenerv1beta1.Project, rules []quotaRule) *corev1.R
 	return nil
 }
 
-// annotationQuotaLimits holds the limits that this controller set in a quota, so that they are told apart from those that
-// somebody raised by hand.
+// annotationQuotaLimits contains the limits that this controller set in a quota, to distinguish them from manually raised ones.
 const annotationQuotaLimits = "groundskeeper.io/quota-limits"
 
-// writtenLimits are limits as the annotation has them.
+// writtenLimits returns limits in the format of the annotation.
 func writtenLimits(limits corev1.ResourceList) string {
 	written, err := json.Marshal(limits)
 	if err != nil {
-		return "" // a list of quantities can be written
+		return "" // a list of quantities can be encoded
 	}
 	return string(written)
 }
 
-// limitsSet are the limits that this controller set last, none when it is not known which.
+// limitsSet returns the limits that this controller set last, or none if they are unknown.
 func limitsSet(quota *corev1.ResourceQuota) corev1.ResourceList {
 	limits := corev1.ResourceList{}
 	if json.Unmarshal([]byte(quota.Annotations[annotationQuotaLimits]), &limits) != nil {
@@ -106,9 +105,9 @@ func limitsSet(quota *corev1.ResourceQuota) corev1.ResourceList {
 	return limits
 }
 
-// raisedLimits are the configured limits, each as somebody raised it by hand. A limit that this controller set, by another
-// configuration or for other labels, is not raised by hand. One that was lowered by hand comes back, and one that the
-// configuration does not have goes.
+// raisedLimits returns the configured limits, each with its manually raised value. A limit that this controller set, with
+// another configuration or for other labels, was not raised manually. A manually lowered limit is reverted, and one that is not
+// configured is removed.
 func raisedLimits(current, set, configured corev1.ResourceList) corev1.ResourceList {
 	limits := configured.DeepCopy()
 	for name, limit := range limits {

@@ -14,8 +14,8 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// Names of the roles, Gardener's. The first group gets a colon and the name of the Project appended and is made for
-// each Project; the second names ClusterRoles that the installation brings and that a Project's namespace binds.
+// Names of the roles, from Gardener. The first group gets a colon and the name of the Project as a suffix and is created for
+// each Project; the second group are ClusterRoles of the installation that are bound in a Project's namespace.
 const (
 	roleOwner             = "gardener.cloud:system:project"
 	roleUserAccessManager = "gardener.cloud:system:project-uam"
@@ -28,7 +28,7 @@ const (
 	namespaceRoleServiceAccountManager = "gardener.cloud:system:project-serviceaccountmanager"
 )
 
-// desiredRBAC are the roles and bindings of a Project, roles before what binds them: four ClusterRoles, four
+// desiredRBAC returns the roles and bindings of a Project, roles before their bindings: four ClusterRoles, four
 // ClusterRoleBindings and three RoleBindings, and a ClusterRole and a RoleBinding for each extension role in use.
 func desiredRBAC(project *gardenerv1beta1.Project) []client.Object {
 	b := &rbacBuilder{project: project}
@@ -56,7 +56,7 @@ func desiredRBAC(project *gardenerv1beta1.Project) []client.Object {
 	return b.objects
 }
 
-// withoutNamespaceRules takes what roles allow on the namespace itself out of them, for a Project that has none.
+// withoutNamespaceRules removes the rules for the namespace itself from roles, for a Project without a namespace.
 func withoutNamespaceRules(objects []client.Object) {
 	for _, object := range objects {
 		if role, ok := object.(*rbacv1.ClusterRole); ok {
@@ -65,7 +65,7 @@ func withoutNamespaceRules(objects []client.Object) {
 	}
 }
 
-// isExtensionRoleOf says whether a ClusterRole or RoleBinding has the name of an extension role of the Project.
+// isExtensionRoleOf reports whether a ClusterRole or RoleBinding has the name of an extension role of the Project.
 func isExtensionRoleOf(project *gardenerv1beta1.Project, object client.Object) bool {
 	return strings.HasPrefix(object.GetName(), extensionRoleName(project, ""))
 }
@@ -74,7 +74,7 @@ func extensionRoleName(project *gardenerv1beta1.Project, role string) string {
 	return roleExtension + ":" + project.Name + ":" + role
 }
 
-// extensionLabels are the labels of both objects of an extension role. What nobody has any more is found by them.
+// extensionLabels returns the labels of both objects of an extension role. Unused ones are found by them.
 func extensionLabels(project *gardenerv1beta1.Project) map[string]string {
 	return map[string]string{
 		gardenerv1beta1.LabelRole:        gardenerv1beta1.RoleExtensionProject,
@@ -92,9 +92,10 @@ type rbacBuilder struct {
 	objects []client.Object
 }
 
-// meta is the metadata all of them have. The label lets the cache hold our objects only, see CacheOptions. They name the
-// Project by annotation, and not as their owner, so that they neither go while the Project waits for its content
-// (--cascade=foreground), nor outlive it (--cascade=orphan), nor go when its API is not served.
+// meta returns the metadata of all of them. The label restricts the cache to the controller's objects, see CacheOptions. They
+// refer to the Project with an annotation, and not with an owner reference, so that they are neither deleted while the Project
+// waits for its dependents (--cascade=foreground), nor retained after it (--cascade=orphan), nor deleted when its API is not
+// served.
 func (b *rbacBuilder) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name:        name,
@@ -119,7 +120,7 @@ func (b *rbacBuilder) roleBinding(name string, subjects []rbacv1.Subject) *rbacv
 	return binding
 }
 
-// extension adds an extension role. Its rules are Kubernetes' to write, from the ClusterRoles with the label.
+// extension adds an extension role. Kubernetes aggregates its rules from the ClusterRoles with the label.
 func (b *rbacBuilder) extension(role string, subjects []rbacv1.Subject) {
 	name := extensionRoleName(b.project, role)
 	aggregated := &rbacv1.ClusterRole{
@@ -137,7 +138,7 @@ func clusterRoleRef(name string) rbacv1.RoleRef {
 	return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: name}
 }
 
-// projectSubjects answers who has which role.
+// projectSubjects returns the subjects of roles.
 type projectSubjects struct {
 	spec *gardenerv1beta1.ProjectSpec
 }
@@ -146,7 +147,7 @@ func subjectsOf(project *gardenerv1beta1.Project) projectSubjects {
 	return projectSubjects{spec: &project.Spec}
 }
 
-// owner is the one who answers for the Project, as a list.
+// owner returns the owner of the Project as a list.
 func (s projectSubjects) owner() []rbacv1.Subject {
 	if s.spec.Owner == nil {
 		return nil
@@ -154,8 +155,8 @@ func (s projectSubjects) owner() []rbacv1.Subject {
 	return []rbacv1.Subject{qualified(*s.spec.Owner)}
 }
 
-// with are the subjects that have one of the roles, each once, in the order of the members. The owner has the role
-// owner, whether the list of members says so or not.
+// with returns the subjects that have one of the roles, each once, in the order of the members. The owner has the role owner,
+// even if it is not in the list of members.
 func (s projectSubjects) with(roles ...string) []rbacv1.Subject {
 	var subjects []rbacv1.Subject
 	if slices.Contains(roles, gardenerv1beta1.ProjectMemberOwner) {
@@ -171,7 +172,7 @@ func (s projectSubjects) with(roles ...string) []rbacv1.Subject {
 	return subjects
 }
 
-// extensionRoles are the names behind "extension:" that members have, sorted, each once.
+// extensionRoles returns the names after "extension:" in the roles of members, sorted, each once.
 func (s projectSubjects) extensionRoles() []string {
 	var names []string
 	for i := range s.spec.Members {
@@ -185,7 +186,7 @@ func (s projectSubjects) extensionRoles() []string {
 	return slices.Compact(names)
 }
 
-// qualified is a subject as Kubernetes stores it, so that a comparison finds no difference where there is none.
+// qualified returns a subject as Kubernetes stores it, so that equal subjects are equal.
 func qualified(subject rbacv1.Subject) rbacv1.Subject {
 	if subject.APIGroup == "" && (subject.Kind == rbacv1.UserKind || subject.Kind == rbacv1.GroupKind) {
 		subject.APIGroup = rbacv1.GroupName

@@ -20,30 +20,30 @@ import (
 )
 
 const (
-	// pausedAnnotation with the value "true" makes the controllers leave an object alone.
+	// pausedAnnotation with the value "true" stops the reconciliation of an object.
 	pausedAnnotation = "groundskeeper.io/paused"
 
-	// retryPeriod is the pause after something changed under a pass. The change itself mostly comes sooner.
+	// retryPeriod is the delay after a concurrent change. Usually the event of the change is earlier.
 	retryPeriod = time.Second
-	// waitPeriod is how often something that a watch should tell is looked at again, in case it did not.
+	// waitPeriod is the interval of rechecks for which an event is expected, in case the event is missing.
 	waitPeriod = 30 * time.Second
 )
 
-// pass is one look at one Project.
+// pass is one reconciliation of one Project.
 type pass struct {
 	*reconciler
 	project *gardenerv1beta1.Project
 	report  report
 	outcome outcome
-	// problem is what a failed, refused or blocked pass tells people.
+	// problem is the message of a failed, rejected or blocked reconciliation.
 	problem string
 	wrote   int
-	// followed is set when the roles were brought into line with the members, rolesErr when that failed.
+	// followed is set if the roles were updated with the members, rolesErr if that failed.
 	followed bool
 	rolesErr error
 }
 
-// Reconcile brings one Project to the state its spec asks for, and says in its status how far that went.
+// Reconcile reconciles one Project with its spec, and records the result in its status.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	project := &gardenerv1beta1.Project{}
 	if err := r.client.Get(ctx, request.NamespacedName, project); err != nil {
@@ -52,7 +52,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	p := &pass{reconciler: r, project: project}
 	deleting := !project.DeletionTimestamp.IsZero()
 	if deleting && !controllerutil.ContainsFinalizer(project, gardenerv1beta1.FinalizerName) {
-		// Its namespace was released. Another finalizer may keep it for long, and its roles as long.
+		// Its namespace was released. Another finalizer may retain the Project and its roles for a long time.
 		return reconcile.Result{}, p.followMembers(ctx)
 	}
 	var result reconcile.Result
@@ -75,11 +75,11 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		p.reportRoles(p.rolesErr)
 		err = errors.Join(err, p.rolesErr)
 	}
-	// What failed, and what a pause holds back, was not done.
+	// Failed or paused changes of the spec have not been made.
 	p.report.acted = err == nil && !isPaused(project)
 	if err != nil && isTransient(err) {
 		r.outcomes.WithLabelValues(string(outcomeRetried)).Inc()
-		log.FromContext(ctx).V(1).Info("something changed meanwhile, trying again", "reason", err.Error())
+		log.FromContext(ctx).V(1).Info("Retrying after a concurrent change", "err", err.Error())
 		return reconcile.Result{RequeueAfter: retryPeriod}, nil
 	}
 	r.outcomes.WithLabelValues(string(p.outcome)).Inc()
@@ -89,7 +89,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return result, errors.Join(err, p.writeStatus(ctx))
 }
 
-// provide gives a Project that lives what it is to have.
+// provide creates and updates the objects of a Project that is not being deleted.
 func (p *pass) provide(ctx context.Context) (reconcile.Result, error) {
 	if err := p.complete(ctx); err != nil {
 		return p.failed(gardenerv1beta1.ProjectNamespaceReady, reasonNamespaceFailed, err)
@@ -106,8 +106,8 @@ func (p *pass) provide(ctx context.Context) (reconcile.Result, error) {
 		p.report.phase, p.outcome = gardenerv1beta1.ProjectPending, outcomeWaiting
 		p.withoutNamespace(decision)
 		return reconcile.Result{RequeueAfter: waitPeriod}, nil
-	case refuseNamespace:
-		// Nothing to try again: the namespace, or the Project, has to change, and either wakes us.
+	case rejectNamespace:
+		// A retry does not help: the namespace or the Project has to change, and both cause an event.
 		p.report.phase, p.outcome, p.problem = gardenerv1beta1.ProjectFailed, outcomeRefused, decision.message
 		p.withoutNamespace(decision)
 		return reconcile.Result{}, nil
@@ -124,8 +124,9 @@ func (p *pass) provide(ctx context.Context) (reconcile.Result, error) {
 	return reconcile.Result{}, nil
 }
 
-// complete adds what the API server gives to a Project at creation to one that came another way: without the
-// finalizer its namespace would go unasked, and without the name others do not find it.
+// complete adds the fields that the API server sets at creation to a Project that was created in another way: without the
+// finalizer its namespace would be deleted without a check, and without the name of its namespace other components cannot find
+// it.
 func (p *pass) complete(ctx context.Context) error {
 	next := p.project.DeepCopy()
 	controllerutil.AddFinalizer(next, gardenerv1beta1.FinalizerName)
@@ -135,8 +136,8 @@ func (p *pass) complete(ctx context.Context) error {
 	return err
 }
 
-// ensureNamespace decides about the namespace and does what was decided. It returns the namespace, nil when it is not
-// this Project's.
+// ensureNamespace decides about the namespace and executes the decision. It returns the namespace, or nil if it does not belong
+// to this Project.
 func (p *pass) ensureNamespace(ctx context.Context) (*corev1.Namespace, namespaceDecision, error) {
 	name := client.ObjectKey{Name: namespaceName(p.project)}
 	current, err := getNamespace(ctx, p.client, name)
@@ -154,7 +155,7 @@ func (p *pass) ensureNamespace(ctx context.Context) (*corev1.Namespace, namespac
 		if !apierrors.IsAlreadyExists(err) {
 			return nil, decision, err
 		}
-		// The cache is late. Whatever is there, it gets no better treatment than one that was seen before.
+		// The cache is stale. An existing namespace is handled like one that was in the cache.
 		if current, err = getNamespace(ctx, p.live, name); err != nil {
 			return nil, decision, err
 		}
@@ -176,7 +177,7 @@ func (p *pass) ensureNamespace(ctx context.Context) (*corev1.Namespace, namespac
 	return next, decision, err
 }
 
-// ensureRoles brings the roles and bindings of the members into order.
+// ensureRoles reconciles the roles and bindings of the members.
 func (p *pass) ensureRoles(ctx context.Context) error {
 	p.followed = true
 	desired := desiredRBAC(p.project)
@@ -186,7 +187,7 @@ func (p *pass) ensureRoles(ctx context.Context) error {
 	return errors.Join(err, removeErr)
 }
 
-// ensureQuota brings the quota into order, when one is configured.
+// ensureQuota reconciles the quota, if one is configured.
 func (p *pass) ensureQuota(ctx context.Context) error {
 	quota := desiredQuota(p.project, p.quotas)
 	if quota == nil {
@@ -199,7 +200,7 @@ func (p *pass) ensureQuota(ctx context.Context) error {
 	return err
 }
 
-// getNamespace reads a namespace, nil when there is none.
+// getNamespace reads a namespace, and returns nil if it does not exist.
 func getNamespace(ctx context.Context, from client.Reader, name client.ObjectKey) (*corev1.Namespace, error) {
 	namespace := &corev1.Namespace{}
 	if err := from.Get(ctx, name, namespace); err != nil {

@@ -12,28 +12,28 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// releaseAction is what a pass does about the namespace of a Project that is being deleted.
+// releaseAction is what a reconciliation does with the namespace of a Project that is being deleted.
 type releaseAction string
 
 const (
-	// releaseDone: there is nothing of ours left, so the Project may go.
+	// releaseDone: nothing of the Project is left, so that it can be deleted.
 	releaseDone releaseAction = "done"
-	// releaseBlocked: something in the namespace has to go first.
+	// releaseBlocked: an object in the namespace has to be deleted first.
 	releaseBlocked releaseAction = "blocked"
-	// releaseWait: the namespace is being deleted already.
+	// releaseWait: the namespace is already being deleted.
 	releaseWait releaseAction = "wait"
-	// releaseDisown: the namespace is not ours, but names us as its owner. The garbage collector would delete it after
-	// the Project, so that one reference goes and nothing else.
+	// releaseDisown: the namespace does not belong to the Project, but has it as its owner. The garbage collector would delete it
+	// after the Project, so only this reference is removed.
 	releaseDisown releaseAction = "disown"
-	// releaseKeep: the namespace stays; our marks on it go.
+	// releaseKeep: the namespace is retained, without the labels and annotations of the Project.
 	releaseKeep releaseAction = "keep"
-	// releaseDelete: the namespace goes with its Project.
+	// releaseDelete: the namespace is deleted with its Project.
 	releaseDelete releaseAction = "delete"
 )
 
-// decideRelease decides about the namespace of a Project that is being deleted; current is nil when there is none.
-// The occupants are what keeps the namespace. They count only in a namespace that was claimed for this Project: a
-// Project that was refused a namespace neither waits for what others have in it nor tells their names.
+// decideRelease decides about the namespace of a Project that is being deleted; current is nil if it does not exist. The
+// occupants are the blocking objects. They only apply in a namespace that was claimed for this Project: a Project that was
+// denied a namespace neither waits for the objects of other users in it nor reveals their names.
 func decideRelease(project *gardenerv1beta1.Project, current *corev1.Namespace, occupants []string) releaseAction {
 	switch {
 	case current == nil:
@@ -53,7 +53,7 @@ func decideRelease(project *gardenerv1beta1.Project, current *corev1.Namespace, 
 	}
 }
 
-// leave leaves a namespace that is not ours alone, after a look at its owners.
+// leave does not change a namespace that does not belong to the Project, except for its owner references.
 func leave(project *gardenerv1beta1.Project, current *corev1.Namespace) releaseAction {
 	if slices.ContainsFunc(current.OwnerReferences, ownedBy(project)) {
 		return releaseDisown
@@ -61,19 +61,19 @@ func leave(project *gardenerv1beta1.Project, current *corev1.Namespace) releaseA
 	return releaseDone
 }
 
-// ownedBy says whether an owner is this very Project.
+// ownedBy reports whether an owner is this Project.
 func ownedBy(project *gardenerv1beta1.Project) func(metav1.OwnerReference) bool {
 	return func(ref metav1.OwnerReference) bool { return isProject(ref) && ref.UID == project.UID }
 }
 
-// disownedNamespace is a namespace that the Project does not own.
+// disownedNamespace returns a namespace that is not owned by the Project.
 func disownedNamespace(project *gardenerv1beta1.Project, current *corev1.Namespace) *corev1.Namespace {
 	next := current.DeepCopy()
 	next.OwnerReferences = slices.DeleteFunc(next.OwnerReferences, ownedBy(project))
 	return next
 }
 
-// releasedNamespace is a namespace without the marks of its Project.
+// releasedNamespace returns a namespace without the labels and annotations of its Project.
 func releasedNamespace(current *corev1.Namespace) *corev1.Namespace {
 	next := current.DeepCopy()
 	delete(next.Labels, gardenerv1beta1.LabelRole)

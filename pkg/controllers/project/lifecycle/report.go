@@ -15,17 +15,17 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// pause says that the Project is left alone. A Project that nobody ever looked at is Pending.
+// pause reports that the Project is paused. A Project that was never reconciled is Pending.
 func (p *pass) pause() {
 	p.outcome = outcomePaused
 	if p.project.Status.Phase == "" {
 		p.report.phase = gardenerv1beta1.ProjectPending
 	}
 	p.report.set(projectPaused, gardenerv1beta1.ConditionTrue, reasonPausedByAnnotation,
-		fmt.Sprintf("the project is left as it is until its annotation %s is removed; members that are removed lose their roles", pausedAnnotation))
+		fmt.Sprintf("the project is not reconciled until its annotation %s is removed; the roles of removed members are revoked", pausedAnnotation))
 }
 
-// failed says which condition the error is about. The error itself goes to the queue, which tries again.
+// failed reports the condition of an error. The error itself is returned to the queue, which retries.
 func (p *pass) failed(kind gardenerv1beta1.ConditionType, reason string, err error) (reconcile.Result, error) {
 	status := gardenerv1beta1.ConditionFalse
 	if reason == reasonContentsUnknown {
@@ -36,11 +36,11 @@ func (p *pass) failed(kind gardenerv1beta1.ConditionType, reason string, err err
 	return reconcile.Result{}, err
 }
 
-// withoutNamespace says why there is no namespace, and therefore no roles.
+// withoutNamespace reports why there is no namespace, and therefore no roles.
 func (p *pass) withoutNamespace(decision namespaceDecision) {
 	p.report.set(gardenerv1beta1.ProjectNamespaceReady, gardenerv1beta1.ConditionFalse, decision.reason, decision.message)
 	p.report.set(gardenerv1beta1.ProjectRBACReady, gardenerv1beta1.ConditionFalse, reasonNamespaceMissing,
-		"the roles are made when the project has its namespace")
+		"the roles are created when the project has its namespace")
 }
 
 func (p *pass) reportNamespace(namespace *corev1.Namespace, quotaErr error) {
@@ -53,7 +53,7 @@ func (p *pass) reportNamespace(namespace *corev1.Namespace, quotaErr error) {
 			fmt.Sprintf("namespace %q was created for the project", namespace.Name))
 	default:
 		p.report.set(gardenerv1beta1.ProjectNamespaceReady, gardenerv1beta1.ConditionTrue, reasonNamespaceAdopted,
-			fmt.Sprintf("namespace %q was adopted and stays when the project goes", namespace.Name))
+			fmt.Sprintf("namespace %q was adopted and is retained when the project is deleted", namespace.Name))
 	}
 }
 
@@ -63,15 +63,15 @@ func (p *pass) reportRoles(err error) {
 		return
 	}
 	p.report.set(gardenerv1beta1.ProjectRBACReady, gardenerv1beta1.ConditionTrue, reasonRolesReconciled,
-		"the roles and bindings of the members are in place")
+		"the roles and bindings of the members are reconciled")
 }
 
-// reportDeletable says what would keep the Project from being deleted now. It tells nothing of a namespace that is
-// not this Project's.
+// reportDeletable reports what would block the deletion of the Project. It reveals nothing about a namespace that does not
+// belong to this Project.
 func (p *pass) reportDeletable(namespace *corev1.Namespace) error {
 	if namespace == nil {
 		p.report.set(gardenerv1beta1.ProjectDeletable, gardenerv1beta1.ConditionTrue, reasonNamespaceNotOwned,
-			"the project has no namespace that would keep it")
+			"the project has no namespace that would block its deletion")
 		return nil
 	}
 	occupants, err := p.contents.cached(namespace.Name)
@@ -87,10 +87,10 @@ func (p *pass) reportDeletable(namespace *corev1.Namespace) error {
 }
 
 func emptyMessage(namespace string) string {
-	return fmt.Sprintf("nothing in namespace %q keeps the project", namespace)
+	return fmt.Sprintf("nothing in namespace %q blocks the deletion of the project", namespace)
 }
 
-// writeStatus writes the report when it says something new, and tells it by an event.
+// writeStatus writes the report if it has changed, and records an event.
 func (p *pass) writeStatus(ctx context.Context) error {
 	before := &p.project.Status
 	next := nextStatus(before, p.project.Generation, &p.report, p.now())
@@ -110,13 +110,13 @@ func (p *pass) writeStatus(ctx context.Context) error {
 	return nil
 }
 
-// announce logs and records what happened, once for each change.
+// announce logs and records an event, once for each change.
 func (p *pass) announce(ctx context.Context, next *gardenerv1beta1.ProjectStatus, changed bool) {
 	logger := log.FromContext(ctx).WithValues("phase", next.Phase, "outcome", p.outcome)
 	becameReady := p.outcome == outcomeReady && p.project.Status.Phase != gardenerv1beta1.ProjectReady
 	if p.outcome == outcomeReady && (p.wrote > 0 || becameReady) {
-		message := fmt.Sprintf("namespace %q and the roles of the project are in place", namespaceName(p.project))
-		logger.Info("project is ready", "projectNamespace", namespaceName(p.project), "wrote", p.wrote)
+		message := fmt.Sprintf("namespace %q and the roles of the project are reconciled", namespaceName(p.project))
+		logger.Info("Project is ready", "projectNamespace", namespaceName(p.project), "wrote", p.wrote)
 		p.tell(p.project, eventReconciled, actionReconcile, message)
 	}
 	if !changed {
@@ -131,9 +131,9 @@ func (p *pass) announce(ctx context.Context, next *gardenerv1beta1.ProjectStatus
 		if p.outcome == outcomeBlocked {
 			reason = eventNotEmpty
 		}
-		logger.Info("project needs attention", "reason", reason, "problem", p.problem)
+		logger.Info("Project needs attention", "reason", reason, "problem", p.problem)
 		p.warn(p.project, reason, action, p.problem)
 	case outcomeWaiting, outcomePaused:
-		logger.Info("project waits")
+		logger.Info("Project is waiting")
 	}
 }

@@ -15,7 +15,7 @@ import (
 	applyv1beta1 "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/gardener/v1beta1"
 )
 
-// projectPaused is the condition of a Project that is left alone on request. It is there only while that lasts.
+// projectPaused is the condition of a paused Project. It only exists while the Project is paused.
 const projectPaused gardenerv1beta1.ConditionType = "Paused"
 
 // Reasons of the condition NamespaceReady.
@@ -50,11 +50,10 @@ const (
 // reasonPausedByAnnotation is the reason of the condition Paused.
 const reasonPausedByAnnotation = "PausedByAnnotation"
 
-// maxMessage bounds the message of a condition, in bytes. Events have the same bound, the API server's.
+// maxMessage limits the message of a condition, in bytes. Events have the same limit, from the API server.
 const maxMessage = 1000
 
-// conditionTypes are the conditions that this controller writes, in the order in which it writes them. Stale belongs
-// to another one.
+// conditionTypes are the conditions that this controller writes, in this order. Stale belongs to another controller.
 func conditionTypes() []gardenerv1beta1.ConditionType {
 	return []gardenerv1beta1.ConditionType{
 		gardenerv1beta1.ProjectNamespaceReady,
@@ -64,15 +63,15 @@ func conditionTypes() []gardenerv1beta1.ConditionType {
 	}
 }
 
-// report is what a pass found out. What it does not mention stays as it was, but for Paused.
+// report is the result of a reconciliation. Conditions that it does not contain remain unchanged, except Paused.
 type report struct {
 	phase gardenerv1beta1.ProjectPhase
-	// acted is false when not all was done that the spec asks for now, so that observedGeneration stays.
+	// acted is false if the current spec was not completely reconciled, so that observedGeneration is not updated.
 	acted      bool
 	conditions []gardenerv1beta1.Condition
 }
 
-// set reports a condition, in place of what was reported about it before.
+// set reports a condition, and replaces an earlier report of it.
 func (r *report) set(kind gardenerv1beta1.ConditionType, status gardenerv1beta1.ConditionStatus, reason, message string) {
 	reported := gardenerv1beta1.Condition{Type: kind, Status: status, Reason: reason, Message: bounded(message)}
 	if before := condition(r.conditions, kind); before != nil {
@@ -82,8 +81,8 @@ func (r *report) set(kind gardenerv1beta1.ConditionType, status gardenerv1beta1.
 	r.conditions = append(r.conditions, reported)
 }
 
-// nextStatus is the part of a status that this controller writes, after a report. Times change only with what they
-// speak of, so that a report of nothing new gives the status that is there.
+// nextStatus returns the part of a status that this controller writes, with a report applied. Timestamps change only with their
+// subject, so that an unchanged report returns the existing status.
 func nextStatus(current *gardenerv1beta1.ProjectStatus, generation int64, report *report, now time.Time) gardenerv1beta1.ProjectStatus {
 	next := gardenerv1beta1.ProjectStatus{ObservedGeneration: current.ObservedGeneration, Phase: current.Phase}
 	if report.acted {
@@ -104,14 +103,14 @@ func nextStatus(current *gardenerv1beta1.ProjectStatus, generation int64, report
 	return next
 }
 
-// nextCondition gives a reported condition its times.
+// nextCondition returns a reported condition with its timestamps.
 func nextCondition(before *gardenerv1beta1.Condition, reported gardenerv1beta1.Condition, now time.Time) gardenerv1beta1.Condition {
 	reported.LastTransitionTime = metav1.NewTime(now).Rfc3339Copy()
 	reported.LastUpdateTime = reported.LastTransitionTime
 	if before == nil {
 		return reported
 	}
-	// Codes are not ours. We neither write nor remove them.
+	// Codes belong to other controllers. They are neither written nor removed.
 	reported.Codes = before.Codes
 	if before.Status != reported.Status {
 		return reported
@@ -123,7 +122,7 @@ func nextCondition(before *gardenerv1beta1.Condition, reported gardenerv1beta1.C
 	return reported
 }
 
-// sameStatus says whether a status already holds the part that this controller would write.
+// sameStatus reports whether a status already contains the part that this controller would write.
 func sameStatus(current, next *gardenerv1beta1.ProjectStatus) bool {
 	if current.Phase != next.Phase || current.ObservedGeneration != next.ObservedGeneration {
 		return false
@@ -136,8 +135,8 @@ func sameStatus(current, next *gardenerv1beta1.ProjectStatus) bool {
 	return true
 }
 
-// statusApplied is the patch that writes it. The list of conditions is merged by type, so those of others, and the
-// times that others write, are not touched.
+// statusApplied returns the patch of a status. The list of conditions is merged by type, so that conditions and timestamps of
+// other controllers are not changed.
 func statusApplied(project string, status *gardenerv1beta1.ProjectStatus) *applyv1beta1.ProjectApplyConfiguration {
 	applied := applyv1beta1.ProjectStatus().WithPhase(status.Phase).WithObservedGeneration(status.ObservedGeneration)
 	for i := range status.Conditions {
@@ -161,7 +160,7 @@ func condition(conditions []gardenerv1beta1.Condition, kind gardenerv1beta1.Cond
 	return &conditions[i]
 }
 
-// bounded is a message on one line, and not longer than it may be.
+// bounded returns a message on one line, with at most the maximum length.
 func bounded(message string) string {
 	message = strings.ReplaceAll(message, "\n", "; ")
 	if len(message) <= maxMessage {

@@ -16,13 +16,13 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/telemetry"
 )
 
-// Reasons of the events on a Project, Gardener's.
+// Reasons of the events of a Project, from Gardener.
 const (
-	// eventReconciled: the namespace, the roles or the quota were brought into order.
+	// eventReconciled: the namespace, the roles or the quota were reconciled.
 	eventReconciled = "NamespaceReconcileSuccessful"
-	// eventReconcileFailed: that did not succeed, or the namespace cannot be had.
+	// eventReconcileFailed: that failed, or the namespace is unavailable.
 	eventReconcileFailed = "NamespaceReconcileFailed"
-	// eventNotEmpty: the project is to be deleted, but its namespace is in use.
+	// eventNotEmpty: the Project is being deleted, but its namespace is in use.
 	eventNotEmpty = "NamespaceNotEmpty"
 	// eventDeletionFailed: the namespace could not be released.
 	eventDeletionFailed = "NamespaceDeletionFailed"
@@ -44,7 +44,7 @@ func (r *reconciler) tell(project *gardenerv1beta1.Project, reason, action, mess
 	r.recorder.Eventf(project, nil, corev1.EventTypeNormal, reason, action, "%s", bounded(message))
 }
 
-// outcome is how a pass over a Project ended, as a label of the metric.
+// outcome is the result of a reconciliation of a Project, as a label of the metric.
 type outcome string
 
 const (
@@ -55,23 +55,23 @@ const (
 	outcomeBlocked  outcome = "blocked"
 	outcomeReleased outcome = "released"
 	outcomeFailed   outcome = "failed"
-	// outcomeRetried: something changed under the pass, which is not worth telling.
+	// outcomeRetried: a concurrent change, which is not reported.
 	outcomeRetried outcome = "retried"
 )
 
-// registerOutcomes counts passes by outcome.
+// registerOutcomes counts reconciliations by outcome.
 func registerOutcomes(registry prometheus.Registerer) (*prometheus.CounterVec, error) {
 	return telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "groundskeeper_project_reconciles_total",
-		Help: "Passes over Projects, by outcome: ready, paused, waiting, refused, blocked, released, failed or retried.",
+		Help: "Reconciliations of Projects, by outcome: ready, paused, waiting, refused, blocked, released, failed or retried.",
 	}, []string{"outcome"}))
 }
 
-// registerTimeToReady measures how long new Projects take, in seconds.
+// registerTimeToReady measures the time until new Projects are Ready, in seconds.
 func registerTimeToReady(registry prometheus.Registerer) (prometheus.Histogram, error) {
 	return telemetry.Register(registry, prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "groundskeeper_project_time_to_ready_seconds",
-		Help:    "Time from the creation of a Project until it is Ready first. One that failed before is not counted.",
+		Help:    "Time from the creation of a Project until it is Ready for the first time. Projects that failed before are not counted.",
 		Buckets: prometheus.ExponentialBuckets(0.25, 2, 12), // to 8.5 minutes; creation times are whole seconds
 	}))
 }
@@ -90,7 +90,8 @@ func registerPhases(registry prometheus.Registerer, cache client.Reader) error {
 	}.Register(registry, cache)
 }
 
-// RegisterMetrics registers the metrics as AddToManager does, for whoever describes them. It counts what the cache has.
+// RegisterMetrics registers the metrics like AddToManager, for the generator of their documentation. It counts the Projects in
+// the cache.
 func RegisterMetrics(registry prometheus.Registerer, cache client.Reader) error {
 	_, outcomes := registerOutcomes(registry)
 	_, timeToReady := registerTimeToReady(registry)

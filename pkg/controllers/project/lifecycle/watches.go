@@ -25,9 +25,9 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// CacheOptions restricts a manager's cache to the roles, bindings and quotas of Projects. They all carry the label
-// project.gardener.cloud/name, so the cache need not hold those of the whole cluster. An object of these kinds without
-// the label is not found through the cache: whoever needs one reads it live.
+// CacheOptions restricts a manager's cache to the roles, bindings and quotas of Projects. They all have the label
+// project.gardener.cloud/name, so that the cache does not contain those of the whole cluster. An object of these kinds without
+// the label is not in the cache: read it from the API server.
 func CacheOptions() (map[client.Object]cache.ByObject, error) {
 	labelled, err := labels.NewRequirement(gardenerv1beta1.LabelProjectName, selection.Exists, nil)
 	if err != nil {
@@ -42,7 +42,7 @@ func CacheOptions() (map[client.Object]cache.ByObject, error) {
 	}, nil
 }
 
-// ofLabel finds the Project by the label of an object. One that lost the label arrives as it was before, too.
+// ofLabel returns the Project in the label of an object. If the label was removed, the event has the previous state, too.
 func ofLabel(_ context.Context, object client.Object) []reconcile.Request {
 	if name := object.GetLabels()[gardenerv1beta1.LabelProjectName]; name != "" {
 		return []reconcile.Request{requestFor(name)}
@@ -55,15 +55,15 @@ type mapper struct {
 	cache client.Reader
 }
 
-// ofNamespace finds the Project of a namespace: by its label, or else the one that wants a namespace of this name and
-// waits for it to go.
+// ofNamespace returns the Project of a namespace: by its label, or else the one whose spec names the namespace and waits for
+// its deletion.
 func (m mapper) ofNamespace(ctx context.Context, object client.Object) []reconcile.Request {
 	if requests := ofLabel(ctx, object); requests != nil || !isProjectNamespace(object.GetName()) {
 		return requests
 	}
 	projects := &gardenerv1beta1.ProjectList{}
 	if err := m.cache.List(ctx, projects, client.UnsafeDisableDeepCopy); err != nil {
-		log.FromContext(ctx).Error(err, "cannot find the project of a namespace", "projectNamespace", object.GetName())
+		log.FromContext(ctx).Error(err, "Failed to find the project of a namespace", "projectNamespace", object.GetName())
 		return nil
 	}
 	for i := range projects.Items {
@@ -74,12 +74,12 @@ func (m mapper) ofNamespace(ctx context.Context, object client.Object) []reconci
 	return nil
 }
 
-// ofContent finds the Project of what is in a namespace.
+// ofContent returns the Project of an object in a namespace.
 func (m mapper) ofContent(ctx context.Context, name string) []reconcile.Request {
 	namespace := &corev1.Namespace{}
 	if err := m.cache.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {
 		if !apierrors.IsNotFound(err) {
-			log.FromContext(ctx).Error(err, "cannot find the project of a namespace", "projectNamespace", name)
+			log.FromContext(ctx).Error(err, "Failed to find the project of a namespace", "projectNamespace", name)
 		}
 		return nil
 	}
@@ -90,8 +90,8 @@ func requestFor(project string) reconcile.Request {
 	return reconcile.Request{NamespacedName: types.NamespacedName{Name: project}}
 }
 
-// projectChanged lets through what can change a decision. Status writes, ours among them, cannot; a resync passes, so
-// that whatever was missed is found in the end.
+// projectChanged admits changes that can affect a decision. Status writes cannot. A resync is admitted, so that missed changes
+// are detected eventually.
 func projectChanged() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {
@@ -101,15 +101,16 @@ func projectChanged() predicate.Predicate {
 				before.GetGeneration() != after.GetGeneration() ||
 				before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
 				isPaused(before) != isPaused(after) ||
-				// Ours is removed last.
+				// The finalizer of this controller is removed last.
 				!slices.Equal(before.GetFinalizers(), after.GetFinalizers()) ||
-				// Quotas are chosen by the labels of a Project.
+				// Quotas are selected by the labels of a Project.
 				!maps.Equal(before.GetLabels(), after.GetLabels())
 		},
 	}
 }
 
-// changedOrGone drops creations: those are ours, or a creation of ours fails on them and looks at what is there.
+// changedOrGone drops creations: the controller makes them, or its own creation fails because of them and reads the existing
+// object.
 func changedOrGone() predicate.Predicate {
 	return predicate.Funcs{CreateFunc: func(event.CreateEvent) bool { return false }}
 }

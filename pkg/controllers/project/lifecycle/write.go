@@ -19,26 +19,25 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// maxParallelWrites bounds the requests of one pass that are under way at once. The objects of a Project do not
-// depend on each other once its namespace is there, and one after the other they would take as many round trips.
+// maxParallelWrites limits the concurrent requests of a reconciliation. The objects of a Project do not depend on each other
+// once its namespace exists, and sequential writes would take as many round trips.
 const maxParallelWrites = 12
 
-// errChanged says that an object went away between the look at it and the write.
-var errChanged = errors.New("it was changed meanwhile")
+// errChanged reports that an object was deleted between the read and the write.
+var errChanged = errors.New("the object was changed concurrently")
 
-// isTransient says whether an error comes from looking at something that has changed since. Another pass settles it,
-// so there is nothing to tell anybody.
+// isTransient reports whether an error is caused by a concurrent change. It is resolved by a retry, so it is not reported.
 func isTransient(err error) bool {
 	return apierrors.IsConflict(err) || errors.Is(err, errChanged) ||
 		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 }
 
-// ensureAll brings objects to the desired state and says how many it wrote. It goes on after an error.
+// ensureAll updates objects to the desired state and returns the number of writes. It continues after an error.
 func (r *reconciler) ensureAll(ctx context.Context, desired []client.Object) (int, error) {
 	return inParallel(desired, func(object client.Object) (bool, error) { return r.ensure(ctx, object) })
 }
 
-// inParallel does something with objects and says for how many it returned true. It goes on after an error.
+// inParallel calls a function for objects and returns the number of true results. It continues after an error.
 func inParallel(objects []client.Object, do func(client.Object) (bool, error)) (int, error) {
 	done, errs := make([]bool, len(objects)), make([]error, len(objects))
 	slots := make(chan struct{}, maxParallelWrites)
@@ -60,15 +59,15 @@ func inParallel(objects []client.Object, do func(client.Object) (bool, error)) (
 	return count, errors.Join(errs...)
 }
 
-// ensure brings one object to the desired state: created when it is not there, patched when it differs, made anew
-// when what differs cannot be patched, and left alone otherwise. It says whether it wrote.
+// ensure updates one object to the desired state: it is created if it does not exist, patched if it differs, recreated if the
+// difference cannot be patched, and not written otherwise. It reports whether it wrote.
 func (r *reconciler) ensure(ctx context.Context, desired client.Object) (bool, error) {
 	current, err := r.get(ctx, r.client, desired)
 	if apierrors.IsNotFound(err) {
 		if err = r.create(ctx, desired); !apierrors.IsAlreadyExists(err) {
 			return err == nil, err
 		}
-		// The cache is late, or does not hold the object because it lacks our label.
+		// The cache is stale, or does not contain the object because it has no label.
 		current, err = r.get(ctx, r.live, desired)
 	}
 	switch {
@@ -84,7 +83,7 @@ func (r *reconciler) ensure(ctx context.Context, desired client.Object) (bool, e
 	}
 }
 
-// get reads the object that has the kind and name of another one.
+// get reads the object with the kind and name of another one.
 func (r *reconciler) get(ctx context.Context, from client.Reader, like client.Object) (client.Object, error) {
 	kind, err := r.client.GroupVersionKindFor(like)
 	if err != nil {
@@ -108,8 +107,8 @@ func (r *reconciler) create(ctx context.Context, object client.Object) error {
 	return nil
 }
 
-// patch makes one state of an object of another, unless they are the same. It fails with a conflict when the object
-// is not in the first state any more: lists are replaced as a whole, and must not lose what is not known here.
+// patch changes one state of an object to another, unless they are equal. It fails with a conflict if the object is no longer
+// in the first state: lists are replaced as a whole, and must not lose unknown entries.
 func (r *reconciler) patch(ctx context.Context, from, to client.Object) (bool, error) {
 	if equality.Semantic.DeepEqual(from, to) {
 		return false, nil
@@ -121,8 +120,8 @@ func (r *reconciler) patch(ctx context.Context, from, to client.Object) (bool, e
 	return true, nil
 }
 
-// remove deletes the very object that was read, in the state in which it was read. Later reads do not wait to see it
-// gone: an object without our label is not in the cache, so that they would wait for ever.
+// remove deletes the object with the UID and resource version that was read. Later reads do not wait for its deletion: an
+// object without the label is not in the cache, so that they would wait indefinitely.
 func (r *reconciler) remove(ctx context.Context, object client.Object) error {
 	asRead := client.Preconditions{UID: new(object.GetUID()), ResourceVersion: new(object.GetResourceVersion())}
 	if err := r.client.Delete(ctx, object, asRead, client.DisableReadYourWritesConsistency); err != nil {
@@ -131,7 +130,7 @@ func (r *reconciler) remove(ctx context.Context, object client.Object) error {
 	return nil
 }
 
-// removeExtensionRoles takes away the extension roles that no member has any more, bindings first.
+// removeExtensionRoles deletes the extension roles that no member has any more, bindings first.
 func (r *reconciler) removeExtensionRoles(ctx context.Context, project *gardenerv1beta1.Project, desired []client.Object) (int, error) {
 	wanted := map[string]bool{}
 	for _, object := range desired {
@@ -157,11 +156,11 @@ func (r *reconciler) removeExtensionRoles(ctx context.Context, project *gardener
 			continue
 		}
 		if err := r.remove(ctx, object); errors.Is(err, errChanged) {
-			continue // somebody else was quicker, or the cache is late
+			continue // deleted concurrently, or the cache is stale
 		} else if err != nil {
 			return removed, err
 		}
-		log.FromContext(ctx).Info("removed an extension role that nobody has", "object", describe(object))
+		log.FromContext(ctx).Info("Deleted an unused extension role", "object", describe(object))
 		removed++
 	}
 	return removed, nil

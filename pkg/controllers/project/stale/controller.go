@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stale finds Projects that nobody uses, marks them, and deletes them in the end.
+// Package stale detects unused Projects, marks them, and finally deletes them.
 //
-// What is to be said about a Project follows from its status, its namespace, what uses it, the configuration and the
-// time, and from nothing else (decide.go), so that a change of the configuration counts for all Projects with the next
-// pass. A pass over a Project of which there is nothing new writes nothing and asks the API server nothing.
+// The decision about a Project depends only on its status, its namespace, the objects that use it, the configuration and the
+// time (decide.go), so that a change of the configuration applies to all Projects with the next reconciliation. The
+// reconciliation of an unchanged Project writes nothing and sends no request to the API server.
 package stale
 
 import (
@@ -39,20 +39,20 @@ import (
 const (
 	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
 	ControllerName = "project-stale"
-	// fieldOwner is the manager of the fields we write.
+	// fieldOwner is the field manager of the controller's writes.
 	fieldOwner = "project-stale-controller"
-	// eventSource is the source of the events on Projects, the same for all their controllers.
+	// eventSource is the source of the events of Projects, shared by all their controllers.
 	eventSource = "project-controller"
 )
 
-// reconciler looks for stale Projects.
+// reconciler detects stale Projects.
 type reconciler struct {
 	// client reads from the caches and writes to the API server.
 	client client.Client
-	// live reads from the API server. It has the last word before a Project is deleted.
+	// live reads from the API server. It is used before a Project is deleted.
 	live client.Reader
-	// watchedUse and liveUse say what uses the project of a namespace, by what the watches know and by what the API server
-	// says now: "" nothing; an error, that nobody can say.
+	// watchedUse and liveUse return what uses the project of a namespace, from the watches and from the API server: "" if it is
+	// unused; an error if that is unknown.
 	watchedUse, liveUse func(ctx context.Context, namespace string) (string, error)
 
 	policy    policy
@@ -62,8 +62,8 @@ type reconciler struct {
 	deletions prometheus.Counter
 }
 
-// AddToManager adds the controller to a manager, whose scheme has to know Projects and Kubernetes' own kinds. The usage
-// belongs to the same manager.
+// AddToManager adds the controller to a manager, whose scheme has to include Projects and the kinds of Kubernetes. The usage
+// has to be added to the same manager.
 func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerConfiguration, usage *usage.Usage, clock clock.PassiveClock) error {
 	passes, deletions, err := register(metrics.Registry, mgr.GetCache())
 	if err != nil {
@@ -89,7 +89,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 		Complete(observe.Reconciler(ControllerName, r))
 }
 
-// wake wakes the Projects whose use may have changed: those that came into use again should not wait for it.
+// wake enqueues the Projects whose use may have changed, so that Projects that are used again are not delayed.
 type wake struct {
 	client client.Reader
 	usage  *usage.Usage
@@ -99,8 +99,8 @@ func (w wake) start(ctx context.Context, queue workqueue.TypedRateLimitingInterf
 	w.usage.Kinds.Tell(func(e kinds.Event) {
 		namespaces, err := w.usage.Touched(ctx, w.usage.Kinds.Watched(), e)
 		if err != nil {
-			// The next look at those Projects finds it.
-			log.FromContext(ctx).V(1).Info("cannot tell whose use has changed", "reason", err.Error())
+			// The next check of those Projects detects it.
+			log.FromContext(ctx).V(1).Info("Failed to determine the projects whose use has changed", "err", err.Error())
 		}
 		for _, name := range namespaces {
 			namespace := &corev1.Namespace{}
@@ -115,7 +115,7 @@ func (w wake) start(ctx context.Context, queue workqueue.TypedRateLimitingInterf
 	return nil
 }
 
-// ofNamespace finds the Project of a namespace.
+// ofNamespace returns the Project of a namespace.
 func ofNamespace(_ context.Context, namespace client.Object) []reconcile.Request {
 	if project := namespace.GetLabels()[gardenerv1beta1.LabelProjectName]; project != "" {
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: project}}}
@@ -123,8 +123,8 @@ func ofNamespace(_ context.Context, namespace client.Object) []reconcile.Request
 	return nil
 }
 
-// projectChanged lets through what can change a decision: of the status that is the last activity. Our own writes are
-// not worth a pass; a resync passes.
+// projectChanged admits changes that can affect a decision, which includes the last activity in the status. The controller's
+// own writes do not require a reconciliation; a resync is admitted.
 func projectChanged() predicate.Predicate {
 	return predicate.Funcs{
 		UpdateFunc: func(e event.UpdateEvent) bool {

@@ -17,24 +17,24 @@ import (
 
 const (
 	day = 24 * time.Hour
-	// lastWarning is how long before its deletion a project is warned about for the last time.
+	// lastWarning is the time before the deletion at which the last warning is recorded.
 	lastWarning = day
-	// soon is the shortest pause between two passes.
+	// soon is the minimum delay between two reconciliations.
 	soon = time.Second
 
-	// pausedAnnotation with the value "true" makes the controllers leave an object alone.
+	// pausedAnnotation with the value "true" stops the reconciliation of an object.
 	pausedAnnotation = "groundskeeper.io/paused"
 )
 
-// Reasons of the condition Stale while it is true, in the order of a project's way out.
+// Reasons of the condition Stale while it is true, in chronological order.
 const (
-	// reasonUnused: nothing uses the project. It has no date of deletion yet.
+	// reasonUnused: nothing uses the project. It has no deletion date yet.
 	reasonUnused = "Unused"
-	// reasonDeletionPlanned: it has a date.
+	// reasonDeletionPlanned: it has a deletion date.
 	reasonDeletionPlanned = "DeletionPlanned"
 	// reasonDeletionImminent: the date is less than a day away.
 	reasonDeletionImminent = "DeletionImminent"
-	// reasonDryRun: the date has come, and nothing happens because of staleDryRun.
+	// reasonDryRun: the date has passed, but staleDryRun prevents the deletion.
 	reasonDryRun = "DryRun"
 )
 
@@ -44,13 +44,13 @@ const (
 	reasonExempt = "Exempt"
 	// reasonTooYoung: the project is younger than minimumLifetimeDays.
 	reasonTooYoung = "TooYoung"
-	// reasonRecentlyActive: its last activity is.
+	// reasonRecentlyActive: its last activity is younger than minimumLifetimeDays.
 	reasonRecentlyActive = "RecentlyActive"
-	// reasonInUse: something uses it.
+	// reasonInUse: an object uses it.
 	reasonInUse = "InUse"
 )
 
-// policy is what the configuration says about stale projects.
+// policy is the configuration for stale projects.
 type policy struct {
 	minimumLifetime, gracePeriod, expiration time.Duration
 	syncPeriod                               time.Duration
@@ -68,28 +68,28 @@ func newPolicy(config configv1alpha1.ProjectControllerConfiguration) policy {
 	}
 }
 
-// decision is what is to be said about a project, and done with it.
+// decision is the result of a check of a project.
 type decision struct {
 	stale bool
 	// since and autoDelete are the timestamps of the status.
 	since, autoDelete *metav1.Time
 	// reason and message are those of the condition Stale.
 	reason, message string
-	// delete is true when the time is over. The status says so already: nothing is deleted on a date that nobody could read.
+	// delete is true if the date has passed. The status already contains it: nothing is deleted on a date that was not published.
 	delete bool
-	// after is the pause until the next pass.
+	// after is the delay until the next reconciliation.
 	after time.Duration
 }
 
-// isConcerned says whether a project is looked at: it lives, nobody asked to leave it alone, and it has a namespace
-// that carries its uid. What is in a namespace that it was refused says nothing about it.
+// isConcerned reports whether a project is checked: it is neither being deleted nor paused, and it has a namespace with its
+// UID. The contents of a namespace that it was denied do not matter.
 func isConcerned(project *gardenerv1beta1.Project, namespace *corev1.Namespace) bool {
 	return project.DeletionTimestamp.IsZero() && project.Annotations[pausedAnnotation] != "true" &&
 		namespace != nil && namespace.DeletionTimestamp.IsZero() &&
 		namespace.Annotations[gardenerv1beta1.AnnotationProjectUID] == string(project.UID)
 }
 
-// spare decides about a project that is not stale whether something uses it or not; nil about any other.
+// spare decides about a project that is not stale whether it is in use or not; it returns nil for any other.
 func (p policy) spare(project *gardenerv1beta1.Project, namespace *corev1.Namespace, now time.Time) *decision {
 	if exempt, err := strconv.ParseBool(namespace.Annotations[gardenerv1beta1.AnnotationSkipStaleCheck]); err == nil && exempt {
 		return &decision{reason: reasonExempt, after: p.syncPeriod, message: fmt.Sprintf(
@@ -106,8 +106,8 @@ func (p policy) spare(project *gardenerv1beta1.Project, namespace *corev1.Namesp
 	return nil
 }
 
-// decide decides about a project; use says what uses it, "" when nothing does. A date that is set is never brought
-// forward, but it is taken back while the grace period, as it is now, is not over.
+// decide decides about a project; use is what uses it, "" if nothing does. An existing date is never moved to an earlier one,
+// but it is removed while the current grace period is not over.
 func (p policy) decide(project *gardenerv1beta1.Project, namespace *corev1.Namespace, use string, now time.Time) decision {
 	if spared := p.spare(project, namespace, now); spared != nil {
 		return *spared
@@ -146,22 +146,22 @@ func (p policy) decide(project *gardenerv1beta1.Project, namespace *corev1.Names
 	return d
 }
 
-// describe says since when a project is unused, when it goes, and how to keep it.
+// describe returns since when a project is unused, when it will be deleted, and how to prevent it.
 func (p policy) describe(namespace string, since, date *metav1.Time) string {
 	is := "is"
 	if p.dryRun {
-		is = "would be (staleDryRun is on)"
+		is = "would be (staleDryRun is enabled)"
 	}
 	return fmt.Sprintf("nothing uses the project since %s: it %s deleted on %s, unless it is used or namespace %q gets the annotation %s=true",
 		inWords(since), is, inWords(date), namespace, gardenerv1beta1.AnnotationSkipStaleCheck)
 }
 
-// until is the pause until a time, not longer than the period of the passes.
+// until returns the delay until a time, at most the sync period.
 func (p policy) until(end, now time.Time) time.Duration {
 	return min(p.syncPeriod, max(end.Sub(now), soon))
 }
 
-// inWords is a time in UTC, "" when there is none.
+// inWords returns a time in UTC, or "" if there is none.
 func inWords(t *metav1.Time) string {
 	if t == nil {
 		return ""

@@ -201,7 +201,7 @@ func TestMessages(t *testing.T) {
 	}{
 		{testPolicy(), []float64{60, 100, 129.5, 131}, `nothing uses the project since 2030-02-10T00:00:00Z: it is deleted on 2030-05-11T00:00:00Z, ` +
 			`unless it is used or namespace "garden-dev" gets the annotation project.gardener.cloud/skip-stale-check=true`},
-		{testPolicy(func(p *policy) { p.dryRun = true }), []float64{60, 131}, `nothing uses the project since 2030-02-10T00:00:00Z: it would be (staleDryRun is on) deleted on 2030-05-11T00:00:00Z, ` +
+		{testPolicy(func(p *policy) { p.dryRun = true }), []float64{60, 131}, `nothing uses the project since 2030-02-10T00:00:00Z: it would be (staleDryRun is enabled) deleted on 2030-05-11T00:00:00Z, ` +
 			`unless it is used or namespace "garden-dev" gets the annotation project.gardener.cloud/skip-stale-check=true`},
 	} {
 		for _, days := range test.days {

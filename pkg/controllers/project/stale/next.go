@@ -15,20 +15,19 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// lookTimeout bounds the wait for a cache that is not filled yet. Without a look there is no metric, until later.
+// lookTimeout limits the wait for the sync of a cache. Without a list, there is temporarily no metric.
 const lookTimeout = time.Second
 
-// nextDeletion tells when the next stale Project is to be deleted. While none is there is no sample.
+// nextDeletion exposes when the next stale Project will be deleted. Without one, there is no sample.
 type nextDeletion struct {
 	cache client.Reader
 	desc  *prometheus.Desc
 }
 
-// registerNext adds it to a registry. It takes the place of an earlier one, whose cache belongs to a manager that has
-// ended.
+// registerNext adds it to a registry. It replaces an earlier one, whose cache belongs to a stopped manager.
 func registerNext(registry prometheus.Registerer, cache client.Reader) error {
 	next := &nextDeletion{cache: cache, desc: prometheus.NewDesc("groundskeeper_project_next_auto_deletion_timestamp_seconds",
-		"When the next stale Project is to be deleted, in seconds since 1970. There is no sample while none is.", nil, nil)}
+		"When the next stale Project will be deleted, in seconds since 1970. There is no sample if none is planned.", nil, nil)}
 	err := registry.Register(next)
 	if registered := (prometheus.AlreadyRegisteredError{}); errors.As(err, &registered) {
 		registry.Unregister(registered.ExistingCollector)
@@ -56,7 +55,7 @@ func (n *nextDeletion) Collect(metrics chan<- prometheus.Metric) {
 	}
 }
 
-// next is the earliest date of a Project that is not being deleted yet; zero when none has one.
+// next returns the earliest date of a Project that is not being deleted yet, or zero if there is none.
 func next(projects []gardenerv1beta1.Project) (earliest time.Time) {
 	for i := range projects {
 		at := projects[i].Status.StaleAutoDeleteTimestamp

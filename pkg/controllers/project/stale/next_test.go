@@ -37,7 +37,7 @@ func TestNextDeletion(t *testing.T) {
 	if err := registerNext(registry, newCluster(t, project("used", 0), going, project("late", 300), project("soon", 200)).store); err != nil {
 		t.Fatal(err)
 	}
-	want := "# HELP " + name + " When the next stale Project is to be deleted, in seconds since 1970. There is no sample while none is.\n" +
+	want := "# HELP " + name + " When the next stale Project will be deleted, in seconds since 1970. There is no sample if none is planned.\n" +
 		"# TYPE " + name + " gauge\n" + name + " 200\n"
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), name); err != nil {
 		t.Error(err)

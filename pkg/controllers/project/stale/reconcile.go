@@ -17,10 +17,10 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// unknownPeriod is the pause after it could not be found out what uses a project.
+// unknownPeriod is the delay after a check in which the use of a project was unknown.
 const unknownPeriod = 10 * time.Second
 
-// Reconcile looks at one Project, marks it, takes its marks back, or deletes it.
+// Reconcile checks one Project, and marks it, removes its marks, or deletes it.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	project := &gardenerv1beta1.Project{}
 	if err := r.client.Get(ctx, request.NamespacedName, project); err != nil {
@@ -47,8 +47,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: d.after}, nil
 }
 
-// look decides about a Project. What uses one that is spared anyway is not asked, so that one kind which cannot be listed
-// does not keep marks on a project that came back.
+// look decides about a Project. The use of a Project that is spared for another reason is not determined, so that a kind that
+// cannot be listed does not retain the marks of a Project that is not stale.
 func (r *reconciler) look(ctx context.Context, uses func(context.Context, string) (string, error), project *gardenerv1beta1.Project, namespace *corev1.Namespace) (decision, error) {
 	now := r.clock.Now()
 	if spared := r.policy.spare(project, namespace, now); spared != nil {
@@ -56,21 +56,21 @@ func (r *reconciler) look(ctx context.Context, uses func(context.Context, string
 	}
 	use, err := uses(ctx, namespace.Name)
 	if err != nil {
-		return decision{}, fmt.Errorf("find out what uses project %q: %w", project.Name, err)
+		return decision{}, fmt.Errorf("determine what uses project %q: %w", project.Name, err)
 	}
 	return r.policy.decide(project, namespace, use, now), nil
 }
 
-// unknown ends a pass that cannot tell what uses a Project: nothing is written, and it is tried again. Why, the log says
-// once, where the kinds are followed.
+// unknown ends a reconciliation in which the use of a Project is unknown: nothing is written, and it is retried. The cause is
+// logged once where the kinds are watched.
 func (r *reconciler) unknown(ctx context.Context, err error) (reconcile.Result, error) {
 	r.passes.WithLabelValues(outcomeUnknown).Inc()
-	log.FromContext(ctx).V(1).Info("cannot tell whether the project is in use, trying again", "reason", err.Error())
+	log.FromContext(ctx).V(1).Info("Retrying because the use of the project is unknown", "err", err.Error())
 	return reconcile.Result{RequeueAfter: unknownPeriod}, nil
 }
 
-// mark writes the status when it changes, and tells it by an event. The write fails when somebody else was quicker: the
-// decision was about the Project as it was read.
+// mark writes the status if it changes, and records an event. The write fails if the Project was changed concurrently, because
+// the decision is about the Project that was read.
 func (r *reconciler) mark(ctx context.Context, project *gardenerv1beta1.Project, d *decision) error {
 	if err := r.withdraw(ctx, project, d); err != nil {
 		return err
@@ -81,29 +81,29 @@ func (r *reconciler) mark(ctx context.Context, project *gardenerv1beta1.Project,
 		return nil
 	}
 	event := announce(&project.Status, &next.Status)
-	// A patch and not server-side apply: that one would leave timestamps in place that came another way, by an import
-	// or from Gardener's own controller.
+	// A patch instead of server-side apply, which would retain timestamps of other field managers: of an import or of Gardener's
+	// controller.
 	changes := client.MergeFromWithOptions(project, client.MergeFromWithOptimisticLock{})
 	if err := r.client.Status().Patch(ctx, next.DeepCopy(), changes, client.FieldOwner(fieldOwner)); err != nil {
 		return fmt.Errorf("mark project %q: %w", project.Name, err)
 	}
-	log.FromContext(ctx).Info("the marks of a project have changed", "stale", d.stale, "reason", d.reason, "since", inWords(d.since), "autoDelete", inWords(d.autoDelete))
+	log.FromContext(ctx).Info("Changed the marks of a project", "stale", d.stale, "reason", d.reason, "since", inWords(d.since), "autoDelete", inWords(d.autoDelete))
 	if event != nil {
 		r.recorder.Eventf(project, nil, event.kind, event.reason, event.action, "%s", event.message)
 	}
 	return nil
 }
 
-// retried ends a pass that came too late: another one follows, with the Project as it is now.
+// retried ends a reconciliation with a concurrent change: it is retried with the current state of the Project.
 func retried(ctx context.Context, err error) (reconcile.Result, error) {
 	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-		log.FromContext(ctx).V(1).Info("something changed meanwhile, trying again", "reason", err.Error())
+		log.FromContext(ctx).V(1).Info("Retrying after a concurrent change", "err", err.Error())
 		return reconcile.Result{RequeueAfter: soon}, nil
 	}
 	return reconcile.Result{}, err
 }
 
-// namespaceOf reads the namespace of a Project, nil when there is none.
+// namespaceOf reads the namespace of a Project, and returns nil if it does not exist.
 func namespaceOf(ctx context.Context, from client.Reader, project *gardenerv1beta1.Project) (*corev1.Namespace, error) {
 	if project.NamespaceName() == "" {
 		return nil, nil

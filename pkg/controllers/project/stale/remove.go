@@ -16,13 +16,13 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// patience is how long nothing is deleted after a kind that was served went away: an API server that is being replaced
-// takes what it serves with it, and brings it back.
+// patience is how long nothing is deleted after a kind is no longer served: an API server that is being replaced removes its
+// kinds temporarily.
 const patience = day
 
-// remove deletes a Project whose time is over. It does not come back, so all that was decided by is read once more, from
-// the API server: the Project with its marks, the annotation of its namespace, and what uses it. The very Project that
-// was read, in the state in which it was read, is deleted, or none.
+// remove deletes a Project whose date has passed. That cannot be reverted, so the basis of the decision is read again from the
+// API server: the Project with its marks, the annotation of its namespace, and what uses it. The UID and resource version of
+// the Project are preconditions of the deletion.
 func (r *reconciler) remove(ctx context.Context, seen *gardenerv1beta1.Project) (reconcile.Result, error) {
 	project := &gardenerv1beta1.Project{}
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(seen), project); err != nil {
@@ -40,7 +40,7 @@ func (r *reconciler) remove(ctx context.Context, seen *gardenerv1beta1.Project) 
 		return r.unknown(ctx, err)
 	}
 	if !d.delete {
-		log.FromContext(ctx).Info("a project is kept, because it is not stale any more", "reason", d.reason)
+		log.FromContext(ctx).Info("Retained a project that is not stale any more", "reason", d.reason)
 		return retried(ctx, r.mark(ctx, project, &d))
 	}
 	if err := r.confirm(ctx, project); err != nil {
@@ -52,13 +52,13 @@ func (r *reconciler) remove(ctx context.Context, seen *gardenerv1beta1.Project) 
 	}
 	r.deletions.Inc()
 	r.passes.WithLabelValues(outcomeDeleted).Inc()
-	log.FromContext(ctx).Info("deleted a stale project", "since", inWords(d.since), "autoDelete", inWords(d.autoDelete))
+	log.FromContext(ctx).Info("Deleted a stale project", "since", inWords(d.since), "autoDelete", inWords(d.autoDelete))
 	r.recorder.Eventf(project, nil, corev1.EventTypeWarning, eventStale, actionDelete,
 		"the project is being deleted: nothing uses it since %s, and its date was %s", inWords(d.since), inWords(d.autoDelete))
 	return reconcile.Result{}, nil
 }
 
-// confirm gives a Project the annotation without which nobody may delete it.
+// confirm sets the annotation without which the deletion of a Project is denied.
 func (r *reconciler) confirm(ctx context.Context, project *gardenerv1beta1.Project) error {
 	if project.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] == "true" {
 		return nil
@@ -72,8 +72,8 @@ func (r *reconciler) confirm(ctx context.Context, project *gardenerv1beta1.Proje
 	return nil
 }
 
-// withdraw takes a confirmation back that was written for a deletion which did not come about. Otherwise whoever deletes
-// the Project next would not be asked.
+// withdraw removes a confirmation that was written for a deletion that failed. Otherwise the next deletion of the Project would
+// not require a confirmation.
 func (r *reconciler) withdraw(ctx context.Context, project *gardenerv1beta1.Project, d *decision) error {
 	date := project.Status.StaleAutoDeleteTimestamp
 	if d.stale || date == nil || date.After(r.clock.Now()) || project.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] != "true" {

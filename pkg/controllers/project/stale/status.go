@@ -16,21 +16,21 @@ import (
 
 // Reasons of the events on a Project.
 const (
-	// eventStale: nobody uses the project, and this is when it goes. The reason is part of the API: people filter by it.
+	// eventStale: the project is unused, and when it will be deleted. The reason is part of the API: users filter by it.
 	eventStale = "ProjectStale"
-	// eventNotStale: it is kept after all.
+	// eventNotStale: it is not deleted.
 	eventNotStale = "ProjectNotStale"
 
 	// actionDelete is the action of the event of a deletion.
 	actionDelete = "Delete"
 )
 
-// announcement is an event to record. Its action is the stage that the project has reached: the API server counts events
-// of one reason and one action that come soon after each other as one, and shows the message of the first.
+// announcement is an event to record. Its action is the stage of the project: the API server combines events with the same
+// reason and action in a short time into one, with the message of the first.
 type announcement struct{ kind, reason, action, message string }
 
-// nextStatus is a status after a decision; the same when there is nothing new. A project that never was stale has no
-// condition Stale: to say of each one that it is in use would be a write for each.
+// nextStatus returns a status after a decision, or the same one if it is unchanged. A project that was never stale has no
+// condition Stale, which avoids a write for each project.
 func nextStatus(current *gardenerv1beta1.ProjectStatus, d *decision, now time.Time) gardenerv1beta1.ProjectStatus {
 	next := *current.DeepCopy()
 	next.StaleSinceTimestamp, next.StaleAutoDeleteTimestamp = d.since, d.autoDelete
@@ -57,18 +57,18 @@ func nextStatus(current *gardenerv1beta1.ProjectStatus, d *decision, now time.Ti
 			condition.LastUpdateTime = before.LastUpdateTime
 		}
 	}
-	condition.Codes = before.Codes // not ours
+	condition.Codes = before.Codes // belongs to other controllers
 	next.Conditions[i] = condition
 	return next
 }
 
-// sameStatus says whether a decision changes nothing.
+// sameStatus reports whether a decision changes nothing.
 func sameStatus(current, next *gardenerv1beta1.ProjectStatus) bool {
 	return equality.Semantic.DeepEqual(current, next)
 }
 
-// announce is the event that the change of a status is worth; nil when it is none. It is derived from the statuses
-// alone, so that each is recorded once, whatever is started anew.
+// announce returns the event for the change of a status, or nil if there is none. It depends only on the statuses, so that each
+// event is recorded once, even after restarts.
 func announce(current, next *gardenerv1beta1.ProjectStatus) *announcement {
 	i := staleIndex(next)
 	if i < 0 {
@@ -91,7 +91,7 @@ func announce(current, next *gardenerv1beta1.ProjectStatus) *announcement {
 	return nil
 }
 
-// isMarked says whether a status has one of the timestamps of a stale project.
+// isMarked reports whether a status has one of the timestamps of a stale project.
 func isMarked(status *gardenerv1beta1.ProjectStatus) bool {
 	return status.StaleSinceTimestamp != nil || status.StaleAutoDeleteTimestamp != nil
 }

@@ -12,7 +12,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/telemetry"
 )
 
-// How a pass over a Project ended, as a label of the metric.
+// Outcomes of a reconciliation of a Project, as a label of the metric.
 const (
 	outcomeStale   = "stale"
 	outcomeSpared  = "spared"
@@ -27,30 +27,30 @@ func outcomeOf(d *decision) string {
 	return outcomeSpared
 }
 
-// Values of the label of the gauge: whether a stale Project has a date of deletion.
+// Values of the label of the gauge: whether a stale Project has a deletion date.
 const (
 	withoutDate = "none"
 	withDate    = "planned"
 )
 
-// register makes the metrics of the controller.
+// register creates the metrics of the controller.
 func register(registry prometheus.Registerer, cache client.Reader) (passes *prometheus.CounterVec, deletions prometheus.Counter, err error) {
 	passes, err = telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "groundskeeper_project_stale_checks_total",
-		Help: "Looks at Projects, by outcome: stale, spared, unknown (it cannot be told what uses the Project) or deleted.",
+		Help: "Checks of Projects, by outcome: stale, spared, unknown (the use of the Project could not be determined) or deleted.",
 	}, []string{"outcome"}))
 	if err != nil {
 		return nil, nil, err
 	}
 	deletions, err = telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "groundskeeper_project_auto_deletions_total",
-		Help: "Projects that were deleted because nobody used them.",
+		Help: "Projects that were deleted because they were unused.",
 	}))
 	if err != nil {
 		return nil, nil, err
 	}
 	err = census.Census{
-		Name: "groundskeeper_projects_stale", Help: "Stale Projects, by their date of deletion: none or planned.", Label: "deletion",
+		Name: "groundskeeper_projects_stale", Help: "Stale Projects, by their deletion date: none or planned.", Label: "deletion",
 		Values: []string{withoutDate, withDate},
 		Of: func(project *gardenerv1beta1.Project) string {
 			switch {
@@ -68,7 +68,8 @@ func register(registry prometheus.Registerer, cache client.Reader) (passes *prom
 	return passes, deletions, registerNext(registry, cache)
 }
 
-// RegisterMetrics registers the metrics as AddToManager does, for whoever describes them. It counts what the cache has.
+// RegisterMetrics registers the metrics like AddToManager, for the generator of their documentation. It counts the Projects in
+// the cache.
 func RegisterMetrics(registry prometheus.Registerer, cache client.Reader) error {
 	_, _, err := register(registry, cache)
 	return err

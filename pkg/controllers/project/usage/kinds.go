@@ -17,7 +17,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 )
 
-// Resources by their names. Gardener's are served by its own API server, or as custom resources, or not at all.
+// Names of resources. Gardener's are served by its API server, or as custom resources, or not at all.
 var (
 	Klusters          = kubernikusv1.Resource("klusters")
 	DiscoveryBackends = gimbalv1.Resource("discoverybackends")
@@ -37,9 +37,9 @@ var (
 const (
 	securityGroup = "security.gardener.cloud"
 
-	// byBinding is the index of Shoots by the bindings they use.
+	// byBinding is the index of Shoots by the bindings that they use.
 	byBinding = "binding"
-	// byBindingKind is the index of Shoots by the resources of the bindings they use.
+	// byBindingKind is the index of Shoots by the resources of the bindings that they use.
 	byBindingKind = "bindingKind"
 	// byTarget is the index of bindings by the namespaces that they refer to.
 	byTarget = "target"
@@ -49,12 +49,12 @@ const (
 type reference struct {
 	resource        schema.GroupResource
 	namespace, name string
-	// unknown describes what is referred to when it is of no kind that is known here. What it is used for is not known
-	// either, so that it must not be taken for nothing.
+	// unknown describes the referenced object if its kind is unknown. Then its use is unknown, too, so that the project must not
+	// be considered unused.
 	unknown string
 }
 
-// credentials are the kinds that a binding may refer to as credentials, whatever their version, and their resources.
+// credentials are the kinds that a binding can refer to as credentials, in any version, and their resources.
 func credentials() map[schema.GroupKind]schema.GroupResource {
 	return map[schema.GroupKind]schema.GroupResource{
 		{Kind: "Secret"}: Secrets,
@@ -63,12 +63,12 @@ func credentials() map[schema.GroupKind]schema.GroupResource {
 	}
 }
 
-// referred are the resources that bindings refer to. An object of them counts as use when something in use refers to it.
+// referred are the resources that bindings refer to. Their objects count as use if an object in use refers to them.
 func referred() []schema.GroupResource {
 	return []schema.GroupResource{Secrets, InternalSecrets, WorkloadIdentities, Quotas}
 }
 
-// followed are the kinds to follow when objects of the resources count as use, and those themselves, each once.
+// followed returns the kinds to watch when objects of the resources count as use, including these resources, each once.
 func followed(resources []string) (all []kinds.Kind, direct []schema.GroupResource) {
 	known := []kinds.Kind{
 		{GroupResource: Klusters, Versions: []string{kubernikusv1.SchemeGroupVersion.Version}},
@@ -117,12 +117,12 @@ func followed(resources []string) (all []kinds.Kind, direct []schema.GroupResour
 	return all, direct
 }
 
-// bindings are the resources by which a Shoot uses credentials and Quotas. They matter only where there are Shoots.
+// bindings are the resources with which a Shoot uses credentials and Quotas. They only matter if there are Shoots.
 func bindings() []schema.GroupResource {
 	return []schema.GroupResource{SecretBindings, CredentialsBindings}
 }
 
-// binding is the kind of a binding, with its credentials under a field and their kind as the function reads it.
+// binding returns the kind of a binding, with its credentials in a field and a function that returns their kind.
 func binding(resource schema.GroupResource, version, field string, kindOf func(ref map[string]any) (schema.GroupKind, error)) kinds.Kind {
 	return kinds.Kind{
 		GroupResource: resource, Versions: []string{version}, While: []schema.GroupResource{Shoots},
@@ -142,7 +142,7 @@ func binding(resource schema.GroupResource, version, field string, kindOf func(r
 	}
 }
 
-// credentialsReference is the reference of a binding in a namespace to its credentials.
+// credentialsReference returns the reference of a binding in a namespace to its credentials.
 func credentialsReference(own string, ref map[string]any, kindOf func(map[string]any) (schema.GroupKind, error)) reference {
 	kind, err := kindOf(ref)
 	if resource, known := credentials()[kind]; known && err == nil {
@@ -156,7 +156,7 @@ func credentialsReference(own string, ref map[string]any, kindOf func(map[string
 	return to
 }
 
-// kindOf is the kind that a reference names with apiVersion and kind.
+// kindOf returns the kind of a reference with apiVersion and kind.
 func kindOf(ref map[string]any) (schema.GroupKind, error) {
 	apiVersion, _, _ := unstructured.NestedString(ref, "apiVersion")
 	kind, _, _ := unstructured.NestedString(ref, "kind")
@@ -164,7 +164,7 @@ func kindOf(ref map[string]any) (schema.GroupKind, error) {
 	return version.WithKind(kind).GroupKind(), err
 }
 
-// referenceTo is a reference to an object of a resource, in the namespace of the binding when it names none.
+// referenceTo returns a reference to an object of a resource, by default in the namespace of the binding.
 func referenceTo(resource schema.GroupResource, own string, ref map[string]any) reference {
 	to := reference{resource: resource, namespace: own}
 	if namespace, _, _ := unstructured.NestedString(ref, "namespace"); namespace != "" {
@@ -174,7 +174,7 @@ func referenceTo(resource schema.GroupResource, own string, ref map[string]any) 
 	return to
 }
 
-// bindingsOfShoot picks the names of the bindings that a Shoot uses, by their resource.
+// bindingsOfShoot returns the names of the bindings that a Shoot uses, by their resource.
 func bindingsOfShoot(content map[string]any) any {
 	used := map[schema.GroupResource]string{}
 	for resource, field := range map[schema.GroupResource]string{SecretBindings: "secretBindingName", CredentialsBindings: "credentialsBindingName"} {
@@ -185,7 +185,7 @@ func bindingsOfShoot(content map[string]any) any {
 	return used
 }
 
-// usedBindings are the keys of the bindings that a Shoot uses: those in its own namespace.
+// usedBindings returns the keys of the bindings that a Shoot uses, in its namespace.
 func usedBindings(shoot *kinds.Object) []string {
 	var keys []string
 	used, _ := shoot.Value.(map[schema.GroupResource]string)
@@ -195,7 +195,7 @@ func usedBindings(shoot *kinds.Object) []string {
 	return keys
 }
 
-// usedBindingKinds are the resources of the bindings that a Shoot uses.
+// usedBindingKinds returns the resources of the bindings that a Shoot uses.
 func usedBindingKinds(shoot *kinds.Object) []string {
 	var resources []string
 	used, _ := shoot.Value.(map[schema.GroupResource]string)
@@ -209,7 +209,7 @@ func bindingKey(resource schema.GroupResource, namespace, name string) string {
 	return fmt.Sprintf("%s/%s/%s", resource, namespace, name)
 }
 
-// targets are the namespaces that a binding refers to.
+// targets returns the namespaces that a binding refers to.
 func targets(binding *kinds.Object) []string {
 	var namespaces []string
 	references, _ := binding.Value.([]reference)

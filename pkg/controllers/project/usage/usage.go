@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package usage knows who uses a project: objects of certain resources in its namespace, and credentials and Quotas there
-// that something in use refers to, from whatever namespace. A reference to something that is not known here makes the
-// answer unknown: it may be the one thing that keeps the project in use.
+// Package usage determines what uses a project: objects of certain resources in its namespace, and credentials and Quotas there
+// that an object in use in any namespace refers to. A reference to an unknown object makes the result unknown, because it may
+// be the only use of the project.
 //
-// A Kluster and a DiscoveryBackend name a Secret of their own namespace only. Where such a Secret is in use, its user is
-// in the same project and counts itself, so that these references need no look.
+// A Kluster and a DiscoveryBackend only refer to Secrets in their namespace. The user of such a Secret is in the same project
+// and counts itself, so that these references are not resolved.
 package usage
 
 import (
@@ -24,15 +24,15 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 )
 
-// Usage tells what uses a project.
+// Usage determines what uses a project.
 type Usage struct {
-	// Kinds are the kinds that this is known by. They include those that keep a namespace from being deleted.
+	// Kinds are the watched kinds. They include those that block the deletion of a namespace.
 	Kinds *kinds.Set
-	// direct are the resources whose objects count wherever they are.
+	// direct are the resources whose objects always count.
 	direct []schema.GroupResource
 }
 
-// New returns a Usage for the resources, each as plural.group, and Gardener's own.
+// New returns a Usage for the resources, each as plural.group, and those of Gardener.
 func New(find kinds.Finder, source kinds.Source, clock clock.PassiveClock, period time.Duration, resources []string) *Usage {
 	all, direct := followed(resources)
 	return &Usage{Kinds: kinds.NewSet(find, source, clock, period, all...), direct: direct}
@@ -40,9 +40,9 @@ func New(find kinds.Finder, source kinds.Source, clock clock.PassiveClock, perio
 
 // Shared is the one Usage of all controllers of a manager. Its zero value is ready.
 type Shared struct {
-	// Period is the pause between two looks at which kinds are served. 0: kinds.DiscoveryPeriod.
+	// Period is the time between two checks of the served kinds. 0: kinds.DiscoveryPeriod.
 	Period time.Duration
-	// Cached are resources that the cache of the manager has anyway.
+	// Cached are resources that are in the cache of the manager already.
 	Cached []*kinds.Cached
 
 	once  sync.Once
@@ -50,7 +50,7 @@ type Shared struct {
 	err   error
 }
 
-// For returns the Usage, which the first call makes and adds to the manager.
+// For returns the Usage, which the first call creates and adds to the manager.
 func (s *Shared) For(mgr manager.Manager, clock clock.PassiveClock, resources []string) (*Usage, error) {
 	s.once.Do(func() {
 		if s.Period == 0 {
@@ -71,8 +71,7 @@ func (s *Shared) forManager(mgr manager.Manager, clock clock.PassiveClock, resou
 	return usage, mgr.Add(usage.Kinds)
 }
 
-// Of says what uses the project of a namespace: the resource of something that does, "" when nothing does. An error
-// means that nobody can say.
+// Of returns the resource of an object that uses the project of a namespace, "" if it is unused. After an error it is unknown.
 func (u *Usage) Of(ctx context.Context, reader kinds.Reader, namespace string) (string, error) {
 	for _, resource := range u.direct {
 		found, err := reader.Find(ctx, resource, kinds.Query{Namespace: namespace, Any: true})
@@ -101,10 +100,10 @@ func (u *Usage) Of(ctx context.Context, reader kinds.Reader, namespace string) (
 	return "", unreadable(ctx, reader)
 }
 
-// resolve reports whether what a reference names is there. An error means that nobody can say.
+// resolve reports whether the object of a reference exists. After an error it is unknown.
 func resolve(ctx context.Context, reader kinds.Reader, to reference) (bool, error) {
 	if to.unknown != "" {
-		return false, fmt.Errorf("a binding in use refers to something in namespace %q of a kind that is not known: %s", to.namespace, to.unknown)
+		return false, fmt.Errorf("a binding in use refers to an object of an unknown kind in namespace %q: %s", to.namespace, to.unknown)
 	}
 	served, err := reader.Serves(ctx, to.resource)
 	if err != nil {
@@ -117,8 +116,8 @@ func resolve(ctx context.Context, reader kinds.Reader, to reference) (bool, erro
 	return len(found) > 0, err
 }
 
-// unreadable is an error when Shoots use bindings of a kind that is not served: what those refer to is not known, so that
-// it may be in any namespace.
+// unreadable returns an error if Shoots use bindings of a kind that is not served: the references of these are unknown, and may
+// be to any namespace.
 func unreadable(ctx context.Context, reader kinds.Reader) error {
 	for _, resource := range bindings() {
 		served, err := reader.Serves(ctx, resource)
@@ -139,8 +138,8 @@ func unreadable(ctx context.Context, reader kinds.Reader) error {
 	return nil
 }
 
-// Counts says whether an object counts as use: one of a direct resource always does, credentials or a Quota when
-// something in use refers to it.
+// Counts reports whether an object counts as use: one of a direct resource always does, credentials or a Quota if an object in
+// use refers to it.
 func (u *Usage) Counts(ctx context.Context, reader kinds.Reader, resource schema.GroupResource, object *kinds.Object) (bool, error) {
 	if slices.Contains(u.direct, resource) {
 		return true, nil
@@ -151,7 +150,7 @@ func (u *Usage) Counts(ctx context.Context, reader kinds.Reader, resource schema
 	return len(found) > 0, err
 }
 
-// references are those into a namespace that are wanted, of bindings that a Shoot uses.
+// references returns the references into a namespace that match, of bindings that a Shoot uses.
 func references(ctx context.Context, reader kinds.Reader, wanted func(reference) bool, namespace string) ([]reference, error) {
 	var all []reference
 	for _, resource := range bindings() {
@@ -178,12 +177,12 @@ func references(ctx context.Context, reader kinds.Reader, wanted func(reference)
 	return all, nil
 }
 
-// Resources are all resources by which it is known who uses a project.
+// Resources returns all resources that determine what uses a project.
 func (u *Usage) Resources() []schema.GroupResource {
 	return slices.Concat(u.direct, bindings(), referred())
 }
 
-// Counting are the resources whose objects can count as use themselves.
+// Counting returns the resources whose objects can count as use.
 func (u *Usage) Counting() []schema.GroupResource {
 	counting := slices.Clone(u.direct)
 	for _, resource := range referred() {
@@ -194,8 +193,8 @@ func (u *Usage) Counting() []schema.GroupResource {
 	return counting
 }
 
-// Touched are the namespaces whose use may have changed by an event: that of the object, and those that it refers to,
-// or did.
+// Touched returns the namespaces whose use may have changed by an event: that of the object, and those that it refers to or
+// referred to before.
 func (u *Usage) Touched(ctx context.Context, reader kinds.Reader, event kinds.Event) ([]string, error) {
 	namespaces := []string{event.Object().Namespace}
 	for _, object := range []*kinds.Object{event.Old, event.New} {

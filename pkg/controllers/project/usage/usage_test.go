@@ -157,11 +157,11 @@ func TestOfUnknown(t *testing.T) {
 		absent  []schema.GroupResource
 		want    string
 	}{
-		"a kind of another group":  {uses(credentialsBinding("example.com/v1", "Vault", ref("a", "s"))), nil, `a binding in use refers to something in namespace "a" of a kind that is not known: Vault.example.com "s"`},
-		"a kind of Gardener's":     {uses(credentialsBinding(security, "FutureIdentity", ref("a", "s"))), nil, `a binding in use refers to something in namespace "a" of a kind that is not known: FutureIdentity.security.gardener.cloud "s"`},
-		"a Secret of another":      {uses(credentialsBinding("example.com/v1", "Secret", ref("a", "s"))), nil, `a binding in use refers to something in namespace "a" of a kind that is not known: Secret.example.com "s"`},
-		"no kind":                  {uses(credentialsBinding("v1", "", ref("a", "s"))), nil, `a binding in use refers to something in namespace "a" of a kind that is not known:  "s"`},
-		"no version that it takes": {uses(credentialsBinding("a/b/c", "Secret", ref("a", "s"))), nil, `a binding in use refers to something in namespace "a" of a kind that is not known: unexpected GroupVersion string: a/b/c`},
+		"a kind of another group":  {uses(credentialsBinding("example.com/v1", "Vault", ref("a", "s"))), nil, `a binding in use refers to an object of an unknown kind in namespace "a": Vault.example.com "s"`},
+		"a kind of Gardener's":     {uses(credentialsBinding(security, "FutureIdentity", ref("a", "s"))), nil, `a binding in use refers to an object of an unknown kind in namespace "a": FutureIdentity.security.gardener.cloud "s"`},
+		"a Secret of another":      {uses(credentialsBinding("example.com/v1", "Secret", ref("a", "s"))), nil, `a binding in use refers to an object of an unknown kind in namespace "a": Secret.example.com "s"`},
+		"no kind":                  {uses(credentialsBinding("v1", "", ref("a", "s"))), nil, `a binding in use refers to an object of an unknown kind in namespace "a":  "s"`},
+		"no version that it takes": {uses(credentialsBinding("a/b/c", "Secret", ref("a", "s"))), nil, `a binding in use refers to an object of an unknown kind in namespace "a": unexpected GroupVersion string: a/b/c`},
 		"a kind that is not served": {used(CredentialsBindings, credentialsBinding(security, "WorkloadIdentity", ref("a", "s")), Secrets, shoot("credentialsBindingName", "sb")),
 			[]schema.GroupResource{WorkloadIdentities}, `a binding in use refers to "s" in namespace "a" of workloadidentities.security.gardener.cloud, which is not served`},
 		"bindings that are not served": {func(s *store) { s.add(Shoots, "b", "shoot", shoot("credentialsBindingName", "sb")) },

@@ -26,7 +26,7 @@ import (
 const maxParallelWrites = 8
 
 // errChanged says that an object went away, or is another one, since it was looked at.
-var errChanged = errors.New("it was changed meanwhile")
+var errChanged = errors.New("the object was changed concurrently")
 
 // isTransient says whether an error comes from looking at something that has changed since. Another pass settles it,
 // so there is nothing to tell anybody.
