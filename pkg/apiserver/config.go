@@ -31,7 +31,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apiserver/applied"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/authorizer"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/clientcert"
-	"groundskeeper.io/groundskeeper/pkg/apiserver/coalesce"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/rivalcrd"
 	"groundskeeper.io/groundskeeper/pkg/certificates"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
@@ -132,7 +131,6 @@ func (o *Options) applyServing(config *genericapiserver.RecommendedConfig) error
 	if err := o.SecureServing.ApplyTo(&config.SecureServing, &config.LoopbackClientConfig); err != nil {
 		return fmt.Errorf("cannot serve on --bind-address %s, --secure-port %d: %w", o.SecureServing.BindAddress, port, err)
 	}
-	config.SecureServing.Listener = coalesce.Listener(config.SecureServing.Listener)
 	if served := config.SecureServing.Cert; served != nil {
 		if err := certificates.NewExpiryPEM("apiserver", served.CurrentCertKeyContent).Register(legacyregistry.Registerer()); err != nil {
 			return err
