@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/emicklei/go-restful/v3"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -19,7 +18,6 @@ import (
 
 	"groundskeeper.io/groundskeeper/pkg/apiserver/embeddedetcd"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/hostprobe"
-	"groundskeeper.io/groundskeeper/pkg/apiserver/router"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/storeidentity"
 	"groundskeeper.io/groundskeeper/pkg/registry/etcd"
 	"groundskeeper.io/groundskeeper/pkg/version"
@@ -112,7 +110,6 @@ func (o *Options) newServer(ctx context.Context, written func(revision int64)) (
 	if err != nil {
 		return nil, err
 	}
-	server.Handler.GoRestfulContainer.Router(router.Remembering(restful.CurlyRouter{})) // the library's own, asked once
 	// Not ready before every kind can be read: the library leaves this to us.
 	if err := server.AddPostStartHook("storage-readiness", server.StorageReadinessHook.Hook); err != nil {
 		return nil, err
