@@ -152,7 +152,7 @@ func applyHandlers(config *genericapiserver.RecommendedConfig) error {
 		return own.GardenerV1beta1().Projects().Get(ctx, name, metav1.GetOptions{})
 	}
 	config.BuildHandlerChainFunc = func(handler http.Handler, c *genericapiserver.Config) http.Handler {
-		return growOuter(genericapiserver.DefaultBuildHandlerChain(applied.Handler(handler, c.MaxRequestBodyBytes, get), c))
+		return genericapiserver.DefaultBuildHandlerChain(applied.Handler(handler, c.MaxRequestBodyBytes, get), c)
 	}
 	return nil
 }
@@ -179,7 +179,7 @@ func (o *Options) applyHost(ctx context.Context, a api, config *genericapiserver
 		bundle = bundleOf(ca)
 	}
 	clients := clientcert.New(config.Authentication.Authenticator, config.Authentication.RequestHeaderConfig, bundle, clock.RealClock{})
-	config.Authentication.Authenticator = growInner(clients)
+	config.Authentication.Authenticator = clients
 	o.continueTraces(config, clients.IsAggregator)
 	if err := o.Authorization.ApplyTo(&config.Authorization); err != nil {
 		return fmt.Errorf("cannot authorize with --authorization-kubeconfig %q: %w", o.Authorization.RemoteKubeConfigFile, err)

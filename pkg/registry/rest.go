@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"groundskeeper.io/groundskeeper/pkg/registry/claims"
-	"groundskeeper.io/groundskeeper/pkg/stack"
 )
 
 // REST serves the objects of a kind. On a dry run it refuses a claimed name as the real request would be.
@@ -33,20 +32,6 @@ func (r *REST[T]) ShortNames() []string { return r.kind.ShortNames }
 
 // Categories are the groups of resources that the kind is part of on the command line.
 func (r *REST[T]) Categories() []string { return r.kind.Categories }
-
-// Update changes an object, or applies one that may not be there yet. The library calls it on a goroutine that has done nothing
-// else so far: its stack grows here, before all that merging fields puts on it.
-func (r *REST[T]) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, create rest.ValidateObjectFunc,
-	update rest.ValidateObjectUpdateFunc, forceAllowCreate bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	stack.GrowForObjects()
-	return r.Store.Update(ctx, name, info, create, update, forceAllowCreate, options)
-}
-
-// Delete deletes an object. It is called as Update is.
-func (r *REST[T]) Delete(ctx context.Context, name string, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions) (runtime.Object, bool, error) {
-	stack.GrowForObjects()
-	return r.Store.Delete(ctx, name, validate, options)
-}
 
 // StatusREST serves the status subresource of a kind.
 type StatusREST struct{ store *genericregistry.Store }
@@ -68,9 +53,8 @@ func (r *StatusREST) Get(ctx context.Context, name string, options *metav1.GetOp
 	return r.store.Get(ctx, name, options)
 }
 
-// Update changes the status of an object. It never creates one. It is called as REST.Update is.
+// Update changes the status of an object. It never creates one.
 func (r *StatusREST) Update(ctx context.Context, name string, info rest.UpdatedObjectInfo, createValidation rest.ValidateObjectFunc, updateValidation rest.ValidateObjectUpdateFunc, _ bool, options *metav1.UpdateOptions) (runtime.Object, bool, error) {
-	stack.GrowForObjects()
 	return r.store.Update(ctx, name, info, createValidation, updateValidation, false, options)
 }
 
