@@ -84,6 +84,12 @@ const (
 	ConditionAPIServerReachable = "APIServerReachable"
 	// ConditionOpenStackReachable says whether OpenStack answers us and our credentials are good.
 	ConditionOpenStackReachable = "OpenStackReachable"
+	// ConditionClusterPermissionsGranted reports whether the user of the Secret has the permissions that Deorbit needs in the
+	// workload cluster.
+	ConditionClusterPermissionsGranted = "ClusterPermissionsGranted"
+	// ConditionOpenStackServicesUsable reports whether the user of the Secret may list, in each service of OpenStack, what
+	// Deorbit has to look at.
+	ConditionOpenStackServicesUsable = "OpenStackServicesUsable"
 	// ConditionRoutesClean says whether the router has no orphaned routes of this cluster.
 	ConditionRoutesClean = "RoutesClean"
 	// ConditionDeorbited says how far the removal of leftovers is.

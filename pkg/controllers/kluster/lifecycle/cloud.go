@@ -24,6 +24,8 @@ type cloudView struct {
 	// unclear says which ids could not be found, and why.
 	unclear []string
 	err     error
+	// services is what a preflight showed; nil: none was made.
+	services *metav1.Condition
 }
 
 // condition is the view as the condition OpenStackReachable.

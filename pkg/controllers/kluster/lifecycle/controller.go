@@ -32,9 +32,11 @@ const (
 	// fieldOwner is the manager of the fields we write, and the source of our events.
 	fieldOwner = "kluster-controller"
 
-	// cloudTimeouts is how long a look at a cloud may take, in timeouts of a single attempt at a request. workloadTimeout is
-	// how long an API server may take to answer.
-	cloudTimeouts   = 5
+	// cloudTimeouts is how long a look at a cloud may take with its preflight, in timeouts of a single attempt at a request.
+	// lookTimeout is how long one at an API server may take with its preflight, workloadTimeout how long that may take to
+	// answer.
+	cloudTimeouts   = 15
+	lookTimeout     = time.Minute
 	workloadTimeout = 10 * time.Second
 )
 
@@ -67,7 +69,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguratio
 		client: mgr.GetClient(), live: mgr.GetAPIReader(), clients: clients, clock: clock,
 		recorder: mgr.GetEventRecorder(fieldOwner), meters: meters,
 		clouds:    background.AtClouds[cloudView](cloudTimeouts * config.OpenStack.Timeout.Duration),
-		workloads: background.AtClusters[workloadView](workloadTimeout),
+		workloads: background.AtClusters[workloadView](lookTimeout),
 		states:    map[types.NamespacedName]*state{},
 	}
 	b := setup.Builder(mgr, ControllerName, config, changed(), r.usersOf).

@@ -17,6 +17,7 @@ import (
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
 // conflictPause is the pause after somebody else was quicker.
@@ -79,9 +80,9 @@ func (r *reconciler) look(ctx context.Context, k *kubernikusv1.Kluster) (time.Du
 			r.lookAtCloud(k, secret, s)
 		}
 	}
-	found.workload, found.cloud = s.workload.latest, s.cloud.latest
+	found.workload, found.cloud, found.permissions, found.services = s.workload.latest, s.cloud.latest, s.permissions.latest, s.services.latest
 	if k.Spec.NoCloud {
-		found.cloud = nil
+		found.cloud, found.services = nil, nil
 	}
 	return s.wait(r.clock.Now()), r.writeStatus(ctx, k, found)
 }
@@ -92,6 +93,9 @@ func (r *reconciler) lookAtWorkload(k *kubernikusv1.Kluster, secret *corev1.Secr
 	if view, ok := r.workloads.Take(key); ok {
 		r.meters.count("workload", view.version != "")
 		s.workload.set(view, r.clock.Now().Add(pause(view.version != "")))
+		if view.permissions != nil {
+			s.permissions.set(*view.permissions, nextPreflight(*view.permissions, r.clock.Now()))
+		}
 	}
 	if r.workloads.Busy(key) || !s.workload.due(r.clock.Now()) {
 		return
@@ -102,7 +106,19 @@ func (r *reconciler) lookAtWorkload(k *kubernikusv1.Kluster, secret *corev1.Secr
 		s.workload.set(unreadable(access.SecretKey(k).String(), err), r.clock.Now().Add(interval))
 		return
 	}
-	r.workloads.Begin(key, key.String(), func(ctx context.Context) workloadView { return lookAtWorkload(ctx, config) })
+	preflight, registered := s.permissions.due(r.clock.Now()), k.DeepCopy()
+	r.workloads.Begin(key, key.String(), func(ctx context.Context) workloadView {
+		view := lookAtWorkload(ctx, config)
+		if view.version == "" || !preflight {
+			return view
+		}
+		permissions, refused := permissionsOf(ctx, config, registered)
+		if refused != "" {
+			view = workloadView{reason: string(openstack.ReasonCredentialsRefused), message: refused}
+		}
+		view.permissions = &permissions
+		return view
+	})
 }
 
 // lookAtCloud takes what the last look at the OpenStack project showed, and begins the next one when it is due.
@@ -111,6 +127,9 @@ func (r *reconciler) lookAtCloud(k *kubernikusv1.Kluster, secret *corev1.Secret,
 	if view, ok := r.clouds.Take(key); ok {
 		r.meters.count("openstack", view.err == nil)
 		s.cloud.set(view, r.clock.Now().Add(pause(view.err == nil && len(view.unclear) == 0)))
+		if view.services != nil {
+			s.services.set(*view.services, nextPreflight(*view.services, r.clock.Now()))
+		}
 	}
 	if r.clouds.Busy(key) || !s.cloud.due(r.clock.Now()) {
 		return
@@ -120,6 +139,7 @@ func (r *reconciler) lookAtCloud(k *kubernikusv1.Kluster, secret *corev1.Secret,
 		s.cloud.set(cloudView{err: err}, r.clock.Now().Add(interval))
 		return
 	}
+	preflight := s.services.due(r.clock.Now())
 	registered, spec, before := k.DeepCopy(), k.Spec.Openstack, kubernikusv1.OpenstackStatus{}
 	if k.Status.Openstack != nil {
 		before = *k.Status.Openstack
@@ -139,6 +159,9 @@ func (r *reconciler) lookAtCloud(k *kubernikusv1.Kluster, secret *corev1.Secret,
 		view := lookAtCloud(ctx, cloud.Network(), spec, before)
 		if view.found != nil {
 			view.found.ProjectID, view.found.Region, view.found.AuthHost = at.ProjectID, at.Region, at.AuthHost
+		}
+		if view.err == nil && preflight {
+			view.services = new(servicesOf(ctx, cloud, spec))
 		}
 		return view
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -59,6 +60,8 @@ type state struct {
 	secret     version
 	cloud      looked[cloudView]
 	workload   looked[workloadView]
+	// permissions and services are the last preflights.
+	permissions, services looked[metav1.Condition]
 }
 
 // wait is how long it is until the next look; what is on its way tells itself.
@@ -100,6 +103,7 @@ func (r *reconciler) stateOf(k *kubernikusv1.Kluster, secret *corev1.Secret) *st
 		r.clouds.Forget(key)
 		r.workloads.Forget(key)
 		s.cloud, s.workload = looked[cloudView]{}, looked[workloadView]{}
+		s.permissions, s.services = looked[metav1.Condition]{}, looked[metav1.Condition]{}
 	}
 	return s
 }

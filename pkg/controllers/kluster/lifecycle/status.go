@@ -21,7 +21,10 @@ const reasonPaused = "Annotated"
 
 // ours are the conditions that this controller is the only one to write.
 func ours() []string {
-	return []string{kubernikusv1.ConditionAPIServerReachable, kubernikusv1.ConditionOpenStackReachable, kubernikusv1.ConditionPaused}
+	return []string{
+		kubernikusv1.ConditionAPIServerReachable, kubernikusv1.ConditionOpenStackReachable, kubernikusv1.ConditionPaused,
+		kubernikusv1.ConditionClusterPermissionsGranted, kubernikusv1.ConditionOpenStackServicesUsable,
+	}
 }
 
 // findings are what is known of a Kluster now.
@@ -29,6 +32,8 @@ type findings struct {
 	// cloud and workload are the last looks; nil: there was none yet, so that what the status says of it stays.
 	cloud    *cloudView
 	workload *workloadView
+	// permissions and services are the last preflights of the Secret; nil: there was none yet.
+	permissions, services *metav1.Condition
 	// expected is true when there is a workload cluster to look at.
 	expected bool
 	// paused keeps all as it is.
@@ -52,6 +57,23 @@ func conditionsOf(k *kubernikusv1.Kluster, found findings) (reported, stay []met
 		reported = append(reported, found.cloud.condition())
 	case !k.Spec.NoCloud:
 		keep(kubernikusv1.ConditionOpenStackReachable)
+	}
+	// A preflight follows a good look at once. Behind one that failed, an earlier preflight may have been of another Secret.
+	preflight := func(kind string, last *metav1.Condition, failed bool, look string) {
+		switch {
+		case last != nil:
+			reported = append(reported, *last)
+		case failed:
+			reported = append(reported, notChecked(kind, "could not be checked: see condition "+look))
+		default:
+			keep(kind)
+		}
+	}
+	preflight(kubernikusv1.ConditionClusterPermissionsGranted, found.permissions,
+		found.workload != nil && found.workload.version == "", kubernikusv1.ConditionAPIServerReachable)
+	if !k.Spec.NoCloud {
+		preflight(kubernikusv1.ConditionOpenStackServicesUsable, found.services,
+			found.cloud != nil && found.cloud.err != nil, kubernikusv1.ConditionOpenStackReachable)
 	}
 	if found.paused {
 		reported = append(reported, metav1.Condition{Type: kubernikusv1.ConditionPaused, Status: metav1.ConditionTrue, Reason: reasonPaused,

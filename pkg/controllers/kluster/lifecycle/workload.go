@@ -40,6 +40,8 @@ type workloadView struct {
 	version string
 	reason  string
 	message string
+	// permissions is what a preflight showed; nil: none was made.
+	permissions *metav1.Condition
 }
 
 // condition is the view as the condition APIServerReachable.
@@ -76,6 +78,8 @@ func lookAtWorkload(ctx context.Context, config *rest.Config) workloadView {
 	if err != nil {
 		return failed(reasonSecretInvalid, "the credentials of the cluster cannot be used")
 	}
+	ctx, cancel := context.WithTimeout(ctx, workloadTimeout)
+	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimSuffix(config.Host, "/")+"/version", nil)
 	if err != nil {
 		return failed(reasonSecretInvalid, "the URL of the API server cannot be used")
