@@ -90,10 +90,18 @@ func (c *Client) authenticate(ctx context.Context) error {
 	return nil
 }
 
-// authError is the error of an authentication. What Keystone does not find or understand is wrong in the Secret.
+// authError is the error of an authentication. What Keystone does not find or understand is wrong in the Secret. A deleted
+// application credential it does not find, an expired or a wrong one it refuses.
 func (c *Client) authError(err error) error {
 	err = classify("authenticate", err, c.options.Clock.Now(), c.secrets()...)
-	if e, ok := errors.AsType[*Error](err); ok && (e.Reason == ReasonNotFound || e.Reason == ReasonRefused || e.Reason == ReasonConflict) {
+	e, ok := errors.AsType[*Error](err)
+	switch {
+	case ok && c.credentials.application() && (e.Reason == ReasonCredentialsRefused || e.Reason == ReasonNotFound && e.Message != ""):
+		e.Reason = ReasonCredentialsRefused
+		e.Remedy = "the application credential was deleted, has expired, or its secret is wrong: make a new one, and put it into the Secret"
+	case ok && e.Reason == ReasonNotFound:
+		e.Reason, e.Remedy = ReasonCredentialsInvalid, "check the URL of Keystone in the Secret"
+	case ok && (e.Reason == ReasonRefused || e.Reason == ReasonConflict):
 		e.Reason = ReasonCredentialsInvalid
 	}
 	return err

@@ -103,7 +103,7 @@ func (c *Clients) entryOf(secret *corev1.Secret) (*entry, error) {
 	c.drop(secret.UID)
 	e := &entry{version: secret.ResourceVersion, credentials: credentials, ready: make(chan struct{})}
 	c.secrets[secret.UID] = e
-	transport := httpClient(c.dialers.take(credentials.CACert), c.turns.take(hostOf(credentials.AuthURL)), c.options)
+	transport := httpClient(c.dialers.take(credentials.trust()), c.turns.take(hostOf(credentials.AuthURL)), c.options)
 	// Nobody's context ends it, because others wait for it, too; its requests end by themselves.
 	go e.connect(transport, c.options)
 	return e, nil
@@ -136,5 +136,5 @@ func (c *Clients) drop(uid types.UID) {
 	}
 	delete(c.secrets, uid)
 	c.turns.release(hostOf(e.credentials.AuthURL))
-	c.dialers.release(e.credentials.CACert)
+	c.dialers.release(e.credentials.trust())
 }

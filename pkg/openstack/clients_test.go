@@ -30,6 +30,31 @@ func together(times int, do func() error) error {
 	return errors.Join(failures...)
 }
 
+// Keystone does not find an application credential that was deleted, as it does not find a wrong URL.
+func TestDeletedApplicationCredential(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int
+		body   string
+		reason Reason
+		remedy string
+	}{
+		"deleted":   {404, `{"error": {"code": 404, "message": "Could not find Application Credential: 8a4e."}}`, ReasonCredentialsRefused, "make a new one"},
+		"expired":   {401, `{"error": {"code": 401, "message": "The request you have made requires authentication."}}`, ReasonCredentialsRefused, "make a new one"},
+		"wrong URL": {404, "<html>", ReasonCredentialsInvalid, "check the URL of Keystone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newFake(t, fake.Options{})
+			s.Inject(fake.Fault{Method: http.MethodPost, Path: "/identity", Status: c.status, Body: c.body})
+			secret := secretFor(s, "u", "1", "unused")
+			secret.Data = map[string][]byte{"clouds.yaml": []byte("clouds: {one: {auth: {auth_url: '" + s.AuthURL() + "', application_credential_id: i, application_credential_secret: s}}}")}
+			_, err := newClients(t, quick()).Get(t.Context(), secret)
+			if ReasonOf(err) != c.reason || !strings.Contains(err.Error(), c.remedy) {
+				t.Errorf("got %s: %v, want %s and %q", ReasonOf(err), err, c.reason, c.remedy)
+			}
+		})
+	}
+}
+
 func TestManyAskForOneSecret(t *testing.T) {
 	s := newFake(t, fake.Options{})
 	s.Inject(fake.Fault{Method: http.MethodPost, Latency: 50 * time.Millisecond})

@@ -4,138 +4,318 @@
 package openstack
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	kjson "sigs.k8s.io/json"
-	"sigs.k8s.io/yaml"
+	"k8s.io/client-go/util/cert"
 )
 
-// cloud is an entry of a clouds.yaml with the fields that we use or refuse. Others are unknown, and told.
+// cloud is an entry of a clouds.yaml with the fields that we use or refuse.
 // Source: https://docs.openstack.org/openstacksdk/latest/user/config/configuration.html
 type cloud struct {
-	Auth struct {
-		AuthURL           string `json:"auth_url"`
-		Username          string `json:"username"`
-		UserID            string `json:"user_id"`
-		Password          string `json:"password"`
-		UserDomainName    string `json:"user_domain_name"`
-		UserDomainID      string `json:"user_domain_id"`
-		ProjectID         string `json:"project_id"`
-		ProjectName       string `json:"project_name"`
-		ProjectDomainName string `json:"project_domain_name"`
-		ProjectDomainID   string `json:"project_domain_id"`
-		ApplicationID     string `json:"application_credential_id"`
-		ApplicationName   string `json:"application_credential_name"`
-		ApplicationSecret string `json:"application_credential_secret"`
-	} `json:"auth"`
-	AuthType        string `json:"auth_type"`
-	RegionName      string `json:"region_name"`
-	Interface       string `json:"interface"`
-	EndpointType    string `json:"endpoint_type"`
-	IdentityVersion any    `json:"identity_api_version"`
-	Verify          *bool  `json:"verify"`
-	CACert          string `json:"cacert"`
-	Cert            string `json:"cert"`
-	Key             string `json:"key"`
+	auth map[string]cloudValue
+	top  map[string]cloudValue
+	// regions are the names in field regions.
+	regions []string
+	// ignored are the names of fields that are not known.
+	ignored []string
 }
+
+// cloudValue is a value with the line of its field.
+type cloudValue struct {
+	text string
+	line int
+}
+
+// Fields of an entry and of its auth. Those without effect here are known to do no harm.
+var (
+	authFields = []string{
+		"auth_url", "username", "user_id", "password", "user_domain_name", "user_domain_id", "project_id", "project_name",
+		"project_domain_name", "project_domain_id", "tenant_id", "tenant_name", "domain_name", "domain_id", "default_domain_name",
+		"default_domain_id", "application_credential_id", "application_credential_name", "application_credential_secret",
+	}
+	topFields      = []string{"auth_type", "region_name", "interface", "endpoint_type", "identity_api_version", "verify", "cacert", "cert", "key", "profile", "cloud"}
+	harmlessFields = []string{"api_timeout", "networks", "floating_ip_source", "force_ipv4", "image_format", "disable_vendor_agent", "secgroup_source", "cache", "log_name"}
+)
 
 // CloudPlaces are how errors call the places that a clouds.yaml goes with, as `key "cloud"`.
 type CloudPlaces struct {
 	// File has the clouds.yaml, Name the name of one of its clouds, and Authority belongs the authority that signed the
 	// certificate of the cloud to.
 	File, Name, Authority string
+	// HasAuthority is true when the authority is there, so that a path in cacert is of no account.
+	HasAuthority bool
+	// AllowInsecure is true when the caller warns of verify: false.
+	AllowInsecure bool
 }
 
 // ChooseCloud reads one cloud of a clouds.yaml: the one of that name, or the only one when there is no name. The others
-// of the file are not looked at. Its errors begin with the place and never repeat a value.
+// of the file are not looked at, nor what is beside them, such as anchors. Its errors begin with the place, name the line and
+// never repeat a value.
 func ChooseCloud(text []byte, name string, places CloudPlaces) (Credentials, error) {
-	var file struct {
-		Clouds map[string]json.RawMessage `json:"clouds"`
-	}
-	// The YAML parser's errors quote the text, which may be a password, and doubled keys are an error, too.
-	text, err := yaml.YAMLToJSONStrict(text)
+	c, err := chooseCloud(text, strings.TrimSpace(name), places)
 	if err != nil {
-		return Credentials{}, fmt.Errorf("%s is not YAML, or has a field twice", places.File)
-	}
-	if err := decodeStrict(text, &file); err != nil {
 		return Credentials{}, fmt.Errorf("%s: %w", places.File, err)
-	}
-	if name = strings.TrimSpace(name); name == "" {
-		if len(file.Clouds) != 1 {
-			return Credentials{}, fmt.Errorf("%s has %d clouds: name one in %s", places.File, len(file.Clouds), places.Name)
-		}
-		for name = range file.Clouds {
-		}
-	}
-	entry, ok := file.Clouds[name]
-	if !ok {
-		return Credentials{}, fmt.Errorf("%s names no cloud of %s", places.Name, places.File)
-	}
-	var chosen cloud
-	if err := decodeStrict(entry, &chosen); err != nil {
-		return Credentials{}, fmt.Errorf("%s: the chosen cloud: %w", places.File, err)
-	}
-	c, err := chosen.credentials(places.Authority)
-	if err != nil {
-		return Credentials{}, fmt.Errorf("%s: the chosen cloud %w", places.File, err)
 	}
 	return c, nil
 }
 
-// decodeStrict decodes JSON, wants to know all fields, and repeats no value in its error.
-func decodeStrict(data []byte, into any) error {
-	unknown, err := kjson.UnmarshalStrict(data, into)
+func chooseCloud(text []byte, name string, places CloudPlaces) (Credentials, error) {
+	document, err := parseClouds(text)
 	if err != nil {
-		if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && wrong.Field != "" {
-			return fmt.Errorf("field %q has the wrong type", wrong.Field)
-		}
-		return errors.New("is not made like a clouds.yaml")
+		return Credentials{}, err
 	}
-	if len(unknown) > 0 {
-		return unknown[0]
+	fields, err := document.fields()
+	if err != nil {
+		return Credentials{}, err
+	}
+	all := fieldNamed(fields, "clouds")
+	if all == nil {
+		return Credentials{}, errors.New("is not made like a clouds.yaml: it has no clouds")
+	}
+	clouds, err := all.value.fields()
+	if err != nil {
+		return Credentials{}, err
+	}
+	if name == "" {
+		if len(clouds) != 1 {
+			return Credentials{}, fmt.Errorf("has %d clouds: name one in %s", len(clouds), places.Name)
+		}
+		name = clouds[0].name
+	}
+	entry := fieldNamed(clouds, name)
+	if entry == nil {
+		return Credentials{}, fmt.Errorf("%s names no cloud of it", places.Name)
+	}
+	chosen, err := readCloud(entry.value)
+	if err != nil {
+		return Credentials{}, err
+	}
+	c, err := chosen.credentials(places)
+	if err != nil {
+		return Credentials{}, fmt.Errorf("the cloud at line %d: %w", entry.line, err)
+	}
+	return c, nil
+}
+
+// readCloud reads an entry. An unknown field is ignored, but for one of auth, which may say who we are.
+func readCloud(entry cloudNode) (cloud, error) {
+	c := cloud{auth: map[string]cloudValue{}, top: map[string]cloudValue{}}
+	fields, err := entry.fields()
+	if err != nil {
+		return c, err
+	}
+	for _, field := range fields {
+		switch {
+		case field.name == "auth":
+			err = c.readAuth(field.value)
+		case field.name == "regions":
+			err = c.readRegions(field)
+		case slices.Contains(topFields, field.name):
+			err = into(c.top, field)
+		case slices.Contains(authFields, field.name) && strings.HasPrefix(field.name, "default_domain"):
+			err = into(c.auth, field)
+		case slices.Contains(harmlessFields, field.name), strings.HasSuffix(field.name, "_api_version"):
+		default:
+			c.ignored = append(c.ignored, field.name)
+		}
+		if err != nil {
+			return c, err
+		}
+	}
+	slices.Sort(c.ignored)
+	return c, nil
+}
+
+func (c *cloud) readAuth(value cloudNode) error {
+	fields, err := value.fields()
+	if err != nil {
+		return err
+	}
+	for _, field := range fields {
+		if !slices.Contains(authFields, field.name) {
+			return fmt.Errorf("line %d: unknown field %q: remove it, or correct its name", field.line, "auth."+field.name)
+		}
+		if err := into(c.auth, field); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// credentials checks an entry and reads the credentials. Authority is where authorities belong to.
-func (c cloud) credentials(authority string) (Credentials, error) {
-	a := c.Auth
+// readRegions reads the names of regions, each alone or in a mapping with its own settings.
+func (c *cloud) readRegions(field cloudField) error {
+	for _, item := range field.value.resolved().Content {
+		region := cloudField{name: "regions", line: item.Line, value: cloudNode{item}}
+		name, err := region.text()
+		if err != nil {
+			fields, isNotMapping := region.value.fields()
+			named := fieldNamed(fields, "name")
+			if isNotMapping != nil || named == nil {
+				return fmt.Errorf("line %d: an entry of regions has no name", item.Line)
+			}
+			if name, err = named.text(); err != nil {
+				return err
+			}
+			if len(fields) > 1 {
+				c.ignored = append(c.ignored, "regions[].values")
+			}
+		}
+		c.regions = append(c.regions, name)
+	}
+	return nil
+}
+
+func into(values map[string]cloudValue, field cloudField) error {
+	text, err := field.text()
+	if err == nil && text != "" {
+		values[field.name] = cloudValue{text, field.line}
+	}
+	return err
+}
+
+// either is the value of a field that has several names. Two of them that differ are a mistake.
+func (c cloud) either(names ...string) (string, error) {
+	found := ""
+	for _, name := range names {
+		value := c.auth[name]
+		if found != "" && value.text != "" && value.text != found {
+			return "", fmt.Errorf("line %d: auth.%s differs from auth.%s: remove one of them", value.line, name, names[0])
+		}
+		if value.text != "" {
+			found = value.text
+		}
+	}
+	return found, nil
+}
+
+// credentials checks an entry and reads the credentials.
+func (c cloud) credentials(places CloudPlaces) (Credentials, error) {
 	read := Credentials{
-		AuthURL: a.AuthURL, Region: c.RegionName, Interface: strings.TrimSuffix(c.Interface+c.EndpointType, "URL"),
-		Username: a.Username, UserID: a.UserID, UserDomainName: a.UserDomainName, UserDomainID: a.UserDomainID, Password: a.Password,
-		ProjectID: a.ProjectID, ProjectName: a.ProjectName, ProjectDomainName: a.ProjectDomainName, ProjectDomainID: a.ProjectDomainID,
-		ApplicationCredentialID: a.ApplicationID, ApplicationCredentialName: a.ApplicationName, ApplicationCredentialSecret: a.ApplicationSecret,
+		AuthURL: strings.TrimSpace(c.auth["auth_url"].text), Region: c.top["region_name"].text,
+		Interface: strings.TrimSuffix(c.top["interface"].text+c.top["endpoint_type"].text, "URL"),
+		Username:  c.auth["username"].text, UserID: c.auth["user_id"].text, Password: c.auth["password"].text,
+		UserDomainName: c.auth["user_domain_name"].text, UserDomainID: c.auth["user_domain_id"].text,
+		ProjectDomainName: c.auth["project_domain_name"].text, ProjectDomainID: c.auth["project_domain_id"].text,
+		ApplicationCredentialID: c.auth["application_credential_id"].text, ApplicationCredentialName: c.auth["application_credential_name"].text,
+		ApplicationCredentialSecret: c.auth["application_credential_secret"].text, Ignored: strings.Join(slices.Compact(c.ignored), ", "),
 	}
-	if err := CheckAuthURL(a.AuthURL); err != nil {
-		return read, fmt.Errorf("auth.auth_url %w", err)
+	var err error
+	if read.ProjectID, err = c.either("project_id", "tenant_id"); err != nil {
+		return read, err
 	}
-	password, application := []string{"password", "v3password"}, []string{"v3applicationcredential"}
-	switch {
-	case c.CACert != "" || c.Cert != "" || c.Key != "":
-		return read, fmt.Errorf("names files in cacert, cert or key, which only its author has: put the authority into %s", authority)
-	case c.Verify != nil && !*c.Verify:
-		return read, fmt.Errorf("turns verification off: remove verify, and put the authority into %s", authority)
-	case c.IdentityVersion != nil && fmt.Sprint(c.IdentityVersion) != "3":
-		return read, errors.New("identity_api_version must be 3")
-	case c.Interface != "" && c.EndpointType != "":
-		return read, errors.New("has both interface and endpoint_type: remove one of them")
-	case !slices.Contains([]string{"", "public", "internal", "admin"}, read.Interface):
-		return read, errors.New("interface must be public, internal or admin")
-	case c.AuthType != "" && !slices.Contains(append(password, application...), c.AuthType):
-		return read, errors.New("auth_type must be password or v3applicationcredential")
-	case read.application() && slices.Contains(password, c.AuthType):
-		return read, errors.New("has auth_type password and an application credential: remove one of them")
-	case !read.application() && slices.Contains(application, c.AuthType):
-		return read, errors.New("has auth_type v3applicationcredential and no auth.application_credential_id")
-	case read.application() && (a.Password != "" || a.ProjectID != "" || a.ProjectName != ""):
-		return read, errors.New("has both an application credential and a password or a project: remove one of them")
+	if read.ProjectName, err = c.either("project_name", "tenant_name"); err != nil {
+		return read, err
 	}
-	if field := read.missing(func(field string) string { return field }); field != "" {
-		return read, fmt.Errorf("has no auth.%s", field)
+	c.completeDomains(&read)
+	if read.Region == "" && len(c.regions) == 1 {
+		read.Region = c.regions[0]
+	}
+	for _, check := range []func(*Credentials, CloudPlaces) error{c.checkURL, c.checkTLS, c.checkTop, c.checkAuth} {
+		if err := check(&read, places); err != nil {
+			return read, err
+		}
 	}
 	return read, nil
+}
+
+// completeDomains fills in the domains that are given for user and project at once.
+func (c cloud) completeDomains(read *Credentials) {
+	for _, prefix := range []string{"domain", "default_domain"} {
+		name, id := c.auth[prefix+"_name"].text, c.auth[prefix+"_id"].text
+		if read.UserDomainName == "" && read.UserDomainID == "" && read.UserID == "" && read.ApplicationCredentialID == "" {
+			read.UserDomainName, read.UserDomainID = name, id
+		}
+		if read.ProjectDomainName == "" && read.ProjectDomainID == "" && read.ProjectName != "" {
+			read.ProjectDomainName, read.ProjectDomainID = name, id
+		}
+	}
+}
+
+// at begins an error with the line of a field.
+func at(value cloudValue, text string) error { return fmt.Errorf("line %d: %s", value.line, text) }
+
+func (c cloud) checkURL(_ *Credentials, _ CloudPlaces) error {
+	url, profile := c.auth["auth_url"], c.top["profile"]
+	if profile == (cloudValue{}) {
+		profile = c.top["cloud"]
+	}
+	switch {
+	case url.text == "" && profile.text != "":
+		return at(profile, "the profile of a vendor is not read: add auth.auth_url")
+	case url.text == "":
+		return errors.New("has no auth.auth_url")
+	}
+	if err := CheckAuthURL(strings.TrimSpace(url.text)); err != nil {
+		return at(url, "auth.auth_url "+err.Error())
+	}
+	return nil
+}
+
+// checkTLS reads how the certificate of the cloud is verified. An authority in PEM may stand in cacert itself; a path is of
+// the machine of the author, and of no account when the authority is in its own place.
+func (c cloud) checkTLS(read *Credentials, places CloudPlaces) error {
+	for _, name := range []string{"cert", "key"} {
+		if value := c.top[name]; value.text != "" {
+			return at(value, name+" names a file with a client certificate, which only its author has: use a password or an application credential")
+		}
+	}
+	authority, verify := c.top["cacert"], c.top["verify"]
+	if authority.text != "" && !places.HasAuthority {
+		if _, err := cert.ParseCertsPEM([]byte(authority.text)); err != nil {
+			return at(authority, "cacert names a file, which only its author has: put the authority into "+places.Authority)
+		}
+		read.CACert = authority.text
+	}
+	switch strings.ToLower(verify.text) {
+	case "", "true", "yes", "on":
+		return nil
+	case "false", "no", "off":
+	default:
+		return at(verify, "verify must be true or false")
+	}
+	switch {
+	case !places.AllowInsecure:
+		return at(verify, "turns verification off: remove verify, and put the authority into "+places.Authority)
+	case authority.text != "" || places.HasAuthority:
+		return at(verify, "verify is false, and there is an authority as well: remove one of them")
+	}
+	read.Insecure = true
+	return nil
+}
+
+func (c cloud) checkTop(read *Credentials, _ CloudPlaces) error {
+	version := c.top["identity_api_version"]
+	switch {
+	case version.text != "" && !slices.Contains([]string{"3", "v3", "3.0"}, version.text):
+		return at(version, "identity_api_version must be 3")
+	case c.top["interface"].text != "" && c.top["endpoint_type"].text != "":
+		return at(c.top["endpoint_type"], "has both interface and endpoint_type: remove one of them")
+	case !slices.Contains([]string{"", "public", "internal", "admin"}, read.Interface):
+		return at(cloudValue{line: c.top["interface"].line + c.top["endpoint_type"].line}, "interface must be public, internal or admin")
+	case len(c.regions) > 0 && read.Region != "" && !slices.Contains(c.regions, read.Region):
+		return at(c.top["region_name"], "region_name is not among regions")
+	}
+	return nil
+}
+
+func (c cloud) checkAuth(read *Credentials, _ CloudPlaces) error {
+	kind := c.top["auth_type"]
+	password, application := []string{"password", "v3password"}, []string{"v3applicationcredential"}
+	switch {
+	case kind.text != "" && !slices.Contains(append(password, application...), kind.text):
+		return at(kind, "auth_type must be password or v3applicationcredential")
+	case read.application() && slices.Contains(password, kind.text):
+		return at(kind, "has auth_type password and an application credential: remove one of them")
+	case !read.application() && slices.Contains(application, kind.text):
+		return at(kind, "has auth_type v3applicationcredential and no auth.application_credential_id")
+	case read.application() && (read.Password != "" || read.ProjectID != "" || read.ProjectName != ""):
+		return errors.New("has both an application credential and a password or a project: remove one of them")
+	}
+	if field := read.missing(func(field string) string { return field }); field != "" {
+		return fmt.Errorf("has no auth.%s", field)
+	}
+	return nil
 }

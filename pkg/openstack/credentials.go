@@ -27,6 +27,10 @@ type Credentials struct {
 	ApplicationCredentialID, ApplicationCredentialName, ApplicationCredentialSecret string
 	// CACert are authorities in PEM that are trusted besides those of the system.
 	CACert string
+	// Insecure is true when the certificate of the cloud is not verified, because verify: false says so.
+	Insecure bool
+	// Ignored names the fields of the clouds.yaml that are not known and were ignored.
+	Ignored string
 }
 
 // Format keeps secrets out of every log, whatever the verb.
@@ -43,6 +47,35 @@ func (c Credentials) MarshalJSON() ([]byte, error) { return fmt.Appendf(nil, "%q
 
 // secrets are the texts that no message may repeat.
 func (c Credentials) secrets() []string { return []string{c.Password, c.ApplicationCredentialSecret} }
+
+// insecure is the trust of credentials whose cloud is not verified.
+const insecure = "insecure"
+
+// trust is what the certificate of the cloud is verified with: connections are shared by it.
+func (c Credentials) trust() string {
+	if c.Insecure {
+		return insecure
+	}
+	return c.CACert
+}
+
+// Warning is a setting of a Secret that works, and that someone should know of.
+type Warning struct {
+	// Insecure is true when the certificate of the cloud is not verified.
+	Insecure bool
+	Message  string
+}
+
+// Warnings are the warnings about the credentials of a client, the insecure one first.
+func (c *Client) Warnings() (all []Warning) {
+	if c.credentials.Insecure {
+		all = append(all, Warning{true, "the certificate of the cloud is not verified, and whoever is in between can read the password: remove verify: false, and put the authority into key " + KeyCACert})
+	}
+	if c.credentials.Ignored != "" {
+		all = append(all, Warning{false, "these fields of clouds.yaml are not known and are ignored: " + c.credentials.Ignored})
+	}
+	return all
+}
 
 // application says whether the credentials are an application credential.
 func (c Credentials) application() bool {

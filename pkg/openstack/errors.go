@@ -4,6 +4,7 @@
 package openstack
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -49,7 +50,7 @@ func (r Reason) advice() string {
 	case ReasonCredentialsRefused:
 		return "check user, password, domains and project in the Secret, or make a new application credential"
 	case ReasonCredentialsInvalid:
-		return "check the Secret, the URL of Keystone first"
+		return "correct the Secret"
 	case ReasonForbidden:
 		return "give the user of the Secret the right to do this in its project"
 	case ReasonQuotaExceeded:
@@ -75,6 +76,8 @@ type Error struct {
 	Message string
 	// RetryAfter is how long the service asks to wait; 0: it does not say.
 	RetryAfter time.Duration
+	// Remedy is what to do; "": what the reason advises.
+	Remedy string
 	// Err is why there is no answer, or none that can be used; nil when the service refused.
 	Err error
 }
@@ -91,7 +94,7 @@ func (e *Error) Error() string {
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
 	}
-	if advice := e.Reason.advice(); advice != "" {
+	if advice := cmp.Or(e.Remedy, e.Reason.advice()); advice != "" {
 		s += " (" + advice + ")"
 	}
 	return s

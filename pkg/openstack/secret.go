@@ -4,6 +4,7 @@
 package openstack
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net/url"
@@ -32,13 +33,18 @@ const (
 // name keys and fields and never repeat a value.
 func CredentialsOf(data map[string][]byte) (Credentials, error) {
 	clouds, kubernikus := len(data[KeyClouds]) > 0, len(data[keyAuthURL]) > 0
+	authorities := data[KeyCACert]
+	if len(bytes.TrimSpace(authorities)) == 0 {
+		authorities = nil // Cluster API writes the key in any case
+	}
 	var c Credentials
 	var err error
 	switch {
 	case clouds && kubernikus:
 		err = fmt.Errorf("has both key %q and key %q: remove one of them", KeyClouds, keyAuthURL)
 	case clouds:
-		places := CloudPlaces{File: quotedKey(KeyClouds), Name: quotedKey(KeyCloud), Authority: quotedKey(KeyCACert)}
+		places := CloudPlaces{File: quotedKey(KeyClouds), Name: quotedKey(KeyCloud), Authority: quotedKey(KeyCACert),
+			HasAuthority: len(authorities) > 0, AllowInsecure: true}
 		c, err = ChooseCloud(data[KeyClouds], string(data[KeyCloud]), places)
 	case kubernikus:
 		c, err = fromKubernikus(data)
@@ -48,7 +54,7 @@ func CredentialsOf(data map[string][]byte) (Credentials, error) {
 	if err != nil {
 		return Credentials{}, err
 	}
-	if authorities := data[KeyCACert]; len(authorities) > 0 {
+	if len(authorities) > 0 {
 		if _, err := cert.ParseCertsPEM(authorities); err != nil {
 			return Credentials{}, fmt.Errorf("key %q has no certificate in PEM", KeyCACert)
 		}

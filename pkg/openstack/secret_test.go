@@ -40,7 +40,7 @@ func TestCredentialsOf(t *testing.T) {
 		t.Fatal(err)
 	}
 	base := Credentials{AuthURL: "https://keystone.example/v3", Username: "u", Password: secretWord, UserDomainName: "Default", ProjectID: "p"}
-	with := func(change func(*Credentials)) Credentials {
+	kubernikus := func(change func(*Credentials)) Credentials {
 		c := base
 		change(&c)
 		return c
@@ -48,21 +48,40 @@ func TestCredentialsOf(t *testing.T) {
 	file := Credentials{AuthURL: "https://k.example:5000", Username: "u", Password: secretWord, UserDomainName: "Default", ProjectName: "p", ProjectDomainID: "default"}
 	regional := file
 	regional.Region, regional.Interface = "r1", "internal"
+	common := "x-common: &common\n  auth_type: password\n  region_name: r0\nclouds:\n  one:\n    <<: *common\n    region_name: r1\n    interface: internal\n    " + passwordAuth + "\n"
+	changed := func(change func(*Credentials)) Credentials {
+		c := file
+		change(&c)
+		return c
+	}
+	userOnly := "auth: {auth_url: 'https://k.example:5000', username: u, password: " + secretWord + ", tenant_name: p, "
 	application := Credentials{AuthURL: "https://k.example/v3", ApplicationCredentialID: "i", ApplicationCredentialSecret: secretWord}
 	for name, c := range map[string]struct {
 		data map[string][]byte
 		want Credentials
 	}{
 		"kubernikus":             {keys(), base},
-		"a line end in a key":    {keys("openstack-region", "r1\n"), with(func(c *Credentials) { c.Region = "r1" })},
-		"a password with spaces": {keys("openstack-password", " x "), with(func(c *Credentials) { c.Password = " x " })},
+		"a line end in a key":    {keys("openstack-region", "r1\n"), kubernikus(func(c *Credentials) { c.Region = "r1" })},
+		"a password with spaces": {keys("openstack-password", " x "), kubernikus(func(c *Credentials) { c.Password = " x " })},
 		"project by name": {keys("openstack-project-id", "-", "openstack-project-name", "n", "openstack-project-domain-name", "d"),
-			with(func(c *Credentials) { c.ProjectID, c.ProjectName, c.ProjectDomainName = "", "n", "d" })},
-		"user domain by id":         {keys("openstack-domain-name", "-", "openstack-user-domain-id", "i"), with(func(c *Credentials) { c.UserDomainName, c.UserDomainID = "", "i" })},
-		"own authority":             {keys("cacert", string(authority)), with(func(c *Credentials) { c.CACert = string(authority) })},
-		"clouds.yaml":               {clouds(passwordAuth), file},
-		"region and interface":      {clouds(passwordAuth, "region_name: r1", "endpoint_type: internalURL", "identity_api_version: 3", "auth_type: password"), regional},
-		"application credential":    {clouds("auth_type: v3applicationcredential", "auth: {auth_url: 'https://k.example/v3', application_credential_id: i, application_credential_secret: "+secretWord+"}"), application},
+			kubernikus(func(c *Credentials) { c.ProjectID, c.ProjectName, c.ProjectDomainName = "", "n", "d" })},
+		"user domain by id":      {keys("openstack-domain-name", "-", "openstack-user-domain-id", "i"), kubernikus(func(c *Credentials) { c.UserDomainName, c.UserDomainID = "", "i" })},
+		"own authority":          {keys("cacert", string(authority)), kubernikus(func(c *Credentials) { c.CACert = string(authority) })},
+		"clouds.yaml":            {clouds(passwordAuth), file},
+		"region and interface":   {clouds(passwordAuth, "region_name: r1", "endpoint_type: internalURL", "identity_api_version: 3", "auth_type: password"), regional},
+		"application credential": {clouds("auth_type: v3applicationcredential", "auth: {auth_url: 'https://k.example/v3', application_credential_id: i, application_credential_secret: "+secretWord+"}"), application},
+		"what Cluster API writes": {with(clouds(passwordAuth, "cacert: /etc/certs/cacert", "verify: true"), "cacert", string(authority)),
+			changed(func(c *Credentials) { c.CACert = string(authority) })},
+		"a blank authority":         {with(clouds(passwordAuth, "cacert: ''"), "cacert", "\n"), file},
+		"an authority inside":       {clouds(passwordAuth, "cacert: |", "  "+strings.ReplaceAll(string(authority), "\n", "\n      ")), changed(func(c *Credentials) { c.CACert = strings.TrimSpace(string(authority)) + "\n" })},
+		"anchors":                   {map[string][]byte{"clouds.yaml": []byte(common)}, regional},
+		"versions of APIs":          {clouds(passwordAuth, "volume_api_version: '3'", "image_api_version: 2", "api_timeout: 60", "profile: acme"), file},
+		"unknown fields":            {clouds(passwordAuth, "nova_flavor: big", "colour: "+secretWord), changed(func(c *Credentials) { c.Ignored = "colour, nova_flavor" })},
+		"one of regions":            {clouds(passwordAuth, "regions: [{name: r1}]"), changed(func(c *Credentials) { c.Region = "r1" })},
+		"two regions":               {clouds(passwordAuth, "regions: [r1, r2]"), file},
+		"a domain for both":         {clouds(userOnly + "domain_name: Default}"), changed(func(c *Credentials) { c.ProjectDomainName, c.ProjectDomainID = "Default", "" })},
+		"a password of digits":      {clouds("auth: {auth_url: 'https://k.example:5000', username: u, password: 0123, user_domain_name: Default, project_name: p, project_domain_id: default}"), changed(func(c *Credentials) { c.Password = "0123" })},
+		"no verification":           {clouds(passwordAuth, "verify: False"), changed(func(c *Credentials) { c.Insecure = true })},
 		"the only cloud has a name": {map[string][]byte{"clouds.yaml": []byte("clouds: {one: {" + passwordAuth + "}}")}, file},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -80,31 +99,59 @@ func dump(c Credentials) string {
 	return fmt.Sprintf("%+v", plain(c))
 }
 
+// with is data with another key.
+func with(data map[string][]byte, key, value string) map[string][]byte {
+	data[key] = []byte(value)
+	return data
+}
+
+// bomb is a clouds.yaml whose mappings double with each line.
+func bomb() string {
+	text := "a0: &a0 {x: y}\n"
+	for i := range 20 {
+		text += fmt.Sprintf("a%d: &a%d\n  <<: [*a%d, *a%d]\n", i+1, i+1, i, i)
+	}
+	return text + "clouds:\n  one:\n    <<: *a20\n"
+}
+
 func TestCredentialsOfRefuses(t *testing.T) {
+	authority, err := os.ReadFile("testdata/ca.pem")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for name, c := range map[string]struct {
 		data map[string][]byte
 		want string
 	}{
-		"nothing":                 {nil, `neither key "clouds.yaml" nor key "openstack-auth-url"`},
-		"both":                    {keys("clouds.yaml", "clouds: {}"), "remove one of them"},
-		"a misspelled key":        {keys("openstack-pasword", secretWord), `"openstack-pasword"`},
-		"no password":             {keys("openstack-password", "-"), `no key "openstack-password"`},
-		"no domain":               {keys("openstack-domain-name", "-"), `no key "openstack-domain-name"`},
-		"no project":              {keys("openstack-project-id", "-"), `no key "openstack-project-id"`},
-		"no project domain":       {keys("openstack-project-id", "-", "openstack-project-name", "n"), `no key "openstack-project-domain-name"`},
-		"credentials in the URL":  {keys("openstack-auth-url", "https://u:"+secretWord+"@k.example/v3"), `key "openstack-auth-url" is not`},
-		"not PEM":                 {keys("cacert", secretWord), `key "cacert"`},
-		"not YAML":                {map[string][]byte{"clouds.yaml": []byte("clouds: {c: {password: *" + secretWord + "}}")}, "is not YAML"},
-		"a doubled field":         {clouds(passwordAuth, "verify: true", "verify: false"), "has a field twice"},
-		"not a map":               {map[string][]byte{"clouds.yaml": []byte(secretWord)}, "not made like"},
-		"an unknown field":        {clouds(passwordAuth, "region: "+secretWord), `unknown field "region"`},
-		"a field of another type": {clouds("auth: {auth_url: 'https://k.example', password: 4711}"), `field "auth.password" has the wrong type`},
-		"no such cloud":           {map[string][]byte{"clouds.yaml": []byte("clouds: {a: {}}"), "cloud": []byte("b")}, `key "cloud" names no cloud`},
-		"several clouds":          {map[string][]byte{"clouds.yaml": []byte("clouds: {a: {}, b: {}}")}, `2 clouds: name one in key "cloud"`},
-		"a path":                  {clouds(passwordAuth, "cacert: /etc/ssl/ca.pem"), `put the authority into key "cacert"`},
-		"no verification":         {clouds(passwordAuth, "verify: false"), "turns verification off"},
-		"version 2":               {clouds(passwordAuth, "identity_api_version: '2.0'"), "identity_api_version must be 3"},
-		"another auth type":       {clouds(passwordAuth, "auth_type: v3totp"), "auth_type must be"},
+		"nothing":                           {nil, `neither key "clouds.yaml" nor key "openstack-auth-url"`},
+		"both":                              {keys("clouds.yaml", "clouds: {}"), "remove one of them"},
+		"a misspelled key":                  {keys("openstack-pasword", secretWord), `"openstack-pasword"`},
+		"no password":                       {keys("openstack-password", "-"), `no key "openstack-password"`},
+		"no domain":                         {keys("openstack-domain-name", "-"), `no key "openstack-domain-name"`},
+		"no project":                        {keys("openstack-project-id", "-"), `no key "openstack-project-id"`},
+		"no project domain":                 {keys("openstack-project-id", "-", "openstack-project-name", "n"), `no key "openstack-project-domain-name"`},
+		"credentials in the URL":            {keys("openstack-auth-url", "https://u:"+secretWord+"@k.example/v3"), `key "openstack-auth-url" is not`},
+		"not PEM":                           {keys("cacert", secretWord), `key "cacert"`},
+		"not YAML":                          {map[string][]byte{"clouds.yaml": []byte("clouds: {c: {password: *" + secretWord + "}}")}, "is not YAML"},
+		"a doubled field":                   {clouds(passwordAuth, "verify: true", "verify: false"), `line 6: has field "verify" twice`},
+		"not a map":                         {map[string][]byte{"clouds.yaml": []byte(secretWord)}, "not made like"},
+		"an unknown field of auth":          {clouds("auth:", "  auth_url: 'https://k.example'", "  pasword: "+secretWord), `line 6: unknown field "auth.pasword"`},
+		"a field of another type":           {clouds("auth: {auth_url: 'https://k.example', password: [" + secretWord + "]}"), "line 4: password is not a single value"},
+		"a second document":                 {map[string][]byte{"clouds.yaml": []byte("clouds: {one: {" + passwordAuth + "}}\n---\nclouds: {}\n")}, "a second YAML document"},
+		"an empty file":                     {map[string][]byte{"clouds.yaml": []byte("# nothing\n")}, "is empty"},
+		"a bomb of anchors":                 {map[string][]byte{"clouds.yaml": []byte(bomb())}, "merges more than 100 mappings"},
+		"a mapping that merges itself":      {map[string][]byte{"clouds.yaml": []byte("clouds: &c\n  <<: *c\n")}, "key \"clouds.yaml\":"},
+		"two names of a project":            {clouds("auth: {auth_url: 'https://k.example', username: u, user_domain_name: d, password: p, project_name: a, tenant_name: b}"), "auth.tenant_name differs from auth.project_name"},
+		"a profile alone":                   {clouds("profile: vexxhost", "auth: {username: u}"), "line 4: the profile of a vendor is not read"},
+		"a wrong URL":                       {clouds("auth:", "  auth_url: ftp://"+secretWord), "line 5: auth.auth_url is not"},
+		"another region":                    {clouds(passwordAuth, "region_name: c", "regions: [a, b]"), "line 5: region_name is not among regions"},
+		"no such cloud":                     {map[string][]byte{"clouds.yaml": []byte("clouds: {a: {}}"), "cloud": []byte("b")}, `key "cloud" names no cloud`},
+		"several clouds":                    {map[string][]byte{"clouds.yaml": []byte("clouds: {a: {}, b: {}}")}, `2 clouds: name one in key "cloud"`},
+		"a path":                            {clouds(passwordAuth, "cacert: /etc/ssl/ca.pem"), `put the authority into key "cacert"`},
+		"no verification, and an authority": {with(clouds(passwordAuth, "verify: false"), "cacert", string(authority)), "there is an authority as well"},
+		"odd verification":                  {clouds(passwordAuth, "verify: maybe"), "line 5: verify must be true or false"},
+		"version 2":                         {clouds(passwordAuth, "identity_api_version: '2.0'"), "identity_api_version must be 3"},
+		"another auth type":                 {clouds(passwordAuth, "auth_type: v3totp"), "auth_type must be"},
 		"an application credential without a secret": {clouds("auth: {auth_url: 'https://k.example', application_credential_id: i}"), "no auth.application_credential_secret"},
 		"an application credential and a password":   {clouds("auth: {auth_url: 'https://k.example', application_credential_id: i, application_credential_secret: s, password: " + secretWord + "}"), "has both an application credential and a password"},
 		"no user": {clouds("auth: {auth_url: 'https://k.example', password: " + secretWord + "}"), "no auth.username"},

@@ -17,7 +17,7 @@ func Connect(ctx context.Context, credentials Credentials, o Options) (*Client, 
 		return nil, err
 	}
 	turns := flowcontrol.NewTokenBucketRateLimiter(o.QPS, o.Burst)
-	return connect(ctx, credentials, httpClient(dialer(credentials.CACert), turns, o), o)
+	return connect(ctx, credentials, httpClient(dialer(credentials.trust()), turns, o), o)
 }
 
 // InProject authenticates the user of a client for another project. Connections and rate limit are those of the client.

@@ -63,7 +63,7 @@ func (e Environment) read() (Credentials, error) {
 		if err != nil {
 			return Credentials{}, fmt.Errorf("%s: %w", variableFile, err)
 		}
-		return ChooseCloud(text, e.Getenv(variableCloud), CloudPlaces{File: variableFile, Name: variableCloud, Authority: e.AuthorityFlag})
+		return ChooseCloud(text, e.Getenv(variableCloud), CloudPlaces{File: variableFile, Name: variableCloud, Authority: e.AuthorityFlag, HasAuthority: e.Authority != ""})
 	case url == "" && e.Getenv(variableCloud) != "":
 		return Credentials{}, fmt.Errorf("%s is set and %s is not: it names the clouds.yaml", variableCloud, variableFile)
 	case url == "":

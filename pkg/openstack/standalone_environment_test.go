@@ -106,9 +106,9 @@ func TestEnvironmentRefuses(t *testing.T) {
 		"half an application":    {map[string]string{"OS_AUTH_URL": "https://k.example", "OS_APPLICATION_CREDENTIAL_ID": "i"}, "", "OS_APPLICATION_CREDENTIAL_SECRET is not set"},
 		"a cloud without a file": {map[string]string{"OS_CLOUD": "c"}, "", "OS_CLIENT_CONFIG_FILE is not"},
 		"no such file":           {map[string]string{"OS_CLIENT_CONFIG_FILE": "/none"}, "", "OS_CLIENT_CONFIG_FILE: no such file"},
-		"a broken file":          {map[string]string{"OS_CLIENT_CONFIG_FILE": "/broken"}, "", "OS_CLIENT_CONFIG_FILE is not YAML"},
+		"a broken file":          {map[string]string{"OS_CLIENT_CONFIG_FILE": "/broken"}, "", "OS_CLIENT_CONFIG_FILE: line 1: is not YAML"},
 		"which cloud":            {map[string]string{"OS_CLIENT_CONFIG_FILE": "/clouds"}, "", "2 clouds: name one in OS_CLOUD"},
-		"no such cloud":          {map[string]string{"OS_CLIENT_CONFIG_FILE": "/clouds", "OS_CLOUD": "x"}, "", "OS_CLOUD names no cloud of OS_CLIENT_CONFIG_FILE"},
+		"no such cloud":          {map[string]string{"OS_CLIENT_CONFIG_FILE": "/clouds", "OS_CLOUD": "x"}, "", "OS_CLIENT_CONFIG_FILE: OS_CLOUD names no cloud"},
 		"no authority":           {variables(), "/none", "--ca: no such file"},
 		"not PEM":                {variables(), "/bad", "--ca: the file has no certificate"},
 	} {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
@@ -32,6 +33,33 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 	again.Env = []string{"HTTPS_PROXY=" + proxy}
 	if text, err := again.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, text)
+	}
+}
+
+// The certificate of a cloud is verified unless the Secret says otherwise.
+func TestVerification(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(server.Close)
+	for name, c := range map[string]struct {
+		credentials Credentials
+		fails       bool
+	}{
+		"verified":     {Credentials{}, true},
+		"not verified": {Credentials{Insecure: true}, false},
+	} {
+		d := dialer(c.credentials.trust())
+		t.Cleanup(d.CloseIdleConnections)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := d.RoundTrip(req)
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		if (err != nil) != c.fails {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

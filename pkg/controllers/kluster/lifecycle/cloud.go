@@ -6,6 +6,7 @@ package lifecycle
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,8 +15,15 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// reasonUnclear means that OpenStack answers, but that the spec has to say which of several objects is the cluster's.
-const reasonUnclear = "Ambiguous"
+// Reasons of the condition OpenStackReachable when it is True and there is something to correct.
+const (
+	// reasonUnclear means that the spec has to say which of several objects is the cluster's.
+	reasonUnclear = "Ambiguous"
+	// reasonInsecure means that the certificate of the cloud is not verified.
+	reasonInsecure = "Insecure"
+	// reasonIgnored means that the clouds.yaml has fields that are not known.
+	reasonIgnored = "FieldsIgnored"
+)
 
 // cloudView is what a look at an OpenStack project showed.
 type cloudView struct {
@@ -23,7 +31,9 @@ type cloudView struct {
 	found *kubernikusv1.OpenstackStatus
 	// unclear says which ids could not be found, and why.
 	unclear []string
-	err     error
+	// warnings are about the credentials.
+	warnings []openstack.Warning
+	err      error
 	// services is what a preflight showed; nil: none was made.
 	services *metav1.Condition
 }
@@ -34,8 +44,20 @@ func (v cloudView) condition() metav1.Condition {
 	switch {
 	case v.err != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, string(openstack.ReasonOf(v.err)), v.err.Error()
+		return c
 	case len(v.unclear) > 0:
-		c.Reason, c.Message = reasonUnclear, strings.Join(v.unclear, "; ")
+		c.Reason = reasonUnclear
+	case len(v.warnings) > 0 && v.warnings[0].Insecure:
+		c.Reason = reasonInsecure
+	case len(v.warnings) > 0:
+		c.Reason = reasonIgnored
+	}
+	messages := v.unclear
+	for _, w := range v.warnings {
+		messages = append(slices.Clone(messages), w.Message)
+	}
+	if len(messages) > 0 {
+		c.Message = strings.Join(messages, "; ")
 	}
 	return c
 }

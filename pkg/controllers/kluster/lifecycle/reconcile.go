@@ -157,6 +157,7 @@ func (r *reconciler) lookAtCloud(k *kubernikusv1.Kluster, secret *corev1.Secret,
 			before = kubernikusv1.OpenstackStatus{} // what was found was of another place
 		}
 		view := lookAtCloud(ctx, cloud.Network(), spec, before)
+		view.warnings = cloud.Warnings()
 		if view.found != nil {
 			view.found.ProjectID, view.found.Region, view.found.AuthHost = at.ProjectID, at.Region, at.AuthHost
 		}

@@ -59,6 +59,8 @@ func TestConditions(t *testing.T) {
 	}{
 		"reachable":      {cloudView{found: &kubernikusv1.OpenstackStatus{}}.condition(), "True/Reachable"},
 		"ambiguous":      {cloudView{found: &kubernikusv1.OpenstackStatus{}, unclear: []string{"2"}}.condition(), "True/Ambiguous"},
+		"not verified":   {cloudView{found: &kubernikusv1.OpenstackStatus{}, warnings: []openstack.Warning{{Insecure: true}, {}}}.condition(), "True/Insecure"},
+		"odd fields":     {cloudView{found: &kubernikusv1.OpenstackStatus{}, warnings: []openstack.Warning{{}}}.condition(), "True/FieldsIgnored"},
 		"refused":        {cloudView{err: refused}.condition(), "False/CredentialsRefused"},
 		"missing":        {missingSecret(errors.New("no")).cloud.condition(), "False/SecretMissing"},
 		"answers":        {workloadView{version: "v1.36.3"}.condition(), "True/Reachable"},

@@ -5,6 +5,7 @@ package lifecycle
 
 import (
 	"context"
+	"slices"
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
@@ -59,7 +60,7 @@ func (r *reconciler) announce(ctx context.Context, k *kubernikusv1.Kluster, next
 		log.FromContext(ctx).Info("The state of a Kluster changed", "condition", c.Type, "status", c.Status, "reason", c.Reason, "message", c.Message)
 		switch {
 		case c.Type == kubernikusv1.ConditionPaused:
-		case c.Status == metav1.ConditionFalse, c.Reason == reasonUnclear:
+		case c.Status == metav1.ConditionFalse, slices.Contains([]string{reasonUnclear, reasonInsecure, reasonIgnored}, c.Reason):
 			r.recorder.Eventf(k, nil, corev1.EventTypeWarning, c.Reason, actionLook, "%s", c.Message)
 		case c.Status == metav1.ConditionTrue && last != nil && last.Status == metav1.ConditionFalse:
 			r.recorder.Eventf(k, nil, corev1.EventTypeNormal, c.Reason, actionLook, "%s", c.Message)
