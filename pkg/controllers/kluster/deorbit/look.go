@@ -34,6 +34,8 @@ type look struct {
 	recorded stage.Seen
 	// lost and refused are ClusterLost and ClusterRefused of the status.
 	lost, refused string
+	// routesLeft is true when routes that came back are left alone.
+	routesLeft bool
 	// connection is the workload cluster, nil for none, and wayErr why there is none.
 	connection workload
 	wayErr     error
@@ -53,7 +55,8 @@ func (r *reconciler) begin(k *kubernikusv1.Kluster, s *state, secret *corev1.Sec
 		reconciler: r, key: client.ObjectKeyFromObject(k), uid: k.UID, stage: s.progress.Stage, began: s.progress.StageStartedAt.Time,
 		recorded: stage.Seen{Volumes: s.progress.SeenVolumes, Snapshots: s.progress.SeenSnapshots, Services: s.progress.SeenServices,
 			ClusterName: s.progress.ClusterName, CSIClusterID: s.progress.CSIClusterID},
-		lost: s.progress.ClusterLost, refused: s.progress.ClusterRefused,
+		routesLeft: s.progress.routes.leaves(r.clock.Now()),
+		lost:       s.progress.ClusterLost, refused: s.progress.ClusterRefused,
 		self: self, secret: secret, secretErr: secretErr, cloud: !k.Spec.NoCloud,
 	}
 	if s.connection == nil {
@@ -124,7 +127,7 @@ func (l look) run(ctx context.Context) looked {
 			return failed(l.blame(clusterFailure(err)))
 		}
 	}
-	work := stage.Work{Kluster: k, Policies: policiesOf(k, l.config), Recorded: l.recorded, ClusterLost: l.lost, ClusterRefused: l.refused, Began: l.began, Now: l.clock.Now()}
+	work := stage.Work{Kluster: k, Policies: policiesOf(k, l.config), Recorded: l.recorded, ClusterLost: l.lost, ClusterRefused: l.refused, Began: l.began, Now: l.clock.Now(), RoutesLeft: l.routesLeft}
 	result.stage = l.stage
 	switch {
 	case l.must && l.connection == nil:

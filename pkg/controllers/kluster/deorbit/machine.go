@@ -56,6 +56,10 @@ func (p *step) absorb(o outcome) {
 		}
 		return
 	}
+	left := o.remains()
+	if p.settleRoutes(o); o.stage == kubernikusv1.DeorbitRelease {
+		left = o.remains() // stage Routes does not wait for what Release looks at once more
+	}
 	recorded := p.record(o)
 	if isInCluster(o.stage) {
 		p.reach(failed)
@@ -81,7 +85,7 @@ func (p *step) absorb(o outcome) {
 		p.leaveIfStuck()
 	case recorded:
 		p.action.soon = true // what was not recorded was not deleted yet
-	case o.remains():
+	case left:
 		p.leaveIfStuck()
 	case p.Stage == kubernikusv1.DeorbitRelease:
 		p.end(nil)
@@ -128,8 +132,13 @@ func (p *step) lost() bool {
 func (p *step) over() bool { return p.selfDestruct || p.since(p.StartedAt) >= p.timeout }
 
 // leaveIfStuck goes on to the next stage when this one has made no progress for too long. Drain keeps traffic safe, and
-// Release is the last one: these wait for the timeout of all.
+// Release is the last one: these wait for the timeout of all. Routes that come back are made by a cluster that lives: whoever
+// built it may wait for the release before the nodes are deleted.
 func (p *step) leaveIfStuck() {
+	if p.Stage == kubernikusv1.DeorbitRelease && p.onlyRoutesReturn() && p.since(p.LastProgressAt) >= p.stageTimeout {
+		p.end(nil)
+		return
+	}
 	if p.Stage == kubernikusv1.DeorbitDrain || p.Stage == kubernikusv1.DeorbitRelease || p.since(p.LastProgressAt) < p.stageTimeout {
 		return
 	}

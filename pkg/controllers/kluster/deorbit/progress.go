@@ -5,6 +5,7 @@ package deorbit
 
 import (
 	"maps"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,9 +21,12 @@ type progress struct {
 	failure *failure
 	// own is true when the workload cluster is the one that we run in.
 	own bool
+	// routes are those that were removed, and may come back.
+	routes returning
 }
 
 func (p progress) copy() progress {
+	p.routes.removed = slices.Clone(p.routes.removed)
 	p.DeorbitStatus = *p.DeepCopy()
 	p.memory = memory{least: maps.Clone(p.memory.least), asked: maps.Clone(p.memory.asked)}
 	return p

@@ -89,6 +89,7 @@ func (r *reconciler) stateOf(ctx context.Context, k *kubernikusv1.Kluster) (*sta
 		s.written = *current.Status.Deorbit.DeepCopy()
 	}
 	s.progress = progress{DeorbitStatus: loaded(current.Status.Deorbit)}
+	s.progress.routes = returningOf(&s.progress.DeorbitStatus)
 	if s.told != nil {
 		s.condition, s.progress.own = s.told.DeepCopy(), s.told.Reason == reasonOwnCluster
 	}

@@ -28,7 +28,9 @@ const (
 	eventSelfDestruct = "SelfDestruct"
 	eventLeftover     = "Leftover"
 	eventLeftovers    = "Leftovers"
-	eventDeorbited    = "Deorbited"
+	// eventRoutesCameBack tells of a cloud controller manager that still makes routes.
+	eventRoutesCameBack = "RoutesCameBack"
+	eventDeorbited      = "Deorbited"
 	// eventReleased: a detached Kluster was released as it is.
 	eventReleased = "Released"
 

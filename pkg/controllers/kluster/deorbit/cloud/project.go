@@ -37,6 +37,8 @@ type Network interface {
 	DeleteSecurityGroup(ctx context.Context, id string) error
 	RouterIDs(ctx context.Context) ([]string, error)
 	Router(ctx context.Context, id string) (openstack.Router, error)
+	RouterNetworks(ctx context.Context, routerID string) ([]string, error)
+	PortsOn(ctx context.Context, networks []string) ([]openstack.Port, error)
 	RemoveRoutes(ctx context.Context, routerID string, doomed []openstack.Route) error
 	InvalidRoutes(ctx context.Context, router openstack.Router) ([]openstack.Route, error)
 }

@@ -5,6 +5,7 @@ package cloud
 
 import (
 	"context"
+	"net/netip"
 	"strings"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
@@ -50,18 +51,58 @@ func (p Project) Routes(ctx context.Context, w stage.Work, target *routegc.Targe
 	case target.DryRun:
 		return stage.Report{Retained: because(objects, "routeGC.dryRun is set")}, nil
 	}
+	var held []kubernikusv1.DeorbitObject
+	if w.RoutesLeft {
+		var kept []openstack.Route
+		if kept, doomed, err = p.withNodes(ctx, router, doomed); err != nil {
+			return stage.Report{}, err
+		}
+		held, objects = because(routeObjects(router.ID, kept), ReasonCameBack), routeObjects(router.ID, doomed)
+		if len(doomed) == 0 {
+			return stage.Report{Remaining: held}, nil
+		}
+	}
 	if err := p.allowed(removal{object: kubernikusv1.DeorbitObject{Kind: kindRoute, ID: router.ID}}); err != nil {
-		return stage.Report{Remaining: because(objects, err.Error())}, err
+		return stage.Report{Remaining: append(held, because(objects, err.Error())...)}, err
 	}
 	if err := p.Network.RemoveRoutes(ctx, router.ID, doomed); err != nil {
 		err = routegc.Explain(ctx, p.Network, router, err)
-		report := stage.Report{Remaining: because(objects, err.Error())}
+		report := stage.Report{Remaining: append(held, because(objects, err.Error())...)}
 		if refused(err) {
 			return report, nil
 		}
 		return report, err
 	}
-	return stage.Report{Deleted: objects}, nil
+	return stage.Report{Deleted: objects, Remaining: held}, nil
+}
+
+// ReasonCameBack is why a route remains that is made again after each removal.
+const ReasonCameBack = "it came back after it was removed: the cloud controller manager of the cluster still makes routes for its nodes. Stop it or delete the nodes"
+
+// withNodes divides routes into those whose next hop is a port on the networks of the router, and the others.
+func (p Project) withNodes(ctx context.Context, router openstack.Router, routes []openstack.Route) (with, without []openstack.Route, err error) {
+	networks, err := p.Network.RouterNetworks(ctx, router.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	ports, err := p.Network.PortsOn(ctx, networks)
+	if err != nil {
+		return nil, nil, err
+	}
+	there := map[netip.Addr]bool{}
+	for _, port := range ports {
+		for _, address := range port.Addresses {
+			there[address] = true
+		}
+	}
+	for _, r := range routes {
+		if hop, err := netip.ParseAddr(r.NextHop); err == nil && there[hop.Unmap()] {
+			with = append(with, r)
+		} else {
+			without = append(without, r)
+		}
+	}
+	return with, without, nil
 }
 
 // left is the report about what is left alone: somebody has to settle a conflict, or to name the router, everything else is

@@ -197,3 +197,22 @@ func TestUnknownRouter(t *testing.T) {
 		t.Errorf("a project without an id: %+v", report)
 	}
 }
+
+// Routes that came back are left to the nodes that there still are.
+func TestRoutesThatCameBack(t *testing.T) {
+	s := newSite(t, fake.Options{})
+	target := s.routed("garden")
+	w := work()
+	w.RoutesLeft = true
+	report, err := s.project.Routes(t.Context(), w, target, "")
+	if err != nil || told(report.Deleted) != dead+": " || told(report.Remaining) != live+": "+ReasonCameBack {
+		t.Errorf("got %+v, %v", report, err)
+	}
+	s.wantRoutes(target, live, sibling, nobody, wider)
+	s.Inject(fake.Fault{Method: http.MethodGet, Path: "/network/v2.0/ports", Status: 503})
+	s.setRoutes(target.RouterID, dead)
+	if report, err := s.project.Routes(t.Context(), w, target, ""); err == nil {
+		t.Errorf("without the ports: %+v", report)
+	}
+	s.wantRoutes(target, dead)
+}

@@ -25,6 +25,9 @@ type Work struct {
 	// ClusterRefused is why the workload cluster, which may be alive, cannot be looked at; "": it can. While it is set,
 	// nothing of the cluster is deleted in OpenStack.
 	ClusterRefused string
+	// RoutesLeft is true when routes came back after they were removed: those whose next hop still has a port are left alone in
+	// this look.
+	RoutesLeft bool
 	// Began is when the stage began, and Now the time.
 	Began, Now time.Time
 }

@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deorbit
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cloud"
+)
+
+// A cloud controller manager that still runs makes the routes of its nodes again, every 10 s by default
+// (--route-reconciliation-period), and Neutron then refuses to remove the interface of the router. So a removal counts when
+// the routes have stayed away for routesResync. Those that came back are removed again every routesRetry, or when their
+// node has gone: in between the nodes that there still are keep their routes.
+const (
+	routesResync = 30 * time.Second
+	routesRetry  = 5 * time.Minute
+)
+
+// reasonResync is why a removed route still counts as remaining. It is in the status, where the next process finds it.
+const reasonResync = "removed: whether it stays away is checked after a full resync of the cloud controller manager"
+
+// returning is what is known of the routes that were removed.
+type returning struct {
+	removed []kubernikusv1.DeorbitObject
+	// at is when routes were removed last; zero: not by this process.
+	at time.Time
+	// back is true when a route was there again after it was removed.
+	back bool
+}
+
+// returningOf is what a status says about removed routes.
+func returningOf(status *kubernikusv1.DeorbitStatus) (r returning) {
+	for _, o := range status.Remaining {
+		isBack := strings.HasPrefix(o.Reason, cloud.ReasonCameBack)
+		if o.Kind == routeKind && (isBack || o.Reason == reasonResync) {
+			r.removed, r.back = append(r.removed, o), r.back || isBack
+		}
+	}
+	return r
+}
+
+func (r *returning) knows(route kubernikusv1.DeorbitObject) bool {
+	return slices.ContainsFunc(r.removed, func(o kubernikusv1.DeorbitObject) bool { return keyOf(o) == keyOf(route) })
+}
+
+// leaves reports whether routes that came back are left alone by the next look.
+func (r *returning) leaves(now time.Time) bool { return r.back && now.Sub(r.at) < routesRetry }
+
+// settleRoutes takes in which routes a look removed, and lets them remain until they have stayed away for long enough.
+func (p *step) settleRoutes(o outcome) {
+	for i := range o.parts {
+		if o.parts[i].stage != kubernikusv1.DeorbitRoutes || o.parts[i].failure != nil {
+			continue
+		}
+		report := &o.parts[i].report
+		for _, route := range report.Deleted {
+			switch {
+			case route.Kind != routeKind:
+			case !p.routes.knows(route):
+				p.routes.removed = append(p.routes.removed, route)
+			case !p.routes.back:
+				p.routes.back = true
+				p.tell(true, eventRoutesCameBack, fmt.Sprintf("route %s was there again after it was removed: the cloud controller manager of the cluster still runs; stop it or delete the nodes", route.Name))
+			}
+		}
+		if len(report.Deleted) > 0 || p.routes.at.IsZero() {
+			p.routes.at = p.now
+		}
+		if p.now.Sub(p.routes.at) >= routesResync {
+			continue
+		}
+		reason := reasonResync
+		if p.routes.back {
+			reason = cloud.ReasonCameBack
+		}
+		for _, route := range p.routes.removed {
+			if !slices.ContainsFunc(report.Remaining, func(r kubernikusv1.DeorbitObject) bool { return keyOf(r) == keyOf(route) }) {
+				route.Reason = reason
+				report.Remaining = append(report.Remaining, route)
+			}
+		}
+	}
+}
+
+// onlyRoutesReturn reports whether nothing but routes that come back is left.
+func (p *step) onlyRoutesReturn() bool {
+	return p.routes.back && len(p.Remaining) > 0 && !slices.ContainsFunc(p.Remaining, func(o kubernikusv1.DeorbitObject) bool { return !p.routes.knows(o) })
+}

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deorbit
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cloud"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+)
+
+// router is a router whose routes a cloud controller manager makes again as long as it runs.
+type router struct {
+	route   kubernikusv1.DeorbitObject
+	there   bool
+	runs    bool
+	resync  time.Duration
+	removed int
+	at      time.Time
+	now     func() time.Time
+	left    bool
+}
+
+func (r *router) answer(_ context.Context, c call) (stage.Report, error) {
+	if c.stage != routes {
+		return stage.Report{}, nil
+	}
+	if r.runs && r.removed > 0 && r.now().Sub(r.at) >= r.resync {
+		r.there = true
+	}
+	switch {
+	case !r.there:
+		return stage.Report{}, nil
+	case c.work.RoutesLeft && r.runs:
+		r.left = true
+		back := r.route
+		back.Reason = cloud.ReasonCameBack
+		return stage.Report{Remaining: []kubernikusv1.DeorbitObject{back}}, nil
+	}
+	r.there, r.at = false, r.now()
+	r.removed++
+	return stage.Report{Deleted: []kubernikusv1.DeorbitObject{r.route}}, nil
+}
+
+func routed(f *flow, runs bool) *router {
+	r := &router{route: kubernikusv1.DeorbitObject{Kind: "Route", Name: "100.100.1.0/24 via 10.0.0.5", ID: "router"}, there: true, runs: runs,
+		resync: 10 * time.Second, now: f.clock.Now}
+	f.says(r.answer)
+	return r
+}
+
+// A removed route is looked for once more after a full resync, also by a process that did not remove it.
+func TestRoutesAreLookedForAfterAResync(t *testing.T) {
+	for _, restarts := range []bool{false, true} {
+		k := gone("k")
+		f := newFlow(t, k, secretOf("k-secret"))
+		r := routed(f, false)
+		f.turn(k)
+		f.is(k, release, "False/Release")
+		if left := k.Status.Deorbit.Remaining; len(left) != 1 || left[0].Reason != reasonResync || r.removed != 1 {
+			t.Fatalf("remaining = %+v, removed %d times", left, r.removed)
+		}
+		f.after(routesResync-time.Second, k)
+		if restarts {
+			f.restart()
+			f.turn(k)
+			f.after(time.Second, k)
+			f.is(k, release, "False/Release")
+		}
+		f.after(routesResync, k)
+		if f.get(k) && k.HasDeorbiter() {
+			t.Errorf("restarts %t: it is not released: %+v", restarts, k.Status.Deorbit)
+		}
+		if told := f.told(); strings.Contains(told, eventRoutesCameBack) || !strings.Contains(told, "0 things are left over") {
+			t.Errorf("restarts %t: told %s", restarts, told)
+		}
+	}
+}
+
+// While the cloud controller manager runs, its routes are left alone most of the time. They are gone for good when it is stopped
+// or the nodes are, and left over when neither happens.
+func TestRoutesComeBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		stops bool
+		told  string
+	}{
+		"stopped":     {true, "0 things are left over"},
+		"not stopped": {false, "1 things are left over"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := gone("k")
+			f := newFlow(t, k, secretOf("k-secret"))
+			r := routed(f, true)
+			f.turn(k)
+			for range 8 {
+				f.after(16*time.Second, k)
+			}
+			f.is(k, release, "False/Release")
+			if left := k.Status.Deorbit.Remaining; len(left) != 1 || left[0].Reason != cloud.ReasonCameBack || !r.left || r.removed != 2 {
+				t.Fatalf("remaining = %+v, removed %d times, left alone %t", left, r.removed, r.left)
+			}
+			if c.stops {
+				r.runs = false
+			}
+			for range 40 {
+				f.after(2*time.Minute, k)
+			}
+			if f.get(k) && k.HasDeorbiter() {
+				t.Fatalf("it is not released: %+v", k.Status.Deorbit)
+			}
+			told := f.told()
+			if !strings.Contains(told, eventRoutesCameBack) || strings.Count(told, eventRoutesCameBack) != 1 || !strings.Contains(told, c.told) {
+				t.Errorf("told %s, want %s", told, c.told)
+			}
+		})
+	}
+}
