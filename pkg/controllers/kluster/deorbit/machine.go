@@ -86,6 +86,7 @@ func (p *step) absorb(o outcome) {
 	case recorded:
 		p.action.soon = true // what was not recorded was not deleted yet
 	case left:
+		p.reportIfStuck()
 		p.leaveIfStuck()
 	case p.Stage == kubernikusv1.DeorbitRelease:
 		p.end(nil)
@@ -130,6 +131,20 @@ func (p *step) lost() bool {
 
 // over says whether Deorbit ends, whatever is left.
 func (p *step) over() bool { return p.selfDestruct || p.since(p.StartedAt) >= p.timeout }
+
+// stuckAfter is how long a stage may make no progress before an event reports it.
+const stuckAfter = 10 * time.Minute
+
+// reportIfStuck reports early, and once in a stage, that nothing moves: a volume that a server has, or a security group that a
+// port is in, may need an operator, who does not watch a status for a day.
+func (p *step) reportIfStuck() {
+	quiet := p.since(p.LastProgressAt)
+	if p.memory.stuck || quiet < stuckAfter || quiet >= p.stageTimeout && p.Stage != kubernikusv1.DeorbitRelease {
+		return
+	}
+	p.memory.stuck = true
+	p.tell(true, eventStuck, fmt.Sprintf("%s: no progress for %s: %s", p.Stage, quiet.Round(time.Minute), p.waitsFor()))
+}
 
 // leaveIfStuck goes on to the next stage when this one has made no progress for too long. Drain keeps traffic safe, and
 // Release is the last one: these wait for the timeout of all. Routes that come back are made by a cluster that lives: whoever

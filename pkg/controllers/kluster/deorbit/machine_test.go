@@ -149,17 +149,17 @@ func TestAdvance(t *testing.T) {
 		"verified":                   {in(verify), showed(verify), usual(), 0, routes, "", "DeorbitStage", nil},
 		"no routes":                  {in(routes), showed(routes), usual(), 0, release, "", "DeorbitStage", nil},
 		"clean":                      {in(release), released(nil, nil), usual(), 0, release, endsClean, "", nil},
-		"not clean yet":              {in(release), released([]kubernikusv1.DeorbitObject{volume}, nil), usual(), 23 * time.Hour, release, "", "", []kubernikusv1.DeorbitObject{volume}},
-		"a route not yet":            {in(release), released(nil, []kubernikusv1.DeorbitObject{route}), usual(), time.Hour, release, "", "", []kubernikusv1.DeorbitObject{route}},
+		"not clean yet":              {in(release), released([]kubernikusv1.DeorbitObject{volume}, nil), usual(), 23 * time.Hour, release, "", "Stuck", []kubernikusv1.DeorbitObject{volume}},
+		"a route not yet":            {in(release), released(nil, []kubernikusv1.DeorbitObject{route}), usual(), time.Hour, release, "", "Stuck", []kubernikusv1.DeorbitObject{route}},
 		"a volume waits for a claim": {in(verify, remaining(claim)), failed(verify, refused()), usual(), 0, verify, "", "", []kubernikusv1.DeorbitObject{claim}},
 
 		// A waiting stage without progress is left, but for Drain and Release.
 		"stuck":            {in(claims), showed(claims, claim), usual(), time.Hour, services, "", "StageLeft DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
-		"nearly stuck":     {in(claims), showed(claims, claim), usual(), time.Hour - time.Second, claims, "", "", []kubernikusv1.DeorbitObject{claim}},
+		"nearly stuck":     {in(claims), showed(claims, claim), usual(), time.Hour - time.Second, claims, "", "Stuck", []kubernikusv1.DeorbitObject{claim}},
 		"stuck in Verify":  {in(verify), showed(verify, volume), usual(), time.Hour, routes, "", "StageLeft DeorbitStage", []kubernikusv1.DeorbitObject{volume}},
 		"stuck in Routes":  {in(routes), showed(routes, route), usual(), time.Hour, release, "", "StageLeft DeorbitStage", []kubernikusv1.DeorbitObject{route}},
 		"stuck in Drain":   {in(drain), showed(drain, thing("DiscoveryBackend", "b")), usual(), 23 * time.Hour, drain, "", "", things("DiscoveryBackend", "b")},
-		"stuck in Release": {in(release), released([]kubernikusv1.DeorbitObject{volume}, nil), usual(), 23 * time.Hour, release, "", "", []kubernikusv1.DeorbitObject{volume}},
+		"stuck in Release": {in(release), released([]kubernikusv1.DeorbitObject{volume}, nil), usual(), 23 * time.Hour, release, "", "Stuck", []kubernikusv1.DeorbitObject{volume}},
 		"cannot look":      {in(verify), failed(verify, refused()), usual(), time.Hour, routes, "", "StageLeft DeorbitStage", nil},
 
 		// An API server that fails is given up after a while, and what it was is cleaned up without it.
@@ -184,8 +184,8 @@ func TestAdvance(t *testing.T) {
 		"no cloud, left":              {in(release, remaining(claim)), withdrawn(nil), without(false, true), 0, release, endsLeftovers, "", []kubernikusv1.DeorbitObject{claim}},
 
 		// What was announced while the Kluster was deleted, behind Drain, is waited for like the rest.
-		"announced late":       {in(release), withdrawn(released(nil, nil), backend), usual(), time.Hour, release, "", "", []kubernikusv1.DeorbitObject{backend}},
-		"announced, and more":  {in(release), withdrawn(released([]kubernikusv1.DeorbitObject{volume}, nil), backend), usual(), time.Hour, release, "", "", []kubernikusv1.DeorbitObject{backend, volume}},
+		"announced late":       {in(release), withdrawn(released(nil, nil), backend), usual(), time.Hour, release, "", "Stuck", []kubernikusv1.DeorbitObject{backend}},
+		"announced, and more":  {in(release), withdrawn(released([]kubernikusv1.DeorbitObject{volume}, nil), backend), usual(), time.Hour, release, "", "Stuck", []kubernikusv1.DeorbitObject{backend, volume}},
 		"withdrawn in the end": {in(release, remaining(backend)), withdrawn(released(nil, nil)), usual(), time.Hour, release, endsClean, "", nil},
 		"nobody can say":       {in(release), failedDrain(released(nil, nil)), usual(), 25 * time.Hour, release, "", "", nil},
 
@@ -313,5 +313,28 @@ func TestWhatStandsRemains(t *testing.T) {
 	}
 	if want := []string{"pending", "stands", "not taken"}; !slices.Equal(names, want) {
 		t.Errorf("remaining = %q, want %q", names, want)
+	}
+}
+
+// That nothing moves is reported early, once in a stage, and not when it moves again.
+func TestStuckIsReportedOnce(t *testing.T) {
+	p := in(release)
+	var told []string
+	for _, c := range []struct {
+		after time.Duration
+		left  []kubernikusv1.DeorbitObject
+	}{
+		{0, things("Volume", "v", "w")}, {stuckAfter - time.Second, things("Volume", "v", "w")}, {stuckAfter, things("Volume", "v", "w")},
+		{2 * stuckAfter, things("Volume", "v", "w")}, {3 * stuckAfter, things("Volume", "w")}, {5 * stuckAfter, things("Volume", "w")},
+	} {
+		next, action := advance(p, released(c.left, nil), usual(), epoch.Add(c.after))
+		for _, n := range action.notes {
+			told = append(told, n.reason+" after "+c.after.String()+": "+n.message)
+		}
+		p = next
+	}
+	want := []string{"Stuck after 10m0s: Release: no progress for 10m0s: 2 remain, the first: Volume shop/v: it is still there"}
+	if !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
 	}
 }

@@ -188,6 +188,8 @@ type memory struct {
 	least map[string]int
 	// asked are the objects whose deletion was asked for.
 	asked map[objectKey]bool
+	// stuck is true when it was reported that nothing moves.
+	stuck bool
 }
 
 // asks remembers the objects of a look whose deletion was asked for, and returns those that were not asked for before.

@@ -28,6 +28,8 @@ const (
 	eventSelfDestruct = "SelfDestruct"
 	eventLeftover     = "Leftover"
 	eventLeftovers    = "Leftovers"
+	// eventStuck tells early of what needs somebody, long before a timeout.
+	eventStuck = "Stuck"
 	// eventRoutesCameBack tells of a cloud controller manager that still makes routes.
 	eventRoutesCameBack = "RoutesCameBack"
 	eventDeorbited      = "Deorbited"

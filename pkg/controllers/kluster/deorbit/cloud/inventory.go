@@ -29,6 +29,8 @@ type inventory struct {
 	volumes   []openstack.Volume
 	snapshots []openstack.VolumeSnapshot
 	unseen    unseenKinds
+	// goneServers are those that have volumes of the cluster, and that Nova does not have.
+	goneServers map[string]bool
 }
 
 // unseenKinds is why services could not be looked at, by the kind of object; "": they could. What is not seen is neither deleted
@@ -75,7 +77,32 @@ func (p Project) list(ctx context.Context, w stage.Work, mine func(openstack.Sec
 			return inventory{}, err
 		}
 	}
+	all.goneServers = p.missingServers(ctx, w, all.volumes)
 	return all, nil
+}
+
+// maxServers is how many servers a look asks Nova for.
+const maxServers = 20
+
+// missingServers are those that recorded volumes are attached to and that Nova does not have. Nothing is deleted by it, so that
+// a server that could not be asked for is left out.
+func (p Project) missingServers(ctx context.Context, w stage.Work, volumes []openstack.Volume) map[string]bool {
+	recorded, asked, missing := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, v := range w.Recorded.Volumes {
+		recorded[v.ID] = true
+	}
+	for _, v := range volumes {
+		for _, server := range v.AttachedTo {
+			if !recorded[v.ID] || asked[server] || len(asked) == maxServers {
+				continue
+			}
+			asked[server] = true
+			if exists, err := p.Compute.ServerExists(ctx, server); err == nil && !exists {
+				missing[server] = true
+			}
+		}
+	}
+	return missing
 }
 
 func (p Project) listBalancers(ctx context.Context, all *inventory) (err error) {

@@ -43,6 +43,11 @@ type Network interface {
 	InvalidRoutes(ctx context.Context, router openstack.Router) ([]openstack.Route, error)
 }
 
+// Compute is what is needed of Nova.
+type Compute interface {
+	ServerExists(ctx context.Context, id string) (bool, error)
+}
+
 // Project is a project of OpenStack, as the credentials of a Kluster open it. It is for many goroutines.
 type Project struct {
 	// ID is the project's. What lies in another one is not touched.
@@ -50,6 +55,7 @@ type Project struct {
 	Volumes       BlockStorage
 	LoadBalancers LoadBalancing
 	Network       Network
+	Compute       Compute
 	// Fence says before each change whether this process may still make it.
 	Fence func() error
 }
@@ -57,6 +63,6 @@ type Project struct {
 // Of is the project of a client. The fence is asked before each change.
 func Of(client *openstack.Client, fence func() error) Project {
 	return Project{
-		ID: client.ProjectID(), Volumes: client.BlockStorage(), LoadBalancers: client.LoadBalancing(), Network: client.Network(), Fence: fence,
+		ID: client.ProjectID(), Volumes: client.BlockStorage(), LoadBalancers: client.LoadBalancing(), Network: client.Network(), Compute: client.Compute(), Fence: fence,
 	}
 }

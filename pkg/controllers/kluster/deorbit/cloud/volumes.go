@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
 // clusterKey is the metadata by which the Cinder CSI driver marks volumes and snapshots with the id of the cluster.
@@ -24,6 +25,7 @@ const (
 
 var (
 	deletableVolume   = []string{"available", "error", "error_restoring", "error_extending", "error_managing", statusErrorDeleting}
+	attachingVolume   = []string{"reserved", "attaching", "detaching"}
 	deletableSnapshot = []string{"available", "error", statusErrorDeleting}
 )
 
@@ -146,9 +148,11 @@ func (d *decision) volumesOf(snapshots []fate) {
 		case stays != "":
 			d.retain(object, stays+" of it stays")
 		case len(v.AttachedTo) > 0:
-			d.remain(object, "attached to server "+first(v.AttachedTo))
+			d.remain(object, d.attached(v))
 		case waits != "":
 			d.remain(object, "waits for "+waits)
+		case slices.Contains(attachingVolume, v.Status):
+			d.remain(object, "status "+v.Status+": an attachment was begun and not ended. Delete it (openstack volume attachment delete)")
 		case !slices.Contains(deletableVolume, v.Status):
 			d.remain(object, "status "+v.Status)
 		default:
@@ -159,6 +163,16 @@ func (d *decision) volumesOf(snapshots []fate) {
 	if shared {
 		d.refuseTag(kindVolume)
 	}
+}
+
+// attached is why a volume remains that a server has. Nova detaches it when the server is deleted; from a server that is gone, or
+// that there never was, nothing does.
+func (d *decision) attached(v openstack.Volume) string {
+	reason := "attached to server " + first(v.AttachedTo)
+	if slices.ContainsFunc(v.AttachedTo, func(id string) bool { return !d.goneServers[id] }) {
+		return reason
+	}
+	return reason + ", which Nova does not have: delete the attachment (openstack volume attachment delete), or have an administrator reset the volume"
 }
 
 // snapshotsBefore are the first snapshot of a volume that has to go before it, and the first that stays.

@@ -4,10 +4,12 @@
 package cloud
 
 import (
+	"strings"
 	"testing"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
+	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 )
 
 func volumes(all ...openstack.Volume) inventory { return inventory{volumes: all} }
@@ -19,25 +21,31 @@ func TestVolumes(t *testing.T) {
 		return inventory{volumes: []openstack.Volume{v}, snapshots: []openstack.VolumeSnapshot{s}}
 	}
 	check(t, map[string]choice{
-		"seen with Delete":                  {seen(), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"delete Volume v"}},
-		"seen, of no tag":                   {seen(), Conflicts{}, volumes(volume("v", "available", "-")), []string{"delete Volume v"}},
-		"seen, of the shared tag":           {seen(), Conflicts{}, volumes(volume("v", "available", "kubernetes")), []string{"delete Volume v"}},
-		"seen with Retain":                  {work(sawVolume("v", "Retain"), unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: its PersistentVolume keeps it"}},
-		"seen with Recycle":                 {work(sawVolume("v", "Recycle"), unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: its PersistentVolume keeps it"}},
-		"seen with nothing":                 {work(sawVolume("v", ""), unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: its PersistentVolume keeps it"}},
-		"never seen":                        {work(), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: " + never}},
-		"never seen, to go":                 {work(unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"delete Volume v"}},
-		"of nobody":                         {work(unseen), Conflicts{}, volumes(volume("v", "available", "-")), nil},
-		"of another":                        {work(unseen), Conflicts{}, volumes(volume("v", "available", "prod-id-2"), volume("w", "available", "prod")), nil},
-		"of another project":                {seen(unseen), Conflicts{}, volumes(changed(volume("v", "available", "prod-id"), func(v *openstack.Volume) { v.ProjectID = "q" })), nil},
-		"of an unknown project":             {seen(unseen), Conflicts{}, volumes(changed(volume("v", "available", "prod-id"), func(v *openstack.Volume) { v.ProjectID = "" })), []string{"retain Volume v: Cinder does not say which project it is of"}},
-		"all are kept":                      {seen(unseen, policies(func(p *stage.Policies) { p.PersistentVolumes = keep })), Conflicts{}, volumes(volume("v", "available", "prod-id"), volume("w", "available", "prod-id")), []string{"retain Volume v: spec.deorbit.persistentVolumes is Retain", "retain Volume w: spec.deorbit.persistentVolumes is Retain"}},
-		"a policy that nobody knows":        {seen(policies(func(p *stage.Policies) { p.PersistentVolumes = "" })), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: spec.deorbit.persistentVolumes is Retain"}},
-		"seen, but of a Kluster":            {seen(), Conflicts{tags: []rival{{kluster: "ns/o", project: "p", text: "o-id"}}}, volumes(volume("v", "available", "o-id")), []string{"retain Volume v: its metadata say that it is of Kluster ns/o"}},
-		"seen, of a Kluster elsewhere":      {seen(), Conflicts{tags: []rival{{kluster: "ns/o", project: "q", text: "o-id"}}}, volumes(volume("v", "available", "o-id")), []string{"delete Volume v"}},
-		"attached":                          {seen(), Conflicts{}, volumes(volume("v", "in-use", "prod-id", "s1")), []string{"remain Volume v: attached to server s1"}},
-		"attached to more":                  {seen(), Conflicts{}, volumes(volume("v", "in-use", "prod-id", "s2", "s1")), []string{"remain Volume v: attached to server s1 and 1 more"}},
-		"attached to be available":          {seen(), Conflicts{}, volumes(volume("v", "available", "prod-id", "s1")), []string{"remain Volume v: attached to server s1"}},
+		"seen with Delete":             {seen(), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"delete Volume v"}},
+		"seen, of no tag":              {seen(), Conflicts{}, volumes(volume("v", "available", "-")), []string{"delete Volume v"}},
+		"seen, of the shared tag":      {seen(), Conflicts{}, volumes(volume("v", "available", "kubernetes")), []string{"delete Volume v"}},
+		"seen with Retain":             {work(sawVolume("v", "Retain"), unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: its PersistentVolume keeps it"}},
+		"seen with Recycle":            {work(sawVolume("v", "Recycle"), unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: its PersistentVolume keeps it"}},
+		"seen with nothing":            {work(sawVolume("v", ""), unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: its PersistentVolume keeps it"}},
+		"never seen":                   {work(), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: " + never}},
+		"never seen, to go":            {work(unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"delete Volume v"}},
+		"of nobody":                    {work(unseen), Conflicts{}, volumes(volume("v", "available", "-")), nil},
+		"of another":                   {work(unseen), Conflicts{}, volumes(volume("v", "available", "prod-id-2"), volume("w", "available", "prod")), nil},
+		"of another project":           {seen(unseen), Conflicts{}, volumes(changed(volume("v", "available", "prod-id"), func(v *openstack.Volume) { v.ProjectID = "q" })), nil},
+		"of an unknown project":        {seen(unseen), Conflicts{}, volumes(changed(volume("v", "available", "prod-id"), func(v *openstack.Volume) { v.ProjectID = "" })), []string{"retain Volume v: Cinder does not say which project it is of"}},
+		"all are kept":                 {seen(unseen, policies(func(p *stage.Policies) { p.PersistentVolumes = keep })), Conflicts{}, volumes(volume("v", "available", "prod-id"), volume("w", "available", "prod-id")), []string{"retain Volume v: spec.deorbit.persistentVolumes is Retain", "retain Volume w: spec.deorbit.persistentVolumes is Retain"}},
+		"a policy that nobody knows":   {seen(policies(func(p *stage.Policies) { p.PersistentVolumes = "" })), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: spec.deorbit.persistentVolumes is Retain"}},
+		"seen, but of a Kluster":       {seen(), Conflicts{tags: []rival{{kluster: "ns/o", project: "p", text: "o-id"}}}, volumes(volume("v", "available", "o-id")), []string{"retain Volume v: its metadata say that it is of Kluster ns/o"}},
+		"seen, of a Kluster elsewhere": {seen(), Conflicts{tags: []rival{{kluster: "ns/o", project: "q", text: "o-id"}}}, volumes(volume("v", "available", "o-id")), []string{"delete Volume v"}},
+		"attached":                     {seen(), Conflicts{}, volumes(volume("v", "in-use", "prod-id", "s1")), []string{"remain Volume v: attached to server s1"}},
+		"attached to more":             {seen(), Conflicts{}, volumes(volume("v", "in-use", "prod-id", "s2", "s1")), []string{"remain Volume v: attached to server s1 and 1 more"}},
+		"attached to be available":     {seen(), Conflicts{}, volumes(volume("v", "available", "prod-id", "s1")), []string{"remain Volume v: attached to server s1"}},
+		"attached to a server that is gone": {seen(), Conflicts{}, inventory{volumes: []openstack.Volume{volume("v", "in-use", "prod-id", "s1")}, goneServers: map[string]bool{"s1": true}},
+			[]string{"remain Volume v: attached to server s1, which Nova does not have: delete the attachment (openstack volume attachment delete), or have an administrator reset the volume"}},
+		"attached to one that is gone, too": {seen(), Conflicts{}, inventory{volumes: []openstack.Volume{volume("v", "in-use", "prod-id", "s1", "s2")}, goneServers: map[string]bool{"s1": true}},
+			[]string{"remain Volume v: attached to server s1 and 1 more"}},
+		"reserved": {seen(), Conflicts{}, volumes(volume("v", "reserved", "prod-id")),
+			[]string{"remain Volume v: status reserved: an attachment was begun and not ended. Delete it (openstack volume attachment delete)"}},
 		"in use by nobody":                  {seen(), Conflicts{}, volumes(volume("v", "in-use", "prod-id")), []string{"remain Volume v: status in-use"}},
 		"being deleted":                     {seen(), Conflicts{}, volumes(volume("v", "deleting", "prod-id")), []string{"remain Volume v: status deleting"}},
 		"deletion failed":                   {seen(), Conflicts{}, volumes(volume("v", "error_deleting", "prod-id")), []string{"delete Volume v"}},
@@ -82,4 +90,34 @@ func TestSharedTag(t *testing.T) {
 		"empty tag":              {work(named("prod", ""), unseen), Conflicts{}, volumes(volume("v", "available", "")), nil},
 		"empty and no tags":      {work(named("prod", ""), unseen), Conflicts{}, volumes(volume("v", "available", "-")), nil},
 	})
+}
+
+// Nova is asked for the servers that volumes of the cluster are attached to, and only what it does not have is gone.
+func TestServersThatAreGone(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault *fake.Fault
+		want  string
+	}{
+		"gone":      {nil, "attached to server never-was, which Nova does not have"},
+		"unknown":   {&fake.Fault{Path: "/compute", Status: 503}, "attached to server never-was"},
+		"forbidden": {&fake.Fault{Path: "/compute", Status: 403}, "attached to server never-was"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, fake.Options{})
+			server := s.AddServer("garden", s.network, "10.0.0.5", "ERROR")
+			living := s.AddVolume("garden", fake.Volume{AttachedTo: []string{server}})
+			dangling := s.AddVolume("garden", fake.Volume{AttachedTo: []string{"never-was"}})
+			if c.fault != nil {
+				s.Inject(*c.fault)
+			}
+			report, err := s.project.Verify(t.Context(), work(sawVolume(living, "Delete"), sawVolume(dangling, "Delete")), Conflicts{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, _, _ := strings.Cut(reasonFor(report.Remaining, dangling), ":")
+			if got != c.want || reasonFor(report.Remaining, living) != "attached to server "+server {
+				t.Errorf("remaining = %+v, want %s", report.Remaining, c.want)
+			}
+		})
+	}
 }
