@@ -2471,7 +2471,7 @@ func schema_pkg_apis_kubernikus_v1_SeenService(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SeenService is a Service of type LoadBalancer that was seen in the workload cluster.",
+				Description: "SeenService is a Service of type LoadBalancer, or an Ingress of the Octavia ingress controller, that was seen in the workload cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"uid": {
@@ -2535,6 +2535,13 @@ func schema_pkg_apis_kubernikus_v1_SeenService(ref common.ReferenceCallback) com
 					"gone": {
 						SchemaProps: spec.SchemaProps{
 							Description: "Gone says that the Service was not in the cluster any more when that was looked at last.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"ingress": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Ingress says that it is an Ingress, and not a Service.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},

@@ -1404,6 +1404,14 @@ func (m *SeenService) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	var l int
 	_ = l
 	i--
+	if m.Ingress {
+		dAtA[i] = 1
+	} else {
+		dAtA[i] = 0
+	}
+	i--
+	dAtA[i] = 0x50
+	i--
 	if m.Gone {
 		dAtA[i] = 1
 	} else {
@@ -2060,6 +2068,7 @@ func (m *SeenService) Size() (n int) {
 	n += 1 + l + sovGenerated(uint64(l))
 	n += 2
 	n += 2
+	n += 2
 	return n
 }
 
@@ -2442,6 +2451,7 @@ func (this *SeenService) String() string {
 		`Standing:` + fmt.Sprintf("%v", this.Standing) + `,`,
 		`Finalized:` + fmt.Sprintf("%v", this.Finalized) + `,`,
 		`Gone:` + fmt.Sprintf("%v", this.Gone) + `,`,
+		`Ingress:` + fmt.Sprintf("%v", this.Ingress) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -7257,6 +7267,26 @@ func (m *SeenService) Unmarshal(dAtA []byte) error {
 				}
 			}
 			m.Gone = bool(v != 0)
+		case 10:
+			if wireType != 0 {
+				return fmt.Errorf("proto: wrong wireType = %d for field Ingress", wireType)
+			}
+			var v int
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				v |= int(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			m.Ingress = bool(v != 0)
 		default:
 			iNdEx = preIndex
 			skippy, err := skipGenerated(dAtA[iNdEx:])

@@ -172,7 +172,8 @@ type SeenSnapshot struct {
 	Standing Standing `json:"standing,omitempty" protobuf:"bytes,4,opt,name=standing,casttype=Standing"`
 }
 
-// SeenService is a Service of type LoadBalancer that was seen in the workload cluster.
+// SeenService is a Service of type LoadBalancer, or an Ingress of the Octavia ingress controller, that was seen in the
+// workload cluster.
 type SeenService struct {
 	// UID of the Service.
 	// +k8s:required
@@ -203,4 +204,7 @@ type SeenService struct {
 	// Gone says that the Service was not in the cluster any more when that was looked at last.
 	// +optional
 	Gone bool `json:"gone,omitempty" protobuf:"varint,9,opt,name=gone"`
+	// Ingress says that it is an Ingress, and not a Service.
+	// +optional
+	Ingress bool `json:"ingress,omitempty" protobuf:"varint,10,opt,name=ingress"`
 }

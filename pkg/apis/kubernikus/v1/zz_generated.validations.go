@@ -1809,6 +1809,7 @@ func Validate_SeenService(
 
 	// field SeenService.Finalized has no validation
 	// field SeenService.Gone has no validation
+	// field SeenService.Ingress has no validation
 	return errs
 }
 

@@ -120,6 +120,8 @@ func (d *decision) balancers() vips {
 			d.retain(object, doubt)
 		case !deletes(d.Policies.LoadBalancers):
 			d.retain(object, isRetain("loadBalancers"))
+		case standing != "" && strings.HasPrefix(b.Name, ingressPrefix) && !deletes(d.Policies.FloatingIPs):
+			d.retain(object, isRetain("floatingIPs")+", and its Ingress stays")
 		case standing != "":
 			d.remain(object, standing)
 		case what == claimPart:

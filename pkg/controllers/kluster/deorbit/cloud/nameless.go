@@ -38,6 +38,9 @@ func (d *decision) refuseByName() {
 	}
 	if slices.ContainsFunc(d.securityGroups, func(g openstack.SecurityGroup) bool {
 		_, cluster, found := groupOf(g.Name, g.Description)
+		if _, named, isIngress := ingressGroupOf(g.Name, g.Description); isIngress {
+			cluster, found = named, true
+		}
 		return g.ProjectID == d.project && !handled[g.ID] && found && suspects(cluster)
 	}) {
 		report(kubernikusv1.DeorbitObject{Kind: kindSecurityGroup}, reason)

@@ -24,6 +24,7 @@ const (
 	groupTail        = " Service"
 	serviceIPHead    = "Floating IP for Kubernetes external service "
 	ingressIPHead    = "Floating IP for Kubernetes ingress "
+	ingressGroupHead = "Security group created for Ingress "
 	namespaceMark    = " in namespace "
 	versionMark      = ", version: "
 )
@@ -131,6 +132,24 @@ func clusterIn(balancer, namespace, service string) (cluster string, found bool)
 	rest, isService := strings.CutPrefix(balancer, servicePrefix)
 	cluster, isIts := strings.CutSuffix(rest, "_"+namespace+"_"+service)
 	return cluster, isService && isIts && cluster != "" && len(balancer) < nameLimit
+}
+
+// ingressOf is the name that the Octavia ingress controller of a cluster gives to the load balancer and to the security group of
+// an Ingress.
+func ingressOf(cluster, namespace, name string) string {
+	return ingressPrefix + cluster + "_" + namespace + "_" + name
+}
+
+// ingressGroupOf reads the name and the description of a security group of the Octavia ingress controller, which both name its
+// Ingress and the cluster.
+func ingressGroupOf(name, description string) (by holder, cluster string, found bool) {
+	head, cluster, found := strings.Cut(description, clusterMark)
+	text, isGroup := strings.CutPrefix(head, ingressGroupHead)
+	namespace, ingress, isIngress := strings.Cut(text, "/")
+	if !found || !isGroup || !isIngress || !word(namespace) || !word(ingress) || name != ingressOf(cluster, namespace, ingress) {
+		return holder{}, "", false
+	}
+	return holder{namespace: namespace, name: ingress, ingress: true}, cluster, true
 }
 
 // balancerOf is the name that the cloud controller of a cluster gives to the load balancer of a Service.

@@ -49,14 +49,14 @@ func (d *decision) addresses(ports vips) {
 // keeps says whether a Service was seen with the annotation that keeps its floating IP.
 func (d *decision) keeps(by holder) bool {
 	return !by.ingress && slices.ContainsFunc(d.Recorded.Services, func(s kubernikusv1.SeenService) bool {
-		return s.KeepFloatingIP && s.Namespace == by.namespace && s.Name == by.name
+		return !s.Ingress && s.KeepFloatingIP && s.Namespace == by.namespace && s.Name == by.name
 	})
 }
 
 // holderStands is why a floating IP stays: its Service stands in the cluster.
 func (d *decision) holderStands(by holder) string {
 	for _, s := range d.Recorded.Services {
-		if why := serviceStands(s); why != "" && !by.ingress && s.Namespace == by.namespace && s.Name == by.name {
+		if why := serviceStands(s); why != "" && by.ingress == s.Ingress && s.Namespace == by.namespace && s.Name == by.name {
 			return why
 		}
 	}
@@ -75,7 +75,15 @@ func (d *decision) groups() {
 		object := kubernikusv1.DeorbitObject{Kind: kindSecurityGroup, Name: g.Name, ID: g.ID}
 		ports := portIDs(d.ports[g.ID])
 		seen := seenService(d.Work, uid)
+		by, _, ofIngress := ingressGroupOf(g.Name, g.Description)
+		if ofIngress {
+			seen = seenIngress(d.Work, by)
+		}
 		switch {
+		case ofIngress && !usable(d.cluster):
+			d.remain(object, "it may be of Ingress "+by.namespace+"/"+by.name+": "+d.whyNot(d.cluster, "clusterName"))
+		case seen != nil && seen.Ingress && seen.Standing != "" && !deletes(d.Policies.FloatingIPs):
+			d.retain(object, isRetain("floatingIPs")+", and its Ingress stays")
 		case !deletes(d.Policies.LoadBalancers):
 			d.retain(object, isRetain("loadBalancers"))
 		case seen != nil && serviceStands(*seen) != "":

@@ -22,6 +22,7 @@ const (
 	kindRoute         = "Route"
 	kindRouter        = "Router"
 	kindService       = "Service"
+	kindIngress       = "Ingress"
 )
 
 // reasonDeleting is why something remains that was deleted a moment ago.

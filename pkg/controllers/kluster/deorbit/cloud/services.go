@@ -30,9 +30,24 @@ func (c Conflicts) Hold(w stage.Work, projectID string) string {
 func groupsOf(w stage.Work) func(openstack.SecurityGroup) bool {
 	own := identityOf(w)
 	return func(g openstack.SecurityGroup) bool {
+		if by, cluster, found := ingressGroupOf(g.Name, g.Description); found {
+			if usable(own.cluster) {
+				return cluster == own.cluster // another cluster may have an Ingress of the same name
+			}
+			return seenIngress(w, by) != nil // only to be reported
+		}
 		uid, cluster, found := groupOf(g.Name, g.Description)
 		return found && (usable(own.cluster) && cluster == own.cluster || seenService(w, uid) != nil)
 	}
+}
+
+func seenIngress(w stage.Work, by holder) *kubernikusv1.SeenService {
+	for i := range w.Recorded.Services {
+		if s := &w.Recorded.Services[i]; s.Ingress && s.Namespace == by.namespace && s.Name == by.name {
+			return s
+		}
+	}
+	return nil
 }
 
 func seenService(w stage.Work, uid string) *kubernikusv1.SeenService {
@@ -47,7 +62,7 @@ func seenService(w stage.Work, uid string) *kubernikusv1.SeenService {
 // cleanedUp reports whether a Service has gone in the way that leaves nothing: behind the finalizer that the cloud
 // controller takes off when the load balancer is gone, or without ever having been served.
 func cleanedUp(s kubernikusv1.SeenService) bool {
-	if !s.Finalized && s.Address == "" && s.LoadBalancerID == "" {
+	if !s.Ingress && !s.Finalized && s.Address == "" && s.LoadBalancerID == "" {
 		return true
 	}
 	return s.Finalized && s.Gone
@@ -68,7 +83,11 @@ func stands(what string, standing kubernikusv1.Standing) string {
 }
 
 func serviceStands(s kubernikusv1.SeenService) string {
-	return stands("Service "+s.Namespace+"/"+s.Name, s.Standing)
+	kind := kindService
+	if s.Ingress {
+		kind = kindIngress
+	}
+	return stands(kind+" "+s.Namespace+"/"+s.Name, s.Standing)
 }
 
 // services reports the Services that were seen and of which nothing shows that what they made is gone.
@@ -78,10 +97,19 @@ func (d *decision) services() {
 	}
 	for _, s := range d.Recorded.Services {
 		object := kubernikusv1.DeorbitObject{Kind: kindService, Namespace: s.Namespace, Name: s.Name, ID: s.LoadBalancerID}
+		if s.Ingress {
+			object.Kind = kindIngress
+		}
 		switch why := serviceStands(s); {
+		case why != "" && s.Ingress && !deletes(d.Policies.FloatingIPs):
+			// It was not to be deleted, and neither is its load balancer.
 		case why != "":
 			d.remain(object, why)
 		case cleanedUp(s), s.LoadBalancerID != "", usable(d.cluster):
+		case s.Ingress && d.unseen.balancers == "" && !slices.ContainsFunc(d.loadBalancers, func(b openstack.LoadBalancer) bool { return mayBeOf(b, s) }):
+			// Whatever the cluster is called, it has no load balancer any more.
+		case s.Ingress:
+			d.remain(object, "its load balancer is not known: "+d.whyNot(d.cluster, "clusterName"))
 		default:
 			d.remain(object, "its load balancer is not known: it has no annotation with its id, and "+d.whyNot(d.cluster, "clusterName"))
 		}
@@ -92,12 +120,20 @@ func (d *decision) services() {
 func (d *decision) balancerStands(b openstack.LoadBalancer) string {
 	for _, s := range d.Recorded.Services {
 		name := balancerOf(d.cluster, s.Namespace, s.Name)
+		if s.Ingress {
+			name = ingressOf(d.cluster, s.Namespace, s.Name)
+		}
 		its := s.LoadBalancerID == b.ID || usable(d.cluster) && (b.Name == name || slices.Contains(b.Tags, name))
 		if why := serviceStands(s); its && why != "" {
 			return why
 		}
 	}
 	return ""
+}
+
+// mayBeOf reports whether a load balancer may be that of an Ingress, whatever its cluster is called.
+func mayBeOf(b openstack.LoadBalancer, s kubernikusv1.SeenService) bool {
+	return strings.HasPrefix(b.Name, ingressPrefix) && strings.HasSuffix(b.Name, "_"+s.Namespace+"_"+s.Name) || len(b.Name) >= nameLimit
 }
 
 // byID is what becomes of a load balancer whose id Services of the cluster name in their annotation, where the name of the

@@ -7,6 +7,7 @@ import (
 	"context"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -65,8 +66,13 @@ func (c *Connection) pods(ctx context.Context, world *inventory.World) (err erro
 	return c.listed(ctx, coreAPI, "nodes", err)
 }
 
-// services reads the Services, and remembers which of them have the finalizer of a cloud provider.
+// services reads the Services and the Ingresses, and remembers which of them have the finalizer of a cloud provider.
 func (c *Connection) services(ctx context.Context, world *inventory.World) (err error) {
+	ingresses, err := whole(ctx, c.kube.NetworkingV1().Ingresses(metav1.NamespaceAll).List,
+		func(l *networkingv1.IngressList) []networkingv1.Ingress { return l.Items }, inventory.IngressOf)
+	if err := c.listed(ctx, "/apis/networking.k8s.io/v1", "ingresses", err); err != nil {
+		return err
+	}
 	world.Services, err = whole(ctx, c.kube.CoreV1().Services(metav1.NamespaceAll).List,
 		func(l *corev1.ServiceList) []corev1.Service { return l.Items }, inventory.ServiceOf)
 	world.Listed.Services = err == nil
@@ -75,5 +81,6 @@ func (c *Connection) services(ctx context.Context, world *inventory.World) (err 
 			c.finalized[s.UID] = true
 		}
 	}
+	world.Services = append(world.Services, ingresses...)
 	return c.listed(ctx, coreAPI, "services", err)
 }

@@ -53,6 +53,7 @@ func permissionsFor(f facts) []permission {
 		{"", "persistentvolumes", "", []string{"list"}},
 		{"", "nodes", "", []string{"list"}},
 		{"", "services", "", []string{"list", "delete"}},
+		{"networking.k8s.io", "ingresses", "", []string{"list", "delete"}},
 		{"storage.k8s.io", "storageclasses", "", []string{"list"}},
 		{admissionGroup, "validatingwebhookconfigurations", "", []string{"list", "patch"}},
 		{admissionGroup, "mutatingwebhookconfigurations", "", []string{"list", "patch"}},

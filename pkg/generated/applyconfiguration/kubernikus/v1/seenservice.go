@@ -12,7 +12,8 @@ import (
 // SeenServiceApplyConfiguration represents a declarative configuration of the SeenService type for use
 // with apply.
 //
-// SeenService is a Service of type LoadBalancer that was seen in the workload cluster.
+// SeenService is a Service of type LoadBalancer, or an Ingress of the Octavia ingress controller, that was seen in the
+// workload cluster.
 type SeenServiceApplyConfiguration struct {
 	// UID of the Service.
 	UID *string `json:"uid,omitempty"`
@@ -33,6 +34,8 @@ type SeenServiceApplyConfiguration struct {
 	Finalized *bool `json:"finalized,omitempty"`
 	// Gone says that the Service was not in the cluster any more when that was looked at last.
 	Gone *bool `json:"gone,omitempty"`
+	// Ingress says that it is an Ingress, and not a Service.
+	Ingress *bool `json:"ingress,omitempty"`
 }
 
 // SeenServiceApplyConfiguration constructs a declarative configuration of the SeenService type for use with
@@ -110,5 +113,13 @@ func (b *SeenServiceApplyConfiguration) WithFinalized(value bool) *SeenServiceAp
 // If called multiple times, the Gone field is set to the value of the last call.
 func (b *SeenServiceApplyConfiguration) WithGone(value bool) *SeenServiceApplyConfiguration {
 	b.Gone = &value
+	return b
+}
+
+// WithIngress sets the Ingress field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Ingress field is set to the value of the last call.
+func (b *SeenServiceApplyConfiguration) WithIngress(value bool) *SeenServiceApplyConfiguration {
+	b.Ingress = &value
 	return b
 }

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package freeze has what stops a workload cluster from making new cloud objects while it is taken down: policies of
-// admission that refuse new claims, new snapshots and new Services of type LoadBalancer. Nobody is exempt.
+// admission that refuse new claims, new snapshots, new Services of type LoadBalancer and new Ingresses of the Octavia
+// ingress controller. Nobody is exempt.
 package freeze
 
 import (
+	"fmt"
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
@@ -38,20 +40,29 @@ func labels() map[string]string {
 const intoLoadBalancer = "has(dyn(object).spec.type) && dyn(object).spec.type == 'LoadBalancer' && " +
 	"!(oldObject != null && has(dyn(oldObject).spec.type) && dyn(oldObject).spec.type == 'LoadBalancer')"
 
+// isOctavia is when an Ingress is one of the Octavia ingress controller, and intoOctavia when a write makes it one.
+const isOctavia = "(has(dyn(%[1]s).metadata.annotations) && 'kubernetes.io/ingress.class' in dyn(%[1]s).metadata.annotations && " +
+	"dyn(%[1]s).metadata.annotations['kubernetes.io/ingress.class'] == 'openstack')"
+
+var intoOctavia = fmt.Sprintf(isOctavia, "object") + " && !(oldObject != null && " + fmt.Sprintf(isOctavia, "oldObject") + ")"
+
 // kind is a kind of object of which no new ones may be made.
 type kind struct{ group, version, resource string }
 
 // kinds are those that only a CREATE makes.
 var kinds = []kind{{"", "v1", "persistentvolumeclaims"}, {"snapshot.storage.k8s.io", "*", "volumesnapshots"}}
 
-var service = kind{"", "v1", "services"}
+var (
+	service = kind{"", "v1", "services"}
+	ingress = kind{"networking.k8s.io", "*", "ingresses"}
+)
 
 // Policy refuses, where the cluster has such policies (from Kubernetes 1.30). Binding makes it do so.
 func Policy() *admissionapply.ValidatingAdmissionPolicyApplyConfiguration {
 	// Defaults are spelled out: the API server counts them as ours, and what differs would be written again and again.
 	match := admissionapply.MatchResources().WithMatchPolicy(admissionv1.Equivalent).
 		WithNamespaceSelector(metaapply.LabelSelector()).WithObjectSelector(metaapply.LabelSelector()).
-		WithResourceRules(named(service, admissionv1.Create, admissionv1.Update))
+		WithResourceRules(named(service, admissionv1.Create, admissionv1.Update), named(ingress, admissionv1.Create, admissionv1.Update))
 	for _, k := range kinds {
 		match.WithResourceRules(named(k, admissionv1.Create))
 	}
@@ -59,7 +70,8 @@ func Policy() *admissionapply.ValidatingAdmissionPolicyApplyConfiguration {
 		WithFailurePolicy(admissionv1.Fail).
 		WithMatchConstraints(match).
 		WithValidations(admissionapply.Validation().
-			WithExpression("request.resource.resource == 'services' && !(" + intoLoadBalancer + ")").
+			WithExpression("request.resource.resource == 'services' && !(" + intoLoadBalancer + ") || " +
+				"request.resource.resource == 'ingresses' && !(" + intoOctavia + ")").
 			WithMessage(message).WithReason(metav1.StatusReasonForbidden)))
 }
 
@@ -73,15 +85,18 @@ func Binding() *admissionapply.ValidatingAdmissionPolicyBindingApplyConfiguratio
 // conditions (from Kubernetes 1.28): without, all updates would be, and no cloud provider could take its finalizer off.
 func Webhooks(conditions bool) *admissionapply.ValidatingWebhookConfigurationApplyConfiguration {
 	creations := webhook("creations").WithRules(rule(kinds[0], admissionv1.Create), rule(kinds[1], admissionv1.Create))
-	toServices := webhook("services")
+	toServices, toIngresses := webhook("services"), webhook("ingresses")
 	if conditions {
+		toIngresses.WithRules(rule(ingress, admissionv1.Create, admissionv1.Update)).
+			WithMatchConditions(admissionapply.MatchCondition().WithName("into-octavia").WithExpression(intoOctavia))
 		toServices.WithRules(rule(service, admissionv1.Create, admissionv1.Update)).
 			WithMatchConditions(admissionapply.MatchCondition().WithName("into-load-balancer").WithExpression(intoLoadBalancer))
 	} else {
-		// Without a look inside, new Services of every type are refused.
+		// Without a look inside, new Services and Ingresses of every type are refused.
+		toIngresses.WithRules(rule(ingress, admissionv1.Create))
 		toServices.WithRules(rule(service, admissionv1.Create))
 	}
-	return admissionapply.ValidatingWebhookConfiguration(Name).WithLabels(labels()).WithWebhooks(creations, toServices)
+	return admissionapply.ValidatingWebhookConfiguration(Name).WithLabels(labels()).WithWebhooks(creations, toServices, toIngresses)
 }
 
 func webhook(name string) *admissionapply.ValidatingWebhookApplyConfiguration {

@@ -35,6 +35,14 @@ const (
 	LoadBalancerIDAnnotation = "loadbalancer.openstack.org/load-balancer-id"
 )
 
+// The Octavia ingress controller serves the Ingresses that have this annotation with this value. It knows no
+// spec.ingressClassName, and sets no finalizer.
+// Source: https://github.com/kubernetes/cloud-provider-openstack/blob/master/pkg/ingress/controller/controller.go
+const (
+	IngressClassAnnotation = "kubernetes.io/ingress.class"
+	IngressClassOctavia    = "openstack"
+)
+
 // Meta is what all objects have.
 type Meta struct {
 	Namespace, Name string

@@ -7,11 +7,15 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 )
 
-// Service is a Service that has a load balancer, or had one that is not cleaned up.
+// Service is a Service that has a load balancer, or had one that is not cleaned up, or an Ingress of the Octavia ingress
+// controller.
 type Service struct {
 	Meta
+	// Ingress says that it is an Ingress.
+	Ingress bool
 	// LoadBalancer says that the type is LoadBalancer.
 	LoadBalancer bool
 	// Class is the loadBalancerClass, by which another provider than OpenStack's is meant.
@@ -35,6 +39,15 @@ func ServiceOf(service *corev1.Service) (kept Service, ok bool) {
 		kept.Class = *class
 	}
 	return kept, kept.LoadBalancer || kept.Finalized()
+}
+
+// IngressOf is what is kept of an Ingress. ok is false for one that is not of the Octavia ingress controller.
+func IngressOf(ingress *networkingv1.Ingress) (kept Service, ok bool) {
+	kept = Service{Meta: MetaOf(ingress), Ingress: true, LoadBalancer: true}
+	if addresses := ingress.Status.LoadBalancer.Ingress; len(addresses) > 0 {
+		kept.Address = addresses[0].IP
+	}
+	return kept, ingress.Annotations[IngressClassAnnotation] == IngressClassOctavia
 }
 
 // Finalized says whether a cloud provider looks after a load balancer of the Service.

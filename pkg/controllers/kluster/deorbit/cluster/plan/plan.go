@@ -26,6 +26,7 @@ const (
 	KindSnapshot = "VolumeSnapshot"
 	KindContent  = "VolumeSnapshotContent"
 	KindService  = "Service"
+	KindIngress  = "Ingress"
 )
 
 // SnapshotGroup is the API group of snapshots, which a cluster may not have.
@@ -69,6 +70,7 @@ type Step struct {
 var (
 	claims    = schema.GroupVersionResource{Version: "v1", Resource: "persistentvolumeclaims"}
 	pods      = schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	ingresses = schema.GroupVersionResource{Group: "networking.k8s.io", Version: "v1", Resource: "ingresses"}
 	services  = schema.GroupVersionResource{Version: "v1", Resource: "services"}
 	snapshots = schema.GroupResource{Group: SnapshotGroup, Resource: "volumesnapshots"}
 	contents  = schema.GroupResource{Group: SnapshotGroup, Resource: "volumesnapshotcontents"}

@@ -48,7 +48,7 @@ func seen(w *inventory.World, recorded stage.Seen) stage.Seen {
 	for _, service := range w.Services {
 		if service.Class == "" {
 			s.Services = append(s.Services, kubernikusv1.SeenService{
-				UID: string(service.UID), Namespace: service.Namespace, Name: service.Name, KeepFloatingIP: service.Keep,
+				UID: string(service.UID), Namespace: service.Namespace, Name: service.Name, KeepFloatingIP: service.Keep, Ingress: service.Ingress,
 				LoadBalancerID: service.BalancerID, Address: service.Address, Finalized: service.Finalized(),
 			})
 		}
@@ -95,5 +95,5 @@ func serviceRecords(seen, recorded stage.Seen) records {
 
 // whatMatters is what has to be recorded of a Service before it is deleted.
 func whatMatters(s kubernikusv1.SeenService) kubernikusv1.SeenService {
-	return kubernikusv1.SeenService{UID: s.UID, KeepFloatingIP: s.KeepFloatingIP, LoadBalancerID: s.LoadBalancerID, Address: s.Address, Finalized: s.Finalized}
+	return kubernikusv1.SeenService{UID: s.UID, Ingress: s.Ingress, KeepFloatingIP: s.KeepFloatingIP, LoadBalancerID: s.LoadBalancerID, Address: s.Address, Finalized: s.Finalized}
 }

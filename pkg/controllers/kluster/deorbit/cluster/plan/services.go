@@ -13,7 +13,19 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
-// Services deletes the Services of type LoadBalancer that the cloud provider OpenStack serves. It is over when all of them
+// reasonIngressAddress is why an Ingress stays: its controller deletes the address with it, and knows no annotation that keeps it.
+const reasonIngressAddress = "spec.deorbit.floatingIPs is Retain, and its controller deletes the floating IP of a deleted Ingress"
+
+// kindOf is the kind of what has a load balancer.
+func kindOf(ingress bool) string {
+	if ingress {
+		return KindIngress
+	}
+	return KindService
+}
+
+// Services deletes the Services of type LoadBalancer that the cloud provider OpenStack serves, and the Ingresses of the Octavia
+// ingress controller. It is over when all of them
 // are being deleted.
 func Services(w *inventory.World, work stage.Work) Plan {
 	p := Record(w, work.Recorded)
@@ -26,16 +38,22 @@ func Services(w *inventory.World, work stage.Work) Plan {
 		if !s.LoadBalancer || s.Class != "" || s.Deleting() {
 			continue
 		}
+		kind, resource := kindOf(s.Ingress), services
+		if s.Ingress {
+			resource = ingresses
+		}
 		switch {
+		case s.Ingress && !deletes(work.Policies.FloatingIPs):
+			p.retains(kind, s.Meta, "", reasonIngressAddress)
 		case !s.Keep && !deletes(work.Policies.FloatingIPs):
 			p.Steps = append(p.Steps, Step{
 				Action: KeepFloatingIP, Resource: services, Kind: KindService, Object: s.Meta, Exact: true,
 				Reason: "it is told to keep its floating IP first",
 			})
 		case !recorded[string(s.UID)]:
-			p.remains(KindService, s.Meta, "", reasonToRecord)
+			p.remains(kind, s.Meta, "", reasonToRecord)
 		default:
-			p.Steps = append(p.Steps, Step{Resource: services, Kind: KindService, Object: s.Meta, Exact: true, Reason: reasonAsked})
+			p.Steps = append(p.Steps, Step{Resource: resource, Kind: kind, Object: s.Meta, Exact: true, Reason: reasonAsked})
 		}
 	}
 	return p
@@ -81,10 +99,12 @@ func (p *Plan) waitForServices(w *inventory.World, work stage.Work) {
 		there[s.UID] = true
 		switch {
 		case s.Class != "":
+		case s.Ingress && !deletes(work.Policies.FloatingIPs):
+			p.retains(KindIngress, s.Meta, "", reasonIngressAddress)
 		case s.Deleting():
-			p.remains(KindService, s.Meta, "", waiting(s.Meta))
+			p.remains(kindOf(s.Ingress), s.Meta, "", waiting(s.Meta))
 		case s.LoadBalancer:
-			p.remains(KindService, s.Meta, "", "it was not deleted")
+			p.remains(kindOf(s.Ingress), s.Meta, "", "it was not deleted")
 		default:
 			p.remains(KindService, s.Meta, "", "its load balancer is not cleaned up: finalizer "+inventory.LoadBalancerFinalizer)
 		}
@@ -98,7 +118,7 @@ func (p *Plan) waitForServices(w *inventory.World, work stage.Work) {
 	for _, s := range work.Recorded.Services {
 		if uid := types.UID(s.UID); !there[uid] && !w.Finalized[uid] {
 			gone := inventory.Meta{Namespace: s.Namespace, Name: s.Name}
-			p.remains(KindService, gone, "", fmt.Sprintf("it is gone without finalizer %s: its load balancer gets a grace period", inventory.LoadBalancerFinalizer))
+			p.remains(kindOf(s.Ingress), gone, "", fmt.Sprintf("it is gone without finalizer %s: its load balancer gets a grace period", inventory.LoadBalancerFinalizer))
 		}
 	}
 }
@@ -110,7 +130,7 @@ func (p *Plan) retainServices(w *inventory.World, policies stage.Policies) {
 		case s.LoadBalancer && s.Class != "":
 			p.retains(KindService, s.Meta, "", fmt.Sprintf("its loadBalancerClass %s is another provider's", s.Class))
 		case s.LoadBalancer && !deletes(policies.LoadBalancers):
-			p.retains(KindService, s.Meta, "", "spec.deorbit.loadBalancers is Retain")
+			p.retains(kindOf(s.Ingress), s.Meta, "", "spec.deorbit.loadBalancers is Retain")
 		}
 	}
 }

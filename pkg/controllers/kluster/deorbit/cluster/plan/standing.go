@@ -205,7 +205,7 @@ func Refuse(s *stage.Seen, step Step) {
 				s.Snapshots[i].Standing = kubernikusv1.StandingRefused
 			}
 		}
-	case KindService:
+	case KindService, KindIngress:
 		for i := range s.Services {
 			if s.Services[i].UID == string(step.Object.UID) {
 				s.Services[i].Standing = kubernikusv1.StandingRefused
