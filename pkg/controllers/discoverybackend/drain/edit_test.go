@@ -4,6 +4,7 @@
 package drain
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 
@@ -11,35 +12,50 @@ import (
 	"pgregory.net/rapid"
 )
 
-// edit is what a user changes in a route as it stands there, as with kubectl edit: the weight of a reference, one
-// reference more, or the places of two rules. It returns the wish afterwards, and the edit; nil when it draws none that
+// edit is what a user changes in a route as it stands there, as with kubectl edit: the weight of a reference, its name,
+// one reference more, or the places of two rules. It returns the wish afterwards, and the edit; nil when it draws none that
 // makes a difference in the live route and in the wish.
 func (d *drawer) edit(wanted, live wish) (wish, func(*unstructured.Unstructured)) {
 	changed := wanted.clone()
 	i := rapid.IntRange(0, len(wanted)-1).Draw(d.T, "rule")
 	rule := &changed[i]
-	switch rapid.SampledFrom([]string{"weight", "weight", "add", "swap"}).Draw(d.T, "edit") {
+	switch rapid.SampledFrom([]string{"weight", "weight", "add", "swap", "rename", "rename"}).Draw(d.T, "edit") {
 	case "weight":
 		j := rapid.IntRange(0, len(rule.refs)-1).Draw(d.T, "ref")
-		key, weight, n := rule.refs[j].key, d.weight(), 0
-		for _, ref := range rule.refs[:j] {
-			if ref.key == key {
-				n++
-			}
-		}
+		key, weight, n := rule.refs[j].key, d.weight(), ordinal(rule, j)
 		now, ok := live.find(rule.name, key, n)
 		if isMirror(key) || !ok || weight == now.weight || weight == rule.refs[j].weight {
 			return wanted, nil
 		}
 		rule.refs[j].weight = weight
-		return changed, func(object *unstructured.Unstructured) { setWeight(d.kind, object, i, key, n, weight) }
+		kept := d.seen(rule, live, weight)
+		return changed, func(object *unstructured.Unstructured) {
+			setWeight(d.kind, object, i, key, n, weight)
+			kept(object, i)
+		}
+	case "rename":
+		j := rapid.IntRange(0, len(rule.refs)-1).Draw(d.T, "ref")
+		key, n := rule.refs[j].key, ordinal(rule, j)
+		to := d.key()
+		if isMirror(key) || to == key || d.granular {
+			return wanted, nil
+		}
+		rule.refs[j].key = to
+		return changed, func(object *unstructured.Unstructured) {
+			if item := find(d.kind, object, i, key, n); item != nil {
+				delete(item, "namespace")
+				maps.Copy(item, serviceItem(to))
+			}
+		}
 	case "add":
 		ref := wishRef{d.key(), d.weight()}
 		if rule.has(ref.key) {
 			return wanted, nil
 		}
+		kept := d.seen(rule, live, ref.weight)
 		rule.refs = append(rule.refs, ref)
 		return changed, func(object *unstructured.Unstructured) {
+			defer kept(object, i)
 			source := d.kind.flavor.rules(object.Object["spec"].(map[string]any))[i]
 			items, _ := source.content[source.references].([]any)
 			item := serviceItem(ref.key)
@@ -63,22 +79,74 @@ func (d *drawer) edit(wanted, live wish) (wish, func(*unstructured.Unstructured)
 	}
 }
 
+// seen makes weights that maintenance gave to receivers of a rule part of a wish when a user sets a weight beside them: the
+// user saw them. It returns what does so in a route.
+func (d *drawer) seen(rule *wishRule, live wish, weight string) func(*unstructured.Unstructured, int) {
+	type given struct {
+		key    string
+		n      int
+		weight string
+	}
+	var all []given
+	if _, ok := d.kind.flavor.(contour); ok && isPositive(weight) {
+		for j, ref := range rule.refs {
+			now, ok := live.find(rule.name, ref.key, ordinal(rule, j))
+			if ok && !isMirror(ref.key) && ref.weight != weight && isPositive(now.weight) && !isPositive(ref.weight) {
+				all = append(all, given{ref.key, ordinal(rule, j), now.weight})
+			}
+		}
+	}
+	for _, each := range all {
+		for j, ref := range rule.refs {
+			if ref.key == each.key && ordinal(rule, j) == each.n {
+				rule.refs[j].weight = each.weight
+				d.kept = true
+			}
+		}
+	}
+	return func(object *unstructured.Unstructured, i int) {
+		for _, each := range all {
+			setWeight(d.kind, object, i, each.key, each.n, each.weight)
+		}
+	}
+}
+
+func isPositive(weight string) bool { return weight != "" && weight != "0" }
+
+// ordinal tells a reference of a rule from others with the same key.
+func ordinal(rule *wishRule, j int) (n int) {
+	for _, ref := range rule.refs[:j] {
+		if ref.key == rule.refs[j].key {
+			n++
+		}
+	}
+	return n
+}
+
 // setWeight sets the weight of the n-th reference with a key in a rule.
 func setWeight(kind *Kind, object *unstructured.Unstructured, rule int, key string, n int, weight string) {
+	item := find(kind, object, rule, key, n)
+	if item == nil {
+		return
+	}
+	if value, err := strconv.ParseInt(weight, 10, 64); err == nil {
+		item["weight"] = value
+	} else {
+		delete(item, "weight")
+	}
+}
+
+// find returns the n-th reference with a key in a rule, nil when there is none.
+func find(kind *Kind, object *unstructured.Unstructured, rule int, key string, n int) map[string]any {
 	for _, item := range kind.flavor.rules(object.Object["spec"].(map[string]any))[rule].items() {
 		bare := with(item, "weight", nil)
 		delete(bare, "weight")
 		if refText(bare) != key {
 			continue
 		}
-		if n--; n >= 0 {
-			continue
+		if n--; n < 0 {
+			return item
 		}
-		if value, err := strconv.ParseInt(weight, 10, 64); err == nil {
-			item["weight"] = value
-		} else {
-			delete(item, "weight")
-		}
-		return
 	}
+	return nil
 }

@@ -78,6 +78,7 @@ func (v *View) stand(rule *rule, saved *ruleRecord, backends Backends) standing 
 		s.drained[i] = s.backends[i] != "" && backends.Drained(s.backends[i], v.namespace)
 		s.lost = s.lost || v.damaged && s.backends[i] != "" && equal(ref.weight, new(int64(0)))
 	}
+	s.keepHelpers(rule, saved)
 	if v.damaged && s.lost {
 		clear(s.wanted) // what remains of the weights says nothing: even distribution
 	}
@@ -89,6 +90,28 @@ func (v *View) stand(rule *rule, saved *ruleRecord, backends Backends) standing 
 	return s
 }
 
+// keepHelpers keeps the weights that we gave to receivers of an even distribution when a user has since set a weight in the
+// rule: the user saw ours beside it, and without ours those receivers would get nothing any more.
+func (s *standing) keepHelpers(rule *rule, saved *ruleRecord) {
+	isSet := func(i int) bool {
+		weight, slot := rule.refs[i].weight, s.slots[i]
+		if slot == nil {
+			return positive(weight) && saved.lacks(rule, rule.refs[i].key)
+		}
+		return positive(weight) && !equal(weight, &slot.Set)
+	}
+	for i, slot := range s.slots {
+		if slot == nil || !slot.helps() || !equal(rule.refs[i].weight, &slot.Set) {
+			continue
+		}
+		for j := range rule.refs {
+			if isSet(j) {
+				s.wanted[i] = rule.refs[i].weight
+			}
+		}
+	}
+}
+
 // planRule decides about one rule.
 func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backends) (rulePlan, ruleRecord) {
 	s := v.stand(rule, saved, backends)
@@ -97,7 +120,7 @@ func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backend
 	}
 	flavor := v.kind.flavor
 	result := rulePlan{set: flavor.drain(s.wanted, s.drained)}
-	record := ruleRecord{List: rule.list, Name: rule.name, Print: rule.print, Refs: rule.keys(), Index: rule.index}
+	record := ruleRecord{List: rule.list, Name: rule.name, Print: rule.print, Refs: rule.keys(), Index: rule.index, Frame: rule.frame}
 	for i, ref := range rule.refs {
 		set, wanted := result.set[i], s.wanted[i]
 		changes := !equal(ref.weight, set)
@@ -109,7 +132,7 @@ func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backend
 		if !gone && equal(wanted, set) {
 			continue
 		}
-		slot := slotRecord{Service: ref.key, Set: *set, Ordinal: ref.ordinal, Saved: wanted, Lost: s.lost && wanted == nil}
+		slot := slotRecord{Service: ref.key, Set: *set, Ordinal: ref.ordinal, Saved: wanted, Lost: s.lost && wanted == nil, At: i}
 		if s.drained[i] {
 			slot.Backend = s.backends[i]
 		}

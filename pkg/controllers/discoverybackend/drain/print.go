@@ -11,14 +11,15 @@ import (
 	"slices"
 )
 
-// fingerprint gives each rule its print: a hash of all that a drain does not touch.
+// fingerprint gives each rule its print, a hash of everything that a drain does not change, and its frame, which is a
+// hash of the same without the references.
 func (v *View) fingerprint() {
 	for i := range v.rules {
-		v.rules[i].print = v.rules[i].fingerprint()
+		v.rules[i].print, v.rules[i].frame = v.rules[i].fingerprint()
 	}
 }
 
-func (r *rule) fingerprint() string {
+func (r *rule) fingerprint() (print, frame string) {
 	content := maps.Clone(r.source.content)
 	if r.list == fieldDefaultBackend {
 		content = nil // the rule is a field of the spec
@@ -49,13 +50,11 @@ func (r *rule) fingerprint() string {
 		refs = append(refs, bare)
 	}
 	if content != nil {
+		delete(content, r.source.references)
+		frame = hash(r.list, content)
 		content[r.source.references] = refs
 	}
-	text, err := json.Marshal([]any{r.list, content})
-	if err != nil {
-		return ""
-	}
-	return hash(string(text))
+	return hash(r.list, content), frame
 }
 
 // refAt is the position of the reference that a list of filters belongs to.
@@ -103,8 +102,13 @@ func (r *rule) keys() []string {
 	return keys
 }
 
-func hash(text string) string {
+// hash returns the hash of the content of a rule, "" for content that is not JSON.
+func hash(list string, content map[string]any) string {
+	text, err := json.Marshal([]any{list, content})
+	if err != nil {
+		return ""
+	}
 	h := fnv.New64a()
-	h.Write([]byte(text))
+	h.Write(text)
 	return hex.EncodeToString(h.Sum(nil))
 }

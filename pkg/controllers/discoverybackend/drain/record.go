@@ -39,6 +39,8 @@ type ruleRecord struct {
 	// Refs are what the rule referred to, sorted.
 	Refs  []string `json:"refs"`
 	Index int      `json:"index"`
+	// Frame is the hash of the rule without its references. Records of earlier releases do not have it.
+	Frame string `json:"frame,omitempty"`
 
 	Slots   []slotRecord   `json:"slots,omitempty"`
 	Mirrors []mirrorRecord `json:"mirrors,omitempty"`
@@ -55,6 +57,8 @@ type slotRecord struct {
 	Saved *int64 `json:"saved,omitempty"`
 	// Lost is set when an earlier record could not be read, so that nobody knows what was wanted.
 	Lost bool `json:"lost,omitempty"`
+	// At is the position of the reference among those of the rule that are no mirrors.
+	At int `json:"at,omitempty"`
 }
 
 // mirrorRecord is a mirror that was taken out.
@@ -65,6 +69,10 @@ type mirrorRecord struct {
 	At      int             `json:"at"`
 	Content json.RawMessage `json:"content"`
 }
+
+// helps reports whether the slot is of a weight that keeps the only receivers of an even distribution receiving while
+// others of the rule are drained.
+func (s *slotRecord) helps() bool { return s.Backend == "" && s.Set > 0 && !positive(s.Saved) }
 
 func readRecord(annotation string) (saved *record, damaged bool) {
 	saved = &record{}

@@ -19,10 +19,10 @@ import (
 // The text of a record is an interface: records of earlier releases are read, and an admission policy searches them.
 func TestRecordFormat(t *testing.T) {
 	for kindName, want := range map[string]string{
-		"HTTPProxy": `{"uid":"4711","rules":[{"list":"routes","print":"PRINT","refs":["shop/us-web:80","shop/web:80"],"index":0,` +
-			`"slots":[{"service":"shop/us-web:80","set":0,"ordinal":0,"backend":"us"},{"service":"shop/web:80","set":1,"ordinal":0}],` +
+		"HTTPProxy": `{"uid":"4711","rules":[{"list":"routes","print":"PRINT","refs":["shop/us-web:80","shop/web:80"],"index":0,"frame":"FRAME",` +
+			`"slots":[{"service":"shop/us-web:80","set":0,"ordinal":0,"backend":"us"},{"service":"shop/web:80","set":1,"ordinal":0,"at":1}],` +
 			`"mirrors":[{"service":"shop/us-api:80","backend":"us","list":"services","at":2,"content":{"mirror":true,"name":"us-api","port":80}}]}]}`,
-		"HTTPRoute": `{"uid":"4711","rules":[{"list":"rules","name":"checkout","print":"PRINT","refs":["far/us-web:80","shop/web:80"],"index":0,` +
+		"HTTPRoute": `{"uid":"4711","rules":[{"list":"rules","name":"checkout","print":"PRINT","refs":["far/us-web:80","shop/web:80"],"index":0,"frame":"FRAME",` +
 			`"slots":[{"service":"far/us-web:80","set":0,"ordinal":0,"backend":"us","saved":50}]}]}`,
 	} {
 		kind := kindOf(t, kindName)
@@ -30,9 +30,32 @@ func TestRecordFormat(t *testing.T) {
 		bound := kind.parse(object.Object)
 		bound.fingerprint()
 		rewrite(t, kind, object, drained("us"))
-		if diff := cmp.Diff(strings.Replace(want, "PRINT", bound.rules[0].print, 1), object.GetAnnotations()[gimbalv1.AnnotationSavedWeights]); diff != "" {
+		if diff := cmp.Diff(strings.NewReplacer("PRINT", bound.rules[0].print, "FRAME", bound.rules[0].frame).Replace(want), object.GetAnnotations()[gimbalv1.AnnotationSavedWeights]); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+// A record of an earlier release has neither frames nor positions: what it says is restored all the same.
+func TestRecordOfAnEarlierRelease(t *testing.T) {
+	kind := kindOf(t, "HTTPProxy")
+	object := route(kind, "us-web=5 web=1", "web us-api")
+	rewrite(t, kind, object, drained("us"))
+	saved, _ := readRecord(object.GetAnnotations()[gimbalv1.AnnotationSavedWeights])
+	for i := range saved.Rules {
+		saved.Rules[i].Frame = ""
+		for j := range saved.Rules[i].Slots {
+			saved.Rules[i].Slots[j].At = 0
+		}
+	}
+	text, err := saved.write()
+	if err != nil {
+		t.Fatal(err)
+	}
+	object.SetAnnotations(map[string]string{gimbalv1.AnnotationSavedWeights: text})
+	rewrite(t, kind, object, drained())
+	if diff := cmp.Diff([]string{"us-web=5 web=1", "web us-api"}, rulesOf(kind, object)); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -235,6 +235,79 @@ func TestEditsInMaintenance(t *testing.T) {
 			{[]string{"us-web:81=0 web=5"}, []string{"us"}, []string{"us-web:81=0 web=5"}, 0},
 			{nil, nil, []string{"us-web:81=5 web=5"}, 0},
 		}},
+		"all get the weight that the others were given": {"HTTPProxy", []step{
+			{[]string{"us-web eu-web"}, []string{"us"}, []string{"us-web=0 eu-web=1"}, 0},
+			{[]string{"us-web=1 eu-web=1"}, []string{"us"}, []string{"us-web=0 eu-web=1"}, 1},
+			{nil, nil, []string{"us-web=1 eu-web=1"}, 0},
+		}},
+		"all get the weight that the others were given, and are Enabled": {"IngressRoute", []step{
+			{[]string{"us-web eu-web"}, []string{"us"}, []string{"us-web=0 eu-web=1"}, 0},
+			{[]string{"us-web=1 eu-web=1"}, nil, []string{"us-web=1 eu-web=1"}, 0},
+		}},
+		"the drained one gets a weight": {"HTTPProxy", []step{
+			{[]string{"us-web=0 eu-web=0 web"}, []string{"us"}, []string{"us-web=0 eu-web=1 web=1"}, 0},
+			{[]string{"us-web=7 eu-web=1 web=1"}, []string{"us"}, []string{"us-web=0 eu-web=1 web=1"}, 1},
+			{nil, nil, []string{"us-web=7 eu-web=1 web=1"}, 0},
+		}},
+		"one of the others gets a weight": {"HTTPProxy", []step{
+			{[]string{"us-web eu-web web"}, []string{"us"}, []string{"us-web=0 eu-web=1 web=1"}, 0},
+			{[]string{"us-web=0 eu-web=5 web=1"}, []string{"us"}, []string{"us-web=0 eu-web=5 web=1"}, 0},
+			{nil, nil, []string{"us-web eu-web=5 web=1"}, 0},
+		}},
+		"a service with a weight is added": {"HTTPProxy", []step{
+			{[]string{"us-web eu-web"}, []string{"us"}, []string{"us-web=0 eu-web=1"}, 0},
+			{[]string{"us-web=0 eu-web=1 web=5"}, []string{"us"}, []string{"us-web=0 eu-web=1 web=5"}, 0},
+			{nil, nil, []string{"us-web eu-web=1 web=5"}, 0},
+		}},
+		"a service without a weight is added": {"HTTPProxy", []step{
+			{[]string{"us-web eu-web"}, []string{"us"}, []string{"us-web=0 eu-web=1"}, 0},
+			{[]string{"us-web=0 eu-web=1 web"}, []string{"us"}, []string{"us-web=0 eu-web=1 web=1"}, 0},
+			{nil, nil, []string{"us-web eu-web web"}, 0},
+		}},
+		"a drained service is renamed": {"HTTPRoute", []step{
+			{[]string{"us-web=5 web=5"}, []string{"us"}, []string{"us-web=0 web=5"}, 0},
+			{[]string{"us-api=0 web=5"}, []string{"us"}, []string{"us-api=0 web=5"}, 0},
+			{nil, nil, []string{"us-api=5 web=5"}, 0},
+		}},
+		"a drained service is replaced by another backend's": {"HTTPRoute", []step{
+			{[]string{"us-web=5 web=5"}, []string{"us"}, []string{"us-web=0 web=5"}, 0},
+			{[]string{"eu-web=0 web=5"}, []string{"us"}, []string{"eu-web=5 web=5"}, 0},
+			{nil, nil, []string{"eu-web=5 web=5"}, 0},
+		}},
+		"the sole service is replaced by another backend's": {"HTTPRoute", []step{
+			{[]string{"/sole: us-web"}, []string{"us"}, []string{"/sole: us-web=0"}, 0},
+			{[]string{"/sole: eu-web=0"}, []string{"us"}, []string{"/sole: eu-web"}, 0},
+			{nil, nil, []string{"/sole: eu-web"}, 0},
+		}},
+		"the sole service is renamed, and its rule moves": {"HTTPRoute", []step{
+			{[]string{"/sole: us-web=4"}, []string{"us"}, []string{"/sole: us-web=0"}, 0},
+			{[]string{"/new: web", "/sole: us-api=0"}, []string{"us"}, []string{"/new: web", "/sole: us-api=0"}, 0},
+			{nil, nil, []string{"/new: web", "/sole: us-api=4"}, 0},
+		}},
+		"a service that was given a weight is renamed": {"HTTPProxy", []step{
+			{[]string{"us-web eu-web"}, []string{"us"}, []string{"us-web=0 eu-web=1"}, 0},
+			{[]string{"us-web=0 web=1"}, []string{"us"}, []string{"us-web=0 web=1"}, 0},
+			{nil, nil, []string{"us-web web"}, 0},
+		}},
+		"the services of a tcpproxy are renamed, and one becomes another's": {"HTTPProxy", []step{
+			{[]string{"tcpproxy: us-web us-api eu-web"}, []string{"us"}, []string{"tcpproxy: us-web=0 us-api=0 eu-web=1"}, 0},
+			{[]string{"tcpproxy: us-db=0 eu-api=0 eu-db=1"}, []string{"us"}, []string{"tcpproxy: us-db=0 eu-api=1 eu-db=1"}, 0},
+			{nil, nil, []string{"tcpproxy: us-db eu-api eu-db"}, 0},
+		}},
+		"a drained service is renamed like another one of the rule": {"HTTPRoute", []step{
+			{[]string{"us-web=50 eu-web=30"}, []string{"us"}, []string{"us-web=0 eu-web=30"}, 0},
+			{[]string{"eu-web=0 eu-web=30"}, []string{"us"}, []string{"eu-web=50 eu-web=30"}, 0},
+		}},
+		"a drained service goes, and one with weight 0 is added at the end": {"HTTPRoute", []step{
+			{[]string{"us-web=50 eu-web=30"}, []string{"us"}, []string{"us-web=0 eu-web=30"}, 0},
+			{[]string{"eu-web=30 web=0"}, []string{"us"}, []string{"eu-web=30 web=0"}, 0},
+			{nil, nil, []string{"eu-web=30 web=0"}, 0},
+		}},
+		"a drained service goes, and one wanted at zero takes its position": {"HTTPRoute", []step{
+			{[]string{"us-web=50 web=0 eu-web=1"}, []string{"us"}, []string{"us-web=0 web=0 eu-web=1"}, 0},
+			{[]string{"web=0 eu-web=1"}, []string{"us"}, []string{"web=0 eu-web=1"}, 0},
+			{nil, nil, []string{"web=0 eu-web=1"}, 0},
+		}},
 		"a mirror is put back by others": {"HTTPProxy", []step{
 			{[]string{"web=1 mirror:us-web=10 api=1"}, []string{"us"}, []string{"web=1 api=1"}, 0},
 			{[]string{"mirror:us-web=20 web=1 api=1"}, []string{"us"}, []string{"web=1 api=1"}, 1},

@@ -31,9 +31,10 @@ type rule struct {
 	list  string
 	index int
 	name  string
-	// print tells the rule from others; see print.go. It is empty when there is nothing to compare with.
-	print string
-	refs  []ref
+	// print tells the rule from others, frame does so without its references; see print.go. They are empty when there is
+	// nothing to compare with.
+	print, frame string
+	refs         []ref
 	// lists are the lists with mirrors.
 	lists  []mirrors
 	source source

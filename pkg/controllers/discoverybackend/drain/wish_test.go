@@ -87,9 +87,9 @@ func (w wish) find(name, key string, n int) (wishRef, bool) {
 
 // heard is what becomes of a wish when users write a manifest: what the manifest says, but where the live route says so
 // already, nobody can tell that anything was said.
-func heard(before, manifest, live wish) wish {
+func (d *drawer) heard(before, manifest, live wish) wish {
 	result := manifest.clone()
-	for i, rule := range result {
+	for i, rule := range manifest {
 		seen := map[string]int{}
 		for j, ref := range rule.refs {
 			n := seen[ref.key]
@@ -100,8 +100,38 @@ func heard(before, manifest, live wish) wish {
 				result[i].refs[j].weight = was.weight
 			}
 		}
+		for j := range rule.refs {
+			// A weight that is news is that of the edited reference.
+			now, ok := live.find(rule.name, rule.refs[j].key, ordinal(&rule, j))
+			if isMirror(rule.refs[j].key) || ok && now.weight == rule.refs[j].weight || !ok && before.has(rule, rule.refs[j].key) {
+				continue
+			}
+			d.seen(&result[i], d.same(before, live, rule), rule.refs[j].weight)
+		}
 	}
 	return result
+}
+
+// has reports whether a rule of the wish has a reference with a key.
+func (w wish) has(rule wishRule, key string) bool {
+	return slices.ContainsFunc(w, func(had wishRule) bool { return had.name == rule.name && had.has(key) })
+}
+
+// same is what a rule of a manifest repeats. Where each weight has an owner, one that the manifest does not have stays.
+func (d *drawer) same(before, live wish, rule wishRule) wish {
+	repeated := wishRule{name: rule.name}
+	for j, ref := range rule.refs {
+		now, ok := live.find(rule.name, ref.key, ordinal(&rule, j))
+		was, _ := before.find(rule.name, ref.key, ordinal(&rule, j))
+		switch {
+		case ok && d.granular && ref.weight == "" && !isPositive(was.weight):
+			ref.weight = now.weight
+		case !ok || now.weight != ref.weight:
+			ref.weight = ""
+		}
+		repeated.refs = append(repeated.refs, ref)
+	}
+	return wish{repeated}
 }
 
 // drawer draws routes of a kind, and changes to them.
@@ -111,6 +141,8 @@ type drawer struct {
 	names int
 	// granular routes have no reference twice.
 	granular bool
+	// kept is set when a weight that maintenance gave to a receiver became one that a user wants.
+	kept bool
 }
 
 func (d *drawer) weight() string {
@@ -178,12 +210,25 @@ func (d *drawer) change(w wish) (changed wish, settle bool) {
 	if w[len(w)-1].name == "tcpproxy" {
 		routes--
 	}
-	switch rapid.SampledFrom([]string{"weight", "weight", "weight", "add", "remove", "rule", "drop", "swap", "none"}).Draw(d.T, "change") {
+	switch rapid.SampledFrom([]string{"weight", "weight", "weight", "equal", "add", "remove", "rename", "rule", "drop", "swap", "none"}).Draw(d.T, "change") {
 	case "weight":
 		j := rapid.IntRange(0, len(rule.refs)-1).Draw(d.T, "ref")
 		if !isMirror(rule.refs[j].key) {
 			rule.refs[j].weight = d.weight()
 		}
+	case "equal":
+		// All get the weight that a drain gives to the others of an even distribution.
+		for j := range rule.refs {
+			if !isMirror(rule.refs[j].key) {
+				rule.refs[j].weight = "1"
+			}
+		}
+	case "rename":
+		j := rapid.IntRange(0, len(rule.refs)-1).Draw(d.T, "ref")
+		if to := d.key(); !isMirror(rule.refs[j].key) && !rule.has(to) {
+			rule.refs[j].key = to
+		}
+		return changed, true
 	case "add":
 		if ref := (wishRef{d.key(), d.weight()}); !rule.has(ref.key) {
 			rule.refs = append(rule.refs, ref)
