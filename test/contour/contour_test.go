@@ -33,6 +33,8 @@ type example struct {
 	removed string
 	// nothing says that nothing is left of the HTTPProxy then: Contour calls that invalid.
 	nothing bool
+	// unresolved says that Contour calls the HTTPProxy invalid for a reference of it, but serves the rest.
+	unresolved bool
 }
 
 const (
@@ -79,6 +81,16 @@ func examples() []example {
 			enabled: "us-web eu-web", drained: "eu-web", withheld: true, removed: "eu-web"},
 		{name: "http-route", manifest: onGateway("HTTPRoute", "v1", "http", "{backendRefs: [{name: us-web, port: 80}, {name: eu-web, port: 80}]}"),
 			enabled: "us-web eu-web", drained: "eu-web", removed: "eu-web"},
+		// Contour leaves out what does not exist, or has no such port, and Services of type ExternalName.
+		{name: "missing", manifest: proxy + host + "routes: [{services: [{name: us-web, port: 80}, {name: eu-gone, port: 80}]}]", enabled: "us-web", withheld: true, unresolved: true},
+		{name: "no-port", manifest: proxy + host + "routes: [{services: [{name: us-web, port: 80, weight: 10}, {name: eu-web, port: 99, weight: 90}]}]",
+			enabled: "us-web", withheld: true, unresolved: true},
+		{name: "missing-third", manifest: proxy + host + "routes: [{services: [{name: us-web, port: 80}, {name: eu-gone, port: 80}, {name: eu-web, port: 80}]}]",
+			enabled: "us-web eu-web", drained: "eu-web", removed: "eu-web", unresolved: true},
+		{name: "external", manifest: "apiVersion: v1\nkind: Service\nmetadata: {name: ext}\nspec: {type: ExternalName, externalName: eu.example.org, ports: [{port: 80}]}\n---\n" +
+			proxy + host + "routes: [{services: [{name: us-web, port: 80}, {name: ext, port: 80}]}]", enabled: "us-web", withheld: true, unresolved: true},
+		{name: "http-route-missing", manifest: onGateway("HTTPRoute", "v1", "http", "{backendRefs: [{name: us-web, port: 80}, {name: eu-gone, port: 80}]}"),
+			enabled: "us-web", withheld: true},
 		{name: "http-route-sole", manifest: onGateway("HTTPRoute", "v1", "http", "{backendRefs: [{name: us-web, port: 80}]}"), enabled: "us-web", withheld: true},
 		{name: "http-route-mirror", manifest: onGateway("HTTPRoute", "v1", "http",
 			"{filters: [{type: RequestMirror, requestMirror: {backendRef: {name: us-web, port: 80}}}], backendRefs: [{name: eu-web, port: 80}]}"),
@@ -151,6 +163,7 @@ func TestWhatContourServes(t *testing.T) {
 	w.contour.until(w.ctx, t, "all are Enabled again", func(served dump) string { return gocmp.Diff(before, served) })
 	w.drained(backends, metav1.ConditionFalse)
 
+	w.edited(backends, before)
 	w.declare(gimbalv1.ClusterMaintenance, backends[0])
 	for _, backend := range backends {
 		if err := w.c.Delete(w.ctx, backend); err != nil {
@@ -165,12 +178,13 @@ func TestWhatContourServes(t *testing.T) {
 		})
 	}
 	w.receive("all are gone with their Services", expected(all, func(e example) string { return e.removed }))
-	var want []string
+	var want []string // in the order of the names of their namespaces
 	for _, each := range all {
-		if each.nothing {
+		if each.nothing || each.unresolved {
 			want = append(want, each.name)
 		}
 	}
+	slices.Sort(want)
 	w.until("every other HTTPProxy is valid", func(context.Context) (bool, error) {
 		invalid := w.kubectl("", "get", "httpproxies", "-A", "-o", `jsonpath={.items[?(@.status.currentStatus!="valid")].metadata.namespace}`)
 		return slices.Equal(strings.Fields(invalid), want), nil
@@ -194,4 +208,61 @@ func (w *world) drained(backends []*gimbalv1.DiscoveryBackend, status metav1.Con
 		})
 		w.Logf("%s: %s", backend.Name, message)
 	}
+}
+
+// edited checks what users change during maintenance: weights that equal those of maintenance, the name of a reference,
+// and Services that come and go. The first two examples have no weights, and weights.
+func (w *world) edited(backends []*gimbalv1.DiscoveryBackend, before dump) {
+	w.Helper()
+	namespace := examples()[0].name
+	// served waits for the Services of the example that get requests.
+	served := func(what string, services ...string) {
+		w.Helper()
+		w.contour.until(w.ctx, w.T, what, func(current dump) string {
+			var got []string
+			for _, service := range sorted(current.receivers()) {
+				if name, ok := strings.CutPrefix(service, namespace+"/"); ok {
+					got = append(got, name)
+				}
+			}
+			return gocmp.Diff(services, got)
+		})
+	}
+	patch := func(route string) {
+		w.Helper()
+		w.kubectl("", "patch", "httpproxy", "route", "-n", namespace, "--type=json", "-p", `[{"op":"replace","path":"/spec/routes/0/services","value":[`+route+`]}]`)
+	}
+	us := backends[:1]
+	maintain := func(status gimbalv1.ClusterStatus, condition metav1.ConditionStatus) {
+		w.Helper()
+		w.declare(status, us...)
+		w.drained(us, condition)
+	}
+	maintain(gimbalv1.ClusterMaintenance, metav1.ConditionTrue)
+	served("before edits", "eu-web")
+	patch(`{"name":"us-web","port":80,"weight":1},{"name":"eu-web","port":80,"weight":1}`)
+	served("with equal weights", "eu-web")
+	maintain(gimbalv1.ClusterEnabled, metav1.ConditionFalse)
+	served("with equal weights, Enabled", "eu-web", "us-web")
+	patch(`{"name":"us-web","port":80},{"name":"eu-web","port":80}`)
+	w.contour.until(w.ctx, w.T, "without weights again", func(current dump) string { return gocmp.Diff(before, current) })
+
+	maintain(gimbalv1.ClusterMaintenance, metav1.ConditionTrue)
+	served("before the rename", "eu-web")
+	w.publish(namespace, "eu", "eu-api", 500)
+	patch(`{"name":"eu-api","port":80,"weight":0},{"name":"eu-web","port":80,"weight":1}`)
+	served("renamed to a Service that is not drained", "eu-api", "eu-web")
+	patch(`{"name":"us-web","port":80},{"name":"eu-web","port":80}`)
+	served("named as before", "eu-web")
+
+	w.kubectl("", "delete", "service", "eu-web", "-n", namespace)
+	served("without the alternative")
+	w.drained(us, metav1.ConditionTrue)
+	w.kubectl("", "delete", "endpointslice", "eu-web", "-n", namespace, "--ignore-not-found")
+	w.publish(namespace, "eu", "eu-web", 1)
+	served("with the alternative again", "eu-web")
+	maintain(gimbalv1.ClusterEnabled, metav1.ConditionFalse)
+	w.contour.until(w.ctx, w.T, "Enabled after the edits", func(current dump) string {
+		return gocmp.Diff(before[routes], current[routes])
+	})
 }

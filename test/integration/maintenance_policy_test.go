@@ -34,6 +34,8 @@ func (drainedUS) Of(service types.NamespacedName) (string, bool) {
 func (drainedUS) Drained(backend, _ string) bool { return backend == "us" }
 func (drainedUS) KeepsSole(string) bool          { return false }
 
+func (drainedUS) Target(types.NamespacedName, string) drain.Target { return drain.Target{} }
+
 // The policy of artifacts/policies/maintenance-weights.yaml, with no controller about: what is forced back lands
 // drained, with its record, and what is none of maintenance's business is let alone.
 func TestMaintenanceWeightsPolicy(t *testing.T) {

@@ -61,6 +61,8 @@ const (
 	ErrorConflict = "Conflict"
 	// ErrorNoAlternative means routes have no other backend that could take the traffic.
 	ErrorNoAlternative = "NoAlternative"
+	// ErrorStillReceiving means routes send to a backend in maintenance, and neither weights nor endpoints stop them.
+	ErrorStillReceiving = "StillReceiving"
 	// ErrorRouteRefused means the API server refuses to change a route.
 	ErrorRouteRefused = "RouteRefused"
 	// ErrorWeightsLost means the saved weights of a route were lost, so its traffic is spread evenly.

@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// contour is the flavor of the kinds of Contour, as Contour 1.33 serves them: when all weights of a rule are zero or
-// unset, all its services get the same; else those without a weight get nothing. So the only service of a rule
-// gets everything, whatever its weight.
+// contour is the flavor of the kinds of Contour, as Contour 1.33 serves them: it leaves out services that do not exist, or
+// do not have the port. When all weights of the others are zero or unset, all get the same; else those without a weight get
+// nothing. So the only service of a rule gets everything, whatever its weight.
 type contour struct {
 	// proxy is set for the HTTPProxy, whose routes can have mirrors, and can answer by themselves. A tcpproxy has no
 	// mirrors: Contour ignores the field there.
@@ -52,27 +52,40 @@ func (c contour) reference(list string, item map[string]any, namespace string) (
 	return found, false, ok
 }
 
-func (contour) receives(weights []*int64) []bool {
-	even := sum(weights) == 0
+func (contour) receives(weights []*int64, missing []bool) []bool {
+	even := isEven(weights, missing)
 	got := make([]bool, len(weights))
 	for i, weight := range weights {
-		got[i] = even || positive(weight)
+		got[i] = !missing[i] && (even || positive(weight))
 	}
 	return got
 }
 
-func (c contour) drain(wanted []*int64, drained []bool) []*int64 {
+// uncertain: Contour leaves Services of type ExternalName out unless its configuration allows them.
+func (contour) uncertain(target Target) bool { return target.ExternalName }
+
+// isEven reports whether no service that Contour knows has a weight.
+func isEven(weights []*int64, missing []bool) bool {
+	for i, weight := range weights {
+		if !missing[i] && positive(weight) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c contour) drain(wanted []*int64, drained, missing []bool) []*int64 {
 	// With nobody left, zeros would mean that all get the same.
-	if !slices.Contains(drained, true) || !remains(c.receives(wanted), drained) {
+	if !slices.Contains(drained, true) || !remains(c.receives(wanted, missing), drained) {
 		return wanted
 	}
-	even := sum(wanted) == 0
+	even := isEven(wanted, missing)
 	set := make([]*int64, len(wanted))
 	for i, weight := range wanted {
 		switch {
 		case drained[i]:
 			set[i] = new(int64(0))
-		case even:
+		case even && !positive(wanted[i]):
 			set[i] = new(int64(1))
 		default:
 			set[i] = weight

@@ -3,6 +3,12 @@
 
 package drain
 
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
 // Decision is what is to be done about a route, and what backends get from it.
 type Decision struct {
 	// Write is set when the route or its record are not what they should be.
@@ -22,9 +28,13 @@ type Decision struct {
 type Outcome struct {
 	// Drained is set when weights give the backend nothing, be it that it is drained or that users want it so.
 	Drained bool
-	// NoAlternative is set when a rule has nobody else to send requests to, or would have nobody if the backend were
-	// drained: only endpoints that are not ready keep requests away then.
+	// NoAlternative is set when a rule has no other target that can answer, or would have none if the backend were drained.
 	NoAlternative bool
+	// Withhold are Services of the backend in rules without another target: weights may not keep requests away from them,
+	// only endpoints that are not ready do.
+	Withhold []types.NamespacedName
+	// ExternalName is set when one of them has that type and gets requests by the weights: nothing keeps them away.
+	ExternalName bool
 }
 
 // Decide says what is to be done about a route.
@@ -65,28 +75,37 @@ func backendOf(backends Backends, ref *ref, recorded string) string {
 	return backend
 }
 
-// account notes what the backends of a rule get: wanted and got say which references receive by the wanted weights and
-// by those set.
-func (d *Decision) account(backends []string, drained, wanted, got []bool) {
-	for i, backend := range backends {
+// account notes what the backends of a rule get by the weights that are set. What an implementation may leave out is no
+// receiver when it is a question of who else receives, and one when it is a question of who still does.
+func (d *Decision) account(flavor flavor, rule *rule, s *standing, set []*int64) {
+	wanted, wantedLeft := flavor.receives(s.wanted, s.missing), flavor.receives(s.wanted, s.left)
+	got, gotLeft := flavor.receives(set, s.missing), flavor.receives(set, s.left)
+	for i, backend := range s.backends {
 		if backend == "" {
 			continue
 		}
 		outcome := d.outcome(backend)
-		if got[i] {
+		receives := got[i] || gotLeft[i]
+		if receives {
 			outcome.Drained = false
 		}
-		if wanted[i] && !alternative(backend, backends, drained, wanted) {
+		if (wanted[i] || wantedLeft[i]) && !alternative(backend, s, s.serves(wantedLeft)) {
 			outcome.NoAlternative = true
+		}
+		if (wanted[i] || wantedLeft[i]) && !alternative(backend, s, wantedLeft) {
+			if service := rule.refs[i].service; !slices.Contains(outcome.Withhold, service) {
+				outcome.Withhold = append(outcome.Withhold, service)
+			}
+			outcome.ExternalName = outcome.ExternalName || receives && s.targets[i].ExternalName
 		}
 		d.Backends[backend] = outcome
 	}
 }
 
-// alternative says whether somebody receives who is neither drained nor of a backend.
-func alternative(backend string, backends []string, drained, receives []bool) bool {
+// alternative reports whether one of the receivers is neither drained nor of a backend.
+func alternative(backend string, s *standing, receives []bool) bool {
 	for i := range receives {
-		if receives[i] && !drained[i] && backends[i] != backend {
+		if receives[i] && !s.drained[i] && s.backends[i] != backend {
 			return true
 		}
 	}

@@ -27,8 +27,9 @@ func (d *drawer) edit(wanted, live wish) (wish, func(*unstructured.Unstructured)
 		if isMirror(key) || !ok || weight == now.weight || weight == rule.refs[j].weight {
 			return wanted, nil
 		}
+		was := rule.refs[j].weight
 		rule.refs[j].weight = weight
-		kept := d.seen(rule, live, weight)
+		kept := d.seen(rule, live, was, weight)
 		return changed, func(object *unstructured.Unstructured) {
 			setWeight(d.kind, object, i, key, n, weight)
 			kept(object, i)
@@ -52,7 +53,7 @@ func (d *drawer) edit(wanted, live wish) (wish, func(*unstructured.Unstructured)
 		if rule.has(ref.key) {
 			return wanted, nil
 		}
-		kept := d.seen(rule, live, ref.weight)
+		kept := d.seen(rule, live, "", ref.weight)
 		rule.refs = append(rule.refs, ref)
 		return changed, func(object *unstructured.Unstructured) {
 			defer kept(object, i)
@@ -80,15 +81,16 @@ func (d *drawer) edit(wanted, live wish) (wish, func(*unstructured.Unstructured)
 }
 
 // seen makes weights that maintenance gave to receivers of a rule part of a wish when a user sets a weight beside them: the
-// user saw them. It returns what does so in a route.
-func (d *drawer) seen(rule *wishRule, live wish, weight string) func(*unstructured.Unstructured, int) {
+// user saw them. It returns what does so in a route. Another weight where one was before is nothing new: then all Services
+// that have one are missing.
+func (d *drawer) seen(rule *wishRule, live wish, was, weight string) func(*unstructured.Unstructured, int) {
 	type given struct {
 		key    string
 		n      int
 		weight string
 	}
 	var all []given
-	if _, ok := d.kind.flavor.(contour); ok && isPositive(weight) {
+	if _, ok := d.kind.flavor.(contour); ok && isPositive(weight) && !isPositive(was) {
 		for j, ref := range rule.refs {
 			now, ok := live.find(rule.name, ref.key, ordinal(rule, j))
 			if ok && !isMirror(ref.key) && ref.weight != weight && isPositive(now.weight) && !isPositive(ref.weight) {

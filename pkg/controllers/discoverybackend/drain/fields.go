@@ -62,17 +62,6 @@ func weight(item map[string]any) (*int64, bool) {
 
 func positive(weight *int64) bool { return weight != nil && *weight > 0 }
 
-// sum is the sum of the weights as far as they say how much somebody gets; it is zero when nobody's is positive.
-func sum(weights []*int64) int64 {
-	var total int64
-	for _, weight := range weights {
-		if positive(weight) {
-			total += min(*weight, math.MaxInt32)
-		}
-	}
-	return total
-}
-
 func equal(a, b *int64) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }

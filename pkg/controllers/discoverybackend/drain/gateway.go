@@ -11,7 +11,7 @@ import (
 )
 
 // gateway is the flavor of the kinds of the Gateway API: a share is a weight of the sum of weights, 1 when unset. When
-// the sum is zero, nothing is sent.
+// the sum is zero, nothing is sent. The share of a reference that leads to nothing is answered with errors.
 type gateway struct {
 	// mirrors is set when the kind has filters. Without them it needs at least one reference in a rule.
 	mirrors bool
@@ -56,15 +56,18 @@ func objectRef(item map[string]any, namespace string) (ref, bool) {
 	return found, true
 }
 
-func (gateway) receives(weights []*int64) []bool {
+func (gateway) receives(weights []*int64, missing []bool) []bool {
 	got := make([]bool, len(weights))
 	for i, weight := range weights {
-		got[i] = weight == nil || positive(weight)
+		got[i] = !missing[i] && (weight == nil || positive(weight))
 	}
 	return got
 }
 
-func (gateway) drain(wanted []*int64, drained []bool) []*int64 {
+// uncertain: implementations may refuse Services of type ExternalName.
+func (gateway) uncertain(target Target) bool { return target.ExternalName }
+
+func (gateway) drain(wanted []*int64, drained, _ []bool) []*int64 {
 	if !slices.Contains(drained, true) {
 		return wanted
 	}

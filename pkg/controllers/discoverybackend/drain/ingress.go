@@ -3,11 +3,7 @@
 
 package drain
 
-import (
-	"slices"
-
-	"k8s.io/apimachinery/pkg/types"
-)
+import "k8s.io/apimachinery/pkg/types"
 
 // ingress is the flavor of the Ingress, which has no weights: each path, and the default, has one backend.
 type ingress struct{}
@@ -46,11 +42,17 @@ func (ingress) reference(_ string, item map[string]any, namespace string) (ref, 
 	return serviceRef(types.NamespacedName{Namespace: namespace, Name: name}, number), false, true
 }
 
-func (ingress) receives(weights []*int64) []bool {
-	return slices.Repeat([]bool{true}, len(weights))
+func (ingress) receives(_ []*int64, missing []bool) []bool {
+	got := make([]bool, len(missing))
+	for i := range missing {
+		got[i] = !missing[i]
+	}
+	return got
 }
 
-func (ingress) drain(wanted []*int64, _ []bool) []*int64 { return wanted }
+func (ingress) uncertain(Target) bool { return false }
+
+func (ingress) drain(wanted []*int64, _, _ []bool) []*int64 { return wanted }
 
 // remove takes paths out, rules that have none left, and the default. An Ingress that would have neither rule nor
 // default is invalid: it stays as it is.

@@ -44,6 +44,18 @@ type Backends interface {
 	Drained(backend, routeNamespace string) bool
 	// KeepsSole says that a drained backend goes on serving where there is nobody else.
 	KeepsSole(backend string) bool
+	// Target returns what is behind a port of a Service, which is a number or a name.
+	Target(service types.NamespacedName, port string) Target
+}
+
+// Target is what is behind a reference. The zero value is a Service that can take requests.
+type Target struct {
+	// Missing is set when there is no such Service, or it has no such port.
+	Missing bool
+	// ExternalName is set when the Service is of that type: its requests go where DNS says, whatever its endpoints are.
+	ExternalName bool
+	// Empty is set when no endpoint of the port is ready.
+	Empty bool
 }
 
 // Kinds returns the kinds of routes there are.
@@ -70,11 +82,13 @@ type flavor interface {
 	// reference reads one reference of a rule. mirror says that it gets copies of requests, not requests. ok is false
 	// when it cannot be read.
 	reference(list string, item map[string]any, namespace string) (found ref, mirror, ok bool)
-	// receives says which references of a rule get requests by these weights.
-	receives(weights []*int64) []bool
+	// receives reports which references of a rule get requests by these weights. Those without a target get none.
+	receives(weights []*int64, missing []bool) []bool
+	// uncertain reports whether an implementation may treat a target as if it were missing.
+	uncertain(target Target) bool
 	// drain returns the weights by which the drained references get nothing, or as little as weights can say. They are
 	// those wanted where nothing is drained.
-	drain(wanted []*int64, drained []bool) []*int64
+	drain(wanted []*int64, drained, missing []bool) []*int64
 	// remove takes the references out for which gone is true, and says which had to stay and why.
 	remove(spec map[string]any, namespace string, gone func(types.NamespacedName) bool) (kept []string)
 }

@@ -55,6 +55,10 @@ type standing struct {
 	// backends are whose they are, drained says which get nothing.
 	backends []string
 	drained  []bool
+	// targets are what is behind them; missing are those for which nothing is, left those that an implementation may leave
+	// out besides.
+	targets       []Target
+	missing, left []bool
 	// lost is set when nobody knows what was wanted.
 	lost bool
 }
@@ -63,6 +67,7 @@ type standing struct {
 func (v *View) stand(rule *rule, saved *ruleRecord, backends Backends) standing {
 	n := len(rule.refs)
 	s := standing{slots: saved.slots(rule), wanted: make([]*int64, n), backends: make([]string, n), drained: make([]bool, n)}
+	s.targets, s.missing, s.left = make([]Target, n), make([]bool, n), make([]bool, n)
 	for i := range rule.refs {
 		ref := &rule.refs[i]
 		s.wanted[i] = ref.weight
@@ -75,6 +80,11 @@ func (v *View) stand(rule *rule, saved *ruleRecord, backends Backends) standing 
 			}
 		}
 		s.backends[i] = backendOf(backends, ref, recorded)
+		if !ref.foreign {
+			s.targets[i] = backends.Target(ref.service, ref.port)
+		}
+		s.missing[i] = s.targets[i].Missing
+		s.left[i] = s.missing[i] || v.kind.flavor.uncertain(s.targets[i])
 		s.drained[i] = s.backends[i] != "" && backends.Drained(s.backends[i], v.namespace)
 		s.lost = s.lost || v.damaged && s.backends[i] != "" && equal(ref.weight, new(int64(0)))
 	}
@@ -82,12 +92,21 @@ func (v *View) stand(rule *rule, saved *ruleRecord, backends Backends) standing 
 	if v.damaged && s.lost {
 		clear(s.wanted) // what remains of the weights says nothing: even distribution
 	}
-	if !remains(v.kind.flavor.receives(s.wanted), s.drained) {
+	if !remains(s.serves(v.kind.flavor.receives(s.wanted, s.missing)), s.drained) {
 		for i, backend := range s.backends {
 			s.drained[i] = s.drained[i] && !backends.KeepsSole(backend)
 		}
 	}
 	return s
+}
+
+// serves are the receivers that can answer requests.
+func (s *standing) serves(receives []bool) []bool {
+	serves := make([]bool, len(receives))
+	for i := range receives {
+		serves[i] = receives[i] && !s.targets[i].Empty
+	}
+	return serves
 }
 
 // keepHelpers keeps the weights that we gave to receivers of an even distribution when a user has since set a weight in the
@@ -119,7 +138,7 @@ func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backend
 		p.Lost = append(p.Lost, rule.label())
 	}
 	flavor := v.kind.flavor
-	result := rulePlan{set: flavor.drain(s.wanted, s.drained)}
+	result := rulePlan{set: flavor.drain(s.wanted, s.drained, s.missing)}
 	record := ruleRecord{List: rule.list, Name: rule.name, Print: rule.print, Refs: rule.keys(), Index: rule.index, Frame: rule.frame}
 	for i, ref := range rule.refs {
 		set, wanted := result.set[i], s.wanted[i]
@@ -141,7 +160,7 @@ func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backend
 			p.Forced++
 		}
 	}
-	p.account(s.backends, s.drained, flavor.receives(s.wanted), flavor.receives(result.set))
+	p.account(flavor, rule, &s, result.set)
 	for i := range rule.lists {
 		list := v.planList(p, &rule.lists[i], saved, backends)
 		if list.changed {

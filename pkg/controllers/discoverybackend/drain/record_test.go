@@ -131,6 +131,8 @@ func (nobody) Of(types.NamespacedName) (string, bool) { return "", true }
 func (nobody) Drained(string, string) bool            { return true }
 func (nobody) KeepsSole(string) bool                  { return false }
 
+func (nobody) Target(types.NamespacedName, string) Target { return Target{} }
+
 // A backend is drained where it is in maintenance and has reach.
 func TestNamespaces(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")

@@ -18,10 +18,11 @@ import (
 // as "us-web=50 web", references with their weights; "mirror:us-web" is a mirror.
 
 // fleet says which backends are drained, and which of them stay where there is nobody else. Services that are missing
-// are not known.
+// are not known; those that are empty have no ready endpoint, and those that are external are of type ExternalName. None has
+// port 99.
 type fleet struct {
-	drained, keepSole []string
-	missing           []string
+	drained, keepSole        []string
+	missing, empty, external []string
 }
 
 func (f fleet) Of(service types.NamespacedName) (string, bool) {
@@ -38,6 +39,14 @@ func (f fleet) Of(service types.NamespacedName) (string, bool) {
 func (f fleet) Drained(backend, _ string) bool { return slices.Contains(f.drained, backend) }
 
 func (f fleet) KeepsSole(backend string) bool { return slices.Contains(f.keepSole, backend) }
+
+func (f fleet) Target(service types.NamespacedName, port string) Target {
+	return Target{
+		Missing:      slices.Contains(f.missing, service.Name) || port == "99",
+		Empty:        slices.Contains(f.empty, service.Name),
+		ExternalName: slices.Contains(f.external, service.Name),
+	}
+}
 
 func drained(backends ...string) fleet { return fleet{drained: backends} }
 

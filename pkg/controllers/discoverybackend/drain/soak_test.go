@@ -7,6 +7,7 @@ import (
 	"flag"
 	"os"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -55,15 +56,19 @@ func drains(t *rapid.T, kind *Kind, granular bool) {
 	// Of a weight that is set otherwise and back before we look, nobody can know. unseen is that something was set.
 	unseen := false
 	for range rapid.IntRange(1, 15).Draw(t, "steps") {
-		switch rapid.SampledFrom([]string{"drain", "drain", "settle", "settle", "crash", "change", "change", "label"}).Draw(t, "step") {
+		switch rapid.SampledFrom([]string{"drain", "drain", "settle", "settle", "crash", "change", "change", "label", "service"}).Draw(t, "step") {
 		case "drain":
 			backends.drained = rapid.SampledFrom([][]string{nil, {"us"}, {"eu"}, {"us", "eu"}}).Draw(t, "drained")
 			backends.keepSole = rapid.SampledFrom([][]string{nil, {"us"}}).Draw(t, "keep sole")
 		case "settle":
 			server.settle(t, kind, backends, settled)
 			unseen = false
+			drainedIsTrue(t, kind, server, backends)
 		case "crash":
 			server.settle(t, kind, backends, rapid.IntRange(0, 2).Draw(t, "writes"))
+		case "service":
+			// Services of others than us are deleted and created.
+			backends.missing = rapid.SampledFrom([][]string{nil, {"eu-web"}, {"web", "api"}, {"eu-web", "eu-api", "web", "api"}}).Draw(t, "missing")
 		case "label":
 			// Another manager writes what does not matter.
 			value := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(t, "value")
@@ -124,5 +129,17 @@ func drains(t *rapid.T, kind *Kind, granular bool) {
 	}
 	if diff := cmp.Diff(shadow.live.Object, server.live.Object); diff != "" {
 		t.Fatalf("it is not as if there had been no drain: %s", diff)
+	}
+}
+
+// drainedIsTrue fails when a backend is drained that still gets requests.
+func drainedIsTrue(t *rapid.T, kind *Kind, server *apiServer, backends fleet) {
+	outcomes := kind.View(server.live.Object).Decide(backends).Backends
+	for _, rule := range readWish(rulesOf(kind, server.live)) {
+		for _, key := range receiving(kind, rule, backends) {
+			if backend, _, ok := strings.Cut(key, "-"); ok && outcomes[backend].Drained {
+				t.Fatalf("%s is drained, but %s receives: %v", backend, key, rule)
+			}
+		}
 	}
 }

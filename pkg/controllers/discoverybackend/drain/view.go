@@ -44,6 +44,7 @@ type rule struct {
 type ref struct {
 	at      int
 	service types.NamespacedName
+	port    string
 	// key says what it refers to, ordinal tells equal ones of a rule apart.
 	key     string
 	ordinal int
@@ -75,7 +76,7 @@ type mirror struct {
 }
 
 func serviceRef(service types.NamespacedName, port string) ref {
-	return ref{service: service, key: service.Namespace + "/" + service.Name + ":" + port}
+	return ref{service: service, port: port, key: service.Namespace + "/" + service.Name + ":" + port}
 }
 
 // View reads a route, whatever its content. What has an unknown shape is passed over.

@@ -106,7 +106,8 @@ func (d *drawer) heard(before, manifest, live wish) wish {
 			if isMirror(rule.refs[j].key) || ok && now.weight == rule.refs[j].weight || !ok && before.has(rule, rule.refs[j].key) {
 				continue
 			}
-			d.seen(&result[i], d.same(before, live, rule), rule.refs[j].weight)
+			was, _ := before.find(rule.name, rule.refs[j].key, ordinal(&rule, j))
+			d.seen(&result[i], d.same(before, live, rule), was.weight, rule.refs[j].weight)
 		}
 	}
 	return result

@@ -15,7 +15,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -304,15 +303,21 @@ func TestWatches(t *testing.T) {
 		synctest.Wait()
 		expect("a Service that no route names", "", "us")
 		relabel := func(name, backend string) {
-			services := schema.GroupVersionResource{Version: "v1", Resource: "services"}
-			service := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: metav1.ObjectMeta{
-				Namespace: "shop", Name: name, ResourceVersion: "9" + name + backend, Labels: map[string]string{gimbalv1.LegacyLabelBackend: backend},
-			}}
-			if err := w.metadata.Tracker().Update(services, service, "shop"); err != nil {
-				w.Fatal(err)
-			}
-			synctest.Wait()
+			w.edit(servicesV1, "shop", name, func(service *unstructured.Unstructured) {
+				service.SetLabels(map[string]string{gimbalv1.LegacyLabelBackend: backend})
+			})
 		}
+		noted := func(change func(*unstructured.Unstructured)) { w.edit(servicesV1, "shop", "eu-web", change) }
+		noted(func(service *unstructured.Unstructured) { service.SetAnnotations(map[string]string{"a": "b"}) })
+		expect("a Service gets an annotation", "", "eu")
+		noted(func(service *unstructured.Unstructured) {
+			_ = unstructured.SetNestedField(service.Object, "ExternalName", "spec", "type")
+		})
+		expect("a Service gets another type", web, "eu us")
+		w.setReady("eu-web", true)
+		expect("a slice that is as ready as before", "", "")
+		w.setReady("eu-web", false)
+		expect("an alternative has no ready endpoint any more", web, "eu us")
 		relabel("us-web", "eu")
 		expect("a Service changes sides", web, "eu us")
 		w.cluster("eu", "clusterStatus", "Maintenance")

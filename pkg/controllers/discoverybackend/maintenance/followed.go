@@ -6,7 +6,6 @@ package maintenance
 import (
 	"slices"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,13 +20,17 @@ import (
 const (
 	// byBackend finds Services by the backend that their label names, and routes by the backends in their records.
 	byBackend = "backend"
-	// byService finds routes by the Services that they name.
+	// byService finds routes by the Services that they name, and EndpointSlices by the Service that they belong to.
 	byService = "service"
 )
 
 func backendsResource() schema.GroupResource { return gimbalv1.Resource("discoverybackends") }
 
 func servicesResource() schema.GroupResource { return schema.GroupResource{Resource: "services"} }
+
+func slicesResource() schema.GroupResource {
+	return schema.GroupResource{Group: "discovery.k8s.io", Resource: "endpointslices"}
+}
 
 func definitionsResource() schema.GroupResource {
 	return schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
@@ -51,8 +54,12 @@ func followed(routes []*drain.Kind) []kinds.Kind {
 	all := []kinds.Kind{
 		{GroupResource: backendsResource(), Versions: []string{gimbalv1.SchemeGroupVersion.Version}, Value: backendOf},
 		{
-			GroupResource: servicesResource(), While: while, Metadata: labelOf,
+			GroupResource: servicesResource(), Versions: []string{"v1"}, While: while, Value: serviceOf,
 			Indexes: map[string]func(*kinds.Object) []string{byBackend: labelled},
+		},
+		{
+			GroupResource: slicesResource(), Versions: []string{"v1"}, While: while, Value: sliceOf,
+			Indexes: map[string]func(*kinds.Object) []string{byService: serviceOfSlice},
 		},
 		{GroupResource: definitionsResource(), While: while},
 	}
@@ -78,19 +85,20 @@ func backendOf(content map[string]any) any {
 	return backend
 }
 
-// labelOf keeps the backend that the labels of a Service name, "" when they name none.
-func labelOf(service metav1.Object) any {
-	labels := service.GetLabels()
-	if backend := labels[gimbalv1.LabelBackend]; backend != "" {
-		return backend
+// label is the backend that the labels of a Service name, "" when they name none.
+func label(object *kinds.Object) string {
+	if kept := serviceIn(object); kept != nil {
+		return kept.backend
 	}
-	return labels[gimbalv1.LegacyLabelBackend]
+	return ""
 }
 
-// label is what labelOf kept.
-func label(service *kinds.Object) string {
-	backend, _ := service.Value.(string)
-	return backend
+// serviceOfSlice is the Service that an EndpointSlice belongs to.
+func serviceOfSlice(object *kinds.Object) []string {
+	if kept := sliceIn(object); kept != nil && kept.service != "" {
+		return []string{object.Namespace + "/" + kept.service}
+	}
+	return nil
 }
 
 func labelled(service *kinds.Object) []string {
@@ -137,3 +145,6 @@ func (nobody) Drained(string, string) bool { return false }
 
 // KeepsSole implements drain.Backends.
 func (nobody) KeepsSole(string) bool { return false }
+
+// Target implements drain.Backends.
+func (nobody) Target(types.NamespacedName, string) drain.Target { return drain.Target{} }

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 )
 
@@ -55,37 +57,53 @@ type membership struct {
 	admins   []string
 	backends map[string]*gimbalv1.DiscoveryBackend
 	restored *marks
-	// services has the backend of each Service that exists.
-	services map[types.NamespacedName]string
+	// targets has each Service that exists, with its EndpointSlices.
+	targets map[types.NamespacedName]*target
 	// recorded are the backends in the record of the route.
 	recorded []string
 }
 
-// membership looks up the Services of a route. It is an error when not all Services are known: one that is missing
-// would be taken for one without a backend.
+// membership looks up the Services of a route and their endpoints. It is an error when not all are known: one that is
+// missing would be taken for one without a backend, or without an endpoint.
 func (c *cluster) membership(ctx context.Context, backends map[string]*gimbalv1.DiscoveryBackend, object *kinds.Object) (*membership, error) {
 	m := &membership{admins: c.admins, backends: backends, restored: c.restored, recorded: recordedBackends(object)}
 	kept, ok := object.Value.(*route)
 	if !ok {
 		return m, nil
 	}
-	served, err := c.set.Served(servicesResource())
-	if err == nil && served == nil {
-		err = errors.New("services are not watched")
-	}
-	if err != nil {
-		return nil, err
+	for _, resource := range []schema.GroupResource{servicesResource(), slicesResource()} {
+		served, err := c.set.Served(resource)
+		if err == nil && served == nil {
+			err = errors.New(resource.String() + " are not watched")
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	for _, name := range kept.view.Services() {
 		found, err := c.reader.Find(ctx, servicesResource(), kinds.Query{Namespace: name.Namespace, Name: name.Name})
 		if err != nil {
 			return nil, err
 		}
-		for _, service := range found {
-			if m.services == nil {
-				m.services = map[types.NamespacedName]string{}
+		if len(found) == 0 {
+			continue
+		}
+		if m.targets == nil {
+			m.targets = map[types.NamespacedName]*target{}
+		}
+		kept := serviceIn(found[0])
+		if kept == nil {
+			return nil, errors.New("Service " + name.String() + " cannot be read")
+		}
+		m.targets[name] = &target{service: kept}
+		endpoints, err := c.reader.Find(ctx, slicesResource(), kinds.Query{Index: byService, Value: name.String()})
+		if err != nil {
+			return nil, err
+		}
+		for _, object := range endpoints {
+			if kept := sliceIn(object); kept != nil {
+				m.targets[name].slices = append(m.targets[name].slices, kept)
 			}
-			m.services[name] = label(service)
 		}
 	}
 	return m, nil
@@ -94,11 +112,15 @@ func (c *cluster) membership(ctx context.Context, backends map[string]*gimbalv1.
 // Of implements drain.Backends. A label counts within the reach of its backend: else anybody could drain anything by
 // the label of a Service.
 func (m *membership) Of(service types.NamespacedName) (string, bool) {
-	name, known := m.services[service]
+	found, known := m.targets[service]
+	if !known {
+		return "", false
+	}
+	name := found.service.backend
 	if backend := m.backends[name]; backend != nil && !reaches(backend, m.admins, service.Namespace) {
 		name = ""
 	}
-	return name, known
+	return name, true
 }
 
 // Drained implements drain.Backends. A backend that is gone is drained nowhere.
@@ -114,6 +136,11 @@ func (m *membership) Drained(name, routeNamespace string) bool {
 		return slices.Contains(m.recorded, name)
 	}
 	return false
+}
+
+// Target implements drain.Backends.
+func (m *membership) Target(service types.NamespacedName, port string) drain.Target {
+	return m.targets[service].of(port)
 }
 
 // KeepsSole implements drain.Backends.

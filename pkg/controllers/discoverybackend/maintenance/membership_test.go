@@ -49,10 +49,13 @@ func TestMembership(t *testing.T) {
 			"waiting": backend(adminNamespace, "waiting", gimbalv1.ClusterEnabled),
 			"local":   backend("shop", "local", gimbalv1.ClusterMaintenance),
 		},
-		services: map[types.NamespacedName]string{
-			{Namespace: "shop", Name: "us-web"}: "us", {Namespace: "shop", Name: "plain"}: "", {Namespace: "shop", Name: "orphan"}: "gone",
-			{Namespace: "shop", Name: "local-web"}: "local", {Namespace: "bank", Name: "local-web"}: "local",
-		},
+		targets: map[types.NamespacedName]*target{},
+	}
+	for key, name := range map[types.NamespacedName]string{
+		{Namespace: "shop", Name: "us-web"}: "us", {Namespace: "shop", Name: "plain"}: "", {Namespace: "shop", Name: "orphan"}: "gone",
+		{Namespace: "shop", Name: "local-web"}: "local", {Namespace: "bank", Name: "local-web"}: "local",
+	} {
+		m.targets[key] = &target{service: &service{backend: name}}
 	}
 	m.restored.add("eu")
 	for service, want := range map[types.NamespacedName]string{

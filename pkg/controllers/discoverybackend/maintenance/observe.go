@@ -24,9 +24,16 @@ type facts struct {
 	drained int
 	// left is how many are still to be written; those that the API server refuses are not among them.
 	left int
-	// sole are those that have no receiver without the backend, serving is how many of them send to it all the same.
-	sole    []string
-	serving int
+	// sole are those in which no other target can answer.
+	sole []string
+	// withhold is set when weights may not keep requests of some routes away from the backend, serving is how many send to
+	// it by their weights.
+	withhold bool
+	serving  int
+	// sending are those that send to it even when the copied endpoints are withheld, and are not written as users want them;
+	// unsettled is how many do so because a copy is still ready.
+	sending   []problem
+	unsettled int
 	// refused and lost are problems of routes.
 	refused, lost []problem
 }
@@ -109,9 +116,10 @@ func (f *facts) count(backend *gimbalv1.DiscoveryBackend, m *membership, decisio
 	f.matching++
 	if outcome.NoAlternative {
 		f.sole = append(f.sole, route.name)
-		if !outcome.Drained {
-			f.serving++
-		}
+	}
+	if len(outcome.Withhold) > 0 {
+		f.withhold = true
+		f.countWithheld(m, outcome, route.name)
 	}
 	if route.lost != "" {
 		f.lost = append(f.lost, problem{route.name, route.lost})
@@ -131,6 +139,32 @@ func (f *facts) count(backend *gimbalv1.DiscoveryBackend, m *membership, decisio
 	case due:
 		f.left++
 	}
+}
+
+// countWithheld adds a route of which weights may not keep requests away. Only the endpoints of its Services do: they are
+// withheld when none is ready.
+func (f *facts) countWithheld(m *membership, outcome drain.Outcome, name string) {
+	why, settled := "", true
+	for _, service := range outcome.Withhold {
+		found := m.targets[service]
+		settled = settled && !found.ready(true)
+		if found.ready(false) {
+			why = "endpoints of Service " + service.String() + " are not copies of a discoverer, so they stay ready"
+		}
+	}
+	if outcome.ExternalName {
+		why = "a Service of type ExternalName has no endpoints that could be withheld"
+	}
+	switch {
+	case outcome.Drained:
+		return // whatever the endpoints are
+	case why != "":
+		f.sending = append(f.sending, problem{name, why})
+		return
+	case !settled:
+		f.unsettled++
+	}
+	f.serving++
 }
 
 // isEnabled says whether the status of a backend says that nothing is left to restore.
@@ -153,6 +187,7 @@ func (m *membership) draining(decision drain.Decision) bool {
 func (f *facts) sort() {
 	byRoute := func(a, b problem) int { return cmp.Compare(a.route, b.route) }
 	slices.Sort(f.sole)
+	slices.SortFunc(f.sending, byRoute)
 	slices.SortFunc(f.refused, byRoute)
 	slices.SortFunc(f.lost, byRoute)
 }

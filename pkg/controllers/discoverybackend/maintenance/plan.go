@@ -26,6 +26,8 @@ const (
 	reasonGracePeriod = "GracePeriod"
 	// reasonRefused: the API server refuses to change some routes.
 	reasonRefused = "Refused"
+	// reasonStillReceiving: neither weights nor endpoints keep the requests of some routes away.
+	reasonStillReceiving = "StillReceiving"
 	// reasonDrained: nothing is sent to the backend, but for what the message says.
 	reasonDrained = "Drained"
 	// reasonUnknown: nobody can say what routes there are.
@@ -77,10 +79,11 @@ func (p *plan) drain(backend *gimbalv1.DiscoveryBackend, f facts, e endpoints, n
 		p.condition = status.Condition(backend, gimbalv1.ConditionDrained, value, reason, fmt.Sprintf(format, args...))
 	}
 	withheld := backend.Status.EndpointsDrained
-	strict := backend.Cluster.DrainPolicy != gimbalv1.DrainKeepSole && len(f.sole) > 0
+	keeps := backend.Cluster.DrainPolicy == gimbalv1.DrainKeepSole
+	strict := !keeps && f.withhold
 	p.routes.Drained = int32(f.drained)
 	if withheld && e.done() {
-		p.routes.Drained += int32(f.serving)
+		p.routes.Drained += int32(f.serving - f.unsettled)
 	}
 	p.withhold = withheld && strict
 	switch {
@@ -103,11 +106,17 @@ func (p *plan) drain(backend *gimbalv1.DiscoveryBackend, f facts, e endpoints, n
 		say(metav1.ConditionFalse, reasonDraining, "all of %s rewritten, the endpoints are about to be made not ready", status.Plural(f.matching, "route"))
 	case strict && e.pending > 0:
 		say(metav1.ConditionFalse, reasonDraining, "all of %s rewritten, %s to be made not ready", status.Plural(f.matching, "route"), status.Plural(e.pending, "EndpointSlice"))
+	case strict && len(f.sending) > 0:
+		say(metav1.ConditionFalse, reasonStillReceiving, "%s still send to the backend, see status.errors: %s", status.Plural(len(f.sending), "route"), names(routesOf(f.sending)))
+	case strict && f.unsettled > 0:
+		say(metav1.ConditionFalse, reasonDraining, "all of %s rewritten, %s with endpoints that are still ready", status.Plural(f.matching, "route"), status.Plural(f.unsettled, "route"))
+	case keeps && len(f.sole) > 0:
+		say(metav1.ConditionTrue, reasonDrained, "%s rewritten; still served, because cluster.drainPolicy is KeepSole: %s", status.Plural(f.matching, "route"), names(f.sole))
 	case strict:
 		say(metav1.ConditionTrue, reasonDrained, "%s rewritten, no endpoint is ready: %s without another backend, which answer with errors: %s",
 			status.Plural(f.matching, "route"), status.Plural(len(f.sole), "route"), names(f.sole))
 	case len(f.sole) > 0:
-		say(metav1.ConditionTrue, reasonDrained, "%s rewritten; still served, because cluster.drainPolicy is KeepSole: %s", status.Plural(f.matching, "route"), names(f.sole))
+		say(metav1.ConditionTrue, reasonDrained, "%s rewritten; without another backend that has a ready endpoint, so that they answer with errors: %s", status.Plural(f.matching, "route"), names(f.sole))
 	default:
 		say(metav1.ConditionTrue, reasonDrained, "%s rewritten, the backend gets no requests from them", status.Plural(f.matching, "route"))
 	}
@@ -163,8 +172,13 @@ func errorsOf(backend *gimbalv1.DiscoveryBackend, phase phase, f facts) []gimbal
 	if backend.Cluster.DrainPolicy == gimbalv1.DrainKeepSole {
 		what = "it is still served, because cluster.drainPolicy is KeepSole"
 	}
+	if backend.Cluster.DrainPolicy != gimbalv1.DrainKeepSole {
+		for _, p := range f.sending {
+			add(gimbalv1.ErrorStillReceiving, p.route+" still sends to the backend: "+p.message+"; add a Service of another backend to it")
+		}
+	}
 	for _, route := range f.sole {
-		add(gimbalv1.ErrorNoAlternative, route+" has no other backend to send its traffic to: "+what)
+		add(gimbalv1.ErrorNoAlternative, route+" has no other backend to send its traffic to that exists and has a ready endpoint: "+what)
 	}
 	return entries
 }

@@ -102,7 +102,7 @@ func (b *backends) announce(ctx context.Context, backend *gimbalv1.DiscoveryBack
 	}
 	log.FromContext(ctx).Info("The maintenance of a backend went on", "backend", backend.Name, "reason", c.Reason, "message", c.Message)
 	kind := corev1.EventTypeNormal
-	if c.Reason == reasonRefused || c.Reason == reasonUnknown {
+	if c.Reason == reasonRefused || c.Reason == reasonUnknown || c.Reason == reasonStillReceiving {
 		kind = corev1.EventTypeWarning
 	}
 	b.recorder.Eventf(backend, nil, kind, c.Reason, "Maintain", "%s", c.Message)

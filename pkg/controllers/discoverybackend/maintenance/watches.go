@@ -52,11 +52,15 @@ func (w *watches) followRoutes(ctx context.Context, queue workqueue.TypedRateLim
 		queue.Add(routeKey{e.Resource, types.NamespacedName{Namespace: object.Namespace, Name: object.Name}})
 	}, w.routeResources()...)
 	w.cluster.set.Tell(func(e kinds.Event) {
-		if e.Old != nil && e.New != nil && label(e.Old) == label(e.New) {
-			return
+		if targetChanged(e) {
+			w.addRoutes(ctx, byService, e.Object().Namespace+"/"+e.Object().Name)
 		}
-		w.addRoutes(ctx, byService, e.Object().Namespace+"/"+e.Object().Name)
 	}, servicesResource())
+	w.cluster.set.Tell(func(e kinds.Event) {
+		for _, service := range servicesOfSlices(e) {
+			w.addRoutes(ctx, byService, service)
+		}
+	}, slicesResource())
 	w.cluster.set.Tell(func(e kinds.Event) {
 		before, after := backendIn(e.Old), backendIn(e.New)
 		if before == nil || after == nil || drainChanged(before, after) {
@@ -83,7 +87,15 @@ func (w *watches) followBackends(ctx context.Context, queue workqueue.TypedRateL
 			}
 		}
 		w.tellBackends(ctx, slices.Collect(maps.Keys(names))...)
+		if targetChanged(e) && !e.Initial {
+			w.tellBackendsOf(ctx, e.Object().Namespace+"/"+e.Object().Name)
+		}
 	}, servicesResource())
+	w.cluster.set.Tell(func(e kinds.Event) {
+		for _, service := range servicesOfSlices(e) {
+			w.tellBackendsOf(ctx, service)
+		}
+	}, slicesResource())
 	w.cluster.set.Tell(func(e kinds.Event) { w.tellBackends(ctx, w.concerned(ctx, e)...) }, w.routeResources()...)
 	// A definition that comes or goes brings or takes a kind of route.
 	w.cluster.set.Tell(func(e kinds.Event) {
@@ -92,6 +104,42 @@ func (w *watches) followBackends(ctx context.Context, queue workqueue.TypedRateL
 		}
 	}, definitionsResource())
 	return nil
+}
+
+// targetChanged reports whether a Service came, went, or changed in what decides who receives.
+func targetChanged(e kinds.Event) bool {
+	before, after := serviceIn(e.Old), serviceIn(e.New)
+	return before == nil || after == nil || !sameTarget(before, after)
+}
+
+// servicesOfSlices are the Services, as namespace/name, for which a change of an EndpointSlice matters. Before the first
+// listing is complete nothing was decided.
+func servicesOfSlices(e kinds.Event) []string {
+	if e.Initial || !sliceChanged(sliceIn(e.Old), sliceIn(e.New)) {
+		return nil
+	}
+	var all []string
+	for _, object := range []*kinds.Object{e.Old, e.New} {
+		if object != nil {
+			all = append(all, serviceOfSlice(object)...)
+		}
+	}
+	return slices.Compact(all)
+}
+
+// tellBackendsOf asks for a look at the backends of all routes that name a Service: it may be an alternative to them.
+func (w *watches) tellBackendsOf(ctx context.Context, service string) {
+	names := map[string]bool{}
+	for _, resource := range w.routeResources() {
+		// Routes of a kind that is not known yet have events of their own to come.
+		found, _ := w.cluster.reader.Find(ctx, resource, kinds.Query{Index: byService, Value: service})
+		for _, object := range found {
+			for _, name := range w.concerned(ctx, kinds.Event{New: object}) {
+				names[name] = true
+			}
+		}
+	}
+	w.tellBackends(ctx, slices.Collect(maps.Keys(names))...)
 }
 
 // concerned are the backends that a route refers to, or did.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -37,6 +38,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 	gimbalapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/gimbal/v1"
 )
 
@@ -84,7 +86,8 @@ func inWorld(t *testing.T, test func(*world), more ...string) {
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{T: t, unserved: map[schema.GroupResource]error{}, ready: &endpointsFake{}, version: 100}
-	lists := map[schema.GroupVersionResource]string{gimbalv1.SchemeGroupVersion.WithResource("discoverybackends"): "DiscoveryBackendList"}
+	w.ready.withheld = func(backend string, withheld bool) { w.setReady(backend+"-web", !withheld) }
+	lists := map[schema.GroupVersionResource]string{servicesV1: "ServiceList", slicesV1: "EndpointSliceList", gimbalv1.SchemeGroupVersion.WithResource("discoverybackends"): "DiscoveryBackendList"}
 	for _, kind := range drain.Kinds() {
 		lists[routeResource(kind).WithVersion(kind.Versions[0])] = kind.Kind + "List"
 	}
@@ -262,15 +265,35 @@ func (w *world) backend(namespace, name string) {
 	}})
 }
 
+var (
+	servicesV1 = schema.GroupVersionResource{Version: "v1", Resource: "services"}
+	slicesV1   = schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}
+)
+
+// service adds a Service with port 80, and a copied slice of it with a ready endpoint.
 func (w *world) service(namespace, name, backend string) {
 	w.Helper()
-	w.version++
-	service := &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"}, ObjectMeta: metav1.ObjectMeta{
-		Namespace: namespace, Name: name, ResourceVersion: strconv.Itoa(w.version), Labels: map[string]string{gimbalv1.LabelBackend: backend},
-	}}
-	if err := w.metadata.Tracker().Create(schema.GroupVersionResource{Version: "v1", Resource: "services"}, service, namespace); err != nil {
-		w.Fatal(err)
-	}
+	w.add(servicesV1, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Service",
+		"metadata": map[string]any{"namespace": namespace, "name": name, "labels": map[string]any{gimbalv1.LabelBackend: backend}},
+		"spec":     map[string]any{"ports": []any{map[string]any{"name": "http", "port": int64(80)}}},
+	}})
+	w.add(slicesV1, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": "IPv4",
+		"metadata": map[string]any{"namespace": namespace, "name": name, "labels": map[string]any{
+			gimbalv1.LabelBackend: backend, discoveryv1.LabelServiceName: name, discoveryv1.LabelManagedBy: desired.Manager,
+		}},
+		"ports":     []any{map[string]any{"name": "http", "port": int64(8080)}},
+		"endpoints": []any{map[string]any{"addresses": []any{"10.0.0.1"}, "conditions": map[string]any{"ready": true}}},
+	}})
+}
+
+// setReady changes whether the endpoint of a Service is ready.
+func (w *world) setReady(service string, ready bool) {
+	w.Helper()
+	w.edit(slicesV1, "shop", service, func(slice *unstructured.Unstructured) {
+		slice.Object["endpoints"].([]any)[0].(map[string]any)["conditions"] = map[string]any{"ready": ready}
+	})
 }
 
 // cluster changes a field of cluster of a backend.
@@ -385,22 +408,26 @@ type endpointsFake struct {
 	pending int
 	calls   []string
 	err     error
+	// withheld is told when no slice is left.
+	withheld func(backend string, withheld bool)
 }
 
 func (e *endpointsFake) Withhold(_ context.Context, backend *gimbalv1.DiscoveryBackend) (int, error) {
-	return e.call("withhold " + backend.Name)
+	return e.call("withhold", backend.Name)
 }
 
 func (e *endpointsFake) Restore(_ context.Context, backend *gimbalv1.DiscoveryBackend) (int, error) {
-	return e.call("restore " + backend.Name)
+	return e.call("restore", backend.Name)
 }
 
-func (e *endpointsFake) call(what string) (int, error) {
-	e.calls = append(e.calls, what)
+func (e *endpointsFake) call(what, backend string) (int, error) {
+	e.calls = append(e.calls, what+" "+backend)
 	if e.err != nil {
 		return 0, e.err
 	}
-	e.pending = max(e.pending-1, 0)
+	if e.pending = max(e.pending-1, 0); e.pending == 0 {
+		e.withheld(backend, what == "withhold")
+	}
 	return e.pending, nil
 }
 

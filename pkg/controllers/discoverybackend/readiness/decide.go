@@ -17,9 +17,9 @@ import (
 // way is what is done to the conditions of endpoints.
 type way func(discoveryv1.EndpointConditions) discoveryv1.EndpointConditions
 
-// isMarked says whether a discoverer of ours wrote an EndpointSlice. What others made of it, for instance Kubernetes when
+// IsCopy reports whether a discoverer of ours wrote an EndpointSlice. What others made of it, for instance Kubernetes when
 // it mirrors Endpoints, is theirs.
-func isMarked(slice *discoveryv1.EndpointSlice) bool {
+func IsCopy(slice *discoveryv1.EndpointSlice) bool {
 	return slice.Labels[discoveryv1.LabelManagedBy] == desired.Manager || slice.Labels[desired.LabelManagedBy] == desired.Manager
 }
 

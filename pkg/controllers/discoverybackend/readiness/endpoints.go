@@ -114,7 +114,7 @@ func (e *Endpoints) list(ctx context.Context, backend *gimbalv1.DiscoveryBackend
 				return nil, fmt.Errorf("list the EndpointSlices of DiscoveryBackend %s/%s: %w", backend.Namespace, backend.Name, err)
 			}
 			for i := range page.Items {
-				if isMarked(&page.Items[i]) {
+				if IsCopy(&page.Items[i]) {
 					found = append(found, page.Items[i])
 				}
 			}

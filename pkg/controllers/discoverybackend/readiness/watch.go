@@ -101,7 +101,7 @@ func selectors(backend string) []string {
 // sighted notes that a slice changed.
 func (e *Endpoints) sighted(slice *discoveryv1.EndpointSlice) {
 	backend := desired.BackendOf(slice.Labels)
-	if !isMarked(slice) {
+	if !IsCopy(slice) {
 		return
 	}
 	e.mu.Lock()

@@ -135,6 +135,9 @@ func (p *present) KeepsSole(backend string) bool {
 	return found != nil && found.Cluster.DrainPolicy == gimbalv1.DrainKeepSole
 }
 
+// Target implements drain.Backends. Which Services can take requests is for maintenance to find out.
+func (*present) Target(name, string) drain.Target { return drain.Target{} }
+
 // nobody knows no Service, so that a reference is of the backend that the record names, if any.
 type nobody struct{}
 
@@ -146,3 +149,6 @@ func (nobody) Drained(string, string) bool { return false }
 
 // KeepsSole implements drain.Backends.
 func (nobody) KeepsSole(string) bool { return false }
+
+// Target implements drain.Backends.
+func (nobody) Target(name, string) drain.Target { return drain.Target{} }

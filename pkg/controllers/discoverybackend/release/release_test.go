@@ -386,6 +386,8 @@ func (maintenance) Of(service name) (string, bool) {
 func (maintenance) Drained(backend, _ string) bool { return backend == "eu" }
 func (maintenance) KeepsSole(string) bool          { return false }
 
+func (maintenance) Target(name, string) drain.Target { return drain.Target{} }
+
 // One pass writes a bounded number of routes, and says how many are left.
 func TestBounded(t *testing.T) {
 	w := newWorld(t, us(adminNamespace), service("shop", "us-web", "us"), service("shop", "own", ""))

@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package maintenance
+
+import (
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/readiness"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+)
+
+// service is what is kept of a Service.
+type service struct {
+	// backend is the one that its labels name, "" when they name none.
+	backend      string
+	externalName bool
+	ports        []servicePort
+}
+
+type servicePort struct{ number, name string }
+
+// slice is what is kept of an EndpointSlice.
+type slice struct {
+	// service is the Service that it belongs to, in its namespace.
+	service string
+	// ready is set when an endpoint is, copied when a discoverer wrote the slice.
+	ready, copied bool
+	// ports are the names of its ports.
+	ports []string
+}
+
+// serviceOf keeps of a Service what decides who receives.
+func serviceOf(content map[string]any) any {
+	object := &corev1.Service{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, object); err != nil {
+		return nil
+	}
+	kept := &service{backend: object.Labels[gimbalv1.LabelBackend], externalName: object.Spec.Type == corev1.ServiceTypeExternalName}
+	if kept.backend == "" {
+		kept.backend = object.Labels[gimbalv1.LegacyLabelBackend]
+	}
+	for _, port := range object.Spec.Ports {
+		kept.ports = append(kept.ports, servicePort{strconv.Itoa(int(port.Port)), port.Name})
+	}
+	return kept
+}
+
+// sliceOf keeps of an EndpointSlice whether there is somebody to answer.
+func sliceOf(content map[string]any) any {
+	object := &discoveryv1.EndpointSlice{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, object); err != nil {
+		return nil
+	}
+	kept := &slice{service: object.Labels[discoveryv1.LabelServiceName], copied: readiness.IsCopy(object)}
+	kept.ready = slices.ContainsFunc(object.Endpoints, func(endpoint discoveryv1.Endpoint) bool {
+		return endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready // unset means ready
+	})
+	for _, port := range object.Ports {
+		name := ""
+		if port.Name != nil {
+			name = *port.Name
+		}
+		kept.ports = append(kept.ports, name)
+	}
+	return kept
+}
+
+func sameTarget(a, b *service) bool {
+	return a.backend == b.backend && a.externalName == b.externalName && slices.Equal(a.ports, b.ports)
+}
+
+// serviceIn and sliceIn are what was kept, nil for nothing.
+func serviceIn(object *kinds.Object) *service {
+	if object == nil {
+		return nil
+	}
+	kept, _ := object.Value.(*service)
+	return kept
+}
+
+func sliceIn(object *kinds.Object) *slice {
+	if object == nil {
+		return nil
+	}
+	kept, _ := object.Value.(*slice)
+	return kept
+}
+
+// sliceChanged reports whether a change of a slice may change who receives.
+func sliceChanged(before, after *slice) bool {
+	switch {
+	case before == nil && after == nil:
+		return false
+	case before == nil:
+		return after.ready
+	case after == nil:
+		return before.ready
+	}
+	return before.service != after.service || before.ready != after.ready || before.copied != after.copied || !slices.Equal(before.ports, after.ports)
+}
+
+// target is what is behind a port of a Service.
+type target struct {
+	service *service
+	slices  []*slice
+}
+
+// of returns what package drain is told of it. There is none for a Service that does not exist.
+func (t *target) of(port string) drain.Target {
+	if t == nil {
+		return drain.Target{Missing: true}
+	}
+	i := slices.IndexFunc(t.service.ports, func(p servicePort) bool { return port != "" && (p.number == port || p.name == port) })
+	if i < 0 {
+		return drain.Target{Missing: true}
+	}
+	if t.service.externalName {
+		return drain.Target{ExternalName: true}
+	}
+	name := t.service.ports[i].name
+	return drain.Target{Empty: !slices.ContainsFunc(t.slices, func(s *slice) bool { return s.ready && slices.Contains(s.ports, name) })}
+}
+
+// ready reports whether an endpoint of the Service is ready, of those that a discoverer copied or of the others.
+func (t *target) ready(copied bool) bool {
+	return t != nil && slices.ContainsFunc(t.slices, func(s *slice) bool { return s.ready && s.copied == copied })
+}

@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package maintenance
+
+import (
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
+)
+
+func TestTargets(t *testing.T) {
+	web := &service{ports: []servicePort{{"80", "http"}, {"81", ""}}}
+	slices := func(ready bool, ports ...string) []*slice { return []*slice{{ready: ready, ports: ports}} }
+	for name, tc := range map[string]struct {
+		target *target
+		port   string
+		want   drain.Target
+	}{
+		"none":                    {nil, "80", drain.Target{Missing: true}},
+		"ready":                   {&target{web, slices(true, "http")}, "80", drain.Target{}},
+		"by the name of the port": {&target{web, slices(true, "http")}, "http", drain.Target{}},
+		"a port without a name":   {&target{web, slices(true, "")}, "81", drain.Target{}},
+		"another port":            {&target{web, slices(true, "http")}, "82", drain.Target{Missing: true}},
+		"no port":                 {&target{web, slices(true, "http")}, "", drain.Target{Missing: true}},
+		"without slices":          {&target{web, nil}, "80", drain.Target{Empty: true}},
+		"not ready":               {&target{web, slices(false, "http")}, "80", drain.Target{Empty: true}},
+		"ready on another port":   {&target{web, slices(true, "http")}, "81", drain.Target{Empty: true}},
+		"ExternalName":            {&target{&service{externalName: true, ports: web.ports}, nil}, "80", drain.Target{ExternalName: true}},
+		"ExternalName, no port":   {&target{&service{externalName: true}, nil}, "80", drain.Target{Missing: true}},
+	} {
+		if got := tc.target.of(tc.port); got != tc.want {
+			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
+		}
+	}
+}
+
+// removeAlternative deletes the Service eu-web, the alternative of the HTTPProxy web.
+func (w *world) removeAlternative() {
+	w.Helper()
+	if err := w.dynamic.Tracker().Delete(servicesV1, "shop", "eu-web"); err != nil {
+		w.Fatal(err)
+	}
+	synctest.Wait()
+}
+
+// An alternative that does not exist is none: the status warns before maintenance, and a backend is not drained while
+// everything is sent to it. It is followed when it comes and goes.
+func TestAlternativeIsMissing(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.removeAlternative()
+		if got := w.mustLook("us"); got != "False/Enabled" {
+			w.Error(got)
+		}
+		if got := w.stored("us").Status.Routes.WithoutAlternative; got == nil || got.Count != 1 {
+			w.Errorf("without an alternative: %+v", got)
+		}
+		w.cluster("us", "clusterStatus", "Maintenance")
+		w.mustCorrect(0)
+		if got := w.weights(); got != "70 30" {
+			w.Errorf("the weights are %q", got)
+		}
+		if got := w.mustLook("us"); got != "False/Draining" || !w.stored("us").Status.EndpointsDrained {
+			w.Error(got)
+		}
+		if got := w.mustLook("us"); got != "True/Drained" || len(w.stored("us").Status.Errors) != 1 {
+			w.Error(got)
+		}
+		w.add(servicesV1, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Service",
+			"metadata": map[string]any{"namespace": "shop", "name": "eu-web", "labels": map[string]any{gimbalv1.LabelBackend: "eu"}},
+			"spec":     map[string]any{"ports": []any{map[string]any{"name": "http", "port": int64(80)}}},
+		}})
+		synctest.Wait()
+		w.mustCorrect(1)
+		if got := w.weights(); got != "0 30" {
+			w.Errorf("with the alternative the weights are %q", got)
+		}
+		if got := w.mustLook("us"); got != "True/Drained" || w.stored("us").Status.EndpointsDrained || len(w.stored("us").Status.Errors) > 0 {
+			w.Errorf("with the alternative: %s, %+v", got, w.stored("us").Status.Errors)
+		}
+		w.removeAlternative()
+		w.mustCorrect(1)
+		if got := w.mustLook("us"); got != "False/Draining" || !w.stored("us").Status.EndpointsDrained {
+			w.Errorf("without it again: %s", got)
+		}
+	}, shared)
+}
+
+// An alternative without a ready endpoint is named, before maintenance and during it. With KeepSole the backend keeps its
+// traffic.
+func TestAlternativeIsNotReady(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.setReady("eu-web", false)
+		w.mustLook("us")
+		if got := w.stored("us").Status.Routes.WithoutAlternative; got == nil || got.Count != 1 {
+			w.Errorf("without an alternative: %+v", got)
+		}
+		w.cluster("us", "clusterStatus", "Maintenance")
+		w.mustCorrect(1)
+		if got := w.mustLook("us"); got != "True/Drained" || w.stored("us").Status.EndpointsDrained {
+			w.Error(got)
+		}
+		if got := w.stored("us").Status.Errors; len(got) != 1 || got[0].Type != gimbalv1.ErrorNoAlternative {
+			w.Errorf("errors: %+v", got)
+		}
+		w.cluster("us", "drainPolicy", "KeepSole")
+		w.mustCorrect(1)
+		if got := w.weights(); got != "70 30" {
+			w.Errorf("with KeepSole the weights are %q", got)
+		}
+		w.setReady("eu-web", true)
+		w.mustCorrect(1)
+		if got := w.weights(); got != "0 30" {
+			w.Errorf("with a ready endpoint the weights are %q", got)
+		}
+	}, shared)
+}
+
+// What neither weights nor endpoints stop is not drained.
+func TestStillReceiving(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"ExternalName": func(w *world) {
+			w.edit(servicesV1, "shop", "us-web", func(service *unstructured.Unstructured) {
+				_ = unstructured.SetNestedField(service.Object, "ExternalName", "spec", "type")
+			})
+		},
+		"endpoints of another writer": func(w *world) {
+			w.edit(slicesV1, "shop", "us-web", func(slice *unstructured.Unstructured) {
+				labels := slice.GetLabels()
+				labels["endpointslice.kubernetes.io/managed-by"] = "endpointslicemirroring-controller.k8s.io"
+				slice.SetLabels(labels)
+			})
+			w.ready.withheld = func(string, bool) {}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				change(w)
+				w.cluster("us", "clusterStatus", "Maintenance")
+				w.mustLook("us")
+				if got := w.mustLook("us"); got != "False/StillReceiving" {
+					w.Error(got)
+				}
+				got := w.stored("us").Status
+				if len(got.Errors) != 2 || got.Errors[0].Type != gimbalv1.ErrorStillReceiving || !strings.Contains(got.Errors[0].Message, "HTTPProxy shop/web") || got.Routes.Drained != 0 {
+					w.Errorf("status: %+v", got)
+				}
+			}, sole)
+		})
+	}
+}
