@@ -129,13 +129,13 @@ func number(port *int32) int32 {
 	return *port
 }
 
-// Endpoints keeps of endpoints what a router reads: addresses and conditions. Nodes, zones, hints and pods are of
-// another cluster. They are sorted: their order means nothing, and would cost a write when it changes.
+// Endpoints keeps of endpoints what a client reads: addresses, conditions, and the hostnames that DNS serves for the pods of
+// a StatefulSet. Nodes, zones, hints and pods are of another cluster. They are sorted: their order means nothing, and would cost a write when it changes.
 func Endpoints(endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoint {
 	kept := make([]discoveryv1.Endpoint, 0, len(endpoints))
 	for i := range endpoints {
 		conditions := endpoints[i].Conditions
-		kept = append(kept, discoveryv1.Endpoint{Addresses: endpoints[i].Addresses, Conditions: discoveryv1.EndpointConditions{
+		kept = append(kept, discoveryv1.Endpoint{Addresses: endpoints[i].Addresses, Hostname: endpoints[i].Hostname, Conditions: discoveryv1.EndpointConditions{
 			Ready: shared(conditions.Ready), Serving: shared(conditions.Serving), Terminating: shared(conditions.Terminating),
 		}})
 	}

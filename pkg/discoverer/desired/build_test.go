@@ -73,7 +73,7 @@ func TestBuild(t *testing.T) {
 			},
 			Endpoints: []discoveryv1.Endpoint{
 				endpoint("fd00::1", nil),
-				{Addresses: []string{"fd00::2"}, Conditions: discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(true)}},
+				{Addresses: []string{"fd00::2"}, Hostname: new("h"), Conditions: discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(true)}},
 			},
 		}},
 	}
