@@ -61,6 +61,10 @@ func chart(artifacts string) (map[string]string, error) {
 		if v.object.text("kind") == "Namespace" {
 			conditions = append(conditions, ".Values.namespaces.create")
 		}
+		if v.object.text("kind") == "APIService" {
+			// One that exists stays: a value must not unregister an API that serves.
+			conditions = append(conditions, fmt.Sprintf("or .Values.apiServices.create (lookup %q %q \"\" %q)", v.object.text("apiVersion"), "APIService", v.object.text("metadata", "name")))
+		}
 		if err := add(files, strings.ToLower(v.object.text("kind")), v.object, conditions); err != nil {
 			return nil, err
 		}

@@ -197,6 +197,21 @@ func TestTheNamespacesCanBeThereBefore(t *testing.T) {
 	}
 }
 
+// A first installation can register the API after the API server is ready.
+func TestTheAPIServicesCanBeRegisteredLater(t *testing.T) {
+	for values, want := range map[string]int{"": 4, "apiServices: {create: false}": 0} {
+		count := 0
+		for _, o := range mustTemplate(t, values) {
+			if o.text("kind") == "APIService" {
+				count++
+			}
+		}
+		if count != want {
+			t.Errorf("values %q: %d APIServices, want %d", values, count, want)
+		}
+	}
+}
+
 // What values take out of the installation must not take the data along.
 func TestWhatHoldsDataIsKept(t *testing.T) {
 	kept := 0

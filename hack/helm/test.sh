@@ -67,11 +67,12 @@ for mode in high-availability external-etcd; do
     "$bin/kubectl" apply --server-side --force-conflicts --dry-run=server --filename - >/dev/null || fail "mode $mode is refused"
 done
 
-helm upgrade groundskeeper "$chart" --set namespaces.create=false,controllerManager.replicas=2,features.kluster.enabled=true >/dev/null
+helm upgrade groundskeeper "$chart" --set namespaces.create=false,apiServices.create=false,controllerManager.replicas=2,features.kluster.enabled=true >/dev/null
 replicas=$("$bin/kubectl" get deployment groundskeeper-controller-manager --namespace groundskeeper-system --output jsonpath='{.spec.replicas}')
 [[ $replicas == 2 ]] || fail "the upgrade changed nothing"
 [[ -n $(installed clusterrole/groundskeeper-kluster-controllers) ]] || fail "the feature has no rights"
 [[ -n $(installed namespace/groundskeeper-system) ]] || fail "the upgrade took the namespace"
+[[ -n $(installed apiservice/v1.midonet.org) ]] || fail "the upgrade unregistered an API that is served"
 helm upgrade groundskeeper "$chart" --reset-values >/dev/null # without, those of before stay
 [[ -z $(installed clusterrole/groundskeeper-kluster-controllers) ]] || fail "the rights of the feature stay when it is off"
 

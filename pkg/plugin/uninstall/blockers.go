@@ -13,7 +13,13 @@ import (
 // blockers are why a removal cannot begin: what would hang in the middle, or could not be undone.
 func blockers(f *Found, o Options) (all []string) {
 	for _, service := range f.Unavailable {
+		if f.NeverServed {
+			break
+		}
 		all = append(all, fmt.Sprintf("our API does not answer, so that its objects cannot be removed: APIService %s. Bring the API server back (docs/install.md)", service))
+	}
+	if f.ServedBefore != "" {
+		all = append(all, fmt.Sprintf("our API may have objects, because it served before or that cannot be excluded: %s", f.ServedBefore))
 	}
 	if len(f.Stranded) > 0 {
 		all = append(all, fmt.Sprintf("the owners of %s are not served any more, so that Kubernetes does not delete them (%s). Apply the manifests again, and then give this command",
@@ -100,6 +106,9 @@ func refusals(f *Found, o Options) (all []string) {
 
 // warnings are what people should know before they say yes.
 func warnings(f *Found) (all []string) {
+	if f.NeverServed {
+		all = append(all, "our API was never served: no store was recorded, and nothing in the cluster belongs to one of its objects. The installation is removed without them")
+	}
 	for i := range f.Projects {
 		if p := &f.Projects[i]; len(p.Spec.DualApprovalForDeletion) > 0 && len(f.Klusters) > 0 {
 			all = append(all, fmt.Sprintf("Project %s asks for dual approval: Klusters that this command confirms have to be deleted by another user, who gives the same command", p.Name))

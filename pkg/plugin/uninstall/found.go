@@ -21,6 +21,10 @@ type Found struct {
 	Served        sets.Set[string]
 	// Unavailable are APIServices of ours that do not answer, with the reason.
 	Unavailable []string
+	// NeverServed reports that none of them ever answered, so that there are no objects. ServedBefore is the evidence against
+	// it, where none of them answers.
+	NeverServed  bool
+	ServedBefore string
 	// Stranded are objects whose owner nobody serves any more.
 	Stranded []string
 	Manager  Manager

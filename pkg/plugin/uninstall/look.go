@@ -39,6 +39,12 @@ func (u *Uninstaller) Look(ctx context.Context) (*Found, error) {
 			f.Unavailable = append(f.Unavailable, r.name+": "+r.unavailable)
 		}
 	}
+	if len(f.Unavailable) > 0 && len(f.Unavailable) == f.Served.Len() {
+		if f.ServedBefore, err = u.servedBefore(ctx, registrations); err != nil {
+			return nil, err
+		}
+		f.NeverServed = f.ServedBefore == ""
+	}
 	if f.Stranded, err = u.stranded(ctx); err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ type registration struct {
 	uid      string
 	// group is what an APIService serves. unavailable says why it does not.
 	group, unavailable string
+	created            metav1.Time
 }
 
 func (r registration) String() string { return r.resource.Resource + " " + r.name }
@@ -55,7 +56,7 @@ func (u *Uninstaller) registrations(ctx context.Context) ([]registration, error)
 // registrationOf reads a registration, and says whether it is ours.
 func registrationOf(object *unstructured.Unstructured) (registration, bool) {
 	kind := object.GroupVersionKind()
-	r := registration{name: object.GetName(), uid: string(object.GetUID()),
+	r := registration{name: object.GetName(), uid: string(object.GetUID()), created: object.GetCreationTimestamp(),
 		resource: kind.GroupVersion().WithResource(strings.ToLower(kind.Kind) + "s")}
 	if kind.Kind == apiServiceKind.Kind {
 		namespace, _, _ := unstructured.NestedString(object.Object, "spec", "service", "namespace")

@@ -139,6 +139,9 @@ type step struct {
 
 // steps are all of them, in their order.
 func (u *Uninstaller) steps(f *Found) []step {
+	if f.NeverServed {
+		return u.stepsWithoutObjects()
+	}
 	served := func(group string) bool { return f.Served.Has(group) }
 	return []step{
 		{"mark namespaces that stay", !served(gardenerv1beta1.GroupName) || u.Projects != Keep, u.keepNamespaces},
