@@ -15,14 +15,16 @@ import (
 )
 
 func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "error:", err)
-		os.Exit(1)
-	}
+	os.Exit(run())
 }
 
-func run() error {
+// run returns the exit code.
+func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	return plugin.New(os.Stdin, os.Stdout).ExecuteContext(ctx)
+	code, text := plugin.ExitCode(ctx, plugin.New(os.Stdin, os.Stdout).ExecuteContext(ctx))
+	if text != "" {
+		fmt.Fprintln(os.Stderr, "error:", text)
+	}
+	return code
 }

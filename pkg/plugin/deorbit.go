@@ -22,14 +22,21 @@ import (
 func newDeorbit(c *command) *cobra.Command {
 	var watch, yes bool
 	cmd := &cobra.Command{
-		Use:     "deorbit KLUSTER",
-		Short:   "Delete a Kluster with all that it made in OpenStack, and watch it go",
-		Example: "  kubectl groundskeeper deorbit web -n garden-shop --watch",
-		Args:    cobra.ExactArgs(1),
-		RunE:    func(cmd *cobra.Command, args []string) error { return c.deorbit(cmd.Context(), args[0], yes, watch) },
+		Use:               "deorbit [kluster/]NAME",
+		Short:             "Delete a Kluster with all that it made in OpenStack, and show the progress",
+		Example:           "  kubectl groundskeeper deorbit web -n garden-shop --watch",
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: c.completeNames(klustersTitle),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			name, err := parseAs(klustersTitle, args)
+			if err != nil {
+				return err
+			}
+			return c.deorbit(cmd.Context(), name, yes, watch)
+		},
 	}
-	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "stay until the Kluster is gone, and show its stages; with a Kluster that is being deleted already, only that")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "wait until the Kluster has been deleted, and show its stages; of a Kluster that is being deleted already, only show them")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
 	return cmd
 }
 
@@ -54,11 +61,11 @@ func (c *command) deorbit(ctx context.Context, name string, yes, watch bool) err
 	return c.watchDeorbit(ctx, k)
 }
 
-// deleteKluster says what will go, and deletes the Kluster once that was confirmed. Whoever confirms it says so by the
-// annotation that the API server asks for.
+// deleteKluster shows what will be deleted, and deletes the Kluster once that was confirmed, with the annotation that the API
+// server requires.
 func (c *command) deleteKluster(ctx context.Context, k *kubernikusv1.Kluster, yes bool) error {
 	if k.TerminationProtected() {
-		return fmt.Errorf("the annotation %s protects it: remove it first", kubernikusv1.TerminationProtectionAnnotation)
+		return fmt.Errorf("the annotation %s protects it: remove that first", kubernikusv1.TerminationProtectionAnnotation)
 	}
 	manager, err := uninstall.InspectManager(ctx, c.client, nil)
 	if err != nil && !apierrors.IsForbidden(err) {
@@ -68,7 +75,7 @@ func (c *command) deleteKluster(ctx context.Context, k *kubernikusv1.Kluster, ye
 		return fmt.Errorf("no controller would take down Kluster %s/%s: %s. Nothing was changed", k.Namespace, k.Name, reason)
 	}
 	if k.Detached() {
-		c.out.print("It is detached: the Kluster goes, and nothing of its cluster or in OpenStack is touched.\n")
+		c.out.print("It is detached: the Kluster is deleted, and nothing in its cluster or in OpenStack is touched.\n")
 	} else {
 		c.out.print("%s\n", intent(k))
 	}
@@ -145,9 +152,9 @@ func (c *command) watchDeorbit(ctx context.Context, k *kubernikusv1.Kluster) err
 	if err != nil && !errors.Is(err, gone) {
 		return err
 	}
-	c.out.print("Kluster %s/%s is %s\n", k.Namespace, k.Name, c.out.in(green, "gone"))
+	c.out.print("Kluster %s/%s is %s\n", k.Namespace, k.Name, c.out.in(green, "deleted"))
 	if last != nil && last.Status.Deorbit != nil {
-		for _, f := range append(objects(warning, "left over", last.Status.Deorbit.Remaining), objects(busy, "kept", last.Status.Deorbit.Retained)...) {
+		for _, f := range append(objects(warning, "left over", last.Status.Deorbit.Remaining), objects(inProgress, "kept", last.Status.Deorbit.Retained)...) {
 			c.out.print("%s\n", c.line("", f))
 		}
 	}
@@ -158,7 +165,7 @@ func (c *command) watchDeorbit(ctx context.Context, k *kubernikusv1.Kluster) err
 func stageLine(k *kubernikusv1.Kluster, now time.Time) string {
 	d := k.Status.Deorbit
 	if d == nil || d.Stage == "" {
-		return "waiting for Deorbit to begin"
+		return "waiting for Deorbit to start"
 	}
 	stages := kubernikusv1.DeorbitStages()
 	at := 0

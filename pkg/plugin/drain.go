@@ -18,15 +18,20 @@ import (
 func newDrain(c *command) *cobra.Command {
 	var yes, undo, preview bool
 	cmd := &cobra.Command{
-		Use:     "drain BACKEND",
-		Short:   "Take a DiscoveryBackend out of service, and watch its traffic move away",
-		Example: "  kubectl groundskeeper drain us-east -n gimbal-discovery --dry-run",
-		Args:    cobra.ExactArgs(1),
+		Use:               "drain [discoverybackend/]NAME",
+		Short:             "Take a DiscoveryBackend out of service, and watch its traffic move away",
+		Example:           "  kubectl groundskeeper drain us-east -n gimbal-discovery --dry-run",
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: c.completeNames(backendsTitle),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.drain(cmd.Context(), args[0], drainOptions{yes: yes, undo: undo, preview: preview})
+			name, err := parseAs(backendsTitle, args)
+			if err != nil {
+				return err
+			}
+			return c.drain(cmd.Context(), name, drainOptions{yes: yes, undo: undo, preview: preview})
 		},
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
 	cmd.Flags().BoolVar(&undo, "undo", false, "bring the backend back to service")
 	cmd.Flags().BoolVar(&preview, "dry-run", false, "show what would happen, and change nothing")
 	return cmd
@@ -75,15 +80,15 @@ func (c *command) drain(ctx context.Context, name string, o drainOptions) error 
 func preview(b *gimbalv1.DiscoveryBackend) string {
 	r := b.Status.Routes
 	if r == nil {
-		return "Nobody has counted the routes yet: is the maintenance controller running?\n"
+		return "The routes have not been counted yet: does the controller discovery-maintenance run?\n"
 	}
-	text := fmt.Sprintf("%d routes send to %s: they stop to, and begin again with --undo.\n", r.Matching, nameOf(b))
+	text := fmt.Sprintf("%d routes send traffic to %s: they stop, and start again with --undo.\n", r.Matching, nameOf(b))
 	if alone := r.WithoutAlternative; alone != nil && alone.Count > 0 {
-		what := "ANSWER WITH ERRORS, its endpoints are withheld"
+		what := "will ANSWER WITH ERRORS, because its endpoints are withheld"
 		if b.Cluster.DrainPolicy == gimbalv1.DrainKeepSole {
-			what = "go on sending to it (cluster.drainPolicy is KeepSole)"
+			what = "keep sending traffic to it (cluster.drainPolicy is KeepSole)"
 		}
-		text += fmt.Sprintf("%d of them have nobody else, and %s:\n", alone.Count, what)
+		text += fmt.Sprintf("%d of them have no other backend, and %s:\n", alone.Count, what)
 		for _, name := range alone.Names {
 			text += "  " + name + "\n"
 		}
@@ -97,7 +102,7 @@ func preview(b *gimbalv1.DiscoveryBackend) string {
 // watchDrain shows how far the routes are, until all of them are.
 func (c *command) watchDrain(ctx context.Context, backend *gimbalv1.DiscoveryBackend, to gimbalv1.ClusterStatus) error {
 	p := &progress{to: c.out}
-	done, gone := errors.New("done"), errors.New("it was deleted meanwhile")
+	done, gone := errors.New("done"), errors.New("it has been deleted meanwhile")
 	generation := backend.Generation
 	err := follow(ctx, c.client, backend, &gimbalv1.DiscoveryBackendList{}, func(now *gimbalv1.DiscoveryBackend) error {
 		line, reached := drainLine(now, to, generation)
@@ -106,7 +111,7 @@ func (c *command) watchDrain(ctx context.Context, backend *gimbalv1.DiscoveryBac
 			return done
 		}
 		if now.Cluster.ClusterStatus != to {
-			return fmt.Errorf("somebody set its clusterStatus to %s meanwhile", now.Cluster.ClusterStatus)
+			return fmt.Errorf("another client has set its clusterStatus to %s meanwhile", now.Cluster.ClusterStatus)
 		}
 		return nil
 	}, p.lost, gone)

@@ -19,17 +19,17 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// level says who has to do with a finding.
+// level is who has to act on a finding.
 type level int
 
 const (
-	// busy: our controllers are at work, nobody has to do anything.
-	busy level = iota
-	// warning: somebody has to put something right.
+	// inProgress: our controllers are working, and no user has to act.
+	inProgress level = iota
+	// warning: a user has to repair something.
 	warning
 )
 
-// finding is something about an object that is not as on an ordinary day.
+// finding is something about an object that is not as usual.
 type finding struct {
 	level level
 	text  string
@@ -41,15 +41,17 @@ func found(level level, format string, args ...any) finding {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// ago is a time as people say it.
+// ago is a time relative to now.
 func ago(t *metav1.Time, now time.Time) string {
-	d := now.Sub(t.Time).Round(time.Second)
-	switch {
-	case d < 0:
+	if d := now.Sub(t.Time).Round(time.Second); d < 0 {
 		return "in " + short(-d)
-	default:
-		return short(d) + " ago"
 	}
+	return lasts(t, now) + " ago"
+}
+
+// lasts is how long something has lasted that began at a time.
+func lasts(t *metav1.Time, now time.Time) string {
+	return short(max(0, now.Sub(t.Time).Round(time.Second)))
 }
 
 func short(d time.Duration) string {
@@ -68,24 +70,45 @@ func short(d time.Duration) string {
 // projectFindings are those of a Project.
 func projectFindings(p *gardenerv1beta1.Project, now time.Time) (all []finding) {
 	if !p.DeletionTimestamp.IsZero() {
-		all = append(all, found(busy, "is being deleted since %s", ago(p.DeletionTimestamp, now)))
+		all = append(all, found(inProgress, "is being deleted, for %s", lasts(p.DeletionTimestamp, now)))
 	}
-	switch since, end := p.Status.StaleSinceTimestamp, p.Status.StaleAutoDeleteTimestamp; {
-	case end != nil:
-		all = append(all, found(warning, "nobody uses it since %s: it is deleted %s", ago(since, now), ago(end, now)))
-	case since != nil:
-		all = append(all, found(busy, "nobody uses it since %s", ago(since, now)))
+	if since := p.Status.StaleSinceTimestamp; since != nil {
+		all = append(all, staleFinding(p, since, now))
 	}
 	for _, c := range p.Status.Conditions {
-		// Deletable and Stale are answers, not troubles.
+		// Deletable and Stale are no failures.
 		if c.Status == gardenerv1beta1.ConditionFalse && (c.Type == gardenerv1beta1.ProjectNamespaceReady || c.Type == gardenerv1beta1.ProjectRBACReady) {
 			all = append(all, found(warning, "%s: %s: %s", c.Type, c.Reason, c.Message))
 		}
 	}
 	if len(all) == 0 && p.Status.Phase != gardenerv1beta1.ProjectReady {
-		all = append(all, found(busy, "is %s", cmp.Or(string(p.Status.Phase), "not looked at yet")))
+		all = append(all, found(inProgress, "is %s", cmp.Or(string(p.Status.Phase), "not reconciled yet")))
 	}
 	return all
+}
+
+// staleFinding tells since when a Project is unused, and what becomes of it. Only the message of its condition tells that
+// staleDryRun keeps the controller from deleting it.
+func staleFinding(p *gardenerv1beta1.Project, since *metav1.Time, now time.Time) finding {
+	unused := "is unused for " + lasts(since, now)
+	end := p.Status.StaleAutoDeleteTimestamp
+	if end == nil {
+		return found(inProgress, "%s", unused)
+	}
+	due := end.After(now)
+	for _, c := range p.Status.Conditions {
+		if c.Type == gardenerv1beta1.ProjectStale && strings.Contains(c.Message, "staleDryRun") {
+			would := "would be deleted " + ago(end, now)
+			if !due {
+				would = "would have been deleted " + ago(end, now)
+			}
+			return found(inProgress, "%s, and %s; staleDryRun prevents it", unused, would)
+		}
+	}
+	if !due {
+		return found(warning, "%s, and its deletion was due %s", unused, ago(end, now))
+	}
+	return found(warning, "%s, and will be deleted %s", unused, ago(end, now))
 }
 
 // klusterFindings are those of a Kluster.
@@ -99,29 +122,29 @@ func klusterFindings(k *kubernikusv1.Kluster, now time.Time) (all []finding) {
 		case c.Type == kubernikusv1.ConditionPaused && c.Status == metav1.ConditionTrue:
 			all = append(all, found(warning, "is paused: %s", c.Message))
 		case c.Type == kubernikusv1.ConditionRoutesClean && slices.Contains([]string{"ConfirmingOrphans", "ChangedMeanwhile"}, c.Reason):
-			all = append(all, found(busy, "%s: %s: %s", c.Type, c.Reason, c.Message))
+			all = append(all, found(inProgress, "%s: %s: %s", c.Type, c.Reason, c.Message))
 		case c.Status == metav1.ConditionFalse, c.Reason == kubernikusv1.ReasonCIDRConflict:
 			all = append(all, found(warning, "%s: %s: %s", c.Type, c.Reason, c.Message))
 		}
 	}
 	if len(all) == 0 && k.Status.Phase != kubernikusv1.KlusterRunning && !k.Spec.NoCloud {
-		all = append(all, found(busy, "is %s", cmp.Or(string(k.Status.Phase), "not looked at yet: are the controllers of Klusters on?")))
+		all = append(all, found(inProgress, "is %s", cmp.Or(string(k.Status.Phase), "not reconciled yet: are the controllers for Klusters enabled?")))
 	}
 	return all
 }
 
 func deorbitFinding(k *kubernikusv1.Kluster, now time.Time) finding {
-	text := "is being deleted since " + ago(k.DeletionTimestamp, now)
+	text := "is being deleted, for " + lasts(k.DeletionTimestamp, now)
 	if d := k.Status.Deorbit; d != nil && d.Stage != "" {
 		text += fmt.Sprintf(", stage %s, %d remain", d.Stage, len(d.Remaining))
 	}
 	c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionDeorbited)
 	if c == nil {
-		return found(busy, "%s", text)
+		return found(inProgress, "%s", text)
 	}
-	level := busy
+	level := inProgress
 	if k.Status.Deorbit == nil || c.Reason != string(k.Status.Deorbit.Stage) {
-		level = warning // a reason of its own is a trouble
+		level = warning // any other reason than the stage is a failure
 	}
 	return found(level, "%s: %s: %s", text, c.Reason, c.Message)
 }
@@ -129,7 +152,7 @@ func deorbitFinding(k *kubernikusv1.Kluster, now time.Time) finding {
 // backendFindings are those of a DiscoveryBackend.
 func backendFindings(b *gimbalv1.DiscoveryBackend, now time.Time) (all []finding) {
 	if !b.DeletionTimestamp.IsZero() {
-		all = append(all, found(busy, "is being deleted since %s", ago(b.DeletionTimestamp, now)))
+		all = append(all, found(inProgress, "is being deleted, for %s", lasts(b.DeletionTimestamp, now)))
 	}
 	if b.Cluster.ClusterStatus == gimbalv1.ClusterMaintenance {
 		all = append(all, maintenanceFinding(b))
@@ -147,24 +170,24 @@ func backendFindings(b *gimbalv1.DiscoveryBackend, now time.Time) (all []finding
 
 func maintenanceFinding(b *gimbalv1.DiscoveryBackend) finding {
 	if meta.IsStatusConditionTrue(b.Status.Conditions, gimbalv1.ConditionDrained) {
-		return found(busy, "is in maintenance and drained")
+		return found(inProgress, "is in maintenance and drained")
 	}
 	text := "is in maintenance, being drained"
 	if r := b.Status.Routes; r != nil {
 		text += fmt.Sprintf(": %d of %d routes", r.Drained, r.Matching)
 	}
-	return found(busy, "%s", text)
+	return found(inProgress, "%s", text)
 }
 
 // translationFindings are those of a Translation.
 func translationFindings(t *midonetv1.Translation, now time.Time) (all []finding) {
 	if !t.DeletionTimestamp.IsZero() {
-		all = append(all, found(busy, "is being deleted since %s", ago(t.DeletionTimestamp, now)))
+		all = append(all, found(inProgress, "is being deleted, for %s", lasts(t.DeletionTimestamp, now)))
 	}
 	if c := meta.FindStatusCondition(t.Status.Conditions, midonetv1.ConditionStalled); c != nil && c.Status == metav1.ConditionTrue {
 		all = append(all, found(warning, "%s: %s", c.Reason, c.Message))
 	} else if c := meta.FindStatusCondition(t.Status.Conditions, midonetv1.ConditionSynced); c != nil && c.Status == metav1.ConditionFalse {
-		all = append(all, found(busy, "%s: %s", c.Reason, c.Message))
+		all = append(all, found(inProgress, "%s: %s", c.Reason, c.Message))
 	}
 	drifted := 0
 	for _, r := range t.Status.Resources {
@@ -173,7 +196,7 @@ func translationFindings(t *midonetv1.Translation, now time.Time) (all []finding
 		}
 	}
 	if drifted > 0 {
-		all = append(all, found(warning, "%d of %d resources were changed in MidoNet by somebody else", drifted, len(t.Status.Resources)))
+		all = append(all, found(warning, "%d of %d resources were changed in MidoNet by another client", drifted, len(t.Status.Resources)))
 	}
 	return all
 }

@@ -51,6 +51,7 @@ func TestFindings(t *testing.T) {
 		}
 		return b
 	}
+	dryRun := []gardenerv1beta1.Condition{{Type: gardenerv1beta1.ProjectStale, Status: gardenerv1beta1.ConditionTrue, Message: "it would be (staleDryRun is on) deleted"}}
 	translation := func(change func(*midonetv1.Translation), conditions ...metav1.Condition) client.Object {
 		tr := &midonetv1.Translation{Status: midonetv1.TranslationStatus{Conditions: conditions}}
 		if change != nil {
@@ -63,11 +64,22 @@ func TestFindings(t *testing.T) {
 		want   string // one line each: mark and text
 	}{
 		"project":        {project(func(*gardenerv1beta1.Project) {}), ""},
-		"project, new":   {project(func(p *gardenerv1beta1.Project) { p.Status.Phase = "" }), "~ is not looked at yet"},
-		"project, stale": {project(func(p *gardenerv1beta1.Project) { p.Status.StaleSinceTimestamp = at(-72 * time.Hour) }), "~ nobody uses it since 3 days ago"},
+		"project, new":   {project(func(p *gardenerv1beta1.Project) { p.Status.Phase = "" }), "~ is not reconciled yet"},
+		"project, stale": {project(func(p *gardenerv1beta1.Project) { p.Status.StaleSinceTimestamp = at(-72 * time.Hour) }), "~ is unused for 3 days"},
 		"project, to be deleted": {project(func(p *gardenerv1beta1.Project) {
 			p.Status.StaleSinceTimestamp, p.Status.StaleAutoDeleteTimestamp = at(-72*time.Hour), at(5*time.Hour)
-		}), "! nobody uses it since 3 days ago: it is deleted in 5 hours"},
+		}), "! is unused for 3 days, and will be deleted in 5 hours"},
+		"project, deletion due": {project(func(p *gardenerv1beta1.Project) {
+			p.Status.StaleSinceTimestamp, p.Status.StaleAutoDeleteTimestamp = at(-72*time.Hour), at(-5*time.Hour)
+		}), "! is unused for 3 days, and its deletion was due 5 hours ago"},
+		"project, dry run": {project(func(p *gardenerv1beta1.Project) {
+			p.Status.StaleSinceTimestamp, p.Status.StaleAutoDeleteTimestamp = at(-72*time.Hour), at(5*time.Hour)
+			p.Status.Conditions = dryRun
+		}), "~ is unused for 3 days, and would be deleted in 5 hours; staleDryRun prevents it"},
+		"project, dry run, date in the past": {project(func(p *gardenerv1beta1.Project) {
+			p.Status.StaleSinceTimestamp, p.Status.StaleAutoDeleteTimestamp = at(-72*time.Hour), at(-5*time.Hour)
+			p.Status.Conditions = dryRun
+		}), "~ is unused for 3 days, and would have been deleted 5 hours ago; staleDryRun prevents it"},
 		"project, not deletable": {project(func(p *gardenerv1beta1.Project) {
 			p.Status.Conditions = []gardenerv1beta1.Condition{{Type: gardenerv1beta1.ProjectDeletable, Status: gardenerv1beta1.ConditionFalse}}
 		}), ""},
@@ -78,11 +90,11 @@ func TestFindings(t *testing.T) {
 		"kluster, unreachable":    {kluster(kubernikusv1.KlusterRunning, nil, condition("APIServerReachable", "False", "Unreachable", "no route")), "! APIServerReachable: Unreachable: no route"},
 		"kluster, waiting":        {kluster(kubernikusv1.KlusterRunning, nil, condition("RoutesClean", "False", "ConfirmingOrphans", "2")), "~ RoutesClean: ConfirmingOrphans: 2"},
 		"kluster, conflict":       {kluster(kubernikusv1.KlusterRunning, nil, condition("RoutesClean", "Unknown", "CIDRConflict", "with a/b")), "! RoutesClean: CIDRConflict: with a/b"},
-		"kluster, no controllers": {kluster("", nil), "~ is not looked at yet: are the controllers of Klusters on?"},
+		"kluster, no controllers": {kluster("", nil), "~ is not reconciled yet: are the controllers for Klusters enabled?"},
 		"kluster, going": {kluster(kubernikusv1.KlusterTerminating, deleted(kubernikusv1.DeorbitClaims), condition("Deorbited", "False", "Claims", "1 remains")),
-			"~ is being deleted since 5 minutes ago, stage Claims, 1 remain: Claims: 1 remains"},
+			"~ is being deleted, for 5 minutes, stage Claims, 1 remain: Claims: 1 remains"},
 		"kluster, stuck": {kluster(kubernikusv1.KlusterTerminating, deleted(kubernikusv1.DeorbitClaims), condition("Deorbited", "False", "Unreachable", "refused")),
-			"! is being deleted since 5 minutes ago, stage Claims, 1 remain: Unreachable: refused"},
+			"! is being deleted, for 5 minutes, stage Claims, 1 remain: Unreachable: refused"},
 		"backend": {backend(gimbalv1.ClusterEnabled, nil, condition("Drained", "False", "Enabled", ""), condition("Discovered", "True", "Synced", "")), ""},
 		"backend, draining": {backend(gimbalv1.ClusterMaintenance, func(b *gimbalv1.DiscoveryBackend) {
 			b.Status.Routes = &gimbalv1.RouteStatus{Matching: 20, Drained: 3}
@@ -95,7 +107,7 @@ func TestFindings(t *testing.T) {
 		"translation, stalled": {translation(nil, condition("Synced", "False", "Failed", "x"), condition("Stalled", "True", "Refused", "409")), "! Refused: 409"},
 		"translation, drifted": {translation(func(tr *midonetv1.Translation) {
 			tr.Status.Resources = []midonetv1.BackendResourceStatus{{State: midonetv1.BackendResourceDrifted}, {State: midonetv1.BackendResourceSynced}}
-		}), "! 1 of 2 resources were changed in MidoNet by somebody else"},
+		}), "! 1 of 2 resources were changed in MidoNet by another client"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := lines(c.object); got != c.want {
@@ -105,12 +117,27 @@ func TestFindings(t *testing.T) {
 	}
 }
 
+// A name may have its kind before it, where the kind is given.
+func TestParseAs(t *testing.T) {
+	for text, want := range map[string]string{
+		"us": "us", "dbe/us": "us", "discoverybackend us": "us", "kluster/us": "is none of the DiscoveryBackends", "a b": "is not one of these kinds",
+	} {
+		name, err := parseAs(backendsTitle, strings.Fields(text))
+		if err != nil {
+			name = err.Error()
+		}
+		if !strings.Contains(name, want) {
+			t.Errorf("%s: name = %s, want %s", text, name, want)
+		}
+	}
+}
+
 // lines are the findings of an object.
 func lines(object client.Object) string {
 	var text []string
 	for _, k := range kinds() {
 		for _, f := range k.findings(object, noon) {
-			text = append(text, map[level]string{busy: "~ ", warning: "! "}[f.level]+f.text)
+			text = append(text, map[level]string{inProgress: "~ ", warning: "! "}[f.level]+f.text)
 		}
 	}
 	return strings.Join(text, "\n")
@@ -127,7 +154,7 @@ func TestDetails(t *testing.T) {
 		got = append(got, f.text)
 	}
 	text := strings.Join(got, "\n")
-	for _, want := range []string{"remains: Volume (17): attached to server 4", "stays on purpose: PersistentVolume pv-1: Retain", "finalizer kubernikus.sap.cc/deorbiter: Deorbit takes it", "example.com/hold: it is of somebody else"} {
+	for _, want := range []string{"remains: Volume (17): attached to server 4", "is kept as configured: PersistentVolume pv-1: Retain", "finalizer kubernikus.sap.cc/deorbiter: Deorbit removes it", "example.com/hold: it belongs to another controller"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q is missing in:\n%s", want, text)
 		}
@@ -137,7 +164,7 @@ func TestDetails(t *testing.T) {
 func TestParse(t *testing.T) {
 	for text, want := range map[string]string{
 		"kluster/web": "Klusters web", "KL web": "Klusters web", "project.core.gardener.cloud/a": "Projects a", "dbe/x": "DiscoveryBackends x",
-		"kluster": "is not KIND/NAME", "pod/web": "is not one of our kinds: project, kluster", "kluster/": "is not KIND/NAME",
+		"kluster": "is not KIND/NAME", "pod/web": "is not one of these kinds: project, kluster", "kluster/": "is not KIND/NAME",
 	} {
 		k, name, err := parse(strings.Fields(text))
 		got := k.title + " " + name

@@ -45,18 +45,36 @@ func kindOf[T client.Object](title string, names []string, global bool, object f
 	}
 }
 
+// Titles of kinds that commands are for.
+const (
+	klustersTitle = "Klusters"
+	backendsTitle = "DiscoveryBackends"
+)
+
 // kinds are all of ours.
 func kinds() []kind {
 	return []kind{
 		kindOf("Projects", []string{"project", "projects"}, true, func() *gardenerv1beta1.Project { return &gardenerv1beta1.Project{} },
 			func() client.ObjectList { return &gardenerv1beta1.ProjectList{} }, projectFindings),
-		kindOf("Klusters", []string{"kluster", "klusters", "kl"}, false, func() *kubernikusv1.Kluster { return &kubernikusv1.Kluster{} },
+		kindOf(klustersTitle, []string{"kluster", "klusters", "kl"}, false, func() *kubernikusv1.Kluster { return &kubernikusv1.Kluster{} },
 			func() client.ObjectList { return &kubernikusv1.KlusterList{} }, klusterFindings),
-		kindOf("DiscoveryBackends", []string{"discoverybackend", "discoverybackends", "dbe"}, false, func() *gimbalv1.DiscoveryBackend { return &gimbalv1.DiscoveryBackend{} },
+		kindOf(backendsTitle, []string{"discoverybackend", "discoverybackends", "dbe"}, false, func() *gimbalv1.DiscoveryBackend { return &gimbalv1.DiscoveryBackend{} },
 			func() client.ObjectList { return &gimbalv1.DiscoveryBackendList{} }, backendFindings),
 		kindOf("Translations", []string{"translation", "translations", "tr"}, false, func() *midonetv1.Translation { return &midonetv1.Translation{} },
 			func() client.ObjectList { return &midonetv1.TranslationList{} }, translationFindings),
 	}
+}
+
+// parseAs reads NAME, KIND/NAME or KIND NAME of the kind that a command is for.
+func parseAs(title string, args []string) (string, error) {
+	if len(args) == 1 && !strings.Contains(args[0], "/") {
+		return args[0], nil
+	}
+	k, name, err := parse(args)
+	if err == nil && k.title != title {
+		err = fmt.Errorf("%q is none of the %s that this command is for", strings.Join(args, " "), title)
+	}
+	return name, err
 }
 
 // parse reads KIND/NAME or KIND NAME.
@@ -75,11 +93,11 @@ func parse(args []string) (kind, string, error) {
 	// The group may follow, as kubectl prints it.
 	typed, _, _ := strings.Cut(strings.ToLower(words[0]), ".")
 	var known []string
-	for _, k := range kinds() {
+	for _, k := range append(kinds(), namespaceKind()) {
 		if slices.Contains(k.names, typed) {
 			return k, name, nil
 		}
 		known = append(known, k.names[0])
 	}
-	return kind{}, "", fmt.Errorf("%q is not one of our kinds: %s", words[0], strings.Join(known, ", "))
+	return kind{}, "", fmt.Errorf("%q is not one of these kinds: %s", words[0], strings.Join(known, ", "))
 }

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plugin has the commands of "kubectl groundskeeper": what goes on with our kinds at a glance, what holds up an
-// object, and the two changes that people watch while they happen, a drain and a deorbit. What is said of an object is a
-// pure function of it (findings.go); the commands list, print and wait.
+// Package plugin has the commands of "kubectl groundskeeper": the state of our kinds at a glance, what blocks an object,
+// whether an installation works, its removal, and the two changes that users follow while they happen, a drain and a deorbit.
+// The findings about an object are a pure function of it (findings.go); the commands list, print and wait.
 package plugin
 
 import (
@@ -46,32 +46,49 @@ func New(in io.Reader, out *os.File) *cobra.Command {
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl groundskeeper"},
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if err := c.out.setColor(color); err != nil {
 				return err
 			}
-			return c.connect()
+			if cmd.Annotations[offline] != "" || cmd.Name() == cobra.ShellCompRequestCmd || cmd.Name() == cobra.ShellCompNoDescRequestCmd {
+				return nil
+			}
+			return explained(c.connect())
 		},
 	}
 	flags := root.PersistentFlags()
 	flags.StringVar(&rules.ExplicitPath, clientcmd.RecommendedConfigPathFlag, "", "kubeconfig `file`")
-	flags.StringVar(&overrides.CurrentContext, clientcmd.FlagContext, "", "`context` of the kubeconfig")
-	flags.StringVarP(&overrides.Context.Namespace, clientcmd.FlagNamespace, "n", "", "`namespace` of the object")
+	clientcmd.BindOverrideFlags(overrides, flags, overrideFlags())
 	flags.StringVar(&color, "color", color, "auto, always or never")
-	root.AddCommand(newStatus(c), newWhy(c), newDrain(c), newDeorbit(c), newUninstall(c))
+	root.AddCommand(newStatus(c), newWhy(c), newDrain(c), newDeorbit(c), newCheck(c), newVersion(c), newUninstall(c), newCompletion(c))
 	for _, sub := range root.Commands() {
 		run := sub.RunE
+		if run == nil {
+			continue
+		}
 		sub.RunE = func(cmd *cobra.Command, args []string) error { return explained(run(cmd, args)) }
 	}
 	root.CompletionOptions.DisableDefaultCmd = true
 	return root
 }
 
+// offline annotates commands that need no cluster.
+const offline = "offline"
+
+// overrideFlags are those of kubectl for the cluster, the user and the namespace, but for basic authentication, which
+// Kubernetes does not have any more.
+func overrideFlags() clientcmd.ConfigOverrideFlags {
+	flags := clientcmd.RecommendedConfigOverrideFlags("")
+	flags.AuthOverrideFlags.Username, flags.AuthOverrideFlags.Password = clientcmd.FlagInfo{}, clientcmd.FlagInfo{}
+	flags.ClusterOverrideFlags.APIServer.ShortName = "s"
+	return flags
+}
+
 // connect makes the client.
 func (c *command) connect() error {
 	config, err := c.config.ClientConfig()
 	if err != nil {
-		return err
+		return kubeconfigError(err)
 	}
 	config.QPS, config.Burst = -1, 0 // the server's priority and fairness is the real limit
 	s := runtime.NewScheme()

@@ -16,9 +16,9 @@ import (
 // policiesTitle is what status calls the admission policies of the cluster.
 const policiesTitle = "Policies"
 
-// policies prints the admission policies that refuse every request for our kinds, because our API server cannot read their
-// parameters. There is nothing to print when all work, and no error when the user is not allowed to check.
-func (c *command) policies(ctx context.Context) error {
+// policies adds the admission policies that refuse every request for our kinds, because our API server cannot read their
+// parameters. They are not in the report when all work.
+func (c *command) policies(ctx context.Context, r *Report) error {
 	config, err := c.config.ClientConfig()
 	if err != nil {
 		return err
@@ -29,22 +29,22 @@ func (c *command) policies(ctx context.Context) error {
 	}
 	problems, err := policyparams.Find(ctx, host, c.client.RESTMapper(), policyparams.Server(host))
 	if apierrors.IsForbidden(err) {
-		c.out.print("%-18s %s\n", policiesTitle, "you are not allowed to check them")
+		r.Checked = append(r.Checked, Checked{Name: policiesTitle, Problem: "you are not allowed to check admission policies; select a namespace with -n"})
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("check the parameters of admission policies: %w", err)
 	}
-	c.printPolicies(problems)
+	addPolicies(r, problems)
 	return nil
 }
 
-func (c *command) printPolicies(problems []policyparams.Problem) {
+func addPolicies(r *Report, problems []policyparams.Problem) {
 	if len(problems) == 0 {
 		return
 	}
-	c.out.print("%s %6s  %s\n", c.out.in(bold, fmt.Sprintf("%-18s", policiesTitle)), "", c.out.in(red, fmt.Sprintf("%d in trouble", len(problems))))
+	r.Checked = append(r.Checked, Checked{Name: policiesTitle, Count: len(problems)})
 	for _, p := range problems {
-		c.out.print("%s\n", c.line(p.Policy, finding{warning, p.Reason}))
+		r.Findings = append(r.Findings, Finding{Kind: policiesTitle, Name: p.Policy, Level: warning.String(), Message: p.Reason})
 	}
 }

@@ -19,12 +19,14 @@ func TestPrintPolicies(t *testing.T) {
 		"none": {},
 		"one": {
 			[]policyparams.Problem{{Policy: "ValidatingAdmissionPolicy limits", Reason: "groundskeeper-apiserver is not allowed to list configmaps"}},
-			[]string{"Policies", "1 in trouble", "! ValidatingAdmissionPolicy limits", "is not allowed to list configmaps"},
+			[]string{"Policies", "1 needs attention", "! ValidatingAdmissionPolicy limits", "is not allowed to list configmaps"},
 		},
 	} {
 		var out bytes.Buffer
 		c := &command{out: &terminal{Writer: &out}}
-		c.printPolicies(tc.problems)
+		r := &Report{}
+		addPolicies(r, tc.problems)
+		c.printReport(r)
 		for _, part := range tc.want {
 			if !strings.Contains(out.String(), part) {
 				t.Errorf("%s: printed %q, want %q in it", name, out.String(), part)

@@ -6,7 +6,6 @@ package plugin
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -20,18 +19,26 @@ import (
 const pageSize = 500
 
 func newStatus(c *command) *cobra.Command {
-	return &cobra.Command{
+	var format output
+	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show what is stale, draining, deorbiting, drifting or in trouble, in all namespaces or one",
-		Args:  cobra.NoArgs,
+		Short: "Show what is stale, draining, deorbiting, drifting or failing, in all namespaces or one",
+		Long: "Show what is stale, draining, deorbiting, drifting or failing, in all namespaces or one.\n\n" +
+			"It exits with 0 when there is nothing to report, with 1 when there are findings, and with 2 when something could not be checked.",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.status(cmd.Context(), cmd.Flags().Changed("namespace"))
+			return c.status(cmd.Context(), cmd.Flags().Changed("namespace"), format)
 		},
 	}
+	format.addTo(cmd)
+	return cmd
 }
 
-// status prints a line for each kind and for each object about which there is something to say.
-func (c *command) status(ctx context.Context, one bool) error {
+// status prints a line for each kind and for each finding.
+func (c *command) status(ctx context.Context, one bool, format output) error {
+	if err := format.check(); err != nil {
+		return err
+	}
 	namespace := ""
 	if one {
 		var err error
@@ -39,24 +46,61 @@ func (c *command) status(ctx context.Context, one bool) error {
 			return err
 		}
 	}
+	report, err := c.inspect(ctx, namespace)
+	if err != nil {
+		return err
+	}
+	if err := format.write(c.out, report, func() { c.printReport(report) }); err != nil {
+		return err
+	}
+	return report.result()
+}
+
+// inspect finds out what there is to report in a namespace, "" for all.
+func (c *command) inspect(ctx context.Context, namespace string) (*Report, error) {
+	r := &Report{Findings: []Finding{}}
+	served := false
+	var missing error
 	for _, k := range kinds() {
 		if namespace != "" && k.global {
 			continue
 		}
 		objects, err := c.all(ctx, k, namespace)
-		if apierrors.IsForbidden(err) {
-			c.out.print("%-18s %s\n", k.title, "you may not list them")
-			continue
+		checked := Checked{Name: k.title, Count: len(objects)}
+		switch {
+		case meta.IsNoMatchError(err):
+			missing = err
+			continue // an installation may serve some of the kinds only
+		case apierrors.IsForbidden(err):
+			checked.Problem = notAllowed(k, namespace)
+		case err != nil:
+			return nil, fmt.Errorf("list %s: %w", k.title, err)
 		}
-		if err != nil {
-			return fmt.Errorf("list %s: %w", k.title, err)
+		served = true
+		r.Checked = append(r.Checked, checked)
+		for _, object := range objects {
+			r.add(k.title, object, k.findings(object, c.clock.Now()))
 		}
-		c.printKind(k, objects)
+	}
+	if !served && missing != nil {
+		return nil, missing
 	}
 	if namespace != "" {
-		return nil
+		return r, nil
 	}
-	return c.policies(ctx)
+	return r, c.policies(ctx, r)
+}
+
+// notAllowed names what the user is not allowed to do, and what works with fewer permissions.
+func notAllowed(k kind, namespace string) string {
+	switch {
+	case namespace != "":
+		return fmt.Sprintf("you are not allowed to list %s in namespace %s", k.title, namespace)
+	case k.global:
+		return fmt.Sprintf("you are not allowed to list %s; select a namespace with -n", k.title)
+	default:
+		return fmt.Sprintf("you are not allowed to list %s in all namespaces; select one with -n", k.title)
+	}
 }
 
 // all lists the objects of a kind.
@@ -80,32 +124,45 @@ func (c *command) all(ctx context.Context, k kind, namespace string) ([]client.O
 	}
 }
 
-// printKind prints how many there are, and those with findings.
-func (c *command) printKind(k kind, objects []client.Object) {
-	var lines []string
-	warnings := 0
-	for _, object := range objects {
-		all := k.findings(object, c.clock.Now())
-		for _, f := range all {
-			lines = append(lines, c.line(nameOf(object), f))
+// printReport prints how many objects of each kind there are, and the findings about them.
+func (c *command) printReport(r *Report) {
+	for _, checked := range r.Checked {
+		var lines []string
+		warnings := map[string]bool{}
+		for _, f := range r.Findings {
+			if f.Kind != checked.Name {
+				continue
+			}
+			name := strings.TrimPrefix(f.Namespace+"/"+f.Name, "/")
+			level := inProgress
+			if f.Level == warning.String() {
+				level = warning
+				warnings[name] = true
+			}
+			lines = append(lines, c.line(name, finding{level, f.Message}))
 		}
-		if slices.ContainsFunc(all, func(f finding) bool { return f.level == warning }) {
-			warnings++
+		c.out.print("%s\n", strings.TrimRight(fmt.Sprintf("%s %6d  %s", c.out.in(bold, fmt.Sprintf("%-18s", checked.Name)), checked.Count, c.summary(checked, len(warnings), len(lines))), " "))
+		for _, line := range lines {
+			c.out.print("%s\n", line)
 		}
 	}
-	summary := c.out.in(green, "nothing to say")
+}
+
+// summary is the state of a kind in a few words.
+func (c *command) summary(checked Checked, warnings, lines int) string {
 	switch {
-	case len(objects) == 0:
-		summary = ""
+	case checked.Problem != "":
+		return c.out.in(red, checked.Problem)
+	case warnings == 1:
+		return c.out.in(red, "1 needs attention")
 	case warnings > 0:
-		summary = c.out.in(red, fmt.Sprintf("%d in trouble", warnings))
-	case len(lines) > 0:
-		summary = c.out.in(yellow, "at work")
+		return c.out.in(red, fmt.Sprintf("%d need attention", warnings))
+	case lines > 0:
+		return c.out.in(yellow, "in progress")
+	case checked.Count > 0:
+		return c.out.in(green, "ok")
 	}
-	c.out.print("%s\n", strings.TrimRight(fmt.Sprintf("%s %6d  %s", c.out.in(bold, fmt.Sprintf("%-18s", k.title)), len(objects), summary), " "))
-	for _, line := range lines {
-		c.out.print("%s\n", line)
-	}
+	return ""
 }
 
 // line is a finding of an object.

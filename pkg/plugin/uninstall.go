@@ -31,7 +31,7 @@ func newUninstall(c *command) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.uninstall(cmd.Context(), o, yes, preview) },
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&yes, "yes", "y", false, "do not ask")
+	flags.BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
 	flags.BoolVar(&preview, "dry-run", false, "show the plan, and change nothing")
 	flags.StringVar(&o.Projects, "projects", o.Projects, "keep: the namespaces of Projects stay; delete: they go with all that is in them")
 	flags.StringVar(&o.Klusters, "klusters", o.Klusters, "detach: nothing of their clusters is touched; deorbit: what these made in OpenStack is deleted")
@@ -41,6 +41,9 @@ func newUninstall(c *command) *cobra.Command {
 	flags.DurationVar(&o.Timeout, "timeout", o.Timeout, "how long a step may wait without any progress")
 	return cmd
 }
+
+// errBlocked ends a removal that would get stuck.
+var errBlocked = errors.New("the removal does not start: see what is in the way. Nothing was changed")
 
 func (c *command) uninstall(ctx context.Context, o uninstall.Options, yes, preview bool) error {
 	if err := o.Validate(); err != nil {
@@ -61,7 +64,7 @@ func (c *command) uninstall(ctx context.Context, o uninstall.Options, yes, previ
 	}
 	c.out.print("%s", plan)
 	if len(plan.Blockers) > 0 {
-		return errors.New("it does not begin: see what is in the way. Nothing was changed")
+		return errBlocked
 	}
 	if preview {
 		return nil

@@ -70,7 +70,7 @@ func follow[T any, P interface {
 	})
 }
 
-// isPassing says whether an error is that of an API server which is away or busy for a while.
+// isPassing says whether an error is that of an API server which is away or inProgress for a while.
 func isPassing(err error) bool {
 	if _, ok := errors.AsType[*url.Error](err); ok {
 		return true

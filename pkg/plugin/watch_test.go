@@ -158,7 +158,7 @@ func TestFollowIsPatient(t *testing.T) {
 	resource := schema.GroupResource{Group: "kubernikus.sap.cc", Resource: "klusters"}
 	away := map[string]error{
 		"not served":   apierrors.NewServiceUnavailable("the server is currently unable to handle the request"),
-		"busy":         apierrors.NewTooManyRequests("try later", 1),
+		"inProgress":   apierrors.NewTooManyRequests("try later", 1),
 		"broken":       apierrors.NewInternalError(errors.New("etcd has no leader")),
 		"slow":         apierrors.NewTimeoutError("too slow", 1),
 		"slow storage": apierrors.NewServerTimeout(resource, "get", 1),

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -19,23 +20,32 @@ import (
 )
 
 func newWhy(c *command) *cobra.Command {
-	return &cobra.Command{
-		Use:     "why KIND/NAME",
-		Short:   "Say what holds up an object",
-		Example: "  kubectl groundskeeper why kluster/web -n garden-shop",
-		Args:    cobra.RangeArgs(1, 2),
+	var format output
+	cmd := &cobra.Command{
+		Use:   "why KIND/NAME",
+		Short: "Show what blocks an object, or the deletion of a namespace",
+		Long: "Show what blocks an object, or the deletion of a namespace.\n\n" +
+			"It exits with 0 when nothing does, with 1 when there are findings, and with 2 when the object could not be read.",
+		Example:           "  kubectl groundskeeper why kluster/web -n garden-shop\n  kubectl groundskeeper why namespace/garden-shop",
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: c.completeObjects(append(kinds(), namespaceKind())...),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := format.check(); err != nil {
+				return err
+			}
 			k, name, err := parse(args)
 			if err != nil {
 				return err
 			}
-			return c.why(cmd.Context(), k, name)
+			return c.why(cmd.Context(), k, name, format)
 		},
 	}
+	format.addTo(cmd)
+	return cmd
 }
 
-// why prints everything that is known to hold up an object.
-func (c *command) why(ctx context.Context, k kind, name string) error {
+// why prints everything that is known to block an object.
+func (c *command) why(ctx context.Context, k kind, name string, format output) error {
 	key := client.ObjectKey{Name: name}
 	if !k.global {
 		var err error
@@ -47,23 +57,40 @@ func (c *command) why(ctx context.Context, k kind, name string) error {
 	if err := c.client.Get(ctx, key, object); err != nil {
 		return err
 	}
-	all := append(k.findings(object, c.clock.Now()), details(object)...)
-	for _, f := range all {
-		c.out.print("%s\n", c.line(nameOf(object), f))
+	r := &Report{Checked: []Checked{{Name: k.title, Count: 1}}, Findings: []Finding{}}
+	r.add(k.title, object, append(k.findings(object, c.clock.Now()), details(object)...))
+	if namespace, ok := object.(*corev1.Namespace); ok {
+		if err := c.contents(ctx, namespace, r); err != nil {
+			return err
+		}
 	}
-	if len(all) == 0 {
-		c.out.print("%s: %s\n", nameOf(object), c.out.in(green, "nothing holds it up"))
+	if err := format.write(c.out, r, func() { c.printWhy(nameOf(object), r) }); err != nil {
+		return err
 	}
-	return nil
+	return r.result()
 }
 
-// keepers are our finalizers, and who takes them.
+// printWhy prints the findings about an object, and about what it contains.
+func (c *command) printWhy(name string, r *Report) {
+	for _, f := range r.Findings {
+		level := inProgress
+		if f.Level == warning.String() {
+			level = warning
+		}
+		c.out.print("%s\n", c.line(strings.TrimPrefix(f.Namespace+"/"+f.Name, "/"), finding{level, f.Message}))
+	}
+	if len(r.Findings) == 0 {
+		c.out.print("%s: %s\n", name, c.out.in(green, "nothing blocks it"))
+	}
+}
+
+// keepers are our finalizers, and which controller removes them.
 var keepers = map[string]string{
-	gardenerv1beta1.FinalizerName:           "the controller of Projects takes it, when the namespace is empty",
-	kubernikusv1.DeorbiterFinalizer:         "Deorbit takes it, or the annotation " + kubernikusv1.DetachAnnotation + "=true has it taken, when controllers.kluster.enabled",
-	kubernikusv1.ImportedDeorbiterFinalizer: "Deorbit takes it, as it takes " + kubernikusv1.DeorbiterFinalizer,
-	midonetv1.FinalizerName:                 "the controller translation-push takes it, when the resources are gone from MidoNet; it runs when controllers.translation.midonet.url is set",
-	gimbalv1.FinalizerName:                  "the operator takes it, when the copies and the references to them are gone",
+	gardenerv1beta1.FinalizerName:           "the controller for Projects removes it when the namespace has been deleted",
+	kubernikusv1.DeorbiterFinalizer:         "Deorbit removes it, or the annotation " + kubernikusv1.DetachAnnotation + "=true has it removed, when controllers.kluster.enabled is true",
+	kubernikusv1.ImportedDeorbiterFinalizer: "Deorbit removes it, as it removes " + kubernikusv1.DeorbiterFinalizer,
+	midonetv1.FinalizerName:                 "the controller translation-push removes it when the resources have been deleted from MidoNet; it runs when controllers.translation.midonet.url is set",
+	gimbalv1.FinalizerName:                  "the controller discovery-operator removes it when the copies and the references to them have been deleted",
 }
 
 // details are what the findings of a list leave out.
@@ -72,13 +99,13 @@ func details(object client.Object) (all []finding) {
 	case *gardenerv1beta1.Project:
 		for _, c := range o.Status.Conditions {
 			if c.Type == gardenerv1beta1.ProjectDeletable && c.Status != gardenerv1beta1.ConditionTrue {
-				all = append(all, found(busy, "cannot be deleted now: %s: %s", c.Reason, c.Message))
+				all = append(all, found(inProgress, "cannot be deleted now: %s: %s", c.Reason, c.Message))
 			}
 		}
 	case *kubernikusv1.Kluster:
 		if d := o.Status.Deorbit; d != nil {
 			all = append(all, objects(warning, "remains", d.Remaining)...)
-			all = append(all, objects(busy, "stays on purpose", d.Retained)...)
+			all = append(all, objects(inProgress, "is kept as configured", d.Retained)...)
 		}
 	case *midonetv1.Translation:
 		for _, r := range o.Status.Resources {
@@ -95,11 +122,11 @@ func details(object client.Object) (all []finding) {
 		switch {
 		case who != "":
 		case name == metav1.FinalizerDeleteDependents:
-			who = "the garbage collector takes it, when what belongs to the object is gone"
+			who = "the garbage collector removes it when the dependents of the object have been deleted"
 		default:
-			who = "it is of somebody else"
+			who = "it belongs to another controller"
 		}
-		all = append(all, found(busy, "is kept by the finalizer %s: %s", name, who))
+		all = append(all, found(inProgress, "is blocked by the finalizer %s: %s", name, who))
 	}
 	return all
 }

@@ -47,6 +47,7 @@ func TestUninstall(t *testing.T) {
 	r.isShown()
 	r.isInterrupted()
 	r.isGone()
+	r.neverStarts()
 }
 
 func newRemoval(t *testing.T) *removal {
@@ -267,6 +268,35 @@ func (r *removal) isGone() {
 		}
 		r.kubectl(r.T, "delete", "namespace", name, "--timeout=60s")
 	}
+}
+
+// neverStarts: an installation whose pods never start is removed although its API does not answer, but not where an object
+// belongs to a Project. The plane runs no pods.
+func (r *removal) neverStarts() {
+	r.Helper()
+	for _, server := range r.APIServers {
+		if err := server.Stop(r.Context()); err != nil {
+			r.Fatal(err)
+		}
+	}
+	r.kubectl(r.T, "delete", "nodes", "--all")
+	r.kubectl(r.T, "apply", "-k", "../../artifacts/install/external-etcd") // without a volume, which no controller of the plane would release
+	for _, name := range []string{"v1beta1.core.gardener.cloud", "v1.kubernikus.sap.cc", "v1.midonet.org", "v1.gimbal.heptio.com"} {
+		r.kubectl(r.T, "wait", "--for=condition=Available=False", "apiservice/"+name, "--timeout=60s")
+	}
+	r.kubectl(r.T, "create", "namespace", "garden-former")
+	r.kubectl(r.T, "annotate", "namespace", "garden-former", gardenerv1beta1.AnnotationProjectUID+"=1")
+	if out, err := r.uninstall(r.Context(), "--yes"); err == nil || !strings.Contains(out, "namespace garden-former belongs to a Project") {
+		r.Errorf("it removes an API that may have objects: %v %s", err, out)
+	}
+	r.kubectl(r.T, "annotate", "namespace", "garden-former", gardenerv1beta1.AnnotationProjectUID+"-")
+	if out, err := r.uninstall(r.Context(), "--yes", "--timeout=90s"); err != nil || !strings.Contains(out, "our API was never served") {
+		r.Fatalf("an installation that never started is not removed: %v %s", err, out)
+	}
+	if out, err := r.uninstall(r.Context()); err != nil || !strings.Contains(out, "nothing of an installation is there") {
+		r.Errorf("the second time: %v %s", err, out)
+	}
+	r.kubectl(r.T, "delete", "namespace", "garden-former", "--timeout=60s")
 }
 
 // emptyNetwork: nothing is left in MidoNet.

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/scheme"
+)
+
+// Exit codes.
+const (
+	// ExitFindings: the command worked, and there is something to report, or it was not confirmed.
+	ExitFindings = 1
+	// ExitFailed: the command could not find out, or not do what it was asked to.
+	ExitFailed = 2
+	// ExitInterrupted: it was interrupted, as by Ctrl-C.
+	ExitInterrupted = 130
+)
+
+// errFindings ends a command that has printed what there is to report.
+var errFindings = errors.New("there are findings")
+
+// ExitCode returns the exit code of the error of a command, and the text that is still to be printed, "" for none.
+func ExitCode(ctx context.Context, err error) (code int, text string) {
+	switch {
+	case err == nil:
+		return 0, ""
+	case errors.Is(err, errFindings):
+		return ExitFindings, ""
+	case ctx.Err() != nil:
+		return ExitInterrupted, "interrupted. What was started continues; run the same command again to see it"
+	case errors.Is(err, errDeclined), errors.Is(err, errBlocked):
+		return ExitFindings, err.Error()
+	default:
+		return ExitFailed, err.Error()
+	}
+}
+
+// explained replaces or completes errors of client libraries that do not tell a user what is missing. Others stay as they are.
+func explained(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case apierrors.IsUnauthorized(err):
+		return errors.New("the cluster rejects your credentials (401 Unauthorized): they are invalid or have expired; check with kubectl auth whoami")
+	case meta.IsNoMatchError(err):
+		return fmt.Errorf("Groundskeeper is not installed in this cluster, or not with this API (%w): see kubectl get apiservices, and docs/install.md", err) //nolint:staticcheck // a name
+	}
+	if failed, ok := errors.AsType[*apiutil.ErrResourceDiscoveryFailed](err); ok {
+		for version := range *failed {
+			if ours(version.Group) {
+				return fmt.Errorf("%w: %s", err, whereToLook(version.Version, version.Group))
+			}
+		}
+		return err
+	}
+	if apierrors.IsServiceUnavailable(err) {
+		return unavailable(err)
+	}
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		return fmt.Errorf("the cluster does not answer: %w. Check the server of the kubeconfig (kubectl cluster-info)", failed)
+	}
+	return err
+}
+
+// kubeconfigError explains why no client can be made of the kubeconfig and the flags.
+func kubeconfigError(err error) error {
+	if clientcmd.IsEmptyConfig(err) {
+		return errors.New("there is no kubeconfig: set KUBECONFIG, or pass --kubeconfig")
+	}
+	return fmt.Errorf("cannot use the kubeconfig: %w (see kubectl config view, and kubectl config get-contexts)", err)
+}
+
+// unavailable names our API server where the kube-apiserver cannot reach it: "the server is currently unable to handle the
+// request" does not.
+func unavailable(err error) error {
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil || !ours(status.Status().Details.Group) {
+		return err
+	}
+	group := status.Status().Details.Group
+	return fmt.Errorf("%w: %s", err, whereToLook(ourScheme().PrioritizedVersionsForGroup(group)[0].Version, group))
+}
+
+// whereToLook names what shows why our API server does not answer.
+func whereToLook(version, group string) string {
+	return fmt.Sprintf("groundskeeper-apiserver does not answer: see its log, and kubectl describe apiservice %s.%s", version, group)
+}
+
+// ours reports whether a group is one of ours. Every scheme has types without a group.
+func ours(group string) bool {
+	return group != "" && len(ourScheme().PrioritizedVersionsForGroup(group)) > 0
+}
+
+// ourScheme has our kinds.
+func ourScheme() *runtime.Scheme {
+	s := runtime.NewScheme()
+	// It fails only for types that contradict each other, which every test would notice.
+	_ = scheme.AddToScheme(s)
+	return s
+}

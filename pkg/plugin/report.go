@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// Report is what the commands print that only read. As JSON or YAML it is for programs: fields may be added.
+type Report struct {
+	// Checked are the kinds or parts that were checked.
+	Checked []Checked `json:"checked"`
+	// Findings are what is worth reporting.
+	Findings []Finding `json:"findings"`
+}
+
+// Checked is a kind of object, or a part of the installation.
+type Checked struct {
+	Name string `json:"name"`
+	// Count is the number of objects.
+	Count int `json:"count"`
+	// Problem is why it could not be checked, "" when it was.
+	Problem string `json:"problem,omitempty"`
+}
+
+// Finding is something about an object that is not as usual.
+type Finding struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	// Level is Warning where a user has to act, InProgress where a controller is working.
+	Level   string `json:"level"`
+	Message string `json:"message"`
+}
+
+// names of levels in a report.
+func (l level) String() string {
+	if l == warning {
+		return "Warning"
+	}
+	return "InProgress"
+}
+
+// add adds the findings of an object.
+func (r *Report) add(kind string, object client.Object, findings []finding) {
+	for _, f := range findings {
+		r.Findings = append(r.Findings, Finding{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName(), Level: f.level.String(), Message: f.text})
+	}
+}
+
+// result is the error that makes the exit code of a report: what could not be checked counts more than what was found.
+func (r *Report) result() error {
+	var problems []string
+	for _, c := range r.Checked {
+		if c.Problem != "" {
+			problems = append(problems, c.Name+": "+c.Problem)
+		}
+	}
+	switch {
+	case len(problems) > 0:
+		return fmt.Errorf("could not check everything: %s", strings.Join(problems, "; "))
+	case len(r.Findings) > 0:
+		return errFindings
+	}
+	return nil
+}
+
+// output is the value of the flag --output.
+type output string
+
+// outputs are the formats beside text.
+var outputs = []string{"json", "yaml"}
+
+func (o *output) addTo(cmd *cobra.Command) {
+	cmd.Flags().StringVarP((*string)(o), "output", "o", "", "`format` instead of text: json or yaml")
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags
+}
+
+// check rejects unknown formats before anything is asked for.
+func (o output) check() error {
+	if o != "" && !slices.Contains(outputs, string(o)) {
+		return fmt.Errorf("--output: %q is not json or yaml", string(o))
+	}
+	return nil
+}
+
+// write prints a value in the format, or has text printed.
+func (o output) write(to *terminal, value any, text func()) error {
+	if o == "" {
+		text()
+		return nil
+	}
+	data, err := json.MarshalIndent(value, "", "  ")
+	if err == nil && o == "yaml" {
+		data, err = yaml.JSONToYAML(data)
+	}
+	if err != nil {
+		return err
+	}
+	to.print("%s\n", strings.TrimSuffix(string(data), "\n"))
+	return nil
+}
