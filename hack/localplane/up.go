@@ -56,6 +56,9 @@ func up(ctx context.Context, out io.Writer, dir string, o upOptions) error {
 	if err != nil {
 		return err
 	}
+	for _, line := range waiting(ctx, "http://"+p.Managers[0].Address()+"/statusz") {
+		tell(line)
+	}
 	if err := example(ctx, p, filepath.Join(o.artifacts, "examples", "project.yaml"), tell); err != nil {
 		return err
 	}
@@ -69,8 +72,18 @@ The control plane is ready after %.1f s. To use it:
 
 %s%smake status shows its processes, make down stops it and keeps the data, make clean-up deletes it.
 Logs: %s
-`, time.Since(began).Seconds(), p.AdminKubeconfig(), filepath.Dir(p.Kubectl()), midonet(p), node(p), filepath.Join(dir, "logs"))
+`, time.Since(began).Seconds(), quoted(p.AdminKubeconfig()), quoted(filepath.Dir(p.Kubectl())), midonet(p), node(p), filepath.Join(dir, "logs"))
 	return nil
+}
+
+// quoted is a path as a shell reads it.
+func quoted(path string) string {
+	if !strings.ContainsFunc(path, func(r rune) bool {
+		return !strings.ContainsRune("/._-+:@%,=", r) && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}) {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 // midonet says how to look into the fake of MidoNet, nothing for a plane without it.
@@ -138,7 +151,7 @@ func status(ctx context.Context, out io.Writer, dir string) error {
 		}
 	}
 	if running > 0 {
-		fmt.Fprintf(out, "\nexport KUBECONFIG=%s\n", filepath.Join(dir, "admin.kubeconfig"))
+		fmt.Fprintf(out, "\nexport KUBECONFIG=%s\n", quoted(filepath.Join(dir, "admin.kubeconfig")))
 	}
 	return nil
 }

@@ -28,6 +28,9 @@ type controller struct {
 	apis []schema.GroupVersion
 	// waits says that with this configuration it waits for its apis by itself. nil: it never does.
 	waits func(config *v1alpha1.ControllersConfiguration) bool
+	// needs are permissions that not every installation grants, with this configuration; it waits for them, and the others do
+	// not. nil: none.
+	needs func(config *v1alpha1.ControllersConfiguration) *grant
 	// cache restricts what the shared cache holds of some kinds, for every controller. nil: nothing.
 	cache func() (map[client.Object]cache.ByObject, error)
 	// whole is what the shared cache has all of for this controller, so that others can follow it there. nil: nothing.

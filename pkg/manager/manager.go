@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
@@ -135,5 +136,16 @@ func newManager(ctx context.Context, restConfig *rest.Config, config *v1alpha1.C
 		return nil, fmt.Errorf("API server %s: %w", restConfig.Host, err)
 	}
 	mgr = &electedManager{Manager: mgr, stop: stopEvents}
-	return mgr, addControllers(ctx, mgr, controllers, &config.Controllers, ready)
+	authorization, err := authorizationclient.NewForConfig(restConfig)
+	if err != nil {
+		return nil, err
+	}
+	p := permitted{authorization.SelfSubjectAccessReviews(), &config.Controllers, ready, permissionInterval}
+	start, wait := p.split(ctx, controllers)
+	if len(wait) > 0 {
+		if err := mgr.Add(awaiting{p, mgr, wait}); err != nil {
+			return nil, err
+		}
+	}
+	return mgr, addControllers(ctx, mgr, start, &config.Controllers, ready)
 }

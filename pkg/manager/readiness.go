@@ -26,6 +26,8 @@ type readiness struct {
 	known []string
 	// followers are what follows kinds for a controller, by its name.
 	followers map[string][]follower
+	// held are controllers that wait for permissions, with what is missing. The replica is ready without them.
+	held map[string]string
 }
 
 // follower follows kinds that may not be served. Idle says which it does not follow, and why.
@@ -86,6 +88,32 @@ func (r *readiness) idle(controller string) []string {
 		idle = append(idle, f.Idle()...)
 	}
 	return idle
+}
+
+// hold takes note of why a controller waits for permissions, and reports whether that is news.
+func (r *readiness) hold(controller, reason string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.held == nil {
+		r.held = map[string]string{}
+	}
+	news := r.held[controller] != reason
+	r.held[controller] = reason
+	return news
+}
+
+// unhold takes note that a controller has its permissions.
+func (r *readiness) unhold(controller string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.held, controller)
+}
+
+// heldBack is why a controller waits for permissions, "" when it does not.
+func (r *readiness) heldBack(controller string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.held[controller]
 }
 
 func (r *readiness) begin(what string) {

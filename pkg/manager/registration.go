@@ -100,6 +100,7 @@ func controllers(fence *Fence) []controller {
 			name:  operator.ControllerName,
 			apis:  []schema.GroupVersion{gimbalv1.SchemeGroupVersion},
 			waits: withoutImage,
+			needs: discoveryGrant,
 			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 				return operator.AddToManager(mgr, config.Discovery, now)
 			},
@@ -147,6 +148,7 @@ func controllers(fence *Fence) []controller {
 		{
 			name:  klusterlifecycle.ControllerName,
 			off:   noKlusters,
+			needs: klusterGrant,
 			apis:  []schema.GroupVersion{kubernikusv1.SchemeGroupVersion},
 			cache: klusterlifecycle.CacheOptions,
 			add: indexed(func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
@@ -158,9 +160,10 @@ func controllers(fence *Fence) []controller {
 			}),
 		},
 		{
-			name: deorbit.ControllerName,
-			off:  noKlusters,
-			apis: []schema.GroupVersion{kubernikusv1.SchemeGroupVersion},
+			name:  deorbit.ControllerName,
+			off:   noKlusters,
+			needs: klusterGrant,
+			apis:  []schema.GroupVersion{kubernikusv1.SchemeGroupVersion},
 			add: indexed(func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 				clients, err := clouds.clients(config.Kluster.OpenStack)
 				if err != nil {
@@ -170,9 +173,10 @@ func controllers(fence *Fence) []controller {
 			}),
 		},
 		{
-			name: routegc.ControllerName,
-			off:  noKlusters,
-			apis: []schema.GroupVersion{kubernikusv1.SchemeGroupVersion},
+			name:  routegc.ControllerName,
+			off:   noKlusters,
+			needs: klusterGrant,
+			apis:  []schema.GroupVersion{kubernikusv1.SchemeGroupVersion},
 			add: indexed(func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 				clients, err := clouds.clients(config.Kluster.OpenStack)
 				if err != nil {
@@ -182,9 +186,10 @@ func controllers(fence *Fence) []controller {
 			}),
 		},
 		{
-			name: workload.ControllerName,
-			off:  noKlusters,
-			apis: []schema.GroupVersion{kubernikusv1.SchemeGroupVersion},
+			name:  workload.ControllerName,
+			off:   noKlusters,
+			needs: klusterGrant,
+			apis:  []schema.GroupVersion{kubernikusv1.SchemeGroupVersion},
 			add: indexed(func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 				options := workload.Options{Fence: fence.Check, Clock: now}
 				if isEnabled(routegc.ControllerName, config.Enabled) {
@@ -195,9 +200,10 @@ func controllers(fence *Fence) []controller {
 		},
 		{
 			// It waits for DiscoveryBackends by itself: a host may have none.
-			name: announce.ControllerName,
-			off:  noKlusters,
-			apis: []schema.GroupVersion{kubernikusv1.SchemeGroupVersion},
+			name:  announce.ControllerName,
+			off:   noKlusters,
+			needs: klusterGrant,
+			apis:  []schema.GroupVersion{kubernikusv1.SchemeGroupVersion},
 			add: indexed(func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 				return announce.AddToManager(mgr, config.Kluster, now)
 			}),

@@ -23,8 +23,10 @@ const (
 const (
 	stateOff      = "off"
 	stateStarting = "starting"
-	stateStandby  = "standby"
-	stateRunning  = "running"
+	// stateWaiting: it waits for permissions.
+	stateWaiting = "waiting"
+	stateStandby = "standby"
+	stateRunning = "running"
 )
 
 // statusPage is the page /statusz. It has no names of objects and nothing that somebody may not know who may read metrics.
@@ -47,7 +49,7 @@ type leaseStatus struct {
 type controllerStatus struct {
 	Name  string `json:"name"`
 	State string `json:"state"`
-	// Why says why it is off, or which kinds it does not follow.
+	// Why is why it is off, which permissions it waits for, or which kinds it does not follow.
 	Why []string `json:"why,omitempty"`
 	outcomes
 }
@@ -97,12 +99,14 @@ func (o *overview) page() any {
 		switch why, off := o.off[name]; {
 		case off:
 			c.State, c.Why = stateOff, []string{why}
+		case o.ready.heldBack(name) != "":
+			c.State, c.Why = stateWaiting, []string{o.ready.heldBack(name)}
 		case slices.Contains(page.WaitingFor, cachesOf(name)):
 			c.State = stateStarting
 		case page.Role == roleStandby && name != webhooksName:
 			c.State = stateStandby
 		}
-		if c.State != stateOff {
+		if c.State != stateOff && c.State != stateWaiting {
 			c.Why = o.ready.idle(name)
 		}
 		page.Controllers = append(page.Controllers, c)

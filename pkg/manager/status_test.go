@@ -35,8 +35,8 @@ func TestStatusPage(t *testing.T) {
 	v1alpha1.SetObjectDefaults_ControllerManagerConfiguration(config)
 	config.Controllers.Enabled = []string{"*", "-left-out"}
 	noBackend := func(*v1alpha1.ControllersConfiguration) string { return "controllers.x.url is empty" }
-	all := []controller{{name: "busy"}, {name: "left-out"}, {name: "useless", off: noBackend}, {name: "filling"}, {name: webhooksName}}
-	enabled := []controller{all[0], all[3], all[4]}
+	all := []controller{{name: "busy"}, {name: "left-out"}, {name: "useless", off: noBackend}, {name: "filling"}, {name: webhooksName}, {name: "forbidden"}}
+	enabled := []controller{all[0], all[3], all[4], all[5]}
 
 	fence, ready := newFence(config.LeaderElection), &readiness{}
 	o := newOverview(&config.Controllers, fence, ready, all, enabled)
@@ -45,6 +45,7 @@ func TestStatusPage(t *testing.T) {
 	o.activity.now, o.started = o.now, now.Add(-time.Minute)
 	ready.begin(cachesOf("busy"))
 	ready.begin(cachesOf("filling"))
+	ready.hold("forbidden", "not allowed to list secrets")
 	ready.end(cachesOf("busy"))
 	if err := ready.watch(&collector{}, "busy").Add(idleSet{}); err != nil {
 		t.Fatal(err)
@@ -67,6 +68,7 @@ func TestStatusPage(t *testing.T) {
 			{Name: "useless", State: stateOff, Why: []string{"controllers.x.url is empty"}},
 			{Name: "filling", State: stateStarting},
 			{Name: webhooksName, State: stateRunning},
+			{Name: "forbidden", State: stateWaiting, Why: []string{"not allowed to list secrets"}},
 		},
 		Loops: []controllerStatus{{Name: "comparison", State: stateRunning, outcomes: outcomes{Succeeded: 1, LastSuccess: at}}},
 	}

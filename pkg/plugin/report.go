@@ -61,12 +61,12 @@ func (r *Report) result() error {
 	var problems []string
 	for _, c := range r.Checked {
 		if c.Problem != "" {
-			problems = append(problems, c.Name+": "+c.Problem)
+			problems = append(problems, c.Name)
 		}
 	}
 	switch {
 	case len(problems) > 0:
-		return fmt.Errorf("could not check everything: %s", strings.Join(problems, "; "))
+		return fmt.Errorf("not everything could be checked: %s", strings.Join(problems, ", "))
 	case len(r.Findings) > 0:
 		return errFindings
 	}

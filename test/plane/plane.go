@@ -59,6 +59,11 @@ func Start(ctx context.Context, options Options) (*Plane, error) {
 	if err := p.prepare(); err != nil {
 		return nil, err
 	}
+	if options.Detached { // others are made anew, and have nothing to lose
+		if err := p.checkSettings(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if err := p.start(ctx); err != nil {
 		if !options.Detached {
 			if stopErr := p.Stop(context.WithoutCancel(ctx)); stopErr != nil {

@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+)
+
+// permissionInterval is the pause between two checks of permissions that are missing.
+const permissionInterval = 10 * time.Second
+
+// grant is a set of permissions that an installation gives to the controller manager only for some controllers. Without
+// them the caches of these would never be filled, and the replica never be ready.
+type grant struct {
+	// manifests is what grants them.
+	manifests string
+	rules     []rule
+}
+
+// rule are verbs for a resource in all namespaces.
+type rule struct {
+	group, resource string
+	verbs           []string
+}
+
+// klusterGrant is what the controllers for Klusters need.
+func klusterGrant(*v1alpha1.ControllersConfiguration) *grant {
+	return &grant{manifests: "artifacts/kluster", rules: []rule{
+		{"", "secrets", []string{"get", "list", "watch", "patch"}}, {"kubernikus.sap.cc", "klusters", []string{"patch"}},
+	}}
+}
+
+// discoveryGrant is what running discoverers needs, nil where none run.
+func discoveryGrant(config *v1alpha1.ControllersConfiguration) *grant {
+	if withoutImage(config) {
+		return nil
+	}
+	return &grant{manifests: "artifacts/discovery", rules: []rule{
+		{"apps", "deployments", []string{"list", "watch", "create", "patch"}},
+		{"", "serviceaccounts", []string{"get", "list", "watch", "create", "patch"}}, {"", "secrets", []string{"get", "list", "watch"}},
+	}}
+}
+
+// missing returns what the controller manager is not allowed to do, such as "list secrets". Where that cannot be found out,
+// nothing is missing: the controllers then report what fails.
+func (g *grant) missing(ctx context.Context, reviews authorizationclient.SelfSubjectAccessReviewInterface) []string {
+	if g == nil {
+		return nil
+	}
+	var missing []string
+	for _, r := range g.rules {
+		for _, verb := range r.verbs {
+			review, err := reviews.Create(ctx, &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+				ResourceAttributes: &authorizationv1.ResourceAttributes{Group: r.group, Resource: r.resource, Verb: verb},
+			}}, metav1.CreateOptions{})
+			if err == nil && !review.Status.Allowed {
+				missing = append(missing, verb+" "+r.resource)
+			}
+		}
+	}
+	return missing
+}
+
+// message names what is missing, and what grants it.
+func (g *grant) message(missing []string) string {
+	return fmt.Sprintf("not allowed to %s: kubectl apply -k %s", strings.Join(missing, ", "), g.manifests)
+}
+
+// permitted are controllers that may have to wait for permissions.
+type permitted struct {
+	reviews  authorizationclient.SelfSubjectAccessReviewInterface
+	config   *v1alpha1.ControllersConfiguration
+	ready    *readiness
+	interval time.Duration
+}
+
+// split divides controllers into those that can start, and those that lack permissions, of which it informs users.
+func (p permitted) split(ctx context.Context, controllers []controller) (start, wait []controller) {
+	logger := logr.FromContextOrDiscard(ctx)
+	results := map[string][]string{} // the controllers for one kind need the same
+	for _, c := range controllers {
+		g := c.grantFor(p.config)
+		if g == nil {
+			start = append(start, c)
+			continue
+		}
+		missing, known := results[g.manifests]
+		if !known {
+			missing = g.missing(ctx, p.reviews)
+			results[g.manifests] = missing
+		}
+		if len(missing) == 0 {
+			start = append(start, c)
+			continue
+		}
+		message := g.message(missing)
+		if p.ready.hold(c.name, message) {
+			logger.Error(nil, "A controller waits for permissions", "controller", c.name, "missing", missing, "remedy", "kubectl apply -k "+g.manifests)
+		}
+		wait = append(wait, c)
+	}
+	return start, wait
+}
+
+// grantFor is what the controller needs beyond what every installation grants, nil for nothing.
+func (c controller) grantFor(config *v1alpha1.ControllersConfiguration) *grant {
+	if c.needs == nil {
+		return nil
+	}
+	return c.needs(config)
+}
+
+// awaiting starts controllers once their permissions are granted, on every replica.
+type awaiting struct {
+	permitted
+	mgr         ctrl.Manager
+	controllers []controller
+}
+
+// NeedLeaderElection implements manager.LeaderElectionRunnable: standbys fill their caches, too.
+func (awaiting) NeedLeaderElection() bool { return false }
+
+// Start implements manager.Runnable.
+func (a awaiting) Start(ctx context.Context) error {
+	ticker := time.NewTicker(a.interval)
+	defer ticker.Stop()
+	for len(a.controllers) > 0 {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		var start []controller
+		start, a.controllers = a.split(ctx, a.controllers)
+		for _, c := range start {
+			logr.FromContextOrDiscard(ctx).Info("Permissions were granted, starting a controller", "controller", c.name)
+			a.ready.unhold(c.name)
+		}
+		if err := addControllers(ctx, a.mgr, start, a.config, a.ready); err != nil {
+			return err
+		}
+	}
+	return nil
+}
