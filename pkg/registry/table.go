@@ -76,6 +76,14 @@ func (c table[T]) row(o T) metav1.TableRow {
 	return metav1.TableRow{Cells: append(cells, Age(o.GetCreationTimestamp())), Object: runtime.RawExtension{Object: o}}
 }
 
+// Condition is the status of a condition, "" before a controller has written it.
+func Condition(conditions []metav1.Condition, name string) any {
+	if condition := meta.FindStatusCondition(conditions, name); condition != nil {
+		return string(condition.Status)
+	}
+	return ""
+}
+
 // Age is how long ago something happened, as kubectl prints it, or <unknown>.
 func Age(t metav1.Time) string {
 	if t.IsZero() {

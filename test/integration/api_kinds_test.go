@@ -48,7 +48,7 @@ spec:
 			change: `{"spec":{"description":"second"}}`, changed: "{.spec.description}", value: "second",
 			status: `{"status":{"lastActivityTimestamp":"2026-01-02T03:04:05Z"}}`, condition: "NamespaceReady",
 			selector: "spec.namespace=garden-NAME",
-			header:   []string{"NAME", "NAMESPACE", "STATUS", "OWNER", "CREATOR", "AGE"},
+			header:   []string{"NAME", "NAMESPACE", "STATUS", "OWNER", "CREATOR", "STALE", "SINCE", "DELETION", "DUE", "AGE"},
 			row:      []string{"NAME", "garden-NAME", "Ready", "olivia", "admin"},
 		},
 		{
@@ -68,7 +68,7 @@ spec:
 			status: `{"status":{"phase":"Terminating","deorbit":{"stage":"Claims","remaining":[{"kind":"Volume","id":"1"},{"kind":"Volume","id":"2"}]},
 				"conditions":[{"type":"Deorbited","status":"True","reason":"Test","message":"","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`,
 			condition: "Deorbited", selector: "status.phase=Terminating",
-			header: []string{"NAME", "VERSION", "PHASE", "STAGE", "LEFTOVERS", "RETAINED", "PODS", "ROUTER", "AGE"},
+			header: []string{"NAME", "VERSION", "PHASE", "REACHABLE", "ROUTES", "CLEAN", "STAGE", "LEFTOVERS", "RETAINED", "PODS", "ROUTER", "AGE"},
 			row:    []string{"NAME", "1.36.3", "Terminating", "Claims", "2", "0", "100.100.0.0/16", "0f6d6a5e-2d4a-4f60-9a43-0e3f4f7b4f11"},
 		},
 		{
@@ -86,7 +86,7 @@ resources:
 			changed: "{.resources[1].kind}", value: "Rule",
 			status:    `{"status":{"conditions":[{"type":"Synced","status":"True","reason":"Test","message":"","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`,
 			condition: "Synced", selector: "metadata.name=NAME",
-			header: []string{"NAME", "OWNER", "RESOURCES", "SYNCED", "AGE"},
+			header: []string{"NAME", "OWNER", "RESOURCES", "SYNCED", "STALLED", "AGE"},
 			row:    []string{"NAME", "global", "2", "True"},
 		},
 		{
@@ -102,8 +102,8 @@ cluster: {type: Kubernetes, credentials: NAME-kubeconfig, clusterStatus: enabled
 			status: `{"status":{"services":7,"lastSyncTime":"2026-01-02T03:04:05Z","errors":[{"type":"ConnectionError","message":"no answer"}],
 				"conditions":[{"type":"Discovered","status":"True","reason":"Test","message":"","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`,
 			condition: "Discovered", selector: "cluster.clusterStatus=Maintenance",
-			header: []string{"NAME", "TYPE", "STATUS", "SERVICES", "DRAINED", "ERRORS", "LAST", "SYNC", "AGE"},
-			row:    []string{"NAME", "kubernetes", "Maintenance", "7", "True", "1"},
+			header: []string{"NAME", "TYPE", "STATUS", "AVAILABLE", "DISCOVERED", "SERVICES", "DRAINED", "ERRORS", "LAST", "SYNC", "AGE"},
+			row:    []string{"NAME", "kubernetes", "Maintenance", "True", "7", "True", "1"},
 		},
 	}
 }

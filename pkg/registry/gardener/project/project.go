@@ -5,7 +5,10 @@
 package project
 
 import (
+	"time"
+
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -36,6 +39,8 @@ func Kind() registry.Kind[*gardenerv1beta1.Project] {
 			{Name: "Status", Type: "string", Description: "The phase: Pending, Ready, Failed or Terminating.", Cell: func(p *gardenerv1beta1.Project) any { return string(p.Status.Phase) }},
 			{Name: "Owner", Type: "string", Description: "Who answers for the project.", Cell: func(p *gardenerv1beta1.Project) any { return subjectName(p.Spec.Owner) }},
 			{Name: "Creator", Type: "string", Description: "Who created the project.", Cell: func(p *gardenerv1beta1.Project) any { return subjectName(p.Spec.CreatedBy) }},
+			{Name: "Stale Since", Type: "string", Description: "Since when nothing uses the project.", Wide: true, Cell: func(p *gardenerv1beta1.Project) any { return date(p.Status.StaleSinceTimestamp) }},
+			{Name: "Deletion Due", Type: "string", Description: "When the project is deleted unless it is used.", Wide: true, Cell: func(p *gardenerv1beta1.Project) any { return date(p.Status.StaleAutoDeleteTimestamp) }},
 		},
 		Rules: rules{},
 	}
@@ -43,6 +48,14 @@ func Kind() registry.Kind[*gardenerv1beta1.Project] {
 
 func selectableFields(p *gardenerv1beta1.Project) fields.Set {
 	return fields.Set{gardenerv1beta1.ProjectNamespaceField: p.NamespaceName()}
+}
+
+// date is a time in the future or the past, which an age cannot be.
+func date(t *metav1.Time) any {
+	if t == nil {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
 }
 
 func subjectName(s *rbacv1.Subject) string {

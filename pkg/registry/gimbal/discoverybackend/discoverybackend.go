@@ -5,7 +5,6 @@
 package discoverybackend
 
 import (
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -39,8 +38,10 @@ func Kind() registry.Kind[*gimbalv1.DiscoveryBackend] {
 		Columns: []registry.Column[*gimbalv1.DiscoveryBackend]{
 			{Name: "Type", Type: "string", Description: "openstack or kubernetes.", Cell: func(b *gimbalv1.DiscoveryBackend) any { return string(b.Cluster.Type) }},
 			{Name: "Status", Type: "string", Description: "Enabled or Maintenance.", Cell: func(b *gimbalv1.DiscoveryBackend) any { return string(b.Cluster.ClusterStatus) }},
+			{Name: "Available", Type: "string", Description: "Whether the discoverer runs.", Cell: condition(gimbalv1.ConditionAvailable)},
+			{Name: "Discovered", Type: "string", Description: "Whether the last listing of the backend was copied completely.", Cell: condition(gimbalv1.ConditionDiscovered)},
 			{Name: "Services", Type: "integer", Description: "How many discovered services have a copy here.", Cell: services},
-			{Name: "Drained", Type: "string", Description: "Whether maintenance has shifted all traffic away.", Cell: drained},
+			{Name: "Drained", Type: "string", Description: "Whether maintenance has shifted all traffic away.", Cell: condition(gimbalv1.ConditionDrained)},
 			{Name: "Errors", Type: "integer", Description: "How many things go wrong now.", Cell: func(b *gimbalv1.DiscoveryBackend) any { return int64(len(b.Status.Errors)) }},
 			{Name: "Last Sync", Type: "string", Description: "How long ago the copies agreed with the backend.", Cell: lastSync},
 		},
@@ -55,11 +56,9 @@ func services(b *gimbalv1.DiscoveryBackend) any {
 	return int64(*b.Status.Services)
 }
 
-func drained(b *gimbalv1.DiscoveryBackend) any {
-	if condition := meta.FindStatusCondition(b.Status.Conditions, gimbalv1.ConditionDrained); condition != nil {
-		return string(condition.Status)
-	}
-	return ""
+// condition returns the cell of a condition.
+func condition(name string) func(*gimbalv1.DiscoveryBackend) any {
+	return func(b *gimbalv1.DiscoveryBackend) any { return registry.Condition(b.Status.Conditions, name) }
 }
 
 func lastSync(b *gimbalv1.DiscoveryBackend) any {

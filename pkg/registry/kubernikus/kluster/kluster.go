@@ -5,6 +5,8 @@
 package kluster
 
 import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -38,6 +40,10 @@ func Kind() registry.Kind[*kubernikusv1.Kluster] {
 		Columns: []registry.Column[*kubernikusv1.Kluster]{
 			{Name: "Version", Type: "string", Description: "The Kubernetes version that is wanted.", Cell: func(k *kubernikusv1.Kluster) any { return k.Spec.Version }},
 			{Name: "Phase", Type: "string", Description: "Pending, Creating, Running, Upgrading or Terminating.", Cell: func(k *kubernikusv1.Kluster) any { return string(k.Status.Phase) }},
+			{Name: "Reachable", Type: "string", Description: "Whether the API server of the cluster and OpenStack answer.", Cell: reachable},
+			{Name: "Routes Clean", Type: "string", Description: "Whether the router has no routes to nodes that do not exist.", Cell: func(k *kubernikusv1.Kluster) any {
+				return registry.Condition(k.Status.Conditions, kubernikusv1.ConditionRoutesClean)
+			}},
 			{Name: "Stage", Type: "string", Description: "What Deorbit is doing.", Cell: stage},
 			{Name: "Leftovers", Type: "integer", Description: "How many objects Deorbit still has to remove.", Cell: leftovers},
 			{Name: "Retained", Type: "integer", Description: "How many objects Deorbit leaves on purpose.", Wide: true, Cell: retained},
@@ -46,6 +52,23 @@ func Kind() registry.Kind[*kubernikusv1.Kluster] {
 		},
 		Rules: rules{},
 	}
+}
+
+// reachable is True when all that was probed answers, False when something does not, "" before anything was probed. A Kluster
+// without a cloud has no condition about OpenStack.
+func reachable(k *kubernikusv1.Kluster) any {
+	worst := ""
+	for _, name := range []string{kubernikusv1.ConditionAPIServerReachable, kubernikusv1.ConditionOpenStackReachable} {
+		condition := meta.FindStatusCondition(k.Status.Conditions, name)
+		switch {
+		case condition == nil:
+		case condition.Status == metav1.ConditionFalse:
+			return string(metav1.ConditionFalse)
+		case condition.Status == metav1.ConditionUnknown, worst == "":
+			worst = string(condition.Status)
+		}
+	}
+	return worst
 }
 
 func stage(k *kubernikusv1.Kluster) any {

@@ -5,7 +5,6 @@
 package translation
 
 import (
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -33,7 +32,8 @@ func Kind() registry.Kind[*midonetv1.Translation] {
 		Columns: []registry.Column[*midonetv1.Translation]{
 			{Name: "Owner", Type: "string", Description: "The object that was translated, or global.", Cell: owner},
 			{Name: "Resources", Type: "integer", Description: "How many backend resources are wanted.", Cell: func(t *midonetv1.Translation) any { return int64(len(t.Resources)) }},
-			{Name: "Synced", Type: "string", Description: "Whether the backend has what is wanted.", Cell: synced},
+			{Name: "Synced", Type: "string", Description: "Whether the backend has what is wanted.", Cell: condition(midonetv1.ConditionSynced)},
+			{Name: "Stalled", Type: "string", Description: "Whether it stays as it is until a user repairs something.", Cell: condition(midonetv1.ConditionStalled)},
 		},
 		Rules: rules{},
 	}
@@ -49,11 +49,9 @@ func owner(t *midonetv1.Translation) any {
 	return ""
 }
 
-func synced(t *midonetv1.Translation) any {
-	if condition := meta.FindStatusCondition(t.Status.Conditions, midonetv1.ConditionSynced); condition != nil {
-		return string(condition.Status)
-	}
-	return ""
+// condition returns the cell of a condition.
+func condition(name string) func(*midonetv1.Translation) any {
+	return func(t *midonetv1.Translation) any { return registry.Condition(t.Status.Conditions, name) }
 }
 
 // rules are the steps of creation and update that only Translations have.
