@@ -4,7 +4,8 @@
 #
 # Makes a release of the current commit in the folder given as the one argument, whose former release it replaces:
 #   <image>.tar                       an OCI archive with an image for each platform
-#   kubectl-groundskeeper-<platform>  the plugin of kubectl
+#   kubectl-groundskeeper-<platform>  the plugin of kubectl, for Linux, macOS and Windows
+#   kubectl-groundskeeper-<platform>.tar.gz, groundskeeper.krew.yaml   the same for krew, and its manifest
 #   <name>.cdx.json                   the bill of materials of each of them (CycloneDX)
 #   groundskeeper-<version>.tgz       the Helm chart
 #   groundskeeper-artifacts.tar.gz    the kustomizations
@@ -12,6 +13,7 @@
 #
 # SIGNING_KEY=FILE signs by ssh-keygen with a key of SSH: the private one, or the public one of a key that an agent holds.
 # Without it the release is not signed. PLATFORMS and IMAGES are those of build.sh; all servers for both platforms by default.
+# PLUGIN_PLATFORMS are those of the plugin. DOWNLOAD_URL is where the files of the release will be, in the manifest for krew.
 #
 # One commit, Go and buildah make the same bytes, and so does an Ed25519 or RSA key with the signature.
 set -o errexit -o nounset -o pipefail
@@ -36,10 +38,19 @@ release=$work/release
 mkdir "$release"
 
 hack/images/build.sh "$release" >/dev/null
-for platform in $PLATFORMS; do
+plugin_platforms=${PLUGIN_PLATFORMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64}
+for platform in $plugin_platforms; do
   build "$platform" "$work/$platform" ./cmd/kubectl-groundskeeper
-  install -m 0755 "$work/$platform/kubectl-groundskeeper" "$release/kubectl-groundskeeper-${platform/\//-}"
+  exe=
+  [[ $platform != windows/* ]] || exe=.exe
+  name=kubectl-groundskeeper-${platform/\//-}
+  install -m 0755 "$work/$platform/kubectl-groundskeeper$exe" "$release/$name$exe"
+  cp LICENSE "$work/$platform/"
+  archive "$work/krew.tar" "$work/$platform" LICENSE "kubectl-groundskeeper$exe"
+  gzip --no-name --best <"$work/krew.tar" >"$release/$name.tar.gz"
 done
+hack/krew/manifest.sh "$version" "${DOWNLOAD_URL:-$source/releases/download/$version}" "$release" >"$work/krew.yaml"
+mv "$work/krew.yaml" "$release/groundskeeper.krew.yaml"
 
 # Helm wants a semantic version. Where no tag leads to the commit, it is of none.
 chart=${version#v}
@@ -51,7 +62,7 @@ archive "$work/artifacts.tar" . artifacts
 gzip --no-name --best <"$work/chart.tar" >"$release/groundskeeper-$chart.tgz"
 gzip --no-name --best <"$work/artifacts.tar" >"$release/groundskeeper-artifacts.tar.gz"
 
-check=(go -C hack/images/release run . --clone "$PWD" --version "$version" --commit "$commit" --epoch "$epoch" --platforms "$PLATFORMS")
+check=(go -C hack/images/release run . --clone "$PWD" --version "$version" --commit "$commit" --epoch "$epoch" --platforms "$PLATFORMS" --programs "$plugin_platforms")
 "${check[@]}" sbom "$release"
 (cd "$release" && LC_ALL=C sha256sum -- *) >"$work/SHA256SUMS"
 mv "$work/SHA256SUMS" "$release/"

@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"debug/buildinfo"
 	"debug/elf"
+	"debug/macho"
+	"debug/pe"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,8 +24,7 @@ type binary struct {
 	info    *buildinfo.BuildInfo
 }
 
-// readBinary fails unless the program is static, made by Go without cgo, and the machine type in its header is that of the
-// platform that Go wrote down.
+// readBinary fails unless the program was made by Go without cgo, and its header is of the platform that Go wrote down.
 func readBinary(content []byte) (binary, error) {
 	info, err := buildinfo.Read(bytes.NewReader(content))
 	if err != nil {
@@ -37,17 +38,46 @@ func readBinary(content []byte) (binary, error) {
 	if settings["CGO_ENABLED"] != "0" || settings["-trimpath"] != "true" {
 		return binary{}, fmt.Errorf("it was built with CGO_ENABLED=%s and -trimpath=%s", settings["CGO_ENABLED"], settings["-trimpath"])
 	}
-	program, err := elf.NewFile(bytes.NewReader(content))
-	if err != nil {
+	if err := b.checkHeader(); err != nil {
 		return binary{}, err
 	}
-	if machine, known := machines[b.Architecture]; !known || program.Machine != machine {
-		return binary{}, fmt.Errorf("its machine type is %s, and it is for %s", program.Machine, b.Architecture)
-	}
-	if slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
-		return binary{}, fmt.Errorf("it is not static")
-	}
 	return b, nil
+}
+
+// checkHeader fails unless the header of the program is of the operating system and the machine type that Go wrote down. On
+// macOS and Windows no program is static: the libraries of the system are their interface.
+func (b binary) checkHeader() error {
+	content := bytes.NewReader(b.content)
+	switch b.OS {
+	case "darwin":
+		program, err := macho.NewFile(content)
+		if err != nil {
+			return err
+		}
+		if cpu := map[string]macho.Cpu{"amd64": macho.CpuAmd64, "arm64": macho.CpuArm64}; program.Cpu != cpu[b.Architecture] {
+			return fmt.Errorf("its machine type is %s, and it is for %s", program.Cpu, b.Architecture)
+		}
+	case "windows":
+		program, err := pe.NewFile(content)
+		if err != nil {
+			return err
+		}
+		if machine := map[string]uint16{"amd64": pe.IMAGE_FILE_MACHINE_AMD64, "arm64": pe.IMAGE_FILE_MACHINE_ARM64}; program.Machine != machine[b.Architecture] {
+			return fmt.Errorf("its machine type is %#x, and it is for %s", program.Machine, b.Architecture)
+		}
+	default:
+		program, err := elf.NewFile(content)
+		if err != nil {
+			return err
+		}
+		if machine, known := machines[b.Architecture]; !known || program.Machine != machine {
+			return fmt.Errorf("its machine type is %s, and it is for %s", program.Machine, b.Architecture)
+		}
+		if slices.ContainsFunc(program.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }) {
+			return fmt.Errorf("it is not static")
+		}
+	}
+	return nil
 }
 
 // modules returns what is linked in, the standard library last, under the name that scanners know it by.

@@ -21,9 +21,10 @@ import (
 type release struct {
 	folder, clone   string
 	version, commit string
-	platforms       []string
-	time            time.Time
-	roots           module
+	// platforms are those of the images, programs those of what comes without one.
+	platforms, programPlatforms []string
+	time                        time.Time
+	roots                       module
 }
 
 func main() {
@@ -39,7 +40,8 @@ func run(ctx context.Context, args []string) error {
 	version := flags.String("version", "", "version of the release")
 	commit := flags.String("commit", "", "commit that it was built from")
 	epoch := flags.Int64("epoch", 0, "time of the release, in seconds since 1970")
-	platforms := flags.String("platforms", "", "its platforms, with a space between two")
+	platforms := flags.String("platforms", "", "platforms of its images, with a space between two")
+	programs := flags.String("programs", "", "platforms of its programs without an image (default: those of the images)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -48,7 +50,7 @@ func run(ctx context.Context, args []string) error {
 	}
 	r := release{
 		folder: flags.Arg(1), clone: *clone, version: *version, commit: *commit,
-		time: time.Unix(*epoch, 0), platforms: strings.Fields(*platforms),
+		time: time.Unix(*epoch, 0), platforms: strings.Fields(*platforms), programPlatforms: strings.Fields(*programs),
 	}
 	roots, err := output(exec.CommandContext(ctx, "go", "-C", filepath.Join(r.clone, "hack/images/roots"), "list", "-m",
 		"-f", "{{.Path}} {{.Version}}", "golang.org/x/crypto/x509roots/fallback"))

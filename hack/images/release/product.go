@@ -58,7 +58,7 @@ func (r release) image(archive string) (product, error) {
 		p.binaries = append(p.binaries, b)
 		p.roots, p.rootsModule = image.files[certificates].content, r.roots
 	}
-	return p, r.complete(p)
+	return p, complete(p, r.platforms)
 }
 
 // check fails unless an image has what ours have, and nothing else.
@@ -91,18 +91,23 @@ func (r release) check(name string, i image) (binary, error) {
 	return b, nil
 }
 
-// programs reads the programs that come without an image: NAME-OS-ARCHITECTURE.
+// programs reads the programs that come without an image: NAME-OS-ARCHITECTURE, on Windows with .exe.
 func (r release) programs() ([]product, error) {
-	found, err := filepath.Glob(filepath.Join(r.folder, "*-"+strings.ReplaceAll(r.platforms[0], "/", "-")))
+	platforms := r.programPlatforms
+	if len(platforms) == 0 {
+		platforms = r.platforms
+	}
+	suffix := programSuffix(platforms[0])
+	found, err := filepath.Glob(filepath.Join(r.folder, "*"+suffix))
 	if err != nil {
 		return nil, err
 	}
 	var all []product
 	for _, first := range found {
 		p := product{version: r.version, kind: cyclonedx.ComponentTypeApplication, time: r.time}
-		p.name = strings.TrimSuffix(filepath.Base(first), "-"+strings.ReplaceAll(r.platforms[0], "/", "-"))
-		for _, platform := range r.platforms {
-			file := p.name + "-" + strings.ReplaceAll(platform, "/", "-")
+		p.name = strings.TrimSuffix(filepath.Base(first), suffix)
+		for _, platform := range platforms {
+			file := p.name + programSuffix(platform)
 			content, err := os.ReadFile(filepath.Join(r.folder, file))
 			if err != nil {
 				return nil, err
@@ -113,7 +118,7 @@ func (r release) programs() ([]product, error) {
 			}
 			p.binaries = append(p.binaries, b)
 		}
-		if err := r.complete(p); err != nil {
+		if err := complete(p, platforms); err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}
 		all = append(all, p)
@@ -121,14 +126,23 @@ func (r release) programs() ([]product, error) {
 	return all, nil
 }
 
+// programSuffix is the end of the name of a program for a platform.
+func programSuffix(platform string) string {
+	suffix := "-" + strings.ReplaceAll(platform, "/", "-")
+	if strings.HasPrefix(platform, "windows/") {
+		suffix += ".exe"
+	}
+	return suffix
+}
+
 // complete fails unless a product has one program for each platform, in their order.
-func (r release) complete(p product) error {
+func complete(p product, want []string) error {
 	var platforms []string
 	for _, b := range p.binaries {
 		platforms = append(platforms, b.String())
 	}
-	if !slices.Equal(platforms, r.platforms) {
-		return fmt.Errorf("it is for %s, not for %s", platforms, r.platforms)
+	if !slices.Equal(platforms, want) {
+		return fmt.Errorf("it is for %s, not for %s", platforms, want)
 	}
 	return nil
 }
