@@ -73,6 +73,9 @@ replicas=$("$bin/kubectl" get deployment groundskeeper-controller-manager --name
 [[ -n $(installed clusterrole/groundskeeper-kluster-controllers) ]] || fail "the feature has no rights"
 [[ -n $(installed namespace/groundskeeper-system) ]] || fail "the upgrade took the namespace"
 [[ -n $(installed apiservice/v1.midonet.org) ]] || fail "the upgrade unregistered an API that is served"
+! helm upgrade groundskeeper "$chart" --reset-values --set mode=external-etcd >"$work/mode" 2>&1 || fail "an upgrade changed the mode"
+grep --quiet "but the installation has single-replica" "$work/mode" || fail "a change of the mode says: $(cat "$work/mode")"
+helm upgrade groundskeeper "$chart" --dry-run=server --reset-values --set mode=external-etcd,allowModeChange=true >/dev/null || fail "the mode cannot be changed"
 helm upgrade groundskeeper "$chart" --reset-values >/dev/null # without, those of before stay
 [[ -z $(installed clusterrole/groundskeeper-kluster-controllers) ]] || fail "the rights of the feature stay when it is off"
 

@@ -99,7 +99,7 @@ var settings = []struct{ value, set, id, path, want string }{
 const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 // elsewhere are the values that have a test of their own.
-var elsewhere = []string{"mode", "namespaces.create", "apiServices.create", "features.resourceSize.enabled"}
+var elsewhere = []string{"mode", "namespaces.create", "apiServices.create", "allowModeChange", "features.resourceSize.enabled"}
 
 func TestEachValueIsOfUse(t *testing.T) {
 	before := mustTemplate(t, "")

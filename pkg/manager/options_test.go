@@ -205,7 +205,7 @@ func TestOptionsRefuse(t *testing.T) {
 		"unknown in quota":     {head + "controllers:\n  project:\n    quotas:\n    - config:\n        spec:\n          hart: {}\n", nil, `FILE: line 8: unknown field "controllers.project.quotas[0].config.spec.hart"`},
 		"doubled field":        {head + "log:\n  level: info\n  level: debug\n", nil, `FILE: line 5: field "log.level" is set twice, first on line 4`},
 		"doubled section":      {head + "log: {}\nserver: {}\nlog: {}\n", nil, `FILE: line 5: field "log" is set twice, first on line 3`},
-		"bad duration":         {head + "leaderElection:\n  retryPeriod: soon\n", nil, `FILE: line 4: leaderElection.retryPeriod: time: invalid duration "soon"`},
+		"bad duration":         {head + "leaderElection:\n  retryPeriod: soon\n", nil, `FILE: line 4: leaderElection.retryPeriod: "soon" is no duration, write one such as 12h or 1h30m`},
 		"bad quantity":         {head + "controllers:\n  project:\n    quotas:\n    - config:\n        spec:\n          hard:\n            pods: lots\n", nil, `FILE: line 9: controllers.project.quotas[0].config.spec.hard.pods: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`},
 		"text for a port":      {head + "server: {health: {port: http}}\n", nil, `FILE: line 3: server.health.port: expected a whole number of 32 bits, not string`},
 		"invalid value":        {head + "leaderElection:\n  leaseDuration: 5s\n", nil, `FILE: line 3: leaderElection.renewDeadline: Invalid value: "10s": must be shorter than leaseDuration`},

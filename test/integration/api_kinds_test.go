@@ -103,7 +103,7 @@ cluster: {type: Kubernetes, credentials: NAME-kubeconfig, clusterStatus: enabled
 				"conditions":[{"type":"Discovered","status":"True","reason":"Test","message":"","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`,
 			condition: "Discovered", selector: "cluster.clusterStatus=Maintenance",
 			header: []string{"NAME", "TYPE", "STATUS", "AVAILABLE", "DISCOVERED", "SERVICES", "DRAINED", "ERRORS", "LAST", "SYNC", "AGE"},
-			row:    []string{"NAME", "kubernetes", "Maintenance", "True", "7", "True", "1"},
+			row:    []string{"NAME", "kubernetes", "Maintenance", "False", "True", "7", "True", "1"},
 		},
 	}
 }

@@ -14,6 +14,9 @@ import (
 type culprit struct {
 	path string
 	err  error
+	// value is what was refused. duration reports that a duration would be accepted in its place.
+	value    any
+	duration bool
 }
 
 // culprits returns the smallest parts of value that decode refuses, in the order of their lines. Decoders
@@ -24,7 +27,7 @@ func culprits(value any, lines Lines, path string, decode func(any) error) []cul
 	switch value := value.(type) {
 	case map[string]any:
 		if err := decode(map[string]any{}); err != nil {
-			return []culprit{{path, err}}
+			return []culprit{leaf(value, path, err, decode)}
 		}
 		keys := slices.SortedFunc(maps.Keys(value), func(a, b string) int {
 			return cmp.Or(cmp.Compare(lines[join(path, a)], lines[join(path, b)]), cmp.Compare(a, b))
@@ -37,7 +40,7 @@ func culprits(value any, lines Lines, path string, decode func(any) error) []cul
 		}
 	case []any:
 		if err := decode([]any{}); err != nil {
-			return []culprit{{path, err}}
+			return []culprit{leaf(value, path, err, decode)}
 		}
 		for i, element := range value {
 			inside := func(part any) error { return decode([]any{part}) }
@@ -47,7 +50,12 @@ func culprits(value any, lines Lines, path string, decode func(any) error) []cul
 		}
 	}
 	if len(found) == 0 {
-		return []culprit{{path, decode(value)}}
+		return []culprit{leaf(value, path, decode(value), decode)}
 	}
 	return found
+}
+
+// leaf finds out what is wanted in the place of a value: nothing else than a duration accepts some strings only.
+func leaf(value any, path string, err error, decode func(any) error) culprit {
+	return culprit{path: path, err: err, value: value, duration: decode("12h") == nil && decode("no duration") != nil}
 }

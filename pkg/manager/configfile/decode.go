@@ -118,6 +118,13 @@ func describe(culprit culprit) error {
 	if errors.As(culprit.err, &unknown) {
 		return fmt.Errorf("unknown field %q", culprit.path)
 	}
+	if culprit.duration {
+		value, err := json.Marshal(culprit.value)
+		if err != nil {
+			return fmt.Errorf("%s: %w", culprit.path, err)
+		}
+		return fmt.Errorf("%s: %s is no duration, write one such as 12h or 1h30m", culprit.path, value)
+	}
 	var mismatch *json.UnmarshalTypeError
 	if errors.As(culprit.err, &mismatch) {
 		return fmt.Errorf("%s: expected %s, not %s", culprit.path, expected(mismatch.Type), mismatch.Value)

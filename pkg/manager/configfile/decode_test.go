@@ -56,10 +56,13 @@ func TestDecodeRefuses(t *testing.T) {
 		"other kind":           {"apiVersion: home.example.org/v1\nkind: Bath\n", `line 2: kind "Bath" is unknown, it must be "Kitchen"`},
 		"kind of another type": {"apiVersion: home.example.org/v1\nkind: [Kitchen]\n", `line 2: kind "[Kitchen]" is unknown, it must be "Kitchen"`},
 		"two documents":        {head + "---\n" + head, `line 3: a second document begins here, a configuration file has only one`},
-		"broken YAML":          {head + "name: a\n\tlit: true\n", `near line 3: found a tab character that violates indentation`},
-		"unclosed":             {head + "tools: [a\n", `near line 2: did not find expected ',' or ']'`},
-		"broken second":        {head + "---\na: [\n", `near line 4: did not find expected node content`},
-		"unknown anchor":       {head + "name: *a\n", `unknown anchor 'a' referenced`},
+		"broken YAML":          {head + "name: a\n\tlit: true\n", `line 4: found a tab character that violates indentation: indent with spaces`},
+		"unclosed":             {head + "tools: [a\n", `line 3: did not find expected ',' or ']'`},
+		"broken second":        {head + "---\na: [\n", `line 4: did not find expected node content`},
+		"indented too deep":    {head + "oven:\n  timer: 15s\n    lit: true\n", `line 5: mapping values are not allowed in this context: it is indented deeper than the field above it, which has a value already; or quote the value`},
+		"indented too little":  {head + "oven:\n    timer: 15s\n  lit: true\nname: a\n", `line 5: did not find expected key: its indentation fits no line above it, or a quote or bracket above it is not closed`},
+		"broken after a list":  {head + "tools: [a,\n  b]\nselector:\n  a: 1\n b: 2\n", `line 7: did not find expected key: its indentation fits no line above it, or a quote or bracket above it is not closed`},
+		"unknown anchor":       {head + "name: *a\n", `line 3: unknown anchor 'a' referenced`},
 		"explicit wrong type":  {head + "seats: !!int abc\n", "cannot decode !!str `abc` as a !!int"},
 
 		"unknown field":             {head + "naem: a\n", `line 3: unknown field "naem"`},
@@ -88,14 +91,14 @@ func TestDecodeRefuses(t *testing.T) {
 		"a list for a map":          {head + "oven: []\n", `line 3: oven: expected a map of fields, not array`},
 		"a string for a map":        {head + "oven: hot\n", `line 3: oven: expected a map of fields, not string`},
 		"a bad element":             {head + "tools:\n- a\n- 5\n", `line 5: tools[1]: expected a string, not number`},
-		"a duration without a unit": {head + "oven:\n  timer: \"15\"\n", `line 4: oven.timer: time: missing unit in duration "15"`},
-		"a duration as a number":    {head + "oven:\n  timer: 15\n", `line 4: oven.timer: expected a string, not number`},
-		"a duration as a map":       {head + "oven:\n  timer: {a: b}\n", `line 4: oven.timer: expected a string, not object`},
+		"a duration without a unit": {head + "oven:\n  timer: \"15\"\n", `line 4: oven.timer: "15" is no duration, write one such as 12h or 1h30m`},
+		"a duration as a number":    {head + "oven:\n  timer: 15\n", `line 4: oven.timer: 15 is no duration, write one such as 12h or 1h30m`},
+		"a duration as a map":       {head + "oven:\n  timer: {a: b}\n", `line 4: oven.timer: {"a":"b"} is no duration, write one such as 12h or 1h30m`},
 
 		"everything at once": {
 			head + "zoo: 1\nname: a\nname: b\noven: {timer: x}\nseats: a\nfridge: 1\n",
 			`line 5: field "name" is set twice, first on line 4; line 3: unknown field "zoo"; ` +
-				`line 6: oven.timer: time: invalid duration "x"; line 7: seats: expected a whole number of 32 bits, not string; ` +
+				`line 6: oven.timer: "x" is no duration, write one such as 12h or 1h30m; line 7: seats: expected a whole number of 32 bits, not string; ` +
 				`line 8: unknown field "fridge"`,
 		},
 		"JSON": {`{"apiVersion": "home.example.org/v1", "kind": "Kitchen",` + "\n" + `"naem": 1}`, `line 2: unknown field "naem"`},

@@ -33,13 +33,13 @@ func parse(data []byte) (*document, error) {
 	if err := decoder.Decode(&root); errors.Is(err, io.EOF) {
 		return &document{}, nil
 	} else if err != nil {
-		return nil, yamlErrors(err)
+		return nil, syntaxErrors(data, err)
 	}
 	switch err := decoder.Decode(&next); {
 	case err == nil:
 		return nil, Errors{fmt.Errorf("line %d: a second document begins here, a configuration file has only one", next.Line)}
 	case !errors.Is(err, io.EOF):
-		return nil, yamlErrors(err)
+		return nil, syntaxErrors(data, err)
 	}
 	d := &document{lines: Lines{}}
 	d.index(&root, "")
@@ -97,16 +97,65 @@ func (d *document) index(node *yaml.Node, path string) {
 	}
 }
 
-// yamlErrors takes the errors of the YAML library apart and their common prefix off. Its line is the one
-// where the broken part begins, give or take one.
+// syntaxHints complete messages of the YAML library by what usually causes them.
+var syntaxHints = []struct{ text, hint string }{
+	{"tab character", "indent with spaces"},
+	{"did not find expected key", "its indentation fits no line above it, or a quote or bracket above it is not closed"},
+	{"did not find expected '-' indicator", "its indentation fits no element of the list above it"},
+	{"mapping values are not allowed", "it is indented deeper than the field above it, which has a value already; or quote the value"},
+	{"cannot start any token", "indent with spaces, or quote the value"},
+}
+
+// syntaxErrors names the line from which on data is no YAML. The line of the YAML library is that where the part around it
+// begins, or another one nearby.
+func syntaxErrors(data []byte, err error) Errors {
+	var several *yaml.TypeError
+	if errors.As(err, &several) {
+		return yamlErrors(err)
+	}
+	_, message, ok := strings.Cut(strings.TrimPrefix(err.Error(), "yaml: "), ": ")
+	if !ok || !strings.HasPrefix(err.Error(), "yaml: line ") {
+		message = strings.TrimPrefix(err.Error(), "yaml: ")
+	}
+	for _, known := range syntaxHints {
+		if strings.Contains(message, known.text) {
+			message += ": " + known.hint
+			break
+		}
+	}
+	return Errors{fmt.Errorf("line %d: %s", brokenLine(data), message)}
+}
+
+// brokenLine is the first line with which, and with all after it, the lines above are no YAML any more. Open brackets and
+// quotes that a later line closes do not count.
+func brokenLine(data []byte) int {
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	if len(lines[len(lines)-1]) == 0 {
+		lines = lines[:len(lines)-1]
+	}
+	for last := len(lines) - 1; last > 0; last-- {
+		if isYAML(bytes.Join(lines[:last], nil)) {
+			return last + 1
+		}
+	}
+	return 1
+}
+
+func isYAML(data []byte) bool {
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	for {
+		var node yaml.Node
+		if err := decoder.Decode(&node); err != nil {
+			return errors.Is(err, io.EOF)
+		}
+	}
+}
+
+// yamlErrors takes the errors of the YAML library apart and their common prefix off.
 func yamlErrors(err error) Errors {
 	var several *yaml.TypeError
 	if !errors.As(err, &several) {
-		message := strings.TrimPrefix(err.Error(), "yaml: ")
-		if strings.HasPrefix(message, "line ") {
-			message = "near " + message
-		}
-		return Errors{errors.New(message)}
+		return Errors{errors.New(strings.TrimPrefix(err.Error(), "yaml: "))}
 	}
 	var errs Errors
 	for _, message := range several.Errors {

@@ -28,6 +28,7 @@ func ValidateControllerManagerConfiguration(config *v1alpha1.ControllerManagerCo
 	errs = append(errs, validateAddress(&config.Server.Health, field.NewPath("server", "health"))...)
 	errs = append(errs, validateDebugging(&config.Server.Debugging, field.NewPath("server", "debugging"))...)
 	errs = append(errs, validateWebhooks(&config.Server.Webhooks, field.NewPath("server", "webhooks"))...)
+	errs = append(errs, validatePorts(config, field.NewPath("server"))...)
 	errs = append(errs, validateEnabled(config.Controllers.Enabled, controllers, field.NewPath("controllers", "enabled"))...)
 	errs = append(errs, validateProject(&config.Controllers.Project, field.NewPath("controllers", "project"))...)
 	errs = append(errs, validateTranslation(&config.Controllers.Translation, &config.LeaderElection, field.NewPath("controllers", "translation"))...)
