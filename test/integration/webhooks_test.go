@@ -56,6 +56,7 @@ func TestWebhooks(t *testing.T) {
 	t.Run("other namespaces", h.otherNamespaces)
 	t.Run("kubeconfigs", h.kubeconfigs)
 	t.Run("limits", h.limits)
+	t.Run("commands of the documentation", h.documentation)
 	t.Run("edited authorities", h.editedAuthorities)
 	t.Run("rotation under load", h.rotation)
 	t.Run("outage", h.outage)

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package blocks finds the commands of the documentation: the blocks of sh in README.md and docs. Each is run by
+// test/integration (TestWebhooks, whose plane has the webhooks of an installation), unless a comment in front of it gives the reason why it is not.
+package blocks
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Block is a block of commands.
+type Block struct {
+	// Page is its file, and Line the one where it begins.
+	Page string
+	Line int
+	Text string
+	// NotRun is the reason why it is not run, "" when it is.
+	NotRun string
+}
+
+// File is a file that a page shows, by a comment with its name in the first line.
+type File struct{ Name, Text string }
+
+var (
+	fence  = regexp.MustCompile("(?m)^( *)```(sh|yaml)\n((?:.*\n)*?)^ *```$")
+	notRun = regexp.MustCompile(`<!-- not run: (.*) -->\n$`)
+	named  = regexp.MustCompile(`^# ([\w./-]+\.ya?ml)\n`)
+	// rejected marks a command that has to fail, or to answer no.
+	rejected = regexp.MustCompile(`(?m)^(.*?)\s+# (?:rejected.*|no)$`)
+)
+
+// Pages returns the pages below the root of the repository that have commands.
+func Pages(root string) ([]string, error) {
+	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	return append([]string{filepath.Join(root, "README.md")}, pages...), err
+}
+
+// Read returns the commands of a page, and the files that it shows.
+func Read(page string) (blocks []Block, files []File, err error) {
+	content, err := os.ReadFile(page)
+	if err != nil {
+		return nil, nil, err
+	}
+	text := string(content)
+	for _, at := range fence.FindAllStringSubmatchIndex(text, -1) {
+		indent, body := text[at[2]:at[3]], text[at[6]:at[7]]
+		body = strings.TrimPrefix(strings.ReplaceAll("\n"+body, "\n"+indent, "\n"), "\n")
+		if text[at[4]:at[5]] == "yaml" {
+			if name := named.FindStringSubmatch(body); name != nil {
+				files = append(files, File{name[1], body})
+			}
+			continue
+		}
+		b := Block{Page: page, Line: strings.Count(text[:at[0]], "\n") + 1, Text: body}
+		if reason := notRun.FindStringSubmatch(text[:at[0]]); reason != nil {
+			b.NotRun = strings.TrimSpace(reason[1])
+		}
+		blocks = append(blocks, b)
+	}
+	return blocks, files, nil
+}
+
+// Script returns a script that runs the commands of a page one after the other, and ends where one fails. A command with the
+// comment "rejected" or "no" has to fail. status and why end with 1 when there are findings, which is no failure.
+func Script(blocks []Block) string {
+	var script strings.Builder
+	script.WriteString(`set -o errexit -o nounset -o pipefail
+rejected() { if "$@"; then echo "this was not rejected: $*" >&2; exit 1; fi; }
+kubectl() {
+  local code=0
+  command kubectl "$@" || code=$?
+  [[ $code == 1 && ${1:-} == groundskeeper && (${2:-} == status || ${2:-} == why) ]] || return "$code"
+}
+`)
+	for _, b := range blocks {
+		if b.NotRun == "" {
+			fmt.Fprintf(&script, "echo '# %s:%d'\n%s\n", filepath.Base(b.Page), b.Line, rejected.ReplaceAllString(b.Text, "rejected $1"))
+		}
+	}
+	return script.String()
+}
+
+// Runs reports whether a page has commands that are run.
+func Runs(blocks []Block) bool {
+	return slices.ContainsFunc(blocks, func(b Block) bool { return b.NotRun == "" })
+}
