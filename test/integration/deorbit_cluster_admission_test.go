@@ -43,6 +43,7 @@ func frozen(t *testing.T, o *orbit, namespace, words string) {
 	refuses("another driver's claim", o.c.Create(ctx, pending(namespace, "late", "foreign")))
 	refuses("a load balancer", o.c.Create(ctx, balancer(namespace, "late")))
 	refuses("a snapshot", o.c.Create(ctx, custom("VolumeSnapshot", namespace, "late", map[string]any{"spec": map[string]any{}})))
+	refuses("an Ingress", o.c.Create(ctx, octaviaIngress(namespace, "late", "openstack")))
 	// A cloud provider is still able to clean up.
 	web := balancer(namespace, "web")
 	if err := o.c.Get(ctx, client.ObjectKeyFromObject(web), web); err != nil {
@@ -54,7 +55,10 @@ func frozen(t *testing.T, o *orbit, namespace, words string) {
 	refuses("a change into a load balancer", o.c.Patch(ctx, web, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"type":"LoadBalancer"}}`))))
 	inside := balancer(namespace, "inside-"+words[:3], func(s *corev1.Service) { s.Spec.Type, s.Finalizers = corev1.ServiceTypeClusterIP, nil })
 	inside.Name = strings.ToLower(strings.ReplaceAll(inside.Name, " ", "-"))
-	o.create(inside)
+	other := octaviaIngress(namespace, inside.Name, "other")
+	o.create(inside, other)
+	refuses("a change into an Ingress of Octavia", o.c.Patch(ctx, other, client.RawPatch("application/merge-patch+json",
+		[]byte(`{"metadata":{"annotations":{"kubernetes.io/ingress.class":"openstack"}}}`))))
 }
 
 func testDeorbitFreeze(t *testing.T, o *orbit) {

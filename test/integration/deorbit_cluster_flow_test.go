@@ -255,10 +255,13 @@ func testDeorbitServices(t *testing.T, o *orbit) {
 
 	// One that was never seen with it may have a load balancer for some time. A process that begins knows of none.
 	plain := balancer("services", "plain", func(s *corev1.Service) { s.Finalizers = nil })
-	o.create(plain)
+	ingress, other := octaviaIngress("services", "web", "openstack"), octaviaIngress("services", "other", "nginx")
+	o.create(plain, ingress, other)
 	o.policies.FloatingIPs = kubernikusv1.DeletionPolicyDelete
 	o.finish(kubernikusv1.DeorbitServices)
-	o.gone(plain)
+	o.gone(plain, ingress)
+	o.stays(other)
+	o.remains(kubernikusv1.DeorbitWait, "Ingress", "web", "grace period")
 	o.remains(kubernikusv1.DeorbitWait, "Service", "plain", "grace period")
 	o.policies.ServiceGracePeriod = 0
 	o.finish(kubernikusv1.DeorbitWait)

@@ -15,6 +15,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -316,6 +317,13 @@ func balancer(namespace, name string, change ...func(*corev1.Service)) *corev1.S
 		f(s)
 	}
 	return s
+}
+
+// octaviaIngress is an Ingress of the Octavia ingress controller, or of a class of its own.
+func octaviaIngress(namespace, name, class string) *networkingv1.Ingress {
+	i := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{"kubernetes.io/ingress.class": class}}}
+	i.Spec.DefaultBackend = &networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{Name: "web", Port: networkingv1.ServiceBackendPort{Number: 80}}}
+	return i
 }
 
 // custom is an object of the snapshots' API.

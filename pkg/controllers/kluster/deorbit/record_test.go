@@ -135,7 +135,7 @@ func TestCondition(t *testing.T) {
 func TestSettings(t *testing.T) {
 	config := config()
 	k := klustertest.Kluster("k")
-	if got := settingsOf(k, config, nil); got != (settings{timeout: 24 * time.Hour, stageTimeout: time.Hour, apiUnavailableTimeout: 2 * time.Minute, cloud: true, workload: true}) {
+	if got := settingsOf(k, config, nil); got != (settings{timeout: 24 * time.Hour, stageTimeout: time.Hour, apiUnavailableTimeout: 2 * time.Minute, routesResync: 30 * time.Second, cloud: true, workload: true}) {
 		t.Errorf("got %+v", got)
 	}
 	if got := policiesOf(&kubernikusv1.Kluster{}, config); got != policiesOf(k, config) || got.UnseenVolumes != "Retain" || got.LoadBalancers != "Delete" || got.ServiceGracePeriod != 2*time.Minute {
@@ -148,7 +148,7 @@ func TestSettings(t *testing.T) {
 	}
 	k.Spec.NoCloud, k.Status.Openstack = true, &kubernikusv1.OpenstackStatus{ProjectID: "p"}
 	k.Annotations = map[string]string{kubernikusv1.SelfDestructAnnotation: "now"}
-	if got := settingsOf(k, config, nil); got != (settings{timeout: 1, stageTimeout: 2, apiUnavailableTimeout: 3, project: "p", selfDestruct: true}) {
+	if got := settingsOf(k, config, nil); got != (settings{timeout: 1, stageTimeout: 2, apiUnavailableTimeout: 3, routesResync: 30 * time.Second, project: "p", selfDestruct: true}) {
 		t.Errorf("got %+v", got)
 	}
 	if !settingsOf(k, config, map[string][]byte{"kubeconfig": []byte("x")}).workload {

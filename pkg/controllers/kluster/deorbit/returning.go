@@ -15,12 +15,15 @@ import (
 
 // A cloud controller manager that still runs makes the routes of its nodes again, every 10 s by default
 // (--route-reconciliation-period), and Neutron then refuses to remove the interface of the router. So a removal counts when
-// the routes have stayed away for routesResync. Those that came back are removed again every routesRetry, or when their
-// node has gone: in between the nodes that there still are keep their routes.
+// the routes have stayed away for two poll intervals, and longer than such a period. Those that came back are removed again
+// every routesRetry, or when their node has gone: in between the nodes that there still are keep their routes.
 const (
-	routesResync = 30 * time.Second
-	routesRetry  = 5 * time.Minute
+	minRoutesResync = 12 * time.Second
+	routesRetry     = 5 * time.Minute
 )
+
+// routesResync is how long removed routes have to stay away.
+func routesResync(poll time.Duration) time.Duration { return max(2*poll, minRoutesResync) }
 
 // reasonResync is why a removed route still counts as remaining. It is in the status, where the next process finds it.
 const reasonResync = "removed: whether it stays away is checked after a full resync of the cloud controller manager"
@@ -72,7 +75,7 @@ func (p *step) settleRoutes(o outcome) {
 		if len(report.Deleted) > 0 || p.routes.at.IsZero() {
 			p.routes.at = p.now
 		}
-		if p.now.Sub(p.routes.at) >= routesResync {
+		if p.now.Sub(p.routes.at) >= p.routesResync {
 			continue
 		}
 		reason := reasonResync

@@ -56,6 +56,7 @@ func routed(f *flow, runs bool) *router {
 
 // A removed route is looked for once more after a full resync, also by a process that did not remove it.
 func TestRoutesAreLookedForAfterAResync(t *testing.T) {
+	resync := routesResync(config().PollInterval.Duration)
 	for _, restarts := range []bool{false, true} {
 		k := gone("k")
 		f := newFlow(t, k, secretOf("k-secret"))
@@ -65,14 +66,14 @@ func TestRoutesAreLookedForAfterAResync(t *testing.T) {
 		if left := k.Status.Deorbit.Remaining; len(left) != 1 || left[0].Reason != reasonResync || r.removed != 1 {
 			t.Fatalf("remaining = %+v, removed %d times", left, r.removed)
 		}
-		f.after(routesResync-time.Second, k)
+		f.after(resync-time.Second, k)
 		if restarts {
 			f.restart()
 			f.turn(k)
 			f.after(time.Second, k)
 			f.is(k, release, "False/Release")
 		}
-		f.after(routesResync, k)
+		f.after(resync, k)
 		if f.get(k) && k.HasDeorbiter() {
 			t.Errorf("restarts %t: it is not released: %+v", restarts, k.Status.Deorbit)
 		}

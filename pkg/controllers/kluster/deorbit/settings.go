@@ -18,6 +18,8 @@ import (
 // settings are what decides about the way through the stages, besides what the looks show.
 type settings struct {
 	timeout, stageTimeout, apiUnavailableTimeout time.Duration
+	// routesResync is how long removed routes have to stay away.
+	routesResync time.Duration
 	// cloud is true when there is an OpenStack project to look at, and workload when there may be a workload cluster.
 	cloud, workload bool
 	// project is the id of the OpenStack project, "" as long as it is not known.
@@ -38,6 +40,7 @@ func settingsOf(k *kubernikusv1.Kluster, config configv1alpha1.DeorbitConfigurat
 		timeout:               duration(own.Timeout, config.Timeout),
 		stageTimeout:          duration(own.StageTimeout, config.StageTimeout),
 		apiUnavailableTimeout: duration(own.APIUnavailableTimeout, config.APIUnavailableTimeout),
+		routesResync:          routesResync(config.PollInterval.Duration),
 		cloud:                 !k.Spec.NoCloud,
 		workload:              !k.Spec.NoCloud || access.HasWorkload(data),
 		project:               project,
