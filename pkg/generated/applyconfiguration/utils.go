@@ -63,6 +63,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		// Group=kubernikus.sap.cc, Version=v1
 	case kubernikusv1.SchemeGroupVersion.WithKind("CloudProvider"):
 		return &applyconfigurationkubernikusv1.CloudProviderApplyConfiguration{}
+	case kubernikusv1.SchemeGroupVersion.WithKind("CloudReference"):
+		return &applyconfigurationkubernikusv1.CloudReferenceApplyConfiguration{}
 	case kubernikusv1.SchemeGroupVersion.WithKind("DeorbitObject"):
 		return &applyconfigurationkubernikusv1.DeorbitObjectApplyConfiguration{}
 	case kubernikusv1.SchemeGroupVersion.WithKind("DeorbitSpec"):
@@ -77,6 +79,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &applyconfigurationkubernikusv1.KlusterSpecApplyConfiguration{}
 	case kubernikusv1.SchemeGroupVersion.WithKind("KlusterStatus"):
 		return &applyconfigurationkubernikusv1.KlusterStatusApplyConfiguration{}
+	case kubernikusv1.SchemeGroupVersion.WithKind("KubeconfigReference"):
+		return &applyconfigurationkubernikusv1.KubeconfigReferenceApplyConfiguration{}
 	case kubernikusv1.SchemeGroupVersion.WithKind("LocalVolumeCleanupSpec"):
 		return &applyconfigurationkubernikusv1.LocalVolumeCleanupSpecApplyConfiguration{}
 	case kubernikusv1.SchemeGroupVersion.WithKind("NodePool"):

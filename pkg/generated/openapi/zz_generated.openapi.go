@@ -43,6 +43,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1.RouteNames{}.OpenAPIModelName():                       schema_pkg_apis_gimbal_v1_RouteNames(ref),
 		v1.RouteStatus{}.OpenAPIModelName():                      schema_pkg_apis_gimbal_v1_RouteStatus(ref),
 		kubernikusv1.CloudProvider{}.OpenAPIModelName():          schema_pkg_apis_kubernikus_v1_CloudProvider(ref),
+		kubernikusv1.CloudReference{}.OpenAPIModelName():         schema_pkg_apis_kubernikus_v1_CloudReference(ref),
 		kubernikusv1.DeorbitObject{}.OpenAPIModelName():          schema_pkg_apis_kubernikus_v1_DeorbitObject(ref),
 		kubernikusv1.DeorbitSpec{}.OpenAPIModelName():            schema_pkg_apis_kubernikus_v1_DeorbitSpec(ref),
 		kubernikusv1.DeorbitStatus{}.OpenAPIModelName():          schema_pkg_apis_kubernikus_v1_DeorbitStatus(ref),
@@ -51,6 +52,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		kubernikusv1.KlusterList{}.OpenAPIModelName():            schema_pkg_apis_kubernikus_v1_KlusterList(ref),
 		kubernikusv1.KlusterSpec{}.OpenAPIModelName():            schema_pkg_apis_kubernikus_v1_KlusterSpec(ref),
 		kubernikusv1.KlusterStatus{}.OpenAPIModelName():          schema_pkg_apis_kubernikus_v1_KlusterStatus(ref),
+		kubernikusv1.KubeconfigReference{}.OpenAPIModelName():    schema_pkg_apis_kubernikus_v1_KubeconfigReference(ref),
 		kubernikusv1.LocalVolumeCleanupSpec{}.OpenAPIModelName(): schema_pkg_apis_kubernikus_v1_LocalVolumeCleanupSpec(ref),
 		kubernikusv1.NodePool{}.OpenAPIModelName():               schema_pkg_apis_kubernikus_v1_NodePool(ref),
 		kubernikusv1.NodePoolConfig{}.OpenAPIModelName():         schema_pkg_apis_kubernikus_v1_NodePoolConfig(ref),
@@ -1219,6 +1221,35 @@ func schema_pkg_apis_kubernikus_v1_CloudProvider(ref common.ReferenceCallback) c
 	}
 }
 
+func schema_pkg_apis_kubernikus_v1_CloudReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "CloudReference names a Secret in the namespace of the Kluster that has OpenStack credentials, with the keys that a Secret of a Kluster has for them. It is read as it is, whenever it changes.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Name of the Secret.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"cloudName": {
+						SchemaProps: spec.SchemaProps{
+							Description: "CloudName is the cloud of its clouds.yaml. Unset, it is the only one, or the one that its key \"cloud\" names.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_kubernikus_v1_DeorbitObject(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -1666,7 +1697,7 @@ func schema_pkg_apis_kubernikus_v1_KlusterSpec(ref common.ReferenceCallback) com
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Name is the short name of the cluster, the one OpenStack sees: lower case letters, digits and dashes, at most 20 characters. Unset at creation, it is metadata.name without \"-<account>\" at its end, where the account is the label \"account\" or else the namespace. It cannot be changed.",
+							Description: "Name is the short name of the cluster, the one OpenStack sees: lower case letters, digits and dashes, at most 63 characters. Unset at creation, it is metadata.name without \"-<account>\" at its end, where the account is the label \"account\" or else the namespace. It cannot be changed.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1680,7 +1711,7 @@ func schema_pkg_apis_kubernikus_v1_KlusterSpec(ref common.ReferenceCallback) com
 					},
 					"clusterCIDR": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ClusterCIDR is the IPv4 range of the pods, for instance 100.100.0.0/16, which is the default. It may be empty only with noCloud. It cannot be changed.",
+							Description: "ClusterCIDR is the range of the pods, for instance 100.100.0.0/16, which is the default, or the two of a dual-stack cluster with a comma between them, as 100.100.0.0/16,fd00:100::/56. It may be empty only with noCloud. It cannot be changed.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1766,7 +1797,7 @@ func schema_pkg_apis_kubernikus_v1_KlusterSpec(ref common.ReferenceCallback) com
 					},
 					"customCNI": {
 						SchemaProps: spec.SchemaProps{
-							Description: "CustomCNI says that the cluster brings its own pod network.",
+							Description: "CustomCNI says that the cluster brings its own pod network, and has no routes on the router: Route GC is off for it, unless routeGC.enabled is true, and other clusters on the router may have the same range.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -2017,6 +2048,35 @@ func schema_pkg_apis_kubernikus_v1_KlusterStatus(ref common.ReferenceCallback) c
 		},
 		Dependencies: []string{
 			kubernikusv1.DeorbitStatus{}.OpenAPIModelName(), kubernikusv1.NodePoolInfo{}.OpenAPIModelName(), kubernikusv1.OpenstackStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_kubernikus_v1_KubeconfigReference(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "KubeconfigReference names a Secret in the namespace of the Kluster that has a kubeconfig. It is read as it is, whenever it changes.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Name of the Secret.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"key": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Key of the Secret. Unset, it is \"value\", as in the Secrets of Cluster API.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"name"},
+			},
+		},
 	}
 }
 
@@ -2461,9 +2521,23 @@ func schema_pkg_apis_kubernikus_v1_SecretReference(ref common.ReferenceCallback)
 							Format:      "",
 						},
 					},
+					"kubeconfig": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Kubeconfig names another Secret that has the kubeconfig, such as that of Cluster API.",
+							Ref:         ref(kubernikusv1.KubeconfigReference{}.OpenAPIModelName()),
+						},
+					},
+					"cloud": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Cloud names another Secret that has the OpenStack credentials, such as that of Cluster API.",
+							Ref:         ref(kubernikusv1.CloudReference{}.OpenAPIModelName()),
+						},
+					},
 				},
 			},
 		},
+		Dependencies: []string{
+			kubernikusv1.CloudReference{}.OpenAPIModelName(), kubernikusv1.KubeconfigReference{}.OpenAPIModelName()},
 	}
 }
 

@@ -14,23 +14,23 @@ import (
 // name is the name of a Kluster.
 type name struct{ namespace, name string }
 
-// place is a range of pods on a router. Without a router it is of no cluster: none is known, or nothing is looked for in
-// OpenStack. A Kluster that is being deleted keeps its place until its routes are gone.
+// place are the ranges of pods on a router. Without a router it is of no cluster: none is known, the cluster has no routes on it,
+// or nothing is looked for in OpenStack. A Kluster that is being deleted keeps its place until its routes are gone.
 type place struct {
 	router string
-	pods   netip.Prefix
+	pods   [2]netip.Prefix
 }
 
 func placeOf(k *kubernikusv1.Kluster) place {
-	pods := k.ClusterPrefix()
-	if k.Spec.NoCloud || k.RouterID() == "" || !pods.IsValid() {
+	pods := k.PodRanges()
+	if k.Spec.NoCloud || k.RouterID() == "" || !pods[0].IsValid() || !k.UsesRouter() {
 		return place{}
 	}
 	return place{k.RouterID(), pods}
 }
 
 func (p place) overlaps(other place) bool {
-	return p.router != "" && p.router == other.router && p.pods.Overlaps(other.pods)
+	return p.router != "" && p.router == other.router && kubernikusv1.Overlap(p.pods, other.pods)
 }
 
 // entry is a Kluster as the index keeps it.

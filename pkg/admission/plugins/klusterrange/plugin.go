@@ -81,14 +81,14 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	self := name{a.GetNamespace(), kluster.Name}
 	sibling, err := p.findSibling(ctx, self, now)
 	if err != nil {
-		return apierrors.NewInternalError(fmt.Errorf("cannot tell whether another Kluster on router %s has addresses of %s: %w", now.router, now.pods, err))
+		return apierrors.NewInternalError(fmt.Errorf("cannot tell whether another Kluster on router %s has addresses of %s: %w", now.router, kubernikusv1.RangesString(now.pods), err))
 	}
 	if sibling == nil {
 		return nil
 	}
 	return apierrors.NewForbidden(a.GetResource().GroupResource(), kluster.Name, fmt.Errorf(
 		"spec.clusterCIDR: %s overlaps %s of Kluster %s/%s on the same router %s: choose a range that is free, or another router in spec.openstack.routerID",
-		now.pods, sibling.pods, sibling.namespace, sibling.name.name, now.router))
+		kubernikusv1.RangesString(now.pods), kubernikusv1.RangesString(sibling.pods), sibling.namespace, sibling.name.name, now.router))
 }
 
 // sibling is another Kluster and its place.

@@ -39,7 +39,7 @@ func (l live) Klusters(ctx context.Context, namespace, secret string) (bool, err
 	if err != nil {
 		return false, fmt.Errorf("list Klusters in namespace %q: %w", namespace, err)
 	}
-	return slices.ContainsFunc(list.Items, func(k kubernikusv1.Kluster) bool { return k.SecretName() == secret }), nil
+	return slices.ContainsFunc(list.Items, func(k kubernikusv1.Kluster) bool { return slices.Contains(k.SecretNames(), secret) }), nil
 }
 
 // Backends implements Users.

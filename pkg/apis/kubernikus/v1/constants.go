@@ -36,7 +36,7 @@ const AccountLabel = "account"
 // Limits and defaults of spec.name.
 const (
 	// MaxNameLength is the most characters that spec.name may have.
-	MaxNameLength = 20
+	MaxNameLength = 63
 	// SecretNameSuffix behind metadata.name is the default of spec.secretRef.name.
 	SecretNameSuffix = "-secret"
 	// SharedCloudProviderName is the default cluster name of the OpenStack cloud provider. Clusters that were set up

@@ -58,8 +58,8 @@ func TestNormalizeKluster(t *testing.T) {
 		{"the smallest range with a third address", KlusterSpec{ServiceCIDR: "10.2.0.0/30"}, defaulted(func(k *Kluster) {
 			k.Spec.ServiceCIDR, k.Spec.DNSAddress = "10.2.0.0/30", "10.2.0.2"
 		})},
-		{"a range that does not parse", KlusterSpec{ServiceCIDR: "fd00::/64"}, defaulted(func(k *Kluster) {
-			k.Spec.ServiceCIDR, k.Spec.DNSAddress = "fd00::/64", ""
+		{"a range that does not parse", KlusterSpec{ServiceCIDR: "nonsense"}, defaulted(func(k *Kluster) {
+			k.Spec.ServiceCIDR, k.Spec.DNSAddress = "nonsense", ""
 		})},
 		{"own DNS address", KlusterSpec{DNSAddress: "198.18.128.10"}, defaulted(func(k *Kluster) { k.Spec.DNSAddress = "198.18.128.10" })},
 		{"no pod network, said so", KlusterSpec{NoCloud: true, ClusterCIDR: new("")}, defaulted(func(k *Kluster) {
@@ -155,9 +155,9 @@ func TestDefaultNames(t *testing.T) {
 		{"the label wins over the namespace", metav1.ObjectMeta{Name: "demo-ns", Namespace: "ns", Labels: map[string]string{"account": "acc"}}, KlusterSpec{},
 			"demo-ns", "demo-ns-secret", CloudProvider{}},
 		{"no account in the name", metav1.ObjectMeta{Name: "demo", Namespace: "acc"}, KlusterSpec{}, "demo", "demo-secret", CloudProvider{}},
-		{"exactly 20 characters", metav1.ObjectMeta{Name: strings.Repeat("a", 20) + "-acc", Namespace: "acc"}, KlusterSpec{},
-			strings.Repeat("a", 20), strings.Repeat("a", 20) + "-acc-secret", CloudProvider{}},
-		{"over 20 characters", metav1.ObjectMeta{Name: strings.Repeat("a", 21), Namespace: "acc"}, KlusterSpec{}, "", strings.Repeat("a", 21) + "-secret", CloudProvider{}},
+		{"exactly 63 characters", metav1.ObjectMeta{Name: strings.Repeat("a", 63) + "-acc", Namespace: "acc"}, KlusterSpec{},
+			strings.Repeat("a", 63), strings.Repeat("a", 63) + "-acc-secret", CloudProvider{}},
+		{"over 63 characters", metav1.ObjectMeta{Name: strings.Repeat("a", 64), Namespace: "acc"}, KlusterSpec{}, "", strings.Repeat("a", 64) + "-secret", CloudProvider{}},
 		{"all given", metav1.ObjectMeta{Name: "demo-acc", Namespace: "acc"}, KlusterSpec{Name: "own", SecretRef: SecretReference{Name: "creds"}, CloudProvider: given},
 			"own", "creds", given},
 		{"a given spec.name", metav1.ObjectMeta{Name: "demo-acc", Namespace: "acc"}, KlusterSpec{Name: "own"}, "own", "demo-acc-secret", CloudProvider{}},

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"net/netip"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -25,6 +26,22 @@ func (k *Kluster) ShortName() string {
 // SecretName is the name of the Secret with the credentials, in the namespace of the Kluster.
 func (k *Kluster) SecretName() string {
 	return cmp.Or(k.Spec.SecretRef.Name, k.Name+SecretNameSuffix)
+}
+
+// SecretNames are the names of the Secrets that the credentials are read from, each once.
+func (k *Kluster) SecretNames() []string {
+	ref := k.Spec.SecretRef
+	var names []string
+	if ref.Kubeconfig == nil || ref.Cloud == nil {
+		names = append(names, k.SecretName())
+	}
+	if ref.Kubeconfig != nil && !slices.Contains(names, ref.Kubeconfig.Name) {
+		names = append(names, ref.Kubeconfig.Name)
+	}
+	if ref.Cloud != nil && !slices.Contains(names, ref.Cloud.Name) {
+		names = append(names, ref.Cloud.Name)
+	}
+	return names
 }
 
 // ClusterName is the name under which the cloud controller tags what it makes, as a client set it; "" when none did.
@@ -65,9 +82,49 @@ func (k *Kluster) owned(path ...string) bool {
 	})
 }
 
-// ClusterPrefix is the IPv4 range of the pods without host bits. It is invalid when clusterCIDR is empty.
-func (k *Kluster) ClusterPrefix() netip.Prefix {
-	return ipv4Prefix(valueOr(k.Spec.ClusterCIDR, DefaultClusterCIDR))
+// PodRanges are the ranges of the pods without host bits, one of each family at most. Those that there are not are invalid.
+func (k *Kluster) PodRanges() [2]netip.Prefix {
+	ranges, _ := ParseRanges(valueOr(k.Spec.ClusterCIDR, DefaultClusterCIDR))
+	return ranges
+}
+
+// Overlap reports whether two clusters have addresses of pods in common.
+func Overlap(a, b [2]netip.Prefix) bool {
+	return a[0].Overlaps(b[0]) || a[0].Overlaps(b[1]) || a[1].Overlaps(b[0]) || a[1].Overlaps(b[1])
+}
+
+// RangesString is how ranges are written in clusterCIDR.
+func RangesString(ranges [2]netip.Prefix) string {
+	if !ranges[1].IsValid() {
+		return ranges[0].String()
+	}
+	return ranges[0].String() + "," + ranges[1].String()
+}
+
+// ParseRanges parses a range, or the two of a dual-stack cluster with a comma between them, and drops their host bits. ok is
+// false, and the ranges are invalid, for anything else.
+func ParseRanges(text string) (ranges [2]netip.Prefix, ok bool) {
+	parts := strings.Split(text, ",")
+	if len(parts) > len(ranges) {
+		return [2]netip.Prefix{}, false
+	}
+	for i, part := range parts {
+		prefix, err := netip.ParsePrefix(strings.TrimSpace(part))
+		if err != nil || prefix.Addr().Is4In6() || i == 1 && prefix.Addr().Is4() == ranges[0].Addr().Is4() {
+			return [2]netip.Prefix{}, false
+		}
+		ranges[i] = prefix.Masked()
+	}
+	return ranges, true
+}
+
+// UsesRouter reports whether the cloud controller of the cluster makes routes on the router. It does not where the cluster
+// brings its own pod network, or Route GC is off for it: such clusters may have equal ranges.
+func (k *Kluster) UsesRouter() bool {
+	if gc := k.Spec.RouteGC; gc != nil && gc.Enabled != nil {
+		return *gc.Enabled
+	}
+	return !k.Spec.CustomCNI
 }
 
 // RouterID is the router that has the routes of the pods: the one of the spec, else the one that was found, else "".
@@ -114,21 +171,14 @@ func valueOr[T any](value *T, fallback T) T {
 	return *value
 }
 
-// ipv4Prefix parses an IPv4 range and drops its host bits. It returns the zero, invalid, prefix for anything else.
-func ipv4Prefix(cidr string) netip.Prefix {
-	prefix, err := netip.ParsePrefix(cidr)
-	if err != nil || !prefix.Addr().Is4() {
-		return netip.Prefix{}
-	}
-	return prefix.Masked()
-}
-
-// thirdAddress is the third address of an IPv4 range, as in 198.18.128.2 for 198.18.128.0/17, or "" when there is none.
+// thirdAddress is the third address of a range, the first of two, as in 198.18.128.2 for 198.18.128.0/17, or "" when there is
+// none.
 func thirdAddress(cidr string) string {
-	prefix := ipv4Prefix(cidr)
-	if !prefix.IsValid() {
+	ranges, ok := ParseRanges(cidr)
+	if !ok {
 		return ""
 	}
+	prefix := ranges[0]
 	third := prefix.Addr().Next().Next()
 	if !prefix.Contains(third) {
 		return ""

@@ -51,10 +51,13 @@ func TestClusterPrefix(t *testing.T) {
 		{"own", new("10.1.0.0/16"), "10.1.0.0/16"},
 		{"host bits", new("10.1.2.3/16"), "10.1.0.0/16"},
 		{"none", new(""), "invalid Prefix"},
-		{"IPv6", new("fd00::/64"), "invalid Prefix"},
+		{"IPv6", new("fd00::/64"), "fd00::/64"},
+		{"dual-stack", new("10.1.2.3/16, fd00::1/64"), "10.1.0.0/16,fd00::/64"},
+		{"two of a family", new("10.1.0.0/16,10.2.0.0/16"), "invalid Prefix"},
+		{"IPv4 written as IPv6", new("::ffff:10.1.0.0/112"), "invalid Prefix"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := (&Kluster{Spec: KlusterSpec{ClusterCIDR: test.cidr}}).ClusterPrefix().String(); got != test.want {
+			if got := RangesString((&Kluster{Spec: KlusterSpec{ClusterCIDR: test.cidr}}).PodRanges()); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})

@@ -46,7 +46,7 @@ type KlusterList struct {
 // KlusterSpec describes a workload cluster. The first fields are those of Kubernikus, so that its manifests apply
 // unchanged; secretRef and all that follow it are ours.
 type KlusterSpec struct {
-	// Name is the short name of the cluster, the one OpenStack sees: lower case letters, digits and dashes, at most 20
+	// Name is the short name of the cluster, the one OpenStack sees: lower case letters, digits and dashes, at most 63
 	// characters. Unset at creation, it is metadata.name without "-<account>" at its end, where the account is the
 	// label "account" or else the namespace. It cannot be changed.
 	// +optional
@@ -56,8 +56,9 @@ type KlusterSpec struct {
 	// Openstack names the OpenStack objects that the cluster uses.
 	// +optional
 	Openstack OpenstackSpec `json:"openstack,omitempty" protobuf:"bytes,2,opt,name=openstack"`
-	// ClusterCIDR is the IPv4 range of the pods, for instance 100.100.0.0/16, which is the default. It may be empty
-	// only with noCloud. It cannot be changed.
+	// ClusterCIDR is the range of the pods, for instance 100.100.0.0/16, which is the default, or the two of a dual-stack
+	// cluster with a comma between them, as 100.100.0.0/16,fd00:100::/56. It may be empty only with noCloud. It cannot be
+	// changed.
 	// +optional
 	// +k8s:optional
 	// +k8s:immutable
@@ -108,7 +109,8 @@ type KlusterSpec struct {
 	// NoCloud says that the cluster does not use OpenStack: nothing is looked for or removed there.
 	// +optional
 	NoCloud bool `json:"noCloud,omitempty" protobuf:"varint,14,opt,name=noCloud"`
-	// CustomCNI says that the cluster brings its own pod network.
+	// CustomCNI says that the cluster brings its own pod network, and has no routes on the router: Route GC is off for it, unless
+	// routeGC.enabled is true, and other clusters on the router may have the same range.
 	// +optional
 	CustomCNI bool `json:"customCNI,omitempty" protobuf:"varint,15,opt,name=customCNI"`
 	// SeedKubeadm says that the cluster is given what kubeadm needs to join nodes.

@@ -13,6 +13,36 @@ type SecretReference struct {
 	// Name of the Secret. Defaults to <metadata.name>-secret.
 	// +optional
 	Name string `json:"name,omitempty" protobuf:"bytes,1,opt,name=name"`
+	// Kubeconfig names another Secret that has the kubeconfig, such as that of Cluster API.
+	// +optional
+	// +k8s:optional
+	Kubeconfig *KubeconfigReference `json:"kubeconfig,omitempty" protobuf:"bytes,2,opt,name=kubeconfig"`
+	// Cloud names another Secret that has the OpenStack credentials, such as that of Cluster API.
+	// +optional
+	// +k8s:optional
+	Cloud *CloudReference `json:"cloud,omitempty" protobuf:"bytes,3,opt,name=cloud"`
+}
+
+// KubeconfigReference names a Secret in the namespace of the Kluster that has a kubeconfig. It is read as it is, whenever it
+// changes.
+type KubeconfigReference struct {
+	// Name of the Secret.
+	// +k8s:required
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+	// Key of the Secret. Unset, it is "value", as in the Secrets of Cluster API.
+	// +optional
+	Key string `json:"key,omitempty" protobuf:"bytes,2,opt,name=key"`
+}
+
+// CloudReference names a Secret in the namespace of the Kluster that has OpenStack credentials, with the keys that a Secret of
+// a Kluster has for them. It is read as it is, whenever it changes.
+type CloudReference struct {
+	// Name of the Secret.
+	// +k8s:required
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+	// CloudName is the cloud of its clouds.yaml. Unset, it is the only one, or the one that its key "cloud" names.
+	// +optional
+	CloudName string `json:"cloudName,omitempty" protobuf:"bytes,2,opt,name=cloudName"`
 }
 
 // CloudProvider holds the names under which the cluster tags what it makes in OpenStack. Leftovers are found by them, so

@@ -14,6 +14,11 @@ func (in CloudProvider) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in CloudReference) OpenAPIModelName() string {
+	return "cc.sap.kubernikus.v1.CloudReference"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in DeorbitObject) OpenAPIModelName() string {
 	return "cc.sap.kubernikus.v1.DeorbitObject"
 }
@@ -51,6 +56,11 @@ func (in KlusterSpec) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in KlusterStatus) OpenAPIModelName() string {
 	return "cc.sap.kubernikus.v1.KlusterStatus"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in KubeconfigReference) OpenAPIModelName() string {
+	return "cc.sap.kubernikus.v1.KubeconfigReference"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

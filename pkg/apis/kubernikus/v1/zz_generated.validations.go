@@ -74,6 +74,45 @@ func Validate_BackupMode(
 	return errs
 }
 
+// Validate_CloudReference validates an instance of CloudReference according
+// to declarative validation rules in the API schema.
+func Validate_CloudReference(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *CloudReference) (errs field.ErrorList) {
+
+	{ // field CloudReference.Name
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *CloudReference) *string {
+				return &oldObj.Name
+			})
+		errs = append(errs, fn(fldPath.Child("name"), &obj.Name, oldVal, oldObj != nil)...)
+	}
+
+	// field CloudReference.CloudName has no validation
+	return errs
+}
+
 var symbolsForCloudService = sets.New(ServiceBlockStorage, ServiceLoadBalancer)
 
 // Validate_CloudService validates an instance of CloudService according
@@ -1057,7 +1096,28 @@ func Validate_KlusterSpec(
 		errs = append(errs, fn(fldPath.Child("nodePools"), obj.NodePools, oldVal, oldObj != nil)...)
 	}
 
-	// field KlusterSpec.SecretRef has no validation
+	{ // field KlusterSpec.SecretRef
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *SecretReference,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_SecretReference(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *KlusterSpec) *SecretReference {
+				return &oldObj.SecretRef
+			})
+		errs = append(errs, fn(fldPath.Child("secretRef"), &obj.SecretRef, oldVal, oldObj != nil)...)
+	}
+
 	// field KlusterSpec.CloudProvider has no validation
 
 	{ // field KlusterSpec.Deorbit
@@ -1320,6 +1380,45 @@ func Validate_KlusterStatus(
 		errs = append(errs, fn(fldPath.Child("deorbit"), obj.Deorbit, oldVal, oldObj != nil)...)
 	}
 
+	return errs
+}
+
+// Validate_KubeconfigReference validates an instance of KubeconfigReference according
+// to declarative validation rules in the API schema.
+func Validate_KubeconfigReference(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *KubeconfigReference) (errs field.ErrorList) {
+
+	{ // field KubeconfigReference.Name
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *KubeconfigReference) *string {
+				return &oldObj.Name
+			})
+		errs = append(errs, fn(fldPath.Child("name"), &obj.Name, oldVal, oldObj != nil)...)
+	}
+
+	// field KubeconfigReference.Key has no validation
 	return errs
 }
 
@@ -1731,6 +1830,77 @@ func Validate_OpenstackSpec(
 				return oldObj.AbsentServices
 			})
 		errs = append(errs, fn(fldPath.Child("absentServices"), obj.AbsentServices, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+// Validate_SecretReference validates an instance of SecretReference according
+// to declarative validation rules in the API schema.
+func Validate_SecretReference(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *SecretReference) (errs field.ErrorList) {
+
+	// field SecretReference.Name has no validation
+
+	{ // field SecretReference.Kubeconfig
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *KubeconfigReference,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_KubeconfigReference(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *SecretReference) *KubeconfigReference {
+				return oldObj.Kubeconfig
+			})
+		errs = append(errs, fn(fldPath.Child("kubeconfig"), obj.Kubeconfig, oldVal, oldObj != nil)...)
+	}
+
+	{ // field SecretReference.Cloud
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *CloudReference,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_CloudReference(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *SecretReference) *CloudReference {
+				return oldObj.Cloud
+			})
+		errs = append(errs, fn(fldPath.Child("cloud"), obj.Cloud, oldVal, oldObj != nil)...)
 	}
 
 	return errs

@@ -36,6 +36,15 @@ func TestAddOns(t *testing.T) {
 		{"longest key, in characters", func(s *kubernikusv1.KlusterSpec) { s.SSHPublicKey = strings.Repeat("ä", 10000) }, nil},
 		{"key too long", func(s *kubernikusv1.KlusterSpec) { s.SSHPublicKey = strings.Repeat("a", 10001) }, []string{"spec.sshPublicKey: Too long"}},
 		{"own secret", func(s *kubernikusv1.KlusterSpec) { s.SecretRef.Name = "my.secret" }, nil},
+		{"two secrets of Cluster API", func(s *kubernikusv1.KlusterSpec) {
+			s.SecretRef.Kubeconfig, s.SecretRef.Cloud = &kubernikusv1.KubeconfigReference{Name: "web-kubeconfig"}, &kubernikusv1.CloudReference{Name: "web-cloud-config", CloudName: "openstack"}
+		}, nil},
+		{"references without names", func(s *kubernikusv1.KlusterSpec) {
+			s.SecretRef.Kubeconfig, s.SecretRef.Cloud = &kubernikusv1.KubeconfigReference{}, &kubernikusv1.CloudReference{}
+		}, []string{"spec.secretRef.kubeconfig.name: Required value", "spec.secretRef.cloud.name: Required value"}},
+		{"references that cannot be", func(s *kubernikusv1.KlusterSpec) {
+			s.SecretRef.Kubeconfig, s.SecretRef.Cloud = &kubernikusv1.KubeconfigReference{Name: "web", Key: "a/b"}, &kubernikusv1.CloudReference{Name: "ns/web"}
+		}, []string{"spec.secretRef.kubeconfig.key: Invalid value", "spec.secretRef.cloud.name: Invalid value"}},
 		{"a secret that cannot be", func(s *kubernikusv1.KlusterSpec) { s.SecretRef.Name = "ns/secret" }, []string{"spec.secretRef.name: Invalid value"}},
 	})
 }

@@ -63,6 +63,7 @@ func validateSpec(spec, old *kubernikusv1.KlusterSpec, path *field.Path) field.E
 	}
 	errs = append(errs, validateNodePools(spec.NodePools, oldPools, path.Child("nodePools"))...)
 	errs = append(errs, invalidIfAny(path.Child("secretRef", "name"), spec.SecretRef.Name, validation.IsDNS1123Subdomain(spec.SecretRef.Name))...)
+	errs = append(errs, validateSecretReferences(&spec.SecretRef, path.Child("secretRef"))...)
 	errs = append(errs, validateCloudProvider(spec, path.Child("cloudProvider"))...)
 	errs = append(errs, validateDeorbit(&spec.Deorbit, path.Child("deorbit"))...)
 	errs = append(errs, validateRouteGC(spec.RouteGC, path.Child("routeGC"))...)
@@ -83,6 +84,27 @@ func validateName(name string, path *field.Path) field.ErrorList {
 			"must start with a lower case letter, end with a letter or digit, and have only lower case letters, digits and dashes")}
 	}
 	return nil
+}
+
+// validateSecretReferences checks the names of Secrets that others wrote.
+func validateSecretReferences(ref *kubernikusv1.SecretReference, path *field.Path) (errs field.ErrorList) {
+	if k := ref.Kubeconfig; k != nil {
+		errs = append(errs, validateSecretName(k.Name, path.Child("kubeconfig", "name"))...)
+		if k.Key != "" {
+			errs = append(errs, invalidIfAny(path.Child("kubeconfig", "key"), k.Key, validation.IsConfigMapKey(k.Key))...)
+		}
+	}
+	if c := ref.Cloud; c != nil {
+		errs = append(errs, validateSecretName(c.Name, path.Child("cloud", "name"))...)
+	}
+	return errs
+}
+
+func validateSecretName(name string, path *field.Path) field.ErrorList {
+	if name == "" {
+		return nil // it is required, which the markers of the type say
+	}
+	return invalidIfAny(path, name, validation.IsDNS1123Subdomain(name))
 }
 
 // invalidIfAny makes one error of the findings of a check from apimachinery.

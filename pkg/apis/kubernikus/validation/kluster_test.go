@@ -131,12 +131,12 @@ func TestNames(t *testing.T) {
 		want                 []string
 	}{
 		{"derived", "demo-acc", "", nil},
-		{"derived, too long", strings.Repeat("a", 21), "", []string{"spec.name: Required value: metadata.name without -<account>"}},
-		{"too long, but a short one is given", strings.Repeat("a", 21), "demo", nil},
+		{"derived, too long", strings.Repeat("a", 64), "", []string{"spec.name: Required value: metadata.name without -<account>"}},
+		{"too long, but a short one is given", strings.Repeat("a", 64), "demo", nil},
 		{"derived, starts with a digit", "1a-acc", "", []string{`spec.name: Invalid value: "1a"`}},
 		{"derived, with a dot", "a.b", "", []string{`spec.name: Invalid value: "a.b"`}},
-		{"20 characters", "demo", strings.Repeat("a", 20), nil},
-		{"21 characters", "demo", strings.Repeat("a", 21), []string{"spec.name: Too long"}},
+		{"63 characters", "demo", strings.Repeat("a", 63), nil},
+		{"64 characters", "demo", strings.Repeat("a", 64), []string{"spec.name: Too long"}},
 		{"one character", "demo", "a", nil},
 		{"upper case", "demo", "Demo", []string{`spec.name: Invalid value: "Demo"`}},
 		{"ends with a dash", "demo", "demo-", []string{`spec.name: Invalid value: "demo-"`}},

@@ -25,7 +25,7 @@ func validatePodNetwork(spec *kubernikusv1.KlusterSpec, path *field.Path) field.
 // validateNetwork checks the fields of the network that cannot be changed later.
 func validateNetwork(spec *kubernikusv1.KlusterSpec, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
-	var pods netip.Prefix
+	var pods [2]netip.Prefix
 	if cidr := spec.ClusterCIDR; cidr != nil && *cidr != "" {
 		var found field.ErrorList
 		pods, found = parseCIDR(*cidr, path.Child("clusterCIDR"))
@@ -34,31 +34,32 @@ func validateNetwork(spec *kubernikusv1.KlusterSpec, path *field.Path) field.Err
 	services, found := parseCIDR(spec.ServiceCIDR, path.Child("serviceCIDR"))
 	errs = append(errs, found...)
 	// Overlaps is false when one of the two is not valid.
-	if pods.Overlaps(services) {
+	if kubernikusv1.Overlap(pods, services) {
 		errs = append(errs, field.Invalid(path.Child("serviceCIDR"), spec.ServiceCIDR,
-			fmt.Sprintf("must not overlap with spec.clusterCIDR %s", pods)))
+			fmt.Sprintf("must not overlap with spec.clusterCIDR %s", kubernikusv1.RangesString(pods))))
 	}
 	// An invalid serviceCIDR yields no address either, and has been reported.
-	if spec.DNSAddress != "" || services.IsValid() {
+	if spec.DNSAddress != "" || services[0].IsValid() {
 		errs = append(errs, validateDNSAddress(spec.DNSAddress, path.Child("dnsAddress"))...)
 	}
 	return append(errs, invalidIfAny(path.Child("dnsDomain"), spec.DNSDomain, validation.IsDNS1123Subdomain(spec.DNSDomain))...)
 }
 
-func parseCIDR(cidr string, path *field.Path) (netip.Prefix, field.ErrorList) {
-	prefix, err := netip.ParsePrefix(cidr)
-	if err != nil || !prefix.Addr().Is4() {
-		return netip.Prefix{}, field.ErrorList{field.Invalid(path, cidr, "must be an IPv4 range such as 100.100.0.0/16")}
+func parseCIDR(cidr string, path *field.Path) ([2]netip.Prefix, field.ErrorList) {
+	ranges, ok := kubernikusv1.ParseRanges(cidr)
+	if !ok {
+		return ranges, field.ErrorList{field.Invalid(path, cidr,
+			"must be a range such as 100.100.0.0/16, or one of IPv4 and one of IPv6 such as 100.100.0.0/16,fd00:100::/56")}
 	}
-	return prefix.Masked(), nil
+	return ranges, nil
 }
 
 func validateDNSAddress(address string, path *field.Path) field.ErrorList {
 	if address == "" {
 		return field.ErrorList{field.Required(path, "spec.serviceCIDR has no third address to use: set one here, or use a larger range")}
 	}
-	if parsed, err := netip.ParseAddr(address); err != nil || !parsed.Is4() {
-		return field.ErrorList{field.Invalid(path, address, "must be an IPv4 address such as 198.18.128.2")}
+	if parsed, err := netip.ParseAddr(address); err != nil || parsed.Is4In6() || parsed.Zone() != "" {
+		return field.ErrorList{field.Invalid(path, address, "must be an address such as 198.18.128.2")}
 	}
 	return nil
 }

@@ -24,7 +24,12 @@ const (
 	KeyAuthority   = "tls-ca.pem"
 	KeyCertificate = "apiserver-clients-cluster-admin.pem"
 	KeyPrivateKey  = "apiserver-clients-cluster-admin-key.pem"
+	// keyClusterAPI is the key of a kubeconfig in a Secret of Cluster API.
+	keyClusterAPI = "value"
 )
+
+// workloadKeys are all of them.
+var workloadKeys = []string{KeyKubeconfig, KeyAuthority, KeyCertificate, KeyPrivateKey}
 
 // Failures to find the way into a workload cluster that are no mistakes.
 var (
@@ -48,6 +53,9 @@ func Workload(k *kubernikusv1.Kluster, data map[string][]byte) (*rest.Config, er
 			return nil, fmt.Errorf("key %q: %w", KeyKubeconfig, err)
 		}
 		return config, nil
+	}
+	if ref := k.Spec.SecretRef.Kubeconfig; ref != nil {
+		return nil, fmt.Errorf("secret %s has no key %q, which spec.secretRef.kubeconfig names", ref.Name, kubeconfigKey(ref))
 	}
 	if !HasWorkload(data) {
 		return nil, ErrNoWorkload

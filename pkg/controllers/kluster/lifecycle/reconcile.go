@@ -59,9 +59,13 @@ func (r *reconciler) look(ctx context.Context, k *kubernikusv1.Kluster) (time.Du
 	if err := r.complete(ctx, k); err != nil {
 		return 0, err
 	}
-	secret, err := access.Secret(ctx, r.live, k)
+	secrets, err := access.Secrets(ctx, r.live, k)
 	if err != nil && !errors.Is(err, access.ErrNoSecret) {
 		return 0, err
+	}
+	var secret *corev1.Secret
+	if err == nil {
+		secret = access.Together(k, secrets)
 	}
 	var found findings
 	s := r.stateOf(k, secret)
@@ -70,9 +74,12 @@ func (r *reconciler) look(ctx context.Context, k *kubernikusv1.Kluster) (time.Du
 		s.workload.set(missing.workload, r.clock.Now().Add(retryPause))
 		s.cloud.set(missing.cloud, r.clock.Now().Add(retryPause))
 	} else {
-		if err := r.hold(ctx, secret); err != nil {
-			return 0, err
+		for _, each := range secrets {
+			if err := r.hold(ctx, each); err != nil {
+				return 0, err
+			}
 		}
+		secret = access.Together(k, secrets)
 		s.secret.version = secret.ResourceVersion
 		found.expected = access.HasWorkload(secret.Data)
 		r.lookAtWorkload(k, secret, s)

@@ -58,7 +58,9 @@ func (r *reconciler) letGo(ctx context.Context, namespace string) error {
 		used := make(map[string]bool, len(klusters.Items))
 		for i := range klusters.Items {
 			if k := &klusters.Items[i]; !isReleased(k) {
-				used[k.SecretName()] = true
+				for _, name := range k.SecretNames() {
+					used[name] = true
+				}
 			}
 		}
 		var keys []types.NamespacedName

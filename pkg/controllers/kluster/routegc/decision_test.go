@@ -49,7 +49,10 @@ func TestScope(t *testing.T) {
 		"within a larger sibling":     {scope("100.0.0.0/8"), "100.100.1.0/24", false},
 		"a cluster without a range":   {Scope{}, "100.100.1.0/24", false},
 		"a cluster of all addresses":  {Scope{ClusterCIDR: netip.MustParsePrefix("0.0.0.0/0")}, "100.100.1.0/24", false},
-		"a cluster in IPv6":           {Scope{ClusterCIDR: netip.MustParsePrefix("2001:db8::/32")}, "2001:db8::/64", false},
+		"a cluster in IPv6":           {Scope{ClusterCIDR: netip.MustParsePrefix("2001:db8::/32")}, "2001:db8::/64", true},
+		"outside of it in IPv6":       {Scope{ClusterCIDR: netip.MustParsePrefix("2001:db8::/32")}, "2001:db9::/64", false},
+		"dual-stack, the second":      {Scope{ClusterCIDR: netip.MustParsePrefix("100.100.0.0/16"), SecondCIDR: netip.MustParsePrefix("2001:db8::/32")}, "2001:db8::/64", true},
+		"dual-stack, a sibling's":     {Scope{ClusterCIDR: netip.MustParsePrefix("100.100.0.0/16"), SecondCIDR: netip.MustParsePrefix("2001:db8::/32"), Siblings: []netip.Prefix{netip.MustParsePrefix("2001:db8:1::/48")}}, "2001:db8:1::/64", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := len(c.scope.Ours([]openstack.Route{route(c.destination, "10.0.0.6")})) == 1; got != c.want {

@@ -39,6 +39,9 @@ type Target struct {
 	Limits   Limits
 	// DryRun reports what would be removed, and removes nothing.
 	DryRun bool
+	// Shared is a Kluster on the router that has a part of the range and Route GC turned off; "": there is none. It may have
+	// routes all the same, so that only those are removed whose next hop is no port any more.
+	Shared string
 }
 
 // Result is what a pass saw and did.

@@ -31,7 +31,7 @@ func siblings(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster) []*kubernikus
 	var found []*kubernikusv1.Kluster
 	for i := range all {
 		other := &all[i]
-		if other.UID != k.UID && other.RouterID() == k.RouterID() && !other.Spec.NoCloud && other.ClusterPrefix().IsValid() {
+		if other.UID != k.UID && other.RouterID() == k.RouterID() && !other.Spec.NoCloud && other.PodRanges()[0].IsValid() {
 			found = append(found, other)
 		}
 	}
@@ -53,6 +53,7 @@ func settingsOf(k *kubernikusv1.Kluster, config configv1alpha1.RouteGCConfigurat
 		limits: Limits{ConfirmAfter: config.ConfirmAfter.Duration, Interval: config.Interval.Duration, MaxRemovalFraction: *config.MaxRemovalFraction},
 	}
 	own := k.Spec.RouteGC
+	s.enabled = s.enabled && k.UsesRouter()
 	if own == nil {
 		return s
 	}
@@ -107,13 +108,27 @@ func planFor(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster, config configv
 
 // targetOf is the router of a Kluster, and what is wrong when a sibling has a part of its range.
 func targetOf(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster, s settings) (target *Target, conflict string) {
-	target = &Target{RouterID: k.RouterID(), Scope: Scope{ClusterCIDR: k.ClusterPrefix()}, Limits: s.limits, DryRun: s.dryRun}
+	own := k.PodRanges()
+	target = &Target{RouterID: k.RouterID(), Scope: Scope{ClusterCIDR: own[0], SecondCIDR: own[1]}, Limits: s.limits, DryRun: s.dryRun}
 	for _, s := range siblings(k, all) {
-		if s.ClusterPrefix().Overlaps(target.Scope.ClusterCIDR) {
+		theirs := s.PodRanges()
+		switch {
+		case kubernikusv1.Overlap(own, theirs) && !s.UsesRouter():
+			// An overlay has the same range and no routes. Where only Route GC is off, that is not certain.
+			if !s.Spec.CustomCNI && target.Shared == "" {
+				target.Shared = s.Namespace + "/" + s.Name
+			}
+			continue
+		case kubernikusv1.Overlap(own, theirs):
 			return target, fmt.Sprintf("Kluster %s/%s on the same router has clusterCIDR %s, which overlaps %s: nothing is removed for either; "+
-				"one of them has to be made anew with another clusterCIDR", s.Namespace, s.Name, s.ClusterPrefix(), target.Scope.ClusterCIDR)
+				"one of them has to be made anew with another clusterCIDR, or needs no routes and sets customCNI",
+				s.Namespace, s.Name, kubernikusv1.RangesString(theirs), kubernikusv1.RangesString(own))
 		}
-		target.Scope.Siblings = append(target.Scope.Siblings, s.ClusterPrefix())
+		for _, pods := range theirs {
+			if pods.IsValid() {
+				target.Scope.Siblings = append(target.Scope.Siblings, pods)
+			}
+		}
 	}
 	return target, ""
 }
@@ -147,6 +162,6 @@ func TargetFor(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster, config confi
 
 // same says whether another plan leads to the same removals.
 func (t *Target) same(other *Target) bool {
-	return other != nil && t.RouterID == other.RouterID && t.DryRun == other.DryRun && t.Scope.ClusterCIDR == other.Scope.ClusterCIDR &&
+	return other != nil && t.RouterID == other.RouterID && t.DryRun == other.DryRun && t.Scope.ClusterCIDR == other.Scope.ClusterCIDR && t.Scope.SecondCIDR == other.Scope.SecondCIDR && t.Shared == other.Shared &&
 		slices.EqualFunc(t.Scope.Siblings, other.Scope.Siblings, func(a, b netip.Prefix) bool { return a == b })
 }

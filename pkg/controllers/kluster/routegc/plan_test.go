@@ -39,6 +39,8 @@ func gc(spec kubernikusv1.RouteGCSpec) func(*kubernikusv1.Kluster) {
 	return func(k *kubernikusv1.Kluster) { k.Spec.RouteGC = &spec }
 }
 
+func overlay(k *kubernikusv1.Kluster) { k.Spec.CustomCNI = true }
+
 func TestPlan(t *testing.T) {
 	type changes = []func(*kubernikusv1.Kluster)
 	noCloud := func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true }
@@ -57,6 +59,12 @@ func TestPlan(t *testing.T) {
 		"detached":        {changes{routed, klustertest.Going, klustertest.Annotated(kubernikusv1.DetachAnnotation)}, nil, "-"},
 		"to be detached":  {changes{routed, klustertest.Annotated(kubernikusv1.DetachAnnotation)}, nil, ""},
 		"released":        {changes{routed, klustertest.Going, func(k *kubernikusv1.Kluster) { k.Finalizers = []string{"other"} }}, nil, "-"},
+		"own network":     {changes{routed, overlay}, nil, ReasonDisabled},
+		"own network, on": {changes{routed, overlay, gc(kubernikusv1.RouteGCSpec{Enabled: new(true)})}, nil, ""},
+		"overlay sibling": {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", found, overlay)}, ""},
+		"sibling is off":  {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", found, gc(kubernikusv1.RouteGCSpec{Enabled: new(false)}))}, ""},
+		"overlay, but on": {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", found, overlay, gc(kubernikusv1.RouteGCSpec{Enabled: new(true)}))}, kubernikusv1.ReasonCIDRConflict},
+		"second range":    {changes{routed, pods("10.1.0.0/16,fd00::/48")}, []*kubernikusv1.Kluster{klustertest.Kluster("s", found, pods("10.2.0.0/16,fd00::/56"))}, kubernikusv1.ReasonCIDRConflict},
 		"sibling":         {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", found, pods("100.101.0.0/16"))}, ""},
 		"conflict":        {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", found, pods("100.100.128.0/17"))}, kubernikusv1.ReasonCIDRConflict},
 		"conflict, going": {changes{routed}, []*kubernikusv1.Kluster{klustertest.Kluster("s", found, klustertest.Going)}, kubernikusv1.ReasonCIDRConflict},

@@ -11,8 +11,8 @@ import (
 
 // Scope says which routes of a router are of a cluster.
 type Scope struct {
-	// ClusterCIDR is the range of the cluster's pods, in IPv4.
-	ClusterCIDR netip.Prefix
+	// ClusterCIDR is the range of the cluster's pods, and SecondCIDR the other one of a dual-stack cluster.
+	ClusterCIDR, SecondCIDR netip.Prefix
 	// Siblings are the ranges of the other clusters on the same router.
 	Siblings []netip.Prefix
 }
@@ -31,7 +31,10 @@ func (s Scope) Ours(routes []openstack.Route) []openstack.Route {
 // contains says whether the first and the last address of a destination are the cluster's, and none is a sibling's. A
 // range of all addresses is nobody's.
 func (s Scope) contains(destination netip.Prefix) bool {
-	if !s.ClusterCIDR.Addr().Is4() || s.ClusterCIDR.Bits() <= 0 || destination.Bits() < s.ClusterCIDR.Bits() {
+	within := func(pods netip.Prefix) bool {
+		return pods.IsValid() && pods.Bits() > 0 && destination.Bits() >= pods.Bits() && pods.Contains(destination.Addr())
+	}
+	if !within(s.ClusterCIDR) && !within(s.SecondCIDR) {
 		return false
 	}
 	for _, sibling := range s.Siblings {
@@ -39,5 +42,5 @@ func (s Scope) contains(destination netip.Prefix) bool {
 			return false
 		}
 	}
-	return s.ClusterCIDR.Contains(destination.Addr())
+	return true
 }

@@ -24,7 +24,7 @@ func changed() predicate.Predicate {
 // rangeChanged lets through what changes which addresses of which router are whose.
 func rangeChanged() predicate.Predicate {
 	return updates(func(before, after *kubernikusv1.Kluster) bool {
-		return before.RouterID() != after.RouterID() || before.ClusterPrefix() != after.ClusterPrefix()
+		return before.RouterID() != after.RouterID() || before.PodRanges() != after.PodRanges() || before.UsesRouter() != after.UsesRouter()
 	})
 }
 

@@ -31,7 +31,7 @@ func IndexBySecret(indexer client.FieldIndexer) error {
 // secretKeys are the keys of a Kluster in bySecret.
 func secretKeys(object client.Object) []string {
 	if k, ok := object.(*kubernikusv1.Kluster); ok {
-		return []string{k.SecretName()}
+		return k.SecretNames()
 	}
 	return nil
 }

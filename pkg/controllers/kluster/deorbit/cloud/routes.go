@@ -52,12 +52,16 @@ func (p Project) Routes(ctx context.Context, w stage.Work, target *routegc.Targe
 		return stage.Report{Retained: because(objects, "routeGC.dryRun is set")}, nil
 	}
 	var held []kubernikusv1.DeorbitObject
-	if w.RoutesLeft {
+	if w.RoutesLeft || target.Shared != "" {
+		reason := ReasonCameBack
+		if target.Shared != "" {
+			reason = "it may be of Kluster " + target.Shared + ", which has the same range and Route GC turned off: the next hop is a port"
+		}
 		var kept []openstack.Route
 		if kept, doomed, err = p.withNodes(ctx, router, doomed); err != nil {
 			return stage.Report{}, err
 		}
-		held, objects = because(routeObjects(router.ID, kept), ReasonCameBack), routeObjects(router.ID, doomed)
+		held, objects = because(routeObjects(router.ID, kept), reason), routeObjects(router.ID, doomed)
 		if len(doomed) == 0 {
 			return stage.Report{Remaining: held}, nil
 		}

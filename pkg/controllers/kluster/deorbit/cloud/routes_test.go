@@ -216,3 +216,15 @@ func TestRoutesThatCameBack(t *testing.T) {
 	}
 	s.wantRoutes(target, dead)
 }
+
+// Where a sibling with the same range has Route GC turned off, a route to a node may be the sibling's.
+func TestRoutesOfASharedRange(t *testing.T) {
+	s := newSite(t, fake.Options{})
+	target := s.routed("garden")
+	target.Shared = "ns/s"
+	report, err := s.project.Routes(t.Context(), work(), target, "")
+	if err != nil || told(report.Deleted) != dead+": " || len(report.Remaining) != 1 || !strings.HasPrefix(report.Remaining[0].Reason, "it may be of Kluster ns/s") {
+		t.Errorf("got %+v, %v", report, err)
+	}
+	s.wantRoutes(target, live, sibling, nobody, wider)
+}

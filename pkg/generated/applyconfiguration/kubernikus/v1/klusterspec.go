@@ -15,14 +15,15 @@ import (
 // KlusterSpec describes a workload cluster. The first fields are those of Kubernikus, so that its manifests apply
 // unchanged; secretRef and all that follow it are ours.
 type KlusterSpecApplyConfiguration struct {
-	// Name is the short name of the cluster, the one OpenStack sees: lower case letters, digits and dashes, at most 20
+	// Name is the short name of the cluster, the one OpenStack sees: lower case letters, digits and dashes, at most 63
 	// characters. Unset at creation, it is metadata.name without "-<account>" at its end, where the account is the
 	// label "account" or else the namespace. It cannot be changed.
 	Name *string `json:"name,omitempty"`
 	// Openstack names the OpenStack objects that the cluster uses.
 	Openstack *OpenstackSpecApplyConfiguration `json:"openstack,omitempty"`
-	// ClusterCIDR is the IPv4 range of the pods, for instance 100.100.0.0/16, which is the default. It may be empty
-	// only with noCloud. It cannot be changed.
+	// ClusterCIDR is the range of the pods, for instance 100.100.0.0/16, which is the default, or the two of a dual-stack
+	// cluster with a comma between them, as 100.100.0.0/16,fd00:100::/56. It may be empty only with noCloud. It cannot be
+	// changed.
 	ClusterCIDR *string `json:"clusterCIDR,omitempty"`
 	// ServiceCIDR is the IPv4 range of the services. Defaults to 198.18.128.0/17. It cannot be changed.
 	ServiceCIDR *string `json:"serviceCIDR,omitempty"`
@@ -48,7 +49,8 @@ type KlusterSpecApplyConfiguration struct {
 	Dashboard *bool `json:"dashboard,omitempty"`
 	// NoCloud says that the cluster does not use OpenStack: nothing is looked for or removed there.
 	NoCloud *bool `json:"noCloud,omitempty"`
-	// CustomCNI says that the cluster brings its own pod network.
+	// CustomCNI says that the cluster brings its own pod network, and has no routes on the router: Route GC is off for it, unless
+	// routeGC.enabled is true, and other clusters on the router may have the same range.
 	CustomCNI *bool `json:"customCNI,omitempty"`
 	// SeedKubeadm says that the cluster is given what kubeadm needs to join nodes.
 	SeedKubeadm *bool `json:"seedKubeadm,omitempty"`

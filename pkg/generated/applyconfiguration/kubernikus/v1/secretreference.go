@@ -13,6 +13,10 @@ package v1
 type SecretReferenceApplyConfiguration struct {
 	// Name of the Secret. Defaults to <metadata.name>-secret.
 	Name *string `json:"name,omitempty"`
+	// Kubeconfig names another Secret that has the kubeconfig, such as that of Cluster API.
+	Kubeconfig *KubeconfigReferenceApplyConfiguration `json:"kubeconfig,omitempty"`
+	// Cloud names another Secret that has the OpenStack credentials, such as that of Cluster API.
+	Cloud *CloudReferenceApplyConfiguration `json:"cloud,omitempty"`
 }
 
 // SecretReferenceApplyConfiguration constructs a declarative configuration of the SecretReference type for use with
@@ -26,5 +30,21 @@ func SecretReference() *SecretReferenceApplyConfiguration {
 // If called multiple times, the Name field is set to the value of the last call.
 func (b *SecretReferenceApplyConfiguration) WithName(value string) *SecretReferenceApplyConfiguration {
 	b.Name = &value
+	return b
+}
+
+// WithKubeconfig sets the Kubeconfig field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Kubeconfig field is set to the value of the last call.
+func (b *SecretReferenceApplyConfiguration) WithKubeconfig(value *KubeconfigReferenceApplyConfiguration) *SecretReferenceApplyConfiguration {
+	b.Kubeconfig = value
+	return b
+}
+
+// WithCloud sets the Cloud field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Cloud field is set to the value of the last call.
+func (b *SecretReferenceApplyConfiguration) WithCloud(value *CloudReferenceApplyConfiguration) *SecretReferenceApplyConfiguration {
+	b.Cloud = value
 	return b
 }

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lifecycle
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
+)
+
+// The credentials of a cluster of Cluster API are read where that keeps them: both Secrets are held, a rotation of either is noticed.
+func TestCredentialsInTwoSecrets(t *testing.T) {
+	k := klustertest.Kluster("k", func(k *kubernikusv1.Kluster) {
+		k.Spec.SecretRef = kubernikusv1.SecretReference{
+			Kubeconfig: &kubernikusv1.KubeconfigReference{Name: "web-kubeconfig"}, Cloud: &kubernikusv1.CloudReference{Name: "web-cloud-config", CloudName: "openstack"},
+		}
+	})
+	f := newFlow(t, k)
+	wantConditions(t, f.settled(k), "False/SecretMissing", "False/SecretMissing")
+	clouds := func(password string) []byte {
+		return []byte("clouds: {openstack: {auth: {auth_url: '" + f.AuthURL() + "', username: gardener, password: " + password +
+			", user_domain_name: Default, project_id: garden}}, other: {}}")
+	}
+	kubeconfig := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: klustertest.Namespace, Name: "web-kubeconfig", UID: "kc"}, Data: map[string][]byte{"value": f.kubeconfig}}
+	cloud := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: klustertest.Namespace, Name: "web-cloud-config", UID: "cc"}, Data: map[string][]byte{"clouds.yaml": clouds("password"), "cacert": []byte("\n")}}
+	f.create(kubeconfig, cloud)
+	wantConditions(t, f.settled(k), "True/Reachable", "True/Reachable")
+	for _, s := range []*corev1.Secret{kubeconfig, cloud} {
+		if f.get(s); !isHeld(s) {
+			t.Errorf("Secret %s is not held", s.Name)
+		}
+	}
+	f.AddUser("gardener", "rotated", "garden")
+	f.RevokeTokens()
+	f.update(cloud, func() { cloud.Data["clouds.yaml"] = clouds("rotated") })
+	wantConditions(t, f.settled(k), "True/Reachable", "True/Reachable")
+	f.update(kubeconfig, func() { kubeconfig.Data["value"] = []byte("broken") })
+	wantConditions(t, f.settled(k), "False/SecretInvalid", "True/Reachable")
+	// A Kluster that uses other Secrets lets these go.
+	f.update(k, func() { k.Spec.SecretRef, k.Generation = kubernikusv1.SecretReference{Name: "k-secret"}, 2 })
+	f.settled(k)
+	for _, s := range []*corev1.Secret{kubeconfig, cloud} {
+		if f.get(s); isHeld(s) {
+			t.Errorf("Secret %s is held, and no Kluster uses it", s.Name)
+		}
+	}
+}
