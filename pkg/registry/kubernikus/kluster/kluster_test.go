@@ -49,8 +49,10 @@ func TestCreateDefaultsTheNames(t *testing.T) {
 			names{"demo", "demo-x7f2k-secret", "", ""}, ""},
 		{"generated name, given short name", metav1.ObjectMeta{Name: "a-long-name-for-a-demo-x7f2k", GenerateName: "a-long-name-for-a-demo-", Namespace: "ns"}, kubernikusv1.KlusterSpec{Name: "demo"},
 			names{"demo", "a-long-name-for-a-demo-x7f2k-secret", "", ""}, ""},
-		{"generated name that is too long", metav1.ObjectMeta{Name: "a-long-name-for-a-demo-x7f2k", GenerateName: "a-long-name-for-a-demo-", Namespace: "ns"}, kubernikusv1.KlusterSpec{},
-			names{"", "a-long-name-for-a-demo-x7f2k-secret", "", ""}, "spec.name: Required value"},
+		{"generated name of more than 20 characters", metav1.ObjectMeta{Name: "a-long-name-for-a-demo-x7f2k", GenerateName: "a-long-name-for-a-demo-", Namespace: "ns"}, kubernikusv1.KlusterSpec{},
+			names{"a-long-name-for-a-demo-x7f2k", "a-long-name-for-a-demo-x7f2k-secret", "", ""}, ""},
+		{"name that is too long", metav1.ObjectMeta{Name: strings.Repeat("a", 64), Namespace: "ns"}, kubernikusv1.KlusterSpec{},
+			names{"", strings.Repeat("a", 64) + "-secret", "", ""}, "spec.name: Required value"},
 		{"all given", metav1.ObjectMeta{Name: "demo-acc", Namespace: "acc"}, kubernikusv1.KlusterSpec{
 			Name: "own", SecretRef: kubernikusv1.SecretReference{Name: "creds"}, CloudProvider: kubernikusv1.CloudProvider{ClusterName: new("occm"), CSIClusterID: new("csi")},
 		}, names{"own", "creds", "occm", "csi"}, ""},
