@@ -45,7 +45,7 @@ func TestDualApproval(t *testing.T) {
 	}
 	asAmy, asBert, asRobot := as(t, amy), as(t, bert), as(t, robot, groups...)
 	production := `{"matchLabels":{"stage":"production"}}`
-	want := []string{fmt.Sprintf("project %q asks for dual approval", project.Name), "another user must delete it"}
+	want := []string{fmt.Sprintf("project %q requires dual approval", project.Name), "another user must delete it"}
 
 	rule(production, true)
 	guarded := kluster("production", asAmy)

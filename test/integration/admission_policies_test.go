@@ -125,7 +125,7 @@ func TestSamplePolicies(t *testing.T) {
 		"a Project that is older":                  {patched(older, uma, `{"spec":{"description":"changed"}}`), ""},
 		"a stranger joins one that is older":       {patched(older, uma, `{"spec":{"members":[{"kind":"User","name":"olivia@elsewhere.org","role":"owner"},{"kind":"User","name":"mallory"}]}}`), "not mallory"},
 		"a purpose taken away":                     {patched(newer, anna, `{"spec":{"purpose":null}}`), "spec.purpose"},
-		"dual approval, by a member":               {patched(newer, anna, approval), `spec.dualApprovalForDeletion: to change it needs the verb "manage-members"`},
+		"dual approval, by a member":               {patched(newer, anna, approval), `spec.dualApprovalForDeletion: changing it requires the verb "manage-members"`},
 		"dual approval, by who manages members":    {patched(newer, uma, approval), ""},
 		"something else, by a member":              {patched(newer, anna, `{"spec":{"description":"changed"}}`), ""},
 		"a backend where backends are":             {discovery("gimbal-discovery"), ""},

@@ -88,7 +88,7 @@ func TestFollow(t *testing.T) {
 func TestKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(objects())
-		const refusal = "this server has just started and does not know yet which Kluster has which version: try again"
+		const refusal = "this server has just started and its index is not complete (which Kluster has which version): retry"
 		if err := f.Known(t.Context()); !apierrors.IsServiceUnavailable(err) || !strings.Contains(err.Error(), refusal) {
 			t.Errorf("got %v", err)
 		}

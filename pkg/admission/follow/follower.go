@@ -76,10 +76,10 @@ func (f *Follower[O, E, X]) Client() versioned.Interface { return f.client }
 // ValidateInitialization complains when something was not set, and begins to follow the objects.
 func (f *Follower[O, E, X]) ValidateInitialization() error {
 	if f.client == nil {
-		return errors.New("it was given no client")
+		return errors.New("no client was set")
 	}
 	if f.stop == nil {
-		return errors.New("it is not told when the server ends")
+		return errors.New("no stop channel was set")
 	}
 	source := cache.ToListWatcherWithWatchListSemantics(f.store.Source(f.client), f.client)
 	reflector := cache.NewReflectorWithOptions(source, new(O), f.store, cache.ReflectorOptions{Name: f.store.Plugin})
@@ -97,7 +97,7 @@ func (f *Follower[O, E, X]) Known(ctx context.Context) error {
 	case <-ctx.Done():
 	case <-timeout.C:
 	}
-	return apierrors.NewServiceUnavailable(fmt.Sprintf("this server has just started and does not know yet %s: try again", f.store.Knowledge))
+	return apierrors.NewServiceUnavailable(fmt.Sprintf("this server has just started and its index is not complete (%s): retry", f.store.Knowledge))
 }
 
 // Read calls a function with the index, which it must neither change nor keep.

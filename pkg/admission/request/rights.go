@@ -31,7 +31,7 @@ func (r *Rights) SetUnconditionalAuthorizer(authorizer authorizer.UnconditionalA
 // ValidateInitialization complains when SetUnconditionalAuthorizer was not called.
 func (r *Rights) ValidateInitialization() error {
 	if r.authorizer == nil {
-		return errors.New("it was given no authorizer")
+		return errors.New("no authorizer was set")
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func Handler(reviewers map[string]Reviewer, metrics *Metrics, logger logr.Logger
 				metrics.observe(name, verdict.Outcome, time.Since(began)) // of one that panics, too
 				if cause := recover(); cause != nil {
 					// The cause may have the object in it, and the library would log it.
-					logger.Error(fmt.Errorf("a %T was thrown", cause), "A review panicked", "stack", string(debug.Stack()))
+					logger.Error(fmt.Errorf("panic with a %T", cause), "Recovered from a panic in a review", "stack", string(debug.Stack()))
 					panic(errPanicked)
 				}
 			}()
@@ -79,7 +79,7 @@ func limited(next http.Handler) http.Handler {
 			return
 		}
 		if err != nil {
-			http.Error(w, "the body cannot be read", http.StatusBadRequest)
+			http.Error(w, "failed to read the body", http.StatusBadRequest)
 			return
 		}
 		var review struct {
@@ -87,11 +87,11 @@ func limited(next http.Handler) http.Handler {
 			Request         *struct{} `json:"request"`
 		}
 		if err := json.Unmarshal(body, &review); err != nil || review.Request == nil {
-			http.Error(w, "this is no AdmissionReview with a request", http.StatusBadRequest)
+			http.Error(w, "the body is not an AdmissionReview with a request", http.StatusBadRequest)
 			return
 		}
 		if review.APIVersion != admissionv1.SchemeGroupVersion.String() || review.Kind != "AdmissionReview" {
-			http.Error(w, "only AdmissionReview of "+admissionv1.SchemeGroupVersion.String()+" is spoken here", http.StatusBadRequest)
+			http.Error(w, "only AdmissionReview of "+admissionv1.SchemeGroupVersion.String()+" is supported", http.StatusBadRequest)
 			return
 		}
 		ctx, cancel := context.WithTimeout(r.Context(), timeout)

@@ -66,8 +66,8 @@ func TestHandler(t *testing.T) {
 		"panic":            {"POST", "/webhooks/judge", review("PANIC"), 500, "the review failed"},
 		"another version":  {"POST", "/webhooks/judge", strings.Replace(review("CREATE"), "/v1", "/v1beta1", 1), 400, "admission.k8s.io/v1"},
 		"another kind":     {"POST", "/webhooks/judge", strings.Replace(review("CREATE"), "AdmissionReview", "Review", 1), 400, "admission.k8s.io/v1"},
-		"without request":  {"POST", "/webhooks/judge", `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`, 400, "no AdmissionReview"},
-		"no JSON":          {"POST", "/webhooks/judge", hidden, 400, "no AdmissionReview"},
+		"without request":  {"POST", "/webhooks/judge", `{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}`, 400, "the body is not an AdmissionReview"},
+		"no JSON":          {"POST", "/webhooks/judge", hidden, 400, "the body is not an AdmissionReview"},
 		"too large":        {"POST", "/webhooks/judge", strings.Repeat(" ", maxBody+1), 413, "at most"},
 		"another method":   {"GET", "/webhooks/judge", "", 405, ""},
 		"another path":     {"POST", "/webhooks/other", review("CREATE"), 404, ""},
@@ -90,7 +90,7 @@ func TestHandler(t *testing.T) {
 			t.Errorf("%s: the answer has the object in it: %s", name, response.Body)
 		}
 	}
-	if strings.Contains(log.String(), hidden) || !strings.Contains(log.String(), `"message"="no way"`) || !strings.Contains(log.String(), "A review panicked") {
+	if strings.Contains(log.String(), hidden) || !strings.Contains(log.String(), `"message"="no way"`) || !strings.Contains(log.String(), "Recovered from a panic in a review") {
 		t.Errorf("the log is\n%s", log.String())
 	}
 	err = testutil.CollectAndCompare(metrics.decisions, strings.NewReader(`

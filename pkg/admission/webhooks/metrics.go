@@ -29,7 +29,7 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	}
 	duration, err := register(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "groundskeeper_webhook_duration_seconds",
-		Help:    "How long admission reviews take, by webhook.",
+		Help:    "Duration of admission reviews, by webhook.",
 		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10},
 	}, []string{"webhook"}))
 	if err != nil {

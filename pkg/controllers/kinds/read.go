@@ -210,5 +210,5 @@ func (s *Set) missing(kind *Kind, patience time.Duration) error {
 	case patience > 0:
 		return fmt.Errorf("%s is not served any more: bring it back, or wait %s after it was removed for good", kind.GroupResource, patience)
 	}
-	return fmt.Errorf("%s is not served any more: bring it back, or restart the controller manager when it was removed for good", kind.GroupResource)
+	return fmt.Errorf("%s is not served any more: restore it, or restart the controller manager if it was removed permanently", kind.GroupResource)
 }

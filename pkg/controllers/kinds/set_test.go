@@ -88,7 +88,7 @@ func TestKindsComeAndGo(t *testing.T) {
 	}
 	for patience, want := range map[time.Duration]string{
 		time.Hour: "trees.example.com is not served any more: bring it back, or wait 1h0m0s after it was removed for good",
-		0:         "trees.example.com is not served any more: bring it back, or restart the controller manager when it was removed for good",
+		0:         "trees.example.com is not served any more: restore it, or restart the controller manager if it was removed permanently",
 	} {
 		if _, err := c.Live(patience).Find(t.Context(), trees, Query{}); err == nil || err.Error() != want {
 			t.Errorf("patience %s: %v", patience, err)

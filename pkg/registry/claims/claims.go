@@ -71,7 +71,7 @@ func (c *Claims) holds(ctx context.Context, claim *mvccpb.KeyValue) (bool, int64
 	holder, name := string(claim.Value), c.claimed(string(claim.Key))
 	found, err := c.KV.Get(ctx, holder)
 	if err != nil {
-		return false, 0, fmt.Errorf("name %q: reading its holder %s: %w", name, holder, err)
+		return false, 0, fmt.Errorf("name %q: read its holder %s: %w", name, holder, err)
 	}
 	if len(found.Kvs) == 0 {
 		return false, 0, nil
@@ -79,11 +79,11 @@ func (c *Claims) holds(ctx context.Context, claim *mvccpb.KeyValue) (bool, int64
 	kv := found.Kvs[0]
 	data, _, err := c.Transformer.TransformFromStorage(ctx, kv.Value, value.DefaultContext(holder))
 	if err != nil {
-		return false, 0, fmt.Errorf("name %q: decrypting its holder %s: %w", name, holder, err)
+		return false, 0, fmt.Errorf("name %q: decrypt its holder %s: %w", name, holder, err)
 	}
 	obj := c.NewFunc()
 	if err := c.Decoder.Decode(data, obj, kv.ModRevision); err != nil {
-		return false, 0, fmt.Errorf("name %q: decoding its holder %s: %w", name, holder, err)
+		return false, 0, fmt.Errorf("name %q: decode its holder %s: %w", name, holder, err)
 	}
 	return c.Rule.Name(obj) == name, kv.ModRevision, nil
 }

@@ -73,7 +73,7 @@ func (c client) OptimisticPut(ctx context.Context, key string, value []byte, rev
 			}
 		}
 	}
-	return kubernetes.PutResponse{}, apierrors.NewTooManyRequests(fmt.Sprintf("name %q: too many others change at once, try again", change.take), 1)
+	return kubernetes.PutResponse{}, apierrors.NewTooManyRequests(fmt.Sprintf("name %q: too many concurrent changes, retry", change.take), 1)
 }
 
 // OptimisticDelete deletes an object and its claim, if the object is still at the revision.

@@ -77,7 +77,7 @@ func TestCorruptHolder(t *testing.T) {
 	must(t, err)
 	for _, dry := range [][]string{dryRun, nil} {
 		err := s.create(t.Context(), pod("one", "next", "node"), dry...)
-		if err == nil || !strings.Contains(err.Error(), `name "node": decrypting its holder `+objectRoot+"one/corrupt") {
+		if err == nil || !strings.Contains(err.Error(), `name "node": decrypt its holder `+objectRoot+"one/corrupt") {
 			t.Errorf("dry run %v: the name of an object that cannot be read: %v", dry, err)
 		}
 	}

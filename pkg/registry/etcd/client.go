@@ -53,7 +53,7 @@ var logger = sync.OnceValues(func() (*zap.Logger, error) { return logutil.Create
 // The caller closes the client.
 func NewClient(ctx context.Context, config storagebackend.TransportConfig) (*kubernetes.Client, error) {
 	if len(config.ServerList) == 0 {
-		return nil, errors.New("no etcd servers are given (--etcd-servers)")
+		return nil, errors.New("no etcd servers are set (--etcd-servers)")
 	}
 	tlsInfo := transport.TLSInfo{CertFile: config.CertFile, KeyFile: config.KeyFile, TrustedCAFile: config.TrustedCAFile}
 	options, err := dialOptions(config)

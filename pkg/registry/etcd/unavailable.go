@@ -19,7 +19,7 @@ import (
 // retryAfterSeconds is when clients read again. A new leader of etcd is elected within two seconds.
 const retryAfterSeconds = 1
 
-// answering tells clients that they may try again while etcd does not answer: it has no leader, or a member went with the
+// answering tells clients that they may try again while etcd does not respond: it has no leader, or a member went with the
 // request. The library lets such an error through as an internal one (500), which clients take for final.
 type answering struct {
 	storage.Interface
@@ -30,7 +30,7 @@ func readAgain(err error) error {
 	if !unavailable(err) {
 		return err
 	}
-	again := apierrors.NewServiceUnavailable("etcd does not answer: " + err.Error())
+	again := apierrors.NewServiceUnavailable("etcd does not respond: " + err.Error())
 	again.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: retryAfterSeconds}
 	return again
 }
@@ -41,7 +41,7 @@ func openWrite(err error) error {
 	if !unavailable(err) {
 		return err
 	}
-	return apierrors.NewTimeoutError("etcd does not answer, and the write may have been done: "+err.Error(), 0)
+	return apierrors.NewTimeoutError("etcd does not respond, and the write may have succeeded: "+err.Error(), 0)
 }
 
 // unavailable says whether etcd could not answer.

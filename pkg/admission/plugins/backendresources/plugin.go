@@ -80,11 +80,11 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	for _, c := range added {
 		other, err := p.findOther(ctx, claimant, c.digest)
 		if err != nil {
-			return apierrors.NewInternalError(fmt.Errorf("cannot tell whether resources[%d] (%s) belongs to another Translation: %w", c.index, c.ref, err))
+			return apierrors.NewInternalError(fmt.Errorf("check whether resources[%d] (%s) belongs to another Translation: %w", c.index, c.ref, err))
 		}
 		if other != nil {
 			return apierrors.NewForbidden(a.GetResource().GroupResource(), t.Name,
-				fmt.Errorf("resources[%d]: %s belongs to Translation %s/%s: take it out of that one or delete that one first, or leave it out here", c.index, c.ref, other.namespace, other.name))
+				fmt.Errorf("resources[%d]: %s belongs to Translation %s/%s: remove it from that one or delete that one first, or omit it here", c.index, c.ref, other.namespace, other.name))
 		}
 	}
 	return nil

@@ -59,7 +59,7 @@ func TestValidate(t *testing.T) {
 		return translation("n", "pod.4.mine", owned("2"), resources...)
 	}
 	const refusal = `translations.midonet.org "pod.4.mine" is forbidden: resources[1]: Chain ` + idA +
-		` belongs to Translation m/pod.4.a: take it out of that one or delete that one first, or leave it out here`
+		` belongs to Translation m/pod.4.a: remove it from that one or delete that one first, or omit it here`
 	for name, tc := range map[string]struct {
 		others []runtime.Object
 		object *midonetv1.Translation
@@ -192,7 +192,7 @@ func TestValidateWaitsForTheIndex(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if err := p.Validate(t.Context(), write(before, nil, ""), nil); !apierrors.IsServiceUnavailable(err) || !strings.Contains(err.Error(), "try again") {
+		if err := p.Validate(t.Context(), write(before, nil, ""), nil); !apierrors.IsServiceUnavailable(err) || !strings.Contains(err.Error(), "retry") {
 			t.Errorf("with no index: %v", err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

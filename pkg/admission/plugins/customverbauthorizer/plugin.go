@@ -59,15 +59,15 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	for _, need := range needs(old, project, a.GetUserInfo()) {
 		allowed, err := p.Has(ctx, a, project.Name, need.verb)
 		if err != nil {
-			return apierrors.NewInternalError(fmt.Errorf("cannot tell whether user %q has the verb %q on project %q: %w",
+			return apierrors.NewInternalError(fmt.Errorf("check whether user %q has the verb %q on project %q: %w",
 				a.GetUserInfo().GetName(), need.verb, project.Name, err))
 		}
 		if !allowed {
-			refused = append(refused, fmt.Sprintf("to change %s needs the verb %q", strings.Join(need.changes, " and "), need.verb))
+			refused = append(refused, fmt.Sprintf("changing %s requires the verb %q", strings.Join(need.changes, " and "), need.verb))
 		}
 	}
 	if len(refused) == 0 {
 		return nil
 	}
-	return admission.NewForbidden(a, fmt.Errorf("user %q lacks a right on this project: %s", a.GetUserInfo().GetName(), strings.Join(refused, "; ")))
+	return admission.NewForbidden(a, fmt.Errorf("user %q lacks a permission on this project: %s", a.GetUserInfo().GetName(), strings.Join(refused, "; ")))
 }

@@ -64,10 +64,10 @@ func TestValidate(t *testing.T) {
 	}{
 		{"nothing", all(), nil, nil, nil},
 		{"members, allowed", members, []string{"manage-members"}, []string{"manage-members"}, nil},
-		{"members, refused", members, nil, []string{"manage-members"}, []string{`spec.members needs the verb "manage-members"`}},
+		{"members, refused", members, nil, []string{"manage-members"}, []string{`changing spec.members requires the verb "manage-members"`}},
 		{"members, with the other verb", members, []string{"modify-spec-tolerations-whitelist"}, []string{"manage-members"}, []string{`"manage-members"`}},
 		{"whitelist, allowed", whitelist, []string{"modify-spec-tolerations-whitelist"}, []string{"modify-spec-tolerations-whitelist"}, nil},
-		{"whitelist, refused", whitelist, nil, []string{"modify-spec-tolerations-whitelist"}, []string{`spec.tolerations.whitelist needs the verb "modify-spec-tolerations-whitelist"`}},
+		{"whitelist, refused", whitelist, nil, []string{"modify-spec-tolerations-whitelist"}, []string{`changing spec.tolerations.whitelist requires the verb "modify-spec-tolerations-whitelist"`}},
 		{"both, allowed", all(members, whitelist), []string{"manage-members", "modify-spec-tolerations-whitelist"}, []string{"modify-spec-tolerations-whitelist", "manage-members"}, nil},
 		{"both, members refused", all(members, whitelist), []string{"modify-spec-tolerations-whitelist"}, []string{"modify-spec-tolerations-whitelist", "manage-members"}, []string{"spec.members"}},
 		{"both, whitelist refused", all(members, whitelist), []string{"manage-members"}, []string{"modify-spec-tolerations-whitelist", "manage-members"}, []string{"spec.tolerations.whitelist"}},

@@ -22,7 +22,7 @@ func approved(project *gardenerv1beta1.Project, resource string, object metav1.O
 		return err
 	}
 	if problem := secondPerson(object.GetNamespace(), object.GetAnnotations()[gardenerv1beta1.AnnotationDeletionConfirmedBy], who.GetName()); problem != "" {
-		return fmt.Errorf("project %q asks for dual approval (spec.dualApprovalForDeletion): %s", project.Name, problem)
+		return fmt.Errorf("project %q requires dual approval (spec.dualApprovalForDeletion): %s", project.Name, problem)
 	}
 	return nil
 }

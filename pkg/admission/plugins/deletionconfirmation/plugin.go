@@ -54,7 +54,7 @@ func (p *Plugin) SetClient(client versioned.Interface) { p.client = client }
 // ValidateInitialization complains when SetClient was not called.
 func (p *Plugin) ValidateInitialization() error {
 	if p.client == nil {
-		return errors.New("it was given no client")
+		return errors.New("no client was set")
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	}
 	project, err := p.projectOf(ctx, object.GetNamespace())
 	if err != nil {
-		return apierrors.NewInternalError(fmt.Errorf("cannot tell whether the deletion of %s %s/%s needs a second person: %w",
+		return apierrors.NewInternalError(fmt.Errorf("check whether the deletion of %s %s/%s requires a second user: %w",
 			resource, object.GetNamespace(), object.GetName(), err))
 	}
 	if project == nil {

@@ -60,7 +60,7 @@ func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.
 		return nil
 	}
 	if len(wanted) > 0 {
-		warning.AddWarning(ctx, "", fmt.Sprintf("cluster.namespaces.allow is set to %q instead of %q: only a backend in one of the namespaces %q reaches beyond its own",
+		warning.AddWarning(ctx, "", fmt.Sprintf("cluster.namespaces.allow is set to %q instead of %q: only a backend in one of the namespaces %q can publish in others",
 			own, wanted, p.admins))
 	}
 	backend.Cluster.Namespaces.Allow = own

@@ -68,10 +68,10 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	case allowed:
 		return nil
 	case err != nil:
-		return apierrors.NewInternalError(fmt.Errorf("cannot tell whether user %q may create discoverybackends.%s in namespace %q: %w",
+		return apierrors.NewInternalError(fmt.Errorf("check whether user %q is allowed to create discoverybackends.%s in namespace %q: %w",
 			user.GetName(), gimbalv1.GroupName, namespace, err))
 	}
-	return admission.NewForbidden(a, fmt.Errorf("%s: user %q cannot create discoverybackends.%s in namespace %q, where this would announce the cluster: get that right, or leave the field out",
+	return admission.NewForbidden(a, fmt.Errorf("%s: user %q cannot create discoverybackends.%s in namespace %q, where this would announce the cluster: request that permission, or omit the field",
 		field, user.GetName(), gimbalv1.GroupName, namespace))
 }
 

@@ -81,7 +81,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	self := name{a.GetNamespace(), kluster.Name}
 	sibling, err := p.findSibling(ctx, self, now)
 	if err != nil {
-		return apierrors.NewInternalError(fmt.Errorf("cannot tell whether another Kluster on router %s has addresses of %s: %w", now.router, kubernikusv1.RangesString(now.pods), err))
+		return apierrors.NewInternalError(fmt.Errorf("check whether another Kluster on router %s has addresses of %s: %w", now.router, kubernikusv1.RangesString(now.pods), err))
 	}
 	if sibling == nil {
 		return nil

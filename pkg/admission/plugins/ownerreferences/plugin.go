@@ -58,7 +58,7 @@ func (p *Plugin) SetRESTMapper(mapper meta.RESTMapper) { p.mapper = mapper }
 // ValidateInitialization fails when a setter was not called.
 func (p *Plugin) ValidateInitialization() error {
 	if p.mapper == nil {
-		return errors.New("it was given no RESTMapper")
+		return errors.New("no RESTMapper was set")
 	}
 	return p.Rights.ValidateInitialization()
 }
@@ -103,7 +103,7 @@ func (p *Plugin) mayBlock(ctx context.Context, a admission.Attributes, ref metav
 	}
 	mappings, err := p.mapper.RESTMappings(schema.GroupKind{Group: version.Group, Kind: ref.Kind}, version.Version)
 	if err != nil {
-		return admission.NewForbidden(a, fmt.Errorf("metadata.ownerReferences: cannot set blockOwnerDeletion, because the resource of %s %s is not known: %w",
+		return admission.NewForbidden(a, fmt.Errorf("metadata.ownerReferences: cannot set blockOwnerDeletion, because the resource of %s %s is unknown: %w",
 			ref.APIVersion, ref.Kind, err))
 	}
 	for _, mapping := range mappings {
@@ -127,6 +127,6 @@ func (p *Plugin) mayBlock(ctx context.Context, a admission.Attributes, ref metav
 }
 
 func unknown(a admission.Attributes, err error) error {
-	return apierrors.NewInternalError(fmt.Errorf("cannot tell whether user %q is allowed to change the owners of %s %q: %w",
+	return apierrors.NewInternalError(fmt.Errorf("check whether user %q is allowed to change the owners of %s %q: %w",
 		a.GetUserInfo().GetName(), a.GetResource().GroupResource(), a.GetName(), err))
 }

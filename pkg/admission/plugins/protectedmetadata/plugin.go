@@ -59,7 +59,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	for _, need := range needs(object, old, ours) {
 		allowed, err := p.Has(ctx, a, object.GetName(), need.verb)
 		if err != nil {
-			return apierrors.NewInternalError(fmt.Errorf("cannot tell whether user %q has the verb %q on %s %q: %w",
+			return apierrors.NewInternalError(fmt.Errorf("check whether user %q has the verb %q on %s %q: %w",
 				a.GetUserInfo().GetName(), need.verb, a.GetResource().GroupResource(), object.GetName(), err))
 		}
 		if !allowed {

@@ -79,13 +79,13 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		User: a.GetUserInfo(), Verb: Verb, APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource, Name: project.Name, ResourceRequest: true,
 	})
 	if err != nil {
-		return apierrors.NewInternalError(fmt.Errorf("failed to check whether user %q has the verb %q on project %q: %w",
+		return apierrors.NewInternalError(fmt.Errorf("check whether user %q has the verb %q on project %q: %w",
 			a.GetUserInfo().GetName(), Verb, project.Name, err))
 	}
 	if allowed {
 		return nil
 	}
-	return admission.NewForbidden(a, fmt.Errorf("user %q is not allowed to change the labels that select the quota of a project (%s): it needs the verb %q on the project",
+	return admission.NewForbidden(a, fmt.Errorf("user %q is not allowed to change the labels that select the quota of a project (%s): it requires the verb %q on the project",
 		a.GetUserInfo().GetName(), strings.Join(changed, ", "), Verb))
 }
 

@@ -76,7 +76,7 @@ func servedBy(discoverer discovery.ServerResourcesInterfaceWithContext) func(con
 			return false, nil
 		}
 		if err != nil {
-			return false, fmt.Errorf("cannot tell whether it contains %ss, because %s does not answer: %w", r.kind, r.GroupVersion(), err)
+			return false, fmt.Errorf("check whether it contains %ss: %s is unavailable: %w", r.kind, r.GroupVersion(), err)
 		}
 		return slices.ContainsFunc(list.APIResources, func(found metav1.APIResource) bool { return found.Name == r.Resource }), nil
 	}
@@ -92,7 +92,7 @@ func (l *live) isServed(ctx context.Context, r resource) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !served && l.seen[r] {
-		return false, fmt.Errorf("%s is not served any more: bring it back, or restart the controller manager when it was removed for good", r.GroupVersion())
+		return false, fmt.Errorf("%s is not served any more: restore it, or restart the controller manager if it was removed permanently", r.GroupVersion())
 	}
 	if served {
 		l.seen[r] = true
@@ -109,7 +109,7 @@ func (l *live) Project(ctx context.Context, namespace *metav1.PartialObjectMetad
 	}
 	if !served {
 		if labelled {
-			return nil, fmt.Errorf("namespace %q belongs to a project, and %s is not served: bring it back, or take the label %s off the namespace",
+			return nil, fmt.Errorf("namespace %q belongs to a project, and %s is not served: restore it, or remove the label %s from the namespace",
 				namespace.Name, gardenerv1beta1.SchemeGroupVersion, gardenerv1beta1.LabelRole)
 		}
 		return nil, nil
@@ -124,7 +124,7 @@ func (l *live) Project(ctx context.Context, namespace *metav1.PartialObjectMetad
 	}
 	// A CustomResourceDefinition of Gardener's may not select by that field; then the label has to do.
 	if !apierrors.IsBadRequest(err) {
-		return nil, fmt.Errorf("cannot tell whether namespace %q belongs to a project: %w", namespace.Name, err)
+		return nil, fmt.Errorf("check whether namespace %q belongs to a project: %w", namespace.Name, err)
 	}
 	name := namespace.Labels[gardenerv1beta1.LabelProjectName]
 	if name == "" {
@@ -135,7 +135,7 @@ func (l *live) Project(ctx context.Context, namespace *metav1.PartialObjectMetad
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("cannot tell whether namespace %q belongs to project %q: %w", namespace.Name, name, err)
+		return nil, fmt.Errorf("check whether namespace %q belongs to project %q: %w", namespace.Name, name, err)
 	}
 	return project, nil
 }
@@ -157,7 +157,7 @@ func (l *live) Occupants(ctx context.Context, namespace string, project bool, at
 		}
 		list, err := l.objects.Resource(r.GroupVersionResource).Namespace(namespace).List(ctx, metav1.ListOptions{Limit: int64(atLeast)})
 		if err != nil {
-			return nil, fmt.Errorf("cannot tell whether namespace %q contains %ss: %w", namespace, r.kind, err)
+			return nil, fmt.Errorf("check whether namespace %q contains %ss: %w", namespace, r.kind, err)
 		}
 		for i := range list.Items {
 			occupants = append(occupants, r.kind+" "+list.Items[i].Name)

@@ -138,11 +138,11 @@ func sizeOf(raw []byte, limit int64) (int64, error) {
 	delete(metadata, "managedFields")
 	var err error
 	if object["metadata"], err = json.Marshal(metadata); err != nil {
-		return 0, errors.New("the object cannot be written, so its size was not checked")
+		return 0, errors.New("the object cannot be encoded, so its size was not checked")
 	}
 	compact, err := json.Marshal(object)
 	if err != nil {
-		return 0, errors.New("the object cannot be written, so its size was not checked")
+		return 0, errors.New("the object cannot be encoded, so its size was not checked")
 	}
 	return max(int64(len(compact)), managed), nil
 }

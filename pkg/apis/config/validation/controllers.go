@@ -44,7 +44,7 @@ func validateEnabled(enabled, controllers []string, path *field.Path) field.Erro
 		}
 	}
 	if len(enabled) > 0 && !adds {
-		errs = append(errs, field.Invalid(path, enabled, `takes controllers out of nothing: add "*"`))
+		errs = append(errs, field.Invalid(path, enabled, `removes controllers from an empty list: add "*"`))
 	}
 	return errs
 }

@@ -83,7 +83,7 @@ func validateName(project *gardenerv1beta1.Project) field.ErrorList {
 	}
 	for _, message := range validation.IsDNS1123Label(name) {
 		if strings.Contains(name, ".") {
-			message += "; with an own spec.namespace the name may have dots"
+			message += "; if spec.namespace is set, the name may have dots"
 		}
 		errs = append(errs, field.Invalid(path, name, message))
 	}

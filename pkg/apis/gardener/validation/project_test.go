@@ -134,7 +134,7 @@ func TestValidateName(t *testing.T) {
 		{"51 characters with a namespace", named(label[:51], new("garden-long")), nil},
 		{"63 characters with a namespace", named(label, new("garden-long")), nil},
 		{"64 characters with a namespace", named(label+"a", new("garden-long")), []string{"metadata.name: Too long", "63"}},
-		{"dot", named("my.team", nil), []string{"metadata.name: Invalid value: \"my.team\"", "must not contain dots", "with an own spec.namespace the name may have dots"}},
+		{"dot", named("my.team", nil), []string{"metadata.name: Invalid value: \"my.team\"", "must not contain dots", "if spec.namespace is set, the name may have dots"}},
 		{"dot with a namespace", named("my.team", new("garden-my-team")), nil},
 		{"dot with the namespace garden", named("my.team", new("garden")), nil},
 		{"dot at the end", named("team.", new("garden-team")), []string{"metadata.name: Invalid value: \"team.\"", "RFC 1123 subdomain"}},

@@ -59,7 +59,7 @@ func validateName(name string, prefix bool) []string {
 			"and not end with a dash, for instance us-east-1")
 	}
 	if len(name) > gimbalv1.MaxNameLength {
-		problems = append(problems, fmt.Sprintf("must be at most %d characters long: it starts the name of every discovered service",
+		problems = append(problems, fmt.Sprintf("must be at most %d characters long: it is the prefix of the name of every discovered service",
 			gimbalv1.MaxNameLength))
 	}
 	return problems
@@ -71,7 +71,7 @@ func validateCluster(cluster *gimbalv1.Cluster, path *field.Path) field.ErrorLis
 	switch {
 	case cluster.SecretName() == "":
 		errs = append(errs, field.Required(secret, fmt.Sprintf(
-			"name the Secret with what is needed to connect, in %s or in %s", secret, credentials)))
+			"set the name of the Secret with the credentials, in %s or in %s", secret, credentials)))
 	case cluster.Secret != "" && cluster.Credentials != "":
 		errs = append(errs, field.Invalid(credentials, cluster.Credentials, fmt.Sprintf(
 			"%s and %s are two names of one field: remove one of them", secret, credentials)))

@@ -29,11 +29,11 @@ func validateCloudProvider(spec *kubernikusv1.KlusterSpec, path *field.Path) fie
 	var errs field.ErrorList
 	if empty(names.ClusterName) && deletesAny(deorbit.LoadBalancers, deorbit.FloatingIPs) {
 		errs = append(errs, field.Invalid(path.Child("clusterName"), *names.ClusterName,
-			"must not be empty: set the --cluster-name of this cluster's cloud controller manager, or leave the field out to have it read in the cluster"))
+			"must not be empty: set the --cluster-name of this cluster's cloud controller manager, or omit the field to have it read from the cluster"))
 	}
 	if empty(names.CSIClusterID) && deletesAny(deorbit.PersistentVolumes, deorbit.Snapshots) {
 		errs = append(errs, field.Invalid(path.Child("csiClusterID"), *names.CSIClusterID,
-			"must not be empty: set the --cluster of this cluster's Cinder CSI driver, or leave the field out to have it read in the cluster"))
+			"must not be empty: set the --cluster of this cluster's Cinder CSI driver, or omit the field to have it read from the cluster"))
 	}
 	return errs
 }

@@ -51,7 +51,7 @@ func validatePoolRemoval(pools, old []kubernikusv1.NodePool, path *field.Path) f
 	for i := range old {
 		if pool := &old[i]; kept[pool.Name] == nil && pool.NodeCount > 0 {
 			errs = append(errs, field.Forbidden(path, fmt.Sprintf(
-				"pool %q cannot be taken out while its size is %d: set its size to 0 first", pool.Name, pool.NodeCount)))
+				"pool %q cannot be removed while its size is %d: set its size to 0 first", pool.Name, pool.NodeCount)))
 		}
 	}
 	return errs
@@ -68,7 +68,7 @@ func poolsByName(pools []kubernikusv1.NodePool) map[string]*kubernikusv1.NodePoo
 func validatePoolName(name string, path *field.Path) field.ErrorList {
 	switch {
 	case name == "":
-		return field.ErrorList{field.Required(path, "give the pool a name that no other pool of the Kluster has")}
+		return field.ErrorList{field.Required(path, "set a name that no other pool of the Kluster has")}
 	case len(name) > maxPoolNameLength:
 		return field.ErrorList{field.TooLong(path, name, maxPoolNameLength)}
 	case !poolName.MatchString(name):
@@ -82,7 +82,7 @@ func validatePoolName(name string, path *field.Path) field.ErrorList {
 func validateLabel(label string, path *field.Path) field.ErrorList {
 	key, value, found := strings.Cut(label, "=")
 	if !found {
-		return field.ErrorList{field.Invalid(path, label, "must be written as key=value")}
+		return field.ErrorList{field.Invalid(path, label, "must have the form key=value")}
 	}
 	return invalidIfAny(path, label, keyAndValue(key, value))
 }
@@ -96,7 +96,7 @@ func validateTaint(taint string, path *field.Path) field.ErrorList {
 	label, effect, hasEffect := strings.Cut(taint, ":")
 	key, value, hasValue := strings.Cut(label, "=")
 	if !hasEffect || !hasValue {
-		return field.ErrorList{field.Invalid(path, taint, "must be written as key=value:effect")}
+		return field.ErrorList{field.Invalid(path, taint, "must have the form key=value:effect")}
 	}
 	switch corev1.TaintEffect(effect) {
 	case corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute:

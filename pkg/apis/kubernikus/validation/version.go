@@ -28,7 +28,7 @@ func validateVersionChange(text, oldText string, path *field.Path) field.ErrorLi
 		return nil
 	}
 	if text == "" {
-		return field.ErrorList{field.Required(path, fmt.Sprintf("cannot be taken away: keep %s, or set a later version", oldText))}
+		return field.ErrorList{field.Required(path, fmt.Sprintf("cannot be removed: keep %s, or set a later version", oldText))}
 	}
 	wanted, err := parseVersion(text)
 	if err != nil {
@@ -36,12 +36,12 @@ func validateVersionChange(text, oldText string, path *field.Path) field.ErrorLi
 	}
 	switch {
 	case wanted.LessThan(old):
-		return field.ErrorList{field.Invalid(path, text, fmt.Sprintf("must not be before %s: a cluster cannot go back", oldText))}
+		return field.ErrorList{field.Invalid(path, text, fmt.Sprintf("must not be before %s: a cluster cannot be downgraded", oldText))}
 	case wanted.Major() != old.Major():
 		return field.ErrorList{field.Invalid(path, text, fmt.Sprintf("must have the major version of %s", oldText))}
 	case wanted.Minor() > old.Minor()+1:
 		return field.ErrorList{field.Invalid(path, text, fmt.Sprintf(
-			"must not skip a minor version: go from %s to %d.%d first", oldText, old.Major(), old.Minor()+1))}
+			"must not skip a minor version: upgrade from %s to %d.%d first", oldText, old.Major(), old.Minor()+1))}
 	}
 	return nil
 }

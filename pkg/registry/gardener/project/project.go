@@ -37,8 +37,8 @@ func Kind() registry.Kind[*gardenerv1beta1.Project] {
 		Columns: []registry.Column[*gardenerv1beta1.Project]{
 			{Name: "Namespace", Type: "string", Description: "The namespace of the project.", Cell: func(p *gardenerv1beta1.Project) any { return p.NamespaceName() }},
 			{Name: "Status", Type: "string", Description: "The phase: Pending, Ready, Failed or Terminating.", Cell: func(p *gardenerv1beta1.Project) any { return string(p.Status.Phase) }},
-			{Name: "Owner", Type: "string", Description: "Who answers for the project.", Cell: func(p *gardenerv1beta1.Project) any { return subjectName(p.Spec.Owner) }},
-			{Name: "Creator", Type: "string", Description: "Who created the project.", Cell: func(p *gardenerv1beta1.Project) any { return subjectName(p.Spec.CreatedBy) }},
+			{Name: "Owner", Type: "string", Description: "The owner of the project.", Cell: func(p *gardenerv1beta1.Project) any { return subjectName(p.Spec.Owner) }},
+			{Name: "Creator", Type: "string", Description: "The creator of the project.", Cell: func(p *gardenerv1beta1.Project) any { return subjectName(p.Spec.CreatedBy) }},
 			{Name: "Stale Since", Type: "string", Description: "Since when nothing uses the project.", Wide: true, Cell: func(p *gardenerv1beta1.Project) any { return date(p.Status.StaleSinceTimestamp) }},
 			{Name: "Deletion Due", Type: "string", Description: "When the project is deleted unless it is used.", Wide: true, Cell: func(p *gardenerv1beta1.Project) any { return date(p.Status.StaleAutoDeleteTimestamp) }},
 		},

@@ -39,5 +39,5 @@ func refused(obj runtime.Object, held string) error {
 			fmt.Errorf("metadata.name: a DiscoveryBackend %q exists in another namespace: choose a name that no other one has", held))
 	}
 	return apierrors.NewForbidden(gimbalv1.Resource("discoverybackends"), backend.Name,
-		fmt.Errorf("metadata.name: DiscoveryBackend %q exists, and services of the two could get the same name: choose a name that neither starts with %q nor is the start of it", held, held+"-"))
+		fmt.Errorf("metadata.name: DiscoveryBackend %q exists, and services of the two could have the same name: choose a name that neither starts with %q nor is a prefix of it", held, held+"-"))
 }

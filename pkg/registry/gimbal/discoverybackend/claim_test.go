@@ -48,8 +48,8 @@ func TestClaimRefused(t *testing.T) {
 	const start = `discoverybackends.gimbal.heptio.com "us-east" is forbidden: metadata.name: `
 	for held, want := range map[string]string{
 		"us-east":   start + `a DiscoveryBackend "us-east" exists in another namespace: choose a name that no other one has`,
-		"us":        start + `DiscoveryBackend "us" exists, and services of the two could get the same name: choose a name that neither starts with "us-" nor is the start of it`,
-		"us-east-1": start + `DiscoveryBackend "us-east-1" exists, and services of the two could get the same name: choose a name that neither starts with "us-east-1-" nor is the start of it`,
+		"us":        start + `DiscoveryBackend "us" exists, and services of the two could have the same name: choose a name that neither starts with "us-" nor is a prefix of it`,
+		"us-east-1": start + `DiscoveryBackend "us-east-1" exists, and services of the two could have the same name: choose a name that neither starts with "us-east-1-" nor is a prefix of it`,
 	} {
 		if err := ClaimRule().Refused(backend("us-east"), held); !apierrors.IsForbidden(err) || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)

@@ -34,5 +34,5 @@ func maintenanceWarnings(b, old *gimbalv1.DiscoveryBackend) []string {
 	if b.Cluster.DrainPolicy == gimbalv1.DrainKeepSole {
 		return []string{fmt.Sprintf("with drainPolicy KeepSole, maintenance leaves the traffic of %s no other backend: %s", which, named)}
 	}
-	return []string{fmt.Sprintf("with drainPolicy Strict, maintenance leaves nothing to answer the requests of %s no other backend: %s", which, named)}
+	return []string{fmt.Sprintf("with drainPolicy Strict, maintenance leaves no backend for the requests of %s no other backend: %s", which, named)}
 }

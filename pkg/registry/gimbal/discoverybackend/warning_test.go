@@ -23,7 +23,7 @@ func TestMaintenanceWarnings(t *testing.T) {
 		return &gimbalv1.RouteStatus{Matching: 9, WithoutAlternative: &gimbalv1.RouteNames{Names: names, Count: count}}
 	}
 	one := routes(1, "HTTPProxy shop/web")
-	const ofStrict = "with drainPolicy Strict, maintenance leaves nothing to answer the requests of 1 route that has no other backend: HTTPProxy shop/web"
+	const ofStrict = "with drainPolicy Strict, maintenance leaves no backend for the requests of 1 route that has no other backend: HTTPProxy shop/web"
 	const ofKeepSole = "with drainPolicy KeepSole, maintenance leaves the traffic of 1 route that has no other backend: HTTPProxy shop/web"
 	for name, tc := range map[string]struct {
 		before, after gimbalv1.Cluster
@@ -40,7 +40,7 @@ func TestMaintenanceWarnings(t *testing.T) {
 		"the routes are unknown":  {enabled, strict, nil, nil},
 		"an empty list":           {enabled, strict, routes(0), nil},
 		"more than are named": {enabled, strict, routes(5, "HTTPProxy shop/web", "Ingress shop/old"), []string{
-			"with drainPolicy Strict, maintenance leaves nothing to answer the requests of 5 routes that have no other backend: " +
+			"with drainPolicy Strict, maintenance leaves no backend for the requests of 5 routes that have no other backend: " +
 				"HTTPProxy shop/web, Ingress shop/old and 3 more",
 		}},
 	} {

@@ -38,17 +38,17 @@ func Kind() registry.Kind[*kubernikusv1.Kluster] {
 			return fields.Set{"status.phase": string(k.Status.Phase)}
 		},
 		Columns: []registry.Column[*kubernikusv1.Kluster]{
-			{Name: "Version", Type: "string", Description: "The Kubernetes version that is wanted.", Cell: func(k *kubernikusv1.Kluster) any { return k.Spec.Version }},
+			{Name: "Version", Type: "string", Description: "The desired version of Kubernetes.", Cell: func(k *kubernikusv1.Kluster) any { return k.Spec.Version }},
 			{Name: "Phase", Type: "string", Description: "Pending, Creating, Running, Upgrading or Terminating.", Cell: func(k *kubernikusv1.Kluster) any { return string(k.Status.Phase) }},
 			{Name: "Reachable", Type: "string", Description: "Whether the API server of the cluster and OpenStack answer.", Cell: reachable},
 			{Name: "Routes Clean", Type: "string", Description: "Whether the router has no routes to nodes that do not exist.", Cell: func(k *kubernikusv1.Kluster) any {
 				return registry.Condition(k.Status.Conditions, kubernikusv1.ConditionRoutesClean)
 			}},
-			{Name: "Stage", Type: "string", Description: "What Deorbit is doing.", Cell: stage},
-			{Name: "Leftovers", Type: "integer", Description: "How many objects Deorbit still has to remove.", Cell: leftovers},
-			{Name: "Retained", Type: "integer", Description: "How many objects Deorbit leaves on purpose.", Wide: true, Cell: retained},
-			{Name: "Pods", Type: "string", Description: "The range of the pods.", Wide: true, Cell: podRange},
-			{Name: "Router", Type: "string", Description: "The router that has the routes of the pods.", Wide: true, Cell: func(k *kubernikusv1.Kluster) any { return k.RouterID() }},
+			{Name: "Stage", Type: "string", Description: "The current stage of Deorbit.", Cell: stage},
+			{Name: "Leftovers", Type: "integer", Description: "Number of objects that Deorbit still has to delete.", Cell: leftovers},
+			{Name: "Retained", Type: "integer", Description: "Number of objects that Deorbit retains intentionally.", Wide: true, Cell: retained},
+			{Name: "Pods", Type: "string", Description: "The address range of the pods.", Wide: true, Cell: podRange},
+			{Name: "Router", Type: "string", Description: "The router with the routes of the pods.", Wide: true, Cell: func(k *kubernikusv1.Kluster) any { return k.RouterID() }},
 		},
 		Rules: rules{},
 	}

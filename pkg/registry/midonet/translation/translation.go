@@ -31,8 +31,8 @@ func Kind() registry.Kind[*midonetv1.Translation] {
 		Assign:        func(to, from *midonetv1.Translation) { *to = *from },
 		Columns: []registry.Column[*midonetv1.Translation]{
 			{Name: "Owner", Type: "string", Description: "The object that was translated, or global.", Cell: owner},
-			{Name: "Resources", Type: "integer", Description: "How many backend resources are wanted.", Cell: func(t *midonetv1.Translation) any { return int64(len(t.Resources)) }},
-			{Name: "Synced", Type: "string", Description: "Whether the backend has what is wanted.", Cell: condition(midonetv1.ConditionSynced)},
+			{Name: "Resources", Type: "integer", Description: "Number of desired backend resources.", Cell: func(t *midonetv1.Translation) any { return int64(len(t.Resources)) }},
+			{Name: "Synced", Type: "string", Description: "Whether the backend has the desired state.", Cell: condition(midonetv1.ConditionSynced)},
 			{Name: "Stalled", Type: "string", Description: "Whether it stays as it is until a user repairs something.", Cell: condition(midonetv1.ConditionStalled)},
 		},
 		Rules: rules{},
