@@ -39,7 +39,7 @@ func execute(ctx context.Context, args []string, out, problems io.Writer, run fu
 	o := newOptions()
 	cmd := &cobra.Command{
 		Use:           name,
-		Short:         "Delete local volumes, and their claims, whose node is gone",
+		Short:         "Delete local volumes, and their claims, of lost nodes",
 		Version:       version.String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,

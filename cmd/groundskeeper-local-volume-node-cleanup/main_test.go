@@ -176,7 +176,7 @@ func TestRestConfig(t *testing.T) {
 		"a kubeconfig":    {file, "", "https://file:1", "me", ""},
 		"an endpoint":     {"", "https://endpoint:2", "https://endpoint:2", "", ""},
 		"both":            {file, "https://endpoint:2", "https://endpoint:2", "me", ""},
-		"neither":         {"", "", "", "", "neither --kubeconfig nor --kube-api-endpoint is given"},
+		"neither":         {"", "", "", "", "neither --kubeconfig nor --kube-api-endpoint is set"},
 		"no such file":    {"/nowhere", "", "", "", "--kubeconfig"},
 		"not an endpoint": {"", "http://[", "", "", ""},
 	} {

@@ -76,28 +76,28 @@ func newOptions() *options {
 
 func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.kubeconfig, "kubeconfig", o.kubeconfig, "kubeconfig `file` (default: the pod's service account)")
-	flags.StringVar(&o.endpoint, "kube-api-endpoint", o.endpoint, "`URL` of the API server, instead of the kubeconfig's; alone, it is asked without credentials")
-	flags.Var(&duration{&o.resync, time.Minute}, "resync", "pause between two resyncs of the caches; a bare number is minutes")
+	flags.StringVar(&o.endpoint, "kube-api-endpoint", o.endpoint, "`URL` of the API server, instead of the kubeconfig's; without a kubeconfig, requests have no credentials")
+	flags.Var(&duration{&o.resync, time.Minute}, "resync", "time between two resyncs of the caches; a number without a unit is minutes")
 	flags.StringSliceVar(&o.classes, "storageclass-names", o.classes, "`names` of the storage classes whose volumes and claims are cleaned up, separated by commas (default: none)")
-	flags.UintVar(&o.workers, "worker-threads", o.workers, "how many objects are deleted at once")
-	flags.Var(&duration{&o.delay, time.Second}, "pvc-deletion-delay", "how long a node must be missing before its claims are deleted; a bare number is seconds")
-	flags.Var(&duration{&o.interval, time.Second}, "stale-pv-discovery-interval", "pause between two looks at the volumes of missing nodes when no event comes; a bare number is seconds")
-	flags.StringVar(&o.listenAddress, "listen-address", o.listenAddress, "`HOST:PORT` to serve metrics, /healthz and /readyz on; empty: nothing is served")
+	flags.UintVar(&o.workers, "worker-threads", o.workers, "number of objects that are deleted concurrently")
+	flags.Var(&duration{&o.delay, time.Second}, "pvc-deletion-delay", "how long a node must be missing before its claims are deleted; a number without a unit is seconds")
+	flags.Var(&duration{&o.interval, time.Second}, "stale-pv-discovery-interval", "time between two checks of the volumes of missing nodes if there is no event; a number without a unit is seconds")
+	flags.StringVar(&o.listenAddress, "listen-address", o.listenAddress, "`HOST:PORT` to serve metrics, /healthz and /readyz on; empty: disabled")
 	flags.StringVar(&o.metricsPath, "metrics-path", o.metricsPath, "`path` of the metrics")
 
-	flags.Float32Var(&o.qps, "kube-api-qps", o.qps, "how many requests per second go to the API server at most, averaged, events not counted")
-	flags.IntVar(&o.burst, "kube-api-burst", o.burst, "how many requests may go out at once on top of that")
-	flags.BoolVar(&o.dryRun, "dry-run", o.dryRun, "delete nothing, tell what would be deleted")
-	flags.StringSliceVar(&o.topologyKeys, "node-topology-keys", o.topologyKeys, "node `labels` by which a volume names its node, separated by commas")
-	flags.Float64Var(&o.fraction, "max-missing-node-fraction", o.fraction, "delete nothing when that part of the nodes with local volumes is missing; 1 turns that off")
+	flags.Float32Var(&o.qps, "kube-api-qps", o.qps, "maximum number of requests per second to the API server, averaged, without events")
+	flags.IntVar(&o.burst, "kube-api-burst", o.burst, "maximum number of requests in a burst")
+	flags.BoolVar(&o.dryRun, "dry-run", o.dryRun, "delete nothing, report what would be deleted")
+	flags.StringSliceVar(&o.topologyKeys, "node-topology-keys", o.topologyKeys, "node `labels` with which a volume names its node, separated by commas")
+	flags.Float64Var(&o.fraction, "max-missing-node-fraction", o.fraction, "delete nothing if this fraction of the nodes with local volumes is missing; 1 disables the limit")
 	flags.BoolVar(&o.deletePods, "delete-pending-pods", o.deletePods, "delete Pending pods without a node that use a claim that was deleted")
 	flags.BoolVar(&o.includeFailed, "include-failed-volumes", o.includeFailed, "delete volumes in phase Failed, too, when their reclaim policy is Delete")
 	flags.BoolVar(&o.deleteUnknown, "delete-volumes-of-unknown-nodes", o.deleteUnknown, "delete free volumes of nodes that were never seen, too, after the deletion delay of claims, when their reclaim policy is Delete and no claim is reserved for them")
 	flags.StringSliceVar(&o.sources, "volume-sources", o.sources, "`sources` of the volumes that are cleaned up, separated by commas: local, hostPath")
 	flags.StringSliceVar(&o.drivers, "csi-drivers", o.drivers, "CSI drivers whose volumes are cleaned up, each with the node label that names the node of a volume: `NAME=TOPOLOGY-KEY`, separated by commas (default: none)")
-	flags.Var(&duration{&o.grace, time.Second}, "driver-grace-period", "how long Kubernetes and the provisioner or driver of a hostPath or CSI volume have to delete it; a bare number is seconds")
+	flags.Var(&duration{&o.grace, time.Second}, "driver-grace-period", "how long Kubernetes and the provisioner or driver of a hostPath or CSI volume have to delete it; a number without a unit is seconds")
 	flags.BoolVar(&o.releaseCSI, "release-csi-volumes", o.releaseCSI, "delete CSI volumes that their driver did not delete in that time, and remove its finalizers from them; what it stored on the disk is not cleaned up")
-	flags.BoolVar(&o.leaderElect, "leader-elect", o.leaderElect, "let replicas agree on the one that works")
+	flags.BoolVar(&o.leaderElect, "leader-elect", o.leaderElect, "elect a leader among the replicas")
 	flags.StringVar(&o.namespace, "namespace", o.namespace, "`namespace` of the lease and of the record of missing nodes (default: the pod's)")
 
 	o.logFormat.AddFlag(flags)
@@ -231,7 +231,7 @@ func (o *options) validate() error {
 		errs = append(errs, fmt.Errorf("--listen-address: %q is not HOST:PORT", o.listenAddress))
 	}
 	if !strings.HasPrefix(o.metricsPath, "/") || slices.Contains([]string{"/healthz", "/readyz"}, o.metricsPath) || strings.ContainsAny(o.metricsPath, " {}") {
-		errs = append(errs, fmt.Errorf("--metrics-path: %q must be a path of its own, for instance /metrics", o.metricsPath))
+		errs = append(errs, fmt.Errorf("--metrics-path: %q must be a separate path, for instance /metrics", o.metricsPath))
 	}
 	return errors.Join(errs...)
 }

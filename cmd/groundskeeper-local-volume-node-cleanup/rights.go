@@ -64,7 +64,7 @@ func findRights(ctx context.Context, c client.Client, o *options) (rights, error
 			return rights{}, err
 		}
 		if !ok {
-			missing = append(missing, fmt.Errorf("the right to %s is missing", n))
+			missing = append(missing, fmt.Errorf("the permission to %s is missing", n))
 		}
 	}
 	if len(missing) > 0 {
@@ -99,12 +99,12 @@ func findRights(ctx context.Context, c client.Client, o *options) (rights, error
 			return rights{}, err
 		}
 	}
-	found.record, err = optional("The times at which nodes went missing are kept in memory: a restart begins them anew, and the brake cannot be acknowledged",
+	found.record, err = optional("The times at which nodes were lost are in memory only: a restart starts the delays over, and the brake cannot be acknowledged",
 		record("get", localvolume.RecordName), record("patch", localvolume.RecordName), record("create", ""))
 	if err != nil {
 		return rights{}, err
 	}
-	found.namespaces, err = optional("The annotation "+localvolume.OptOutAnnotation+" of namespaces is not seen", need{verb: "list", resource: "namespaces"}, need{verb: "watch", resource: "namespaces"})
+	found.namespaces, err = optional("The annotation "+localvolume.OptOutAnnotation+" of namespaces is ignored", need{verb: "list", resource: "namespaces"}, need{verb: "watch", resource: "namespaces"})
 	return found, err
 }
 
@@ -120,7 +120,7 @@ func may(ctx context.Context, c client.Client, n need) (bool, error) {
 		return last == nil, nil
 	})
 	if err != nil {
-		return false, fmt.Errorf("cannot learn whether the process may %s: %w", n, errors.Join(last, err))
+		return false, fmt.Errorf("check whether the process is allowed to %s: %w", n, errors.Join(last, err))
 	}
 	return review.Status.Allowed, nil
 }

@@ -82,7 +82,7 @@ func restConfig(o *options) (*rest.Config, error) {
 		}
 	default:
 		if config, err = rest.InClusterConfig(); err != nil {
-			return nil, fmt.Errorf("neither --kubeconfig nor --kube-api-endpoint is given and this is not a pod: %w", err)
+			return nil, fmt.Errorf("neither --kubeconfig nor --kube-api-endpoint is set and this is not a pod: %w", err)
 		}
 	}
 	config.QPS, config.Burst = o.qps, o.burst
@@ -95,7 +95,7 @@ func newManager(ctx context.Context, config *rest.Config, o *options, ready *rea
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, authorizationv1.AddToScheme, coordinationv1.AddToScheme} {
 		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("registering types: %w", err)
+			return nil, fmt.Errorf("register types: %w", err)
 		}
 	}
 	asking, err := client.New(config, client.Options{Scheme: scheme})
@@ -154,7 +154,7 @@ func serve(logger logr.Logger, listener net.Listener, metricsPath string, ready 
 	go func() {
 		defer close(ended)
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			logger.Error(err, "Metrics and health are not served any more")
+			logger.Error(err, "Failed to serve metrics and health")
 		}
 	}()
 	return func() { _ = server.Close(); <-ended }

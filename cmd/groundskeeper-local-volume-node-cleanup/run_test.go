@@ -62,14 +62,14 @@ func TestRights(t *testing.T) {
 		"no config maps":                   {without("configmaps"), nil, rights{leases: true, namespaces: true}, ""},
 		"config maps only to read":         {without("configmaps", "patch", "create"), nil, rights{leases: true, namespaces: true}, ""},
 		"no namespaces":                    {without("namespaces"), nil, rights{leases: true, record: true}, ""},
-		"no nodes":                         {without("nodes"), nil, rights{}, "the right to list nodes is missing"},
-		"nodes cannot be watched":          {without("nodes", "watch"), nil, rights{}, "the right to watch nodes is missing"},
-		"volumes cannot be deleted":        {without("persistentvolumes", "delete"), nil, rights{}, "the right to delete persistentvolumes is missing"},
-		"no claims":                        {without("persistentvolumeclaims"), nil, rights{}, "the right to list persistentvolumeclaims is missing"},
+		"no nodes":                         {without("nodes"), nil, rights{}, "the permission to list nodes is missing"},
+		"nodes cannot be watched":          {without("nodes", "watch"), nil, rights{}, "the permission to watch nodes is missing"},
+		"volumes cannot be deleted":        {without("persistentvolumes", "delete"), nil, rights{}, "the permission to delete persistentvolumes is missing"},
+		"no claims":                        {without("persistentvolumeclaims"), nil, rights{}, "the permission to list persistentvolumeclaims is missing"},
 		"no pods":                          {without("pods"), nil, rights{leases: true, record: true, namespaces: true}, ""},
 		"no patch":                         {without("persistentvolumes", "patch"), nil, rights{leases: true, record: true, namespaces: true}, ""},
-		"no patch, but to release volumes": {without("persistentvolumes", "patch"), func(o *options) { o.releaseCSI = true }, rights{}, "the right to patch persistentvolumes is missing"},
-		"no pods, but to be deleted":       {without("pods"), func(o *options) { o.deletePods = true }, rights{}, "the right to delete pods is missing"},
+		"no patch, but to release volumes": {without("persistentvolumes", "patch"), func(o *options) { o.releaseCSI = true }, rights{}, "the permission to patch persistentvolumes is missing"},
+		"no pods, but to be deleted":       {without("pods"), func(o *options) { o.deletePods = true }, rights{}, "the permission to delete pods is missing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := newOptions()

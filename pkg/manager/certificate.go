@@ -55,7 +55,7 @@ type files struct{ *certwatcher.CertWatcher }
 func (f files) run(ctx context.Context, loaded func()) {
 	loaded()
 	if err := f.Start(ctx); err != nil {
-		logr.FromContextOrDiscard(ctx).Error(err, "The certificate of the webhooks is not read again when its files change")
+		logr.FromContextOrDiscard(ctx).Error(err, "Failed to watch the files of the certificate of the webhooks")
 	}
 }
 

@@ -41,7 +41,7 @@ func loadRESTConfig(kubeconfig string) (*rest.Config, error) {
 	if kubeconfig == "" {
 		config, err := rest.InClusterConfig()
 		if err != nil {
-			return nil, fmt.Errorf("no kubeconfig is given (--kubeconfig, clientConnection.kubeconfig) and this is not a pod: %w", err)
+			return nil, fmt.Errorf("no kubeconfig is set (--kubeconfig, clientConnection.kubeconfig) and this is not a pod: %w", err)
 		}
 		return config, nil
 	}
@@ -80,7 +80,7 @@ func waitForAPIs(ctx context.Context, config *rest.Config, apis []schema.GroupVe
 			return false, ctx.Err()
 		}
 		if problem == nil || problem.Error() != now.Error() {
-			logr.FromContextOrDiscard(ctx).Info("Waiting for the API server", "server", config.Host, "reason", now.Error())
+			logr.FromContextOrDiscard(ctx).Info("Waiting for the API server", "server", config.Host, "err", now.Error())
 		}
 		problem = now
 		if refused := (*tls.CertificateVerificationError)(nil); errors.As(now, &refused) {
@@ -113,7 +113,7 @@ func probeAPIs(ctx context.Context, client rest.Interface, apis []schema.GroupVe
 	for _, api := range apis {
 		switch err := get("/apis/" + api.String()); {
 		case apierrors.IsNotFound(err):
-			return fmt.Errorf("%s is not served: is its APIService there?", api)
+			return fmt.Errorf("%s is not served: does its APIService exist?", api)
 		case err != nil:
 			return fmt.Errorf("%s: %w", api, err)
 		}

@@ -70,7 +70,7 @@ func TestRESTConfigRefuses(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	t.Setenv("KUBECONFIG", write(t, kubeconfig)) // not ours to follow
 	for name, tc := range map[string]struct{ file, want string }{
-		"none":       {"", "no kubeconfig is given (--kubeconfig, clientConnection.kubeconfig) and this is not a pod: unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined"},
+		"none":       {"", "no kubeconfig is set (--kubeconfig, clientConnection.kubeconfig) and this is not a pod: unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined"},
 		"missing":    {"testdata/none", "kubeconfig testdata/none: stat testdata/none: no such file or directory"},
 		"empty":      {write(t, ""), "kubeconfig FILE: it has no cluster"},
 		"no context": {write(t, strings.Replace(kubeconfig, "current-context: a", "current-context: b", 1)), "kubeconfig FILE: invalid configuration: [context was not found for specified context: b, cluster has no server defined]"},
@@ -119,7 +119,7 @@ func TestWaitForAPIs(t *testing.T) {
 			if path == "/apis/ponds/v1" {
 				status(w, http.StatusNotFound)
 			}
-		}, "API server SERVER: ponds/v1 is not served: is its APIService there? (gave up after 100ms)"},
+		}, "API server SERVER: ponds/v1 is not served: does its APIService exist? (gave up after 100ms)"},
 		"not available": {func(_ int32, w http.ResponseWriter, path string) {
 			if path == "/apis/gardens/v1" {
 				status(w, http.StatusServiceUnavailable)

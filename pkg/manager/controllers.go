@@ -71,7 +71,7 @@ func dropOff(logger logr.Logger, controllers []controller, config *v1alpha1.Cont
 			why = c.off(config)
 		}
 		if why != "" {
-			logger.Info("A controller does not run: it has nothing to do", "controller", c.name, "why", why)
+			logger.Info("Skipped a controller", "controller", c.name, "reason", why)
 		}
 		return why != ""
 	})

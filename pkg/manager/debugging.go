@@ -32,14 +32,14 @@ func serveDebugging(ctx context.Context, logger logr.Logger, config v1alpha1.Deb
 	if err != nil {
 		return nil, fmt.Errorf("server.debugging: %w", err)
 	}
-	logger.Info("Serving profiles and the level of the log", "debugging", listener.Addr().String())
+	logger.Info("Serving profiles and the log level", "debugging", listener.Addr().String())
 	// A profile takes as long as its reader asks for.
 	server := &http.Server{Handler: debuggingHandler(logger, level), ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			logger.Error(err, "Profiles are not served any more", "address", listener.Addr().String())
+			logger.Error(err, "Failed to serve profiles", "address", listener.Addr().String())
 		}
 	}()
 	return func() { _ = server.Close(); <-ended }, nil
@@ -61,11 +61,11 @@ func debuggingHandler(logger logr.Logger, level *logLevel) http.Handler {
 		}
 		verbosity, err := strconv.ParseUint(strings.TrimSpace(string(body)), 10, 8)
 		if err != nil || verbosity > maxVerbosity {
-			http.Error(w, fmt.Sprintf("%q is no verbosity: give a number from 0 to %d", body, maxVerbosity), http.StatusBadRequest)
+			http.Error(w, fmt.Sprintf("%q is not a verbosity: set a number from 0 to %d", body, maxVerbosity), http.StatusBadRequest)
 			return
 		}
 		level.set(logging.Verbosity(int(verbosity)))
-		logger.Info("The verbosity of the log was set", "v", verbosity)
+		logger.Info("Set the verbosity of the log", "v", verbosity)
 		_, _ = fmt.Fprintf(w, "successfully set klog.logging.verbosity to %d", verbosity)
 	})
 	return mux

@@ -73,7 +73,7 @@ func (f *Fence) Check() error {
 		return fmt.Errorf("this replica does not hold the Lease %s", f.lease)
 	}
 	if age := f.now().since(f.renewed); age >= f.deadline {
-		return fmt.Errorf("the Lease %s was renewed %s ago, and leaderElection.renewDeadline is %s: another replica may take it", f.lease, age.Round(time.Millisecond), f.deadline)
+		return fmt.Errorf("the Lease %s was renewed %s ago, and leaderElection.renewDeadline is %s: another replica may acquire it", f.lease, age.Round(time.Millisecond), f.deadline)
 	}
 	return nil
 }

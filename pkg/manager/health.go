@@ -34,7 +34,7 @@ func serveHealth(logger logr.Logger, listener net.Listener, ready *readiness, me
 	var group sync.WaitGroup
 	group.Go(func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			logger.Error(err, "Health and metrics are not served any more", "address", listener.Addr().String())
+			logger.Error(err, "Failed to serve health and metrics", "address", listener.Addr().String())
 		}
 	})
 	return func() {

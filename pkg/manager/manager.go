@@ -90,7 +90,7 @@ func newManager(ctx context.Context, restConfig *rest.Config, config *v1alpha1.C
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, groundskeeperscheme.AddToScheme} {
 		if err := add(scheme); err != nil {
-			return nil, fmt.Errorf("registering types: %w", err)
+			return nil, fmt.Errorf("register types: %w", err)
 		}
 	}
 	if err := useProtobuf(ctx, restConfig); err != nil {

@@ -72,8 +72,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.WebhookAddress, "webhook-address", o.WebhookAddress, "`HOST:PORT` to serve the admission webhooks on, instead of that of server.webhooks")
 	flags.StringVar(&o.WebhookCertFile, "webhook-cert-file", o.WebhookCertFile, "`file` with the certificate of the webhooks, instead of server.webhooks.certificates")
 	flags.StringVar(&o.WebhookKeyFile, "webhook-key-file", o.WebhookKeyFile, "`file` with the private key of the webhooks, instead of server.webhooks.certificates")
-	flags.BoolVar(&o.EtcdCertificates, "etcd-certificates", o.EtcdCertificates, "make and renew the certificates of the etcd that artifacts/install/high-availability runs, in Secrets of the namespace "+systemNamespace)
-	flags.IntVarP(&o.Verbosity, "v", "v", o.Verbosity, "log up to this verbosity, at least what log.level says")
+	flags.BoolVar(&o.EtcdCertificates, "etcd-certificates", o.EtcdCertificates, "issue and renew the certificates of the etcd of artifacts/install/high-availability, in Secrets of the namespace "+systemNamespace)
+	flags.IntVarP(&o.Verbosity, "v", "v", o.Verbosity, "log up to this verbosity, at least that of log.level")
 }
 
 // Complete reads the configuration file, puts the flags on top and fills in the defaults.
@@ -129,7 +129,7 @@ func (o *Options) Run(ctx context.Context) error {
 	}
 	logger, level := installLogger(o.Log, o.config.Log, o.Verbosity)
 	if len(o.ignored) > 0 {
-		logger.Info("Ignoring fields of Gardener's configuration that mean nothing here", "file", o.ConfigFile, "fields", o.ignored)
+		logger.Info("Ignoring fields of Gardener's configuration without effect", "file", o.ConfigFile, "fields", o.ignored)
 	}
 	stop, err := serveDebugging(ctx, logger, o.config.Server.Debugging, level)
 	if err != nil {

@@ -45,11 +45,11 @@ func useProtobuf(ctx context.Context, config *rest.Config) error {
 	}
 	for _, api := range ourAPIs() {
 		if refusesProtobuf(ctx, client.RESTClient(), api.resource) {
-			logr.FromContextOrDiscard(ctx).Info("Talking JSON about kinds that are custom resources", "group", api.resource.Group)
+			logr.FromContextOrDiscard(ctx).Info("Using JSON for kinds that are custom resources", "group", api.resource.Group)
 			continue
 		}
 		if err := apiutil.AddToProtobufScheme(api.register); err != nil {
-			return fmt.Errorf("registering types: %w", err)
+			return fmt.Errorf("register types: %w", err)
 		}
 	}
 	return nil

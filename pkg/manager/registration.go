@@ -225,7 +225,7 @@ func controllers(fence *Fence) []controller {
 			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 				// The cleanup adds it: it is part of that one.
 				if !isEnabled(cleanup.ControllerName, config.Enabled) {
-					mgr.GetLogger().Info("The deleter does not run, because the cleanup is not enabled", "controller", deleter.ControllerName, "needs", cleanup.ControllerName)
+					mgr.GetLogger().Info("Skipped the deleter, because the cleanup is not enabled", "controller", deleter.ControllerName, "needs", cleanup.ControllerName)
 				}
 				return nil
 			},

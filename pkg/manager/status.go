@@ -16,7 +16,7 @@ import (
 const (
 	roleLeader  = "leader"
 	roleStandby = "standby"
-	roleAlone   = "leader, there is no election"
+	roleAlone   = "leader, without election"
 )
 
 // States of a controller.
@@ -75,7 +75,7 @@ func newOverview(config *v1alpha1.ControllersConfiguration, fence *Fence, ready 
 		switch {
 		case slices.Contains(runs, c.name):
 		case !isEnabled(c.name, config.Enabled):
-			o.off[c.name] = "controllers.enabled leaves it out"
+			o.off[c.name] = "not in controllers.enabled"
 		default:
 			o.off[c.name] = c.off(config)
 		}

@@ -64,7 +64,7 @@ func TestStatusPage(t *testing.T) {
 		WaitingFor: []string{"the caches of controller filling"},
 		Controllers: []controllerStatus{
 			{Name: "busy", State: stateStandby, Why: idleSet{}.Idle(), outcomes: done},
-			{Name: "left-out", State: stateOff, Why: []string{"controllers.enabled leaves it out"}},
+			{Name: "left-out", State: stateOff, Why: []string{"not in controllers.enabled"}},
 			{Name: "useless", State: stateOff, Why: []string{"controllers.x.url is empty"}},
 			{Name: "filling", State: stateStarting},
 			{Name: webhooksName, State: stateRunning},

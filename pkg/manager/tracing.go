@@ -42,7 +42,7 @@ func trace(ctx context.Context, restConfig *rest.Config, config v1alpha1.Tracing
 		last, done := context.WithTimeout(context.WithoutCancel(ctx), traceFlush)
 		defer done()
 		if err := provider.Shutdown(last); err != nil {
-			logger.Error(err, "The last spans are lost")
+			logger.Error(err, "Failed to send the last spans")
 		}
 	}, nil
 }

@@ -111,7 +111,7 @@ func (s *webhookServer) serve(ctx context.Context, ready *readiness) (stop func(
 	group.Go(func() { s.certificate.run(ctx, func() { ready.end(servingCertificate) }) })
 	group.Go(func() {
 		if err := server.ServeTLS(s.listener, "", ""); !errors.Is(err, http.ErrServerClosed) {
-			logger.Error(err, "Webhooks are not served any more", "address", s.listener.Addr().String())
+			logger.Error(err, "Failed to serve webhooks", "address", s.listener.Addr().String())
 		}
 	})
 	return func() {

@@ -271,7 +271,7 @@ func (l *looked) managerPages(t *testing.T) {
 			!is("translation-push", "off", func(w work) bool {
 				return slices.Equal(w.Why, []string{"controllers.translation.midonet.url is empty"})
 			}) ||
-			!is("local-volume-cleanup", "off", func(w work) bool { return slices.Equal(w.Why, []string{"controllers.enabled leaves it out"}) }) ||
+			!is("local-volume-cleanup", "off", func(w work) bool { return slices.Equal(w.Why, []string{"not in controllers.enabled"}) }) ||
 			!is("discovery-maintenance", "running", func(w work) bool { return len(w.Why) > 0 }) { // the routes are not served here
 			return fmt.Errorf("the status is %s", body)
 		}

@@ -47,7 +47,7 @@ func testNodesForbidden(t *testing.T, p *volumePlane) {
 
 	// From the beginning: it says what is missing and ends.
 	blind := v.startAs(user)
-	if code := blind.exitCode(); code != 1 || !strings.Contains(blind.stderrText(), "the right to list nodes is missing") {
+	if code := blind.exitCode(); code != 1 || !strings.Contains(blind.stderrText(), "the permission to list nodes is missing") {
 		t.Errorf("it ends with %d: %s", code, blind.stderrText())
 	}
 	v.stays("nobody may list nodes", volume, claim, available, never, neverClaim)
@@ -139,7 +139,7 @@ func testOriginalRights(t *testing.T, p *volumePlane) {
 	v.event(claim, localvolume.EventScheduled)
 	v.gone(claim, volume)
 	v.event(volume, localvolume.EventDeleting)
-	for _, lack := range []string{"No leader is elected", "are kept in memory", "of namespaces is not seen"} {
+	for _, lack := range []string{"No leader is elected", "are in memory only", "of namespaces is ignored"} {
 		if n := strings.Count(c.stderrText(), lack); n != 1 {
 			t.Errorf("the log has %d lines with %q:\n%s", n, lack, c.stderrText())
 		}
@@ -161,7 +161,7 @@ func testPendingPods(t *testing.T, p *volumePlane) {
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}}}
 	v.create(binding)
 	refusing := v.startAs(user, "--delete-pending-pods")
-	if code := refusing.exitCode(); code != 1 || !strings.Contains(refusing.stderrText(), "the right to delete pods is missing") {
+	if code := refusing.exitCode(); code != 1 || !strings.Contains(refusing.stderrText(), "the permission to delete pods is missing") {
 		t.Errorf("without the rights it ends with %d: %s", code, refusing.stderrText())
 	}
 	applyArtifacts(t, p.Plane, "local-volume/pending-pods")

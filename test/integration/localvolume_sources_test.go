@@ -74,7 +74,7 @@ func testOtherSources(t *testing.T, p *volumePlane) {
 	v.stays("its driver is not enabled", disk, diskClaim)
 }
 
-// A CSI driver on a node that is gone never answers. Its claims go; the volume goes only when that is asked for.
+// A CSI driver on a node that does not exist never answers. Its claims go; the volume goes only when that is asked for.
 func testDriverNeverAnswers(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, "")
 	a := v.csiNode("a")
@@ -95,7 +95,7 @@ func testDriverNeverAnswers(t *testing.T, p *volumePlane) {
 	user := "release-" + v.ns
 	v.allow(user, "release", to("persistentvolumes", "list", "watch", "delete"), to("persistentvolumeclaims", "list", "watch", "delete"), to("nodes", "list", "watch"))
 	refusing := v.startAs(user, append(flags, "--release-csi-volumes")...)
-	if code := refusing.exitCode(); code != 1 || !strings.Contains(refusing.stderrText(), "the right to patch persistentvolumes is missing") {
+	if code := refusing.exitCode(); code != 1 || !strings.Contains(refusing.stderrText(), "the permission to patch persistentvolumes is missing") {
 		t.Errorf("without the permission it ends with %d: %s", code, refusing.stderrText())
 	}
 	applyArtifacts(t, p.Plane, "local-volume/release-csi-volumes")

@@ -30,7 +30,7 @@ func brake(census Census, limit float64, acknowledged int) string {
 		return ""
 	}
 	if census.Nodes == 0 {
-		return "the cluster lists no node at all"
+		return "the list of nodes is empty"
 	}
 	all := census.Missing + census.Live
 	if census.Missing <= toleratedMissing || float64(census.Missing) < limit*float64(all) {

@@ -28,7 +28,7 @@ func (s *Site) Beat(ctx context.Context) {
 		}
 	}
 	if s.confirm() {
-		log.FromContext(ctx).Info("Nodes were not observed for a while: the time that they are missing begins anew")
+		log.FromContext(ctx).Info("Nodes were not observed for some time: their deletion delay starts over")
 		s.notify()
 	}
 }

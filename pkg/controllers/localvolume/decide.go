@@ -69,11 +69,11 @@ func DecideClaim(in ClaimInput) Decision {
 	case !claim.DeletionTimestamp.IsZero():
 		return Decision{Action: Keep}
 	case optedOut(claim):
-		return Decision{Action: Keep, Skipped: fmt.Sprintf("the annotation %s of the claim says %q", OptOutAnnotation, OptOutValue)}
+		return Decision{Action: Keep, Skipped: fmt.Sprintf("the annotation %s of the claim is %q", OptOutAnnotation, OptOutValue)}
 	case optedOut(volume):
-		return Decision{Action: Keep, Skipped: fmt.Sprintf("the annotation %s of volume %s says %q", OptOutAnnotation, volume.Name, OptOutValue)}
+		return Decision{Action: Keep, Skipped: fmt.Sprintf("the annotation %s of volume %s is %q", OptOutAnnotation, volume.Name, OptOutValue)}
 	case in.NamespaceOptedOut:
-		return Decision{Action: Keep, Skipped: fmt.Sprintf("the annotation %s of the namespace says %q", OptOutAnnotation, OptOutValue)}
+		return Decision{Action: Keep, Skipped: fmt.Sprintf("the annotation %s of the namespace is %q", OptOutAnnotation, OptOutValue)}
 	}
 	if until := in.Since.Add(in.Delay); in.Now.Before(until) {
 		return Decision{Action: Wait, Until: until}
@@ -161,9 +161,9 @@ func DecideVolume(in VolumeInput) Decision {
 func skippedByAnnotation(in VolumeInput) string {
 	switch {
 	case optedOut(in.Volume):
-		return fmt.Sprintf("its annotation %s says %q", OptOutAnnotation, OptOutValue)
+		return fmt.Sprintf("its annotation %s is %q", OptOutAnnotation, OptOutValue)
 	case in.NamespaceOptedOut:
-		return fmt.Sprintf("the annotation %s of the namespace of its claim says %q", OptOutAnnotation, OptOutValue)
+		return fmt.Sprintf("the annotation %s of the namespace of its claim is %q", OptOutAnnotation, OptOutValue)
 	}
 	return ""
 }

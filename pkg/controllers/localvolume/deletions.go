@@ -60,7 +60,7 @@ func (d *Deletions) Has(uid types.UID) bool { return d.deleted[uid] }
 
 // Skip tells an object why it stays, once.
 func (d *Deletions) Skip(subject *Subject, why string) {
-	d.tell(subject, EventSkipped, fmt.Sprintf("%s, but the %s is kept: %s.", GoneSentence(subject.Nodes), d.target.Noun, why))
+	d.tell(subject, EventSkipped, fmt.Sprintf("%s, but the %s is retained: %s.", GoneSentence(subject.Nodes), d.target.Noun, why))
 }
 
 // Keep forgets all objects but those.
@@ -148,7 +148,7 @@ func (d *Deletions) Act(ctx context.Context, subjects []Subject) error {
 		return nil
 	}
 	if err := d.delete(ctx, permit, allowed); err != nil {
-		log.FromContext(ctx).Error(err, "Failed to delete "+d.target.Noun+"s of missing nodes, they are tried again later")
+		log.FromContext(ctx).Error(err, "Failed to delete "+d.target.Noun+"s of missing nodes, retrying later")
 	}
 	return nil
 }

@@ -114,14 +114,14 @@ func (s *Site) announceBrake(ctx context.Context, census Census, reason string) 
 	switch {
 	case reason != "" && !was:
 		s.Metrics.Brake.WithLabelValues(s.Name).Set(1)
-		message := fmt.Sprintf("Nothing is deleted: %s. When these nodes are gone for good, set the annotation %s: %q on this config map.",
+		message := fmt.Sprintf("Nothing is deleted: %s. If these nodes are permanently lost, set the annotation %s: %q on this config map.",
 			reason, AcknowledgeAnnotation, fmt.Sprint(census.Missing))
 		log.FromContext(ctx).Info("Too many nodes are missing, nothing is deleted", "reason", reason, "missing", census.Missing, "live", census.Live)
 		s.Recorder.Event(s.recordObject(), corev1.EventTypeWarning, EventBrakeEngaged, message)
 	case reason == "" && was:
 		s.Metrics.Brake.WithLabelValues(s.Name).Set(0)
-		log.FromContext(ctx).Info("Deletions go on", "missing", census.Missing, "live", census.Live)
-		s.Recorder.Event(s.recordObject(), corev1.EventTypeNormal, EventBrakeReleased, fmt.Sprintf("Deletions go on: %d nodes with local volumes are missing, %d are there.", census.Missing, census.Live))
+		log.FromContext(ctx).Info("Resumed deletions", "missing", census.Missing, "live", census.Live)
+		s.Recorder.Event(s.recordObject(), corev1.EventTypeNormal, EventBrakeReleased, fmt.Sprintf("Deletions resume: %d nodes with local volumes are missing, %d exist.", census.Missing, census.Live))
 	}
 }
 

@@ -208,7 +208,7 @@ func (r *record) acknowledged(ctx context.Context) (int, error) {
 	}
 	number, err := strconv.ParseUint(text, 10, 31)
 	if err != nil {
-		log.FromContext(ctx).Info("The acknowledgement does not count", "annotation", AcknowledgeAnnotation, "value", text, "err", err.Error())
+		log.FromContext(ctx).Info("Ignored the acknowledgement", "annotation", AcknowledgeAnnotation, "value", text, "err", err.Error())
 		number = 0 // one that is too large would be the largest there is
 	}
 	return int(number), nil
@@ -216,6 +216,6 @@ func (r *record) acknowledged(ctx context.Context) (int, error) {
 
 func (r *record) giveUp(ctx context.Context, err error) {
 	r.lacking = true
-	log.FromContext(ctx).Info("The times at which nodes went missing are kept in memory only: a restart begins them anew, and the brake cannot be acknowledged",
+	log.FromContext(ctx).Info("The times at which nodes were lost are in memory only: a restart starts the delays over, and the brake cannot be acknowledged",
 		"configMap", r.namespace+"/"+RecordName, "err", err.Error())
 }

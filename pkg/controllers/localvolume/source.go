@@ -183,11 +183,11 @@ func (f *follower) WaitForSync(ctx context.Context) error {
 	case <-f.site.synced:
 	case <-ctx.Done():
 		if !errors.Is(ctx.Err(), context.Canceled) {
-			return errors.New("the local volumes are not known yet")
+			return errors.New("the local volumes are not loaded yet")
 		}
 	}
 	return nil
 }
 
 // String names the source in logs.
-func (f *follower) String() string { return "local volumes, as the cleanup knows them" }
+func (f *follower) String() string { return "local volumes of the cleanup" }

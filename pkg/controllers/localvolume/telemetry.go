@@ -40,10 +40,10 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 		VolumesFailed:  byPhase("persistentvolume_delete_failed_total", "Deletions of persistent volumes that failed, by the phase of the volume."),
 		ClaimsDeleted:  counter(original+"persistentvolumeclaim_delete_total", "Persistent volume claims deleted."),
 		ClaimsFailed:   counter(original+"persistentvolumeclaim_delete_failed_total", "Deletions of persistent volume claims that failed."),
-		EventsLost:     counter("groundskeeper_local_volume_events_lost_total", "Events that were not recorded: too many at once, or refused."),
-		Missing:        gauge("missing_nodes", "Nodes that opted-in local volumes name and that do not exist."),
-		NotNodeBound:   gauge("not_node_bound", "Opted-in local volumes that do not name their nodes and are never touched."),
-		Unsupported:    gauge("unsupported_source", "Volumes of opted-in classes whose source is not enabled and that are never touched."),
+		EventsLost:     counter("groundskeeper_local_volume_events_lost_total", "Events that were not recorded: too many in a short time, or rejected."),
+		Missing:        gauge("missing_nodes", "Nodes that opted-in local volumes name, but do not exist."),
+		NotNodeBound:   gauge("not_node_bound", "Opted-in local volumes that do not name their nodes and are never changed or deleted."),
+		Unsupported:    gauge("unsupported_source", "Volumes of opted-in classes whose source is not enabled and that are never changed or deleted."),
 		Brake:          gauge("brake_engaged", "1 while so many nodes are missing that nothing is deleted."),
 	}
 	return m, errors.Join(
@@ -104,13 +104,13 @@ func Nodes(nodes []string) string {
 	return "One of the nodes " + strings.Join(nodes, ", ")
 }
 
-// GoneSentence begins a message about nodes that are gone, Gone goes on with one.
+// GoneSentence returns that nodes do not exist, as the beginning of a sentence.
 func GoneSentence(nodes []string) string { return "N" + strings.TrimPrefix(Gone(nodes), "n") }
 
-// Gone says that nodes are gone, within a sentence.
+// Gone returns that nodes do not exist, within a sentence.
 func Gone(nodes []string) string {
 	if len(nodes) == 1 {
-		return "node " + nodes[0] + " is gone"
+		return "node " + nodes[0] + " does not exist"
 	}
-	return "nodes " + strings.Join(nodes, ", ") + " are gone"
+	return "nodes " + strings.Join(nodes, ", ") + " do not exist"
 }

@@ -56,7 +56,7 @@ func (s volumeSources) pins(volume *corev1.PersistentVolume) (pins []pin, unsupp
 	case volume.Spec.CSI != nil && s.drivers[volume.Spec.CSI.Driver] != nil:
 		keys = append([]string{corev1.LabelHostname}, s.drivers[volume.Spec.CSI.Driver]...)
 	case volume.Spec.CSI != nil:
-		return nil, fmt.Sprintf("its CSI driver %s is not enabled; name it with its topology key in --csi-drivers (csiDrivers) if its data is lost with the node", volume.Spec.CSI.Driver), ""
+		return nil, fmt.Sprintf("its CSI driver %s is not enabled; add it with its topology key to --csi-drivers (csiDrivers) if its data is lost with the node", volume.Spec.CSI.Driver), ""
 	case volume.Spec.Local != nil, volume.Spec.HostPath != nil:
 		return nil, fmt.Sprintf("volumes with source %s are not enabled; add it to --volume-sources (volumeSources) if their data is lost with the node", sourceOf(volume)), ""
 	default:
@@ -64,7 +64,7 @@ func (s volumeSources) pins(volume *corev1.PersistentVolume) (pins []pin, unsupp
 	}
 	terms := pinnedTerms(volume, keys)
 	if !oneNode(terms) {
-		return nil, "", "not every term of its required node affinity names the same one node (In, on " + strings.Join(keys, ", ") + " or metadata.name)"
+		return nil, "", "not every term of its required node affinity names the same single node (In, on " + strings.Join(keys, ", ") + " or metadata.name)"
 	}
 	return pinsOf(volume, keys), "", ""
 }

@@ -152,7 +152,7 @@ func TestUnsupported(t *testing.T) {
 	}{
 		"local":    {localSource(), ""},
 		"hostPath": {hostPathSource(), "source hostPath are not enabled; add it to --volume-sources"},
-		"CSI":      {csiSource("topolvm.io"), "CSI driver topolvm.io is not enabled; name it with its topology key in --csi-drivers"},
+		"CSI":      {csiSource("topolvm.io"), "CSI driver topolvm.io is not enabled; add it with its topology key to --csi-drivers"},
 		"NFS":      {corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{}}, "source nfs are not bound to a node"},
 	} {
 		i := NewInventory(settings([]string{hostname}, "local"), testingclock.NewFakeClock(noon))

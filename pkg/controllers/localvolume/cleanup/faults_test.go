@@ -58,7 +58,7 @@ func TestRelabelledNode(t *testing.T) {
 			b.kept("its node is running", byHost, byID)
 			events := b.Events()
 			for _, volume := range []string{"host", "id"} {
-				if !has(events, "Warning ReferencedNodeUncertain "+volume+": The volume and its claim are kept: ", "but node a, which had it, still exists") {
+				if !has(events, "Warning ReferencedNodeUncertain "+volume+": The volume and its claim are retained: ", "but node a, which had it, still exists") {
 					t.Errorf("volume %s has no event: %q", volume, events)
 				}
 			}

@@ -19,7 +19,7 @@ func (r *reconciler) Reconcile(ctx context.Context, _ localvolume.Pass) (reconci
 	}
 	defer r.pace.End()
 	if !r.site.Inventory.Synced() {
-		return reconcile.Result{}, errors.New("the volumes, claims and nodes of the cluster are not known yet")
+		return reconcile.Result{}, errors.New("the volumes, claims and nodes of the cluster are not loaded yet")
 	}
 	if err := r.site.LoadRecord(ctx); err != nil {
 		return reconcile.Result{}, err

@@ -94,7 +94,7 @@ func TestLostNode(t *testing.T) {
 	}
 	b.kept("before the delay", claim)
 	events := b.Events()
-	if len(events) != 1 || !has(events, "Warning ReferencedNodeDeleted c: Node a is gone", "deleted at 2030-01-02T12:01:01Z") {
+	if len(events) != 1 || !has(events, "Warning ReferencedNodeDeleted c: Node a does not exist", "deleted at 2030-01-02T12:01:01Z") {
 		t.Errorf("events %q", events)
 	}
 	if next := b.pass(55 * time.Second); next != 4*time.Second {
@@ -104,7 +104,7 @@ func TestLostNode(t *testing.T) {
 	b.pass(4 * time.Second)
 	b.gone("after the delay", claim)
 	b.kept("the volume is for the Deleter, and another node lives", volume, other)
-	if events := b.Events(); len(events) != 1 || !has(events, "Normal LocalVolumeCleanupDeleting c: Deleting the claim of volume c, because node a is gone.", "") {
+	if events := b.Events(); len(events) != 1 || !has(events, "Normal LocalVolumeCleanupDeleting c: Deleting the claim of volume c, because node a does not exist.", "") {
 		t.Errorf("events %q", events)
 	}
 	if got := testutil.ToFloat64(b.Site.Metrics.ClaimsDeleted); got != 1 {
@@ -188,7 +188,7 @@ func TestOptOutEnds(t *testing.T) {
 	b.pass(time.Second)
 	b.pass(time.Second)
 	events := b.Events()
-	if len(events) != 1 || !has(events, "Normal LocalVolumeCleanupSkipped c: Node a is gone, but the claim is kept: the annotation", "") {
+	if len(events) != 1 || !has(events, "Normal LocalVolumeCleanupSkipped c: Node a does not exist, but the claim is retained: the annotation", "") {
 		t.Errorf("events %q", events)
 	}
 	localvolumetest.Change(b.World, claim, func(c *corev1.PersistentVolumeClaim) { c.Annotations = nil })
@@ -226,7 +226,7 @@ func TestNodeFlaps(t *testing.T) {
 	b.LoseNode("a")
 	b.pass(59 * time.Second)
 	b.kept("the delay began anew", claim)
-	if events := b.Events(); len(events) != 2 || !has(events, "Normal LocalVolumeCleanupCancelled", "for a moment") || !has(events, "Warning ReferencedNodeDeleted", "12:01:50Z") {
+	if events := b.Events(); len(events) != 2 || !has(events, "Normal LocalVolumeCleanupCancelled", "was back temporarily") || !has(events, "Warning ReferencedNodeDeleted", "12:01:50Z") {
 		t.Errorf("events %q", events)
 	}
 	b.pass(time.Second)
@@ -686,7 +686,7 @@ func TestDryRun(t *testing.T) {
 	b.pass(time.Hour)
 	b.kept("a dry run", claim)
 	events := b.Events()
-	if len(events) != 2 || !has(events, "Warning ReferencedNodeDeleted", "would, but for the dry run,") || !has(events, "Normal LocalVolumeCleanupSkipped", "Dry run: this claim would be deleted") {
+	if len(events) != 2 || !has(events, "Warning ReferencedNodeDeleted", "would, without the dry run,") || !has(events, "Normal LocalVolumeCleanupSkipped", "Dry run: this claim would be deleted") {
 		t.Errorf("events %q", events)
 	}
 	if has(b.Requests(), "delete", "") || testutil.ToFloat64(b.Site.Metrics.ClaimsDeleted) != 0 {

@@ -80,7 +80,7 @@ func (r *reconciler) reportClaims(subjects []localvolume.Subject) {
 		// One that was deleted, by us or by somebody else, need not be told. If its node is back, it is kept.
 		if !r.deletions.Has(uid) && !r.site.Inventory.AllMissing(appointment.nodes) {
 			r.site.Recorder.Event(appointment.claim, corev1.EventTypeNormal, localvolume.EventCancelled,
-				fmt.Sprintf("%s is back, the claim is kept.", localvolume.Nodes(appointment.nodes)))
+				fmt.Sprintf("%s is back, the claim is retained.", localvolume.Nodes(appointment.nodes)))
 		}
 	}
 	r.deletions.Keep(stale)
@@ -95,15 +95,15 @@ func (r *reconciler) schedule(subject *localvolume.Subject) {
 	}
 	if known {
 		r.site.Recorder.Event(claim, corev1.EventTypeNormal, localvolume.EventCancelled,
-			fmt.Sprintf("%s was back for a moment, or could not be observed for a while: the delay begins anew.", localvolume.Nodes(subject.Nodes)))
+			fmt.Sprintf("%s was back temporarily, or could not be observed for some time: the delay starts over.", localvolume.Nodes(subject.Nodes)))
 	}
 	until := subject.Since.Add(r.site.Config.PVCDeletionDelay.Duration)
 	will := "will"
 	if r.site.DryRun() {
-		will = "would, but for the dry run,"
+		will = "would, without the dry run,"
 	}
 	r.site.Recorder.Event(claim, corev1.EventTypeWarning, localvolume.EventScheduled,
-		fmt.Sprintf("%s, and local volume %s with it. The claim %s be deleted at %s unless the node comes back.",
+		fmt.Sprintf("%s, and local volume %s is lost with it. The claim %s be deleted at %s unless the node comes back.",
 			localvolume.GoneSentence(subject.Nodes), subject.Volume.Name, will, until.UTC().Format(time.RFC3339)))
 	r.scheduled[claim.UID] = appointment{claim: claim, since: subject.Since, nodes: subject.Nodes}
 }
@@ -128,7 +128,7 @@ func (r *reconciler) reportUntouched() {
 	}
 	for _, found := range uncertain {
 		tell(found.Volume, localvolume.EventNodeUncertain,
-			fmt.Sprintf("The volume and its claim are kept: %s. Set the label, or delete the node if it is lost.", found.Why))
+			fmt.Sprintf("The volume and its claim are retained: %s. Set the label, or delete the node if it is lost.", found.Why))
 	}
 	r.untouched.Keep(known)
 }

@@ -57,7 +57,7 @@ func (w *waiters) release(ctx context.Context, subjects []localvolume.Subject) e
 		errs = append(errs, w.releaseIn(ctx, permit, namespace, byNamespace[namespace]))
 	}
 	if err := errors.Join(errs...); err != nil {
-		log.FromContext(ctx).Error(err, "Failed to delete pods that wait for deleted claims, they are tried again later")
+		log.FromContext(ctx).Error(err, "Failed to delete pods that wait for deleted claims, retrying later")
 	}
 	return nil
 }

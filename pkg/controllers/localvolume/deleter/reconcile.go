@@ -20,7 +20,7 @@ func (r *reconciler) Reconcile(ctx context.Context, _ localvolume.Pass) (reconci
 	}
 	defer r.pace.End()
 	if !r.site.Inventory.Synced() {
-		return reconcile.Result{}, errors.New("the volumes, claims and nodes of the cluster are not known yet")
+		return reconcile.Result{}, errors.New("the volumes, claims and nodes of the cluster are not loaded yet")
 	}
 	subjects, err := r.site.Survey(ctx)
 	if err != nil {

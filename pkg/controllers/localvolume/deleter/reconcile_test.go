@@ -86,26 +86,26 @@ func TestVolumesOfLostNodes(t *testing.T) {
 		deleted   bool
 		event     string
 	}{
-		"Released, Delete":     {corev1.VolumeReleased, deletes, "a", nil, nil, true, "Normal LocalVolumeCleanupDeleting v: Deleting the volume in phase Released, because node a is gone."},
-		"Available, Delete":    {corev1.VolumeAvailable, deletes, "a", nil, nil, true, "Normal LocalVolumeCleanupDeleting v: Deleting the volume in phase Available, because node a is gone."},
-		"Available, Retain":    {corev1.VolumeAvailable, retains, "a", nil, nil, true, "Normal LocalVolumeCleanupDeleting v: Deleting the volume in phase Available, because node a is gone."},
-		"Released, Retain":     {corev1.VolumeReleased, retains, "a", nil, nil, false, "Normal LocalVolumeCleanupSkipped v: Node a is gone, but the volume is kept: its reclaim policy is Retain."},
+		"Released, Delete":     {corev1.VolumeReleased, deletes, "a", nil, nil, true, "Normal LocalVolumeCleanupDeleting v: Deleting the volume in phase Released, because node a does not exist."},
+		"Available, Delete":    {corev1.VolumeAvailable, deletes, "a", nil, nil, true, "Normal LocalVolumeCleanupDeleting v: Deleting the volume in phase Available, because node a does not exist."},
+		"Available, Retain":    {corev1.VolumeAvailable, retains, "a", nil, nil, true, "Normal LocalVolumeCleanupDeleting v: Deleting the volume in phase Available, because node a does not exist."},
+		"Released, Retain":     {corev1.VolumeReleased, retains, "a", nil, nil, false, "Normal LocalVolumeCleanupSkipped v: Node a does not exist, but the volume is retained: its reclaim policy is Retain."},
 		"Bound":                {corev1.VolumeBound, deletes, "a", nil, nil, false, ""},
-		"Failed":               {corev1.VolumeFailed, deletes, "a", nil, nil, false, "Normal LocalVolumeCleanupSkipped v: Node a is gone, but the volume is kept: its phase is Failed, and volumes that failed are not included."},
-		"Failed, included":     {corev1.VolumeFailed, deletes, "a", nil, func(c *configv1alpha1.LocalVolumeConfiguration) { c.IncludeFailedVolumes = new(true) }, true, "Normal LocalVolumeCleanupDeleting v: Deleting the volume in phase Failed, because node a is gone."},
+		"Failed":               {corev1.VolumeFailed, deletes, "a", nil, nil, false, "Normal LocalVolumeCleanupSkipped v: Node a does not exist, but the volume is retained: its phase is Failed, and volumes that failed are not included."},
+		"Failed, included":     {corev1.VolumeFailed, deletes, "a", nil, func(c *configv1alpha1.LocalVolumeConfiguration) { c.IncludeFailedVolumes = new(true) }, true, "Normal LocalVolumeCleanupDeleting v: Deleting the volume in phase Failed, because node a does not exist."},
 		"its node exists":      {corev1.VolumeReleased, deletes, "b", nil, nil, false, ""},
 		"another class":        {corev1.VolumeReleased, deletes, "a", func(v *corev1.PersistentVolume) { v.Spec.StorageClassName = "other" }, nil, false, ""},
 		"a CSI source":         {corev1.VolumeReleased, deletes, "a", func(v *corev1.PersistentVolume) { v.Spec.Local, v.Spec.CSI = nil, &corev1.CSIPersistentVolumeSource{} }, nil, false, ""},
 		"not node-bound":       {corev1.VolumeReleased, deletes, "a", func(v *corev1.PersistentVolume) { v.Spec.NodeAffinity = nil }, nil, false, ""},
-		"opted out":            {corev1.VolumeAvailable, deletes, "a", optOut[*corev1.PersistentVolume], nil, false, "Normal LocalVolumeCleanupSkipped v: Node a is gone, but the volume is kept: its annotation groundskeeper.io/local-volume-cleanup says \"disabled\"."},
-		"dry run":              {corev1.VolumeAvailable, deletes, "a", nil, func(c *configv1alpha1.LocalVolumeConfiguration) { c.DryRun = new(true) }, false, "Normal LocalVolumeCleanupSkipped v: Dry run: this volume would be deleted, because node a is gone."},
+		"opted out":            {corev1.VolumeAvailable, deletes, "a", optOut[*corev1.PersistentVolume], nil, false, "Normal LocalVolumeCleanupSkipped v: Node a does not exist, but the volume is retained: its annotation groundskeeper.io/local-volume-cleanup is \"disabled\"."},
+		"dry run":              {corev1.VolumeAvailable, deletes, "a", nil, func(c *configv1alpha1.LocalVolumeConfiguration) { c.DryRun = new(true) }, false, "Normal LocalVolumeCleanupSkipped v: Dry run: this volume would be deleted, because node a does not exist."},
 		"no class is opted in": {corev1.VolumeAvailable, deletes, "a", nil, func(c *configv1alpha1.LocalVolumeConfiguration) { c.StorageClassNames = nil }, false, ""},
 		"its namespace opted out": {corev1.VolumeReleased, deletes, "a", func(v *corev1.PersistentVolume) {
 			v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "kept", Name: "c"}
-		}, nil, false, "Normal LocalVolumeCleanupSkipped v: Node a is gone, but the volume is kept: the annotation groundskeeper.io/local-volume-cleanup of the namespace of its claim says \"disabled\"."},
+		}, nil, false, "Normal LocalVolumeCleanupSkipped v: Node a does not exist, but the volume is retained: the annotation groundskeeper.io/local-volume-cleanup of the namespace of its claim is \"disabled\"."},
 		"its namespace is no more": {corev1.VolumeReleased, deletes, "a", func(v *corev1.PersistentVolume) {
 			v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "gone", Name: "c"}
-		}, nil, true, "Normal LocalVolumeCleanupDeleting v: Deleting the volume in phase Released, because node a is gone."},
+		}, nil, true, "Normal LocalVolumeCleanupDeleting v: Deleting the volume in phase Released, because node a does not exist."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, test.configure, "a", "b", "unused")

@@ -23,7 +23,7 @@ type ForbiddenError struct {
 
 // Error implements error.
 func (e *ForbiddenError) Error() string {
-	return "the credentials lack the right to " + strings.Join(e.Missing, ", ")
+	return "the credentials lack the permission to " + strings.Join(e.Missing, ", ")
 }
 
 // need is something to be asked for, of the core group.
@@ -97,7 +97,7 @@ func may(ctx context.Context, c client.Client, n need) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: n.verb, Resource: n.resource, Namespace: n.namespace, Name: n.name}}}
 	if err := c.Create(ctx, review); err != nil {
-		return false, fmt.Errorf("learn whether the credentials may %s: %w", n, err)
+		return false, fmt.Errorf("check whether the credentials are allowed to %s: %w", n, err)
 	}
 	return review.Status.Allowed, nil
 }

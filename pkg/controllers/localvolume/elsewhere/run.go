@@ -61,7 +61,7 @@ func Run(ctx context.Context, c Cluster) error {
 	}
 	logger := logr.FromContextOrDiscard(ctx).WithValues("cluster", c.Name)
 	if !found.record || !found.namespaces {
-		logger.Info("The local volume cleanup does without rights that it does not have", "timesSurviveRestarts", found.record, "namespacesAreSeen", found.namespaces)
+		logger.Info("The functionality of the local volume cleanup is reduced because of missing permissions", "timesSurviveRestarts", found.record, "namespacesAreSeen", found.namespaces)
 	}
 	byObject, err := localvolume.CacheOptions()
 	if err != nil {
@@ -105,11 +105,11 @@ func controllersOf(site *localvolume.Site, logger logr.Logger) ([]runnable, erro
 	}
 	first, err := cleanup.New(site, options)
 	if err != nil {
-		return nil, fmt.Errorf("make the cleanup: %w", err)
+		return nil, fmt.Errorf("create the cleanup: %w", err)
 	}
 	second, err := deleter.New(site, options)
 	if err != nil {
-		return nil, fmt.Errorf("make the deleter: %w", err)
+		return nil, fmt.Errorf("create the deleter: %w", err)
 	}
 	return []runnable{first, second}, nil
 }
@@ -134,7 +134,7 @@ func start(ctx context.Context, c Cluster, site *localvolume.Site, sender *local
 	}
 	group.Wait()
 	if err := context.Cause(running); ctx.Err() == nil && !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("the local volume cleanup in cluster %s ended: %w", c.Name, err)
+		return fmt.Errorf("run the local volume cleanup in cluster %s: %w", c.Name, err)
 	}
 	return nil
 }
