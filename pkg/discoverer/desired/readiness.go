@@ -4,42 +4,150 @@
 package desired
 
 import (
+	"encoding/json"
+	"maps"
 	"slices"
+	"strings"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 )
 
-// Withhold returns the conditions of an endpoint that is to get no new traffic, whatever the backend says of it: it is
-// not ready. What the backend said stays in serving, which means the same as ready as long as nobody says otherwise.
-func Withhold(conditions discoveryv1.EndpointConditions) discoveryv1.EndpointConditions {
-	if conditions.Serving == nil {
-		conditions.Serving = conditions.Ready
-		if conditions.Ready == nil { // which means ready
-			conditions.Serving = &truth[1]
-		}
-	}
-	conditions.Ready = &truth[0]
+// AnnotationWithheld has the conditions that the endpoints of a withheld slice had before: by their addresses, for each
+// endpoint the letters of ready, serving and terminating, which are y, n, or - for unset. Endpoints that did not change are
+// not in it.
+const AnnotationWithheld = "gimbal.heptio.com/withheld-conditions"
+
+// withheld returns the conditions of an endpoint that is to get no new traffic, whatever the backend reports of it. It does
+// not serve either: Traefik and Envoy Gateway send to endpoints that serve, and are not ready.
+func withheld(conditions discoveryv1.EndpointConditions) discoveryv1.EndpointConditions {
+	conditions.Ready, conditions.Serving = &truth[0], &truth[0]
 	return conditions
 }
 
-// Restore returns the conditions of an endpoint that may get traffic again: one that serves and does not terminate is
-// ready. One that says nothing of serving was not withheld.
-func Restore(conditions discoveryv1.EndpointConditions) discoveryv1.EndpointConditions {
-	if is(conditions.Ready, false) && is(conditions.Serving, true) && !is(conditions.Terminating, true) {
-		conditions.Ready = &truth[1]
-	}
-	return conditions
+// IsWithheld reports whether an endpoint with these conditions gets no new traffic.
+func IsWithheld(conditions discoveryv1.EndpointConditions) bool {
+	return is(conditions.Ready, false) && is(conditions.Serving, false)
 }
 
 func is(condition *bool, value bool) bool { return condition != nil && *condition == value }
 
+// Withhold takes the traffic from a slice, and keeps in an annotation what its conditions were.
+func Withhold(slice *discoveryv1.EndpointSlice) {
+	before, after := saved(slice), map[string]string{}
+	for i := range slice.Endpoints {
+		endpoint := &slice.Endpoints[i]
+		key := addressesOf(endpoint)
+		kept, rest := next(before[key])
+		before[key] = rest
+		switch {
+		case !IsWithheld(endpoint.Conditions):
+			kept = lettersOf(endpoint.Conditions)
+			endpoint.Conditions = withheld(endpoint.Conditions)
+		case kept == "": // it was like this before
+			kept = lettersOf(endpoint.Conditions)
+		}
+		after[key] += kept
+	}
+	maps.DeleteFunc(after, func(_, letters string) bool { return !differs(letters) })
+	annotate(slice, after)
+}
+
+// differs reports whether one of the endpoints with these letters was not as it is when withheld.
+func differs(letters string) bool {
+	for first, rest := next(letters); first != ""; first, rest = next(rest) {
+		if !strings.HasPrefix(first, "nn") {
+			return true
+		}
+	}
+	return false
+}
+
+// Restore gives the endpoints of a slice the conditions back that they had before it was withheld. One that was changed
+// since is left as it is.
+func Restore(slice *discoveryv1.EndpointSlice) {
+	before := saved(slice)
+	for i := range slice.Endpoints {
+		endpoint := &slice.Endpoints[i]
+		key := addressesOf(endpoint)
+		kept, rest := next(before[key])
+		before[key] = rest
+		if kept != "" && IsWithheld(endpoint.Conditions) {
+			endpoint.Conditions = conditionsOf(kept)
+		}
+	}
+	annotate(slice, nil)
+}
+
+const lettersPerEndpoint = 3
+
+func addressesOf(endpoint *discoveryv1.Endpoint) string { return strings.Join(endpoint.Addresses, ",") }
+
+// next divides the letters of the endpoints with one address into those of the first and the others.
+func next(letters string) (first, rest string) {
+	if len(letters) < lettersPerEndpoint {
+		return "", ""
+	}
+	return letters[:lettersPerEndpoint], letters[lettersPerEndpoint:]
+}
+
+func lettersOf(conditions discoveryv1.EndpointConditions) string {
+	letters := make([]byte, 0, lettersPerEndpoint)
+	for _, condition := range []*bool{conditions.Ready, conditions.Serving, conditions.Terminating} {
+		switch {
+		case condition == nil:
+			letters = append(letters, '-')
+		case *condition:
+			letters = append(letters, 'y')
+		default:
+			letters = append(letters, 'n')
+		}
+	}
+	return string(letters)
+}
+
+func conditionsOf(letters string) discoveryv1.EndpointConditions {
+	var read [lettersPerEndpoint]*bool
+	for i, letter := range []byte(letters) {
+		switch letter {
+		case 'y':
+			read[i] = &truth[1]
+		case 'n':
+			read[i] = &truth[0]
+		}
+	}
+	return discoveryv1.EndpointConditions{Ready: read[0], Serving: read[1], Terminating: read[2]}
+}
+
+// saved reads the annotation. One that cannot be read has nothing.
+func saved(slice *discoveryv1.EndpointSlice) map[string]string {
+	found := map[string]string{}
+	if err := json.Unmarshal([]byte(slice.Annotations[AnnotationWithheld]), &found); err != nil || found == nil {
+		return map[string]string{}
+	}
+	return found
+}
+
+// annotate sets the annotation, or removes it. The map of annotations may be shared, so it is copied.
+func annotate(slice *discoveryv1.EndpointSlice, conditions map[string]string) {
+	annotations := maps.Clone(slice.Annotations)
+	delete(annotations, AnnotationWithheld)
+	if text, err := json.Marshal(conditions); err == nil && len(conditions) > 0 {
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[AnnotationWithheld] = string(text)
+	}
+	if len(annotations) == 0 {
+		annotations = nil
+	}
+	slice.Annotations = annotations
+}
+
 // Withhold takes the traffic from the slices, as Build has just made them.
 func (o *Objects) Withhold() {
 	for _, slice := range o.Slices {
-		for i := range slice.Endpoints {
-			slice.Endpoints[i].Conditions = Withhold(slice.Endpoints[i].Conditions)
-		}
+		Withhold(slice)
 	}
 }
 
@@ -47,16 +155,17 @@ func (o *Objects) Withhold() {
 // withheld and the others are not.
 func DifferInReadiness(a, b []discoveryv1.Endpoint) bool {
 	return !equality.Semantic.DeepEqual(a, b) && slices.EqualFunc(a, b, func(a, b discoveryv1.Endpoint) bool {
-		a.Conditions, b.Conditions = Withhold(a.Conditions), Withhold(b.Conditions)
+		a.Conditions, b.Conditions = withheld(a.Conditions), withheld(b.Conditions)
 		return equality.Semantic.DeepEqual(a, b)
 	})
 }
 
-// GivesReadiness says whether one of the wanted endpoints is ready and, as it is there, is not. They differ in readiness
-// only.
+// GivesReadiness reports whether one of the wanted endpoints is ready or serves and, as it is there, does not. They differ in
+// readiness only.
 func GivesReadiness(want, have []discoveryv1.Endpoint) bool {
 	for i := range want {
-		if is(have[i].Conditions.Ready, false) && !is(want[i].Conditions.Ready, false) {
+		wanted, there := want[i].Conditions, have[i].Conditions
+		if is(there.Ready, false) && !is(wanted.Ready, false) || is(there.Serving, false) && !is(wanted.Serving, false) {
 			return true
 		}
 	}

@@ -23,41 +23,77 @@ func conditions(t *testing.T, letters string) discoveryv1.EndpointConditions {
 	return discoveryv1.EndpointConditions{Ready: read[0], Serving: read[1], Terminating: read[2]}
 }
 
-// Withheld, nothing is ready, and all else is as it was. Restored, it means what it meant before.
+func sliceOf(t *testing.T, letters ...string) *discoveryv1.EndpointSlice {
+	t.Helper()
+	slice := &discoveryv1.EndpointSlice{}
+	for i, each := range letters {
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{Addresses: []string{fmt.Sprintf("10.0.0.%d", i)}, Conditions: conditions(t, each)})
+	}
+	return slice
+}
+
+// Withheld, nothing is ready or serves; restored, everything is exactly as before, also where ready and serving differ.
 func TestWithholdAndRestore(t *testing.T) {
-	for _, tc := range []struct{ before, withheld, restored string }{
-		{"yyn", "nyn", "yyn"},
-		{"yy-", "ny-", "yy-"},
-		{"y--", "ny-", "yy-"},
-		{"---", "ny-", "yy-"},
-		{"-n-", "nn-", "nn-"},
-		{"-y-", "ny-", "yy-"},
-		{"n--", "nn-", "nn-"},
-		{"nnn", "nnn", "nnn"},
-		{"nyy", "nyy", "nyy"},
-		{"nny", "nny", "nny"},
-		{"yyy", "nyy", "nyy"}, // ready while it terminates: only the backend can say so again
+	for _, tc := range []struct{ before, withheld string }{
+		{"yyn", "nnn"}, {"yy-", "nn-"}, {"y--", "nn-"}, {"---", "nn-"}, {"-n-", "nn-"}, {"-y-", "nn-"}, {"n--", "nn-"}, {"nnn", "nnn"},
+		{"nyn", "nnn"}, {"nyy", "nny"}, {"nny", "nny"}, {"yyy", "nny"}, {"ynn", "nnn"}, {"yny", "nny"},
 	} {
 		t.Run(tc.before, func(t *testing.T) {
-			withheld := Withhold(conditions(t, tc.before))
-			if diff := cmp.Diff(conditions(t, tc.withheld), withheld); diff != "" {
+			slice := sliceOf(t, tc.before, "yyn")
+			slice.Annotations = map[string]string{"a": "b"}
+			slice.Endpoints = append(slice.Endpoints, slice.Endpoints[0]) // the same address again
+			before := slice.DeepCopy()
+			Withhold(slice)
+			if diff := cmp.Diff(conditions(t, tc.withheld), slice.Endpoints[0].Conditions); diff != "" {
 				t.Errorf("withheld (-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(withheld, Withhold(withheld)); diff != "" {
-				t.Errorf("withheld twice (-once +twice):\n%s", diff)
+			once := slice.DeepCopy()
+			if Withhold(slice); !cmp.Equal(once, slice) {
+				t.Errorf("withheld twice (-once +twice):\n%s", cmp.Diff(once, slice))
 			}
-			if diff := cmp.Diff(conditions(t, tc.restored), Restore(withheld)); diff != "" {
-				t.Errorf("restored (-want +got):\n%s", diff)
+			if Restore(slice); !cmp.Equal(before, slice) {
+				t.Errorf("restored (-before +after):\n%s", cmp.Diff(before, slice))
+			}
+			if Restore(slice); !cmp.Equal(before, slice) {
+				t.Errorf("restored twice (-before +after):\n%s", cmp.Diff(before, slice))
 			}
 		})
 	}
 }
 
-// What was never withheld stays as the backend says.
+// What changes while a slice is withheld stays: endpoints that come, and those that another client makes ready.
+func TestWithheldSliceChanges(t *testing.T) {
+	slice := sliceOf(t, "yyn", "nyn")
+	Withhold(slice)
+	slice.Endpoints = append(slice.Endpoints[:1], sliceOf(t, "yyn", "yyn", "nyy").Endpoints[2])
+	slice.Endpoints[0].Conditions = conditions(t, "ynn")
+	Withhold(slice)
+	if got := slice.Annotations[AnnotationWithheld]; got != `{"10.0.0.0":"ynn","10.0.0.2":"nyy"}` {
+		t.Errorf("the annotation is %s", got)
+	}
+	slice.Endpoints[1].Conditions = conditions(t, "yyn")
+	Restore(slice)
+	if diff := cmp.Diff([]discoveryv1.EndpointConditions{conditions(t, "ynn"), conditions(t, "yyn")},
+		[]discoveryv1.EndpointConditions{slice.Endpoints[0].Conditions, slice.Endpoints[1].Conditions}); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// A slice that was never withheld stays as the backend reports it, and so does one whose annotation cannot be read.
 func TestRestoreLeavesTheRest(t *testing.T) {
-	for _, letters := range []string{"---", "y--", "n--", "yyn", "nnn", "nyy", "yyy", "nn-"} {
-		if diff := cmp.Diff(conditions(t, letters), Restore(conditions(t, letters))); diff != "" {
+	for _, letters := range []string{"---", "y--", "n--", "yyn", "nnn", "nyy", "yyy", "nn-", "nyn"} {
+		slice := sliceOf(t, letters)
+		Restore(slice)
+		if diff := cmp.Diff(sliceOf(t, letters), slice); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", letters, diff)
+		}
+	}
+	for _, text := range []string{"", "{", "null", `{"10.0.0.0":"y"}`, `["10.0.0.0"]`} {
+		slice := sliceOf(t, "nnn")
+		slice.Annotations = map[string]string{AnnotationWithheld: text}
+		Restore(slice)
+		if diff := cmp.Diff(sliceOf(t, "nnn"), slice); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
 		}
 	}
 }
@@ -77,10 +113,9 @@ func TestDifferInReadiness(t *testing.T) {
 		want bool
 	}{
 		"equal":                 {endpoints("yyn"), endpoints("yyn"), false},
-		"withheld":              {endpoints("yyn", "nnn"), endpoints("nyn", "nnn"), true},
-		"withheld in part":      {endpoints("yyn", "yyn"), endpoints("nyn", "yyn"), true},
+		"withheld":              {endpoints("yyn", "nnn"), endpoints("nnn", "nnn"), true},
+		"withheld in part":      {endpoints("yyn", "yyn"), endpoints("nnn", "yyn"), true},
 		"restored":              {endpoints("---"), endpoints("yy-"), true},
-		"not ready there":       {endpoints("yyn"), endpoints("nnn"), false},
 		"terminates there":      {endpoints("yyn"), endpoints("nyy"), false},
 		"one more":              {endpoints("yyn"), endpoints("nyn", "nyn"), false},
 		"of another address":    {endpoints("yyn"), moved, false},
@@ -104,6 +139,7 @@ func TestGivesReadiness(t *testing.T) {
 		"given":               {"yyn", "nyn", true},
 		"given, by absence":   {"-yn", "nyn", true},
 		"taken":               {"nyn", "yyn", false},
+		"serving is given":    {"nyy", "nny", true},
 		"the same":            {"nyn", "nyn", false},
 		"ready without a say": {"yyn", "-yn", false},
 	} {

@@ -238,13 +238,6 @@ func checkSource(r *rapid.T, source *desired.Source) {
 			if *c.Ready != (*c.Serving && !*c.Terminating) || *c.Terminating && !*c.Serving {
 				r.Errorf("ready %v, serving %v, terminating %v", *c.Ready, *c.Serving, *c.Terminating)
 			}
-			// What maintenance withholds and gives back is what was there.
-			if back := desired.Restore(desired.Withhold(c)); *back.Ready != *c.Ready || *back.Serving != *c.Serving {
-				r.Errorf("after maintenance: %+v is %+v", c, back)
-			}
-			if back := desired.Restore(c); *back.Ready != *c.Ready {
-				r.Errorf("%+v is taken for one that is withheld", c)
-			}
 		}
 	}
 }

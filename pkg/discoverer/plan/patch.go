@@ -58,7 +58,11 @@ func slicePatch(want, have *discoveryv1.EndpointSlice) ([]byte, error) {
 	if !equality.Semantic.DeepEqual(desired.Endpoints(have.Endpoints), want.Endpoints) {
 		body["endpoints"] = want.Endpoints
 	}
-	return assemble(have, metaPatch(want, have), body)
+	meta := metaPatch(want, have)
+	if changes := changed(managed(have.Annotations, []string{desired.AnnotationWithheld}), want.Annotations); changes != nil {
+		meta["annotations"] = changes
+	}
+	return assemble(have, meta, body)
 }
 
 func metaPatch(want, have metav1.Object) object {

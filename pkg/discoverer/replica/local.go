@@ -165,10 +165,14 @@ func (r *Replica) trimService(service *corev1.Service) *corev1.Service {
 }
 
 func trimSlice(slice *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
-	return &discoveryv1.EndpointSlice{
+	trimmed := &discoveryv1.EndpointSlice{
 		ObjectMeta: identity(slice), AddressType: slice.AddressType,
 		Ports: desired.EndpointPorts(slice.Ports), Endpoints: desired.Endpoints(slice.Endpoints),
 	}
+	if withheld, ok := slice.Annotations[desired.AnnotationWithheld]; ok {
+		trimmed.Annotations = map[string]string{desired.AnnotationWithheld: withheld}
+	}
+	return trimmed
 }
 
 func trimNamespace(namespace *corev1.Namespace) *corev1.Namespace {

@@ -14,8 +14,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 )
 
-// way is what is done to the conditions of endpoints.
-type way func(discoveryv1.EndpointConditions) discoveryv1.EndpointConditions
+// way is what is done to a slice, whose endpoints and annotations it may change.
+type way func(*discoveryv1.EndpointSlice)
 
 // IsCopy reports whether a discoverer of ours wrote an EndpointSlice. What others made of it, for instance Kubernetes when
 // it mirrors Endpoints, is theirs.
@@ -23,30 +23,39 @@ func IsCopy(slice *discoveryv1.EndpointSlice) bool {
 	return slice.Labels[discoveryv1.LabelManagedBy] == desired.Manager || slice.Labels[desired.LabelManagedBy] == desired.Manager
 }
 
-// changed returns the endpoints as they should be, and whether that is anything new.
-func (w way) changed(endpoints []discoveryv1.Endpoint) ([]discoveryv1.Endpoint, bool) {
-	next, differ := slices.Clone(endpoints), false
-	for i := range next {
-		conditions := w(next[i].Conditions)
-		differ = differ || !equality.Semantic.DeepEqual(conditions, next[i].Conditions)
-		next[i].Conditions = conditions
-	}
-	return next, differ
-}
-
 // patch returns the JSON merge patch that changes a slice, nil when nothing has to change. It is taken only for the
 // very object, in the state in which it was read.
 func (w way) patch(slice *discoveryv1.EndpointSlice) ([]byte, error) {
-	endpoints, differ := w.changed(slice.Endpoints)
-	if !differ {
+	next := *slice
+	next.Endpoints = slices.Clone(slice.Endpoints)
+	w(&next)
+	meta, body := map[string]any{"uid": slice.UID, "resourceVersion": slice.ResourceVersion}, map[string]any{}
+	if !equality.Semantic.DeepEqual(slice.Endpoints, next.Endpoints) {
+		body["endpoints"] = next.Endpoints
+	}
+	before, had := slice.Annotations[desired.AnnotationWithheld]
+	after, has := next.Annotations[desired.AnnotationWithheld]
+	switch {
+	case has && before != after:
+		meta["annotations"] = map[string]any{desired.AnnotationWithheld: after}
+	case had && !has:
+		meta["annotations"] = map[string]any{desired.AnnotationWithheld: nil}
+	case len(body) == 0:
 		return nil, nil
 	}
-	patch, err := json.Marshal(map[string]any{
-		"metadata":  map[string]any{"uid": slice.UID, "resourceVersion": slice.ResourceVersion},
-		"endpoints": endpoints,
-	})
+	body["metadata"] = meta
+	patch, err := json.Marshal(body)
 	if err != nil {
 		return nil, fmt.Errorf("patch of EndpointSlice %s/%s: %w", slice.Namespace, slice.Name, err)
 	}
 	return patch, nil
+}
+
+// due reports whether a slice is to be changed, by what trim keeps of it.
+func (d direction) due(slice *discoveryv1.EndpointSlice) bool {
+	if d == restoring {
+		_, withheld := slice.Annotations[desired.AnnotationWithheld]
+		return withheld
+	}
+	return slices.ContainsFunc(slice.Endpoints, func(endpoint discoveryv1.Endpoint) bool { return !desired.IsWithheld(endpoint.Conditions) })
 }

@@ -59,13 +59,13 @@ func New(client kubernetes.Interface, adminNamespaces []string) (*Endpoints, err
 	return e, e.watch()
 }
 
-// Withhold makes all endpoints of a backend not ready, whatever the backend says of them. It returns how many slices are
+// Withhold makes all endpoints of a backend neither ready nor serving, whatever the backend says of them. It returns how many slices are
 // still to be written: call it again until that is 0. A call for a backend of which nothing changed since asks nothing.
 func (e *Endpoints) Withhold(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (pending int, err error) {
 	return e.bring(ctx, backend, withholding)
 }
 
-// Restore makes those endpoints ready again that serve. For the rest it is as Withhold.
+// Restore gives the endpoints of withheld slices the conditions back that they had. For the rest it is as Withhold.
 func (e *Endpoints) Restore(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (pending int, err error) {
 	return e.bring(ctx, backend, restoring)
 }

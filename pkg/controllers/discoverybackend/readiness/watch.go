@@ -107,7 +107,7 @@ func (e *Endpoints) sighted(slice *discoveryv1.EndpointSlice) {
 	e.mu.Lock()
 	seen := e.seen[backend]
 	for d := range seen {
-		if _, due := direction(d).way().changed(slice.Endpoints); due {
+		if direction(d).due(slice) {
 			seen[d]++
 		}
 	}
@@ -134,7 +134,7 @@ func (e *Endpoints) setDone(backend *gimbalv1.DiscoveryBackend, to direction, si
 	e.done[backend.Name] = finished{backend.UID, to, sighted}
 }
 
-// trim keeps of a slice whose it is and which conditions its endpoints have, each once.
+// trim keeps of a slice whose it is, which conditions its endpoints have, each once, and whether it was withheld.
 func trim(slice *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	trimmed := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
 		Namespace: slice.Namespace, Name: slice.Name, UID: slice.UID, ResourceVersion: slice.ResourceVersion, Labels: map[string]string{},
@@ -143,6 +143,9 @@ func trim(slice *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 		if value, ok := slice.Labels[label]; ok {
 			trimmed.Labels[label] = value
 		}
+	}
+	if _, ok := slice.Annotations[desired.AnnotationWithheld]; ok {
+		trimmed.Annotations = map[string]string{desired.AnnotationWithheld: ""}
 	}
 	for i := range slice.Endpoints {
 		conditions := slice.Endpoints[i].Conditions
