@@ -87,8 +87,7 @@ func stateOf(member *openstack.Member, up bool) state {
 var truth = [2]bool{false, true}
 
 // conditions says a state in Kubernetes' words. Ready means serving and not terminating there, so a member that drains
-// is terminating. One that is down does not serve: not ready and serving alone is what maintenance makes of an endpoint,
-// and takes back.
+// is terminating. One that is down does not serve.
 func (s state) conditions() discoveryv1.EndpointConditions {
 	condition := func(is bool) *bool {
 		if is {

@@ -4,9 +4,13 @@
 package drain
 
 import (
+	"bytes"
+	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"reflect"
 	"slices"
 	"strings"
@@ -15,6 +19,12 @@ import (
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain/ownership"
 )
+
+// compressed precedes a record that would be too long as JSON: the rest is gzip in base64.
+const compressed = "gzip:"
+
+// maxPlain is how long a compressed record may be as JSON, in bytes: more than any object has.
+const maxPlain = 16 << 20
 
 // maxRecord is how long a record may be, in bytes. All annotations of an object together may have 256 KiB.
 const maxRecord = 200 << 10
@@ -76,7 +86,11 @@ func (s *slotRecord) helps() bool { return s.Backend == "" && s.Set > 0 && !posi
 
 func readRecord(annotation string) (saved *record, damaged bool) {
 	saved = &record{}
-	if err := json.Unmarshal([]byte(annotation), saved); err != nil || saved.Rules == nil {
+	text, err := plain(annotation)
+	if err != nil {
+		return nil, true
+	}
+	if err := json.Unmarshal(text, saved); err != nil || saved.Rules == nil {
 		return nil, true
 	}
 	for _, rule := range saved.Rules {
@@ -95,10 +109,46 @@ func (r *record) write() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("write the record of weights: %w", err)
 	}
-	if len(text) > maxRecord {
-		return "", fmt.Errorf("%w: %d bytes, at most %d: split the route", errRecordTooLong, len(text), maxRecord)
+	if len(text) <= maxRecord {
+		return string(text), nil
 	}
-	return string(text), nil
+	short, err := compress(text)
+	if err != nil {
+		return "", fmt.Errorf("compress the record of weights: %w", err)
+	}
+	if len(text) > maxPlain || len(short) > maxRecord {
+		return "", fmt.Errorf("%w: %d bytes, at most %d: split the route", errRecordTooLong, len(short), maxRecord)
+	}
+	return short, nil
+}
+
+func compress(text []byte) (string, error) {
+	var buffer bytes.Buffer
+	writer := gzip.NewWriter(&buffer)
+	if _, err := writer.Write(text); err != nil {
+		return "", err
+	}
+	if err := writer.Close(); err != nil {
+		return "", err
+	}
+	return compressed + base64.StdEncoding.EncodeToString(buffer.Bytes()), nil
+}
+
+// plain returns the JSON of a record.
+func plain(annotation string) ([]byte, error) {
+	encoded, ok := strings.CutPrefix(annotation, compressed)
+	if !ok {
+		return []byte(annotation), nil
+	}
+	reader, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(encoded)))
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(reader, maxPlain+1))
+	if err == nil && len(text) > maxPlain {
+		err = errRecordTooLong
+	}
+	return text, err
 }
 
 var errRecordTooLong = errors.New("the record of weights is too long")

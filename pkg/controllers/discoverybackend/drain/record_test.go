@@ -6,6 +6,7 @@ package drain
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -152,11 +153,37 @@ func (i inShop) Drained(backend, namespace string) bool {
 	return namespace == "shop" && i.fleet.Drained(backend, namespace)
 }
 
+// A record that is too long as JSON is compressed.
+func TestRecordOfManyRules(t *testing.T) {
+	kind := kindOf(t, "HTTPProxy")
+	var rules []string
+	for i := range 1000 {
+		rules = append(rules, fmt.Sprintf("rule-%d: us-web-of-team-%d=%d web-of-team-%d=5", i, i, i%100, i))
+	}
+	object := route(kind, rules...)
+	before := object.DeepCopy()
+	decision := rewrite(t, kind, object, drained("us"))
+	record := object.GetAnnotations()[gimbalv1.AnnotationSavedWeights]
+	if !strings.HasPrefix(record, compressed) || len(record) > maxRecord || !decision.Backends["us"].Drained {
+		t.Errorf("%d bytes: %.40s", len(record), record)
+	}
+	for _, damaged := range []string{record[:len(record)/2], compressed, compressed + "AAAA", compressed + "?"} {
+		if _, isDamaged := readRecord(damaged); !isDamaged {
+			t.Errorf("%.20s is read", damaged)
+		}
+	}
+	rewrite(t, kind, object, drained())
+	if !cmp.Equal(before.Object, object.Object) {
+		t.Error("it did not come back")
+	}
+}
+
 func TestRecordTooLong(t *testing.T) {
 	kind := kindOf(t, "HTTPRoute")
 	var rules []string
-	for i := range 2000 {
-		rules = append(rules, fmt.Sprintf("rule-%d: us-web=5 web=5", i))
+	random := rand.New(rand.NewPCG(1, 2))
+	for i := range 6000 {
+		rules = append(rules, fmt.Sprintf("rule-%d-%x: us-%x=5 web=5", i, random.Uint64(), random.Uint64()))
 	}
 	object := route(kind, rules...)
 	before := object.DeepCopy()
