@@ -104,6 +104,12 @@ func readRecord(annotation string) (saved *record, damaged bool) {
 	return saved, false
 }
 
+// IsDamaged reports whether the annotation of a route cannot be read.
+func IsDamaged(annotation string) bool {
+	_, damaged := readRecord(annotation)
+	return damaged
+}
+
 func (r *record) write() (string, error) {
 	text, err := json.Marshal(r)
 	if err != nil {

@@ -251,6 +251,7 @@ func TestLostWeights(t *testing.T) {
 		w.mustLook("us")
 		w.cluster("us", "clusterStatus", "Maintenance")
 		w.mustCorrect(1)
+		w.routes.ledger.forget(webKey()) // as in a new process, which cannot heal the record
 		w.edit(proxies, "shop", "web", func(web *unstructured.Unstructured) {
 			web.SetAnnotations(map[string]string{gimbalv1.AnnotationSavedWeights: "{"})
 		})

@@ -11,6 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 )
 
@@ -87,13 +88,14 @@ func (l *ledger) ahead(key routeKey, cached *kinds.Object, now time.Time) bool {
 	return e != nil && e.written.isAfter(cached.ResourceVersion, now)
 }
 
-// missing returns the record that a route should have when it has none; "" when there should be none. That of a backend
+// missing returns the record that a route should have when it has none, or one that cannot be read; "" when there should
+// be none. That of a backend
 // that goes, or is gone, is taken away on purpose, together with the references.
 func (l *ledger) missing(key routeKey, uid types.UID, record string, stays func(backend string) bool) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.of(key, uid)
-	if e == nil || record != "" || slices.ContainsFunc(e.recorded, func(backend string) bool { return !stays(backend) }) {
+	if e == nil || record != "" && !drain.IsDamaged(record) || slices.ContainsFunc(e.recorded, func(backend string) bool { return !stays(backend) }) {
 		return ""
 	}
 	return e.record

@@ -199,6 +199,35 @@ func TestRecordIsRemembered(t *testing.T) {
 	}, shared)
 }
 
+// A record that somebody damages is healed while it is remembered, and no weight is lost.
+func TestRecordIsDamaged(t *testing.T) {
+	for _, damaged := range []string{"{", "null", `{"rules":7}`} {
+		inWorld(t, func(w *world) {
+			w.mustLook("us")
+			w.mustLook("eu")
+			w.cluster("us", "clusterStatus", "Maintenance")
+			w.mustCorrect(1)
+			record := w.record()
+			w.edit(proxies, "shop", "web", func(web *unstructured.Unstructured) {
+				web.SetAnnotations(map[string]string{gimbalv1.AnnotationSavedWeights: damaged})
+			})
+			w.mustCorrect(1)
+			if w.record() != record || w.weights() != "0 30" {
+				w.Errorf("%s: weights %q, record %s", damaged, w.weights(), w.record())
+			}
+			if w.mustLook("us"); len(w.stored("us").Status.Errors) > 0 {
+				w.Errorf("errors: %+v", w.stored("us").Status.Errors)
+			}
+			w.cluster("us", "clusterStatus", "Enabled")
+			w.mustLook("us")
+			w.mustCorrect(1)
+			if got := w.weights(); got != "70 30" {
+				w.Errorf("%s: restored to %q", damaged, got)
+			}
+		}, shared)
+	}
+}
+
 // With a backend that goes its record goes, too, even where its reference has to stay: at zero.
 func TestRecordGoesWithItsBackend(t *testing.T) {
 	inWorld(t, func(w *world) {

@@ -61,7 +61,7 @@ func (r *routes) rewrite(ctx context.Context, key routeKey, object *unstructured
 	record := annotations[gimbalv1.AnnotationSavedWeights]
 	missing := r.ledger.missing(key, object.GetUID(), record, staying(backends))
 	if missing != "" {
-		// Somebody took the record away. What it says is still true of the weights that stayed as we set them.
+		// Another client deleted or damaged the record. What it says is still true of the weights that stayed as we set them.
 		if annotations == nil {
 			annotations = map[string]string{}
 		}
