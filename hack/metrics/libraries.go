@@ -55,6 +55,7 @@ func libraryMetrics() []libraryMetric {
 		{"leader_election_master_status", []string{manager}, "1 on the replica that leads"},
 		{"process_cpu_seconds_total", []string{apiServer, manager, discoverer, cleaner}, "processor time"},
 		{"process_resident_memory_bytes", []string{apiServer, manager, discoverer, cleaner}, "memory"},
+		{"process_start_time_seconds", []string{apiServer, manager, discoverer, cleaner}, "when the process started, in seconds since 1970"},
 		{"rest_client_requests_total", []string{manager, cleaner}, "requests to API servers, by `code` and `method`"},
 		{"workqueue_depth", []string{manager}, "objects that wait for a pass, by queue (`name`); of the Translations that are there at a start, at most 500"},
 		{"workqueue_longest_running_processor_seconds", []string{manager}, "how long the oldest pass has been running, by queue"},

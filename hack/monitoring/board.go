@@ -84,6 +84,9 @@ func (b board) build() ([]byte, error) {
 		Readonly().Timezone("browser").Time("now-6h", "now").Refresh("1m").Tooltip(dashboard.DashboardCursorSyncCrosshair).
 		WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus")).
 		Link(dashboard.NewDashboardLinkBuilder("Groundskeeper").Type(dashboard.DashboardLinkTypeDashboards).Tags([]string{tag}).AsDropdown(true).KeepTime(true))
+	for _, a := range annotations {
+		builder.Annotation(dashboard.NewAnnotationQueryBuilder().Name(a.name).Datasource(source()).Enable(true).IconColor(a.color).Expr(a.expr))
+	}
 	id := uint32(0)
 	for _, r := range b.rows {
 		id++
@@ -99,6 +102,15 @@ func (b board) build() ([]byte, error) {
 	}
 	content, err := json.MarshalIndent(built, "", "  ")
 	return append(content, '\n'), err
+}
+
+// event is something that is marked in all graphs.
+type event struct{ name, color, expr string }
+
+// annotations are marked in the graphs of all dashboards: what else explains a step in a line.
+var annotations = []event{
+	{"Restarts", "red", `changes(process_start_time_seconds{` + ofAny + `}[$__interval]) > 0`},
+	{"Changes of the leader", "blue", `changes(leader_election_master_status{` + ofManager + `}[$__interval]) > 0`},
 }
 
 // source is the selected data source.

@@ -135,6 +135,9 @@ func TestMetricsExist(t *testing.T) {
 	for _, r := range rules {
 		check(r.Alert, r.Expr)
 	}
+	for _, a := range annotations {
+		check("annotation "+a.name, a.expr)
+	}
 	for _, b := range boards() {
 		titles := map[string]bool{}
 		for _, row := range b.rows {
@@ -143,6 +146,9 @@ func TestMetricsExist(t *testing.T) {
 					t.Errorf("%s: %s is listed twice", b.name, title)
 				} else {
 					titles[title] = true
+				}
+				if p.description == "" {
+					t.Errorf("%s: panel %s has no description", b.name, p.title)
 				}
 				for _, q := range p.queries {
 					check(b.name+": "+p.title, q.expr)
