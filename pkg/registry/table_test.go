@@ -66,7 +66,7 @@ func TestTable(t *testing.T) {
 		}, "Name Version Phase Reachable Routes Clean Stage Leftovers (Retained) (Pods) (Router) Age", []any{"demo", "1.36.3", "Terminating", "False", "True", "Verify", int64(2), int64(0), "100.100.0.0/16", uuid, "10d"}},
 		{"klusters", &kubernikusv1.Kluster{
 			ObjectMeta: metav1.ObjectMeta{Name: "found"},
-			Status:     kubernikusv1.KlusterStatus{Openstack: &kubernikusv1.OpenstackStatus{RouterID: uuid}, Deorbit: &kubernikusv1.DeorbitStatus{},
+			Status: kubernikusv1.KlusterStatus{Openstack: &kubernikusv1.OpenstackStatus{RouterID: uuid}, Deorbit: &kubernikusv1.DeorbitStatus{},
 				Conditions: slices.Concat(condition("APIServerReachable", metav1.ConditionUnknown), condition("OpenStackReachable", metav1.ConditionTrue))},
 		}, "Name Version Phase Reachable Routes Clean Stage Leftovers (Retained) (Pods) (Router) Age", []any{"found", "", "", "Unknown", "", "", nil, nil, "", uuid, "10d"}},
 		{"klusters", &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Name: "empty"}},
