@@ -23,15 +23,6 @@ func (h *hooked) documentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // the example is left by the pages that do not delete it
-		for _, args := range [][]string{
-			{"annotate", "project", "example", "confirmation.gardener.cloud/deletion=true"}, {"delete", "project", "example", "--timeout=60s"},
-		} {
-			if out, err := h.kubectl(t, args...); err != nil {
-				t.Errorf("%q: %v: %s", args, err, out)
-			}
-		}
-	})
 	for _, page := range pages {
 		commands, files, err := blocks.Read(page)
 		if err != nil {
@@ -66,5 +57,12 @@ func (h *hooked) documentation(t *testing.T) {
 				t.Errorf("%v:\n%s", err, out)
 			}
 		})
+	} // The example is left by the pages that do not delete it.
+	for _, args := range [][]string{
+		{"annotate", "project", "example", "confirmation.gardener.cloud/deletion=true"}, {"delete", "project", "example", "--timeout=60s"},
+	} {
+		if out, err := h.kubectl(t, args...); err != nil {
+			t.Errorf("%q: %v: %s", args, err, out)
+		}
 	}
 }
