@@ -73,7 +73,7 @@ func (u *Uninstaller) traces(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if names := append(owned, roles...); len(names) > 0 {
+	if names := slices.Concat(owned, roles); len(names) > 0 {
 		return names[0] + " belongs to one of its objects", nil
 	}
 	secrets, err := u.metadataOf(ctx, corev1.SchemeGroupVersion.WithResource("secrets"), metav1.NamespaceAll, "")
