@@ -118,5 +118,5 @@ func (h *health) failure() (reason, message string, again time.Duration) {
 }
 
 func lacking(rights []string) string {
-	return "the credentials of the cluster in the Secret lack the right to " + strings.Join(rights, ", ")
+	return "the credentials of the cluster in the Secret lack the permission to " + strings.Join(rights, ", ")
 }
