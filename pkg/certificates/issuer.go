@@ -120,7 +120,7 @@ func (i *Issuer) read(ctx context.Context) (issuance, error) {
 	if err == nil {
 		v.authority = keptSecret{secret: secret}
 		if v.signer, err = decodeSigner(secret); err != nil {
-			logr.FromContextOrDiscard(ctx).Info("The authority cannot be used", "reason", err.Error())
+			logr.FromContextOrDiscard(ctx).Info("Failed to use the CA", "err", err.Error())
 		}
 	}
 	for _, leaf := range i.options.Leaves {
@@ -176,7 +176,7 @@ func (i *Issuer) write(ctx context.Context, v issuance, todo *issuing) error {
 	}
 	switch {
 	case err == nil:
-		logr.FromContextOrDiscard(ctx).Info("Wrote a certificate", "secret", todo.secret, "why", todo.why)
+		logr.FromContextOrDiscard(ctx).Info("Wrote a certificate", "secret", todo.secret, "reason", todo.why)
 		return nil
 	case apierrors.IsAlreadyExists(err), apierrors.IsConflict(err), !isNew && apierrors.IsNotFound(err):
 		return nil

@@ -80,7 +80,7 @@ func (k *Keeper) read(ctx context.Context) (*corev1.Secret, *state, error) {
 	}
 	stored, err := decode(secret)
 	if err != nil {
-		logr.FromContextOrDiscard(ctx).Info("Replacing what cannot be used", "reason", err.Error())
+		logr.FromContextOrDiscard(ctx).Info("Replacing an unusable certificate", "err", err.Error())
 		return secret, nil, nil
 	}
 	return secret, stored, nil

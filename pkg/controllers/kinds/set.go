@@ -127,7 +127,7 @@ func (s *Set) settle(ctx context.Context, kind *Kind, found *schema.GroupVersion
 	state, logger := s.states[kind.GroupResource], log.FromContext(ctx).WithValues("resource", kind.String())
 	if err != nil {
 		if state.err == nil || state.err.Error() != err.Error() {
-			logger.Info("cannot find out whether a resource is served, trying again", "reason", err.Error())
+			logger.Info("Failed to determine whether a resource is served, retrying", "err", err.Error())
 		}
 		state.err = err
 		return false

@@ -137,7 +137,7 @@ func (d *Deletions) Act(ctx context.Context, subjects []Subject) error {
 	})
 	d.more = due > MaxBatch
 	if len(allowed) == 0 && d.unreported > 0 { // once for all batches in a row
-		log.FromContext(ctx).Info("Deleted "+d.target.Noun+"s of missing nodes", d.target.Noun+"s", d.unreported)
+		log.FromContext(ctx).Info("Deleted "+d.target.Noun+"s of missing nodes", "count", d.unreported)
 		d.unreported = 0
 	}
 	if err != nil || len(allowed) == 0 {
@@ -163,7 +163,7 @@ func (d *Deletions) pretend(ctx context.Context, subjects []Subject) {
 	for i := range subjects {
 		d.tell(&subjects[i], EventSkipped, d.pretence(&subjects[i]))
 	}
-	log.FromContext(ctx).Info("Dry run: "+d.target.Noun+"s would be deleted", d.target.Noun+"s", len(subjects))
+	log.FromContext(ctx).Info("Dry run: "+d.target.Noun+"s would be deleted", "count", len(subjects))
 }
 
 // delete deletes objects, several at once, after their events.

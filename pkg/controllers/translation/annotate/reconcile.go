@@ -47,7 +47,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if err := r.annotate(ctx, node, changes(node, host)); err != nil {
 		switch {
 		case apierrors.IsConflict(err), apierrors.IsNotFound(err):
-			log.FromContext(ctx).V(1).Info("The node changed meanwhile, trying again", "reason", err.Error())
+			log.FromContext(ctx).V(1).Info("Retrying after a concurrent change of the node", "err", err.Error())
 			return reconcile.Result{RequeueAfter: retryPeriod}, nil
 		case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
 			return r.wait(ctx, request, node, convert.Problem{Reason: reasonRefused, Message: err.Error()})

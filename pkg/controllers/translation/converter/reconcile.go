@@ -31,7 +31,7 @@ func (r *reconciler) Reconcile(ctx context.Context, u unit) (reconcile.Result, e
 		// The namespace takes no new object any more. The owner is about to be deleted, too, which is an event.
 		o, result, err = outcomeRetried, reconcile.Result{RequeueAfter: waitPeriod}, nil
 	case isTransient(err):
-		log.FromContext(ctx).V(1).Info("Something changed meanwhile, trying again", "reason", err.Error())
+		log.FromContext(ctx).V(1).Info("Retrying after a concurrent change", "err", err.Error())
 		o, result, err = outcomeRetried, reconcile.Result{RequeueAfter: retryPeriod}, nil
 	case err != nil:
 		o = outcomeFailed
