@@ -149,7 +149,7 @@ func schema_pkg_apis_gardener_v1beta1_Condition(ref common.ReferenceCallback) co
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Type names the aspect.",
+							Description: "Type is the type of the condition.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -157,7 +157,7 @@ func schema_pkg_apis_gardener_v1beta1_Condition(ref common.ReferenceCallback) co
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Status says whether the condition holds: True, False, Unknown or Progressing.\n\nPossible enum values:\n - `\"False\"` means that the condition does not hold.\n - `\"Progressing\"` means that the condition may hold again soon. It is Gardener's; our controllers do not write it.\n - `\"True\"` means that the condition holds.\n - `\"Unknown\"` means that it could not be found out.",
+							Description: "Status reports whether the condition holds: True, False, Unknown or Progressing.\n\nPossible enum values:\n - `\"False\"` means that the condition does not hold.\n - `\"Progressing\"` means that the condition may hold again soon. It is used by Gardener; the controllers of Groundskeeper do not write it.\n - `\"True\"` means that the condition holds.\n - `\"Unknown\"` means that the state could not be determined.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -172,13 +172,13 @@ func schema_pkg_apis_gardener_v1beta1_Condition(ref common.ReferenceCallback) co
 					},
 					"lastUpdateTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "LastUpdateTime is when anything of the condition last changed.",
+							Description: "LastUpdateTime is when any field of the condition last changed.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"reason": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Reason is why, as one CamelCase word for programs.",
+							Description: "Reason is the reason, as one CamelCase word.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -186,7 +186,7 @@ func schema_pkg_apis_gardener_v1beta1_Condition(ref common.ReferenceCallback) co
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Message is why, and what to do, as a sentence for people.",
+							Description: "Message is a human-readable sentence with the reason and the remedy.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -224,7 +224,7 @@ func schema_pkg_apis_gardener_v1beta1_DualApprovalForDeletion(ref common.Referen
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DualApprovalForDeletion asks for a second person before objects of one resource are deleted.",
+				Description: "DualApprovalForDeletion requires a second user for the deletion of objects of one resource.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"resource": {
@@ -237,14 +237,14 @@ func schema_pkg_apis_gardener_v1beta1_DualApprovalForDeletion(ref common.Referen
 					},
 					"selector": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Selector chooses the objects by their labels. An empty one chooses all.",
+							Description: "Selector selects the objects by their labels. An empty selector selects all objects.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.LabelSelector{}.OpenAPIModelName()),
 						},
 					},
 					"includeServiceAccounts": {
 						SchemaProps: spec.SchemaProps{
-							Description: "IncludeServiceAccounts says whether a deletion by a service account needs the second person too. Defaults to true.",
+							Description: "IncludeServiceAccounts specifies whether a deletion by a service account requires a second user, too. Defaults to true.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -262,7 +262,7 @@ func schema_pkg_apis_gardener_v1beta1_Project(ref common.ReferenceCallback) comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Project is a tenant: people who share a namespace, with the roles and the quota they have in it.",
+				Description: "Project is a tenant: users who share a namespace, with their roles and the quota of the namespace.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -288,7 +288,7 @@ func schema_pkg_apis_gardener_v1beta1_Project(ref common.ReferenceCallback) comm
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Spec is the wanted state: who belongs to the project and which namespace it has.",
+							Description: "Spec is the desired state: the members of the project and its namespace.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1beta1.ProjectSpec{}.OpenAPIModelName()),
 						},
@@ -397,7 +397,7 @@ func schema_pkg_apis_gardener_v1beta1_ProjectMember(ref common.ReferenceCallback
 					},
 					"role": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Role is the first role of the member. It is always present when read: a member without any role is a viewer.",
+							Description: "Role is the first role of the member. It is always present when read: a member without roles is a viewer.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -410,7 +410,7 @@ func schema_pkg_apis_gardener_v1beta1_ProjectMember(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Roles are the further roles of the member: admin, owner, uam (manages members), serviceaccountmanager, viewer, or extension:<name>. Whoever writes may put all roles here; the server moves the first one to role.",
+							Description: "Roles are the further roles of the member: admin, owner, uam (manages members), serviceaccountmanager, viewer, or extension:<name>. Clients can write all roles here; the API server moves the first one to role.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -433,31 +433,31 @@ func schema_pkg_apis_gardener_v1beta1_ProjectSpec(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ProjectSpec is the wanted state of a Project.",
+				Description: "ProjectSpec is the desired state of a Project.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"createdBy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "CreatedBy is the user who created the project. The server sets it; it cannot be changed.",
+							Description: "CreatedBy is the user who created the project. The API server sets it. It is immutable.",
 							Ref:         ref(rbacv1.Subject{}.OpenAPIModelName()),
 						},
 					},
 					"description": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Description says what the project is for, in a sentence or two.",
+							Description: "Description describes the project in a sentence or two.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"owner": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Owner is the person, group or service account who answers for the project. Unset at creation, it becomes the first member with the role owner, else the creator. It can be handed over, but not removed.",
+							Description: "Owner is the user, group or service account that is responsible for the project. It defaults to the first member with the role owner, otherwise to the creator. It can be changed, but not removed.",
 							Ref:         ref(rbacv1.Subject{}.OpenAPIModelName()),
 						},
 					},
 					"purpose": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Purpose says why the project exists, for instance the product or the cost centre behind it.",
+							Description: "Purpose is the reason of the project, for instance the product or the cost center.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -469,7 +469,7 @@ func schema_pkg_apis_gardener_v1beta1_ProjectSpec(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Members are the people, groups and service accounts of the project, each with one or more roles. The list is replaced as a whole by server-side apply.",
+							Description: "Members are the users, groups and service accounts of the project, each with one or more roles. The list is replaced as a whole by server-side apply.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -482,14 +482,14 @@ func schema_pkg_apis_gardener_v1beta1_ProjectSpec(ref common.ReferenceCallback) 
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Namespace is the namespace of the project: \"garden\" or a name that starts with \"garden-\". Unset at creation, the server chooses garden-<project>-<five hex digits>. No two projects share one, and it cannot be changed.",
+							Description: "Namespace is the namespace of the project: \"garden\" or a name that starts with \"garden-\". It defaults to garden-<project>-<five hex digits>. A namespace belongs to at most one project. It is immutable.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"tolerations": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Tolerations are the taints of seed clusters that workload clusters of the project may tolerate.",
+							Description: "Tolerations are the taints of seed clusters that workload clusters of the project are allowed to tolerate.",
 							Ref:         ref(v1beta1.ProjectTolerations{}.OpenAPIModelName()),
 						},
 					},
@@ -500,7 +500,7 @@ func schema_pkg_apis_gardener_v1beta1_ProjectSpec(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "DualApprovalForDeletion lists resources of the project whose deletion somebody else must have confirmed.",
+							Description: "DualApprovalForDeletion lists resources of the project whose deletion another user must have confirmed.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -528,14 +528,14 @@ func schema_pkg_apis_gardener_v1beta1_ProjectStatus(ref common.ReferenceCallback
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ObservedGeneration is the generation of the spec that this status speaks of.",
+							Description: "ObservedGeneration is the generation of the spec that this status describes.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
 					},
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Phase sums up the state: Pending, Ready, Failed or Terminating.\n\nPossible enum values:\n - `\"Failed\"` means that the last attempt failed; a condition says why. It is tried again.\n - `\"Pending\"` means that the namespace and the roles are being made.\n - `\"Ready\"` means that the namespace and the roles exist.\n - `\"Terminating\"` means that the project is being deleted.",
+							Description: "Phase summarizes the state: Pending, Ready, Failed or Terminating.\n\nPossible enum values:\n - `\"Failed\"` means that the last attempt failed; a condition has the reason. It is retried.\n - `\"Pending\"` means that the namespace and the roles are being created.\n - `\"Ready\"` means that the namespace and the roles exist.\n - `\"Terminating\"` means that the project is being deleted.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Failed", "Pending", "Ready", "Terminating"},
@@ -543,7 +543,7 @@ func schema_pkg_apis_gardener_v1beta1_ProjectStatus(ref common.ReferenceCallback
 					},
 					"staleSinceTimestamp": {
 						SchemaProps: spec.SchemaProps{
-							Description: "StaleSinceTimestamp is when the project was first found to be unused.",
+							Description: "StaleSinceTimestamp is when the project was first detected to be unused.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -555,7 +555,7 @@ func schema_pkg_apis_gardener_v1beta1_ProjectStatus(ref common.ReferenceCallback
 					},
 					"lastActivityTimestamp": {
 						SchemaProps: spec.SchemaProps{
-							Description: "LastActivityTimestamp is when something in the project was last created, changed or deleted, to about a minute.",
+							Description: "LastActivityTimestamp is when an object in the project was last created, changed or deleted, with a precision of about a minute.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -571,7 +571,7 @@ func schema_pkg_apis_gardener_v1beta1_ProjectStatus(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Conditions are the details behind the phase, one of each type.",
+							Description: "Conditions are the details of the phase, one of each type.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -594,7 +594,7 @@ func schema_pkg_apis_gardener_v1beta1_ProjectTolerations(ref common.ReferenceCal
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "ProjectTolerations are the tolerations that workload clusters of a project have, and may have.",
+				Description: "ProjectTolerations are the default and the allowed tolerations of workload clusters of a project.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"defaults": {
@@ -626,7 +626,7 @@ func schema_pkg_apis_gardener_v1beta1_ProjectTolerations(ref common.ReferenceCal
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Whitelist are the tolerations that workload clusters of the project may use.",
+							Description: "Whitelist are the tolerations that workload clusters of the project are allowed to use.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -662,7 +662,7 @@ func schema_pkg_apis_gardener_v1beta1_Toleration(ref common.ReferenceCallback) c
 					},
 					"value": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Value is the value of the taint. Unset, every value is tolerated.",
+							Description: "Value is the value of the taint. If it is not set, every value is tolerated.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -678,12 +678,12 @@ func schema_pkg_apis_gimbal_v1_Cluster(ref common.ReferenceCallback) common.Open
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Cluster says how a backend cluster is reached, what of it is discovered and whether it takes requests.",
+				Description: "Cluster specifies how to connect to a backend cluster, what is discovered and whether it accepts requests.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Type is openstack or kubernetes. Any case is accepted and stored in lower case. It cannot be changed.\n\nPossible enum values:\n - `\"kubernetes\"` is a Kubernetes cluster, whose Services are discovered.\n - `\"openstack\"` is an OpenStack cloud, whose load balancers are discovered.",
+							Description: "Type is openstack or kubernetes. It is not case-sensitive and stored in lower case. It is immutable.\n\nPossible enum values:\n - `\"kubernetes\"` is a Kubernetes cluster, whose Services are discovered.\n - `\"openstack\"` is an OpenStack cloud, whose load balancers are discovered.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -692,21 +692,21 @@ func schema_pkg_apis_gimbal_v1_Cluster(ref common.ReferenceCallback) common.Open
 					},
 					"secret": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Secret is the name of the Secret, in the namespace of the DiscoveryBackend, with what is needed to connect. Give either this or credentials.",
+							Description: "Secret is the name of the Secret with the credentials, in the namespace of the DiscoveryBackend. Set either this or credentials.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"credentials": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Credentials is another name of the field secret. Give one of the two.",
+							Description: "Credentials is an alias of the field secret. Set one of the two.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"refreshInterval": {
 						SchemaProps: spec.SchemaProps{
-							Description: "RefreshInterval is the time from one listing of the backend to the next, in seconds. It defaults to 30 for openstack and to 1800 for kubernetes, where changes are also watched.",
+							Description: "RefreshInterval is the time between two lists of the backend, in seconds. It defaults to 30 for openstack and to 1800 for kubernetes, where changes are also watched.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -720,7 +720,7 @@ func schema_pkg_apis_gimbal_v1_Cluster(ref common.ReferenceCallback) common.Open
 					},
 					"clusterStatus": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ClusterStatus is Enabled (the default) or Maintenance, which shifts all traffic away from the backend until it is Enabled again. Any case is accepted.\n\nPossible enum values:\n - `\"Enabled\"` means the backend takes requests.\n - `\"Maintenance\"` means traffic is shifted away from the backend.",
+							Description: "ClusterStatus is Enabled (the default) or Maintenance, which moves all traffic away from the backend until it is Enabled again. It is not case-sensitive.\n\nPossible enum values:\n - `\"Enabled\"` means that the backend accepts requests.\n - `\"Maintenance\"` means that traffic is moved away from the backend.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Enabled", "Maintenance"},
@@ -728,14 +728,14 @@ func schema_pkg_apis_gimbal_v1_Cluster(ref common.ReferenceCallback) common.Open
 					},
 					"namespaces": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Namespaces says which namespaces of the backend are discovered.",
+							Description: "Namespaces specifies which namespaces of the backend are discovered.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.NamespacePolicy{}.OpenAPIModelName()),
 						},
 					},
 					"drainPolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "DrainPolicy says what maintenance does with a route that has no other backend: Strict (the default) takes the traffic away all the same, KeepSole leaves it. Any case is accepted.\n\nPossible enum values:\n - `\"KeepSole\"` leaves such a route as it is.\n - `\"Strict\"` takes the traffic away all the same, so that such a route answers with an error.",
+							Description: "DrainPolicy specifies how maintenance handles a route without another backend: Strict (the default) moves the traffic away nevertheless, KeepSole does not change the route. It is not case-sensitive.\n\nPossible enum values:\n - `\"KeepSole\"` does not change such a route.\n - `\"Strict\"` moves the traffic away nevertheless, so that requests to such a route fail.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"KeepSole", "Strict"},
@@ -743,7 +743,7 @@ func schema_pkg_apis_gimbal_v1_Cluster(ref common.ReferenceCallback) common.Open
 					},
 					"drainGracePeriod": {
 						SchemaProps: spec.SchemaProps{
-							Description: "DrainGracePeriod is how long open connections may last after the routes were rewritten, before the backend counts as drained, for instance 30s. It defaults to 0s.",
+							Description: "DrainGracePeriod is how long open connections may remain after the routes were changed, before the backend is considered drained, for instance 30s. It defaults to 0s.",
 							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
 						},
 					},
@@ -812,7 +812,7 @@ func schema_pkg_apis_gimbal_v1_DiscoveryBackend(ref common.ReferenceCallback) co
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DiscoveryBackend is a cluster whose services are discovered and copied into this one, so that routes here can send traffic there.",
+				Description: "DiscoveryBackend is a cluster whose services are discovered and copied into this cluster, so that routes can send traffic to them.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -831,14 +831,14 @@ func schema_pkg_apis_gimbal_v1_DiscoveryBackend(ref common.ReferenceCallback) co
 					},
 					"metadata": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Standard object metadata. The name is the name of the backend cluster; no other DiscoveryBackend, of any namespace, may have it.",
+							Description: "Standard object metadata. The name is the name of the backend cluster, and unique among the DiscoveryBackends of all namespaces.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(metav1.ObjectMeta{}.OpenAPIModelName()),
 						},
 					},
 					"cluster": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Cluster says how the backend cluster is reached and whether it takes requests.",
+							Description: "Cluster specifies how to connect to the backend cluster and whether it accepts requests.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(v1.Cluster{}.OpenAPIModelName()),
 						},
@@ -926,7 +926,7 @@ func schema_pkg_apis_gimbal_v1_DiscoveryBackendStatus(ref common.ReferenceCallba
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Errors are what goes wrong now: while connecting, with single services, in maintenance. An entry goes when its cause is gone.",
+							Description: "Errors are the current errors: of connections, of single services, of maintenance. An entry is removed when its cause no longer exists.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -939,7 +939,7 @@ func schema_pkg_apis_gimbal_v1_DiscoveryBackendStatus(ref common.ReferenceCallba
 					},
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ObservedGeneration is the generation of the DiscoveryBackend that the status speaks of.",
+							Description: "ObservedGeneration is the generation of the DiscoveryBackend that this status describes.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -954,7 +954,7 @@ func schema_pkg_apis_gimbal_v1_DiscoveryBackendStatus(ref common.ReferenceCallba
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Conditions sum up the state: Available, CredentialsValid, Discovered, and Drained in maintenance.",
+							Description: "Conditions summarize the state: Available, CredentialsValid, Discovered, and Drained in maintenance.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -967,27 +967,27 @@ func schema_pkg_apis_gimbal_v1_DiscoveryBackendStatus(ref common.ReferenceCallba
 					},
 					"services": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Services is the number of discovered services that have a copy here. It is absent before the first listing.",
+							Description: "Services is the number of discovered services with a copy in this cluster. It is absent before the first list.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"endpoints": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Endpoints is the number of addresses of those services. It is absent before the first listing.",
+							Description: "Endpoints is the number of addresses of those services. It is absent before the first list.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"routes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Routes counts the routes that refer to services of the backend. It is absent before they were first looked at.",
+							Description: "Routes counts the routes that refer to services of the backend. It is absent before they were first counted.",
 							Ref:         ref(v1.RouteStatus{}.OpenAPIModelName()),
 						},
 					},
 					"lastSyncTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "LastSyncTime is when the copies last agreed with a listing of the backend.",
+							Description: "LastSyncTime is when the copies were last in sync with a list of the backend.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -999,7 +999,7 @@ func schema_pkg_apis_gimbal_v1_DiscoveryBackendStatus(ref common.ReferenceCallba
 					},
 					"endpointsDrained": {
 						SchemaProps: spec.SchemaProps{
-							Description: "EndpointsDrained is true in maintenance when the copied endpoints are not ready, whatever the backend says of them: there are routes whose weights cannot keep traffic away.",
+							Description: "EndpointsDrained is true in maintenance if the copied endpoints are not ready, regardless of their state in the backend: there are routes without weights that could move traffic away.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -1016,18 +1016,18 @@ func schema_pkg_apis_gimbal_v1_DiscoveryError(ref common.ReferenceCallback) comm
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DiscoveryError is one thing that goes wrong.",
+				Description: "DiscoveryError is a current error.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"statusTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "StatusTime is when the error was last seen, to the minute.",
+							Description: "StatusTime is when the error was last observed, with a precision of one minute.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"type": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Type is the reason in one word, for instance AuthenticationError.",
+							Description: "Type is the reason as one word, for instance AuthenticationError.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1035,7 +1035,7 @@ func schema_pkg_apis_gimbal_v1_DiscoveryError(ref common.ReferenceCallback) comm
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Message says what is wrong, with which object, and what to do.",
+							Description: "Message describes the error, the affected object and the remedy.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -1054,7 +1054,7 @@ func schema_pkg_apis_gimbal_v1_NamespacePolicy(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "NamespacePolicy says which namespaces of a backend are discovered.",
+				Description: "NamespacePolicy specifies which namespaces of a backend are discovered.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"allow": {
@@ -1083,7 +1083,7 @@ func schema_pkg_apis_gimbal_v1_NamespacePolicy(ref common.ReferenceCallback) com
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Deny lists namespaces that are not discovered, by their exact names, even when allow has them. The list is replaced as a whole by server-side apply.",
+							Description: "Deny lists namespaces that are not discovered, by their exact names, even if allow contains them. The list is replaced as a whole by server-side apply.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1097,7 +1097,7 @@ func schema_pkg_apis_gimbal_v1_NamespacePolicy(ref common.ReferenceCallback) com
 					},
 					"missing": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Missing says what happens to services whose namespace does not exist here: Wait (the default) copies them as soon as it does, Create makes it, Ignore passes over them. Any case is accepted.\n\nPossible enum values:\n - `\"Create\"` creates the namespace.\n - `\"Ignore\"` passes over the services in silence.\n - `\"Wait\"` copies the services as soon as somebody creates the namespace.",
+							Description: "Missing specifies how services whose namespace does not exist in this cluster are handled: Wait (the default) copies them as soon as it exists, Create creates it, Ignore skips them. It is not case-sensitive.\n\nPossible enum values:\n - `\"Create\"` creates the namespace.\n - `\"Ignore\"` skips the services without an error.\n - `\"Wait\"` copies the services as soon as the namespace is created by another client.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Create", "Ignore", "Wait"},
@@ -1167,7 +1167,7 @@ func schema_pkg_apis_gimbal_v1_RouteStatus(ref common.ReferenceCallback) common.
 					},
 					"drained": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Drained is how many of them send the backend no traffic because of maintenance.",
+							Description: "Drained is the number of those that send no traffic to the backend because of maintenance.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -1175,13 +1175,13 @@ func schema_pkg_apis_gimbal_v1_RouteStatus(ref common.ReferenceCallback) common.
 					},
 					"withoutAlternative": {
 						SchemaProps: spec.SchemaProps{
-							Description: "WithoutAlternative are the routes that have no other backend to send their traffic to.",
+							Description: "WithoutAlternative are the routes without another backend.",
 							Ref:         ref(v1.RouteNames{}.OpenAPIModelName()),
 						},
 					},
 					"drainedTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "DrainedTime is when the last of the routes was rewritten for maintenance. The drain grace period starts then.",
+							Description: "DrainedTime is when the last of the routes was changed for maintenance. The drain grace period starts then.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -1304,12 +1304,12 @@ func schema_pkg_apis_kubernikus_v1_DeorbitSpec(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DeorbitSpec says what is removed, and how long that may take, when a Kluster is deleted.",
+				Description: "DeorbitSpec specifies what is deleted, and the timeouts, when a Kluster is deleted.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"persistentVolumes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "PersistentVolumes says whether the claims that Cinder backs go with their volumes: Delete or Retain. Defaults to Delete. With Retain, neither claims, pods, snapshots nor volumes are deleted.\n\nPossible enum values:\n - `\"Delete\"` removes it.\n - `\"Retain\"` keeps it, and lists it in the status.",
+							Description: "PersistentVolumes specifies whether the claims that Cinder backs are deleted with their volumes: Delete or Retain. Defaults to Delete. With Retain, no claims, pods, snapshots and volumes are deleted.\n\nPossible enum values:\n - `\"Delete\"` deletes the object.\n - `\"Retain\"` retains it, and lists it in the status.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Delete", "Retain"},
@@ -1317,7 +1317,7 @@ func schema_pkg_apis_kubernikus_v1_DeorbitSpec(ref common.ReferenceCallback) com
 					},
 					"loadBalancers": {
 						SchemaProps: spec.SchemaProps{
-							Description: "LoadBalancers says whether Services of type LoadBalancer go with their load balancers: Delete or Retain. Defaults to Delete.\n\nPossible enum values:\n - `\"Delete\"` removes it.\n - `\"Retain\"` keeps it, and lists it in the status.",
+							Description: "LoadBalancers specifies whether Services of type LoadBalancer are deleted with their load balancers: Delete or Retain. Defaults to Delete.\n\nPossible enum values:\n - `\"Delete\"` deletes the object.\n - `\"Retain\"` retains it, and lists it in the status.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Delete", "Retain"},
@@ -1325,7 +1325,7 @@ func schema_pkg_apis_kubernikus_v1_DeorbitSpec(ref common.ReferenceCallback) com
 					},
 					"floatingIPs": {
 						SchemaProps: spec.SchemaProps{
-							Description: "FloatingIPs says whether floating IPs go with their load balancers: Delete or Retain. Defaults to Delete. The annotation loadbalancer.openstack.org/keep-floatingip on a Service keeps its own in any case.\n\nPossible enum values:\n - `\"Delete\"` removes it.\n - `\"Retain\"` keeps it, and lists it in the status.",
+							Description: "FloatingIPs specifies whether floating IPs are deleted with their load balancers: Delete or Retain. Defaults to Delete. The annotation loadbalancer.openstack.org/keep-floatingip on a Service retains its floating IP in any case.\n\nPossible enum values:\n - `\"Delete\"` deletes the object.\n - `\"Retain\"` retains it, and lists it in the status.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Delete", "Retain"},
@@ -1333,7 +1333,7 @@ func schema_pkg_apis_kubernikus_v1_DeorbitSpec(ref common.ReferenceCallback) com
 					},
 					"snapshots": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Snapshots says whether volume snapshots go: Delete or Retain. Defaults to Delete.\n\nPossible enum values:\n - `\"Delete\"` removes it.\n - `\"Retain\"` keeps it, and lists it in the status.",
+							Description: "Snapshots specifies whether volume snapshots are deleted: Delete or Retain. Defaults to Delete.\n\nPossible enum values:\n - `\"Delete\"` deletes the object.\n - `\"Retain\"` retains it, and lists it in the status.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Delete", "Retain"},
@@ -1341,7 +1341,7 @@ func schema_pkg_apis_kubernikus_v1_DeorbitSpec(ref common.ReferenceCallback) com
 					},
 					"unseenVolumes": {
 						SchemaProps: spec.SchemaProps{
-							Description: "UnseenVolumes says whether volumes and snapshots that carry the tag of the cluster, but were never seen in it, go: Delete or Retain. Defaults to Retain, because one of a PersistentVolume to be kept carries the same tag.\n\nPossible enum values:\n - `\"Delete\"` removes it.\n - `\"Retain\"` keeps it, and lists it in the status.",
+							Description: "UnseenVolumes specifies whether volumes and snapshots that have the tag of the cluster, but were never seen in it, are deleted: Delete or Retain. Defaults to Retain, because the volume of a PersistentVolume to retain has the same tag.\n\nPossible enum values:\n - `\"Delete\"` deletes the object.\n - `\"Retain\"` retains it, and lists it in the status.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Delete", "Retain"},
@@ -1349,25 +1349,25 @@ func schema_pkg_apis_kubernikus_v1_DeorbitSpec(ref common.ReferenceCallback) com
 					},
 					"timeout": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Timeout is how long Deorbit takes at most. After it the Kluster is released, and what is left is reported. Unset, the configuration of the controller manager says it, by default 24h.",
+							Description: "Timeout is the maximum duration of Deorbit. Then the Kluster is released, and leftovers are reported. By default, the configuration of the controller manager applies (24h).",
 							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"stageTimeout": {
 						SchemaProps: spec.SchemaProps{
-							Description: "StageTimeout is how long a stage may go without progress before the next one starts. Unset, the configuration of the controller manager says it, by default 1h.",
+							Description: "StageTimeout is the maximum time of a stage without progress before the next one starts. By default, the configuration of the controller manager applies (1h).",
 							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"apiUnavailableTimeout": {
 						SchemaProps: spec.SchemaProps{
-							Description: "APIUnavailableTimeout is how long the API server of the cluster must fail, without a break, to be given up. Unset, the configuration of the controller manager says it, by default 2m.",
+							Description: "APIUnavailableTimeout is how long the API server of the cluster must be unavailable without interruption before the stages inside the cluster are skipped. By default, the configuration of the controller manager applies (2m).",
 							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"serviceGracePeriod": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ServiceGracePeriod is how long the cloud controller has to clean up behind a deleted Service where its progress cannot be observed. Unset, the configuration of the controller manager says it, by default 2m.",
+							Description: "ServiceGracePeriod is the time for the cloud controller to clean up after a deleted Service if its progress cannot be observed. By default, the configuration of the controller manager applies (2m).",
 							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
 						},
 					},
@@ -1383,24 +1383,24 @@ func schema_pkg_apis_kubernikus_v1_DeorbitStatus(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "DeorbitStatus is how far the removal of leftovers is, and what must be remembered for it over a restart.",
+				Description: "DeorbitStatus is the progress of Deorbit, including the records that it needs after a restart.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"startedAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "StartedAt is when Deorbit began. Its timeout counts from here.",
+							Description: "StartedAt is when Deorbit began. Its timeout is measured from here.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"lastProgressAt": {
 						SchemaProps: spec.SchemaProps{
-							Description: "LastProgressAt is when something last went away, or a stage began. The timeout of a stage counts from here.",
+							Description: "LastProgressAt is when an object was last deleted, or a stage began. The timeout of a stage is measured from here.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
 					"stage": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Stage is what is being done now: Drain, Freeze, Pods, Snapshots, Claims, Services, Wait, Verify, Routes, Release.\n\nPossible enum values:\n - `\"Claims\"` deletes the claims that Cinder backs.\n - `\"Drain\"` moves traffic away from the cluster where it is announced as a DiscoveryBackend.\n - `\"Freeze\"` stops the cluster from making new cloud objects.\n - `\"Pods\"` deletes the claims, then the pods that use them.\n - `\"Release\"` takes our finalizer off the Kluster.\n - `\"Routes\"` removes the routes of the cluster.\n - `\"Services\"` deletes the Services of type LoadBalancer.\n - `\"Snapshots\"` deletes volume snapshots.\n - `\"Verify\"` looks in OpenStack for what is left, and removes it.\n - `\"Wait\"` waits for the cluster to clean up behind what was deleted.",
+							Description: "Stage is the current stage: Drain, Freeze, Pods, Snapshots, Claims, Services, Wait, Verify, Routes, Release.\n\nPossible enum values:\n - `\"Claims\"` deletes the claims that Cinder backs.\n - `\"Drain\"` moves traffic away from the cluster where it is announced as a DiscoveryBackend.\n - `\"Freeze\"` prevents that the cluster creates new cloud resources.\n - `\"Pods\"` deletes the claims, then the pods that use them.\n - `\"Release\"` removes the finalizer of Groundskeeper from the Kluster.\n - `\"Routes\"` removes the routes of the cluster.\n - `\"Services\"` deletes the Services of type LoadBalancer.\n - `\"Snapshots\"` deletes volume snapshots.\n - `\"Verify\"` lists the remaining resources in OpenStack, and deletes them.\n - `\"Wait\"` waits until the controllers of the cluster have cleaned up after the deleted objects.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Claims", "Drain", "Freeze", "Pods", "Release", "Routes", "Services", "Snapshots", "Verify", "Wait"},
@@ -1414,7 +1414,7 @@ func schema_pkg_apis_kubernikus_v1_DeorbitStatus(ref common.ReferenceCallback) c
 					},
 					"unreachableSince": {
 						SchemaProps: spec.SchemaProps{
-							Description: "UnreachableSince is when the API server of the cluster failed first, of failures in an unbroken row.",
+							Description: "UnreachableSince is the first of the uninterrupted failures of the API server of the cluster.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -1425,7 +1425,7 @@ func schema_pkg_apis_kubernikus_v1_DeorbitStatus(ref common.ReferenceCallback) c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Remaining are the objects that still have to go, each with the reason why it has not gone yet. What is listed when the Kluster is released is left over.",
+							Description: "Remaining are the objects that still have to be deleted, each with the reason why it still exists. The objects that are listed when the Kluster is released are leftovers.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1443,7 +1443,7 @@ func schema_pkg_apis_kubernikus_v1_DeorbitStatus(ref common.ReferenceCallback) c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Retained are the objects that stay on purpose, each with the reason.",
+							Description: "Retained are the objects that are retained intentionally, each with the reason.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1533,14 +1533,14 @@ func schema_pkg_apis_kubernikus_v1_DeorbitStatus(ref common.ReferenceCallback) c
 					},
 					"clusterLost": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ClusterLost is why the stages inside the cluster were left out. Empty: they were not.",
+							Description: "ClusterLost is why the stages inside the cluster were skipped. Empty: they were not.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"clusterRefused": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ClusterRefused is why the cluster, which may be alive, cannot be looked at: its API server refuses the credentials or the user, or the Secret is not valid. While it is set, nothing is deleted in OpenStack. Empty: it can be looked at.",
+							Description: "ClusterRefused is why the state of the cluster, which may be alive, is unknown: its API server rejects the credentials or the user, or the Secret is invalid. While it is set, nothing is deleted in OpenStack. Empty: the state is known.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1562,21 +1562,21 @@ func schema_pkg_apis_kubernikus_v1_DiscoverySpec(ref common.ReferenceCallback) c
 				Properties: map[string]spec.Schema{
 					"enabled": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Enabled announces the cluster. Whoever sets it must be allowed to create DiscoveryBackends in the namespace.",
+							Description: "Enabled announces the cluster. The user who sets it must be allowed to create DiscoveryBackends in the namespace.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"namespace": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Namespace is where the DiscoveryBackend is made. Defaults to gimbal-discovery.",
+							Description: "Namespace is the namespace of the DiscoveryBackend. Defaults to gimbal-discovery.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"drainPolicy": {
 						SchemaProps: spec.SchemaProps{
-							Description: "DrainPolicy says what happens to routes without another receiver when the cluster is drained: Strict takes the traffic away, KeepSole leaves them serving. Defaults to Strict.\n\nPossible enum values:\n - `\"KeepSole\"` leaves them serving.\n - `\"Strict\"` takes the traffic away from them as well.",
+							Description: "DrainPolicy specifies how routes without another backend are handled when the cluster is drained: Strict moves their traffic away, KeepSole does not change them. Defaults to Strict.\n\nPossible enum values:\n - `\"KeepSole\"` does not change them.\n - `\"Strict\"` moves their traffic away, too.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"KeepSole", "Strict"},
@@ -1592,7 +1592,7 @@ func schema_pkg_apis_kubernikus_v1_Kluster(ref common.ReferenceCallback) common.
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Kluster is a workload Kubernetes cluster on OpenStack. Somebody provisions it; registered as a Kluster, its routes are kept clean and it is taken down without leaving debris in the OpenStack project.",
+				Description: "Kluster is a workload cluster on OpenStack that another tool provisions. When it is registered as a Kluster, its routes are managed, and it is deorbited without leaving resources behind in the OpenStack project.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -1618,7 +1618,7 @@ func schema_pkg_apis_kubernikus_v1_Kluster(ref common.ReferenceCallback) common.
 					},
 					"spec": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Spec describes the cluster and says what is to be done with it.",
+							Description: "Spec is the desired state of the cluster.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(kubernikusv1.KlusterSpec{}.OpenAPIModelName()),
 						},
@@ -1692,12 +1692,12 @@ func schema_pkg_apis_kubernikus_v1_KlusterSpec(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "KlusterSpec describes a workload cluster. The first fields are those of Kubernikus, so that its manifests apply unchanged; secretRef and all that follow it are ours.",
+				Description: "KlusterSpec describes a workload cluster. The first fields are those of Kubernikus, so that its manifests apply unchanged; secretRef and the following fields are specific to Groundskeeper.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Name is the short name of the cluster, the one OpenStack sees: lower case letters, digits and dashes, at most 63 characters. Unset at creation, it is metadata.name without \"-<account>\" at its end, where the account is the label \"account\" or else the namespace. It cannot be changed.",
+							Description: "Name is the short name of the cluster in OpenStack: lower case letters, digits and dashes, at most 63 characters. It defaults to metadata.name without the suffix \"-<account>\", where the account is the label \"account\" or otherwise the namespace. It is immutable.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1753,14 +1753,14 @@ func schema_pkg_apis_kubernikus_v1_KlusterSpec(ref common.ReferenceCallback) com
 					},
 					"version": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Version is the Kubernetes version of the cluster, for instance 1.36.3. It can go up by one minor version at a time, and never back.",
+							Description: "Version is the Kubernetes version of the cluster, for instance 1.36.3. It can be increased by one minor version at a time, and not decreased.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"backup": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Backup says where etcd is backed up: on, off or externalAWS. Defaults to on. YAML needs quotes around on and off.\n\nPossible enum values:\n - `\"externalAWS\"` backs up to S3 at AWS.\n - `\"off\"` makes no backups.\n - `\"on\"` backs up to the object store of the cloud.",
+							Description: "Backup specifies where etcd is backed up: on, off or externalAWS. Defaults to on. In YAML, on and off have to be quoted.\n\nPossible enum values:\n - `\"externalAWS\"` backs up to S3 at AWS.\n - `\"off\"` disables backups.\n - `\"on\"` backs up to the object store of the cloud.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"externalAWS", "off", "on"},
@@ -1768,7 +1768,7 @@ func schema_pkg_apis_kubernikus_v1_KlusterSpec(ref common.ReferenceCallback) com
 					},
 					"audit": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Audit says where the audit log goes: elasticsearch, swift, http or stdout. Unset, there is none.\n\nPossible enum values:\n - `\"elasticsearch\"` sends it to Elasticsearch.\n - `\"http\"` posts it to a webhook.\n - `\"stdout\"` prints it.\n - `\"swift\"` keeps it in the object store.",
+							Description: "Audit specifies the destination of the audit log: elasticsearch, swift, http or stdout. By default there is none.\n\nPossible enum values:\n - `\"elasticsearch\"` sends it to Elasticsearch.\n - `\"http\"` posts it to a webhook.\n - `\"stdout\"` prints it.\n - `\"swift\"` stores it in the object store.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"elasticsearch", "http", "stdout", "swift"},
@@ -1776,49 +1776,49 @@ func schema_pkg_apis_kubernikus_v1_KlusterSpec(ref common.ReferenceCallback) com
 					},
 					"dex": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Dex says whether the cluster has its own Dex to sign users in. Defaults to true.",
+							Description: "Dex specifies whether the cluster has its own Dex to authenticate users. Defaults to true.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"dashboard": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Dashboard says whether the cluster has a dashboard. Defaults to true.",
+							Description: "Dashboard specifies whether the cluster has a dashboard. Defaults to true.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"noCloud": {
 						SchemaProps: spec.SchemaProps{
-							Description: "NoCloud says that the cluster does not use OpenStack: nothing is looked for or removed there.",
+							Description: "NoCloud specifies that the cluster does not use OpenStack: nothing is listed or deleted there.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"customCNI": {
 						SchemaProps: spec.SchemaProps{
-							Description: "CustomCNI says that the cluster brings its own pod network, and has no routes on the router: Route GC is off for it, unless routeGC.enabled is true, and other clusters on the router may have the same range.",
+							Description: "CustomCNI specifies that the cluster provides its pod network and has no routes on the router: Route GC is disabled for it unless routeGC.enabled is true, and other clusters on the router may have the same range.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"seedKubeadm": {
 						SchemaProps: spec.SchemaProps{
-							Description: "SeedKubeadm says that the cluster is given what kubeadm needs to join nodes.",
+							Description: "SeedKubeadm specifies that the cluster gets the objects that kubeadm needs to join nodes.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"seedVirtual": {
 						SchemaProps: spec.SchemaProps{
-							Description: "SeedVirtual says that the cluster is given what virtual nodes need.",
+							Description: "SeedVirtual specifies that the cluster gets the objects that virtual nodes need.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"sshPublicKey": {
 						SchemaProps: spec.SchemaProps{
-							Description: "SSHPublicKey is put on every new node. At most 10000 characters.",
+							Description: "SSHPublicKey is added to every new node. At most 10000 characters.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -1846,7 +1846,7 @@ func schema_pkg_apis_kubernikus_v1_KlusterSpec(ref common.ReferenceCallback) com
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "NodePools are the groups of equal nodes. A pool can be taken out when its size is 0.",
+							Description: "NodePools are the groups of equal nodes. A pool can be removed when its size is 0.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1859,40 +1859,40 @@ func schema_pkg_apis_kubernikus_v1_KlusterSpec(ref common.ReferenceCallback) com
 					},
 					"secretRef": {
 						SchemaProps: spec.SchemaProps{
-							Description: "SecretRef names the Secret with the OpenStack credentials and with the way into the workload cluster.",
+							Description: "SecretRef names the Secret with the OpenStack credentials and with the kubeconfig of the workload cluster.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(kubernikusv1.SecretReference{}.OpenAPIModelName()),
 						},
 					},
 					"cloudProvider": {
 						SchemaProps: spec.SchemaProps{
-							Description: "CloudProvider names under which name the cluster tags what it makes in OpenStack.",
+							Description: "CloudProvider has the names with which the cluster tags its resources in OpenStack.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(kubernikusv1.CloudProvider{}.OpenAPIModelName()),
 						},
 					},
 					"deorbit": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Deorbit says what is removed, and how long that may take, when the Kluster is deleted.",
+							Description: "Deorbit specifies what is deleted, and its timeouts, when the Kluster is deleted.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(kubernikusv1.DeorbitSpec{}.OpenAPIModelName()),
 						},
 					},
 					"routeGC": {
 						SchemaProps: spec.SchemaProps{
-							Description: "RouteGC says how the router is kept clean of routes to nodes that are gone.",
+							Description: "RouteGC specifies how routes to deleted nodes are removed from the router.",
 							Ref:         ref(kubernikusv1.RouteGCSpec{}.OpenAPIModelName()),
 						},
 					},
 					"discovery": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Discovery announces the cluster as a DiscoveryBackend, so that its services are found.",
+							Description: "Discovery announces the cluster as a DiscoveryBackend, so that its services are discovered.",
 							Ref:         ref(kubernikusv1.DiscoverySpec{}.OpenAPIModelName()),
 						},
 					},
 					"localVolumeCleanup": {
 						SchemaProps: spec.SchemaProps{
-							Description: "LocalVolumeCleanup runs the local volume cleanup in the workload cluster. Unset, it does not run there.",
+							Description: "LocalVolumeCleanup enables the local volume cleanup in the workload cluster. By default it is disabled.",
 							Ref:         ref(kubernikusv1.LocalVolumeCleanupSpec{}.OpenAPIModelName()),
 						},
 					},
@@ -1913,7 +1913,7 @@ func schema_pkg_apis_kubernikus_v1_KlusterStatus(ref common.ReferenceCallback) c
 				Properties: map[string]spec.Schema{
 					"phase": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Phase sums up the state: Pending, Creating, Running, Upgrading or Terminating.\n\nPossible enum values:\n - `\"Creating\"` means that the cluster is being built.\n - `\"Pending\"` means that the cluster has not been reached yet.\n - `\"Running\"` means that the API server of the cluster answers.\n - `\"Terminating\"` means that the cluster is being taken down.\n - `\"Upgrading\"` means that the cluster runs another version than the wanted one.",
+							Description: "Phase summarizes the state: Pending, Creating, Running, Upgrading or Terminating.\n\nPossible enum values:\n - `\"Creating\"` means that the cluster is being built.\n - `\"Pending\"` means that the cluster has not been reached yet.\n - `\"Running\"` means that the API server of the cluster responds.\n - `\"Terminating\"` means that the cluster is being deorbited.\n - `\"Upgrading\"` means that the version of the cluster is not the desired one.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Creating", "Pending", "Running", "Terminating", "Upgrading"},
@@ -1921,7 +1921,7 @@ func schema_pkg_apis_kubernikus_v1_KlusterStatus(ref common.ReferenceCallback) c
 					},
 					"migrationsPending": {
 						SchemaProps: spec.SchemaProps{
-							Description: "MigrationsPending says that the object must be migrated by Kubernikus before anything is done with the cluster.",
+							Description: "MigrationsPending reports that Kubernikus has to migrate the object before any operation on the cluster.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -2005,7 +2005,7 @@ func schema_pkg_apis_kubernikus_v1_KlusterStatus(ref common.ReferenceCallback) c
 					},
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ObservedGeneration is the generation of the spec that this status speaks of.",
+							Description: "ObservedGeneration is the generation of the spec that this status describes.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -2020,7 +2020,7 @@ func schema_pkg_apis_kubernikus_v1_KlusterStatus(ref common.ReferenceCallback) c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Conditions are the details behind the phase, one of each type: APIServerReachable, OpenStackReachable, RoutesClean, Deorbited, Paused.",
+							Description: "Conditions are the details of the phase, one of each type: APIServerReachable, OpenStackReachable, RoutesClean, Deorbited, Paused.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2033,13 +2033,13 @@ func schema_pkg_apis_kubernikus_v1_KlusterStatus(ref common.ReferenceCallback) c
 					},
 					"openstack": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Openstack is what was found in OpenStack.",
+							Description: "Openstack is the discovered state of OpenStack.",
 							Ref:         ref(kubernikusv1.OpenstackStatus{}.OpenAPIModelName()),
 						},
 					},
 					"deorbit": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Deorbit is how far the removal of leftovers is.",
+							Description: "Deorbit is the progress of Deorbit.",
 							Ref:         ref(kubernikusv1.DeorbitStatus{}.OpenAPIModelName()),
 						},
 					},
@@ -2084,7 +2084,7 @@ func schema_pkg_apis_kubernikus_v1_LocalVolumeCleanupSpec(ref common.ReferenceCa
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "LocalVolumeCleanupSpec runs the local volume cleanup in the workload cluster.",
+				Description: "LocalVolumeCleanupSpec configures the local volume cleanup in the workload cluster.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"storageClassNames": {
@@ -2094,7 +2094,7 @@ func schema_pkg_apis_kubernikus_v1_LocalVolumeCleanupSpec(ref common.ReferenceCa
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "StorageClassNames are the storage classes whose local volumes are cleaned up. Without any, nothing is.",
+							Description: "StorageClassNames are the storage classes whose local volumes are cleaned up. Without any, the cleanup is disabled.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2108,13 +2108,13 @@ func schema_pkg_apis_kubernikus_v1_LocalVolumeCleanupSpec(ref common.ReferenceCa
 					},
 					"pvcDeletionDelay": {
 						SchemaProps: spec.SchemaProps{
-							Description: "PVCDeletionDelay is how long a node must be gone before the claims on it are deleted. Unset, the configuration of the controller manager says it, by default 60s.",
+							Description: "PVCDeletionDelay is how long a node must be missing before its claims are deleted. By default, the configuration of the controller manager applies (60s).",
 							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"maxMissingNodeFraction": {
 						SchemaProps: spec.SchemaProps{
-							Description: "MaxMissingNodeFraction is the part of the nodes that may be missing, more than 0 and at most 1, before the cleanup stops itself. Unset, the configuration of the controller manager says it, by default 0.55.",
+							Description: "MaxMissingNodeFraction is the fraction of missing nodes, more than 0 and at most 1, at which the cleanup stops. By default, the configuration of the controller manager applies (0.55).",
 							Type:        []string{"number"},
 							Format:      "double",
 						},
@@ -2187,7 +2187,7 @@ func schema_pkg_apis_kubernikus_v1_NodePool(ref common.ReferenceCallback) common
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Taints are given to a node when it registers, each written as key=value:effect.",
+							Description: "Taints are set on a node when it registers, each written as key=value:effect.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2206,7 +2206,7 @@ func schema_pkg_apis_kubernikus_v1_NodePool(ref common.ReferenceCallback) common
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Labels are given to a node when it registers, each written as key=value.",
+							Description: "Labels are set on a node when it registers, each written as key=value.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2220,7 +2220,7 @@ func schema_pkg_apis_kubernikus_v1_NodePool(ref common.ReferenceCallback) common
 					},
 					"config": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Config says what may be done to the nodes without asking.",
+							Description: "Config specifies which operations on the nodes are allowed without confirmation.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(kubernikusv1.NodePoolConfig{}.OpenAPIModelName()),
 						},
@@ -2238,7 +2238,7 @@ func schema_pkg_apis_kubernikus_v1_NodePoolConfig(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "NodePoolConfig says what may be done to the nodes of a pool without asking.",
+				Description: "NodePoolConfig specifies which operations on the nodes of a pool are allowed without confirmation.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"allowReboot": {
@@ -2278,7 +2278,7 @@ func schema_pkg_apis_kubernikus_v1_NodePoolInfo(ref common.ReferenceCallback) co
 					},
 					"size": {
 						SchemaProps: spec.SchemaProps{
-							Description: "NodeCount is the number of nodes that are wanted.",
+							Description: "NodeCount is the desired number of nodes.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -2302,7 +2302,7 @@ func schema_pkg_apis_kubernikus_v1_NodePoolInfo(ref common.ReferenceCallback) co
 					},
 					"schedulable": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Schedulable is the number of nodes that take new pods.",
+							Description: "Schedulable is the number of nodes that accept new pods.",
 							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
@@ -2346,7 +2346,7 @@ func schema_pkg_apis_kubernikus_v1_OpenstackSpec(ref common.ReferenceCallback) c
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "OpenstackSpec names the OpenStack objects that a cluster uses. An id that is unset is found when the project has exactly one such object, and then written to status.openstack. An id that is set cannot be changed.",
+				Description: "OpenstackSpec names the OpenStack resources that a cluster uses. An id that is not set is discovered if the project has exactly one such resource, and then written to status.openstack. An id that is set is immutable.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"routerID": {
@@ -2372,7 +2372,7 @@ func schema_pkg_apis_kubernikus_v1_OpenstackSpec(ref common.ReferenceCallback) c
 					},
 					"lbFloatingNetworkID": {
 						SchemaProps: spec.SchemaProps{
-							Description: "LBFloatingNetworkID is the UUID of the network that floating IPs of load balancers are taken from.",
+							Description: "LBFloatingNetworkID is the UUID of the network from which floating IPs of load balancers are allocated.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2391,7 +2391,7 @@ func schema_pkg_apis_kubernikus_v1_OpenstackSpec(ref common.ReferenceCallback) c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "AbsentServices are the services that the cloud does not have: block-storage, load-balancer. A service that the catalog lacks and that is not named here could not be looked at, so that what the cluster made there is left over.",
+							Description: "AbsentServices are the services that the cloud does not have: block-storage, load-balancer. A service that is neither in the catalog nor here cannot be checked, so that the resources of the cluster there are leftovers.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2414,7 +2414,7 @@ func schema_pkg_apis_kubernikus_v1_OpenstackStatus(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "OpenstackStatus is what was found in OpenStack: ids that the spec leaves open, and the project of the credentials.",
+				Description: "OpenstackStatus is the discovered state of OpenStack: ids that the spec does not set, and the project of the credentials.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"projectID": {
@@ -2426,7 +2426,7 @@ func schema_pkg_apis_kubernikus_v1_OpenstackStatus(ref common.ReferenceCallback)
 					},
 					"region": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Region is the OpenStack region that all services are used of.",
+							Description: "Region is the OpenStack region of all services.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2461,7 +2461,7 @@ func schema_pkg_apis_kubernikus_v1_OpenstackStatus(ref common.ReferenceCallback)
 					},
 					"authHost": {
 						SchemaProps: spec.SchemaProps{
-							Description: "AuthHost is the host and port of Keystone. With the region and the project it says which cloud the cluster is in: when the Secret leads elsewhere, nothing is removed until the annotation groundskeeper.io/accept-cloud allows it.",
+							Description: "AuthHost is the host and port of Keystone. With the region and the project it identifies the cloud of the cluster: when the Secret points to another cloud, nothing is deleted until the annotation groundskeeper.io/accept-cloud allows it.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
@@ -2476,25 +2476,25 @@ func schema_pkg_apis_kubernikus_v1_RouteGCSpec(ref common.ReferenceCallback) com
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "RouteGCSpec says how the router is kept clean. What is unset is as the controller manager is configured.",
+				Description: "RouteGCSpec configures Route GC. By default, the configuration of the controller manager applies.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"enabled": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Enabled turns Route GC on or off for this cluster. Unset, the configuration of the controller manager says it, by default true.",
+							Description: "Enabled enables or disables Route GC for this cluster. By default, the configuration of the controller manager applies (true).",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"interval": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Interval is the time between two passes, at least 1s. Unset, the configuration of the controller manager says it, by default 5m.",
+							Description: "Interval is the time between two runs, at least 1s. By default, the configuration of the controller manager applies (5m).",
 							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"dryRun": {
 						SchemaProps: spec.SchemaProps{
-							Description: "DryRun reports orphaned routes and removes none. Unset, the configuration of the controller manager says it, by default false.",
+							Description: "DryRun reports orphaned routes without removing them. By default, the configuration of the controller manager applies (false).",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -2511,7 +2511,7 @@ func schema_pkg_apis_kubernikus_v1_SecretReference(ref common.ReferenceCallback)
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "SecretReference names a Secret in the namespace of the Kluster. It holds the OpenStack credentials, as clouds.yaml or as the openstack-* keys of Kubernikus, and the way into the workload cluster, as kubeconfig or as Kubernikus' keys.",
+				Description: "SecretReference names a Secret in the namespace of the Kluster. It contains the OpenStack credentials, as clouds.yaml or in the openstack-* keys of Kubernikus, and the credentials of the workload cluster, as a kubeconfig or in the keys of Kubernikus.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -2572,7 +2572,7 @@ func schema_pkg_apis_kubernikus_v1_SeenService(ref common.ReferenceCallback) com
 					},
 					"keepFloatingIP": {
 						SchemaProps: spec.SchemaProps{
-							Description: "KeepFloatingIP says that an annotation of the Service keeps its floating IP.",
+							Description: "KeepFloatingIP reports whether an annotation of the Service retains its floating IP.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -2593,7 +2593,7 @@ func schema_pkg_apis_kubernikus_v1_SeenService(ref common.ReferenceCallback) com
 					},
 					"standing": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Standing is why nothing of the Service is deleted in OpenStack: it stands in the cluster. Present, Refused or Finalizer; empty: it does not.\n\nPossible enum values:\n - `\"Finalizer\"` means that a finalizer holds them that is neither Kubernetes' nor that of the OpenStack provider.\n - `\"Present\"` means that the objects are in the cluster and not being deleted, or that a claim is still bound.\n - `\"Refused\"` means that the cluster refused their deletion.",
+							Description: "Standing is why nothing of the Service is deleted in OpenStack: it exists in the cluster. Present, Refused or Finalizer; empty: nothing blocks the deletion.\n\nPossible enum values:\n - `\"Finalizer\"` means that they have a finalizer that belongs neither to Kubernetes nor to the OpenStack provider.\n - `\"Present\"` means that the objects are in the cluster and not being deleted, or that a claim is still bound.\n - `\"Refused\"` means that the cluster rejected their deletion.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Finalizer", "Present", "Refused"},
@@ -2601,14 +2601,14 @@ func schema_pkg_apis_kubernikus_v1_SeenService(ref common.ReferenceCallback) com
 					},
 					"finalized": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Finalized says that the Service was seen with the finalizer that stays until its load balancer is gone.",
+							Description: "Finalized reports whether the Service was seen with the finalizer that remains until its load balancer has been deleted.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
 					"gone": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Gone says that the Service was not in the cluster any more when that was looked at last.",
+							Description: "Gone reports whether the Service no longer existed in the cluster when it was last checked.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -2658,7 +2658,7 @@ func schema_pkg_apis_kubernikus_v1_SeenSnapshot(ref common.ReferenceCallback) co
 					},
 					"standing": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Standing is why the snapshot is not deleted in OpenStack, whatever the policy says: its VolumeSnapshot or its VolumeSnapshotContent stands in the cluster. Present, Refused or Finalizer; empty: nothing does.\n\nPossible enum values:\n - `\"Finalizer\"` means that a finalizer holds them that is neither Kubernetes' nor that of the OpenStack provider.\n - `\"Present\"` means that the objects are in the cluster and not being deleted, or that a claim is still bound.\n - `\"Refused\"` means that the cluster refused their deletion.",
+							Description: "Standing is why the snapshot is not deleted in OpenStack, regardless of the policy: its VolumeSnapshot or its VolumeSnapshotContent exists in the cluster. Present, Refused or Finalizer; empty: nothing blocks the deletion.\n\nPossible enum values:\n - `\"Finalizer\"` means that they have a finalizer that belongs neither to Kubernetes nor to the OpenStack provider.\n - `\"Present\"` means that the objects are in the cluster and not being deleted, or that a claim is still bound.\n - `\"Refused\"` means that the cluster rejected their deletion.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Finalizer", "Present", "Refused"},
@@ -2702,7 +2702,7 @@ func schema_pkg_apis_kubernikus_v1_SeenVolume(ref common.ReferenceCallback) comm
 					},
 					"standing": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Standing is why the volume is not deleted in OpenStack, whatever the policy says: its claim or its PersistentVolume stands in the cluster. Present, Refused or Finalizer; empty: nothing does.\n\nPossible enum values:\n - `\"Finalizer\"` means that a finalizer holds them that is neither Kubernetes' nor that of the OpenStack provider.\n - `\"Present\"` means that the objects are in the cluster and not being deleted, or that a claim is still bound.\n - `\"Refused\"` means that the cluster refused their deletion.",
+							Description: "Standing is why the volume is not deleted in OpenStack, regardless of the policy: its claim or its PersistentVolume exists in the cluster. Present, Refused or Finalizer; empty: nothing blocks the deletion.\n\nPossible enum values:\n - `\"Finalizer\"` means that they have a finalizer that belongs neither to Kubernetes nor to the OpenStack provider.\n - `\"Present\"` means that the objects are in the cluster and not being deleted, or that a claim is still bound.\n - `\"Refused\"` means that the cluster rejected their deletion.",
 							Type:        []string{"string"},
 							Format:      "",
 							Enum:        []interface{}{"Finalizer", "Present", "Refused"},
@@ -2732,7 +2732,7 @@ func schema_pkg_apis_midonet_v1_BackendResource(ref common.ReferenceCallback) co
 					},
 					"parent": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Parent is the id of the resource that this one is made under, a lower-case UUID. It is empty for a kind that stands alone.",
+							Description: "Parent is the id of the resource under which this one is created, a lower-case UUID. It is empty for a kind without a parent.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2740,7 +2740,7 @@ func schema_pkg_apis_midonet_v1_BackendResource(ref common.ReferenceCallback) co
 					},
 					"body": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Body is the resource as the backend's API takes it: a JSON object on one line.",
+							Description: "Body is the body of the resource for the backend's API: a JSON object on one line.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2770,21 +2770,21 @@ func schema_pkg_apis_midonet_v1_BackendResourceStatus(ref common.ReferenceCallba
 					},
 					"id": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ID tells the resource from the others of its kind and parent. It is the last segment of its path in the backend's API, and empty when the path ends with the kind, as that of a PortLink.",
+							Description: "ID identifies the resource among those of its kind and parent. It is the last segment of its path in the backend's API, and empty if the path ends with the kind, like that of a PortLink.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"parent": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Parent is the id of the resource that this one was made under, empty for a kind that stands alone.",
+							Description: "Parent is the id of the resource under which this one was created, empty for a kind without a parent.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"state": {
 						SchemaProps: spec.SchemaProps{
-							Description: "State is Pending, Synced, Drifted, Failed, Deleting or NotApplicable.\n\nPossible enum values:\n - `\"Deleting\"` means the resource is no longer wanted and is still in the backend.\n - `\"Drifted\"` means somebody else changed or deleted the resource in the backend.\n - `\"Failed\"` means the backend refused the resource, or did not answer.\n - `\"NotApplicable\"` means the backend has no place for a resource of this kind.\n - `\"Pending\"` means the resource waits for its turn, or for a resource that it refers to.\n - `\"Synced\"` means the backend has the resource as it is wanted.",
+							Description: "State is Pending, Synced, Drifted, Failed, Deleting or NotApplicable.\n\nPossible enum values:\n - `\"Deleting\"` means that the resource is no longer desired and still exists in the backend.\n - `\"Drifted\"` means that another client changed or deleted the resource in the backend.\n - `\"Failed\"` means that the backend rejected the resource, or did not respond.\n - `\"NotApplicable\"` means that the backend does not support resources of this kind.\n - `\"Pending\"` means that the resource is queued, or waits for a resource that it refers to.\n - `\"Synced\"` means that the backend has the desired state of the resource.",
 							Default:     "",
 							Type:        []string{"string"},
 							Format:      "",
@@ -2793,28 +2793,28 @@ func schema_pkg_apis_midonet_v1_BackendResourceStatus(ref common.ReferenceCallba
 					},
 					"bodyHash": {
 						SchemaProps: spec.SchemaProps{
-							Description: "BodyHash is a hash of the body that the backend accepted last. A resource whose wanted body has the same hash is not pushed again.",
+							Description: "BodyHash is a hash of the last body that the backend accepted. A resource whose desired body has the same hash is not pushed again.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"httpStatus": {
 						SchemaProps: spec.SchemaProps{
-							Description: "HTTPStatus is the status code of the backend's last answer, for instance 409. It is absent when none came.",
+							Description: "HTTPStatus is the status code of the backend's last response, for instance 409. It is absent if there was none.",
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
 					},
 					"message": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Message says why the resource is not in sync, in the backend's words where it gave any.",
+							Description: "Message is the reason why the resource is not in sync, including the error of the backend if there is one.",
 							Type:        []string{"string"},
 							Format:      "",
 						},
 					},
 					"lastTransitionTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "LastTransitionTime is when the state changed last.",
+							Description: "LastTransitionTime is when the state last changed.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -2831,7 +2831,7 @@ func schema_pkg_apis_midonet_v1_Translation(ref common.ReferenceCallback) common
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "Translation is what one Kubernetes object becomes in MidoNet: an ordered list of backend resources, each as the body that its REST API takes. The owner reference names the object; a Translation with the label midonet.org/global has no owner.",
+				Description: "Translation is the representation of one Kubernetes object in MidoNet: an ordered list of backend resources, each with its body for the REST API. The owner reference names the object; a Translation with the label midonet.org/global has no owner.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"kind": {
@@ -2862,7 +2862,7 @@ func schema_pkg_apis_midonet_v1_Translation(ref common.ReferenceCallback) common
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Resources are the wanted backend resources. A resource stands behind those it refers to. One that is taken out of the list is deleted from the backend. The list is replaced as a whole by server-side apply.",
+							Description: "Resources are the desired backend resources. A resource follows those that it refers to. A resource that is removed from the list is deleted from the backend. The list is replaced as a whole by server-side apply.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2875,7 +2875,7 @@ func schema_pkg_apis_midonet_v1_Translation(ref common.ReferenceCallback) common
 					},
 					"status": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Status is what was pushed to the backend. It is written by the pusher.",
+							Description: "Status is the state of the backend. It is written by the pusher.",
 							Default:     map[string]interface{}{},
 							Ref:         ref(midonetv1.TranslationStatus{}.OpenAPIModelName()),
 						},
@@ -2942,12 +2942,12 @@ func schema_pkg_apis_midonet_v1_TranslationStatus(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "TranslationStatus is what was pushed to the backend.",
+				Description: "TranslationStatus is the state of a Translation in the backend.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"observedGeneration": {
 						SchemaProps: spec.SchemaProps{
-							Description: "ObservedGeneration is the generation of the Translation that the status speaks of.",
+							Description: "ObservedGeneration is the generation of the Translation that this status describes.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -2962,7 +2962,7 @@ func schema_pkg_apis_midonet_v1_TranslationStatus(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Conditions sum up the state: Synced is true when the backend has what the Translation wants, Stalled is true when somebody must act first.",
+							Description: "Conditions summarize the state: Synced is true when the backend has the desired state of the Translation, Stalled is true when an action by a user is required.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2980,7 +2980,7 @@ func schema_pkg_apis_midonet_v1_TranslationStatus(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Resources are the resources that were pushed, or tried, and are not known to be gone. One that the Translation no longer lists is kept here until it is deleted from the backend.",
+							Description: "Resources are the resources that were pushed, or attempted, and are not known to be deleted. A resource that the Translation no longer lists remains here until it is deleted from the backend.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

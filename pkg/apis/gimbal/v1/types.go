@@ -11,18 +11,18 @@ import (
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 // +k8s:supportsSubresource="/status"
 
-// DiscoveryBackend is a cluster whose services are discovered and copied into this one, so that routes here can send
-// traffic there.
+// DiscoveryBackend is a cluster whose services are discovered and copied into this cluster, so that routes can send traffic to
+// them.
 type DiscoveryBackend struct {
 	// +k8s:opaqueType
 	metav1.TypeMeta `json:",inline"`
-	// Standard object metadata. The name is the name of the backend cluster; no other DiscoveryBackend, of any
-	// namespace, may have it.
+	// Standard object metadata. The name is the name of the backend cluster, and unique among the DiscoveryBackends of all
+	// namespaces.
 	// +optional
 	// +k8s:opaqueType
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
-	// Cluster says how the backend cluster is reached and whether it takes requests.
+	// Cluster specifies how to connect to the backend cluster and whether it accepts requests.
 	// +optional
 	Cluster Cluster `json:"cluster,omitempty" protobuf:"bytes,2,opt,name=cluster"`
 	// Status is the observed state. It is written by the operator, the discoverer and the maintenance controller.
@@ -44,7 +44,7 @@ type DiscoveryBackendList struct {
 	Items []DiscoveryBackend `json:"items" protobuf:"bytes,2,rep,name=items"`
 }
 
-// BackendType says what kind of cluster a backend is.
+// BackendType is the type of a backend cluster.
 // +enum
 // +k8s:enum
 type BackendType string
@@ -56,62 +56,62 @@ const (
 	BackendKubernetes BackendType = "kubernetes"
 )
 
-// ClusterStatus says whether a backend takes requests.
+// ClusterStatus specifies whether a backend accepts requests.
 // +enum
 // +k8s:enum
 type ClusterStatus string
 
 const (
-	// ClusterEnabled means the backend takes requests.
+	// ClusterEnabled means that the backend accepts requests.
 	ClusterEnabled ClusterStatus = "Enabled"
-	// ClusterMaintenance means traffic is shifted away from the backend.
+	// ClusterMaintenance means that traffic is moved away from the backend.
 	ClusterMaintenance ClusterStatus = "Maintenance"
 )
 
-// DrainPolicy says what maintenance does with a route that has no other backend.
+// DrainPolicy specifies how maintenance handles a route without another backend.
 // +enum
 // +k8s:enum
 type DrainPolicy string
 
 const (
-	// DrainStrict takes the traffic away all the same, so that such a route answers with an error.
+	// DrainStrict moves the traffic away nevertheless, so that requests to such a route fail.
 	DrainStrict DrainPolicy = "Strict"
-	// DrainKeepSole leaves such a route as it is.
+	// DrainKeepSole does not change such a route.
 	DrainKeepSole DrainPolicy = "KeepSole"
 )
 
-// MissingNamespacePolicy says what happens to services whose namespace does not exist here.
+// MissingNamespacePolicy specifies how services whose namespace does not exist in this cluster are handled.
 // +enum
 // +k8s:enum
 type MissingNamespacePolicy string
 
 const (
-	// MissingNamespaceWait copies the services as soon as somebody creates the namespace.
+	// MissingNamespaceWait copies the services as soon as the namespace is created by another client.
 	MissingNamespaceWait MissingNamespacePolicy = "Wait"
 	// MissingNamespaceCreate creates the namespace.
 	MissingNamespaceCreate MissingNamespacePolicy = "Create"
-	// MissingNamespaceIgnore passes over the services in silence.
+	// MissingNamespaceIgnore skips the services without an error.
 	MissingNamespaceIgnore MissingNamespacePolicy = "Ignore"
 )
 
-// Cluster says how a backend cluster is reached, what of it is discovered and whether it takes requests.
+// Cluster specifies how to connect to a backend cluster, what is discovered and whether it accepts requests.
 type Cluster struct {
-	// Type is openstack or kubernetes. Any case is accepted and stored in lower case. It cannot be changed.
+	// Type is openstack or kubernetes. It is not case-sensitive and stored in lower case. It is immutable.
 	// +k8s:required
 	Type BackendType `json:"type" protobuf:"bytes,1,opt,name=type,casttype=BackendType"`
-	// Secret is the name of the Secret, in the namespace of the DiscoveryBackend, with what is needed to connect.
-	// Give either this or credentials.
+	// Secret is the name of the Secret with the credentials, in the namespace of the DiscoveryBackend. Set either this or
+	// credentials.
 	// +optional
 	// +k8s:optional
 	// +k8s:format=k8s-long-name
 	Secret string `json:"secret,omitempty" protobuf:"bytes,2,opt,name=secret"`
-	// Credentials is another name of the field secret. Give one of the two.
+	// Credentials is an alias of the field secret. Set one of the two.
 	// +optional
 	// +k8s:optional
 	// +k8s:format=k8s-long-name
 	Credentials string `json:"credentials,omitempty" protobuf:"bytes,3,opt,name=credentials"`
-	// RefreshInterval is the time from one listing of the backend to the next, in seconds. It defaults to 30 for
-	// openstack and to 1800 for kubernetes, where changes are also watched.
+	// RefreshInterval is the time between two lists of the backend, in seconds. It defaults to 30 for openstack and to 1800 for
+	// kubernetes, where changes are also watched.
 	// +optional
 	// +k8s:optional
 	// +k8s:minimum=1
@@ -119,21 +119,21 @@ type Cluster struct {
 	// Debug makes the discoverer log more. It defaults to false.
 	// +optional
 	Debug bool `json:"debug,omitempty" protobuf:"varint,5,opt,name=debug"`
-	// ClusterStatus is Enabled (the default) or Maintenance, which shifts all traffic away from the backend until it
-	// is Enabled again. Any case is accepted.
+	// ClusterStatus is Enabled (the default) or Maintenance, which moves all traffic away from the backend until it is Enabled
+	// again. It is not case-sensitive.
 	// +optional
 	// +k8s:optional
 	ClusterStatus ClusterStatus `json:"clusterStatus,omitempty" protobuf:"bytes,6,opt,name=clusterStatus,casttype=ClusterStatus"`
-	// Namespaces says which namespaces of the backend are discovered.
+	// Namespaces specifies which namespaces of the backend are discovered.
 	// +optional
 	Namespaces NamespacePolicy `json:"namespaces,omitempty" protobuf:"bytes,7,opt,name=namespaces"`
-	// DrainPolicy says what maintenance does with a route that has no other backend: Strict (the default) takes the
-	// traffic away all the same, KeepSole leaves it. Any case is accepted.
+	// DrainPolicy specifies how maintenance handles a route without another backend: Strict (the default) moves the traffic away
+	// nevertheless, KeepSole does not change the route. It is not case-sensitive.
 	// +optional
 	// +k8s:optional
 	DrainPolicy DrainPolicy `json:"drainPolicy,omitempty" protobuf:"bytes,8,opt,name=drainPolicy,casttype=DrainPolicy"`
-	// DrainGracePeriod is how long open connections may last after the routes were rewritten, before the backend
-	// counts as drained, for instance 30s. It defaults to 0s.
+	// DrainGracePeriod is how long open connections may remain after the routes were changed, before the backend is considered
+	// drained, for instance 30s. It defaults to 0s.
 	// +optional
 	// +k8s:opaqueType
 	DrainGracePeriod *metav1.Duration `json:"drainGracePeriod,omitempty" protobuf:"bytes,9,opt,name=drainGracePeriod"`
@@ -142,7 +142,7 @@ type Cluster struct {
 	ExternalNames bool `json:"externalNames,omitempty" protobuf:"varint,10,opt,name=externalNames"`
 }
 
-// NamespacePolicy says which namespaces of a backend are discovered.
+// NamespacePolicy specifies which namespaces of a backend are discovered.
 type NamespacePolicy struct {
 	// Allow lists the namespaces that are discovered, by their exact names. Empty means all.
 	// The list is replaced as a whole by server-side apply.
@@ -151,15 +151,15 @@ type NamespacePolicy struct {
 	// +listType=atomic
 	// +k8s:eachVal=+k8s:format=k8s-short-name
 	Allow []string `json:"allow,omitempty" protobuf:"bytes,1,rep,name=allow"`
-	// Deny lists namespaces that are not discovered, by their exact names, even when allow has them.
-	// The list is replaced as a whole by server-side apply.
+	// Deny lists namespaces that are not discovered, by their exact names, even if allow contains them. The list is replaced as a
+	// whole by server-side apply.
 	// +optional
 	// +k8s:optional
 	// +listType=atomic
 	// +k8s:eachVal=+k8s:format=k8s-short-name
 	Deny []string `json:"deny,omitempty" protobuf:"bytes,2,rep,name=deny"`
-	// Missing says what happens to services whose namespace does not exist here: Wait (the default) copies them as
-	// soon as it does, Create makes it, Ignore passes over them. Any case is accepted.
+	// Missing specifies how services whose namespace does not exist in this cluster are handled: Wait (the default) copies them as
+	// soon as it exists, Create creates it, Ignore skips them. It is not case-sensitive.
 	// +optional
 	// +k8s:optional
 	Missing MissingNamespacePolicy `json:"missing,omitempty" protobuf:"bytes,3,opt,name=missing,casttype=MissingNamespacePolicy"`

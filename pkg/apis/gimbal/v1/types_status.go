@@ -10,8 +10,8 @@ import (
 
 // DiscoveryBackendStatus is the observed state of a DiscoveryBackend.
 type DiscoveryBackendStatus struct {
-	// Errors are what goes wrong now: while connecting, with single services, in maintenance. An entry goes when its
-	// cause is gone.
+	// Errors are the current errors: of connections, of single services, of maintenance. An entry is removed when its cause no
+	// longer exists.
 	// +optional
 	// +k8s:optional
 	// +listType=map
@@ -21,32 +21,32 @@ type DiscoveryBackendStatus struct {
 	// +k8s:listMapKey=type
 	// +k8s:listMapKey=message
 	Errors []DiscoveryError `json:"errors,omitempty" protobuf:"bytes,1,rep,name=errors"`
-	// ObservedGeneration is the generation of the DiscoveryBackend that the status speaks of.
+	// ObservedGeneration is the generation of the DiscoveryBackend that this status describes.
 	// +optional
 	// +k8s:optional
 	// +k8s:minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,2,opt,name=observedGeneration"`
-	// Conditions sum up the state: Available, CredentialsValid, Discovered, and Drained in maintenance.
+	// Conditions summarize the state: Available, CredentialsValid, Discovered, and Drained in maintenance.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +k8s:eachVal=+k8s:opaqueType
 	Conditions []metav1.Condition `json:"conditions,omitempty" protobuf:"bytes,3,rep,name=conditions"`
-	// Services is the number of discovered services that have a copy here. It is absent before the first listing.
+	// Services is the number of discovered services with a copy in this cluster. It is absent before the first list.
 	// +optional
 	// +k8s:optional
 	// +k8s:minimum=0
 	Services *int32 `json:"services,omitempty" protobuf:"varint,4,opt,name=services"`
-	// Endpoints is the number of addresses of those services. It is absent before the first listing.
+	// Endpoints is the number of addresses of those services. It is absent before the first list.
 	// +optional
 	// +k8s:optional
 	// +k8s:minimum=0
 	Endpoints *int32 `json:"endpoints,omitempty" protobuf:"varint,5,opt,name=endpoints"`
-	// Routes counts the routes that refer to services of the backend. It is absent before they were first looked at.
+	// Routes counts the routes that refer to services of the backend. It is absent before they were first counted.
 	// +optional
 	// +k8s:optional
 	Routes *RouteStatus `json:"routes,omitempty" protobuf:"bytes,6,opt,name=routes"`
-	// LastSyncTime is when the copies last agreed with a listing of the backend.
+	// LastSyncTime is when the copies were last in sync with a list of the backend.
 	// +optional
 	// +k8s:opaqueType
 	LastSyncTime *metav1.Time `json:"lastSyncTime,omitempty" protobuf:"bytes,7,opt,name=lastSyncTime"`
@@ -54,22 +54,22 @@ type DiscoveryBackendStatus struct {
 	// +optional
 	// +k8s:optional
 	DiscovererRef *DiscovererReference `json:"discovererRef,omitempty" protobuf:"bytes,8,opt,name=discovererRef"`
-	// EndpointsDrained is true in maintenance when the copied endpoints are not ready, whatever the backend says of
-	// them: there are routes whose weights cannot keep traffic away.
+	// EndpointsDrained is true in maintenance if the copied endpoints are not ready, regardless of their state in the backend:
+	// there are routes without weights that could move traffic away.
 	// +optional
 	EndpointsDrained bool `json:"endpointsDrained,omitempty" protobuf:"varint,9,opt,name=endpointsDrained"`
 }
 
-// DiscoveryError is one thing that goes wrong.
+// DiscoveryError is a current error.
 type DiscoveryError struct {
-	// StatusTime is when the error was last seen, to the minute.
+	// StatusTime is when the error was last observed, with a precision of one minute.
 	// +optional
 	// +k8s:opaqueType
 	StatusTime *metav1.Time `json:"statusTime,omitempty" protobuf:"bytes,1,opt,name=statusTime"`
-	// Type is the reason in one word, for instance AuthenticationError.
+	// Type is the reason as one word, for instance AuthenticationError.
 	// +k8s:required
 	Type string `json:"type" protobuf:"bytes,2,opt,name=type"`
-	// Message says what is wrong, with which object, and what to do.
+	// Message describes the error, the affected object and the remedy.
 	// +k8s:required
 	Message string `json:"message" protobuf:"bytes,3,opt,name=message"`
 }
@@ -80,15 +80,15 @@ type RouteStatus struct {
 	// +k8s:optional
 	// +k8s:minimum=0
 	Matching int32 `json:"matching" protobuf:"varint,1,opt,name=matching"`
-	// Drained is how many of them send the backend no traffic because of maintenance.
+	// Drained is the number of those that send no traffic to the backend because of maintenance.
 	// +k8s:optional
 	// +k8s:minimum=0
 	Drained int32 `json:"drained" protobuf:"varint,2,opt,name=drained"`
-	// WithoutAlternative are the routes that have no other backend to send their traffic to.
+	// WithoutAlternative are the routes without another backend.
 	// +optional
 	// +k8s:optional
 	WithoutAlternative *RouteNames `json:"withoutAlternative,omitempty" protobuf:"bytes,3,opt,name=withoutAlternative"`
-	// DrainedTime is when the last of the routes was rewritten for maintenance. The drain grace period starts then.
+	// DrainedTime is when the last of the routes was changed for maintenance. The drain grace period starts then.
 	// +optional
 	// +k8s:opaqueType
 	DrainedTime *metav1.Time `json:"drainedTime,omitempty" protobuf:"bytes,4,opt,name=drainedTime"`

@@ -11,8 +11,8 @@ import (
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 // +k8s:supportsSubresource="/status"
 
-// Kluster is a workload Kubernetes cluster on OpenStack. Somebody provisions it; registered as a Kluster, its routes are
-// kept clean and it is taken down without leaving debris in the OpenStack project.
+// Kluster is a workload cluster on OpenStack that another tool provisions. When it is registered as a Kluster, its routes are
+// managed, and it is deorbited without leaving resources behind in the OpenStack project.
 type Kluster struct {
 	// +k8s:opaqueType
 	metav1.TypeMeta `json:",inline"`
@@ -21,7 +21,7 @@ type Kluster struct {
 	// +k8s:opaqueType
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
-	// Spec describes the cluster and says what is to be done with it.
+	// Spec is the desired state of the cluster.
 	// +optional
 	Spec KlusterSpec `json:"spec,omitempty" protobuf:"bytes,2,opt,name=spec"`
 	// Status is the observed state. It is written by the controllers.
@@ -43,12 +43,12 @@ type KlusterList struct {
 	Items []Kluster `json:"items" protobuf:"bytes,2,rep,name=items"`
 }
 
-// KlusterSpec describes a workload cluster. The first fields are those of Kubernikus, so that its manifests apply
-// unchanged; secretRef and all that follow it are ours.
+// KlusterSpec describes a workload cluster. The first fields are those of Kubernikus, so that its manifests apply unchanged;
+// secretRef and the following fields are specific to Groundskeeper.
 type KlusterSpec struct {
-	// Name is the short name of the cluster, the one OpenStack sees: lower case letters, digits and dashes, at most 63
-	// characters. Unset at creation, it is metadata.name without "-<account>" at its end, where the account is the
-	// label "account" or else the namespace. It cannot be changed.
+	// Name is the short name of the cluster in OpenStack: lower case letters, digits and dashes, at most 63 characters. It
+	// defaults to metadata.name without the suffix "-<account>", where the account is the label "account" or otherwise the
+	// namespace. It is immutable.
 	// +optional
 	// +k8s:optional
 	// +k8s:immutable
@@ -88,38 +88,38 @@ type KlusterSpec struct {
 	// +k8s:optional
 	// +k8s:immutable
 	DNSDomain string `json:"dnsDomain,omitempty" protobuf:"bytes,8,opt,name=dnsDomain"`
-	// Version is the Kubernetes version of the cluster, for instance 1.36.3. It can go up by one minor version at a
-	// time, and never back.
+	// Version is the Kubernetes version of the cluster, for instance 1.36.3. It can be increased by one minor version at a time,
+	// and not decreased.
 	// +optional
 	Version string `json:"version,omitempty" protobuf:"bytes,9,opt,name=version"`
-	// Backup says where etcd is backed up: on, off or externalAWS. Defaults to on. YAML needs quotes around on and off.
+	// Backup specifies where etcd is backed up: on, off or externalAWS. Defaults to on. In YAML, on and off have to be quoted.
 	// +optional
 	// +k8s:optional
 	Backup BackupMode `json:"backup,omitempty" protobuf:"bytes,10,opt,name=backup,casttype=BackupMode"`
-	// Audit says where the audit log goes: elasticsearch, swift, http or stdout. Unset, there is none.
+	// Audit specifies the destination of the audit log: elasticsearch, swift, http or stdout. By default there is none.
 	// +optional
 	// +k8s:optional
 	Audit AuditMode `json:"audit,omitempty" protobuf:"bytes,11,opt,name=audit,casttype=AuditMode"`
-	// Dex says whether the cluster has its own Dex to sign users in. Defaults to true.
+	// Dex specifies whether the cluster has its own Dex to authenticate users. Defaults to true.
 	// +optional
 	Dex *bool `json:"dex,omitempty" protobuf:"varint,12,opt,name=dex"`
-	// Dashboard says whether the cluster has a dashboard. Defaults to true.
+	// Dashboard specifies whether the cluster has a dashboard. Defaults to true.
 	// +optional
 	Dashboard *bool `json:"dashboard,omitempty" protobuf:"varint,13,opt,name=dashboard"`
-	// NoCloud says that the cluster does not use OpenStack: nothing is looked for or removed there.
+	// NoCloud specifies that the cluster does not use OpenStack: nothing is listed or deleted there.
 	// +optional
 	NoCloud bool `json:"noCloud,omitempty" protobuf:"varint,14,opt,name=noCloud"`
-	// CustomCNI says that the cluster brings its own pod network, and has no routes on the router: Route GC is off for it, unless
-	// routeGC.enabled is true, and other clusters on the router may have the same range.
+	// CustomCNI specifies that the cluster provides its pod network and has no routes on the router: Route GC is disabled for it
+	// unless routeGC.enabled is true, and other clusters on the router may have the same range.
 	// +optional
 	CustomCNI bool `json:"customCNI,omitempty" protobuf:"varint,15,opt,name=customCNI"`
-	// SeedKubeadm says that the cluster is given what kubeadm needs to join nodes.
+	// SeedKubeadm specifies that the cluster gets the objects that kubeadm needs to join nodes.
 	// +optional
 	SeedKubeadm bool `json:"seedKubeadm,omitempty" protobuf:"varint,16,opt,name=seedKubeadm"`
-	// SeedVirtual says that the cluster is given what virtual nodes need.
+	// SeedVirtual specifies that the cluster gets the objects that virtual nodes need.
 	// +optional
 	SeedVirtual bool `json:"seedVirtual,omitempty" protobuf:"varint,17,opt,name=seedVirtual"`
-	// SSHPublicKey is put on every new node. At most 10000 characters.
+	// SSHPublicKey is added to every new node. At most 10000 characters.
 	// +optional
 	// +k8s:optional
 	// +k8s:maxLength=10000
@@ -132,7 +132,7 @@ type KlusterSpec struct {
 	// server, as YAML.
 	// +optional
 	AuthenticationConfiguration string `json:"authenticationConfiguration,omitempty" protobuf:"bytes,20,opt,name=authenticationConfiguration"`
-	// NodePools are the groups of equal nodes. A pool can be taken out when its size is 0.
+	// NodePools are the groups of equal nodes. A pool can be removed when its size is 0.
 	// +optional
 	// +k8s:optional
 	// +listType=map
@@ -142,54 +142,54 @@ type KlusterSpec struct {
 	// +k8s:maxItems=256
 	NodePools []NodePool `json:"nodePools,omitempty" protobuf:"bytes,21,rep,name=nodePools"`
 
-	// SecretRef names the Secret with the OpenStack credentials and with the way into the workload cluster.
+	// SecretRef names the Secret with the OpenStack credentials and with the kubeconfig of the workload cluster.
 	// +optional
 	SecretRef SecretReference `json:"secretRef,omitempty" protobuf:"bytes,22,opt,name=secretRef"`
-	// CloudProvider names under which name the cluster tags what it makes in OpenStack.
+	// CloudProvider has the names with which the cluster tags its resources in OpenStack.
 	// +optional
 	CloudProvider CloudProvider `json:"cloudProvider,omitempty" protobuf:"bytes,23,opt,name=cloudProvider"`
-	// Deorbit says what is removed, and how long that may take, when the Kluster is deleted.
+	// Deorbit specifies what is deleted, and its timeouts, when the Kluster is deleted.
 	// +optional
 	Deorbit DeorbitSpec `json:"deorbit,omitempty" protobuf:"bytes,24,opt,name=deorbit"`
-	// RouteGC says how the router is kept clean of routes to nodes that are gone.
+	// RouteGC specifies how routes to deleted nodes are removed from the router.
 	// +optional
 	// +k8s:optional
 	RouteGC *RouteGCSpec `json:"routeGC,omitempty" protobuf:"bytes,25,opt,name=routeGC"`
-	// Discovery announces the cluster as a DiscoveryBackend, so that its services are found.
+	// Discovery announces the cluster as a DiscoveryBackend, so that its services are discovered.
 	// +optional
 	// +k8s:optional
 	Discovery *DiscoverySpec `json:"discovery,omitempty" protobuf:"bytes,26,opt,name=discovery"`
-	// LocalVolumeCleanup runs the local volume cleanup in the workload cluster. Unset, it does not run there.
+	// LocalVolumeCleanup enables the local volume cleanup in the workload cluster. By default it is disabled.
 	// +optional
 	// +k8s:optional
 	LocalVolumeCleanup *LocalVolumeCleanupSpec `json:"localVolumeCleanup,omitempty" protobuf:"bytes,27,opt,name=localVolumeCleanup"`
 }
 
-// BackupMode says where etcd is backed up.
+// BackupMode specifies where etcd is backed up.
 // +enum
 // +k8s:enum
 type BackupMode string
 
-// Places for backups.
+// Destinations of backups.
 const (
 	// BackupOn backs up to the object store of the cloud.
 	BackupOn BackupMode = "on"
-	// BackupOff makes no backups.
+	// BackupOff disables backups.
 	BackupOff BackupMode = "off"
 	// BackupExternalAWS backs up to S3 at AWS.
 	BackupExternalAWS BackupMode = "externalAWS"
 )
 
-// AuditMode says where the audit log goes.
+// AuditMode specifies the destination of the audit log.
 // +enum
 // +k8s:enum
 type AuditMode string
 
-// Places for the audit log.
+// Destinations of the audit log.
 const (
 	// AuditElasticsearch sends it to Elasticsearch.
 	AuditElasticsearch AuditMode = "elasticsearch"
-	// AuditSwift keeps it in the object store.
+	// AuditSwift stores it in the object store.
 	AuditSwift AuditMode = "swift"
 	// AuditHTTP posts it to a webhook.
 	AuditHTTP AuditMode = "http"

@@ -16,7 +16,7 @@ type DeorbitStage string
 const (
 	// DeorbitDrain moves traffic away from the cluster where it is announced as a DiscoveryBackend.
 	DeorbitDrain DeorbitStage = "Drain"
-	// DeorbitFreeze stops the cluster from making new cloud objects.
+	// DeorbitFreeze prevents that the cluster creates new cloud resources.
 	DeorbitFreeze DeorbitStage = "Freeze"
 	// DeorbitPods deletes the claims, then the pods that use them.
 	DeorbitPods DeorbitStage = "Pods"
@@ -26,27 +26,27 @@ const (
 	DeorbitClaims DeorbitStage = "Claims"
 	// DeorbitServices deletes the Services of type LoadBalancer.
 	DeorbitServices DeorbitStage = "Services"
-	// DeorbitWait waits for the cluster to clean up behind what was deleted.
+	// DeorbitWait waits until the controllers of the cluster have cleaned up after the deleted objects.
 	DeorbitWait DeorbitStage = "Wait"
-	// DeorbitVerify looks in OpenStack for what is left, and removes it.
+	// DeorbitVerify lists the remaining resources in OpenStack, and deletes them.
 	DeorbitVerify DeorbitStage = "Verify"
 	// DeorbitRoutes removes the routes of the cluster.
 	DeorbitRoutes DeorbitStage = "Routes"
-	// DeorbitRelease takes our finalizer off the Kluster.
+	// DeorbitRelease removes the finalizer of Groundskeeper from the Kluster.
 	DeorbitRelease DeorbitStage = "Release"
 )
 
-// DeorbitStatus is how far the removal of leftovers is, and what must be remembered for it over a restart.
+// DeorbitStatus is the progress of Deorbit, including the records that it needs after a restart.
 type DeorbitStatus struct {
-	// StartedAt is when Deorbit began. Its timeout counts from here.
+	// StartedAt is when Deorbit began. Its timeout is measured from here.
 	// +optional
 	// +k8s:opaqueType
 	StartedAt *metav1.Time `json:"startedAt,omitempty" protobuf:"bytes,1,opt,name=startedAt"`
-	// LastProgressAt is when something last went away, or a stage began. The timeout of a stage counts from here.
+	// LastProgressAt is when an object was last deleted, or a stage began. The timeout of a stage is measured from here.
 	// +optional
 	// +k8s:opaqueType
 	LastProgressAt *metav1.Time `json:"lastProgressAt,omitempty" protobuf:"bytes,2,opt,name=lastProgressAt"`
-	// Stage is what is being done now: Drain, Freeze, Pods, Snapshots, Claims, Services, Wait, Verify, Routes, Release.
+	// Stage is the current stage: Drain, Freeze, Pods, Snapshots, Claims, Services, Wait, Verify, Routes, Release.
 	// +optional
 	// +k8s:optional
 	Stage DeorbitStage `json:"stage,omitempty" protobuf:"bytes,3,opt,name=stage,casttype=DeorbitStage"`
@@ -54,17 +54,17 @@ type DeorbitStatus struct {
 	// +optional
 	// +k8s:opaqueType
 	StageStartedAt *metav1.Time `json:"stageStartedAt,omitempty" protobuf:"bytes,4,opt,name=stageStartedAt"`
-	// UnreachableSince is when the API server of the cluster failed first, of failures in an unbroken row.
+	// UnreachableSince is the first of the uninterrupted failures of the API server of the cluster.
 	// +optional
 	// +k8s:opaqueType
 	UnreachableSince *metav1.Time `json:"unreachableSince,omitempty" protobuf:"bytes,5,opt,name=unreachableSince"`
-	// Remaining are the objects that still have to go, each with the reason why it has not gone yet. What is listed when
-	// the Kluster is released is left over.
+	// Remaining are the objects that still have to be deleted, each with the reason why it still exists. The objects that are
+	// listed when the Kluster is released are leftovers.
 	// +optional
 	// +k8s:optional
 	// +listType=atomic
 	Remaining []DeorbitObject `json:"remaining,omitempty" protobuf:"bytes,6,rep,name=remaining"`
-	// Retained are the objects that stay on purpose, each with the reason.
+	// Retained are the objects that are retained intentionally, each with the reason.
 	// +optional
 	// +k8s:optional
 	// +listType=atomic
@@ -93,27 +93,27 @@ type DeorbitStatus struct {
 	// CSIClusterID is the --cluster that the Cinder CSI driver was seen to run with in the cluster.
 	// +optional
 	CSIClusterID string `json:"csiClusterID,omitempty" protobuf:"bytes,12,opt,name=csiClusterID"`
-	// ClusterLost is why the stages inside the cluster were left out. Empty: they were not.
+	// ClusterLost is why the stages inside the cluster were skipped. Empty: they were not.
 	// +optional
 	ClusterLost string `json:"clusterLost,omitempty" protobuf:"bytes,13,opt,name=clusterLost"`
-	// ClusterRefused is why the cluster, which may be alive, cannot be looked at: its API server refuses the credentials or
-	// the user, or the Secret is not valid. While it is set, nothing is deleted in OpenStack. Empty: it can be looked at.
+	// ClusterRefused is why the state of the cluster, which may be alive, is unknown: its API server rejects the credentials or
+	// the user, or the Secret is invalid. While it is set, nothing is deleted in OpenStack. Empty: the state is known.
 	// +optional
 	ClusterRefused string `json:"clusterRefused,omitempty" protobuf:"bytes,14,opt,name=clusterRefused"`
 }
 
-// Standing says that objects of the cluster stand in the way of a deletion in OpenStack.
+// Standing is why objects of the cluster block a deletion in OpenStack.
 // +enum
 // +k8s:enum
 type Standing string
 
-// Why the deletion in OpenStack does not follow. The empty value means that it does.
+// Reasons that block the deletion in OpenStack. The empty value means that nothing blocks it.
 const (
 	// StandingPresent means that the objects are in the cluster and not being deleted, or that a claim is still bound.
 	StandingPresent Standing = "Present"
-	// StandingRefused means that the cluster refused their deletion.
+	// StandingRefused means that the cluster rejected their deletion.
 	StandingRefused Standing = "Refused"
-	// StandingFinalizer means that a finalizer holds them that is neither Kubernetes' nor that of the OpenStack provider.
+	// StandingFinalizer means that they have a finalizer that belongs neither to Kubernetes nor to the OpenStack provider.
 	StandingFinalizer Standing = "Finalizer"
 )
 
@@ -147,8 +147,8 @@ type SeenVolume struct {
 	// ReclaimPolicy of its PersistentVolume: Delete or Retain.
 	// +optional
 	ReclaimPolicy string `json:"reclaimPolicy,omitempty" protobuf:"bytes,3,opt,name=reclaimPolicy"`
-	// Standing is why the volume is not deleted in OpenStack, whatever the policy says: its claim or its PersistentVolume
-	// stands in the cluster. Present, Refused or Finalizer; empty: nothing does.
+	// Standing is why the volume is not deleted in OpenStack, regardless of the policy: its claim or its PersistentVolume exists
+	// in the cluster. Present, Refused or Finalizer; empty: nothing blocks the deletion.
 	// +optional
 	// +k8s:optional
 	Standing Standing `json:"standing,omitempty" protobuf:"bytes,4,opt,name=standing,casttype=Standing"`
@@ -165,8 +165,8 @@ type SeenSnapshot struct {
 	// DeletionPolicy of its VolumeSnapshotContent: Delete or Retain.
 	// +optional
 	DeletionPolicy string `json:"deletionPolicy,omitempty" protobuf:"bytes,3,opt,name=deletionPolicy"`
-	// Standing is why the snapshot is not deleted in OpenStack, whatever the policy says: its VolumeSnapshot or its
-	// VolumeSnapshotContent stands in the cluster. Present, Refused or Finalizer; empty: nothing does.
+	// Standing is why the snapshot is not deleted in OpenStack, regardless of the policy: its VolumeSnapshot or its
+	// VolumeSnapshotContent exists in the cluster. Present, Refused or Finalizer; empty: nothing blocks the deletion.
 	// +optional
 	// +k8s:optional
 	Standing Standing `json:"standing,omitempty" protobuf:"bytes,4,opt,name=standing,casttype=Standing"`
@@ -184,7 +184,7 @@ type SeenService struct {
 	// Name of the Service.
 	// +optional
 	Name string `json:"name,omitempty" protobuf:"bytes,3,opt,name=name"`
-	// KeepFloatingIP says that an annotation of the Service keeps its floating IP.
+	// KeepFloatingIP reports whether an annotation of the Service retains its floating IP.
 	// +optional
 	KeepFloatingIP bool `json:"keepFloatingIP,omitempty" protobuf:"varint,4,opt,name=keepFloatingIP"`
 	// LoadBalancerID is the load balancer in Octavia that the Service names in its annotation.
@@ -193,15 +193,15 @@ type SeenService struct {
 	// Address is the address that the cloud controller wrote to the status of the Service.
 	// +optional
 	Address string `json:"address,omitempty" protobuf:"bytes,6,opt,name=address"`
-	// Standing is why nothing of the Service is deleted in OpenStack: it stands in the cluster. Present, Refused or
-	// Finalizer; empty: it does not.
+	// Standing is why nothing of the Service is deleted in OpenStack: it exists in the cluster. Present, Refused or Finalizer;
+	// empty: nothing blocks the deletion.
 	// +optional
 	// +k8s:optional
 	Standing Standing `json:"standing,omitempty" protobuf:"bytes,7,opt,name=standing,casttype=Standing"`
-	// Finalized says that the Service was seen with the finalizer that stays until its load balancer is gone.
+	// Finalized reports whether the Service was seen with the finalizer that remains until its load balancer has been deleted.
 	// +optional
 	Finalized bool `json:"finalized,omitempty" protobuf:"varint,8,opt,name=finalized"`
-	// Gone says that the Service was not in the cluster any more when that was looked at last.
+	// Gone reports whether the Service no longer existed in the cluster when it was last checked.
 	// +optional
 	Gone bool `json:"gone,omitempty" protobuf:"varint,9,opt,name=gone"`
 	// Ingress says that it is an Ingress, and not a Service.

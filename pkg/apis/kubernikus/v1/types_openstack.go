@@ -3,8 +3,8 @@
 
 package v1
 
-// OpenstackSpec names the OpenStack objects that a cluster uses. An id that is unset is found when the project has
-// exactly one such object, and then written to status.openstack. An id that is set cannot be changed.
+// OpenstackSpec names the OpenStack resources that a cluster uses. An id that is not set is discovered if the project has
+// exactly one such resource, and then written to status.openstack. An id that is set is immutable.
 type OpenstackSpec struct {
 	// RouterID is the UUID of the router that has the routes of the pods.
 	// +optional
@@ -27,7 +27,7 @@ type OpenstackSpec struct {
 	// +k8s:update=NoUnset
 	// +k8s:update=NoModify
 	LBSubnetID string `json:"lbSubnetID,omitempty" protobuf:"bytes,3,opt,name=lbSubnetID"`
-	// LBFloatingNetworkID is the UUID of the network that floating IPs of load balancers are taken from.
+	// LBFloatingNetworkID is the UUID of the network from which floating IPs of load balancers are allocated.
 	// +optional
 	// +k8s:optional
 	// +k8s:format=k8s-uuid
@@ -37,8 +37,8 @@ type OpenstackSpec struct {
 	// SecurityGroupName is the security group of the nodes. Defaults to "default".
 	// +optional
 	SecurityGroupName string `json:"securityGroupName,omitempty" protobuf:"bytes,5,opt,name=securityGroupName"`
-	// AbsentServices are the services that the cloud does not have: block-storage, load-balancer. A service that the
-	// catalog lacks and that is not named here could not be looked at, so that what the cluster made there is left over.
+	// AbsentServices are the services that the cloud does not have: block-storage, load-balancer. A service that is neither in the
+	// catalog nor here cannot be checked, so that the resources of the cluster there are leftovers.
 	// +optional
 	// +k8s:optional
 	// +listType=set
@@ -99,20 +99,20 @@ type NodePool struct {
 	// +k8s:minimum=64
 	// +k8s:maximum=1024
 	CustomRootDiskSize int32 `json:"customRootDiskSize,omitempty" protobuf:"varint,6,opt,name=customRootDiskSize"`
-	// Taints are given to a node when it registers, each written as key=value:effect.
+	// Taints are set on a node when it registers, each written as key=value:effect.
 	// +optional
 	// +listType=atomic
 	Taints []string `json:"taints,omitempty" protobuf:"bytes,7,rep,name=taints"`
-	// Labels are given to a node when it registers, each written as key=value.
+	// Labels are set on a node when it registers, each written as key=value.
 	// +optional
 	// +listType=atomic
 	Labels []string `json:"labels,omitempty" protobuf:"bytes,8,rep,name=labels"`
-	// Config says what may be done to the nodes without asking.
+	// Config specifies which operations on the nodes are allowed without confirmation.
 	// +optional
 	Config NodePoolConfig `json:"config,omitempty" protobuf:"bytes,9,opt,name=config"`
 }
 
-// NodePoolConfig says what may be done to the nodes of a pool without asking.
+// NodePoolConfig specifies which operations on the nodes of a pool are allowed without confirmation.
 type NodePoolConfig struct {
 	// AllowReboot allows to drain and reboot nodes, for updates of the operating system. Defaults to true.
 	// +optional

@@ -7,7 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// KlusterPhase sums up the state of a Kluster. To be deleted is no phase: look at metadata.deletionTimestamp.
+// KlusterPhase summarizes the state of a Kluster. A deletion is not a phase: check metadata.deletionTimestamp.
 // +enum
 // +k8s:enum
 type KlusterPhase string
@@ -18,21 +18,21 @@ const (
 	KlusterPending KlusterPhase = "Pending"
 	// KlusterCreating means that the cluster is being built.
 	KlusterCreating KlusterPhase = "Creating"
-	// KlusterRunning means that the API server of the cluster answers.
+	// KlusterRunning means that the API server of the cluster responds.
 	KlusterRunning KlusterPhase = "Running"
-	// KlusterUpgrading means that the cluster runs another version than the wanted one.
+	// KlusterUpgrading means that the version of the cluster is not the desired one.
 	KlusterUpgrading KlusterPhase = "Upgrading"
-	// KlusterTerminating means that the cluster is being taken down.
+	// KlusterTerminating means that the cluster is being deorbited.
 	KlusterTerminating KlusterPhase = "Terminating"
 )
 
 // KlusterStatus is the observed state of a Kluster. The first fields are those of Kubernikus.
 type KlusterStatus struct {
-	// Phase sums up the state: Pending, Creating, Running, Upgrading or Terminating.
+	// Phase summarizes the state: Pending, Creating, Running, Upgrading or Terminating.
 	// +optional
 	// +k8s:optional
 	Phase KlusterPhase `json:"phase,omitempty" protobuf:"bytes,1,opt,name=phase,casttype=KlusterPhase"`
-	// MigrationsPending says that the object must be migrated by Kubernikus before anything is done with the cluster.
+	// MigrationsPending reports that Kubernikus has to migrate the object before any operation on the cluster.
 	// +optional
 	MigrationsPending bool `json:"migrationsPending,omitempty" protobuf:"varint,2,opt,name=migrationsPending"`
 	// NodePools are the counts of nodes in each pool.
@@ -69,21 +69,21 @@ type KlusterStatus struct {
 	// +optional
 	SpecVersion int64 `json:"specVersion,omitempty" protobuf:"varint,11,opt,name=specVersion"`
 
-	// ObservedGeneration is the generation of the spec that this status speaks of.
+	// ObservedGeneration is the generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,12,opt,name=observedGeneration"`
-	// Conditions are the details behind the phase, one of each type: APIServerReachable, OpenStackReachable,
-	// RoutesClean, Deorbited, Paused.
+	// Conditions are the details of the phase, one of each type: APIServerReachable, OpenStackReachable, RoutesClean, Deorbited,
+	// Paused.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +k8s:eachVal=+k8s:opaqueType
 	Conditions []metav1.Condition `json:"conditions,omitempty" protobuf:"bytes,13,rep,name=conditions"`
-	// Openstack is what was found in OpenStack.
+	// Openstack is the discovered state of OpenStack.
 	// +optional
 	// +k8s:optional
 	Openstack *OpenstackStatus `json:"openstack,omitempty" protobuf:"bytes,14,opt,name=openstack"`
-	// Deorbit is how far the removal of leftovers is.
+	// Deorbit is the progress of Deorbit.
 	// +optional
 	// +k8s:optional
 	Deorbit *DeorbitStatus `json:"deorbit,omitempty" protobuf:"bytes,15,opt,name=deorbit"`
@@ -94,7 +94,7 @@ type NodePoolInfo struct {
 	// Name of the pool.
 	// +k8s:required
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
-	// NodeCount is the number of nodes that are wanted.
+	// NodeCount is the desired number of nodes.
 	// +optional
 	NodeCount int32 `json:"size" protobuf:"varint,2,opt,name=size"`
 	// Running is the number of nodes whose server is running.
@@ -103,17 +103,17 @@ type NodePoolInfo struct {
 	// Healthy is the number of nodes that are ready.
 	// +optional
 	Healthy int32 `json:"healthy" protobuf:"varint,4,opt,name=healthy"`
-	// Schedulable is the number of nodes that take new pods.
+	// Schedulable is the number of nodes that accept new pods.
 	// +optional
 	Schedulable int32 `json:"schedulable" protobuf:"varint,5,opt,name=schedulable"`
 }
 
-// OpenstackStatus is what was found in OpenStack: ids that the spec leaves open, and the project of the credentials.
+// OpenstackStatus is the discovered state of OpenStack: ids that the spec does not set, and the project of the credentials.
 type OpenstackStatus struct {
 	// ProjectID is the id of the OpenStack project that the credentials belong to.
 	// +optional
 	ProjectID string `json:"projectID,omitempty" protobuf:"bytes,1,opt,name=projectID"`
-	// Region is the OpenStack region that all services are used of.
+	// Region is the OpenStack region of all services.
 	// +optional
 	Region string `json:"region,omitempty" protobuf:"bytes,2,opt,name=region"`
 	// RouterID is the UUID of the router that has the routes of the pods.
@@ -128,8 +128,8 @@ type OpenstackStatus struct {
 	// LBFloatingNetworkID is the UUID of the network that floating IPs of load balancers are taken from.
 	// +optional
 	LBFloatingNetworkID string `json:"lbFloatingNetworkID,omitempty" protobuf:"bytes,6,opt,name=lbFloatingNetworkID"`
-	// AuthHost is the host and port of Keystone. With the region and the project it says which cloud the cluster is in: when
-	// the Secret leads elsewhere, nothing is removed until the annotation groundskeeper.io/accept-cloud allows it.
+	// AuthHost is the host and port of Keystone. With the region and the project it identifies the cloud of the cluster: when the
+	// Secret points to another cloud, nothing is deleted until the annotation groundskeeper.io/accept-cloud allows it.
 	// +optional
 	AuthHost string `json:"authHost,omitempty" protobuf:"bytes,7,opt,name=authHost"`
 }

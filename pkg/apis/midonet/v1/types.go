@@ -11,9 +11,8 @@ import (
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 // +k8s:supportsSubresource="/status"
 
-// Translation is what one Kubernetes object becomes in MidoNet: an ordered list of backend resources, each as the
-// body that its REST API takes. The owner reference names the object; a Translation with the label
-// midonet.org/global has no owner.
+// Translation is the representation of one Kubernetes object in MidoNet: an ordered list of backend resources, each with its
+// body for the REST API. The owner reference names the object; a Translation with the label midonet.org/global has no owner.
 type Translation struct {
 	// +k8s:opaqueType
 	metav1.TypeMeta `json:",inline"`
@@ -22,13 +21,13 @@ type Translation struct {
 	// +k8s:opaqueType
 	metav1.ObjectMeta `json:"metadata,omitempty" protobuf:"bytes,1,opt,name=metadata"`
 
-	// Resources are the wanted backend resources. A resource stands behind those it refers to. One that is taken out
-	// of the list is deleted from the backend. The list is replaced as a whole by server-side apply.
+	// Resources are the desired backend resources. A resource follows those that it refers to. A resource that is removed from the
+	// list is deleted from the backend. The list is replaced as a whole by server-side apply.
 	// +optional
 	// +k8s:optional
 	// +listType=atomic
 	Resources []BackendResource `json:"resources,omitempty" protobuf:"bytes,2,rep,name=resources"`
-	// Status is what was pushed to the backend. It is written by the pusher.
+	// Status is the state of the backend. It is written by the pusher.
 	// +optional
 	Status TranslationStatus `json:"status,omitempty" protobuf:"bytes,3,opt,name=status"`
 }
@@ -53,56 +52,56 @@ type BackendResource struct {
 	// starts with a capital.
 	// +k8s:required
 	Kind string `json:"kind" protobuf:"bytes,1,opt,name=kind"`
-	// Parent is the id of the resource that this one is made under, a lower-case UUID. It is empty for a kind that
-	// stands alone.
+	// Parent is the id of the resource under which this one is created, a lower-case UUID. It is empty for a kind without a
+	// parent.
 	// +optional
 	// +k8s:optional
 	// +k8s:format=k8s-uuid
 	Parent string `json:"parent" protobuf:"bytes,2,opt,name=parent"`
-	// Body is the resource as the backend's API takes it: a JSON object on one line.
+	// Body is the body of the resource for the backend's API: a JSON object on one line.
 	// +k8s:required
 	Body string `json:"body" protobuf:"bytes,3,opt,name=body"`
 }
 
-// TranslationStatus is what was pushed to the backend.
+// TranslationStatus is the state of a Translation in the backend.
 type TranslationStatus struct {
-	// ObservedGeneration is the generation of the Translation that the status speaks of.
+	// ObservedGeneration is the generation of the Translation that this status describes.
 	// +optional
 	// +k8s:optional
 	// +k8s:minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,1,opt,name=observedGeneration"`
-	// Conditions sum up the state: Synced is true when the backend has what the Translation wants, Stalled is true
-	// when somebody must act first.
+	// Conditions summarize the state: Synced is true when the backend has the desired state of the Translation, Stalled is true
+	// when an action by a user is required.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +k8s:eachVal=+k8s:opaqueType
 	Conditions []metav1.Condition `json:"conditions,omitempty" protobuf:"bytes,2,rep,name=conditions"`
-	// Resources are the resources that were pushed, or tried, and are not known to be gone. One that the Translation
-	// no longer lists is kept here until it is deleted from the backend.
+	// Resources are the resources that were pushed, or attempted, and are not known to be deleted. A resource that the Translation
+	// no longer lists remains here until it is deleted from the backend.
 	// +optional
 	// +k8s:optional
 	// +listType=atomic
 	Resources []BackendResourceStatus `json:"resources,omitempty" protobuf:"bytes,3,rep,name=resources"`
 }
 
-// BackendResourceState says how one resource in the backend relates to the one that is wanted.
+// BackendResourceState is the state of a resource in the backend compared with the desired state.
 // +enum
 // +k8s:enum
 type BackendResourceState string
 
 const (
-	// BackendResourcePending means the resource waits for its turn, or for a resource that it refers to.
+	// BackendResourcePending means that the resource is queued, or waits for a resource that it refers to.
 	BackendResourcePending BackendResourceState = "Pending"
-	// BackendResourceSynced means the backend has the resource as it is wanted.
+	// BackendResourceSynced means that the backend has the desired state of the resource.
 	BackendResourceSynced BackendResourceState = "Synced"
-	// BackendResourceDrifted means somebody else changed or deleted the resource in the backend.
+	// BackendResourceDrifted means that another client changed or deleted the resource in the backend.
 	BackendResourceDrifted BackendResourceState = "Drifted"
-	// BackendResourceFailed means the backend refused the resource, or did not answer.
+	// BackendResourceFailed means that the backend rejected the resource, or did not respond.
 	BackendResourceFailed BackendResourceState = "Failed"
-	// BackendResourceDeleting means the resource is no longer wanted and is still in the backend.
+	// BackendResourceDeleting means that the resource is no longer desired and still exists in the backend.
 	BackendResourceDeleting BackendResourceState = "Deleting"
-	// BackendResourceNotApplicable means the backend has no place for a resource of this kind.
+	// BackendResourceNotApplicable means that the backend does not support resources of this kind.
 	BackendResourceNotApplicable BackendResourceState = "NotApplicable"
 )
 
@@ -111,27 +110,27 @@ type BackendResourceStatus struct {
 	// Kind is the type of the resource in the backend's API.
 	// +k8s:required
 	Kind string `json:"kind" protobuf:"bytes,1,opt,name=kind"`
-	// ID tells the resource from the others of its kind and parent. It is the last segment of its path in the
-	// backend's API, and empty when the path ends with the kind, as that of a PortLink.
+	// ID identifies the resource among those of its kind and parent. It is the last segment of its path in the backend's API, and
+	// empty if the path ends with the kind, like that of a PortLink.
 	// +optional
 	ID string `json:"id,omitempty" protobuf:"bytes,2,opt,name=id"`
-	// Parent is the id of the resource that this one was made under, empty for a kind that stands alone.
+	// Parent is the id of the resource under which this one was created, empty for a kind without a parent.
 	// +optional
 	Parent string `json:"parent,omitempty" protobuf:"bytes,3,opt,name=parent"`
 	// State is Pending, Synced, Drifted, Failed, Deleting or NotApplicable.
 	// +k8s:required
 	State BackendResourceState `json:"state" protobuf:"bytes,4,opt,name=state,casttype=BackendResourceState"`
-	// BodyHash is a hash of the body that the backend accepted last. A resource whose wanted body has the same hash
-	// is not pushed again.
+	// BodyHash is a hash of the last body that the backend accepted. A resource whose desired body has the same hash is not pushed
+	// again.
 	// +optional
 	BodyHash string `json:"bodyHash,omitempty" protobuf:"bytes,5,opt,name=bodyHash"`
-	// HTTPStatus is the status code of the backend's last answer, for instance 409. It is absent when none came.
+	// HTTPStatus is the status code of the backend's last response, for instance 409. It is absent if there was none.
 	// +optional
 	HTTPStatus int32 `json:"httpStatus,omitempty" protobuf:"varint,6,opt,name=httpStatus"`
-	// Message says why the resource is not in sync, in the backend's words where it gave any.
+	// Message is the reason why the resource is not in sync, including the error of the backend if there is one.
 	// +optional
 	Message string `json:"message,omitempty" protobuf:"bytes,7,opt,name=message"`
-	// LastTransitionTime is when the state changed last.
+	// LastTransitionTime is when the state last changed.
 	// +optional
 	// +k8s:opaqueType
 	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty" protobuf:"bytes,8,opt,name=lastTransitionTime"`

@@ -15,17 +15,17 @@ import (
 //
 // Condition is one aspect of the state of a Project.
 type ConditionApplyConfiguration struct {
-	// Type names the aspect.
+	// Type is the type of the condition.
 	Type *gardenerv1beta1.ConditionType `json:"type,omitempty"`
-	// Status says whether the condition holds: True, False, Unknown or Progressing.
+	// Status reports whether the condition holds: True, False, Unknown or Progressing.
 	Status *gardenerv1beta1.ConditionStatus `json:"status,omitempty"`
 	// LastTransitionTime is when the status last changed.
 	LastTransitionTime *v1.Time `json:"lastTransitionTime,omitempty"`
-	// LastUpdateTime is when anything of the condition last changed.
+	// LastUpdateTime is when any field of the condition last changed.
 	LastUpdateTime *v1.Time `json:"lastUpdateTime,omitempty"`
-	// Reason is why, as one CamelCase word for programs.
+	// Reason is the reason, as one CamelCase word.
 	Reason *string `json:"reason,omitempty"`
-	// Message is why, and what to do, as a sentence for people.
+	// Message is a human-readable sentence with the reason and the remedy.
 	Message *string `json:"message,omitempty"`
 	// Codes classify the error, if there is one.
 	Codes []gardenerv1beta1.ErrorCode `json:"codes,omitempty"`

@@ -12,13 +12,13 @@ import (
 // DualApprovalForDeletionApplyConfiguration represents a declarative configuration of the DualApprovalForDeletion type for use
 // with apply.
 //
-// DualApprovalForDeletion asks for a second person before objects of one resource are deleted.
+// DualApprovalForDeletion requires a second user for the deletion of objects of one resource.
 type DualApprovalForDeletionApplyConfiguration struct {
 	// Resource is the plural name of the resource: klusters or shoots.
 	Resource *string `json:"resource,omitempty"`
-	// Selector chooses the objects by their labels. An empty one chooses all.
+	// Selector selects the objects by their labels. An empty selector selects all objects.
 	Selector *v1.LabelSelectorApplyConfiguration `json:"selector,omitempty"`
-	// IncludeServiceAccounts says whether a deletion by a service account needs the second person too. Defaults to true.
+	// IncludeServiceAccounts specifies whether a deletion by a service account requires a second user, too. Defaults to true.
 	IncludeServiceAccounts *bool `json:"includeServiceAccounts,omitempty"`
 }
 

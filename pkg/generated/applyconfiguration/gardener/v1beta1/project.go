@@ -14,12 +14,12 @@ import (
 // ProjectApplyConfiguration represents a declarative configuration of the Project type for use
 // with apply.
 //
-// Project is a tenant: people who share a namespace, with the roles and the quota they have in it.
+// Project is a tenant: users who share a namespace, with their roles and the quota of the namespace.
 type ProjectApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration `json:""`
 	// Standard object metadata.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// Spec is the wanted state: who belongs to the project and which namespace it has.
+	// Spec is the desired state: the members of the project and its namespace.
 	Spec *ProjectSpecApplyConfiguration `json:"spec,omitempty"`
 	// Status is the observed state. It is written by the controllers.
 	Status *ProjectStatusApplyConfiguration `json:"status,omitempty"`

@@ -16,10 +16,10 @@ import (
 type ProjectMemberApplyConfiguration struct {
 	// Subject is the user, group or service account.
 	v1.SubjectApplyConfiguration `json:""`
-	// Role is the first role of the member. It is always present when read: a member without any role is a viewer.
+	// Role is the first role of the member. It is always present when read: a member without roles is a viewer.
 	Role *string `json:"role,omitempty"`
-	// Roles are the further roles of the member: admin, owner, uam (manages members), serviceaccountmanager, viewer,
-	// or extension:<name>. Whoever writes may put all roles here; the server moves the first one to role.
+	// Roles are the further roles of the member: admin, owner, uam (manages members), serviceaccountmanager, viewer, or
+	// extension:<name>. Clients can write all roles here; the API server moves the first one to role.
 	Roles []string `json:"roles,omitempty"`
 }
 

@@ -12,26 +12,26 @@ import (
 // ProjectSpecApplyConfiguration represents a declarative configuration of the ProjectSpec type for use
 // with apply.
 //
-// ProjectSpec is the wanted state of a Project.
+// ProjectSpec is the desired state of a Project.
 type ProjectSpecApplyConfiguration struct {
-	// CreatedBy is the user who created the project. The server sets it; it cannot be changed.
+	// CreatedBy is the user who created the project. The API server sets it. It is immutable.
 	CreatedBy *v1.SubjectApplyConfiguration `json:"createdBy,omitempty"`
-	// Description says what the project is for, in a sentence or two.
+	// Description describes the project in a sentence or two.
 	Description *string `json:"description,omitempty"`
-	// Owner is the person, group or service account who answers for the project. Unset at creation, it becomes
-	// the first member with the role owner, else the creator. It can be handed over, but not removed.
+	// Owner is the user, group or service account that is responsible for the project. It defaults to the first member with the
+	// role owner, otherwise to the creator. It can be changed, but not removed.
 	Owner *v1.SubjectApplyConfiguration `json:"owner,omitempty"`
-	// Purpose says why the project exists, for instance the product or the cost centre behind it.
+	// Purpose is the reason of the project, for instance the product or the cost center.
 	Purpose *string `json:"purpose,omitempty"`
-	// Members are the people, groups and service accounts of the project, each with one or more roles.
-	// The list is replaced as a whole by server-side apply.
+	// Members are the users, groups and service accounts of the project, each with one or more roles. The list is replaced as a
+	// whole by server-side apply.
 	Members []ProjectMemberApplyConfiguration `json:"members,omitempty"`
-	// Namespace is the namespace of the project: "garden" or a name that starts with "garden-". Unset at creation,
-	// the server chooses garden-<project>-<five hex digits>. No two projects share one, and it cannot be changed.
+	// Namespace is the namespace of the project: "garden" or a name that starts with "garden-". It defaults to
+	// garden-<project>-<five hex digits>. A namespace belongs to at most one project. It is immutable.
 	Namespace *string `json:"namespace,omitempty"`
-	// Tolerations are the taints of seed clusters that workload clusters of the project may tolerate.
+	// Tolerations are the taints of seed clusters that workload clusters of the project are allowed to tolerate.
 	Tolerations *ProjectTolerationsApplyConfiguration `json:"tolerations,omitempty"`
-	// DualApprovalForDeletion lists resources of the project whose deletion somebody else must have confirmed.
+	// DualApprovalForDeletion lists resources of the project whose deletion another user must have confirmed.
 	DualApprovalForDeletion []DualApprovalForDeletionApplyConfiguration `json:"dualApprovalForDeletion,omitempty"`
 }
 

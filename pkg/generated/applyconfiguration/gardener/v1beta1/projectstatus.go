@@ -15,17 +15,18 @@ import (
 //
 // ProjectStatus is the observed state of a Project.
 type ProjectStatusApplyConfiguration struct {
-	// ObservedGeneration is the generation of the spec that this status speaks of.
+	// ObservedGeneration is the generation of the spec that this status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// Phase sums up the state: Pending, Ready, Failed or Terminating.
+	// Phase summarizes the state: Pending, Ready, Failed or Terminating.
 	Phase *gardenerv1beta1.ProjectPhase `json:"phase,omitempty"`
-	// StaleSinceTimestamp is when the project was first found to be unused.
+	// StaleSinceTimestamp is when the project was first detected to be unused.
 	StaleSinceTimestamp *v1.Time `json:"staleSinceTimestamp,omitempty"`
 	// StaleAutoDeleteTimestamp is when the project will be deleted unless it is used again.
 	StaleAutoDeleteTimestamp *v1.Time `json:"staleAutoDeleteTimestamp,omitempty"`
-	// LastActivityTimestamp is when something in the project was last created, changed or deleted, to about a minute.
+	// LastActivityTimestamp is when an object in the project was last created, changed or deleted, with a precision of about a
+	// minute.
 	LastActivityTimestamp *v1.Time `json:"lastActivityTimestamp,omitempty"`
-	// Conditions are the details behind the phase, one of each type.
+	// Conditions are the details of the phase, one of each type.
 	Conditions []ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

@@ -8,11 +8,11 @@ package v1beta1
 // ProjectTolerationsApplyConfiguration represents a declarative configuration of the ProjectTolerations type for use
 // with apply.
 //
-// ProjectTolerations are the tolerations that workload clusters of a project have, and may have.
+// ProjectTolerations are the default and the allowed tolerations of workload clusters of a project.
 type ProjectTolerationsApplyConfiguration struct {
 	// Defaults are added to every workload cluster of the project. Each must be in the whitelist too.
 	Defaults []TolerationApplyConfiguration `json:"defaults,omitempty"`
-	// Whitelist are the tolerations that workload clusters of the project may use.
+	// Whitelist are the tolerations that workload clusters of the project are allowed to use.
 	Whitelist []TolerationApplyConfiguration `json:"whitelist,omitempty"`
 }
 

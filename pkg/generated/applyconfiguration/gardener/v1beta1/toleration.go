@@ -12,7 +12,7 @@ package v1beta1
 type TolerationApplyConfiguration struct {
 	// Key is the key of the taint.
 	Key *string `json:"key,omitempty"`
-	// Value is the value of the taint. Unset, every value is tolerated.
+	// Value is the value of the taint. If it is not set, every value is tolerated.
 	Value *string `json:"value,omitempty"`
 }
 

@@ -13,30 +13,30 @@ import (
 // ClusterApplyConfiguration represents a declarative configuration of the Cluster type for use
 // with apply.
 //
-// Cluster says how a backend cluster is reached, what of it is discovered and whether it takes requests.
+// Cluster specifies how to connect to a backend cluster, what is discovered and whether it accepts requests.
 type ClusterApplyConfiguration struct {
-	// Type is openstack or kubernetes. Any case is accepted and stored in lower case. It cannot be changed.
+	// Type is openstack or kubernetes. It is not case-sensitive and stored in lower case. It is immutable.
 	Type *gimbalv1.BackendType `json:"type,omitempty"`
-	// Secret is the name of the Secret, in the namespace of the DiscoveryBackend, with what is needed to connect.
-	// Give either this or credentials.
+	// Secret is the name of the Secret with the credentials, in the namespace of the DiscoveryBackend. Set either this or
+	// credentials.
 	Secret *string `json:"secret,omitempty"`
-	// Credentials is another name of the field secret. Give one of the two.
+	// Credentials is an alias of the field secret. Set one of the two.
 	Credentials *string `json:"credentials,omitempty"`
-	// RefreshInterval is the time from one listing of the backend to the next, in seconds. It defaults to 30 for
-	// openstack and to 1800 for kubernetes, where changes are also watched.
+	// RefreshInterval is the time between two lists of the backend, in seconds. It defaults to 30 for openstack and to 1800 for
+	// kubernetes, where changes are also watched.
 	RefreshInterval *int32 `json:"refreshInterval,omitempty"`
 	// Debug makes the discoverer log more. It defaults to false.
 	Debug *bool `json:"debug,omitempty"`
-	// ClusterStatus is Enabled (the default) or Maintenance, which shifts all traffic away from the backend until it
-	// is Enabled again. Any case is accepted.
+	// ClusterStatus is Enabled (the default) or Maintenance, which moves all traffic away from the backend until it is Enabled
+	// again. It is not case-sensitive.
 	ClusterStatus *gimbalv1.ClusterStatus `json:"clusterStatus,omitempty"`
-	// Namespaces says which namespaces of the backend are discovered.
+	// Namespaces specifies which namespaces of the backend are discovered.
 	Namespaces *NamespacePolicyApplyConfiguration `json:"namespaces,omitempty"`
-	// DrainPolicy says what maintenance does with a route that has no other backend: Strict (the default) takes the
-	// traffic away all the same, KeepSole leaves it. Any case is accepted.
+	// DrainPolicy specifies how maintenance handles a route without another backend: Strict (the default) moves the traffic away
+	// nevertheless, KeepSole does not change the route. It is not case-sensitive.
 	DrainPolicy *gimbalv1.DrainPolicy `json:"drainPolicy,omitempty"`
-	// DrainGracePeriod is how long open connections may last after the routes were rewritten, before the backend
-	// counts as drained, for instance 30s. It defaults to 0s.
+	// DrainGracePeriod is how long open connections may remain after the routes were changed, before the backend is considered
+	// drained, for instance 30s. It defaults to 0s.
 	DrainGracePeriod *metav1.Duration `json:"drainGracePeriod,omitempty"`
 	// ExternalNames makes the discoverer copy Services of type ExternalName too. It defaults to false.
 	ExternalNames *bool `json:"externalNames,omitempty"`

@@ -14,14 +14,14 @@ import (
 // DiscoveryBackendApplyConfiguration represents a declarative configuration of the DiscoveryBackend type for use
 // with apply.
 //
-// DiscoveryBackend is a cluster whose services are discovered and copied into this one, so that routes here can send
-// traffic there.
+// DiscoveryBackend is a cluster whose services are discovered and copied into this cluster, so that routes can send traffic to
+// them.
 type DiscoveryBackendApplyConfiguration struct {
 	metav1.TypeMetaApplyConfiguration `json:""`
-	// Standard object metadata. The name is the name of the backend cluster; no other DiscoveryBackend, of any
-	// namespace, may have it.
+	// Standard object metadata. The name is the name of the backend cluster, and unique among the DiscoveryBackends of all
+	// namespaces.
 	*metav1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// Cluster says how the backend cluster is reached and whether it takes requests.
+	// Cluster specifies how to connect to the backend cluster and whether it accepts requests.
 	Cluster *ClusterApplyConfiguration `json:"cluster,omitempty"`
 	// Status is the observed state. It is written by the operator, the discoverer and the maintenance controller.
 	Status *DiscoveryBackendStatusApplyConfiguration `json:"status,omitempty"`

@@ -15,25 +15,25 @@ import (
 //
 // DiscoveryBackendStatus is the observed state of a DiscoveryBackend.
 type DiscoveryBackendStatusApplyConfiguration struct {
-	// Errors are what goes wrong now: while connecting, with single services, in maintenance. An entry goes when its
-	// cause is gone.
+	// Errors are the current errors: of connections, of single services, of maintenance. An entry is removed when its cause no
+	// longer exists.
 	Errors []DiscoveryErrorApplyConfiguration `json:"errors,omitempty"`
-	// ObservedGeneration is the generation of the DiscoveryBackend that the status speaks of.
+	// ObservedGeneration is the generation of the DiscoveryBackend that this status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// Conditions sum up the state: Available, CredentialsValid, Discovered, and Drained in maintenance.
+	// Conditions summarize the state: Available, CredentialsValid, Discovered, and Drained in maintenance.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// Services is the number of discovered services that have a copy here. It is absent before the first listing.
+	// Services is the number of discovered services with a copy in this cluster. It is absent before the first list.
 	Services *int32 `json:"services,omitempty"`
-	// Endpoints is the number of addresses of those services. It is absent before the first listing.
+	// Endpoints is the number of addresses of those services. It is absent before the first list.
 	Endpoints *int32 `json:"endpoints,omitempty"`
-	// Routes counts the routes that refer to services of the backend. It is absent before they were first looked at.
+	// Routes counts the routes that refer to services of the backend. It is absent before they were first counted.
 	Routes *RouteStatusApplyConfiguration `json:"routes,omitempty"`
-	// LastSyncTime is when the copies last agreed with a listing of the backend.
+	// LastSyncTime is when the copies were last in sync with a list of the backend.
 	LastSyncTime *apismetav1.Time `json:"lastSyncTime,omitempty"`
 	// DiscovererRef is the Deployment of the discoverer.
 	DiscovererRef *DiscovererReferenceApplyConfiguration `json:"discovererRef,omitempty"`
-	// EndpointsDrained is true in maintenance when the copied endpoints are not ready, whatever the backend says of
-	// them: there are routes whose weights cannot keep traffic away.
+	// EndpointsDrained is true in maintenance if the copied endpoints are not ready, regardless of their state in the backend:
+	// there are routes without weights that could move traffic away.
 	EndpointsDrained *bool `json:"endpointsDrained,omitempty"`
 }
 

@@ -12,13 +12,13 @@ import (
 // DiscoveryErrorApplyConfiguration represents a declarative configuration of the DiscoveryError type for use
 // with apply.
 //
-// DiscoveryError is one thing that goes wrong.
+// DiscoveryError is a current error.
 type DiscoveryErrorApplyConfiguration struct {
-	// StatusTime is when the error was last seen, to the minute.
+	// StatusTime is when the error was last observed, with a precision of one minute.
 	StatusTime *metav1.Time `json:"statusTime,omitempty"`
-	// Type is the reason in one word, for instance AuthenticationError.
+	// Type is the reason as one word, for instance AuthenticationError.
 	Type *string `json:"type,omitempty"`
-	// Message says what is wrong, with which object, and what to do.
+	// Message describes the error, the affected object and the remedy.
 	Message *string `json:"message,omitempty"`
 }
 

@@ -12,16 +12,16 @@ import (
 // NamespacePolicyApplyConfiguration represents a declarative configuration of the NamespacePolicy type for use
 // with apply.
 //
-// NamespacePolicy says which namespaces of a backend are discovered.
+// NamespacePolicy specifies which namespaces of a backend are discovered.
 type NamespacePolicyApplyConfiguration struct {
 	// Allow lists the namespaces that are discovered, by their exact names. Empty means all.
 	// The list is replaced as a whole by server-side apply.
 	Allow []string `json:"allow,omitempty"`
-	// Deny lists namespaces that are not discovered, by their exact names, even when allow has them.
-	// The list is replaced as a whole by server-side apply.
+	// Deny lists namespaces that are not discovered, by their exact names, even if allow contains them. The list is replaced as a
+	// whole by server-side apply.
 	Deny []string `json:"deny,omitempty"`
-	// Missing says what happens to services whose namespace does not exist here: Wait (the default) copies them as
-	// soon as it does, Create makes it, Ignore passes over them. Any case is accepted.
+	// Missing specifies how services whose namespace does not exist in this cluster are handled: Wait (the default) copies them as
+	// soon as it exists, Create creates it, Ignore skips them. It is not case-sensitive.
 	Missing *gimbalv1.MissingNamespacePolicy `json:"missing,omitempty"`
 }
 

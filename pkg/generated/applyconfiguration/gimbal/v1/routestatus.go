@@ -16,11 +16,11 @@ import (
 type RouteStatusApplyConfiguration struct {
 	// Matching is the number of routes that refer to a service of the backend.
 	Matching *int32 `json:"matching,omitempty"`
-	// Drained is how many of them send the backend no traffic because of maintenance.
+	// Drained is the number of those that send no traffic to the backend because of maintenance.
 	Drained *int32 `json:"drained,omitempty"`
-	// WithoutAlternative are the routes that have no other backend to send their traffic to.
+	// WithoutAlternative are the routes without another backend.
 	WithoutAlternative *RouteNamesApplyConfiguration `json:"withoutAlternative,omitempty"`
-	// DrainedTime is when the last of the routes was rewritten for maintenance. The drain grace period starts then.
+	// DrainedTime is when the last of the routes was changed for maintenance. The drain grace period starts then.
 	DrainedTime *metav1.Time `json:"drainedTime,omitempty"`
 }
 

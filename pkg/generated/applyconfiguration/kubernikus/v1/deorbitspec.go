@@ -13,33 +13,33 @@ import (
 // DeorbitSpecApplyConfiguration represents a declarative configuration of the DeorbitSpec type for use
 // with apply.
 //
-// DeorbitSpec says what is removed, and how long that may take, when a Kluster is deleted.
+// DeorbitSpec specifies what is deleted, and the timeouts, when a Kluster is deleted.
 type DeorbitSpecApplyConfiguration struct {
-	// PersistentVolumes says whether the claims that Cinder backs go with their volumes: Delete or Retain. Defaults to
-	// Delete. With Retain, neither claims, pods, snapshots nor volumes are deleted.
+	// PersistentVolumes specifies whether the claims that Cinder backs are deleted with their volumes: Delete or Retain. Defaults
+	// to Delete. With Retain, no claims, pods, snapshots and volumes are deleted.
 	PersistentVolumes *kubernikusv1.DeletionPolicy `json:"persistentVolumes,omitempty"`
-	// LoadBalancers says whether Services of type LoadBalancer go with their load balancers: Delete or Retain.
+	// LoadBalancers specifies whether Services of type LoadBalancer are deleted with their load balancers: Delete or Retain.
 	// Defaults to Delete.
 	LoadBalancers *kubernikusv1.DeletionPolicy `json:"loadBalancers,omitempty"`
-	// FloatingIPs says whether floating IPs go with their load balancers: Delete or Retain. Defaults to Delete. The
-	// annotation loadbalancer.openstack.org/keep-floatingip on a Service keeps its own in any case.
+	// FloatingIPs specifies whether floating IPs are deleted with their load balancers: Delete or Retain. Defaults to Delete. The
+	// annotation loadbalancer.openstack.org/keep-floatingip on a Service retains its floating IP in any case.
 	FloatingIPs *kubernikusv1.DeletionPolicy `json:"floatingIPs,omitempty"`
-	// Snapshots says whether volume snapshots go: Delete or Retain. Defaults to Delete.
+	// Snapshots specifies whether volume snapshots are deleted: Delete or Retain. Defaults to Delete.
 	Snapshots *kubernikusv1.DeletionPolicy `json:"snapshots,omitempty"`
-	// UnseenVolumes says whether volumes and snapshots that carry the tag of the cluster, but were never seen in it, go:
-	// Delete or Retain. Defaults to Retain, because one of a PersistentVolume to be kept carries the same tag.
+	// UnseenVolumes specifies whether volumes and snapshots that have the tag of the cluster, but were never seen in it, are
+	// deleted: Delete or Retain. Defaults to Retain, because the volume of a PersistentVolume to retain has the same tag.
 	UnseenVolumes *kubernikusv1.DeletionPolicy `json:"unseenVolumes,omitempty"`
-	// Timeout is how long Deorbit takes at most. After it the Kluster is released, and what is left is reported. Unset,
-	// the configuration of the controller manager says it, by default 24h.
+	// Timeout is the maximum duration of Deorbit. Then the Kluster is released, and leftovers are reported. By default, the
+	// configuration of the controller manager applies (24h).
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
-	// StageTimeout is how long a stage may go without progress before the next one starts. Unset, the configuration of
-	// the controller manager says it, by default 1h.
+	// StageTimeout is the maximum time of a stage without progress before the next one starts. By default, the configuration of
+	// the controller manager applies (1h).
 	StageTimeout *metav1.Duration `json:"stageTimeout,omitempty"`
-	// APIUnavailableTimeout is how long the API server of the cluster must fail, without a break, to be given up. Unset,
-	// the configuration of the controller manager says it, by default 2m.
+	// APIUnavailableTimeout is how long the API server of the cluster must be unavailable without interruption before the stages
+	// inside the cluster are skipped. By default, the configuration of the controller manager applies (2m).
 	APIUnavailableTimeout *metav1.Duration `json:"apiUnavailableTimeout,omitempty"`
-	// ServiceGracePeriod is how long the cloud controller has to clean up behind a deleted Service where its progress
-	// cannot be observed. Unset, the configuration of the controller manager says it, by default 2m.
+	// ServiceGracePeriod is the time for the cloud controller to clean up after a deleted Service if its progress cannot be
+	// observed. By default, the configuration of the controller manager applies (2m).
 	ServiceGracePeriod *metav1.Duration `json:"serviceGracePeriod,omitempty"`
 }
 

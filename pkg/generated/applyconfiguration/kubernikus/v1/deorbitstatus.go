@@ -13,22 +13,22 @@ import (
 // DeorbitStatusApplyConfiguration represents a declarative configuration of the DeorbitStatus type for use
 // with apply.
 //
-// DeorbitStatus is how far the removal of leftovers is, and what must be remembered for it over a restart.
+// DeorbitStatus is the progress of Deorbit, including the records that it needs after a restart.
 type DeorbitStatusApplyConfiguration struct {
-	// StartedAt is when Deorbit began. Its timeout counts from here.
+	// StartedAt is when Deorbit began. Its timeout is measured from here.
 	StartedAt *metav1.Time `json:"startedAt,omitempty"`
-	// LastProgressAt is when something last went away, or a stage began. The timeout of a stage counts from here.
+	// LastProgressAt is when an object was last deleted, or a stage began. The timeout of a stage is measured from here.
 	LastProgressAt *metav1.Time `json:"lastProgressAt,omitempty"`
-	// Stage is what is being done now: Drain, Freeze, Pods, Snapshots, Claims, Services, Wait, Verify, Routes, Release.
+	// Stage is the current stage: Drain, Freeze, Pods, Snapshots, Claims, Services, Wait, Verify, Routes, Release.
 	Stage *kubernikusv1.DeorbitStage `json:"stage,omitempty"`
 	// StageStartedAt is when the stage began.
 	StageStartedAt *metav1.Time `json:"stageStartedAt,omitempty"`
-	// UnreachableSince is when the API server of the cluster failed first, of failures in an unbroken row.
+	// UnreachableSince is the first of the uninterrupted failures of the API server of the cluster.
 	UnreachableSince *metav1.Time `json:"unreachableSince,omitempty"`
-	// Remaining are the objects that still have to go, each with the reason why it has not gone yet. What is listed when
-	// the Kluster is released is left over.
+	// Remaining are the objects that still have to be deleted, each with the reason why it still exists. The objects that are
+	// listed when the Kluster is released are leftovers.
 	Remaining []DeorbitObjectApplyConfiguration `json:"remaining,omitempty"`
-	// Retained are the objects that stay on purpose, each with the reason.
+	// Retained are the objects that are retained intentionally, each with the reason.
 	Retained []DeorbitObjectApplyConfiguration `json:"retained,omitempty"`
 	// SeenVolumes are the Cinder volumes that were seen in the cluster, with what their PersistentVolume says of them.
 	SeenVolumes []SeenVolumeApplyConfiguration `json:"seenVolumes,omitempty"`
@@ -40,10 +40,10 @@ type DeorbitStatusApplyConfiguration struct {
 	ClusterName *string `json:"clusterName,omitempty"`
 	// CSIClusterID is the --cluster that the Cinder CSI driver was seen to run with in the cluster.
 	CSIClusterID *string `json:"csiClusterID,omitempty"`
-	// ClusterLost is why the stages inside the cluster were left out. Empty: they were not.
+	// ClusterLost is why the stages inside the cluster were skipped. Empty: they were not.
 	ClusterLost *string `json:"clusterLost,omitempty"`
-	// ClusterRefused is why the cluster, which may be alive, cannot be looked at: its API server refuses the credentials or
-	// the user, or the Secret is not valid. While it is set, nothing is deleted in OpenStack. Empty: it can be looked at.
+	// ClusterRefused is why the state of the cluster, which may be alive, is unknown: its API server rejects the credentials or
+	// the user, or the Secret is invalid. While it is set, nothing is deleted in OpenStack. Empty: the state is known.
 	ClusterRefused *string `json:"clusterRefused,omitempty"`
 }
 

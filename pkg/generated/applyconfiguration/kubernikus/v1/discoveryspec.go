@@ -14,12 +14,12 @@ import (
 //
 // DiscoverySpec announces the cluster as a DiscoveryBackend of type kubernetes.
 type DiscoverySpecApplyConfiguration struct {
-	// Enabled announces the cluster. Whoever sets it must be allowed to create DiscoveryBackends in the namespace.
+	// Enabled announces the cluster. The user who sets it must be allowed to create DiscoveryBackends in the namespace.
 	Enabled *bool `json:"enabled,omitempty"`
-	// Namespace is where the DiscoveryBackend is made. Defaults to gimbal-discovery.
+	// Namespace is the namespace of the DiscoveryBackend. Defaults to gimbal-discovery.
 	Namespace *string `json:"namespace,omitempty"`
-	// DrainPolicy says what happens to routes without another receiver when the cluster is drained: Strict takes the
-	// traffic away, KeepSole leaves them serving. Defaults to Strict.
+	// DrainPolicy specifies how routes without another backend are handled when the cluster is drained: Strict moves their traffic
+	// away, KeepSole does not change them. Defaults to Strict.
 	DrainPolicy *kubernikusv1.DrainPolicy `json:"drainPolicy,omitempty"`
 }
 

@@ -14,13 +14,13 @@ import (
 // KlusterApplyConfiguration represents a declarative configuration of the Kluster type for use
 // with apply.
 //
-// Kluster is a workload Kubernetes cluster on OpenStack. Somebody provisions it; registered as a Kluster, its routes are
-// kept clean and it is taken down without leaving debris in the OpenStack project.
+// Kluster is a workload cluster on OpenStack that another tool provisions. When it is registered as a Kluster, its routes are
+// managed, and it is deorbited without leaving resources behind in the OpenStack project.
 type KlusterApplyConfiguration struct {
 	metav1.TypeMetaApplyConfiguration `json:""`
 	// Standard object metadata.
 	*metav1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// Spec describes the cluster and says what is to be done with it.
+	// Spec is the desired state of the cluster.
 	Spec *KlusterSpecApplyConfiguration `json:"spec,omitempty"`
 	// Status is the observed state. It is written by the controllers.
 	Status *KlusterStatusApplyConfiguration `json:"status,omitempty"`

@@ -12,12 +12,12 @@ import (
 // KlusterSpecApplyConfiguration represents a declarative configuration of the KlusterSpec type for use
 // with apply.
 //
-// KlusterSpec describes a workload cluster. The first fields are those of Kubernikus, so that its manifests apply
-// unchanged; secretRef and all that follow it are ours.
+// KlusterSpec describes a workload cluster. The first fields are those of Kubernikus, so that its manifests apply unchanged;
+// secretRef and the following fields are specific to Groundskeeper.
 type KlusterSpecApplyConfiguration struct {
-	// Name is the short name of the cluster, the one OpenStack sees: lower case letters, digits and dashes, at most 63
-	// characters. Unset at creation, it is metadata.name without "-<account>" at its end, where the account is the
-	// label "account" or else the namespace. It cannot be changed.
+	// Name is the short name of the cluster in OpenStack: lower case letters, digits and dashes, at most 63 characters. It
+	// defaults to metadata.name without the suffix "-<account>", where the account is the label "account" or otherwise the
+	// namespace. It is immutable.
 	Name *string `json:"name,omitempty"`
 	// Openstack names the OpenStack objects that the cluster uses.
 	Openstack *OpenstackSpecApplyConfiguration `json:"openstack,omitempty"`
@@ -36,46 +36,46 @@ type KlusterSpecApplyConfiguration struct {
 	DNSAddress *string `json:"dnsAddress,omitempty"`
 	// DNSDomain is the DNS domain of the cluster. Defaults to cluster.local. It cannot be changed.
 	DNSDomain *string `json:"dnsDomain,omitempty"`
-	// Version is the Kubernetes version of the cluster, for instance 1.36.3. It can go up by one minor version at a
-	// time, and never back.
+	// Version is the Kubernetes version of the cluster, for instance 1.36.3. It can be increased by one minor version at a time,
+	// and not decreased.
 	Version *string `json:"version,omitempty"`
-	// Backup says where etcd is backed up: on, off or externalAWS. Defaults to on. YAML needs quotes around on and off.
+	// Backup specifies where etcd is backed up: on, off or externalAWS. Defaults to on. In YAML, on and off have to be quoted.
 	Backup *kubernikusv1.BackupMode `json:"backup,omitempty"`
-	// Audit says where the audit log goes: elasticsearch, swift, http or stdout. Unset, there is none.
+	// Audit specifies the destination of the audit log: elasticsearch, swift, http or stdout. By default there is none.
 	Audit *kubernikusv1.AuditMode `json:"audit,omitempty"`
-	// Dex says whether the cluster has its own Dex to sign users in. Defaults to true.
+	// Dex specifies whether the cluster has its own Dex to authenticate users. Defaults to true.
 	Dex *bool `json:"dex,omitempty"`
-	// Dashboard says whether the cluster has a dashboard. Defaults to true.
+	// Dashboard specifies whether the cluster has a dashboard. Defaults to true.
 	Dashboard *bool `json:"dashboard,omitempty"`
-	// NoCloud says that the cluster does not use OpenStack: nothing is looked for or removed there.
+	// NoCloud specifies that the cluster does not use OpenStack: nothing is listed or deleted there.
 	NoCloud *bool `json:"noCloud,omitempty"`
-	// CustomCNI says that the cluster brings its own pod network, and has no routes on the router: Route GC is off for it, unless
-	// routeGC.enabled is true, and other clusters on the router may have the same range.
+	// CustomCNI specifies that the cluster provides its pod network and has no routes on the router: Route GC is disabled for it
+	// unless routeGC.enabled is true, and other clusters on the router may have the same range.
 	CustomCNI *bool `json:"customCNI,omitempty"`
-	// SeedKubeadm says that the cluster is given what kubeadm needs to join nodes.
+	// SeedKubeadm specifies that the cluster gets the objects that kubeadm needs to join nodes.
 	SeedKubeadm *bool `json:"seedKubeadm,omitempty"`
-	// SeedVirtual says that the cluster is given what virtual nodes need.
+	// SeedVirtual specifies that the cluster gets the objects that virtual nodes need.
 	SeedVirtual *bool `json:"seedVirtual,omitempty"`
-	// SSHPublicKey is put on every new node. At most 10000 characters.
+	// SSHPublicKey is added to every new node. At most 10000 characters.
 	SSHPublicKey *string `json:"sshPublicKey,omitempty"`
 	// OIDC makes the API server accept the tokens of an OpenID Connect issuer.
 	OIDC *OIDCApplyConfiguration `json:"oidc,omitempty"`
 	// AuthenticationConfiguration is the text of an AuthenticationConfiguration of apiserver.config.k8s.io for the API
 	// server, as YAML.
 	AuthenticationConfiguration *string `json:"authenticationConfiguration,omitempty"`
-	// NodePools are the groups of equal nodes. A pool can be taken out when its size is 0.
+	// NodePools are the groups of equal nodes. A pool can be removed when its size is 0.
 	NodePools []NodePoolApplyConfiguration `json:"nodePools,omitempty"`
-	// SecretRef names the Secret with the OpenStack credentials and with the way into the workload cluster.
+	// SecretRef names the Secret with the OpenStack credentials and with the kubeconfig of the workload cluster.
 	SecretRef *SecretReferenceApplyConfiguration `json:"secretRef,omitempty"`
-	// CloudProvider names under which name the cluster tags what it makes in OpenStack.
+	// CloudProvider has the names with which the cluster tags its resources in OpenStack.
 	CloudProvider *CloudProviderApplyConfiguration `json:"cloudProvider,omitempty"`
-	// Deorbit says what is removed, and how long that may take, when the Kluster is deleted.
+	// Deorbit specifies what is deleted, and its timeouts, when the Kluster is deleted.
 	Deorbit *DeorbitSpecApplyConfiguration `json:"deorbit,omitempty"`
-	// RouteGC says how the router is kept clean of routes to nodes that are gone.
+	// RouteGC specifies how routes to deleted nodes are removed from the router.
 	RouteGC *RouteGCSpecApplyConfiguration `json:"routeGC,omitempty"`
-	// Discovery announces the cluster as a DiscoveryBackend, so that its services are found.
+	// Discovery announces the cluster as a DiscoveryBackend, so that its services are discovered.
 	Discovery *DiscoverySpecApplyConfiguration `json:"discovery,omitempty"`
-	// LocalVolumeCleanup runs the local volume cleanup in the workload cluster. Unset, it does not run there.
+	// LocalVolumeCleanup enables the local volume cleanup in the workload cluster. By default it is disabled.
 	LocalVolumeCleanup *LocalVolumeCleanupSpecApplyConfiguration `json:"localVolumeCleanup,omitempty"`
 }
 

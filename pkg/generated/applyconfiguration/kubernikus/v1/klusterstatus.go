@@ -15,9 +15,9 @@ import (
 //
 // KlusterStatus is the observed state of a Kluster. The first fields are those of Kubernikus.
 type KlusterStatusApplyConfiguration struct {
-	// Phase sums up the state: Pending, Creating, Running, Upgrading or Terminating.
+	// Phase summarizes the state: Pending, Creating, Running, Upgrading or Terminating.
 	Phase *kubernikusv1.KlusterPhase `json:"phase,omitempty"`
-	// MigrationsPending says that the object must be migrated by Kubernikus before anything is done with the cluster.
+	// MigrationsPending reports that Kubernikus has to migrate the object before any operation on the cluster.
 	MigrationsPending *bool `json:"migrationsPending,omitempty"`
 	// NodePools are the counts of nodes in each pool.
 	NodePools []NodePoolInfoApplyConfiguration `json:"nodePools,omitempty"`
@@ -37,14 +37,14 @@ type KlusterStatusApplyConfiguration struct {
 	Version *string `json:"version,omitempty"`
 	// SpecVersion is the number of the last migration by Kubernikus that the object went through.
 	SpecVersion *int64 `json:"specVersion,omitempty"`
-	// ObservedGeneration is the generation of the spec that this status speaks of.
+	// ObservedGeneration is the generation of the spec that this status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// Conditions are the details behind the phase, one of each type: APIServerReachable, OpenStackReachable,
-	// RoutesClean, Deorbited, Paused.
+	// Conditions are the details of the phase, one of each type: APIServerReachable, OpenStackReachable, RoutesClean, Deorbited,
+	// Paused.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// Openstack is what was found in OpenStack.
+	// Openstack is the discovered state of OpenStack.
 	Openstack *OpenstackStatusApplyConfiguration `json:"openstack,omitempty"`
-	// Deorbit is how far the removal of leftovers is.
+	// Deorbit is the progress of Deorbit.
 	Deorbit *DeorbitStatusApplyConfiguration `json:"deorbit,omitempty"`
 }
 

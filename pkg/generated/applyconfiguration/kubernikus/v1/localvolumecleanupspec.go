@@ -12,15 +12,15 @@ import (
 // LocalVolumeCleanupSpecApplyConfiguration represents a declarative configuration of the LocalVolumeCleanupSpec type for use
 // with apply.
 //
-// LocalVolumeCleanupSpec runs the local volume cleanup in the workload cluster.
+// LocalVolumeCleanupSpec configures the local volume cleanup in the workload cluster.
 type LocalVolumeCleanupSpecApplyConfiguration struct {
-	// StorageClassNames are the storage classes whose local volumes are cleaned up. Without any, nothing is.
+	// StorageClassNames are the storage classes whose local volumes are cleaned up. Without any, the cleanup is disabled.
 	StorageClassNames []string `json:"storageClassNames,omitempty"`
-	// PVCDeletionDelay is how long a node must be gone before the claims on it are deleted. Unset, the configuration of
-	// the controller manager says it, by default 60s.
+	// PVCDeletionDelay is how long a node must be missing before its claims are deleted. By default, the configuration of the
+	// controller manager applies (60s).
 	PVCDeletionDelay *metav1.Duration `json:"pvcDeletionDelay,omitempty"`
-	// MaxMissingNodeFraction is the part of the nodes that may be missing, more than 0 and at most 1, before the cleanup
-	// stops itself. Unset, the configuration of the controller manager says it, by default 0.55.
+	// MaxMissingNodeFraction is the fraction of missing nodes, more than 0 and at most 1, at which the cleanup stops. By default,
+	// the configuration of the controller manager applies (0.55).
 	MaxMissingNodeFraction *float64 `json:"maxMissingNodeFraction,omitempty"`
 }
 

@@ -22,11 +22,11 @@ type NodePoolApplyConfiguration struct {
 	AvailabilityZone *string `json:"availabilityZone,omitempty"`
 	// CustomRootDiskSize is the size of the root disk in GiB, 64 to 1024, when the flavor's own is not used.
 	CustomRootDiskSize *int32 `json:"customRootDiskSize,omitempty"`
-	// Taints are given to a node when it registers, each written as key=value:effect.
+	// Taints are set on a node when it registers, each written as key=value:effect.
 	Taints []string `json:"taints,omitempty"`
-	// Labels are given to a node when it registers, each written as key=value.
+	// Labels are set on a node when it registers, each written as key=value.
 	Labels []string `json:"labels,omitempty"`
-	// Config says what may be done to the nodes without asking.
+	// Config specifies which operations on the nodes are allowed without confirmation.
 	Config *NodePoolConfigApplyConfiguration `json:"config,omitempty"`
 }
 

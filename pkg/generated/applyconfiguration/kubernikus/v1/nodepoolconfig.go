@@ -8,7 +8,7 @@ package v1
 // NodePoolConfigApplyConfiguration represents a declarative configuration of the NodePoolConfig type for use
 // with apply.
 //
-// NodePoolConfig says what may be done to the nodes of a pool without asking.
+// NodePoolConfig specifies which operations on the nodes of a pool are allowed without confirmation.
 type NodePoolConfigApplyConfiguration struct {
 	// AllowReboot allows to drain and reboot nodes, for updates of the operating system. Defaults to true.
 	AllowReboot *bool `json:"allowReboot,omitempty"`

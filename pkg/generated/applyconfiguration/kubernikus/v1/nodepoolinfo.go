@@ -12,13 +12,13 @@ package v1
 type NodePoolInfoApplyConfiguration struct {
 	// Name of the pool.
 	Name *string `json:"name,omitempty"`
-	// NodeCount is the number of nodes that are wanted.
+	// NodeCount is the desired number of nodes.
 	NodeCount *int32 `json:"size,omitempty"`
 	// Running is the number of nodes whose server is running.
 	Running *int32 `json:"running,omitempty"`
 	// Healthy is the number of nodes that are ready.
 	Healthy *int32 `json:"healthy,omitempty"`
-	// Schedulable is the number of nodes that take new pods.
+	// Schedulable is the number of nodes that accept new pods.
 	Schedulable *int32 `json:"schedulable,omitempty"`
 }
 

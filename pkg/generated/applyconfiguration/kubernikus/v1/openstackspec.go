@@ -12,8 +12,8 @@ import (
 // OpenstackSpecApplyConfiguration represents a declarative configuration of the OpenstackSpec type for use
 // with apply.
 //
-// OpenstackSpec names the OpenStack objects that a cluster uses. An id that is unset is found when the project has
-// exactly one such object, and then written to status.openstack. An id that is set cannot be changed.
+// OpenstackSpec names the OpenStack resources that a cluster uses. An id that is not set is discovered if the project has
+// exactly one such resource, and then written to status.openstack. An id that is set is immutable.
 type OpenstackSpecApplyConfiguration struct {
 	// RouterID is the UUID of the router that has the routes of the pods.
 	RouterID *string `json:"routerID,omitempty"`
@@ -21,12 +21,12 @@ type OpenstackSpecApplyConfiguration struct {
 	NetworkID *string `json:"networkID,omitempty"`
 	// LBSubnetID is the UUID of the subnet of the load balancers.
 	LBSubnetID *string `json:"lbSubnetID,omitempty"`
-	// LBFloatingNetworkID is the UUID of the network that floating IPs of load balancers are taken from.
+	// LBFloatingNetworkID is the UUID of the network from which floating IPs of load balancers are allocated.
 	LBFloatingNetworkID *string `json:"lbFloatingNetworkID,omitempty"`
 	// SecurityGroupName is the security group of the nodes. Defaults to "default".
 	SecurityGroupName *string `json:"securityGroupName,omitempty"`
-	// AbsentServices are the services that the cloud does not have: block-storage, load-balancer. A service that the
-	// catalog lacks and that is not named here could not be looked at, so that what the cluster made there is left over.
+	// AbsentServices are the services that the cloud does not have: block-storage, load-balancer. A service that is neither in the
+	// catalog nor here cannot be checked, so that the resources of the cluster there are leftovers.
 	AbsentServices []kubernikusv1.CloudService `json:"absentServices,omitempty"`
 }
 

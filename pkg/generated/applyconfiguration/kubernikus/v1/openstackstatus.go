@@ -8,11 +8,11 @@ package v1
 // OpenstackStatusApplyConfiguration represents a declarative configuration of the OpenstackStatus type for use
 // with apply.
 //
-// OpenstackStatus is what was found in OpenStack: ids that the spec leaves open, and the project of the credentials.
+// OpenstackStatus is the discovered state of OpenStack: ids that the spec does not set, and the project of the credentials.
 type OpenstackStatusApplyConfiguration struct {
 	// ProjectID is the id of the OpenStack project that the credentials belong to.
 	ProjectID *string `json:"projectID,omitempty"`
-	// Region is the OpenStack region that all services are used of.
+	// Region is the OpenStack region of all services.
 	Region *string `json:"region,omitempty"`
 	// RouterID is the UUID of the router that has the routes of the pods.
 	RouterID *string `json:"routerID,omitempty"`
@@ -22,8 +22,8 @@ type OpenstackStatusApplyConfiguration struct {
 	LBSubnetID *string `json:"lbSubnetID,omitempty"`
 	// LBFloatingNetworkID is the UUID of the network that floating IPs of load balancers are taken from.
 	LBFloatingNetworkID *string `json:"lbFloatingNetworkID,omitempty"`
-	// AuthHost is the host and port of Keystone. With the region and the project it says which cloud the cluster is in: when
-	// the Secret leads elsewhere, nothing is removed until the annotation groundskeeper.io/accept-cloud allows it.
+	// AuthHost is the host and port of Keystone. With the region and the project it identifies the cloud of the cluster: when the
+	// Secret points to another cloud, nothing is deleted until the annotation groundskeeper.io/accept-cloud allows it.
 	AuthHost *string `json:"authHost,omitempty"`
 }
 

@@ -12,16 +12,15 @@ import (
 // RouteGCSpecApplyConfiguration represents a declarative configuration of the RouteGCSpec type for use
 // with apply.
 //
-// RouteGCSpec says how the router is kept clean. What is unset is as the controller manager is configured.
+// RouteGCSpec configures Route GC. By default, the configuration of the controller manager applies.
 type RouteGCSpecApplyConfiguration struct {
-	// Enabled turns Route GC on or off for this cluster. Unset, the configuration of the controller manager says it, by
-	// default true.
+	// Enabled enables or disables Route GC for this cluster. By default, the configuration of the controller manager applies
+	// (true).
 	Enabled *bool `json:"enabled,omitempty"`
-	// Interval is the time between two passes, at least 1s. Unset, the configuration of the controller manager says it,
-	// by default 5m.
+	// Interval is the time between two runs, at least 1s. By default, the configuration of the controller manager applies (5m).
 	Interval *metav1.Duration `json:"interval,omitempty"`
-	// DryRun reports orphaned routes and removes none. Unset, the configuration of the controller manager says it, by
-	// default false.
+	// DryRun reports orphaned routes without removing them. By default, the configuration of the controller manager applies
+	// (false).
 	DryRun *bool `json:"dryRun,omitempty"`
 }
 

@@ -8,8 +8,9 @@ package v1
 // SecretReferenceApplyConfiguration represents a declarative configuration of the SecretReference type for use
 // with apply.
 //
-// SecretReference names a Secret in the namespace of the Kluster. It holds the OpenStack credentials, as clouds.yaml or
-// as the openstack-* keys of Kubernikus, and the way into the workload cluster, as kubeconfig or as Kubernikus' keys.
+// SecretReference names a Secret in the namespace of the Kluster. It contains the OpenStack credentials, as clouds.yaml or in
+// the openstack-* keys of Kubernikus, and the credentials of the workload cluster, as a kubeconfig or in the keys of
+// Kubernikus.
 type SecretReferenceApplyConfiguration struct {
 	// Name of the Secret. Defaults to <metadata.name>-secret.
 	Name *string `json:"name,omitempty"`

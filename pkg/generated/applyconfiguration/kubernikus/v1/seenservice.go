@@ -21,18 +21,18 @@ type SeenServiceApplyConfiguration struct {
 	Namespace *string `json:"namespace,omitempty"`
 	// Name of the Service.
 	Name *string `json:"name,omitempty"`
-	// KeepFloatingIP says that an annotation of the Service keeps its floating IP.
+	// KeepFloatingIP reports whether an annotation of the Service retains its floating IP.
 	KeepFloatingIP *bool `json:"keepFloatingIP,omitempty"`
 	// LoadBalancerID is the load balancer in Octavia that the Service names in its annotation.
 	LoadBalancerID *string `json:"loadBalancerID,omitempty"`
 	// Address is the address that the cloud controller wrote to the status of the Service.
 	Address *string `json:"address,omitempty"`
-	// Standing is why nothing of the Service is deleted in OpenStack: it stands in the cluster. Present, Refused or
-	// Finalizer; empty: it does not.
+	// Standing is why nothing of the Service is deleted in OpenStack: it exists in the cluster. Present, Refused or Finalizer;
+	// empty: nothing blocks the deletion.
 	Standing *kubernikusv1.Standing `json:"standing,omitempty"`
-	// Finalized says that the Service was seen with the finalizer that stays until its load balancer is gone.
+	// Finalized reports whether the Service was seen with the finalizer that remains until its load balancer has been deleted.
 	Finalized *bool `json:"finalized,omitempty"`
-	// Gone says that the Service was not in the cluster any more when that was looked at last.
+	// Gone reports whether the Service no longer existed in the cluster when it was last checked.
 	Gone *bool `json:"gone,omitempty"`
 	// Ingress says that it is an Ingress, and not a Service.
 	Ingress *bool `json:"ingress,omitempty"`

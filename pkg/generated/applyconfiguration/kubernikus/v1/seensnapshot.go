@@ -20,8 +20,8 @@ type SeenSnapshotApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// DeletionPolicy of its VolumeSnapshotContent: Delete or Retain.
 	DeletionPolicy *string `json:"deletionPolicy,omitempty"`
-	// Standing is why the snapshot is not deleted in OpenStack, whatever the policy says: its VolumeSnapshot or its
-	// VolumeSnapshotContent stands in the cluster. Present, Refused or Finalizer; empty: nothing does.
+	// Standing is why the snapshot is not deleted in OpenStack, regardless of the policy: its VolumeSnapshot or its
+	// VolumeSnapshotContent exists in the cluster. Present, Refused or Finalizer; empty: nothing blocks the deletion.
 	Standing *kubernikusv1.Standing `json:"standing,omitempty"`
 }
 

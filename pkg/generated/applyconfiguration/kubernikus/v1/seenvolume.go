@@ -20,8 +20,8 @@ type SeenVolumeApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// ReclaimPolicy of its PersistentVolume: Delete or Retain.
 	ReclaimPolicy *string `json:"reclaimPolicy,omitempty"`
-	// Standing is why the volume is not deleted in OpenStack, whatever the policy says: its claim or its PersistentVolume
-	// stands in the cluster. Present, Refused or Finalizer; empty: nothing does.
+	// Standing is why the volume is not deleted in OpenStack, regardless of the policy: its claim or its PersistentVolume exists
+	// in the cluster. Present, Refused or Finalizer; empty: nothing blocks the deletion.
 	Standing *kubernikusv1.Standing `json:"standing,omitempty"`
 }
 

@@ -13,10 +13,10 @@ type BackendResourceApplyConfiguration struct {
 	// Kind is the type of the resource in the backend's API, for instance Port or Chain. It is letters and digits and
 	// starts with a capital.
 	Kind *string `json:"kind,omitempty"`
-	// Parent is the id of the resource that this one is made under, a lower-case UUID. It is empty for a kind that
-	// stands alone.
+	// Parent is the id of the resource under which this one is created, a lower-case UUID. It is empty for a kind without a
+	// parent.
 	Parent *string `json:"parent,omitempty"`
-	// Body is the resource as the backend's API takes it: a JSON object on one line.
+	// Body is the body of the resource for the backend's API: a JSON object on one line.
 	Body *string `json:"body,omitempty"`
 }
 

@@ -17,21 +17,21 @@ import (
 type BackendResourceStatusApplyConfiguration struct {
 	// Kind is the type of the resource in the backend's API.
 	Kind *string `json:"kind,omitempty"`
-	// ID tells the resource from the others of its kind and parent. It is the last segment of its path in the
-	// backend's API, and empty when the path ends with the kind, as that of a PortLink.
+	// ID identifies the resource among those of its kind and parent. It is the last segment of its path in the backend's API, and
+	// empty if the path ends with the kind, like that of a PortLink.
 	ID *string `json:"id,omitempty"`
-	// Parent is the id of the resource that this one was made under, empty for a kind that stands alone.
+	// Parent is the id of the resource under which this one was created, empty for a kind without a parent.
 	Parent *string `json:"parent,omitempty"`
 	// State is Pending, Synced, Drifted, Failed, Deleting or NotApplicable.
 	State *midonetv1.BackendResourceState `json:"state,omitempty"`
-	// BodyHash is a hash of the body that the backend accepted last. A resource whose wanted body has the same hash
-	// is not pushed again.
+	// BodyHash is a hash of the last body that the backend accepted. A resource whose desired body has the same hash is not pushed
+	// again.
 	BodyHash *string `json:"bodyHash,omitempty"`
-	// HTTPStatus is the status code of the backend's last answer, for instance 409. It is absent when none came.
+	// HTTPStatus is the status code of the backend's last response, for instance 409. It is absent if there was none.
 	HTTPStatus *int32 `json:"httpStatus,omitempty"`
-	// Message says why the resource is not in sync, in the backend's words where it gave any.
+	// Message is the reason why the resource is not in sync, including the error of the backend if there is one.
 	Message *string `json:"message,omitempty"`
-	// LastTransitionTime is when the state changed last.
+	// LastTransitionTime is when the state last changed.
 	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
 }
 

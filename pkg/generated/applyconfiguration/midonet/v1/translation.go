@@ -14,17 +14,16 @@ import (
 // TranslationApplyConfiguration represents a declarative configuration of the Translation type for use
 // with apply.
 //
-// Translation is what one Kubernetes object becomes in MidoNet: an ordered list of backend resources, each as the
-// body that its REST API takes. The owner reference names the object; a Translation with the label
-// midonet.org/global has no owner.
+// Translation is the representation of one Kubernetes object in MidoNet: an ordered list of backend resources, each with its
+// body for the REST API. The owner reference names the object; a Translation with the label midonet.org/global has no owner.
 type TranslationApplyConfiguration struct {
 	metav1.TypeMetaApplyConfiguration `json:""`
 	// Standard object metadata.
 	*metav1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// Resources are the wanted backend resources. A resource stands behind those it refers to. One that is taken out
-	// of the list is deleted from the backend. The list is replaced as a whole by server-side apply.
+	// Resources are the desired backend resources. A resource follows those that it refers to. A resource that is removed from the
+	// list is deleted from the backend. The list is replaced as a whole by server-side apply.
 	Resources []BackendResourceApplyConfiguration `json:"resources,omitempty"`
-	// Status is what was pushed to the backend. It is written by the pusher.
+	// Status is the state of the backend. It is written by the pusher.
 	Status *TranslationStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -12,15 +12,15 @@ import (
 // TranslationStatusApplyConfiguration represents a declarative configuration of the TranslationStatus type for use
 // with apply.
 //
-// TranslationStatus is what was pushed to the backend.
+// TranslationStatus is the state of a Translation in the backend.
 type TranslationStatusApplyConfiguration struct {
-	// ObservedGeneration is the generation of the Translation that the status speaks of.
+	// ObservedGeneration is the generation of the Translation that this status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// Conditions sum up the state: Synced is true when the backend has what the Translation wants, Stalled is true
-	// when somebody must act first.
+	// Conditions summarize the state: Synced is true when the backend has the desired state of the Translation, Stalled is true
+	// when an action by a user is required.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// Resources are the resources that were pushed, or tried, and are not known to be gone. One that the Translation
-	// no longer lists is kept here until it is deleted from the backend.
+	// Resources are the resources that were pushed, or attempted, and are not known to be deleted. A resource that the Translation
+	// no longer lists remains here until it is deleted from the backend.
 	Resources []BackendResourceStatusApplyConfiguration `json:"resources,omitempty"`
 }
 
