@@ -2,12 +2,12 @@
 # SPDX-FileCopyrightText: The Groundskeeper authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Fails unless the files of a release are those that its maker signed: verify-release.sh FOLDER ALLOWED_SIGNERS [SIGNER].
+# Fails unless the files of a release are those that its maker signed: verify-release.sh DIRECTORY ALLOWED_SIGNERS [SIGNER].
 # ALLOWED_SIGNERS is a file as ssh-keygen(1) has it, from where you trust it, and not from the folder. Take the script from
 # there as well, or do by hand what it does.
 set -o errexit -o nounset -o pipefail
-folder=${1:?usage: verify-release.sh FOLDER ALLOWED_SIGNERS [SIGNER]}
-signers=$(realpath -e "${2:?usage: verify-release.sh FOLDER ALLOWED_SIGNERS [SIGNER]}")
+folder=${1:?usage: verify-release.sh DIRECTORY ALLOWED_SIGNERS [SIGNER]}
+signers=$(realpath -e "${2:?usage: verify-release.sh DIRECTORY ALLOWED_SIGNERS [SIGNER]}")
 signer=${3:-release@groundskeeper.io}
 cd "$folder"
 

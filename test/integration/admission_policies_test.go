@@ -114,7 +114,7 @@ func TestSamplePolicies(t *testing.T) {
 		refused string
 	}{
 		"a purpose and members of the domain":      {project(new("sample"), own, member("User", "anna@example.com", "admin")), ""},
-		"no purpose":                               {project(nil, own), "spec.purpose: say what the project is for"},
+		"no purpose":                               {project(nil, own), "spec.purpose: set the purpose of the project"},
 		"blanks for a purpose":                     {project(new(" "), own), "spec.purpose"},
 		"a member of another domain":               {project(new("sample"), own, member("User", "mallory@elsewhere.org", "viewer")), "become members, not mallory@elsewhere.org"},
 		"two members of other domains":             {project(new("sample"), own, member("User", "x", "viewer"), member("User", "y", "viewer")), "not x, y"},

@@ -154,15 +154,15 @@ func panelQueries(t *testing.T) map[string][]string {
 var withoutData = []string{
 	"discovery: Backends: Copies deleted", // a backend that goes
 	"discovery: Discoverers: Errors",
-	"klusters: Deorbit: Klusters being taken down",
+	"klusters: Deorbit: Klusters being deorbited",
 	"klusters: Deorbit: Deletions",
 	"klusters: Deorbit: Leftovers",
 	"klusters: Deorbit: Failures",
-	"klusters: Route GC: Passes that ended early",
+	"klusters: Route GC: Aborted runs",
 	"local-volumes: Deletions: Volumes",
-	"overview: Objects: Klusters being taken down",
+	"overview: Objects: Klusters being deorbited",
 	"projects: Stale Projects: Next deletion in",
-	"translations: Backend: Listings of hosts", // a Node without annotations
+	"translations: Backend: Lists of hosts", // a Node without annotations
 }
 
 // quiet are alerts that may be pending on this plane.
