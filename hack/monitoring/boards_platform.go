@@ -65,8 +65,8 @@ func apiServer() board {
 				graph("Requests being served", "short", `sum by (request_kind, instance) (apiserver_current_inflight_requests{`+ofServer+`})`, "{{request_kind}} {{instance}}", "Requests that each server works on at this moment, reads and writes apart."),
 			}},
 			{"Latency", []panel{
-				graph("Median", "s", `histogram_quantile(0.5, sum by (verb, le) (rate(`+duration+`[$__rate_interval])))`, "{{verb}}", "The median time to answer, by verb, without watches."),
-				graph("99th percentile", "s", `histogram_quantile(0.99, sum by (verb, le) (rate(`+duration+`[$__rate_interval])))`, "{{verb}}", "The time within which 99 of 100 requests are answered, by verb, without watches."),
+				graph("Median", "s", `histogram_quantile(0.5, sum by (verb, le) (rate(`+duration+`[$__rate_interval])))`, "{{verb}}", "The median latency, by verb, without watches."),
+				graph("99th percentile", "s", `histogram_quantile(0.99, sum by (verb, le) (rate(`+duration+`[$__rate_interval])))`, "{{verb}}", "The time within which 99 of 100 requests are served, by verb, without watches."),
 				graph("99th percentile, by resource", "s", `histogram_quantile(0.99, sum by (resource, le) (rate(`+duration+`[$__rate_interval])))`, "{{resource}}", "The same by resource: it shows which kind is slow."),
 			}},
 			{"Store", []panel{

@@ -29,7 +29,7 @@ func discovery() board {
 				graph("Drained routes", "short", `max by (backend) (groundskeeper_maintenance_routes_drained)`, "{{backend}} drained", "Routes of each backend in maintenance that send no traffic to it any more, of all that match.").
 					also(`max by (backend) (groundskeeper_maintenance_routes_matching)`, "{{backend}} all"),
 				graph("Routes that are not reconciled yet", "short", `max by (backend) (groundskeeper_maintenance_routes_pending)`, "{{backend}}", "Routes whose weights the maintenance controller has still to write. It returns to 0 after each change."),
-				graph("Writes of routes", "wps", `sum by (what) (rate(groundskeeper_maintenance_route_writes_total[$__rate_interval]))`, "{{what}}", "Routes that the maintenance controller wrote per second, writes that were refused, and weights that another client set meanwhile.").
+				graph("Writes of routes", "wps", `sum by (what) (rate(groundskeeper_maintenance_route_writes_total[$__rate_interval]))`, "{{what}}", "Routes that the maintenance controller wrote per second, writes that were rejected, and weights that another client set meanwhile.").
 					also(`sum(rate(groundskeeper_maintenance_route_refusals_total[$__rate_interval]))`, "rejected").
 					also(`sum(rate(groundskeeper_maintenance_forced_weights_total[$__rate_interval]))`, "weights removed again"),
 			}},
@@ -77,7 +77,7 @@ func translations() board {
 		rows: []row{
 			{"Resources", []panel{
 				stack("Resources", `max by (state) (groundskeeper_translation_resources)`, "{{state}}", "Backend resources of all Translations, by state."),
-				graph("Not in sync", "short", `max by (state) (groundskeeper_translation_resources{state!~"Synced|NotApplicable"})`, "{{state}}", "Resources that the backend does not have as they are wanted, by state."),
+				graph("Not in sync", "short", `max by (state) (groundskeeper_translation_resources{state!~"Synced|NotApplicable"})`, "{{state}}", "Resources that differ from the desired state in the backend, by state."),
 				graph("Duration of a push (99 %)", "s", `histogram_quantile(0.99, sum by (le) (rate(groundskeeper_translation_push_duration_seconds_bucket[$__rate_interval])))`, "99 %", "Until the backend has all of a Translation."),
 			}},
 			{"Drift", []panel{

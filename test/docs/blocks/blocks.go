@@ -31,7 +31,7 @@ var (
 	fence  = regexp.MustCompile("(?m)^( *)```(sh|yaml)\n((?:.*\n)*?)^ *```$")
 	notRun = regexp.MustCompile(`<!-- not run: (.*) -->\n$`)
 	named  = regexp.MustCompile(`^# ([\w./-]+\.ya?ml)\n`)
-	// rejected marks a command that has to fail, or to answer no.
+	// rejected marks a command that has to fail, or to print no.
 	rejected = regexp.MustCompile(`(?m)^(.*?)\s+# (?:rejected.*|no)$`)
 )
 
