@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 )
 
@@ -71,7 +73,19 @@ func (m *maintained) load(ctx context.Context, workers int) error {
 				ObjectMeta: metav1.ObjectMeta{Name: serviceName(name, i), Labels: map[string]string{gimbalv1.LabelBackend: name}},
 				Spec:       corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Ports: []corev1.ServicePort{{Port: 80}}},
 			}
-			_, err := core.CoreV1().Services(routeNamespace).Create(ctx, service, metav1.CreateOptions{})
+			if _, err := core.CoreV1().Services(routeNamespace).Create(ctx, service, metav1.CreateOptions{}); err != nil {
+				return err
+			}
+			_, err := core.DiscoveryV1().EndpointSlices(routeNamespace).Create(ctx, &discoveryv1.EndpointSlice{
+				ObjectMeta: metav1.ObjectMeta{Name: service.Name, Labels: map[string]string{
+					gimbalv1.LabelBackend: name, discoveryv1.LabelServiceName: service.Name, discoveryv1.LabelManagedBy: desired.Manager,
+				}},
+				AddressType: discoveryv1.AddressTypeIPv4,
+				Ports:       []discoveryv1.EndpointPort{{Name: new(""), Port: new(int32(8080))}},
+				Endpoints: []discoveryv1.Endpoint{{
+					Addresses: []string{"10.1.2.3"}, Conditions: discoveryv1.EndpointConditions{Ready: new(true), Serving: new(true), Terminating: new(false)},
+				}},
+			}, metav1.CreateOptions{})
 			return err
 		})
 		if err != nil {

@@ -234,20 +234,28 @@ func (s *shop) oneAfterTheOther() {
 	}
 }
 
-// slice makes an EndpointSlice as a discoverer of ours would.
+// slice makes an EndpointSlice with an endpoint that is ready and one that is not.
 func (s *shop) slice(backend *gimbalv1.DiscoveryBackend, service string) *discoveryv1.EndpointSlice {
 	s.Helper()
+	return s.endpoints(backend, service, service+"-1", true, false)
+}
+
+// endpoints makes an EndpointSlice as a discoverer of ours would, with endpoints that are ready or not.
+func (s *shop) endpoints(backend *gimbalv1.DiscoveryBackend, service, name string, ready ...bool) *discoveryv1.EndpointSlice {
+	s.Helper()
 	slice := &discoveryv1.EndpointSlice{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: service + "-1", Labels: map[string]string{
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name, Labels: map[string]string{
 			gimbalv1.LabelBackend: backend.Name, discoveryv1.LabelServiceName: service, discoveryv1.LabelManagedBy: "groundskeeper-discoverer",
 			"app.kubernetes.io/managed-by": "groundskeeper-discoverer",
 		}},
 		AddressType: discoveryv1.AddressTypeIPv4,
-		Ports:       []discoveryv1.EndpointPort{{Name: new("a"), Port: new(int32(8080))}},
-		Endpoints: []discoveryv1.Endpoint{
-			{Addresses: []string{"10.1.2.3"}, Conditions: discoveryv1.EndpointConditions{Ready: new(true), Serving: new(true), Terminating: new(false)}},
-			{Addresses: []string{"10.1.2.4"}, Conditions: discoveryv1.EndpointConditions{Ready: new(false), Serving: new(false), Terminating: new(false)}},
-		},
+		Ports:       []discoveryv1.EndpointPort{{Name: new("a"), Port: new(int32(8080))}, {Name: new("b"), Port: new(int32(8081))}},
+	}
+	for i, is := range ready {
+		slice.Endpoints = append(slice.Endpoints, discoveryv1.Endpoint{
+			Addresses:  []string{fmt.Sprintf("10.1.2.%d", 3+i)},
+			Conditions: discoveryv1.EndpointConditions{Ready: new(is), Serving: new(is), Terminating: new(false)},
+		})
 	}
 	s.create(slice)
 	return slice

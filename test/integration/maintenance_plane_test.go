@@ -119,6 +119,7 @@ func (s *shop) service(backend *gimbalv1.DiscoveryBackend, name string) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name, Labels: map[string]string{gimbalv1.LabelBackend: backend.Name}},
 		Spec:       corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Ports: []corev1.ServicePort{{Name: "a", Port: 80}, {Name: "b", Port: 81}}},
 	})
+	s.endpoints(backend, name, name+"-0", true)
 }
 
 // parse reads a manifest of a route, in the namespace of the shop.

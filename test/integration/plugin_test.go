@@ -30,7 +30,7 @@ func (s *shop) prints(answer string, args []string, texts ...string) {
 	s.Helper()
 	out, err := s.plugin(answer, args...)
 	reports := args[0] == "status" || args[0] == "why" // with the exit code 1 when there are findings
-	if exit, failed := errors.AsType[*exec.ExitError](err); err != nil && !(reports && failed && exit.ExitCode() == 1) {
+	if exit, failed := errors.AsType[*exec.ExitError](err); err != nil && (!reports || !failed || exit.ExitCode() != 1) {
 		s.Fatalf("%q: %v: %s", args, err, out)
 	}
 	for _, text := range texts {

@@ -27,10 +27,10 @@ func withheld(conditions discoveryv1.EndpointConditions) discoveryv1.EndpointCon
 
 // IsWithheld reports whether an endpoint with these conditions gets no new traffic.
 func IsWithheld(conditions discoveryv1.EndpointConditions) bool {
-	return is(conditions.Ready, false) && is(conditions.Serving, false)
+	return isFalse(conditions.Ready) && isFalse(conditions.Serving)
 }
 
-func is(condition *bool, value bool) bool { return condition != nil && *condition == value }
+func isFalse(condition *bool) bool { return condition != nil && !*condition }
 
 // Withhold takes the traffic from a slice, and keeps in an annotation what its conditions were.
 func Withhold(slice *discoveryv1.EndpointSlice) {
@@ -165,7 +165,7 @@ func DifferInReadiness(a, b []discoveryv1.Endpoint) bool {
 func GivesReadiness(want, have []discoveryv1.Endpoint) bool {
 	for i := range want {
 		wanted, there := want[i].Conditions, have[i].Conditions
-		if is(there.Ready, false) && !is(wanted.Ready, false) || is(there.Serving, false) && !is(wanted.Serving, false) {
+		if isFalse(there.Ready) && !isFalse(wanted.Ready) || isFalse(there.Serving) && !isFalse(wanted.Serving) {
 			return true
 		}
 	}

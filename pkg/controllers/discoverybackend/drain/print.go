@@ -19,7 +19,7 @@ func (v *View) fingerprint() {
 	}
 }
 
-func (r *rule) fingerprint() (print, frame string) {
+func (r *rule) fingerprint() (whole, frame string) {
 	content := maps.Clone(r.source.content)
 	if r.list == fieldDefaultBackend {
 		content = nil // the rule is a field of the spec
