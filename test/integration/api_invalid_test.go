@@ -82,7 +82,8 @@ func badKlusters() []badObject {
 		return "spec: {nodePools: [{name: small, flavor: m1, availabilityZone: nova, " + fields + "}]}"
 	}
 	return []badObject{
-		{name: "a.name.longer.than.twenty", want: "spec.name: Required value"},
+		{name: strings.Repeat("a", 64), want: "spec.name: Required value"},
+		{name: "a.name.with.dots", want: "spec.name: Invalid value"},
 		{manifest: "spec: {name: Upper}", want: "spec.name: Invalid value"},
 		{manifest: "spec: {version: one}", want: `spec.version: Invalid value: "one": must be a semantic version such as 1.36.3`},
 		{manifest: "spec: {clusterCIDR: everything}", want: "spec.clusterCIDR: Invalid value"},
