@@ -129,7 +129,7 @@ func (m *maintained) say(withheld bool) {
 	m.withheld = withheld
 }
 
-// control does what the controller does about the endpoints.
+// control does what the controller does about the endpoints, and waits until the discoverer has seen it.
 func (m *maintained) control(do func(context.Context, *gimbalv1.DiscoveryBackend) (int, error)) {
 	m.Helper()
 	for {
@@ -139,6 +139,7 @@ func (m *maintained) control(do func(context.Context, *gimbalv1.DiscoveryBackend
 			m.Fatal(err)
 		}
 		if pending == 0 {
+			synctest.Wait()
 			return
 		}
 	}
