@@ -82,7 +82,7 @@ func isWrite(r *http.Request) bool {
 	if r.Method != http.MethodPost {
 		kind = path.Base(path.Dir(r.URL.Path))
 	}
-	return !r.URL.Query().Has("dryRun") && !slices.Contains([]string{"tokens", "leases", "events", "subjectaccessreviews", "tokenreviews"}, kind)
+	return !r.URL.Query().Has("dryRun") && !slices.Contains([]string{"tokens", "leases", "events", "subjectaccessreviews", "selfsubjectaccessreviews", "tokenreviews"}, kind)
 }
 
 // body reads what a request carries, and leaves it there for others.
