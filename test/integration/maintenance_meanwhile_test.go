@@ -13,6 +13,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -86,6 +87,16 @@ func (s *shop) routesMeanwhile() {
 // oddShapes: the same Service twice in a rule, several ports, another namespace, rules that move, a tcpproxy.
 func (s *shop) oddShapes() {
 	other := s.newNamespace()
+	s.create(&corev1.Service{ // of no backend
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "plain"},
+		Spec:       corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Ports: []corev1.ServicePort{{Port: 80}}},
+	})
+	s.create(&discoveryv1.EndpointSlice{
+		ObjectMeta:  metav1.ObjectMeta{Namespace: s.namespace, Name: "plain-0", Labels: map[string]string{discoveryv1.LabelServiceName: "plain"}},
+		AddressType: discoveryv1.AddressTypeIPv4,
+		Ports:       []discoveryv1.EndpointPort{{Name: new(""), Port: new(int32(8080))}},
+		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.1.2.9"}, Conditions: discoveryv1.EndpointConditions{Ready: new(true)}}},
+	})
 	proxy := s.read(s.apply("user", `
 apiVersion: projectcontour.io/v1
 kind: HTTPProxy
