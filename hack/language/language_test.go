@@ -109,7 +109,7 @@ func TestListsRejectMalformedLines(t *testing.T) {
 		"allowance without a reason":    {allowed: "*\twidget\n", want: "line 1 has 2 fields"},
 		"allowance of everything":       {allowed: "*\t*\treason\n", want: "allows everything"},
 		"allowance, invalid expression": {allowed: "*\t(\treason\n", want: "missing closing"},
-		"pending entry twice":           {pending: "# comment\nb\nb\n", want: "line 3: b is listed twice"},
+		"pending entry twice":           {pending: "# comment\nb\nc\nb\n", want: "line 4: b is listed twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := &lists{words: map[string][]expression{}, pending: map[string]bool{}}
