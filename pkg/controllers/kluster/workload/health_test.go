@@ -63,7 +63,7 @@ func TestHealth(t *testing.T) {
 	answer("GET", "nodes?watch=true", 403)
 	answer("DELETE", "namespaces/shop/persistentvolumeclaims/data", 403)
 	answer("DELETE", "namespaces/shop/persistentvolumeclaims/data", 403)
-	want("forbidden", ReasonForbidden, "lack the right to delete persistentvolumeclaims, watch nodes", 2)
+	want("forbidden", ReasonForbidden, "lack the permission to delete persistentvolumeclaims, watch nodes", 2)
 	answer("GET", "nodes", 200)
 	answer("DELETE", "persistentvolumes/a", 404)
 	want("another right", ReasonForbidden, "delete persistentvolumeclaims, watch nodes", 0)
