@@ -92,7 +92,7 @@ func TestHandlerAddsTheOwner(t *testing.T) {
 		"no owner, no role":    {"stored", "[{kind: User, name: olga, roles: [uam]}]", "", "olga uam owner"},
 		"all there":            {"stored", "[{kind: User, name: olga, roles: [admin, owner]}]", "olga", "olga admin owner"},
 		"handed over":          {"stored", "[{kind: User, name: anna}]", "anna", "anna viewer"},
-		"nobody is a member":   {"stored", "[]", "", "olga admin owner"},
+		"no member is listed":  {"stored", "[]", "", "olga admin owner"},
 		"not stored":           {"new", "[{kind: User, name: anna}]", "", "anna viewer"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -122,7 +122,7 @@ func drains(t *rapid.T, kind *Kind, granular bool) {
 	}
 	server.settle(t, kind, fleet{}, settled)
 	if granular && draw.kept {
-		// Nobody owns such a weight where each one has an owner.
+		// Such a weight has no owner where each one has one.
 		for _, s := range []*apiServer{server, shadow} {
 			s.live.SetManagedFields(nil)
 		}

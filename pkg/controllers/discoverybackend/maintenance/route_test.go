@@ -199,7 +199,7 @@ func TestRecordIsRemembered(t *testing.T) {
 	}, shared)
 }
 
-// A record that somebody damages is healed while it is remembered, and no weight is lost.
+// A damaged record is healed while the controller remembers it, and no weight is lost.
 func TestRecordIsDamaged(t *testing.T) {
 	for _, damaged := range []string{"{", "null", `{"rules":7}`} {
 		inWorld(t, func(w *world) {

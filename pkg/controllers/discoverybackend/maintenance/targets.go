@@ -53,7 +53,7 @@ func serviceOf(content map[string]any) any {
 	return kept
 }
 
-// sliceOf keeps of an EndpointSlice whether there is somebody to answer.
+// sliceOf keeps of an EndpointSlice whether an endpoint responds.
 func sliceOf(content map[string]any) any {
 	object := &discoveryv1.EndpointSlice{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, object); err != nil {

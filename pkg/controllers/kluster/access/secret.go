@@ -106,7 +106,7 @@ func Together(k *kubernikusv1.Kluster, all []*corev1.Secret) *corev1.Secret {
 	return together
 }
 
-// kubeconfigKey is the key that has the kubeconfig in a Secret that somebody else wrote.
+// kubeconfigKey is the key that has the kubeconfig in a Secret of another writer, such as Cluster API.
 func kubeconfigKey(ref *kubernikusv1.KubeconfigReference) string {
 	return cmp.Or(ref.Key, keyClusterAPI)
 }
