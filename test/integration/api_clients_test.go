@@ -36,6 +36,7 @@ type typed[T, L any] interface {
 
 // The generated clients work through the aggregator, in JSON and in protobuf, and read what the other wrote.
 func TestTypedClients(t *testing.T) {
+	t.Parallel()
 	namespace := freshNamespace(t, "typed")
 	for _, writes := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {
 		reads := map[string]string{runtime.ContentTypeJSON: runtime.ContentTypeProtobuf, runtime.ContentTypeProtobuf: runtime.ContentTypeJSON}[writes]

@@ -19,6 +19,7 @@ import (
 
 // kubectl explain knows every field of every kind, and has a sentence for each.
 func TestExplain(t *testing.T) {
+	t.Parallel()
 	for _, kind := range kinds() {
 		t.Run(kind.kind, func(t *testing.T) {
 			t.Parallel()

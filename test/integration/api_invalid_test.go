@@ -20,6 +20,7 @@ type badObject struct {
 
 // A bad object is refused with one line that names the field, and kubectl fails.
 func TestBadObjects(t *testing.T) {
+	t.Parallel()
 	namespace := freshNamespace(t, "bad")
 	for kind, objects := range map[string][]badObject{
 		"core.gardener.cloud/v1beta1, kind: Project":   badProjects(),

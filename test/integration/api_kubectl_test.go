@@ -13,6 +13,7 @@ import (
 
 // Each kind with each of kubectl's verbs, through the aggregator.
 func TestKubectl(t *testing.T) {
+	t.Parallel()
 	for _, kind := range kinds() {
 		t.Run(kind.kind, func(t *testing.T) {
 			t.Parallel()
@@ -146,6 +147,7 @@ func (u user) deletes() {
 
 // The examples that ship with Groundskeeper are applied as they are.
 func TestExamples(t *testing.T) {
+	t.Parallel()
 	out, err := kubectl(t, "", "apply", "-f", "../../artifacts/examples")
 	if err != nil {
 		t.Fatal(err)

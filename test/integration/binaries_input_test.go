@@ -20,6 +20,7 @@ type badInput struct {
 
 // What is wrong on the command line, in a file or with a server ends the process, with a line that says what and where.
 func TestBadInput(t *testing.T) {
+	t.Parallel()
 	in := newBadInputs(t)
 	for binary, inputs := range map[string]map[string]badInput{apiserver: in.ofAPIServer(t), manager: in.ofManager()} {
 		for title, input := range inputs {

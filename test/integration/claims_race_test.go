@@ -31,6 +31,7 @@ type contender func(ctx context.Context) (string, error)
 
 // Projects that want one namespace, created at once through two API servers and in every way there is: one gets it.
 func TestSoakNamespaceIsClaimedOnce(t *testing.T) {
+	t.Parallel()
 	ways := []func(*versioned.Clientset, string, string) contender{postProject, applyProject, generateProject}
 	base := name(t, "race")
 	for round := range rounds(t, 10) {
@@ -55,6 +56,7 @@ func TestSoakNamespaceIsClaimedOnce(t *testing.T) {
 // DiscoveryBackends us, us-east and us-east-1, in two namespaces at once: one of them gets its name. The names are
 // wanted again in every round, so that they are given back too.
 func TestSoakBackendNamesExcludeEachOther(t *testing.T) {
+	t.Parallel()
 	us := name(t, "us")
 	namespaces := []string{freshNamespace(t, "race"), freshNamespace(t, "race")}
 	for round := range rounds(t, 10) {

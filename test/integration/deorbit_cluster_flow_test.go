@@ -20,6 +20,7 @@ import (
 // The stages of Deorbit inside a workload cluster, against a real API server with its own controllers. The flows share a
 // cluster and come one after the other; what another driver has is there all the time, and nobody touches it.
 func TestDeorbitCluster(t *testing.T) {
+	t.Parallel()
 	p := newWorkloadPlane(t)
 	o := newOrbit(t, p)
 	o.space("foreign")

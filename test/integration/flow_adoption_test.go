@@ -71,6 +71,7 @@ func untouched(t *testing.T, namespace *corev1.Namespace) {
 // A namespace that does not name the Project, or names another one, is refused, and nothing in it changes. It is taken
 // once it names the Project, and left alone when the Project goes before that.
 func TestForeignNamespaceIsRefused(t *testing.T) {
+	t.Parallel()
 	for what, test := range map[string]struct {
 		labels      func(project string) map[string]string
 		annotations map[string]string
@@ -120,6 +121,7 @@ func TestForeignNamespaceIsRefused(t *testing.T) {
 
 // A system namespace can not even be asked for.
 func TestSystemNamespaceIsRefused(t *testing.T) {
+	t.Parallel()
 	for _, namespace := range []string{"kube-system", "default", "groundskeeper-system", "gardens"} {
 		project := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: name(t, "system")}, Spec: gardenerv1beta1.ProjectSpec{Namespace: &namespace}}
 		if err := admin(t).Create(t.Context(), project); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "must start with garden-") {
@@ -130,6 +132,7 @@ func TestSystemNamespaceIsRefused(t *testing.T) {
 
 // A namespace that is being deleted is waited for, and then made anew.
 func TestTerminatingNamespaceIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	project := name(t, "waits")
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-" + project, Labels: projectLabels(project), Finalizers: []string{"example.com/hold"}}}
 	newNamespace(t, namespace)
@@ -156,6 +159,7 @@ func TestTerminatingNamespaceIsWaitedFor(t *testing.T) {
 // A namespace with the labels of the Project is adopted. It is not owned, so that nothing that happens to the Project
 // can take it away, and after the Project it is as it was.
 func TestAdoptedNamespaceOutlivesItsProject(t *testing.T) {
+	t.Parallel()
 	project := name(t, "adopts")
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden-" + project, Labels: with(projectLabels(project), "example.com/team", "garden"),
 		Annotations: map[string]string{"example.com/note": "ours"}}}

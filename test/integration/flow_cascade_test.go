@@ -19,6 +19,7 @@ import (
 // The members have their roles as long as the Project is there, and the roles go with it, whatever the propagation of the
 // deletion: the garbage collector neither deletes them early nor leaves them.
 func TestRolesStayWhateverThePropagation(t *testing.T) {
+	t.Parallel()
 	for policy, finalizer := range map[metav1.DeletionPropagation]string{
 		metav1.DeletePropagationBackground: "",
 		metav1.DeletePropagationForeground: metav1.FinalizerDeleteDependents,

@@ -20,6 +20,7 @@ import (
 
 // A Project whose namespace is in use waits, says for what, and goes on by itself when the last one is gone.
 func TestDeletionWaitsForWhatIsInUse(t *testing.T) {
+	t.Parallel()
 	for kind, object := range map[string]client.Object{
 		"Kluster": &kubernikusv1.Kluster{Spec: kubernikusv1.KlusterSpec{Name: "short", Version: "1.36.3"}},
 		"DiscoveryBackend": &gimbalv1.DiscoveryBackend{
@@ -63,6 +64,7 @@ func TestDeletionWaitsForWhatIsInUse(t *testing.T) {
 
 // The Project goes last: not before its namespace is gone.
 func TestProjectGoesAfterItsNamespace(t *testing.T) {
+	t.Parallel()
 	project := newProject(t, "last", olivia())
 	ready(t, project)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: project.NamespaceName(), Name: "held", Finalizers: []string{"example.com/hold"}}}
@@ -88,6 +90,7 @@ func TestProjectGoesAfterItsNamespace(t *testing.T) {
 
 // A namespace that lost the labels of its Project stays when the Project goes, and what others did to it too.
 func TestNamespaceWithoutLabelsIsReleased(t *testing.T) {
+	t.Parallel()
 	project := newProject(t, "released", olivia())
 	ready(t, project)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: project.NamespaceName()}}
@@ -107,6 +110,7 @@ func TestNamespaceWithoutLabelsIsReleased(t *testing.T) {
 
 // A Project that comes back under its old name is another one: it gets another namespace.
 func TestSameNameAgain(t *testing.T) {
+	t.Parallel()
 	first := newProject(t, "again", olivia())
 	ready(t, first)
 	second := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: first.Name}}

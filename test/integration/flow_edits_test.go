@@ -17,6 +17,7 @@ import (
 
 // What somebody changes by hand in the roles and bindings of a Project is put back.
 func TestEditsOfRolesAreCorrected(t *testing.T) {
+	t.Parallel()
 	project := newProject(t, "edits", olivia(), member("User", "mara", "admin"), member("User", "vera", "viewer", "extension:deploy"))
 	ready(t, project)
 	clusterRole := func() *rbacv1.ClusterRole {

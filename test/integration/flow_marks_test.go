@@ -19,6 +19,7 @@ import (
 
 // Labels and annotations that others put on what the controller makes stay, through its own writes too.
 func TestEditsOfOthersStay(t *testing.T) {
+	t.Parallel()
 	project := newProject(t, "others", olivia(), member("User", "vera", "viewer"))
 	ready(t, project)
 	objects := []client.Object{
@@ -57,6 +58,7 @@ func TestEditsOfOthersStay(t *testing.T) {
 // The namespace keeps the marks by which its Project is found. One that somebody takes the labels from is not the
 // Project's any more: it says so, and goes on when they are back.
 func TestEditsOfTheNamespace(t *testing.T) {
+	t.Parallel()
 	project := newProject(t, "marks", olivia())
 	ready(t, project)
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: project.NamespaceName()}}

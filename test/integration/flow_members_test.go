@@ -43,6 +43,7 @@ func (b bindings) access() access {
 
 // The roles follow the members.
 func TestMembersChange(t *testing.T) {
+	t.Parallel()
 	project := newProject(t, "members", olivia())
 	hasAccess(t, project, bindings{owner: "User olivia", member: "User olivia", accounts: "User olivia"}.access())
 
@@ -88,6 +89,7 @@ func TestMembersChange(t *testing.T) {
 
 // An extension role exists while somebody has it. What it allows is Kubernetes' to write, from labelled ClusterRoles.
 func TestExtensionRoleComesAndGoes(t *testing.T) {
+	t.Parallel()
 	project := newProject(t, "extension", olivia())
 	ready(t, project)
 	plain := bindings{owner: "User olivia", member: "User olivia", accounts: "User olivia"}.access()

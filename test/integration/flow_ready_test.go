@@ -17,6 +17,7 @@ import (
 
 // A new Project gets its namespace, its roles, its status and an event, all with the names that Gardener's clients know.
 func TestProjectBecomesReady(t *testing.T) {
+	t.Parallel()
 	project := newProject(t, "ready", olivia(), member("User", "mara", "admin"), member("Group", "auditors", "viewer"),
 		member("User", "umberto", "uam"), member("User", "sam", "serviceaccountmanager"))
 	wait := exec.CommandContext(t.Context(), shared.Kubectl(), "--kubeconfig="+shared.AdminKubeconfig(),

@@ -21,6 +21,7 @@ import (
 // Hosts of earlier versions do not serve everything that our admission would ask for. Our server says so in one line
 // for each plugin, is ready all the same, and takes writes.
 func TestEarlierHosts(t *testing.T) {
+	t.Parallel()
 	for _, version := range []string{"1.35", "1.33"} {
 		t.Run(version, func(t *testing.T) {
 			if version == "1.33" {
@@ -67,6 +68,7 @@ func TestEarlierHosts(t *testing.T) {
 
 // On the host of this version nothing is disabled.
 func TestNothingIsDisabledOnTodaysHost(t *testing.T) {
+	t.Parallel()
 	for _, server := range shared.APIServers {
 		if lines := disabledBy(t, server); len(lines) > 0 {
 			t.Errorf("%s: %q", server.Name(), lines)

@@ -78,6 +78,7 @@ func run(m *testing.M) (int, error) {
 		Dir: filepath.Join(dir, "plane"), APIServers: 2, Managers: 1, SharedEtcd: true, UnsafeNoFsync: true,
 		KubeAPIServerFlags: []string{"--audit-policy-file=" + policy, "--audit-log-path=" + auditLog, keepHistory, blocksOwners},
 		APIServerFlags:     []string{keepHistory},
+		KubernetesGOGC:     kubernetesGOGC,
 	})
 	if err != nil {
 		return 0, err

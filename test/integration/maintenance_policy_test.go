@@ -39,6 +39,7 @@ func (drainedUS) Target(types.NamespacedName, string) drain.Target { return drai
 // The policy of artifacts/policies/maintenance-weights.yaml, with no controller about: what is forced back lands
 // drained, with its record, and what is none of maintenance's business is let alone.
 func TestMaintenanceWeightsPolicy(t *testing.T) {
+	t.Parallel()
 	started, err := startAudited(t.Context(), t, plane.Options{Dir: filepath.Join(t.TempDir(), "plane"), UnsafeNoFsync: true})
 	if err != nil {
 		t.Fatal(err)

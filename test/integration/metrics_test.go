@@ -175,6 +175,7 @@ func testGarbageIsCollected(t *testing.T, m *measured) {
 }
 
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	m := newMeasured(t)
 	t.Run("documented", func(t *testing.T) { testMetricsAreDocumented(t, m) })
 	t.Run("garbage", func(t *testing.T) { testGarbageIsCollected(t, m) })

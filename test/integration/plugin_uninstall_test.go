@@ -41,6 +41,7 @@ type removal struct {
 
 // TestUninstall removes an installation from a plane, and is interrupted again and again.
 func TestUninstall(t *testing.T) {
+	t.Parallel()
 	rare(t)
 	r := newRemoval(t)
 	r.isRefused()

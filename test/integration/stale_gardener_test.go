@@ -33,6 +33,7 @@ const (
 // Controllers only: Gardener's own kinds, Project included, are custom resources, and our API server does not run. The
 // five conditions of the seed hold, with kinds that come and go. It is not run beside others, because it counts passes.
 func TestStaleProjectsOfGardener(t *testing.T) {
+	t.Parallel()
 	rare(t)
 	p := startPlane(t, plane.Options{Dir: t.TempDir()})
 	applied(t, clientOf(t, p.Config()), "testdata/project-crd.yaml", artifact("namespaces", "namespaces.yaml"),

@@ -16,6 +16,8 @@ type command struct {
 	name   string
 	binary string
 	args   []string
+	// env are variables that it gets besides those of this process, as name=value.
+	env []string
 	// inputs are the files it reads at its start: certificates, kubeconfigs, its configuration.
 	inputs []string
 	// address is where it serves, as host:port.
@@ -27,7 +29,7 @@ type command struct {
 // fingerprint changes whenever the process, started now, would be another one than before.
 func (c command) fingerprint(args []string) (string, error) {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "%q\n", args)
+	fmt.Fprintf(sum, "%q %q\n", args, c.env)
 	for _, path := range append([]string{c.binary}, c.inputs...) {
 		if err := copyFile(sum, path); err != nil {
 			return "", fmt.Errorf("%s: %w", c.name, err)

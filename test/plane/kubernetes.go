@@ -46,6 +46,7 @@ func (p *Plane) etcdCommand() (command, error) {
 		name:    etcdName,
 		binary:  p.binary("etcd"),
 		args:    args,
+		env:     p.kubernetesEnv(),
 		inputs:  []string{ca, cert, key},
 		address: address(p.ports[etcdName]),
 		health:  client + "/readyz",
@@ -109,6 +110,7 @@ func (p *Plane) kubeAPIServerCommand() (command, error) {
 		name:    kubeAPIServerName,
 		binary:  p.binary(kubeAPIServerName),
 		args:    append(args, p.options.KubeAPIServerFlags...),
+		env:     p.kubernetesEnv(),
 		inputs:  inputs,
 		address: p.kubeAPIServerAddress(),
 		health:  p.server() + "/readyz",
@@ -156,10 +158,19 @@ func (p *Plane) controllerManagerCommand() (command, error) {
 		name:    controllerManagerName,
 		binary:  p.binary(controllerManagerName),
 		args:    append(args, p.options.KubeControllerManagerFlags...),
+		env:     p.kubernetesEnv(),
 		inputs:  append(c.pair(controllerManagerName), kubeconfig, c.serviceAccountKey, c.certificate("ca")),
 		address: address(p.ports[controllerManagerName]),
 		health:  "https://" + address(p.ports[controllerManagerName]) + "/healthz",
 	}, nil
+}
+
+// kubernetesEnv are the variables of etcd and of the processes of Kubernetes.
+func (p *Plane) kubernetesEnv() []string {
+	if p.options.KubernetesGOGC == 0 {
+		return nil
+	}
+	return []string{"GOGC=" + strconv.Itoa(p.options.KubernetesGOGC)}
 }
 
 func listenFlags(address string) []string {

@@ -72,6 +72,9 @@ type Options struct {
 	PlainEtcd bool
 	// UnsafeNoFsync lets etcd lose data when the machine crashes: for planes that are thrown away.
 	UnsafeNoFsync bool
+	// KubernetesGOGC is how much memory, in percent of what is in use, etcd and the processes of Kubernetes allocate until they
+	// collect garbage; 0: Go's default. Planes of tests are short-lived and many: memory is cheaper there than processor time.
+	KubernetesGOGC int
 	// Progress is told, line by line, what happens; nil: nobody is.
 	Progress func(line string)
 

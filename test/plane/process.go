@@ -82,6 +82,9 @@ func (p *Process) Start(ctx context.Context, flags ...string) error {
 	}
 	cmd := exec.Command(p.binary, args...)
 	cmd.Dir = filepath.Dir(p.logFile)
+	if len(p.env) > 0 {
+		cmd.Env = append(os.Environ(), p.env...)
+	}
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = attributes(p.detached)
 	next, err := launch(cmd)
