@@ -15,11 +15,11 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// Reasons of the condition OpenStackReachable when it is True and there is something to correct.
+// Reasons of the conditions OpenStackReachable and APIServerReachable when they are True and there is something to correct.
 const (
 	// reasonUnclear means that the spec has to say which of several objects is the cluster's.
 	reasonUnclear = "Ambiguous"
-	// reasonInsecure means that the certificate of the cloud is not verified.
+	// reasonInsecure means that the certificate of the cloud, or of the API server, is not verified.
 	reasonInsecure = "Insecure"
 	// reasonIgnored means that the clouds.yaml has fields that are not known.
 	reasonIgnored = "FieldsIgnored"

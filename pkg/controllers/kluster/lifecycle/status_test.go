@@ -64,6 +64,7 @@ func TestConditions(t *testing.T) {
 		"refused":        {cloudView{err: refused}.condition(), "False/CredentialsRefused"},
 		"missing":        {missingSecret(errors.New("no")).cloud.condition(), "False/SecretMissing"},
 		"answers":        {workloadView{version: "v1.36.3"}.condition(), "True/Reachable"},
+		"kubeconfig":     {workloadView{version: "v1.36.3", insecure: true}.condition(), "True/Insecure"},
 		"silent":         {workloadView{reason: "Unreachable"}.condition(), "False/Unreachable"},
 		"no credentials": {workloadView{reason: reasonNoCredentials}.condition(), "Unknown/NoCredentials"},
 		"no host":        {workloadView{reason: reasonNoHost}.condition(), "Unknown/HostUnknown"},

@@ -35,11 +35,17 @@ const (
 	reasonNoAPIServer   = "NoAPIServer"
 )
 
+// insecureWorkload is the message of a workload cluster that answers and whose certificate is not verified.
+const insecureWorkload = "the API server answers, but its certificate is not verified, and a server in between can read the credentials: " +
+	"remove insecure-skip-tls-verify from the kubeconfig, and put the CA bundle into certificate-authority-data"
+
 // workloadView is what a look at a workload cluster showed: its version, or the reason why there is none.
 type workloadView struct {
 	version string
 	reason  string
 	message string
+	// insecure is true when the certificate of the API server was not verified.
+	insecure bool
 	// permissions is what a preflight showed; nil: none was made.
 	permissions *metav1.Condition
 }
@@ -48,6 +54,8 @@ type workloadView struct {
 func (v workloadView) condition() metav1.Condition {
 	c := metav1.Condition{Type: kubernikusv1.ConditionAPIServerReachable, Status: metav1.ConditionFalse, Reason: v.reason, Message: v.message}
 	switch {
+	case v.version != "" && v.insecure:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonInsecure, insecureWorkload
 	case v.version != "":
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonReachable, "the API server answers"
 	case v.reason == reasonNoCredentials, v.reason == reasonNoHost:
@@ -103,7 +111,7 @@ func lookAtWorkload(ctx context.Context, config *rest.Config) workloadView {
 	if err != nil || json.Unmarshal(data, &version) != nil || version.GitVersion == "" || len(version.GitVersion) > 128 {
 		return failed(reasonNoAPIServer, "what answers is no API server of Kubernetes")
 	}
-	return workloadView{version: version.GitVersion}
+	return workloadView{version: version.GitVersion, insecure: config.Insecure}
 }
 
 // clientFor is a client of one request: nothing of it is kept. It follows no redirect, which would carry the credentials

@@ -4,6 +4,7 @@
 package lifecycle
 
 import (
+	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -23,7 +24,8 @@ func apiServer(t *testing.T, token string, answer http.HandlerFunc) *rest.Config
 		answer(w, r)
 	}))
 	t.Cleanup(server.Close)
-	return &rest.Config{Host: server.URL, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	return &rest.Config{Host: server.URL, BearerToken: token, TLSClientConfig: rest.TLSClientConfig{CAData: ca}}
 }
 
 func version136(w http.ResponseWriter, _ *http.Request) {
@@ -35,6 +37,8 @@ func TestLookAtWorkload(t *testing.T) {
 	good := apiServer(t, token, version136)
 	wrong := rest.CopyConfig(good)
 	wrong.BearerToken = "other-token"
+	unverified := rest.CopyConfig(good)
+	unverified.TLSClientConfig = rest.TLSClientConfig{Insecure: true}
 	other := false
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { other = true }))
 	t.Cleanup(elsewhere.Close)
@@ -44,12 +48,13 @@ func TestLookAtWorkload(t *testing.T) {
 		config *rest.Config
 		want   string
 	}{
-		"answers":   {good, "True/Reachable"},
-		"refused":   {wrong, "False/CredentialsRefused"},
-		"broken":    {apiServer(t, token, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }), "False/Unreachable"},
-		"no answer": {&rest.Config{Host: closed.URL, BearerToken: token}, "False/Unreachable"},
-		"untrusted": {&rest.Config{Host: good.Host, BearerToken: token}, "False/Unreachable"},
-		"something": {apiServer(t, token, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }), "False/NoAPIServer"},
+		"answers":    {good, "True/Reachable"},
+		"unverified": {unverified, "True/Insecure"},
+		"refused":    {wrong, "False/CredentialsRefused"},
+		"broken":     {apiServer(t, token, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }), "False/Unreachable"},
+		"no answer":  {&rest.Config{Host: closed.URL, BearerToken: token}, "False/Unreachable"},
+		"untrusted":  {&rest.Config{Host: good.Host, BearerToken: token}, "False/Unreachable"},
+		"something":  {apiServer(t, token, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }), "False/NoAPIServer"},
 		"endless": {apiServer(t, token, func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte(`{"padding":"` + strings.Repeat("v", maxVersion) + `","gitVersion":"v1.36.3"}`))
 		}), "False/NoAPIServer"},
