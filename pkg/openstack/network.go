@@ -27,6 +27,12 @@ const addressesPerRequest = 50
 // Port is a port of a network.
 type Port struct {
 	ID, NetworkID string
+	// ProjectID is the owner.
+	ProjectID string
+	// Revision is the number of the version of the port; nil: this Neutron has none.
+	Revision *int
+	// Tags are texts that clients added, as the cloud controller manager adds the id of a security group.
+	Tags []string
 	// DeviceOwner says what uses the port, as compute:nova, and DeviceID which one.
 	DeviceOwner, DeviceID string
 	// Addresses are the fixed ones.
@@ -41,6 +47,8 @@ type Port struct {
 type port struct {
 	ID          string `json:"id"`
 	NetworkID   string `json:"network_id"`
+	ProjectID   string `json:"project_id"`
+	Revision    *int   `json:"revision_number"`
 	DeviceOwner string `json:"device_owner"`
 	DeviceID    string `json:"device_id"`
 	FixedIPs    []struct {
@@ -50,6 +58,7 @@ type port struct {
 		Address string `json:"ip_address"`
 	} `json:"allowed_address_pairs"`
 	SecurityGroupIDs []string `json:"security_groups"`
+	Tags             []string `json:"tags"`
 }
 
 // RouterNetworks lists the ids of the networks that a router has a port on, its gateway's included.
@@ -122,23 +131,32 @@ func (n Network) ports(ctx context.Context, op string, query url.Values) ([]Port
 	}
 	all := make([]Port, len(read))
 	for i, p := range read {
-		all[i] = Port{ID: p.ID, NetworkID: p.NetworkID, DeviceOwner: p.DeviceOwner, DeviceID: p.DeviceID, SecurityGroupIDs: p.SecurityGroupIDs}
-		for _, fixed := range p.FixedIPs {
-			address, err := netip.ParseAddr(fixed.Address)
-			if err != nil {
-				return nil, incomplete(op, "port %s has an address that cannot be read", p.ID)
-			}
-			all[i].Addresses = append(all[i].Addresses, address.Unmap())
-		}
-		for _, pair := range p.AddressPairs {
-			prefix, err := prefixOf(pair.Address)
-			if err != nil {
-				return nil, incomplete(op, "port %s has an allowed address pair that cannot be read", p.ID)
-			}
-			all[i].AddressPairs = append(all[i].AddressPairs, prefix)
+		if all[i], err = p.read(op); err != nil {
+			return nil, err
 		}
 	}
 	return all, nil
+}
+
+// read is the port that Neutron wrote.
+func (p port) read(op string) (Port, error) {
+	read := Port{ID: p.ID, NetworkID: p.NetworkID, ProjectID: p.ProjectID, Revision: p.Revision, DeviceOwner: p.DeviceOwner, DeviceID: p.DeviceID,
+		SecurityGroupIDs: p.SecurityGroupIDs, Tags: p.Tags}
+	for _, fixed := range p.FixedIPs {
+		address, err := netip.ParseAddr(fixed.Address)
+		if err != nil {
+			return Port{}, incomplete(op, "port %s has an address that cannot be read", p.ID)
+		}
+		read.Addresses = append(read.Addresses, address.Unmap())
+	}
+	for _, pair := range p.AddressPairs {
+		prefix, err := prefixOf(pair.Address)
+		if err != nil {
+			return Port{}, incomplete(op, "port %s has an allowed address pair that cannot be read", p.ID)
+		}
+		read.AddressPairs = append(read.AddressPairs, prefix)
+	}
+	return read, nil
 }
 
 // prefixOf reads an address, or a range of them.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"groundskeeper.io/groundskeeper/pkg/openstack"
@@ -108,11 +109,46 @@ func TestSecurityGroups(t *testing.T) {
 	}
 	wantReason(t, "a group that a port uses", neutron.DeleteSecurityGroup(ctx, id), openstack.ReasonConflict)
 	wantReason(t, "the group default", neutron.DeleteSecurityGroup(ctx, standard), openstack.ReasonConflict)
-	a.must(http.MethodPut, "network/v2.0/ports/"+port, wrap("port", "security_groups", []string{standard}))
+	a.releasesPort(neutron, port, id, standard)
 	for _, id := range []string{id, id, foreign} {
 		if err := neutron.DeleteSecurityGroup(ctx, id); err != nil {
 			t.Error(err)
 		}
 	}
 	other.must(http.MethodGet, "network/v2.0/security-groups/"+foreign, nil)
+}
+
+// releasesPort removes a group from a port, and leaves what another client changes at the same time.
+func (a *api) releasesPort(neutron openstack.Network, port, group, standard string) {
+	a.t.Helper()
+	ctx, path := context.Background(), "network/v2.0/ports/"+port
+	a.must(http.MethodPut, path+"/tags/"+group, nil)
+	other := a.must(http.MethodPost, "network/v2.0/security-groups", wrap("security_group", "name", "other"))["id"].(string)
+	changes := 0
+	still := func(p openstack.Port) bool {
+		if changes++; changes == 1 { // behind the read, before the change
+			a.must(http.MethodPut, path, wrap("port", "security_groups", []string{group, standard, other}))
+		}
+		return p.ProjectID == a.projectID && slices.Equal(p.Tags, []string{group})
+	}
+	for range 2 {
+		if err := neutron.RemovePortSecurityGroup(ctx, port, group, still); err != nil {
+			a.t.Error(err)
+		}
+		if err := neutron.RemovePortTag(ctx, port, group); err != nil {
+			a.t.Error(err)
+		}
+	}
+	got := a.must(http.MethodGet, path, nil)
+	groups := got["security_groups"].([]any)
+	if len(groups) != 2 || !slices.Contains(groups, any(standard)) || !slices.Contains(groups, any(other)) || len(got["tags"].([]any)) != 0 || changes != 2 {
+		a.t.Errorf("after %d reads the port has groups %v and tags %v", changes, groups, got["tags"])
+	}
+	a.must(http.MethodPut, path, wrap("port", "security_groups", []string{standard}))
+	a.must(http.MethodDelete, "network/v2.0/security-groups/"+other, nil)
+	for _, id := range []string{"", nobody} {
+		if err := neutron.RemovePortSecurityGroup(ctx, id, group, still); (err == nil) != (id == nobody) {
+			a.t.Errorf("port %q: %v", id, err)
+		}
+	}
 }

@@ -72,7 +72,9 @@ type port struct {
 	name, description                            string
 	groups                                       []string
 	// pairs are the allowed address pairs, each an address or a range.
-	pairs []string
+	pairs    []string
+	tags     []string
+	revision int
 }
 
 // trunk has a parent port, and subports that it leads traffic of.

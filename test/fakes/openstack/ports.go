@@ -28,6 +28,8 @@ func (s *Server) networkPaths() map[string]func(*call) *problem {
 		"GET " + root + "ports/{id}":                      s.showPort,
 		"PUT " + root + "ports/{id}":                      s.updatePort,
 		"DELETE " + root + "ports/{id}":                   s.deletePort,
+		"PUT " + root + "ports/{id}/tags/{tag}":           s.addPortTag,
+		"DELETE " + root + "ports/{id}/tags/{tag}":        s.removePortTag,
 		"GET " + root + "trunks":                          s.listTrunks,
 		"POST " + root + "trunks":                         s.createTrunk,
 		"DELETE " + root + "trunks/{id}":                  s.deleteTrunk,
@@ -49,7 +51,7 @@ func (s *Server) networkVersions(c *call) *problem {
 }
 
 func (s *Server) listExtensions(c *call) *problem {
-	aliases := []string{"router", "extraroute", "security-group", "allowed-address-pairs", "trunk"}
+	aliases := []string{"router", "extraroute", "security-group", "allowed-address-pairs", "trunk", "standard-attr-tag"}
 	if !s.options.NoGroupFilter {
 		aliases = append(aliases, "port-security-groups-filtering")
 	}
@@ -109,9 +111,14 @@ func (s *Server) portBody(p port) map[string]any {
 	for _, address := range p.pairs {
 		pairs = append(pairs, map[string]any{"ip_address": address, "mac_address": portMAC})
 	}
-	return map[string]any{"id": p.id, "name": p.name, "description": p.description, "network_id": p.network, "device_owner": p.owner,
+	body := map[string]any{"id": p.id, "name": p.name, "description": p.description, "network_id": p.network, "device_owner": p.owner,
 		"device_id": p.device, "project_id": p.project, "tenant_id": p.project, "status": "ACTIVE", "admin_state_up": true,
-		"fixed_ips": fixed, "security_groups": list(p.groups), "mac_address": portMAC, "allowed_address_pairs": pairs, "tags": []any{}}
+		"fixed_ips": fixed, "security_groups": list(p.groups), "mac_address": portMAC, "allowed_address_pairs": pairs, "tags": list(p.tags),
+		"revision_number": p.revision}
+	if s.options.NoRevisions {
+		delete(body, "revision_number")
+	}
+	return body
 }
 
 // portMAC is the MAC address of all ports.

@@ -101,6 +101,9 @@ func (s *Server) updatePort(c *call) *problem {
 			return wrong
 		}
 	}
+	if wrong := s.constrained(c, p.revision); wrong != nil {
+		return wrong
+	}
 	p.change(given)
 	return c.write(http.StatusOK, map[string]any{"port": s.portBody(*p)})
 }
@@ -133,8 +136,38 @@ func (s *Server) visiblePort(c *call, id string) (*port, *problem) {
 	return nil, &problem{status: http.StatusNotFound, kind: "PortNotFound", message: "Port " + id + " could not be found."}
 }
 
+// addPortTag adds a tag to a port, which may have it already.
+func (s *Server) addPortTag(c *call) *problem {
+	p, wrong := s.visiblePort(c, c.PathValue("id"))
+	if wrong != nil {
+		return wrong
+	}
+	if tag := c.PathValue("tag"); !slices.Contains(p.tags, tag) {
+		p.tags = append(p.tags, tag)
+		p.revision++
+	}
+	c.answer.WriteHeader(http.StatusCreated)
+	return nil
+}
+
+func (s *Server) removePortTag(c *call) *problem {
+	p, wrong := s.visiblePort(c, c.PathValue("id"))
+	if wrong != nil {
+		return wrong
+	}
+	tag := c.PathValue("tag")
+	if !slices.Contains(p.tags, tag) {
+		return &problem{status: http.StatusNotFound, kind: "TagNotFound", message: "Tag " + tag + " could not be found."}
+	}
+	p.tags = slices.DeleteFunc(p.tags, func(has string) bool { return has == tag })
+	p.revision++
+	c.answer.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
 // change takes over what a body says.
 func (p *port) change(given newPort) {
+	p.revision++
 	for from, into := range map[*string]*string{given.Name: &p.name, given.Description: &p.description, given.DeviceID: &p.device, given.DeviceOwner: &p.owner} {
 		if from != nil {
 			*into = *from

@@ -55,14 +55,21 @@ func (s *Server) updateRouter(c *call) *problem {
 	if p != nil {
 		return p
 	}
-	// A condition that Neutron does not understand is none.
-	if number, ok := strings.CutPrefix(c.Header.Get("If-Match"), "revision_number="); ok && !s.options.NoRevisions {
-		if expected, err := strconv.Atoi(number); err == nil && expected != r.revision {
-			return &problem{status: http.StatusPreconditionFailed, kind: "RevisionNumberConstraintFailed",
-				message: fmt.Sprintf("Constrained to %d, but current revision is %d", expected, r.revision)}
-		}
+	if p := s.constrained(c, r.revision); p != nil {
+		return p
 	}
 	return s.replaceRoutes(c, r, routes)
+}
+
+// constrained refuses a change whose If-Match names another revision. A condition that Neutron does not understand is none.
+func (s *Server) constrained(c *call, revision int) *problem {
+	number, ok := strings.CutPrefix(c.Header.Get("If-Match"), "revision_number=")
+	expected, err := strconv.Atoi(number)
+	if !ok || err != nil || s.options.NoRevisions || expected == revision {
+		return nil
+	}
+	return &problem{status: http.StatusPreconditionFailed, kind: "RevisionNumberConstraintFailed",
+		message: fmt.Sprintf("Constrained to %d, but current revision is %d", expected, revision)}
 }
 
 // addRoutes adds routes that are not there yet.

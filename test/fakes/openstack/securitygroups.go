@@ -32,7 +32,35 @@ func (s *Server) AddSecurityGroup(project string, g SecurityGroup) string {
 
 // SetSecurityGroups puts a port into security groups, and takes it out of all others.
 func (s *Server) SetSecurityGroups(portID string, groupIDs ...string) {
-	s.change(func(c *content) { c.port(portID).groups = slices.Clone(groupIDs) })
+	s.change(func(c *content) {
+		p := c.port(portID)
+		p.groups, p.revision = slices.Clone(groupIDs), p.revision+1
+	})
+}
+
+// JoinSecurityGroup puts a port into a security group as the cloud controller manager does, which tags the port with the id of
+// the group to find it again.
+func (s *Server) JoinSecurityGroup(portID, groupID string) {
+	s.change(func(c *content) {
+		p := c.port(portID)
+		p.groups, p.tags, p.revision = append(p.groups, groupID), append(p.tags, groupID), p.revision+1
+	})
+}
+
+// SetPortTags replaces the tags of a port.
+func (s *Server) SetPortTags(portID string, tags ...string) {
+	s.change(func(c *content) {
+		p := c.port(portID)
+		p.tags, p.revision = slices.Clone(tags), p.revision+1
+	})
+}
+
+// PortMarks returns the security groups and the tags of a port.
+func (s *Server) PortMarks(portID string) (groups, tags []string) {
+	s.change(func(c *content) {
+		groups, tags = slices.Clone(c.port(portID).groups), slices.Clone(c.port(portID).tags)
+	})
+	return groups, tags
 }
 
 // SecurityGroups returns the security groups of a project, but for the default one.

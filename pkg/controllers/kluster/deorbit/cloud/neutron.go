@@ -6,10 +6,14 @@ package cloud
 import (
 	"context"
 	"slices"
+	"strings"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
+
+// serverOwner begins the device owner of ports of servers.
+const serverOwner = "compute:"
 
 // addresses decides about the floating IPs that were made for the cluster's Services and Ingresses. One that leads to a
 // port which does not go with a load balancer of the cluster was given to something else.
@@ -92,17 +96,47 @@ func (d *decision) groups() {
 			d.remain(object, "used by port "+first(ports)+", and its Service was never seen: the cluster could not be looked at")
 		case len(ports) > 0 && seen == nil:
 			d.retain(object, "used by port "+first(ports)+", and its Service was never seen in the cluster")
-		case len(ports) > 0:
-			d.remain(object, "used by port "+first(ports))
 		case d.unseen.balancers != "":
 			d.remain(object, "waits for the load balancers, which could not be looked at")
 		case d.busy:
 			d.remain(object, "waits for the load balancers")
+		case len(d.strange(g)) > 0:
+			d.remain(object, "used by port "+first(d.strange(g))+", and no tag shows that the cloud controller manager added it there")
 		default:
-			d.remove(removal{object: object, atOnce: true,
+			d.remove(removal{object: object, atOnce: true, before: d.releasePorts(g),
 				do: func(ctx context.Context, p Project, id string) error { return p.Network.DeleteSecurityGroup(ctx, id) }})
 		}
 	}
+}
+
+// strange are the ports in a security group that the cloud controller manager is not known to have put into it.
+func (d *decision) strange(g openstack.SecurityGroup) (ids []string) {
+	for _, p := range d.ports[g.ID] {
+		if !d.added(p, g.ID) {
+			ids = append(ids, p.ID)
+		}
+	}
+	return ids
+}
+
+// added reports whether the cloud controller manager put a port into a security group: the port is one of a server of the
+// project, and has the tag by which that controller finds the ports again. Other clients do not set it.
+// Source: https://github.com/kubernetes/cloud-provider-openstack/blob/master/pkg/openstack/loadbalancer_sg.go
+func (d *decision) added(p openstack.Port, groupID string) bool {
+	return p.ProjectID == d.project && strings.HasPrefix(p.DeviceOwner, serverOwner) && slices.Contains(p.Tags, groupID)
+}
+
+// releasePorts takes ports out of a security group as the cloud controller manager does: the group first, then its tag.
+func (d *decision) releasePorts(g openstack.SecurityGroup) (changes []func(context.Context, Project) error) {
+	still := func(p openstack.Port) bool { return d.added(p, g.ID) }
+	for _, port := range d.ports[g.ID] {
+		changes = append(changes,
+			func(ctx context.Context, p Project) error {
+				return p.Network.RemovePortSecurityGroup(ctx, port.ID, g.ID, still)
+			},
+			func(ctx context.Context, p Project) error { return p.Network.RemovePortTag(ctx, port.ID, g.ID) })
+	}
+	return changes
 }
 
 func portIDs(ports []openstack.Port) []string {

@@ -64,15 +64,36 @@ func TestSecurityGroups(t *testing.T) {
 		found.loadBalancers = []openstack.LoadBalancer{b}
 		return found
 	}
+	const strange = ", and no tag shows that the cloud controller manager added it there"
+	added := func(changes ...func(*openstack.Port)) inventory {
+		p := openstack.Port{ID: "x", ProjectID: "p", DeviceOwner: "compute:nova", DeviceID: "server", Tags: []string{"other", "g"}}
+		for _, change := range changes {
+			change(&p)
+		}
+		found := with(group)
+		found.ports["g"] = []openstack.Port{p}
+		return found
+	}
+	leftBy := func(ports string) []string {
+		return []string{"remain SecurityGroup g: used by port " + ports + strange}
+	}
 	gone, seen := []string{"delete SecurityGroup g"}, work(sawService("u", "shop", "web", false))
 	pending := changed(balancer("b", "prod"), func(b *openstack.LoadBalancer) { b.ProvisioningStatus = "PENDING_DELETE" })
 	check(t, map[string]choice{
-		"unused":                 {found: with(group), want: gone},
-		"unused, seen":           {work: seen, found: with(group), want: gone},
-		"used, seen":             {work: seen, found: with(group, "x2", "x1", "x3"), want: []string{"remain SecurityGroup g: used by port x1 and 2 more"}},
-		"used, never seen":       {found: with(group, "x"), want: []string{"retain SecurityGroup g: used by port x, and its Service was never seen in the cluster"}},
-		"used, another was seen": {work: work(sawService("v", "shop", "web", false)), found: with(group, "x"), want: []string{"retain SecurityGroup g: used by port x, and its Service was never seen in the cluster"}},
-		"of another cluster":     {found: with(changed(group, func(g *openstack.SecurityGroup) { g.Description += "-2" })), want: nil},
+		"unused":                       {found: with(group), want: gone},
+		"unused, seen":                 {work: seen, found: with(group), want: gone},
+		"used, seen":                   {work: seen, found: with(group, "x2", "x1", "x3"), want: leftBy("x1 and 2 more")},
+		"added by the controller":      {work: seen, found: added(), want: []string{"release, delete SecurityGroup g"}},
+		"added, never seen":            {found: added(), want: []string{"retain SecurityGroup g: used by port x, and its Service was never seen in the cluster"}},
+		"added, it stands":             {work: work(sawService("u", "shop", "web", false), func(w *stage.Work) { w.Recorded.Services[0].Standing = kubernikusv1.StandingRefused }), found: added(), want: []string{"remain SecurityGroup g: Service shop/web stands in the cluster, which refused its deletion", "remain Service : Service shop/web stands in the cluster, which refused its deletion"}},
+		"added, kept":                  {work: work(sawService("u", "shop", "web", false), policies(retainBalancers)), found: added(), want: []string{"retain SecurityGroup g: spec.deorbit.loadBalancers is Retain"}},
+		"added, a balancer goes first": {work: seen, found: and(added(), balancer("b", "prod")), want: []string{"delete LoadBalancer b", "remain SecurityGroup g: waits for the load balancers"}},
+		"of another project's port":    {work: seen, found: added(func(p *openstack.Port) { p.ProjectID = "q" }), want: leftBy("x")},
+		"of no server":                 {work: seen, found: added(func(p *openstack.Port) { p.DeviceOwner = "Octavia" }), want: leftBy("x")},
+		"without the tag":              {work: seen, found: added(func(p *openstack.Port) { p.Tags = []string{"other"} }), want: leftBy("x")},
+		"used, never seen":             {found: with(group, "x"), want: []string{"retain SecurityGroup g: used by port x, and its Service was never seen in the cluster"}},
+		"used, another was seen":       {work: work(sawService("v", "shop", "web", false)), found: with(group, "x"), want: []string{"retain SecurityGroup g: used by port x, and its Service was never seen in the cluster"}},
+		"of another cluster":           {found: with(changed(group, func(g *openstack.SecurityGroup) { g.Description += "-2" })), want: nil},
 		"of a Service that was seen, under another name": {work: seen, found: with(changed(group, func(g *openstack.SecurityGroup) { g.Description += "-2" })), want: []string{"delete SecurityGroup g"}},
 		"of nobody":             {work: seen, found: with(changed(group, func(g *openstack.SecurityGroup) { g.Description = "" })), want: nil},
 		"with another name":     {work: seen, found: with(changed(group, func(g *openstack.SecurityGroup) { g.Name = "default" })), want: nil},

@@ -31,6 +31,8 @@ const reasonDeleting = "being deleted"
 // removal is something to delete, or tags to take off.
 type removal struct {
 	object kubernikusv1.DeorbitObject
+	// before are the changes to other objects without which OpenStack would refuse it, in their order.
+	before []func(ctx context.Context, p Project) error
 	// do asks OpenStack for it.
 	do func(ctx context.Context, p Project, id string) error
 	// atOnce says that the object is gone when OpenStack says yes. Others go on for a while.

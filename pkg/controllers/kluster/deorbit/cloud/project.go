@@ -35,6 +35,8 @@ type Network interface {
 	PortsOfSecurityGroup(ctx context.Context, id string) ([]openstack.Port, error)
 	DeleteFloatingIP(ctx context.Context, id string) error
 	DeleteSecurityGroup(ctx context.Context, id string) error
+	RemovePortSecurityGroup(ctx context.Context, portID, groupID string, still func(openstack.Port) bool) error
+	RemovePortTag(ctx context.Context, portID, tag string) error
 	RouterIDs(ctx context.Context) ([]string, error)
 	Router(ctx context.Context, id string) (openstack.Router, error)
 	RouterNetworks(ctx context.Context, routerID string) ([]string, error)

@@ -39,21 +39,20 @@ func (p Project) execute(ctx context.Context, todo plan) (stage.Report, error) {
 		report.Remaining = append(report.Remaining, r.object)
 	}
 	var ended error
-	for i, r := range todo.removals {
-		if ended != nil || i >= perLook {
+	changes := 0
+	for _, r := range todo.removals {
+		if ended != nil || changes >= perLook {
 			remain(r, "to be deleted in the next look")
 			continue
 		}
-		err := p.allowed(r)
-		if err == nil {
-			if err = r.do(ctx, p, r.object.ID); err != nil && !ends(err) {
-				remain(r, refusal(r, err))
-				continue
-			}
-		}
-		if err != nil {
+		changes += len(r.before) + 1
+		switch over, err := p.carryOut(ctx, r); {
+		case over:
 			ended = err
 			remain(r, err.Error())
+			continue
+		case err != nil:
+			remain(r, refusal(r, err))
 			continue
 		}
 		if !r.again && !r.change {
@@ -64,6 +63,21 @@ func (p Project) execute(ctx context.Context, todo plan) (stage.Report, error) {
 		}
 	}
 	return report, ended
+}
+
+// carryOut makes the changes of a removal, and asks before each whether this process may still make it. over reports that the
+// failure is one that ends a look.
+func (p Project) carryOut(ctx context.Context, r removal) (over bool, err error) {
+	remove := func(ctx context.Context, p Project) error { return r.do(ctx, p, r.object.ID) }
+	for _, change := range append(slices.Clone(r.before), remove) {
+		if err := p.allowed(r); err != nil {
+			return true, err
+		}
+		if err := change(ctx, p); err != nil {
+			return ends(err), err
+		}
+	}
+	return false, nil
 }
 
 // allowed asks whether this process may still change something.

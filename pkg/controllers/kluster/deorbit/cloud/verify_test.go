@@ -204,11 +204,73 @@ func TestInUse(t *testing.T) {
 	s.Settle()
 	s.Requests()
 	report := s.verify(w)
-	if volume, group := reasonFor(report.Remaining, mine.volume), reasonFor(report.Remaining, mine.group); volume != "attached to server server-1" || group != "used by port "+port {
+	if volume, group := reasonFor(report.Remaining, mine.volume), reasonFor(report.Remaining, mine.group); volume != "attached to server server-1" || !strings.HasPrefix(group, "used by port "+port+", and no tag ") {
 		t.Errorf("volume: %q, group: %q", volume, group)
 	}
 	if changes := s.changes(); len(changes) != 0 {
 		t.Errorf("tried %v", changes)
+	}
+}
+
+// Where the cloud controller manager is dead, its security group is removed from the ports that it added it to, and from no
+// others.
+func TestReleasesPorts(t *testing.T) {
+	s := newSite(t, fake.Options{})
+	mine, theirs := s.grow("prod", "prod-id"), s.AddSecurityGroup("garden", fake.SecurityGroup{Name: "theirs"})
+	node := s.AddPort("garden", s.network, "compute:nova", "server-1", "10.0.0.5")
+	s.SetSecurityGroups(node, theirs)
+	s.JoinSecurityGroup(node, mine.group)
+	bystander := s.AddPort("garden", s.network, "compute:nova", "server-2", "10.0.0.6")
+	s.SetSecurityGroups(bystander, theirs)
+	w := work(unseen, sawService("uid-prod", "shop", "web", false))
+	s.until(w)
+	if left := s.left(); !slices.Equal(left, []string{theirs}) {
+		t.Errorf("left = %v, want the group of others alone", left)
+	}
+	for _, port := range []string{node, bystander} {
+		if groups, tags := s.PortMarks(port); !slices.Equal(groups, []string{theirs}) || len(tags) != 0 {
+			t.Errorf("port %s: groups = %v, tags = %v, want the groups of others alone", port, groups, tags)
+		}
+	}
+}
+
+// A port that another client changes at the same time loses nothing, and one that is not a server's any more is left alone.
+func TestReleasesNoPortThatChanges(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(s *site, port, group string)
+		want   string
+	}{
+		"another group is added": {func(s *site, port, group string) { s.JoinSecurityGroup(port, group) }, ""},
+		"it loses its tag":       {func(s *site, port, _ string) { s.SetPortTags(port) }, "the port changed in the meantime"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, fake.Options{})
+			mine, other := s.grow("prod", "prod-id"), s.AddSecurityGroup("garden", fake.SecurityGroup{Name: "new"})
+			s.RemoveLoadBalancer(mine.balancer)
+			node := s.AddPort("garden", s.network, "compute:nova", "server-1", "10.0.0.5")
+			s.JoinSecurityGroup(node, mine.group)
+			s.Inject(fake.Fault{Method: http.MethodPut, Path: "/network/v2.0/ports", Times: 1, Do: func() { c.change(s, node, other) }})
+			report := s.verify(work(unseen, sawService("uid-prod", "shop", "web", false)))
+			if got := reasonFor(report.Remaining, mine.group); !strings.Contains(got, c.want) || c.want == "" && got != "" {
+				t.Errorf("reason = %q, want %q", got, c.want)
+			}
+			if groups, _ := s.PortMarks(node); c.want == "" && !slices.Equal(groups, []string{other}) {
+				t.Errorf("groups = %v, want the new one alone", groups)
+			}
+		})
+	}
+}
+
+// Without revision numbers a change of another client could be lost: the group is left over, with what to do.
+func TestReleasesNoPortWithoutRevisions(t *testing.T) {
+	s := newSite(t, fake.Options{NoRevisions: true})
+	mine := s.grow("prod", "prod-id")
+	s.RemoveLoadBalancer(mine.balancer)
+	node := s.AddPort("garden", s.network, "compute:nova", "server-1", "10.0.0.5")
+	s.JoinSecurityGroup(node, mine.group)
+	report := s.verify(work(unseen, sawService("uid-prod", "shop", "web", false)))
+	if got := reasonFor(report.Remaining, mine.group); !strings.Contains(got, "standard-attr-revisions") {
+		t.Errorf("reason = %q, want the missing extension", got)
 	}
 }
 

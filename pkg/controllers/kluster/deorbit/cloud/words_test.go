@@ -5,6 +5,7 @@ package cloud
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -99,7 +100,7 @@ func tells(p plan) []string {
 		if r.change {
 			verb = "change "
 		}
-		words = append(words, verb+r.object.Kind+" "+r.object.ID)
+		words = append(words, strings.Repeat("release, ", len(r.before)/2)+verb+r.object.Kind+" "+r.object.ID)
 	}
 	for _, o := range p.remaining {
 		words = append(words, "remain "+o.Kind+" "+o.ID+": "+o.Reason)

@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/gophercloud/gophercloud/v2"
+	"github.com/gophercloud/gophercloud/v2/openstack/networking/v2/ports"
+)
+
+// removePortAttempts is how often a port that another client changes at the same time is read again.
+const removePortAttempts = 3
+
+// errPortChanged means that a port is not what it was when it was decided to change it.
+var errPortChanged = errors.New("the port changed in the meantime")
+
+// RemovePortSecurityGroup removes one security group from a port, on the condition that the port, read again, still meets a
+// requirement, and that no other client changes it at the same time: Neutron replaces the whole list. A port that is not in
+// the group, or has been deleted, is fine. ReasonConflict: the port changed.
+func (n Network) RemovePortSecurityGroup(ctx context.Context, portID, groupID string, still func(Port) bool) error {
+	op := fmt.Sprintf("remove security group %s from port %s", groupID, portID)
+	if portID == "" {
+		return &Error{Op: op, Reason: ReasonRefused, Err: errNoID}
+	}
+	for range removePortAttempts {
+		p, err := n.port(ctx, op, portID)
+		if IsNotFound(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		rest := slices.DeleteFunc(slices.Clone(p.SecurityGroupIDs), func(id string) bool { return strings.EqualFold(id, groupID) })
+		switch {
+		case len(rest) == len(p.SecurityGroupIDs):
+			return nil
+		case !still(p):
+			return &Error{Op: op, Reason: ReasonConflict, Err: errPortChanged}
+		case p.Revision == nil:
+			return &Error{Op: op, Reason: ReasonRefused, Err: errors.New("this Neutron has no revision numbers, so that a change " +
+				"of another client could be lost: enable the extension standard-attr-revisions")}
+		}
+		if rest == nil {
+			rest = []string{} // null would mean the default group
+		}
+		opts := ports.UpdateOpts{SecurityGroups: &rest, RevisionNumber: p.Revision}
+		err = n.call(ctx, op, func(ctx context.Context, neutron *gophercloud.ServiceClient) error {
+			return ports.Update(ctx, neutron, url.PathEscape(portID), opts).Err
+		})
+		if ReasonOf(err) != ReasonConflict {
+			return err
+		}
+	}
+	return &Error{Op: op, Reason: ReasonConflict, Err: errPortChanged}
+}
+
+// RemovePortTag removes a tag from a port. A tag or a port that has been removed already is fine.
+func (n Network) RemovePortTag(ctx context.Context, portID, tag string) error {
+	op := fmt.Sprintf("remove tag %s from port %s", tag, portID)
+	if portID == "" {
+		return &Error{Op: op, Reason: ReasonRefused, Err: errNoID}
+	}
+	return n.call(ctx, op, func(ctx context.Context, neutron *gophercloud.ServiceClient) error {
+		return remove(ctx, neutron, op, "", tag, "ports", url.PathEscape(portID), "tags")
+	})
+}
+
+// port reads one port.
+func (n Network) port(ctx context.Context, op, id string) (Port, error) {
+	var answer struct {
+		Port port `json:"port"`
+	}
+	err := n.call(ctx, op, func(ctx context.Context, neutron *gophercloud.ServiceClient) error {
+		return ports.Get(ctx, neutron, url.PathEscape(id)).ExtractInto(&answer.Port)
+	})
+	if err != nil {
+		return Port{}, err
+	}
+	if answer.Port.ID != id {
+		return Port{}, incomplete(op, "the answer is not this port")
+	}
+	return answer.Port.read(op)
+}
