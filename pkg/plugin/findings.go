@@ -17,6 +17,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/conditions"
 )
 
 // level is who has to act on a finding.
@@ -118,7 +119,7 @@ func klusterFindings(k *kubernikusv1.Kluster, now time.Time) (all []finding) {
 	}
 	for _, c := range k.Status.Conditions {
 		switch {
-		case c.Type == kubernikusv1.ConditionDeorbited:
+		case c.Type == kubernikusv1.ConditionDeorbited, conditions.IsSummary(c.Type):
 		case c.Type == kubernikusv1.ConditionPaused && c.Status == metav1.ConditionTrue:
 			all = append(all, found(warning, "is paused: %s", c.Message))
 		case c.Type == kubernikusv1.ConditionRoutesClean && slices.Contains([]string{"ConfirmingOrphans", "ChangedMeanwhile"}, c.Reason):
@@ -158,7 +159,7 @@ func backendFindings(b *gimbalv1.DiscoveryBackend, now time.Time) (all []finding
 		all = append(all, maintenanceFinding(b))
 	}
 	for _, c := range b.Status.Conditions {
-		if c.Type != gimbalv1.ConditionDrained && c.Status == metav1.ConditionFalse {
+		if c.Type != gimbalv1.ConditionDrained && !conditions.IsSummary(c.Type) && c.Status == metav1.ConditionFalse {
 			all = append(all, found(warning, "%s: %s: %s", c.Type, c.Reason, c.Message))
 		}
 	}

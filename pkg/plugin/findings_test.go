@@ -87,7 +87,7 @@ func TestFindings(t *testing.T) {
 			p.Status.Conditions = []gardenerv1beta1.Condition{{Type: gardenerv1beta1.ProjectNamespaceReady, Status: gardenerv1beta1.ConditionFalse, Reason: "Taken", Message: "of\nanother"}}
 		}), "! NamespaceReady: Taken: of another"},
 		"kluster":                 {kluster(kubernikusv1.KlusterRunning, nil, condition("RoutesClean", "True", "NoOrphans", "")), ""},
-		"kluster, unreachable":    {kluster(kubernikusv1.KlusterRunning, nil, condition("APIServerReachable", "False", "Unreachable", "no route")), "! APIServerReachable: Unreachable: no route"},
+		"kluster, unreachable":    {kluster(kubernikusv1.KlusterRunning, nil, condition("APIServerReachable", "False", "Unreachable", "no route"), condition("Ready", "False", "Unreachable", "no route")), "! APIServerReachable: Unreachable: no route"},
 		"kluster, waiting":        {kluster(kubernikusv1.KlusterRunning, nil, condition("RoutesClean", "False", "ConfirmingOrphans", "2")), "~ RoutesClean: ConfirmingOrphans: 2"},
 		"kluster, conflict":       {kluster(kubernikusv1.KlusterRunning, nil, condition("RoutesClean", "Unknown", "CIDRConflict", "with a/b")), "! RoutesClean: CIDRConflict: with a/b"},
 		"kluster, no controllers": {kluster("", nil), "~ is not reconciled yet: are the controllers for Klusters enabled?"},
@@ -102,7 +102,7 @@ func TestFindings(t *testing.T) {
 		"backend, drained": {backend(gimbalv1.ClusterMaintenance, nil, condition("Drained", "True", "Drained", "")), "~ is in maintenance and drained"},
 		"backend, errors": {backend(gimbalv1.ClusterEnabled, func(b *gimbalv1.DiscoveryBackend) {
 			b.Status.Errors = []gimbalv1.DiscoveryError{{Type: "ConnectionError", Message: "refused"}}
-		}, condition("Available", "False", "NoImage", "none")), "! Available: NoImage: none\n! ConnectionError: refused"},
+		}, condition("Available", "False", "NoImage", "none"), condition("Ready", "False", "NoImage", "none")), "! Available: NoImage: none\n! ConnectionError: refused"},
 		"translation":          {translation(nil, condition("Synced", "True", "Synced", "")), ""},
 		"translation, stalled": {translation(nil, condition("Synced", "False", "Failed", "x"), condition("Stalled", "True", "Refused", "409")), "! Refused: 409"},
 		"translation, drifted": {translation(func(tr *midonetv1.Translation) {

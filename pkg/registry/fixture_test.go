@@ -57,6 +57,7 @@ type served struct {
 	misjudge  func(registry.Object)  // against the rules of the kind, in the status
 	unobserve func(registry.Object)  // against the rules at the types, in the status
 	statusOf  func(registry.Object) any
+	summarize func(registry.Object) // as a new object is
 	list      runtime.Object
 }
 
@@ -93,6 +94,7 @@ func serve[T registry.Object](t testing.TB, kind registry.Kind[T], s served) ser
 	}
 	s.version, s.resource, s.namespaced, s.finalizer = kind.GroupVersion, kind.Resource, kind.Namespaced, kind.Finalizer
 	s.endpoints = endpoints
+	s.summarize = func(o registry.Object) { kind.Summarize(o.(T), o.GetCreationTimestamp().Time) }
 	s.store = endpoints[kind.Resource].(*registry.REST[T]).Store.Store
 	s.status = endpoints[kind.Resource+"/status"].(*registry.StatusREST).Store()
 	return s

@@ -6,6 +6,7 @@ package registry
 import (
 	"context"
 	"slices"
+	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,7 +41,8 @@ func (s strategy[T]) WarningsOnUpdate(_ context.Context, obj, old runtime.Object
 	return s.kind.Warn(obj.(T), old.(T))
 }
 
-// PrepareForCreate gives a new object what the server decides: no status, generation 1, the finalizer.
+// PrepareForCreate gives a new object what the server decides: no status but that it is not
+// ready, generation 1, the finalizer.
 func (s strategy[T]) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	o := obj.(T)
 	s.kind.CopyStatus(o, s.kind.New())
@@ -48,6 +50,8 @@ func (s strategy[T]) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	s.addFinalizer(o)
 	s.kind.Rules.PrepareForCreate(o)
 	s.normalize(o)
+	// Prepared again, as for a retried apply, the object is the same.
+	s.summarize(o, o.GetCreationTimestamp().Time)
 }
 
 // PrepareForUpdate keeps the status and, until the object is being deleted, the finalizer: a manifest that is
@@ -63,6 +67,7 @@ func (s strategy[T]) PrepareForUpdate(_ context.Context, obj, old runtime.Object
 	if !apiequality.Semantic.DeepEqual(s.kind.Desired(o), s.kind.Desired(before)) {
 		o.SetGeneration(before.GetGeneration() + 1)
 	}
+	s.summarize(o, time.Now())
 	keepTimes(o, before)
 }
 
@@ -99,6 +104,13 @@ func (s strategy[T]) normalize(o T) {
 	}
 }
 
+// summarize writes Ready, Reconciling and Stalled, whatever the writer of the object says of them.
+func (s strategy[T]) summarize(o T, now time.Time) {
+	if s.kind.Summarize != nil {
+		s.kind.Summarize(o, now)
+	}
+}
+
 // statusStrategy is what happens around an update of the status: nothing but the status changes.
 type statusStrategy[T Object] struct{ strategy[T] }
 
@@ -110,6 +122,7 @@ func (s statusStrategy[T]) PrepareForUpdate(_ context.Context, obj, old runtime.
 	restored.SetResourceVersion(o.GetResourceVersion())
 	s.kind.Assign(o, restored)
 	s.normalize(o)
+	s.summarize(o, time.Now())
 	keepTimes(o, before)
 }
 

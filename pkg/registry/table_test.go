@@ -53,43 +53,43 @@ func TestTable(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Name: "dev"},
 			Spec: gardenerv1beta1.ProjectSpec{Namespace: new("garden-dev"), Owner: &rbacv1.Subject{Kind: "Group", Name: "ops"},
 				CreatedBy: &rbacv1.Subject{Kind: "ServiceAccount", Namespace: "garden", Name: "robot"}},
-			Status: gardenerv1beta1.ProjectStatus{Phase: gardenerv1beta1.ProjectReady, StaleSinceTimestamp: new(metav1.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))},
-		}, "Name Namespace Status Owner Creator (Stale Since) (Deletion Due) Age", []any{"dev", "garden-dev", "Ready", "ops", "robot", "2026-01-02T03:04:05Z", "", "10d"}},
+			Status: gardenerv1beta1.ProjectStatus{Phase: gardenerv1beta1.ProjectReady, Conditions: []gardenerv1beta1.Condition{{Type: "Ready", Status: gardenerv1beta1.ConditionTrue}}, StaleSinceTimestamp: new(metav1.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))},
+		}, "Name Ready Namespace Status Owner Creator (Stale Since) (Deletion Due) Age", []any{"dev", "True", "garden-dev", "Ready", "ops", "robot", "2026-01-02T03:04:05Z", "", "10d"}},
 		{"projects", &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: "empty"}},
-			"Name Namespace Status Owner Creator (Stale Since) (Deletion Due) Age", []any{"empty", "", "", "", "", "", "", "10d"}},
+			"Name Ready Namespace Status Owner Creator (Stale Since) (Deletion Due) Age", []any{"empty", "", "", "", "", "", "", "", "10d"}},
 
 		{"klusters", &kubernikusv1.Kluster{
 			ObjectMeta: metav1.ObjectMeta{Name: "demo"},
 			Spec:       kubernikusv1.KlusterSpec{Version: "1.36.3", ClusterCIDR: new("100.100.0.0/16"), Openstack: kubernikusv1.OpenstackSpec{RouterID: uuid}},
 			Status: kubernikusv1.KlusterStatus{Phase: kubernikusv1.KlusterTerminating, Conditions: slices.Concat(condition("APIServerReachable", metav1.ConditionTrue), condition("OpenStackReachable", metav1.ConditionFalse), condition("RoutesClean", metav1.ConditionTrue)), Deorbit: &kubernikusv1.DeorbitStatus{
 				Stage: kubernikusv1.DeorbitVerify, Remaining: []kubernikusv1.DeorbitObject{{Kind: "Volume"}, {Kind: "Service"}}}},
-		}, "Name Version Phase Reachable Routes Clean Stage Leftovers (Retained) (Pods) (Router) Age", []any{"demo", "1.36.3", "Terminating", "False", "True", "Verify", int64(2), int64(0), "100.100.0.0/16", uuid, "10d"}},
+		}, "Name Ready Version Phase Reachable Routes Clean Stage Leftovers (Retained) (Pods) (Router) Age", []any{"demo", "", "1.36.3", "Terminating", "False", "True", "Verify", int64(2), int64(0), "100.100.0.0/16", uuid, "10d"}},
 		{"klusters", &kubernikusv1.Kluster{
 			ObjectMeta: metav1.ObjectMeta{Name: "found"},
 			Status: kubernikusv1.KlusterStatus{Openstack: &kubernikusv1.OpenstackStatus{RouterID: uuid}, Deorbit: &kubernikusv1.DeorbitStatus{},
 				Conditions: slices.Concat(condition("APIServerReachable", metav1.ConditionUnknown), condition("OpenStackReachable", metav1.ConditionTrue))},
-		}, "Name Version Phase Reachable Routes Clean Stage Leftovers (Retained) (Pods) (Router) Age", []any{"found", "", "", "Unknown", "", "", nil, nil, "", uuid, "10d"}},
+		}, "Name Ready Version Phase Reachable Routes Clean Stage Leftovers (Retained) (Pods) (Router) Age", []any{"found", "", "", "", "Unknown", "", "", nil, nil, "", uuid, "10d"}},
 		{"klusters", &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Name: "empty"}},
-			"Name Version Phase Reachable Routes Clean Stage Leftovers (Retained) (Pods) (Router) Age", []any{"empty", "", "", "", "", "", nil, nil, "", "", "10d"}},
+			"Name Ready Version Phase Reachable Routes Clean Stage Leftovers (Retained) (Pods) (Router) Age", []any{"empty", "", "", "", "", "", "", nil, nil, "", "", "10d"}},
 
 		{"translations", &midonetv1.Translation{
 			ObjectMeta: metav1.ObjectMeta{Name: "pod.4.web-0", OwnerReferences: []metav1.OwnerReference{{Kind: "Pod", Name: "web-0"}}},
 			Resources:  []midonetv1.BackendResource{{Kind: "Port"}, {Kind: "PortLink"}},
 			Status:     midonetv1.TranslationStatus{Conditions: condition("Synced", metav1.ConditionFalse)},
-		}, "Name Owner Resources Synced Stalled Age", []any{"pod.4.web-0", "Pod/web-0", int64(2), "False", "", "10d"}},
+		}, "Name Ready Owner Resources Synced Stalled Age", []any{"pod.4.web-0", "", "Pod/web-0", int64(2), "False", "", "10d"}},
 		{"translations", &midonetv1.Translation{ObjectMeta: metav1.ObjectMeta{Name: "global", Labels: map[string]string{"midonet.org/global": ""}}},
-			"Name Owner Resources Synced Stalled Age", []any{"global", "global", int64(0), "", "", "10d"}},
+			"Name Ready Owner Resources Synced Stalled Age", []any{"global", "", "global", int64(0), "", "", "10d"}},
 		{"translations", &midonetv1.Translation{ObjectMeta: metav1.ObjectMeta{Name: "orphan", Labels: map[string]string{"midonet.org/owner-uid": "x"}}},
-			"Name Owner Resources Synced Stalled Age", []any{"orphan", "", int64(0), "", "", "10d"}},
+			"Name Ready Owner Resources Synced Stalled Age", []any{"orphan", "", "", int64(0), "", "", "10d"}},
 
 		{"discoverybackends", &gimbalv1.DiscoveryBackend{
 			ObjectMeta: metav1.ObjectMeta{Name: "us-east"},
 			Cluster:    gimbalv1.Cluster{Type: gimbalv1.BackendOpenStack, ClusterStatus: gimbalv1.ClusterMaintenance},
-			Status: gimbalv1.DiscoveryBackendStatus{Services: new(int32(7)), Conditions: slices.Concat(condition("Drained", metav1.ConditionTrue), condition("Available", metav1.ConditionFalse)),
+			Status: gimbalv1.DiscoveryBackendStatus{Services: new(int32(7)), Conditions: slices.Concat(condition("Drained", metav1.ConditionTrue), condition("Available", metav1.ConditionFalse), condition("Ready", metav1.ConditionTrue)),
 				Errors: []gimbalv1.DiscoveryError{{Type: "Conflict"}}, LastSyncTime: new(tenDays())},
-		}, "Name Type Status Available Discovered Services Drained Errors Last Sync Age", []any{"us-east", "openstack", "Maintenance", "False", "", int64(7), "True", int64(1), "10d", "10d"}},
+		}, "Name Ready Type Status Available Discovered Services Drained Errors Last Sync Age", []any{"us-east", "True", "openstack", "Maintenance", "False", "", int64(7), "True", int64(1), "10d", "10d"}},
 		{"discoverybackends", &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Name: "empty"}},
-			"Name Type Status Available Discovered Services Drained Errors Last Sync Age", []any{"empty", "", "", "", "", nil, "", int64(0), "", "10d"}},
+			"Name Ready Type Status Available Discovered Services Drained Errors Last Sync Age", []any{"empty", "", "", "", "", "", nil, "", int64(0), "", "10d"}},
 	} {
 		forEach(t, func(t *testing.T, kind served) {
 			if kind.resource != tc.resource {

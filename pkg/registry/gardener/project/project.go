@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/conditions"
 	"groundskeeper.io/groundskeeper/pkg/registry"
 )
 
@@ -31,10 +32,12 @@ func Kind() registry.Kind[*gardenerv1beta1.Project] {
 		Desired:          func(p *gardenerv1beta1.Project) any { return &p.Spec },
 		CopyStatus:       func(to, from *gardenerv1beta1.Project) { to.Status = from.Status },
 		Assign:           func(to, from *gardenerv1beta1.Project) { *to = *from },
+		Summarize:        conditions.SetProject,
 		Normalize:        gardenerv1beta1.NormalizeProject,
 		SelectableFields: selectableFields,
 		IndexedFields:    []string{gardenerv1beta1.ProjectNamespaceField},
 		Columns: []registry.Column[*gardenerv1beta1.Project]{
+			{Name: "Ready", Type: "string", Description: "Whether the object is as its spec requires.", Cell: ready},
 			{Name: "Namespace", Type: "string", Description: "The namespace of the project.", Cell: func(p *gardenerv1beta1.Project) any { return p.NamespaceName() }},
 			{Name: "Status", Type: "string", Description: "The phase: Pending, Ready, Failed or Terminating.", Cell: func(p *gardenerv1beta1.Project) any { return string(p.Status.Phase) }},
 			{Name: "Owner", Type: "string", Description: "The owner of the project.", Cell: func(p *gardenerv1beta1.Project) any { return subjectName(p.Spec.Owner) }},
@@ -48,6 +51,16 @@ func Kind() registry.Kind[*gardenerv1beta1.Project] {
 
 func selectableFields(p *gardenerv1beta1.Project) fields.Set {
 	return fields.Set{gardenerv1beta1.ProjectNamespaceField: p.NamespaceName()}
+}
+
+// ready is the status of the condition Ready.
+func ready(p *gardenerv1beta1.Project) any {
+	for i := range p.Status.Conditions {
+		if c := &p.Status.Conditions[i]; c.Type == conditions.Ready {
+			return string(c.Status)
+		}
+	}
+	return ""
 }
 
 // date is a time in the future or the past, which an age cannot be.

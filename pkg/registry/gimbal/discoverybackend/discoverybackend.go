@@ -11,6 +11,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/apis/gimbal/validation"
+	"groundskeeper.io/groundskeeper/pkg/conditions"
 	"groundskeeper.io/groundskeeper/pkg/registry"
 )
 
@@ -30,12 +31,14 @@ func Kind() registry.Kind[*gimbalv1.DiscoveryBackend] {
 		Desired:       func(b *gimbalv1.DiscoveryBackend) any { return &b.Cluster },
 		CopyStatus:    func(to, from *gimbalv1.DiscoveryBackend) { to.Status = from.Status },
 		Assign:        func(to, from *gimbalv1.DiscoveryBackend) { *to = *from },
+		Summarize:     conditions.SetDiscoveryBackend,
 		Normalize:     gimbalv1.Normalize,
 		Warn:          maintenanceWarnings,
 		SelectableFields: func(b *gimbalv1.DiscoveryBackend) fields.Set {
 			return fields.Set{"cluster.type": string(b.Cluster.Type), "cluster.clusterStatus": string(b.Cluster.ClusterStatus)}
 		},
 		Columns: []registry.Column[*gimbalv1.DiscoveryBackend]{
+			{Name: "Ready", Type: "string", Description: "Whether the object is as its spec requires.", Cell: condition(conditions.Ready)},
 			{Name: "Type", Type: "string", Description: "openstack or kubernetes.", Cell: func(b *gimbalv1.DiscoveryBackend) any { return string(b.Cluster.Type) }},
 			{Name: "Status", Type: "string", Description: "Enabled or Maintenance.", Cell: func(b *gimbalv1.DiscoveryBackend) any { return string(b.Cluster.ClusterStatus) }},
 			{Name: "Available", Type: "string", Description: "Whether the discoverer runs.", Cell: condition(gimbalv1.ConditionAvailable)},

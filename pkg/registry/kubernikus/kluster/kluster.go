@@ -13,6 +13,7 @@ import (
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/apis/kubernikus/validation"
+	"groundskeeper.io/groundskeeper/pkg/conditions"
 	"groundskeeper.io/groundskeeper/pkg/registry"
 )
 
@@ -33,11 +34,13 @@ func Kind() registry.Kind[*kubernikusv1.Kluster] {
 		Desired:       func(k *kubernikusv1.Kluster) any { return &k.Spec },
 		CopyStatus:    func(to, from *kubernikusv1.Kluster) { to.Status = from.Status },
 		Assign:        func(to, from *kubernikusv1.Kluster) { *to = *from },
+		Summarize:     conditions.SetKluster,
 		Normalize:     kubernikusv1.NormalizeKluster,
 		SelectableFields: func(k *kubernikusv1.Kluster) fields.Set {
 			return fields.Set{"status.phase": string(k.Status.Phase)}
 		},
 		Columns: []registry.Column[*kubernikusv1.Kluster]{
+			{Name: "Ready", Type: "string", Description: "Whether the object is as its spec requires.", Cell: func(k *kubernikusv1.Kluster) any { return registry.Condition(k.Status.Conditions, conditions.Ready) }},
 			{Name: "Version", Type: "string", Description: "The desired version of Kubernetes.", Cell: func(k *kubernikusv1.Kluster) any { return k.Spec.Version }},
 			{Name: "Phase", Type: "string", Description: "Pending, Creating, Running, Upgrading or Terminating.", Cell: func(k *kubernikusv1.Kluster) any { return string(k.Status.Phase) }},
 			{Name: "Reachable", Type: "string", Description: "Whether the API server of the cluster and OpenStack answer.", Cell: reachable},

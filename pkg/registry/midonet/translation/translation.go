@@ -10,6 +10,7 @@ import (
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/apis/midonet/validation"
+	"groundskeeper.io/groundskeeper/pkg/conditions"
 	"groundskeeper.io/groundskeeper/pkg/registry"
 )
 
@@ -29,7 +30,9 @@ func Kind() registry.Kind[*midonetv1.Translation] {
 		Desired:       func(t *midonetv1.Translation) any { return t.Resources },
 		CopyStatus:    func(to, from *midonetv1.Translation) { to.Status = from.Status },
 		Assign:        func(to, from *midonetv1.Translation) { *to = *from },
+		Summarize:     conditions.SetTranslation,
 		Columns: []registry.Column[*midonetv1.Translation]{
+			{Name: "Ready", Type: "string", Description: "Whether the object is as its spec requires.", Cell: condition(conditions.Ready)},
 			{Name: "Owner", Type: "string", Description: "The object that was translated, or global.", Cell: owner},
 			{Name: "Resources", Type: "integer", Description: "Number of desired backend resources.", Cell: func(t *midonetv1.Translation) any { return int64(len(t.Resources)) }},
 			{Name: "Synced", Type: "string", Description: "Whether the backend has the desired state.", Cell: condition(midonetv1.ConditionSynced)},

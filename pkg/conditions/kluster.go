@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package conditions
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
+// KlusterSummary returns the summary of a Kluster: its cluster and its cloud are reachable, and what the spec requires is
+// done and will be possible on its deletion.
+func KlusterSummary(k *kubernikusv1.Kluster) Summary {
+	v := view{
+		generation: k.Generation, observed: k.Status.ObservedGeneration, conditions: k.Status.Conditions,
+		terminating: !k.DeletionTimestamp.IsZero(), ready: "the cluster is registered, and nothing requires an action",
+	}
+	if v.terminating {
+		return summarize(v, deorbitAspects())
+	}
+	if c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionPaused); c != nil {
+		v.paused = c.Message
+	}
+	return summarize(v, klusterAspects(k))
+}
+
+// SetKluster writes the summary of a Kluster into its conditions.
+func SetKluster(k *kubernikusv1.Kluster, now time.Time) {
+	k.Status.Conditions = replace(k.Status.Conditions, summaryTypes(), KlusterSummary(k).list(k.Generation, now))
+}
+
+// klusterAspects are the conditions that a Kluster is ready by. NoCredentials is fine where nothing but the cloud was
+// registered; what Route GC does automatically, or does not do because the spec disables it, is fine.
+func klusterAspects(k *kubernikusv1.Kluster) []aspect {
+	return []aspect{
+		{
+			kind: kubernikusv1.ConditionAPIServerReachable, required: true,
+			stalled: []string{"SecretMissing", "SecretInvalid", "CredentialsRefused"},
+			fine:    []string{"NoCredentials"},
+		},
+		{
+			kind: kubernikusv1.ConditionOpenStackReachable, required: !k.Spec.NoCloud,
+			stalled: []string{"SecretMissing", "CredentialsInvalid", "CredentialsRefused", "NotFound", "CloudChanged", "Forbidden", "ServiceMissing"},
+		},
+		{
+			kind: kubernikusv1.ConditionClusterPermissionsGranted, anyGeneration: true,
+			stalled: []string{"PermissionsMissing"},
+			fine:    []string{"NotChecked"},
+		},
+		{
+			kind: kubernikusv1.ConditionOpenStackServicesUsable, anyGeneration: true,
+			stalled: []string{"Forbidden", "ServiceMissing"},
+			fine:    []string{"NotChecked"},
+		},
+		{
+			kind: kubernikusv1.ConditionRoutesClean, anyGeneration: true,
+			stalled: []string{"NoServers", "TooManyOrphans", "CIDRConflict", "CloudChanged", "Refused", "CredentialsRefused", "CredentialsInvalid", "Forbidden", "ServiceMissing"},
+			fine:    []string{"ConfirmingOrphans", "ChangedMeanwhile", "DryRun", "RouterUnknown", "Paused", "Disabled"},
+		},
+		{
+			kind: kubernikusv1.ConditionAnnounced, required: k.Spec.Discovery != nil && k.Spec.Discovery.Enabled,
+			stalled: []string{"NameTaken", "NameInvalid", "SecretMissing", "SecretInvalid", "NoCredentials", "CloudChanged", "Refused", "NotServed"},
+		},
+		{
+			kind: kubernikusv1.ConditionLocalVolumeCleanup, anyGeneration: true,
+			stalled: []string{"Forbidden", "NotConfigured", "TooManyNodesMissing"},
+			fine:    []string{"Stopped", "Paused"},
+		},
+	}
+}
+
+// deorbitAspects are the condition that reports how far the deletion of a Kluster is.
+func deorbitAspects() []aspect {
+	return []aspect{{
+		kind: kubernikusv1.ConditionDeorbited, anyGeneration: true,
+		stalled: []string{
+			"OwnCluster", "TerminationProtected", "Paused", "SecretMissing", "SecretInvalid", "NoCredentials", "HostUnknown", "CredentialsRefused",
+			"CredentialsInvalid", "Forbidden", "ServiceMissing", "IdentityConflict", "CIDRConflict", "ClusterRefused", "CloudChanged",
+		},
+	}}
+}

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package conditions
+
+import (
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+)
+
+// projectPaused is the condition of a paused Project.
+const projectPaused gardenerv1beta1.ConditionType = "Paused"
+
+// ProjectSummary returns the summary of a Project: it has its namespace, with the roles of its members. That it is unused
+// or could be deleted does not matter here.
+func ProjectSummary(p *gardenerv1beta1.Project) Summary {
+	v := view{
+		generation: p.Generation, observed: p.Status.ObservedGeneration,
+		terminating: !p.DeletionTimestamp.IsZero(), ready: "namespace and roles are reconciled",
+	}
+	for i := range p.Status.Conditions {
+		c := &p.Status.Conditions[i]
+		// These conditions have no generation.
+		v.conditions = append(v.conditions, metav1.Condition{
+			Type: string(c.Type), Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message, ObservedGeneration: p.Generation,
+		})
+		if c.Type == projectPaused {
+			v.paused = c.Message
+		}
+	}
+	if v.terminating {
+		return summarize(v, []aspect{{kind: string(gardenerv1beta1.ProjectDeletable), stalled: []string{"NamespaceNotEmpty"}}})
+	}
+	return summarize(v, []aspect{
+		{
+			kind: string(gardenerv1beta1.ProjectNamespaceReady), required: true,
+			stalled: []string{"NamespaceNotAllowed", "NamespaceNotLabelled", "NamespaceInUse"},
+		},
+		{kind: string(gardenerv1beta1.ProjectRBACReady), required: true},
+	})
+}
+
+// SetProject writes the summary of a Project into its conditions.
+func SetProject(p *gardenerv1beta1.Project, now time.Time) {
+	wanted := ProjectSummary(p).list(p.Generation, now)
+	next := make([]gardenerv1beta1.Condition, 0, len(p.Status.Conditions)+len(wanted))
+	for i := range p.Status.Conditions {
+		c := p.Status.Conditions[i]
+		if !IsSummary(string(c.Type)) {
+			next = append(next, c)
+			continue
+		}
+		at := slices.IndexFunc(wanted, func(w metav1.Condition) bool { return w.Type == string(c.Type) })
+		if at < 0 {
+			continue
+		}
+		next = append(next, projectCondition(wanted[at], &c))
+		wanted = slices.Delete(wanted, at, at+1)
+	}
+	for _, w := range wanted {
+		next = append(next, projectCondition(w, nil))
+	}
+	p.Status.Conditions = next
+}
+
+// projectCondition returns a condition in Gardener's form, with the times of the previous one where those stay.
+func projectCondition(w metav1.Condition, before *gardenerv1beta1.Condition) gardenerv1beta1.Condition {
+	c := gardenerv1beta1.Condition{
+		Type: gardenerv1beta1.ConditionType(w.Type), Status: gardenerv1beta1.ConditionStatus(w.Status), Reason: w.Reason, Message: w.Message,
+		LastTransitionTime: w.LastTransitionTime, LastUpdateTime: w.LastTransitionTime,
+	}
+	if before == nil || before.Status != c.Status {
+		return c
+	}
+	if !before.LastTransitionTime.IsZero() {
+		c.LastTransitionTime = before.LastTransitionTime
+	}
+	if before.Reason == c.Reason && before.Message == c.Message && !before.LastUpdateTime.IsZero() {
+		c.LastUpdateTime = before.LastUpdateTime
+	}
+	return c
+}
