@@ -118,6 +118,12 @@ func (o *Options) newServer(ctx context.Context, written func(revision int64)) (
 	if err != nil {
 		return nil, err
 	}
+	if err := server.AddPostStartHook("summaries", func(hook genericapiserver.PostStartHookContext) error {
+		go resummarize(hook, groups) // the server is ready without it
+		return nil
+	}); err != nil {
+		return nil, err
+	}
 	return server, server.InstallAPIGroups(groups...)
 }
 

@@ -4,8 +4,18 @@
 package registry
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 )
 
 // Store is the store behind a status subresource, for tests that look at its strategy.
 func (r *StatusREST) Store() *genericregistry.Store { return r.store }
+
+// IsOutdated reports whether an object has another summary of its conditions than this version writes.
+func (r *StatusREST) IsOutdated(o runtime.Object) bool { return r.isOutdated(o) }
+
+// ResummarizeList is what Resummarize does with a list.
+func ResummarizeList(list runtime.Object, isOutdated func(runtime.Object) bool, write func(metav1.Object) error) (int, error) {
+	return resummarize(list, isOutdated, write)
+}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
@@ -122,8 +123,11 @@ func NewStorage[T Object](kind Kind[T], scheme *runtime.Scheme, options generic.
 	status := *store
 	status.UpdateStrategy, status.ResetFieldsStrategy = statusStrategy[T]{s}, statusStrategy[T]{s}
 	return map[string]rest.Storage{
-		kind.Resource:             &REST[T]{claims.Store{Store: store}, kind},
-		kind.Resource + "/status": &StatusREST{&status},
+		kind.Resource: &REST[T]{claims.Store{Store: store}, kind},
+		kind.Resource + "/status": &StatusREST{&status, genericapirequest.RequestInfo{
+			IsResourceRequest: true, Verb: "update", APIGroup: kind.GroupVersion.Group, APIVersion: kind.GroupVersion.Version,
+			Resource: kind.Resource, Subresource: "status",
+		}, outdated(kind)},
 	}, nil
 }
 

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	genericapirequest "k8s.io/apiserver/pkg/endpoints/request"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 	"k8s.io/apiserver/pkg/registry/rest"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
@@ -34,7 +35,13 @@ func (r *REST[T]) ShortNames() []string { return r.kind.ShortNames }
 func (r *REST[T]) Categories() []string { return r.kind.Categories }
 
 // StatusREST serves the status subresource of a kind.
-type StatusREST struct{ store *genericregistry.Store }
+type StatusREST struct {
+	store *genericregistry.Store
+	// info describes a request for the status of an object, up to its name.
+	info genericapirequest.RequestInfo
+	// isOutdated reports whether the conditions of an object are summarized differently by this version.
+	isOutdated func(runtime.Object) bool
+}
 
 var (
 	_ rest.Patcher             = &StatusREST{}
