@@ -153,9 +153,15 @@ func (s Summary) list(generation int64, now time.Time) []metav1.Condition {
 	return list
 }
 
-// replace returns conditions in which those of the given types are the wanted ones. Times change with the status alone. The
-// list that is given, which may belong to a cached object, does not change.
-func replace(conditions []metav1.Condition, types []string, wanted []metav1.Condition) []metav1.Condition {
+// replace returns conditions in which those of the given types are the wanted ones. Times change with the status alone, compared
+// with the conditions before the write: a client may have left the summary out, or changed it. The lists that are given, which
+// may belong to cached objects, do not change.
+func replace(conditions, before []metav1.Condition, types []string, wanted []metav1.Condition) []metav1.Condition {
+	for i := range wanted {
+		if last := meta.FindStatusCondition(before, wanted[i].Type); last != nil && last.Status == wanted[i].Status {
+			wanted[i].LastTransitionTime = last.LastTransitionTime
+		}
+	}
 	next := make([]metav1.Condition, 0, len(conditions)+len(wanted))
 	written := map[string]bool{}
 	for i := range conditions {
@@ -166,10 +172,7 @@ func replace(conditions []metav1.Condition, types []string, wanted []metav1.Cond
 				continue
 			}
 			written[c.Type] = true
-			since := c.LastTransitionTime
-			if c = wanted[at]; c.Status == conditions[i].Status && !since.IsZero() {
-				c.LastTransitionTime = since
-			}
+			c = wanted[at]
 		}
 		next = append(next, c)
 	}

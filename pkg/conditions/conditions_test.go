@@ -127,7 +127,7 @@ func TestKluster(t *testing.T) {
 				k.Spec.Discovery = &kubernikusv1.DiscoverySpec{Enabled: true}
 			}
 			k.Status.ObservedGeneration, k.Status.Conditions = tc.observed, reported(t, tc.conditions...)
-			conditions.SetKluster(k, noon)
+			conditions.SetKluster(k, k.DeepCopy(), noon)
 			if got := outcome(t, k.Status.Conditions, k); got != tc.want {
 				t.Errorf("outcome = %q, want %q; conditions %+v", got, tc.want, k.Status.Conditions)
 			}
@@ -170,7 +170,7 @@ func TestDiscoveryBackend(t *testing.T) {
 				b.Cluster.ClusterStatus = gimbalv1.ClusterMaintenance
 			}
 			b.Status.ObservedGeneration, b.Status.Conditions = tc.observed, reported(t, tc.conditions...)
-			conditions.SetDiscoveryBackend(b, noon)
+			conditions.SetDiscoveryBackend(b, b.DeepCopy(), noon)
 			if got := outcome(t, b.Status.Conditions, b); got != tc.want {
 				t.Errorf("outcome = %q, want %q; conditions %+v", got, tc.want, b.Status.Conditions)
 			}
@@ -196,7 +196,7 @@ func TestTranslation(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tr := &midonetv1.Translation{ObjectMeta: objectMeta(tc.deleted)}
 			tr.Status.ObservedGeneration, tr.Status.Conditions = tc.observed, reported(t, tc.conditions...)
-			conditions.SetTranslation(tr, noon)
+			conditions.SetTranslation(tr, tr.DeepCopy(), noon)
 			if got := outcome(t, tr.Status.Conditions, tr); got != tc.want {
 				t.Errorf("outcome = %q, want %q; conditions %+v", got, tc.want, tr.Status.Conditions)
 			}
@@ -209,7 +209,7 @@ func TestStalledOfThePusherStays(t *testing.T) {
 	tr := &midonetv1.Translation{ObjectMeta: objectMeta(false)}
 	tr.Status.ObservedGeneration, tr.Status.Conditions = 2, reported(t, "Synced=False/Refused", "Stalled=True/Refused")
 	before := tr.Status.Conditions[1]
-	conditions.SetTranslation(tr, noon.Add(time.Hour))
+	conditions.SetTranslation(tr, tr.DeepCopy(), noon.Add(time.Hour))
 	if diff := cmp.Diff(before, tr.Status.Conditions[1]); diff != "" {
 		t.Errorf("condition Stalled (-want +got):\n%s", diff)
 	}
@@ -240,7 +240,7 @@ func TestProject(t *testing.T) {
 					Type: gardenerv1beta1.ConditionType(c.Type), Status: gardenerv1beta1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message,
 				})
 			}
-			conditions.SetProject(p, noon)
+			conditions.SetProject(p, p.DeepCopy(), noon)
 			var list []metav1.Condition
 			for _, c := range p.Status.Conditions {
 				list = append(list, metav1.Condition{Type: string(c.Type), Status: metav1.ConditionStatus(c.Status), Reason: c.Reason, Message: c.Message})
@@ -270,11 +270,11 @@ func TestSummaryIsStable(t *testing.T) {
 	k := &kubernikusv1.Kluster{ObjectMeta: objectMeta(false)}
 	k.Status.ObservedGeneration, k.Status.Conditions = 2, reported(t, "APIServerReachable=False/Unreachable", "OpenStackReachable=True/Reachable")
 	p := &gardenerv1beta1.Project{ObjectMeta: objectMeta(false)}
-	conditions.SetKluster(k, noon)
-	conditions.SetProject(p, noon)
+	conditions.SetKluster(k, k.DeepCopy(), noon)
+	conditions.SetProject(p, p.DeepCopy(), noon)
 	once, onceProject := k.DeepCopy(), p.DeepCopy()
-	conditions.SetKluster(k, noon.Add(time.Hour))
-	conditions.SetProject(p, noon.Add(time.Hour))
+	conditions.SetKluster(k, k.DeepCopy(), noon.Add(time.Hour))
+	conditions.SetProject(p, p.DeepCopy(), noon.Add(time.Hour))
 	if diff := cmp.Diff(once, k); diff != "" {
 		t.Errorf("Kluster (-once +twice):\n%s", diff)
 	}
@@ -282,9 +282,27 @@ func TestSummaryIsStable(t *testing.T) {
 		t.Errorf("Project (-once +twice):\n%s", diff)
 	}
 	k.Status.Conditions[0].Status = metav1.ConditionTrue
-	conditions.SetKluster(k, noon.Add(2*time.Hour))
+	conditions.SetKluster(k, k.DeepCopy(), noon.Add(2*time.Hour))
 	if at := k.Status.Conditions[2]; at.Type != conditions.Ready || !at.LastTransitionTime.Time.Equal(noon.Add(2*time.Hour)) {
 		t.Errorf("condition %+v, want Ready with the time of its change", at)
+	}
+}
+
+// A client that replaces the list, or changes the times in it, does not change since when an object is ready.
+func TestTimesAreKept(t *testing.T) {
+	old := &midonetv1.Translation{ObjectMeta: objectMeta(false)}
+	old.Status.ObservedGeneration, old.Status.Conditions = 2, reported(t, "Synced=True/Synced")
+	conditions.SetTranslation(old, &midonetv1.Translation{}, noon)
+	for name, list := range map[string][]metav1.Condition{
+		"left out": reported(t, "Synced=True/Synced"),
+		"forged":   append(reported(t, "Synced=True/Synced"), metav1.Condition{Type: conditions.Ready, Status: metav1.ConditionTrue, LastTransitionTime: metav1.NewTime(noon.Add(-time.Hour))}),
+	} {
+		tr := old.DeepCopy()
+		tr.Status.Conditions = list
+		conditions.SetTranslation(tr, old, noon.Add(time.Hour))
+		if diff := cmp.Diff(old.Status.Conditions, tr.Status.Conditions); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 
@@ -295,7 +313,7 @@ func TestSharedListsStay(t *testing.T) {
 	before := append([]metav1.Condition(nil), shared[:5]...)
 	tr := &midonetv1.Translation{ObjectMeta: objectMeta(false)}
 	tr.Status.ObservedGeneration, tr.Status.Conditions = 2, shared
-	conditions.SetTranslation(tr, noon)
+	conditions.SetTranslation(tr, tr.DeepCopy(), noon)
 	if diff := cmp.Diff(before, shared[:5]); diff != "" {
 		t.Errorf("the shared array (-want +got):\n%s", diff)
 	}

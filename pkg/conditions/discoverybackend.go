@@ -35,8 +35,8 @@ func DiscoveryBackendSummary(b *gimbalv1.DiscoveryBackend) Summary {
 }
 
 // SetDiscoveryBackend writes the summary of a DiscoveryBackend into its conditions.
-func SetDiscoveryBackend(b *gimbalv1.DiscoveryBackend, now time.Time) {
-	b.Status.Conditions = replace(b.Status.Conditions, summaryTypes(), DiscoveryBackendSummary(b).list(b.Generation, now))
+func SetDiscoveryBackend(b, old *gimbalv1.DiscoveryBackend, now time.Time) {
+	b.Status.Conditions = replace(b.Status.Conditions, old.Status.Conditions, summaryTypes(), DiscoveryBackendSummary(b).list(b.Generation, now))
 }
 
 // backendAspects are the conditions that a backend is ready by. Without an image the discoverer is started manually, and

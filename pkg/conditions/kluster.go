@@ -27,9 +27,9 @@ func KlusterSummary(k *kubernikusv1.Kluster) Summary {
 	return summarize(v, klusterAspects(k))
 }
 
-// SetKluster writes the summary of a Kluster into its conditions.
-func SetKluster(k *kubernikusv1.Kluster, now time.Time) {
-	k.Status.Conditions = replace(k.Status.Conditions, summaryTypes(), KlusterSummary(k).list(k.Generation, now))
+// SetKluster writes the summary of a Kluster into its conditions. Its times depend on the Kluster before the write.
+func SetKluster(k, old *kubernikusv1.Kluster, now time.Time) {
+	k.Status.Conditions = replace(k.Status.Conditions, old.Status.Conditions, summaryTypes(), KlusterSummary(k).list(k.Generation, now))
 }
 
 // klusterAspects are the conditions that a Kluster is ready by. NoCredentials is fine where nothing but the cloud was

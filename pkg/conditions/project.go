@@ -45,7 +45,7 @@ func ProjectSummary(p *gardenerv1beta1.Project) Summary {
 }
 
 // SetProject writes the summary of a Project into its conditions.
-func SetProject(p *gardenerv1beta1.Project, now time.Time) {
+func SetProject(p, old *gardenerv1beta1.Project, now time.Time) {
 	wanted := ProjectSummary(p).list(p.Generation, now)
 	next := make([]gardenerv1beta1.Condition, 0, len(p.Status.Conditions)+len(wanted))
 	for i := range p.Status.Conditions {
@@ -54,33 +54,32 @@ func SetProject(p *gardenerv1beta1.Project, now time.Time) {
 			next = append(next, c)
 			continue
 		}
-		at := slices.IndexFunc(wanted, func(w metav1.Condition) bool { return w.Type == string(c.Type) })
-		if at < 0 {
-			continue
+		if at := slices.IndexFunc(wanted, func(w metav1.Condition) bool { return w.Type == string(c.Type) }); at >= 0 {
+			next = append(next, projectCondition(wanted[at], old))
+			wanted = slices.Delete(wanted, at, at+1)
 		}
-		next = append(next, projectCondition(wanted[at], &c))
-		wanted = slices.Delete(wanted, at, at+1)
 	}
 	for _, w := range wanted {
-		next = append(next, projectCondition(w, nil))
+		next = append(next, projectCondition(w, old))
 	}
 	p.Status.Conditions = next
 }
 
-// projectCondition returns a condition in Gardener's form, with the times of the previous one where those stay.
-func projectCondition(w metav1.Condition, before *gardenerv1beta1.Condition) gardenerv1beta1.Condition {
+// projectCondition returns a condition in Gardener's form, with the times that it had before where those stay.
+func projectCondition(w metav1.Condition, old *gardenerv1beta1.Project) gardenerv1beta1.Condition {
 	c := gardenerv1beta1.Condition{
 		Type: gardenerv1beta1.ConditionType(w.Type), Status: gardenerv1beta1.ConditionStatus(w.Status), Reason: w.Reason, Message: w.Message,
 		LastTransitionTime: w.LastTransitionTime, LastUpdateTime: w.LastTransitionTime,
 	}
-	if before == nil || before.Status != c.Status {
-		return c
-	}
-	if !before.LastTransitionTime.IsZero() {
+	for i := range old.Status.Conditions {
+		before := &old.Status.Conditions[i]
+		if before.Type != c.Type || before.Status != c.Status {
+			continue
+		}
 		c.LastTransitionTime = before.LastTransitionTime
-	}
-	if before.Reason == c.Reason && before.Message == c.Message && !before.LastUpdateTime.IsZero() {
-		c.LastUpdateTime = before.LastUpdateTime
+		if before.Reason == c.Reason && before.Message == c.Message {
+			c.LastUpdateTime = before.LastUpdateTime
+		}
 	}
 	return c
 }

@@ -27,7 +27,7 @@ func TranslationSummary(t *midonetv1.Translation) Summary {
 
 // SetTranslation writes the summary of a Translation into its conditions. Stalled is the pusher's as long as it applies to
 // this generation.
-func SetTranslation(t *midonetv1.Translation, now time.Time) {
+func SetTranslation(t, old *midonetv1.Translation, now time.Time) {
 	s := TranslationSummary(t)
 	types, wanted := summaryTypes(), s.list(t.Generation, now)
 	if stalledByPusher(t) != nil {
@@ -36,7 +36,7 @@ func SetTranslation(t *midonetv1.Translation, now time.Time) {
 			wanted = wanted[:1]
 		}
 	}
-	t.Status.Conditions = replace(t.Status.Conditions, types, wanted)
+	t.Status.Conditions = replace(t.Status.Conditions, old.Status.Conditions, types, wanted)
 }
 
 // stalledByPusher returns the condition Stalled of the current generation, nil when there is none.

@@ -94,7 +94,7 @@ func serve[T registry.Object](t testing.TB, kind registry.Kind[T], s served) ser
 	}
 	s.version, s.resource, s.namespaced, s.finalizer = kind.GroupVersion, kind.Resource, kind.Namespaced, kind.Finalizer
 	s.endpoints = endpoints
-	s.summarize = func(o registry.Object) { kind.Summarize(o.(T), o.GetCreationTimestamp().Time) }
+	s.summarize = func(o registry.Object) { kind.Summarize(o.(T), o.DeepCopyObject().(T), o.GetCreationTimestamp().Time) }
 	s.store = endpoints[kind.Resource].(*registry.REST[T]).Store.Store
 	s.status = endpoints[kind.Resource+"/status"].(*registry.StatusREST).Store()
 	return s

@@ -60,8 +60,9 @@ type Kind[T Object] struct {
 	// Normalize brings an object to the one form in which it is stored. It is idempotent. It may be nil.
 	Normalize func(T)
 	// Summarize writes the conditions that summarize the others. It is called before each write of an object, when all else of
-	// it is known, and does not change lists that another object may share. It may be nil.
-	Summarize func(obj T, now time.Time)
+	// it is known, with the object before the write, an empty one for a new object. It does not change lists that another
+	// object may share. It may be nil.
+	Summarize func(obj, old T, now time.Time)
 	// Warn returns what to warn somebody of who makes a valid change, dry runs included. It may be nil.
 	Warn func(obj, old T) []string
 	// SelectableFields are what field selectors can ask for beside name and namespace. It may be nil.

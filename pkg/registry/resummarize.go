@@ -80,7 +80,7 @@ func outdated[T Object](kind Kind[T]) func(runtime.Object) bool {
 			return false
 		}
 		next := object.DeepCopyObject().(T)
-		kind.Summarize(next, time.Now())
+		kind.Summarize(next, object.(T), time.Now())
 		return !apiequality.Semantic.DeepEqual(object, runtime.Object(next))
 	}
 }

@@ -51,7 +51,7 @@ func (s strategy[T]) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	s.kind.Rules.PrepareForCreate(o)
 	s.normalize(o)
 	// Prepared again, as for a retried apply, the object is the same.
-	s.summarize(o, o.GetCreationTimestamp().Time)
+	s.summarize(o, s.kind.New(), o.GetCreationTimestamp().Time)
 }
 
 // PrepareForUpdate keeps the status and, until the object is being deleted, the finalizer: a manifest that is
@@ -67,7 +67,7 @@ func (s strategy[T]) PrepareForUpdate(_ context.Context, obj, old runtime.Object
 	if !apiequality.Semantic.DeepEqual(s.kind.Desired(o), s.kind.Desired(before)) {
 		o.SetGeneration(before.GetGeneration() + 1)
 	}
-	s.summarize(o, time.Now())
+	s.summarize(o, before, time.Now())
 	keepTimes(o, before)
 }
 
@@ -105,9 +105,9 @@ func (s strategy[T]) normalize(o T) {
 }
 
 // summarize writes Ready, Reconciling and Stalled, whatever the writer of the object says of them.
-func (s strategy[T]) summarize(o T, now time.Time) {
+func (s strategy[T]) summarize(o, before T, now time.Time) {
 	if s.kind.Summarize != nil {
-		s.kind.Summarize(o, now)
+		s.kind.Summarize(o, before, now)
 	}
 }
 
@@ -122,7 +122,7 @@ func (s statusStrategy[T]) PrepareForUpdate(_ context.Context, obj, old runtime.
 	restored.SetResourceVersion(o.GetResourceVersion())
 	s.kind.Assign(o, restored)
 	s.normalize(o)
-	s.summarize(o, time.Now())
+	s.summarize(o, before, time.Now())
 	keepTimes(o, before)
 }
 

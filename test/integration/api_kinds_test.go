@@ -48,8 +48,8 @@ spec:
 			change: `{"spec":{"description":"second"}}`, changed: "{.spec.description}", value: "second",
 			status: `{"status":{"lastActivityTimestamp":"2026-01-02T03:04:05Z"}}`, condition: "NamespaceReady",
 			selector: "spec.namespace=garden-NAME",
-			header:   []string{"NAME", "NAMESPACE", "STATUS", "OWNER", "CREATOR", "STALE", "SINCE", "DELETION", "DUE", "AGE"},
-			row:      []string{"NAME", "garden-NAME", "Ready", "olivia", "admin"},
+			header:   []string{"NAME", "READY", "NAMESPACE", "STATUS", "OWNER", "CREATOR", "STALE", "SINCE", "DELETION", "DUE", "AGE"},
+			row:      []string{"NAME", "True", "garden-NAME", "Ready", "olivia", "admin"},
 		},
 		{
 			groupVersion: "kubernikus.sap.cc/v1", resource: "klusters.kubernikus.sap.cc", kind: "Kluster", short: "kl", namespaced: true, finalizer: "kubernikus.sap.cc/deorbiter", confirmed: true,
@@ -68,8 +68,8 @@ spec:
 			status: `{"status":{"phase":"Terminating","deorbit":{"stage":"Claims","remaining":[{"kind":"Volume","id":"1"},{"kind":"Volume","id":"2"}]},
 				"conditions":[{"type":"Deorbited","status":"True","reason":"Test","message":"","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`,
 			condition: "Deorbited", selector: "status.phase=Terminating",
-			header: []string{"NAME", "VERSION", "PHASE", "REACHABLE", "ROUTES", "CLEAN", "STAGE", "LEFTOVERS", "RETAINED", "PODS", "ROUTER", "AGE"},
-			row:    []string{"NAME", "1.36.3", "Terminating", "Claims", "2", "0", "100.100.0.0/16", "0f6d6a5e-2d4a-4f60-9a43-0e3f4f7b4f11"},
+			header: []string{"NAME", "READY", "VERSION", "PHASE", "REACHABLE", "ROUTES", "CLEAN", "STAGE", "LEFTOVERS", "RETAINED", "PODS", "ROUTER", "AGE"},
+			row:    []string{"NAME", "Unknown", "1.36.3", "Terminating", "Claims", "2", "0", "100.100.0.0/16", "0f6d6a5e-2d4a-4f60-9a43-0e3f4f7b4f11"},
 		},
 		{
 			groupVersion: "midonet.org/v1", resource: "translations.midonet.org", kind: "Translation", short: "tr", namespaced: true, finalizer: "midonet.org/deleter",
@@ -86,8 +86,8 @@ resources:
 			changed: "{.resources[1].kind}", value: "Rule",
 			status:    `{"status":{"conditions":[{"type":"Synced","status":"True","reason":"Test","message":"","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`,
 			condition: "Synced", selector: "metadata.name=NAME",
-			header: []string{"NAME", "OWNER", "RESOURCES", "SYNCED", "STALLED", "AGE"},
-			row:    []string{"NAME", "global", "2", "True"},
+			header: []string{"NAME", "READY", "OWNER", "RESOURCES", "SYNCED", "STALLED", "AGE"},
+			row:    []string{"NAME", "Unknown", "global", "2", "True"},
 		},
 		{
 			groupVersion: "gimbal.heptio.com/v1", resource: "discoverybackends.gimbal.heptio.com", kind: "DiscoveryBackend", short: "dbe", namespaced: true, finalizer: "gimbal.heptio.com/discovery-backend",
@@ -102,8 +102,8 @@ cluster: {type: Kubernetes, credentials: NAME-kubeconfig, clusterStatus: enabled
 			status: `{"status":{"services":7,"lastSyncTime":"2026-01-02T03:04:05Z","errors":[{"type":"ConnectionError","message":"no answer"}],
 				"conditions":[{"type":"Discovered","status":"True","reason":"Test","message":"","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`,
 			condition: "Discovered", selector: "cluster.clusterStatus=Maintenance",
-			header: []string{"NAME", "TYPE", "STATUS", "AVAILABLE", "DISCOVERED", "SERVICES", "DRAINED", "ERRORS", "LAST", "SYNC", "AGE"},
-			row:    []string{"NAME", "kubernetes", "Maintenance", "False", "True", "7", "True", "1"},
+			header: []string{"NAME", "READY", "TYPE", "STATUS", "AVAILABLE", "DISCOVERED", "SERVICES", "DRAINED", "ERRORS", "LAST", "SYNC", "AGE"},
+			row:    []string{"NAME", "True", "kubernetes", "Maintenance", "False", "True", "7", "True", "1"},
 		},
 	}
 }
