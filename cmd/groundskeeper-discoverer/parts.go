@@ -19,6 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/identity"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/logging"
@@ -50,6 +51,7 @@ func (d *discoverer) connect(here *rest.Config, queue workqueue.TypedRateLimitin
 		return err
 	}
 	d.backends, d.leases = asking.DiscoveryBackends(d.backendNamespace), asking.Leases(d.backendNamespace)
+	d.keeper = &identity.Keeper{Client: d.backends, Namespace: d.backendNamespace, Name: d.backend}
 	d.maintenance, err = newMaintenance(d.backends, watching.DiscoveryBackends(d.backendNamespace), d.backendNamespace, d.backend, d.timeout,
 		func(withheld bool) { d.replica.SetWithheld(withheld) })
 	if err != nil {
@@ -65,6 +67,11 @@ func (d *discoverer) connect(here *rest.Config, queue workqueue.TypedRateLimitin
 	}
 	d.there = there
 	return there.listen(d.replica)
+}
+
+// recognize returns an error unless the cluster with this identity is the one that is copied.
+func (d *discoverer) recognize(ctx context.Context, observed []gimbalv1.ClusterIdentity) error {
+	return d.keeper.Check(ctx, observed)
 }
 
 // work writes copies until ctx is done. When it cannot begin, it tries again.
@@ -125,5 +132,5 @@ func discovered(entries []report.Entry, copied, services int, last time.Time) re
 
 // isAboutBackend says whether an error is about the backend as a whole.
 func isAboutBackend(kind string) bool {
-	return kind == gimbalv1.ErrorAuthentication || kind == gimbalv1.ErrorConnection
+	return kind == gimbalv1.ErrorAuthentication || kind == gimbalv1.ErrorConnection || kind == gimbalv1.ErrorAnotherCluster
 }

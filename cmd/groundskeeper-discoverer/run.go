@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/clock"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/identity"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
@@ -61,6 +62,8 @@ type discoverer struct {
 	backends    client.DiscoveryBackends
 	leases      client.Leases
 	maintenance *maintenance
+	// keeper recognizes the cluster of the backend.
+	keeper *identity.Keeper
 }
 
 func newDiscoverer(o *options) (*discoverer, error) {

@@ -6,6 +6,7 @@ package integration
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -17,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
@@ -83,6 +85,52 @@ func (d *clusters) expired(t *testing.T) {
 	v.status("Synced")
 	if err := diffError(before, v.versions()); err != nil {
 		t.Error(err)
+	}
+}
+
+// another: credentials that lead to another cluster, which is this one here, replace and delete nothing until that is
+// confirmed.
+func (d *clusters) another(t *testing.T) {
+	v := d.discover(t, false)
+	v.create(v.b, v.service("web"), v.slice("web", "a", "10.1.0.1"))
+	first := v.run()
+	v.copied()
+	v.leads(first)
+	id := func(c client.Client) string {
+		namespace := &corev1.Namespace{}
+		if err := c.Get(t.Context(), client.ObjectKey{Name: metav1.NamespaceSystem}, namespace); err != nil {
+			t.Fatal(err)
+		}
+		return string(namespace.UID)
+	}
+	if found := v.status("Synced").Status.Identity; len(found) != 2 || found[0].ID != id(v.b) {
+		t.Errorf("status.identity = %+v, want the namespace kube-system with uid %s, and a Service", found, id(v.b))
+	}
+	before := v.versions()
+	first.terminate()
+	v.create(v.c, v.service("other"))
+	v.kubeconfig = wayIn(t, v.here, "discoverer", "discovery/backend")
+	second := v.run()
+	message := v.status(gimbalv1.ErrorAnotherCluster, gimbalv1.ErrorAnotherCluster).Status.Errors[0].Message
+	if !strings.Contains(message, gimbalv1.AnnotationConfirmedCluster+": "+id(v.c)) {
+		t.Errorf("message = %q, want the annotation with uid %s", message, id(v.c))
+	}
+	if err := diffError(before, v.versions()); err != nil {
+		t.Error(err)
+	}
+	editIn(v, v.c, &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: v.admin, Name: v.name}}, func(b *gimbalv1.DiscoveryBackend) {
+		b.Annotations = map[string]string{gimbalv1.AnnotationConfirmedCluster: id(v.c)}
+	})
+	v.leads(second)
+	finally(t, func(context.Context) error {
+		found := v.versions()
+		if _, copied := found[fmt.Sprintf("*v1.Service %s/%s-other", v.ns, v.name)]; !copied || len(found) != 1 {
+			return fmt.Errorf("copies are %v, want that of Service other alone", found)
+		}
+		return nil
+	})
+	if found := v.status("Synced").Status.Identity; len(found) != 2 || found[0].ID != id(v.c) {
+		t.Errorf("status.identity = %+v, want the namespace kube-system with uid %s, and a Service", found, id(v.c))
 	}
 }
 

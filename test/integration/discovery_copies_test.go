@@ -29,7 +29,7 @@ func TestDiscoverer(t *testing.T) {
 		for name, test := range map[string]func(*testing.T){
 			"life": d.life, "deleted while it is down": d.down, "many endpoints": d.many, "external names": d.external, "drift": d.drift,
 			"namespaces": d.namespaces, "names": d.names, "collisions": d.collisions,
-			"expired credentials": d.expired, "missing rights": d.forbidden, "suspicious listing": d.suspicious,
+			"expired credentials": d.expired, "another cluster": d.another, "missing rights": d.forbidden, "suspicious listing": d.suspicious,
 			"two of them": d.pair, "kills": d.kills, "confined": d.confined, "metrics": d.metrics,
 		} {
 			t.Run(name, func(t *testing.T) {

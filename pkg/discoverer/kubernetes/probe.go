@@ -14,17 +14,19 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/identity"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 )
 
 // Probe asks the backend for one Service and one EndpointSlice, now and every period, until ctx is done, and calls tell
 // with what is wrong, nil when it answers. A watch does not show that credentials have expired: it goes on with them for
-// up to an hour; nor, for a while, that nobody is there any more.
+// up to an hour; nor, for a while, that nobody is there any more, or another cluster.
 func (u *Upstream) Probe(ctx context.Context, ticking clock.WithTicker, period time.Duration, tell func(*report.Problem)) {
 	ticker := ticking.NewTicker(period)
 	defer ticker.Stop()
@@ -33,7 +35,12 @@ func (u *Upstream) Probe(ctx context.Context, ticking clock.WithTicker, period t
 		if ctx.Err() != nil {
 			return
 		}
-		tell(Classify(err))
+		if local := (*identity.LocalError)(nil); errors.As(err, &local) {
+			// The backend answers, and what was reported of it still holds.
+			logr.FromContextOrDiscard(ctx).Error(err, "Failed to compare the backend with the recorded one, trying again")
+		} else {
+			tell(Classify(err))
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -50,8 +57,10 @@ func (u *Upstream) ask(ctx context.Context) error {
 	if _, err := u.Client.Services(namespace).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
 		return err
 	}
-	_, err := u.Client.EndpointSlices(namespace).List(ctx, metav1.ListOptions{Limit: 1})
-	return err
+	if _, err := u.Client.EndpointSlices(namespace).List(ctx, metav1.ListOptions{Limit: 1}); err != nil {
+		return err
+	}
+	return u.verify(ctx)
 }
 
 // Classify says what an error of a request to the backend means, nil for none. The message is the same as long as the
@@ -67,9 +76,12 @@ func Classify(err error) *report.Problem {
 	var dns *net.DNSError
 	var network net.Error
 	var status apierrors.APIStatus
+	var refusal *identity.Refusal
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &refusal):
+		return &refusal.Problem
 	case apierrors.IsUnauthorized(err), errors.As(err, &alert):
 		return &report.Problem{Type: gimbalv1.ErrorAuthentication, Message: "the backend refuses the credentials: put valid ones into the Secret"}
 	case apierrors.IsForbidden(err):

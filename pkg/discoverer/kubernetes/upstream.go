@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/guard"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/naming"
@@ -39,8 +40,10 @@ type Options struct {
 	Annotations []string
 	// ExternalNames says that Services of type ExternalName are copied.
 	ExternalNames bool
-	Meters        *telemetry.Meters
-	Clock         clock.PassiveClock
+	// Recognize returns an error if the cluster with this identity must not be copied. It may be nil: every cluster is copied.
+	Recognize func(ctx context.Context, observed []gimbalv1.ClusterIdentity) error
+	Meters    *telemetry.Meters
+	Clock     clock.PassiveClock
 }
 
 // Listener is told of changes. A Replica is one.
@@ -61,11 +64,17 @@ type Upstream struct {
 func New(options Options) (*Upstream, error) {
 	u := &Upstream{Options: options}
 	var err error
-	u.services, err = remote.NewInformers(u.Namespaces, remote.From(u.Watching, metav1.ListOptions{}, u.Watching.Services), &corev1.Service{}, u.trimService, nil)
+	services := func(namespace string) verified[*corev1.ServiceList] {
+		return verified[*corev1.ServiceList]{u.Watching.Services(namespace), u.verify}
+	}
+	u.services, err = remote.NewInformers(u.Namespaces, remote.From(u.Watching, metav1.ListOptions{}, services), &corev1.Service{}, u.trimService, nil)
 	if err != nil {
 		return nil, err
 	}
-	ofServices := remote.From(u.Watching, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName}, u.Watching.EndpointSlices)
+	slices := func(namespace string) verified[*discoveryv1.EndpointSliceList] {
+		return verified[*discoveryv1.EndpointSliceList]{u.Watching.EndpointSlices(namespace), u.verify}
+	}
+	ofServices := remote.From(u.Watching, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName}, slices)
 	u.slices, err = remote.NewInformers(u.Namespaces, ofServices, &discoveryv1.EndpointSlice{}, trimSlice, func(slice *discoveryv1.EndpointSlice) string {
 		return serviceOf(slice).String()
 	})
@@ -165,6 +174,9 @@ func (u *Upstream) Source(key types.NamespacedName) (source *desired.Source, exc
 
 // Copies lists the backend anew, in pages, and returns the copies that its Services should have.
 func (u *Upstream) Copies(ctx context.Context) (sets.Set[guard.Ref], error) {
+	if err := u.verify(ctx); err != nil {
+		return nil, err
+	}
 	copies := sets.New[guard.Ref]()
 	namespaces := u.Namespaces
 	if len(namespaces) == 0 {

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clocktesting "k8s.io/utils/clock/testing"
 
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/naming"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
@@ -47,6 +48,7 @@ type setup struct {
 	policy        replica.Policy
 	externalNames bool
 	confined      string
+	recognize     func(context.Context, []gimbalv1.ClusterIdentity) error
 }
 
 func newWorld(t *testing.T, there, here []runtime.Object) *world {
@@ -71,19 +73,26 @@ func (w *world) start(s setup) {
 	})
 }
 
-// startOnly starts a discoverer.
-func (w *world) startOnly(s setup) {
+// read makes what reads the backend, which reads nothing yet.
+func (w *world) read(s setup, waiting func() int) {
 	w.Helper()
-	queue := replica.NewQueue()
 	w.ledger = report.NewLedger(w.clock)
-	w.meters = telemetry.New("us", "kubernetes", "v0", queue.Len)
+	w.meters = telemetry.New("us", "kubernetes", "v0", waiting)
 	var err error
 	w.upstream, err = New(Options{
-		Backend: "us", Client: clienttest.Client{Clientset: w.there}, Watching: clienttest.Client{Clientset: w.there}, Namespaces: s.policy.Allow, ExternalNames: s.externalNames, Meters: w.meters, Clock: w.clock,
+		Backend: "us", Client: clienttest.Client{Clientset: w.there}, Watching: clienttest.Client{Clientset: w.there}, Namespaces: s.policy.Allow, ExternalNames: s.externalNames, Recognize: s.recognize, Meters: w.meters, Clock: w.clock,
 	})
 	if err != nil {
 		w.Fatal(err)
 	}
+}
+
+// startOnly starts a discoverer.
+func (w *world) startOnly(s setup) {
+	w.Helper()
+	queue := replica.NewQueue()
+	w.read(s, queue.Len)
+	var err error
 	w.replica, err = replica.New(replica.Options{
 		Backend: "us", Upstream: w.upstream, Client: clienttest.Client{Clientset: w.here}, Watching: clienttest.Client{Clientset: w.here}, Policy: s.policy, Confined: s.confined, Workers: 2, Resync: time.Hour,
 		Ledger: w.ledger, Meters: w.meters, Clock: ticking{w.clock},

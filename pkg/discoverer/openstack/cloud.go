@@ -10,16 +10,22 @@ import (
 
 	"k8s.io/utils/clock"
 
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
 // refusalPause is how long refused credentials are not tried again: Keystone may lock a user who fails too often.
 const refusalPause = time.Minute
 
+// objectProject is what identifies a cloud.
+const objectProject = "project"
+
 // Cloud is what is asked of a cloud. A Session is one.
 type Cloud interface {
 	// Projects lists the projects of the user.
 	Projects(ctx context.Context) ([]openstack.Project, error)
+	// Identity returns by what the cloud is recognized.
+	Identity(ctx context.Context) ([]gimbalv1.ClusterIdentity, error)
 	// LoadBalancing returns Octavia as the user may use it in a project.
 	LoadBalancing(ctx context.Context, project string) (LoadBalancing, error)
 	// Forget lets go of the projects that are not kept.
@@ -70,6 +76,19 @@ func (s *Session) Projects(ctx context.Context) (projects []openstack.Project, e
 		return err
 	})
 	return projects, err
+}
+
+// Identity implements Cloud: the project of the credentials and the region, which tell clouds and their parts apart. Two
+// users of one project see the same.
+func (s *Session) Identity(ctx context.Context) (observed []gimbalv1.ClusterIdentity, err error) {
+	err = s.unlessRefused("", func() error {
+		client, err := s.own(ctx)
+		if err == nil {
+			observed = []gimbalv1.ClusterIdentity{{Object: objectProject, ID: client.ProjectID() + "/" + client.Region()}}
+		}
+		return err
+	})
+	return observed, err
 }
 
 // LoadBalancing implements Cloud.

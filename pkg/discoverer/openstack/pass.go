@@ -21,15 +21,17 @@ import (
 func (u *Upstream) pass(ctx context.Context) error {
 	u.passing.Lock()
 	defer u.passing.Unlock()
-	projects, err := u.Cloud.Projects(ctx)
+	err := u.recognize(ctx)
+	var projects []openstack.Project
+	if err == nil {
+		projects, err = u.Cloud.Projects(ctx)
+	}
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	if err != nil {
 		u.fail()
-		problem := problemOf(err)
-		problem.Message = "the backend " + problem.Message
-		u.set(ctx, u.Subject, err, problem)
+		u.tellOfCloud(ctx, err)
 		return err
 	}
 	chosen := choose(projects, u.Watchlist, u.Admits)
@@ -56,6 +58,18 @@ func (u *Upstream) pass(ctx context.Context) error {
 		u.listener.Listed()
 	}
 	return err
+}
+
+// recognize checks that the cloud is the one that is copied.
+func (u *Upstream) recognize(ctx context.Context) error {
+	if u.Recognize == nil {
+		return nil
+	}
+	observed, err := u.Cloud.Identity(ctx)
+	if err != nil {
+		return err
+	}
+	return u.Recognize(ctx, observed)
 }
 
 // fail notes that nothing could be listed.

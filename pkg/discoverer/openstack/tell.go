@@ -10,6 +10,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"groundskeeper.io/groundskeeper/pkg/discoverer/identity"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 )
 
@@ -58,6 +59,22 @@ func (u *Upstream) tell(ctx context.Context, problems map[string][]report.Proble
 	for subject, found := range problems {
 		u.set(ctx, subject, causes[subject], found...)
 	}
+}
+
+// tellOfCloud brings the problem of the whole cloud into the ledger.
+func (u *Upstream) tellOfCloud(ctx context.Context, err error) {
+	if local := (*identity.LocalError)(nil); errors.As(err, &local) {
+		// The cloud answers, and what was reported of it still holds.
+		logr.FromContextOrDiscard(ctx).Error(err, "Failed to compare the cloud with the recorded one, trying again")
+		return
+	}
+	problem := problemOf(err)
+	if refusal := (*identity.Refusal)(nil); errors.As(err, &refusal) {
+		problem = refusal.Problem
+	} else {
+		problem.Message = "the backend " + problem.Message
+	}
+	u.set(ctx, u.Subject, err, problem)
 }
 
 // set says what problems something has. Err is why, for the log.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/guard"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
@@ -24,6 +25,8 @@ type Options struct {
 	// Backend is the name of the backend.
 	Backend string
 	Cloud   Cloud
+	// Recognize returns an error if the cloud with this identity must not be copied. It may be nil: every cloud is copied.
+	Recognize func(ctx context.Context, observed []gimbalv1.ClusterIdentity) error
 	// Watchlist are the names or ids of the projects that are discovered, all when it is empty.
 	Watchlist []string
 	// Admits says whether a namespace is discovered.

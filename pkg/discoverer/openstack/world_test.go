@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/clock"
 
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
@@ -36,8 +37,11 @@ type sky struct {
 	mu       sync.Mutex
 	projects []openstack.Project
 	err      error
-	octavias map[string]*octavia
-	renewed  map[string]int
+	identity string
+	// recognize is nil when every cloud is copied.
+	recognize func(context.Context, []gimbalv1.ClusterIdentity) error
+	octavias  map[string]*octavia
+	renewed   map[string]int
 }
 
 // octavia is what a project has.
@@ -70,6 +74,13 @@ func (s *sky) Projects(context.Context) ([]openstack.Project, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.projects), s.err
+}
+
+// Identity implements Cloud.
+func (s *sky) Identity(context.Context) ([]gimbalv1.ClusterIdentity, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return []gimbalv1.ClusterIdentity{{Object: objectProject, ID: s.identity}}, s.err
 }
 
 // LoadBalancing implements Cloud.
@@ -179,7 +190,7 @@ func inWorld(t *testing.T, s *sky, watchlist []string, here []runtime.Object, te
 		queue := replica.NewQueue()
 		w.meters = telemetry.New("us", "openstack", "v0", queue.Len)
 		w.upstream = New(Options{
-			Backend: "us", Cloud: s, Watchlist: watchlist, Admits: anywhere, Threads: 3, Ledger: w.ledger, Subject: "backend", Meters: w.meters, Clock: clock.RealClock{},
+			Backend: "us", Cloud: s, Recognize: s.recognize, Watchlist: watchlist, Admits: anywhere, Threads: 3, Ledger: w.ledger, Subject: "backend", Meters: w.meters, Clock: clock.RealClock{},
 		})
 		client := clienttest.Client{Clientset: w.here}
 		var err error

@@ -45,6 +45,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		// Group=gimbal.heptio.com, Version=v1
 	case v1.SchemeGroupVersion.WithKind("Cluster"):
 		return &gimbalv1.ClusterApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("ClusterIdentity"):
+		return &gimbalv1.ClusterIdentityApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("DiscovererReference"):
 		return &gimbalv1.DiscovererReferenceApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("DiscoveryBackend"):
@@ -53,6 +55,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &gimbalv1.DiscoveryBackendStatusApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("DiscoveryError"):
 		return &gimbalv1.DiscoveryErrorApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("LabelPolicy"):
+		return &gimbalv1.LabelPolicyApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("NamespacePolicy"):
 		return &gimbalv1.NamespacePolicyApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("RouteNames"):

@@ -34,11 +34,13 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta1.ProjectTolerations{}.OpenAPIModelName():          schema_pkg_apis_gardener_v1beta1_ProjectTolerations(ref),
 		v1beta1.Toleration{}.OpenAPIModelName():                  schema_pkg_apis_gardener_v1beta1_Toleration(ref),
 		v1.Cluster{}.OpenAPIModelName():                          schema_pkg_apis_gimbal_v1_Cluster(ref),
+		v1.ClusterIdentity{}.OpenAPIModelName():                  schema_pkg_apis_gimbal_v1_ClusterIdentity(ref),
 		v1.DiscovererReference{}.OpenAPIModelName():              schema_pkg_apis_gimbal_v1_DiscovererReference(ref),
 		v1.DiscoveryBackend{}.OpenAPIModelName():                 schema_pkg_apis_gimbal_v1_DiscoveryBackend(ref),
 		v1.DiscoveryBackendList{}.OpenAPIModelName():             schema_pkg_apis_gimbal_v1_DiscoveryBackendList(ref),
 		v1.DiscoveryBackendStatus{}.OpenAPIModelName():           schema_pkg_apis_gimbal_v1_DiscoveryBackendStatus(ref),
 		v1.DiscoveryError{}.OpenAPIModelName():                   schema_pkg_apis_gimbal_v1_DiscoveryError(ref),
+		v1.LabelPolicy{}.OpenAPIModelName():                      schema_pkg_apis_gimbal_v1_LabelPolicy(ref),
 		v1.NamespacePolicy{}.OpenAPIModelName():                  schema_pkg_apis_gimbal_v1_NamespacePolicy(ref),
 		v1.RouteNames{}.OpenAPIModelName():                       schema_pkg_apis_gimbal_v1_RouteNames(ref),
 		v1.RouteStatus{}.OpenAPIModelName():                      schema_pkg_apis_gimbal_v1_RouteStatus(ref),
@@ -754,12 +756,74 @@ func schema_pkg_apis_gimbal_v1_Cluster(ref common.ReferenceCallback) common.Open
 							Format:      "",
 						},
 					},
+					"selector": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Selector selects the services that are discovered, by their labels in the backend. Empty means all.",
+							Ref:         ref(metav1.LabelSelector{}.OpenAPIModelName()),
+						},
+					},
+					"labels": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Labels specifies which labels the copied Services have.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.LabelPolicy{}.OpenAPIModelName()),
+						},
+					},
+					"annotations": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "Annotations lists the keys of the annotations of Services that are copied. Empty means none. The list is replaced as a whole by server-side apply.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
 				},
 				Required: []string{"type"},
 			},
 		},
 		Dependencies: []string{
-			v1.NamespacePolicy{}.OpenAPIModelName(), metav1.Duration{}.OpenAPIModelName()},
+			v1.LabelPolicy{}.OpenAPIModelName(), v1.NamespacePolicy{}.OpenAPIModelName(), metav1.Duration{}.OpenAPIModelName(), metav1.LabelSelector{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gimbal_v1_ClusterIdentity(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterIdentity is one characteristic by which a backend cluster is recognized.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"object": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Object is what has the id: Namespace kube-system or Service default/kubernetes of a Kubernetes cluster, or the project of the credentials in a region of an OpenStack cloud.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"id": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ID is the uid of the object. For OpenStack it is the id of the project and the name of the region, separated by a slash.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+				},
+				Required: []string{"object", "id"},
+			},
+		},
 	}
 }
 
@@ -1004,11 +1068,29 @@ func schema_pkg_apis_gimbal_v1_DiscoveryBackendStatus(ref common.ReferenceCallba
 							Format:      "",
 						},
 					},
+					"identity": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "Identity identifies the cluster whose services were copied. A discoverer whose credentials lead to another cluster copies and deletes nothing until the annotation gimbal.heptio.com/confirmed-cluster has an id of that cluster. It is absent before the first connection, and as long as the credentials do not permit to read it.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Ref: ref(v1.ClusterIdentity{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1.DiscovererReference{}.OpenAPIModelName(), v1.DiscoveryError{}.OpenAPIModelName(), v1.RouteStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
+			v1.ClusterIdentity{}.OpenAPIModelName(), v1.DiscovererReference{}.OpenAPIModelName(), v1.DiscoveryError{}.OpenAPIModelName(), v1.RouteStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -1047,6 +1129,72 @@ func schema_pkg_apis_gimbal_v1_DiscoveryError(ref common.ReferenceCallback) comm
 		},
 		Dependencies: []string{
 			metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_gimbal_v1_LabelPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "LabelPolicy specifies which labels copied Services have. Those of the services are copied, except labels by which other controllers would act on the copies, for instance those by which Argo CD tracks what it deploys.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"include": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "Include lists keys of labels that are copied although they are excluded by default. A key that ends with a slash stands for all keys with this prefix. The list is replaced as a whole by server-side apply.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"exclude": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "Exclude lists keys of labels that are not copied, in addition to those that are excluded by default, and even if include contains them. A key that ends with a slash stands for all keys with this prefix. The list is replaced as a whole by server-side apply.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+					"add": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Add has labels that every copied Service gets, instead of those of the service with the same keys.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
 	}
 }
 

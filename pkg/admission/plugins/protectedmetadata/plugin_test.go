@@ -105,6 +105,7 @@ func TestNeeds(t *testing.T) {
 		{"protected", new(annotated(protection, "true")), &plain, []string{VerbProtect}},
 		{"no longer protected", &plain, new(annotated(protection, "true")), []string{VerbProtect}},
 		{"a drift check", new(annotated("midonet.org/check-drift", "1")), &plain, []string{VerbCheckDrift}},
+		{"another cluster", new(annotated("gimbal.heptio.com/confirmed-cluster", "uid")), &plain, []string{VerbConfirmCluster}},
 		{"one allowed does not carry another", new(annotated(paused, "true", detach, "true")), &plain, []string{VerbPause, VerbDetach}},
 	} {
 		for _, k := range kinds() {

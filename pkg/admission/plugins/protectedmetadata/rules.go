@@ -28,6 +28,8 @@ const (
 	VerbProtect = "protect"
 	// VerbCheckDrift allows to have the whole backend of Translations compared now.
 	VerbCheckDrift = "check-drift"
+	// VerbConfirmCluster allows to confirm that another cluster replaces the one that a DiscoveryBackend copied.
+	VerbConfirmCluster = "confirm-cluster"
 )
 
 // annotation is an annotation that steers a controller, and the verb that a user needs to change it.
@@ -42,6 +44,7 @@ func annotations() []annotation {
 		{kubernikusv1.SelfDestructAnnotation, VerbDetach},
 		{kubernikusv1.TerminationProtectionAnnotation, VerbProtect},
 		{"midonet.org/check-drift", VerbCheckDrift},
+		{gimbalv1.AnnotationConfirmedCluster, VerbConfirmCluster},
 	}
 }
 

@@ -9,6 +9,10 @@ const FinalizerName = "gimbal.heptio.com/discovery-backend"
 // AnnotationSavedWeights is where a route keeps the weights that maintenance took away, as JSON.
 const AnnotationSavedWeights = "gimbal.heptio.com/saved-weights"
 
+// AnnotationConfirmedCluster is on a DiscoveryBackend. Its value is an id of the cluster that replaces the one whose services
+// were copied.
+const AnnotationConfirmedCluster = "gimbal.heptio.com/confirmed-cluster"
+
 // Prefixes of the labels of what a discoverer writes. LabelPrefix is written, both are recognised.
 const (
 	// LabelPrefix is the prefix of today's labels.
@@ -51,6 +55,8 @@ const (
 	ErrorConnection = "ConnectionError"
 	// ErrorAuthentication means the backend refused the credentials, or the Secret has none.
 	ErrorAuthentication = "AuthenticationError"
+	// ErrorAnotherCluster means the credentials lead to another cluster than the one whose services were copied.
+	ErrorAnotherCluster = "AnotherCluster"
 	// ErrorInvalidService means a service of the backend cannot be copied.
 	ErrorInvalidService = "InvalidService"
 	// ErrorNameCollision means two services of the backend would have one name here.

@@ -140,6 +140,44 @@ type Cluster struct {
 	// ExternalNames makes the discoverer copy Services of type ExternalName too. It defaults to false.
 	// +optional
 	ExternalNames bool `json:"externalNames,omitempty" protobuf:"varint,10,opt,name=externalNames"`
+	// Selector selects the services that are discovered, by their labels in the backend. Empty means all.
+	// +optional
+	// +k8s:opaqueType
+	Selector *metav1.LabelSelector `json:"selector,omitempty" protobuf:"bytes,11,opt,name=selector"`
+	// Labels specifies which labels the copied Services have.
+	// +optional
+	Labels LabelPolicy `json:"labels,omitempty" protobuf:"bytes,12,opt,name=labels"`
+	// Annotations lists the keys of the annotations of Services that are copied. Empty means none. The list is replaced as a whole
+	// by server-side apply.
+	// +optional
+	// +k8s:optional
+	// +listType=atomic
+	// +k8s:maxItems=100
+	Annotations []string `json:"annotations,omitempty" protobuf:"bytes,13,rep,name=annotations"`
+}
+
+// LabelPolicy specifies which labels copied Services have. Those of the services are copied, except labels by which other
+// controllers would act on the copies, for instance those by which Argo CD tracks what it deploys.
+type LabelPolicy struct {
+	// Include lists keys of labels that are copied although they are excluded by default. A key that ends with a slash stands for all
+	// keys with this prefix. The list is replaced as a whole by server-side apply.
+	// +optional
+	// +k8s:optional
+	// +listType=atomic
+	// +k8s:maxItems=100
+	Include []string `json:"include,omitempty" protobuf:"bytes,1,rep,name=include"`
+	// Exclude lists keys of labels that are not copied, in addition to those that are excluded by default, and even if include
+	// contains them. A key that ends with a slash stands for all keys with this prefix. The list is replaced as a whole by
+	// server-side apply.
+	// +optional
+	// +k8s:optional
+	// +listType=atomic
+	// +k8s:maxItems=100
+	Exclude []string `json:"exclude,omitempty" protobuf:"bytes,2,rep,name=exclude"`
+	// Add has labels that every copied Service gets, instead of those of the service with the same keys.
+	// +optional
+	// +k8s:optional
+	Add map[string]string `json:"add,omitempty" protobuf:"bytes,3,rep,name=add"`
 }
 
 // NamespacePolicy specifies which namespaces of a backend are discovered.

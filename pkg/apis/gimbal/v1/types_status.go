@@ -58,6 +58,24 @@ type DiscoveryBackendStatus struct {
 	// there are routes without weights that could move traffic away.
 	// +optional
 	EndpointsDrained bool `json:"endpointsDrained,omitempty" protobuf:"varint,9,opt,name=endpointsDrained"`
+	// Identity identifies the cluster whose services were copied. A discoverer whose credentials lead to another cluster
+	// copies and deletes nothing until the annotation gimbal.heptio.com/confirmed-cluster has an id of that cluster. It is absent
+	// before the first connection, and as long as the credentials do not permit to read it.
+	// +optional
+	// +k8s:optional
+	// +listType=atomic
+	Identity []ClusterIdentity `json:"identity,omitempty" protobuf:"bytes,10,rep,name=identity"`
+}
+
+// ClusterIdentity is one characteristic by which a backend cluster is recognized.
+type ClusterIdentity struct {
+	// Object is what has the id: Namespace kube-system or Service default/kubernetes of a Kubernetes cluster, or the project of
+	// the credentials in a region of an OpenStack cloud.
+	// +k8s:required
+	Object string `json:"object" protobuf:"bytes,1,opt,name=object"`
+	// ID is the uid of the object. For OpenStack it is the id of the project and the name of the region, separated by a slash.
+	// +k8s:required
+	ID string `json:"id" protobuf:"bytes,2,opt,name=id"`
 }
 
 // DiscoveryError is a current error.

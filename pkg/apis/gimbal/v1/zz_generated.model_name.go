@@ -14,6 +14,11 @@ func (in Cluster) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterIdentity) OpenAPIModelName() string {
+	return "com.heptio.gimbal.v1.ClusterIdentity"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in DiscovererReference) OpenAPIModelName() string {
 	return "com.heptio.gimbal.v1.DiscovererReference"
 }
@@ -36,6 +41,11 @@ func (in DiscoveryBackendStatus) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in DiscoveryError) OpenAPIModelName() string {
 	return "com.heptio.gimbal.v1.DiscoveryError"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in LabelPolicy) OpenAPIModelName() string {
+	return "com.heptio.gimbal.v1.LabelPolicy"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

@@ -275,6 +275,129 @@ func Validate_Cluster(
 
 	// field Cluster.DrainGracePeriod has no validation
 	// field Cluster.ExternalNames has no validation
+	// field Cluster.Selector has no validation
+
+	{ // field Cluster.Labels
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *LabelPolicy,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_LabelPolicy(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *Cluster) *LabelPolicy {
+				return &oldObj.Labels
+			})
+		errs = append(errs, fn(fldPath.Child("labels"), &obj.Labels, oldVal, oldObj != nil)...)
+	}
+
+	{ // field Cluster.Annotations
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj []string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.MaxItems(ctx, op, fldPath, obj, oldObj, 100).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *Cluster) []string {
+				return oldObj.Annotations
+			})
+		errs = append(errs, fn(fldPath.Child("annotations"), obj.Annotations, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
+// Validate_ClusterIdentity validates an instance of ClusterIdentity according
+// to declarative validation rules in the API schema.
+func Validate_ClusterIdentity(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *ClusterIdentity) (errs field.ErrorList) {
+
+	{ // field ClusterIdentity.Object
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *ClusterIdentity) *string {
+				return &oldObj.Object
+			})
+		errs = append(errs, fn(fldPath.Child("object"), &obj.Object, oldVal, oldObj != nil)...)
+	}
+
+	{ // field ClusterIdentity.ID
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.RequiredValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *ClusterIdentity) *string {
+				return &oldObj.ID
+			})
+		errs = append(errs, fn(fldPath.Child("id"), &obj.ID, oldVal, oldObj != nil)...)
+	}
+
 	return errs
 }
 
@@ -648,6 +771,39 @@ func Validate_DiscoveryBackendStatus(
 	}
 
 	// field DiscoveryBackendStatus.EndpointsDrained has no validation
+
+	{ // field DiscoveryBackendStatus.Identity
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj []ClusterIdentity,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// iterate the list and call the type's validation function
+			if e := validate.EachValSliceVal(ctx, op, fldPath, obj, oldObj, nil, nil, Validate_ClusterIdentity); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *DiscoveryBackendStatus) []ClusterIdentity {
+				return oldObj.Identity
+			})
+		errs = append(errs, fn(fldPath.Child("identity"), obj.Identity, oldVal, oldObj != nil)...)
+	}
+
 	return errs
 }
 
@@ -730,6 +886,107 @@ func Validate_DrainPolicy(
 
 	if e := validate.Enum(ctx, op, fldPath, obj, oldObj, symbolsForDrainPolicy, nil); len(e) != 0 {
 		errs = append(errs, e...)
+	}
+
+	return errs
+}
+
+// Validate_LabelPolicy validates an instance of LabelPolicy according
+// to declarative validation rules in the API schema.
+func Validate_LabelPolicy(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *LabelPolicy) (errs field.ErrorList) {
+
+	{ // field LabelPolicy.Include
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj []string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.MaxItems(ctx, op, fldPath, obj, oldObj, 100).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *LabelPolicy) []string {
+				return oldObj.Include
+			})
+		errs = append(errs, fn(fldPath.Child("include"), obj.Include, oldVal, oldObj != nil)...)
+	}
+
+	{ // field LabelPolicy.Exclude
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj []string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.MaxItems(ctx, op, fldPath, obj, oldObj, 100).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *LabelPolicy) []string {
+				return oldObj.Exclude
+			})
+		errs = append(errs, fn(fldPath.Child("exclude"), obj.Exclude, oldVal, oldObj != nil)...)
+	}
+
+	{ // field LabelPolicy.Add
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj map[string]string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalMap(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *LabelPolicy) map[string]string {
+				return oldObj.Add
+			})
+		errs = append(errs, fn(fldPath.Child("add"), obj.Add, oldVal, oldObj != nil)...)
 	}
 
 	return errs

@@ -10,6 +10,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
@@ -24,6 +25,7 @@ const (
 	reasonSecretInvalid   = "SecretInvalid"
 	reasonSecretUnknown   = "SecretUnknown"
 	reasonRefused         = "Refused"
+	reasonAnotherCluster  = "AnotherCluster"
 	reasonNotTried        = "NotTried"
 	reasonAccepted        = "Accepted"
 	reasonDiscoverer      = "DiscovererRunning"
@@ -75,14 +77,37 @@ func credentialsValid(backend *gimbalv1.DiscoveryBackend, found findings, own []
 		return with(metav1.ConditionFalse, found.credentials.reason, found.credentials.problem)
 	}
 	for _, entry := range backend.Status.Errors {
-		if entry.Type == gimbalv1.ErrorAuthentication && !slices.ContainsFunc(own, status.Same(entry)) {
+		switch {
+		case slices.ContainsFunc(own, status.Same(entry)):
+		case entry.Type == gimbalv1.ErrorAuthentication:
 			return with(metav1.ConditionFalse, reasonRefused, entry.Message)
+		case entry.Type == gimbalv1.ErrorAnotherCluster:
+			return with(metav1.ConditionFalse, reasonAnotherCluster, entry.Message)
 		}
 	}
-	if backend.Status.LastSyncTime == nil {
+	switch {
+	case backend.Status.LastSyncTime == nil:
 		return with(metav1.ConditionUnknown, reasonNotTried, "the discoverer has not listed the backend yet")
+	case !tried(backend, found):
+		return with(metav1.ConditionUnknown, reasonNotTried, "no discoverer has listed the backend with these credentials yet")
 	}
 	return with(metav1.ConditionTrue, reasonAccepted, "the backend accepts the credentials")
+}
+
+// tried reports whether a discoverer with the present content of the Secret has become ready, which it does when it has
+// listed the backend. Only then the pods with former credentials are removed; one that is restarted later proves nothing new.
+func tried(backend *gimbalv1.DiscoveryBackend, found findings) bool {
+	deployment := found.deployment
+	if deployment == nil || deployment.Spec.Template.Annotations[annotationDigest] != found.credentials.digest || !rolledOut(deployment) {
+		return false
+	}
+	return deployment.Status.AvailableReplicas > 0 || meta.IsStatusConditionTrue(backend.Status.Conditions, gimbalv1.ConditionCredentialsValid)
+}
+
+// rolledOut reports whether all pods of a Deployment are of its present template.
+func rolledOut(deployment *appsv1.Deployment) bool {
+	observed := deployment.Status
+	return observed.ObservedGeneration >= deployment.Generation && observed.UpdatedReplicas == observed.Replicas && observed.UpdatedReplicas > 0
 }
 
 // available says whether a discoverer runs, be it that of former credentials.
@@ -102,7 +127,7 @@ func available(backend *gimbalv1.DiscoveryBackend, found findings) metav1.Condit
 		return with(metav1.ConditionFalse, reasonNotStarted, message)
 	}
 	observed := deployment.Status
-	rolled := observed.ObservedGeneration >= deployment.Generation && observed.UpdatedReplicas == observed.Replicas && observed.UpdatedReplicas > 0
+	rolled := rolledOut(deployment)
 	failed := ""
 	for _, c := range observed.Conditions {
 		if c.Type == appsv1.DeploymentProgressing && c.Status == corev1.ConditionFalse || c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {

@@ -27,12 +27,22 @@ func TestConditions(t *testing.T) {
 	stuck.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Message: "too late"}}
 	refused := *stuck.DeepCopy()
 	refused.AvailableReplicas = 0
+	restarting := running
+	restarting.AvailableReplicas = 0
 	unseen := running
 	unseen.ObservedGeneration = 0
 	synced := func(b *gimbalv1.DiscoveryBackend) { b.Status.LastSyncTime = new(metav1.Now()) }
 	denied := func(b *gimbalv1.DiscoveryBackend) {
 		synced(b)
 		b.Status.Errors = []gimbalv1.DiscoveryError{{Type: gimbalv1.ErrorAuthentication, Message: "401"}}
+	}
+	accepted := func(b *gimbalv1.DiscoveryBackend) {
+		synced(b)
+		b.Status.Conditions = []metav1.Condition{{Type: gimbalv1.ConditionCredentialsValid, Status: metav1.ConditionTrue}}
+	}
+	elsewhere := func(b *gimbalv1.DiscoveryBackend) {
+		accepted(b)
+		b.Status.Errors = []gimbalv1.DiscoveryError{{Type: gimbalv1.ErrorAnotherCluster, Message: "another cluster"}}
 	}
 	none := func(*gimbalv1.DiscoveryBackend) {}
 	for name, tc := range map[string]struct {
@@ -45,9 +55,13 @@ func TestConditions(t *testing.T) {
 		"no Secret":             {findings{credentials: bad}, nil, none, "False/" + reasonNotStarted, "False/" + reasonSecretMissing},
 		"starting":              {findings{credentials: usable}, &appsv1.DeploymentStatus{}, none, "False/" + reasonStarting, "Unknown/" + reasonNotTried},
 		"running":               {findings{credentials: usable}, &running, synced, "True/" + reasonDiscoverer, "True/" + reasonAccepted},
-		"swapping":              {findings{credentials: usable}, &swapping, synced, "True/" + reasonRollingOut, "True/" + reasonAccepted},
-		"not seen yet":          {findings{credentials: usable}, &unseen, synced, "True/" + reasonRollingOut, "True/" + reasonAccepted},
-		"the new one is stuck":  {findings{credentials: usable}, &stuck, synced, "True/" + reasonRolloutStuck, "True/" + reasonAccepted},
+		"swapping":              {findings{credentials: usable}, &swapping, synced, "True/" + reasonRollingOut, "Unknown/" + reasonNotTried},
+		"not seen yet":          {findings{credentials: usable}, &unseen, synced, "True/" + reasonRollingOut, "Unknown/" + reasonNotTried},
+		"the new one is stuck":  {findings{credentials: usable}, &stuck, synced, "True/" + reasonRolloutStuck, "Unknown/" + reasonNotTried},
+		"other credentials":     {findings{credentials: credentials{digest: "new"}}, &running, accepted, "True/" + reasonDiscoverer, "Unknown/" + reasonNotTried},
+		"restarting":            {findings{credentials: usable}, &restarting, accepted, "False/" + reasonStarting, "True/" + reasonAccepted},
+		"the first restart":     {findings{credentials: usable}, &restarting, synced, "False/" + reasonStarting, "Unknown/" + reasonNotTried},
+		"another cluster":       {findings{credentials: usable}, &running, elsewhere, "True/" + reasonDiscoverer, "False/" + reasonAnotherCluster},
 		"the first is stuck":    {findings{credentials: usable}, &refused, none, "False/" + reasonRolloutStuck, "Unknown/" + reasonNotTried},
 		"the backend says no":   {findings{credentials: usable}, &running, denied, "True/" + reasonDiscoverer, "False/" + reasonRefused},
 		"the Secret went":       {findings{credentials: bad}, &running, synced, "True/" + reasonDiscoverer, "False/" + reasonSecretMissing},
@@ -58,6 +72,7 @@ func TestConditions(t *testing.T) {
 		tc.backend(backend)
 		if tc.deployment != nil {
 			tc.found.deployment = &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Name: "east-discoverer", UID: "u", Generation: 1}, Status: *tc.deployment}
+			tc.found.deployment.Spec.Template.Annotations = map[string]string{annotationDigest: "d"}
 		}
 		next, changed := nextStatus(backend, tc.found, nil, time.Now())
 		if !changed {

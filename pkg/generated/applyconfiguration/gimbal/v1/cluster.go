@@ -8,6 +8,7 @@ package v1
 import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	applyconfigurationsmetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 )
 
 // ClusterApplyConfiguration represents a declarative configuration of the Cluster type for use
@@ -40,6 +41,13 @@ type ClusterApplyConfiguration struct {
 	DrainGracePeriod *metav1.Duration `json:"drainGracePeriod,omitempty"`
 	// ExternalNames makes the discoverer copy Services of type ExternalName too. It defaults to false.
 	ExternalNames *bool `json:"externalNames,omitempty"`
+	// Selector selects the services that are discovered, by their labels in the backend. Empty means all.
+	Selector *applyconfigurationsmetav1.LabelSelectorApplyConfiguration `json:"selector,omitempty"`
+	// Labels specifies which labels the copied Services have.
+	Labels *LabelPolicyApplyConfiguration `json:"labels,omitempty"`
+	// Annotations lists the keys of the annotations of Services that are copied. Empty means none. The list is replaced as a whole
+	// by server-side apply.
+	Annotations []string `json:"annotations,omitempty"`
 }
 
 // ClusterApplyConfiguration constructs a declarative configuration of the Cluster type for use with
@@ -125,5 +133,31 @@ func (b *ClusterApplyConfiguration) WithDrainGracePeriod(value metav1.Duration) 
 // If called multiple times, the ExternalNames field is set to the value of the last call.
 func (b *ClusterApplyConfiguration) WithExternalNames(value bool) *ClusterApplyConfiguration {
 	b.ExternalNames = &value
+	return b
+}
+
+// WithSelector sets the Selector field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Selector field is set to the value of the last call.
+func (b *ClusterApplyConfiguration) WithSelector(value *applyconfigurationsmetav1.LabelSelectorApplyConfiguration) *ClusterApplyConfiguration {
+	b.Selector = value
+	return b
+}
+
+// WithLabels sets the Labels field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Labels field is set to the value of the last call.
+func (b *ClusterApplyConfiguration) WithLabels(value *LabelPolicyApplyConfiguration) *ClusterApplyConfiguration {
+	b.Labels = value
+	return b
+}
+
+// WithAnnotations adds the given value to the Annotations field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Annotations field.
+func (b *ClusterApplyConfiguration) WithAnnotations(values ...string) *ClusterApplyConfiguration {
+	for i := range values {
+		b.Annotations = append(b.Annotations, values[i])
+	}
 	return b
 }

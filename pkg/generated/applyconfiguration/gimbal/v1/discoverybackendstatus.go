@@ -35,6 +35,10 @@ type DiscoveryBackendStatusApplyConfiguration struct {
 	// EndpointsDrained is true in maintenance if the copied endpoints are not ready, regardless of their state in the backend:
 	// there are routes without weights that could move traffic away.
 	EndpointsDrained *bool `json:"endpointsDrained,omitempty"`
+	// Identity identifies the cluster whose services were copied. A discoverer whose credentials lead to another cluster
+	// copies and deletes nothing until the annotation gimbal.heptio.com/confirmed-cluster has an id of that cluster. It is absent
+	// before the first connection, and as long as the credentials do not permit to read it.
+	Identity []ClusterIdentityApplyConfiguration `json:"identity,omitempty"`
 }
 
 // DiscoveryBackendStatusApplyConfiguration constructs a declarative configuration of the DiscoveryBackendStatus type for use with
@@ -122,5 +126,18 @@ func (b *DiscoveryBackendStatusApplyConfiguration) WithDiscovererRef(value *Disc
 // If called multiple times, the EndpointsDrained field is set to the value of the last call.
 func (b *DiscoveryBackendStatusApplyConfiguration) WithEndpointsDrained(value bool) *DiscoveryBackendStatusApplyConfiguration {
 	b.EndpointsDrained = &value
+	return b
+}
+
+// WithIdentity adds the given value to the Identity field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Identity field.
+func (b *DiscoveryBackendStatusApplyConfiguration) WithIdentity(values ...*ClusterIdentityApplyConfiguration) *DiscoveryBackendStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithIdentity")
+		}
+		b.Identity = append(b.Identity, *values[i])
+	}
 	return b
 }
