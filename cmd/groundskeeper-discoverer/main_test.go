@@ -17,6 +17,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/utils/clock"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
@@ -67,8 +68,15 @@ func TestFlags(t *testing.T) {
 		needed + "--namespaces-allow=a,b --namespaces-deny=c": func(o *options) bool {
 			return slices.Equal(o.policy().Allow, []string{"a", "b"}) && o.policy().Admits("a") && !o.policy().Admits("c")
 		},
-		needed + "--namespaces-missing=Create":                          func(o *options) bool { return o.policy().Missing == gimbalv1.MissingNamespaceCreate },
-		needed + "--external-names --debug --copy-annotations=a/b,c":    func(o *options) bool { return o.externalNames && o.debug && len(o.annotations) == 2 },
+		needed + "--namespaces-missing=Create":                       func(o *options) bool { return o.policy().Missing == gimbalv1.MissingNamespaceCreate },
+		needed + "--external-names --debug --copy-annotations=a/b,c": func(o *options) bool { return o.externalNames && o.debug && len(o.annotations) == 2 },
+		needed + "--labels-include=a,b.example/ --labels-exclude=c --labels-add=d=e,f=": func(o *options) bool {
+			return len(o.labels.Include) == 2 && slices.Equal(o.labels.Exclude, []string{"c"}) && o.labels.Add["d"] == "e" && len(o.labels.Add) == 2
+		},
+		needed + "--selector=a=b": func(o *options) bool {
+			return o.selected.Matches(labels.Set{"a": "b"}) && !o.selected.Matches(labels.Set{})
+		},
+		needed + "--debug": func(o *options) bool { return o.selected.Empty() },
 		needed + "--backend-namespace=mine --namespaces-allow=mine":     func(o *options) bool { return o.confined() == "mine" },
 		needed + "--backend-namespace=mine --namespaces-allow=mine,two": func(o *options) bool { return o.confined() == "" },
 	} {
@@ -104,6 +112,12 @@ func TestBadFlags(t *testing.T) {
 		needed + "--namespaces-deny=a_b":                     "--namespaces-deny: ",
 		needed + "--namespaces-missing=create":               "--namespaces-missing: ",
 		needed + "--copy-annotations=a/b/c":                  "--copy-annotations: ",
+		needed + "--labels-exclude=a*":                       "--labels-exclude: ",
+		needed + "--labels-include=/":                        "--labels-include: ",
+		needed + "--labels-add=a=b*":                         "--labels-add: ",
+		needed + "--labels-add=a/b/c=d":                      "--labels-add: ",
+		needed + "--labels-add=gimbal.heptio.com/backend=eu": "--labels-add: ",
+		needed + "--selector=a%%b":                           "--selector: ",
 		needed + "--prometheus-listen-address=x":             "--prometheus-listen-address: ",
 		needed + "--prometheus-listen-address=a:b":           "--prometheus-listen-address: ",
 	} {

@@ -9,7 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
 	"groundskeeper.io/groundskeeper/pkg/logging"
 )
@@ -34,7 +37,11 @@ type options struct {
 	missing                              string
 	externalNames                        bool
 	annotations                          []string
-	identity                             string
+	labels                               desired.Labels
+	selector                             string
+	// selected is the parsed selector; validate sets it.
+	selected labels.Selector
+	identity string
 	// What follows is for OpenStack.
 	getenv               func(string) string
 	certificateAuthority string

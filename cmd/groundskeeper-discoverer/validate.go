@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
@@ -80,6 +81,27 @@ func (o *options) validate() error {
 		if len(validation.IsQualifiedName(key)) > 0 {
 			add("copy-annotations", "%q is not the key of an annotation", key)
 		}
+	}
+	for flag, keys := range map[string][]string{"labels-include": o.labels.Include, "labels-exclude": o.labels.Exclude} {
+		for _, key := range keys {
+			if !gimbalv1.IsLabelKey(key) {
+				add(flag, "%q is neither the key of a label nor a prefix that ends with a slash", key)
+			}
+		}
+	}
+	for key, value := range o.labels.Add {
+		switch {
+		case len(validation.IsQualifiedName(key)) > 0:
+			add("labels-add", "%q is not the key of a label", key)
+		case gimbalv1.IsReservedKey(key):
+			add("labels-add", "%q is a label that Groundskeeper writes: choose another key", key)
+		case len(validation.IsValidLabelValue(value)) > 0:
+			add("labels-add", "%q is not the value of a label", value)
+		}
+	}
+	var err error
+	if o.selected, err = labels.Parse(o.selector); err != nil {
+		add("selector", "%v", err)
 	}
 	if !isAddress(o.address()) {
 		add("prometheus-listen-address", "%q is not [HOST:]PORT", o.listenAddress)

@@ -11,7 +11,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// verdict is the result of comparing the cluster that answers with the recorded one.
+// verdict is the result of comparing the connected cluster with the recorded one.
 type verdict int
 
 const (
@@ -32,11 +32,11 @@ const (
 // accepted reports whether the cluster may be copied.
 func (v verdict) accepted() bool { return v <= unidentified }
 
-// decide compares the cluster that answers with the recorded one. What is to be recorded is returned, too. The ids of the
+// decide compares the connected cluster with the recorded one. What is to be recorded is returned, too. The ids of the
 // cluster, of which one is sufficient, are those of observed; confirmation is the one that an administrator confirmed.
 //
-// A cluster is the same when one of its characteristics is: the Service default/kubernetes has another uid after somebody
-// deleted it, and permissions to read the one or the other come and go.
+// A cluster is the same when one of its characteristics is: the Service default/kubernetes has another uid after it was
+// deleted, and permissions to read the one or the other come and go.
 func decide(recorded, observed []gimbalv1.ClusterIdentity, confirmation string) (v verdict, next []gimbalv1.ClusterIdentity) {
 	if len(observed) == 0 {
 		if len(recorded) == 0 {

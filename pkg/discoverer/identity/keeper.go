@@ -20,11 +20,11 @@ import (
 // attempts is how often a record is tried to be written that others change at the same time.
 const attempts = 5
 
-// Refusal is the error of a cluster that must not be copied.
-type Refusal struct{ report.Problem }
+// Rejection is the error of a cluster that must not be copied.
+type Rejection struct{ report.Problem }
 
 // Error implements error.
-func (r *Refusal) Error() string { return r.Message }
+func (r *Rejection) Error() string { return r.Message }
 
 // LocalError is an error of this cluster, not of the backend: the record cannot be read or written at the moment.
 type LocalError struct{ err error }
@@ -35,7 +35,7 @@ func (e *LocalError) Error() string { return fmt.Sprint(e.err) }
 // Unwrap returns the cause.
 func (e *LocalError) Unwrap() error { return e.err }
 
-// Keeper compares the cluster that answers with the one that the status of the DiscoveryBackend records, and records the
+// Keeper compares the connected cluster with the one that the status of the DiscoveryBackend records, and records the
 // first one.
 type Keeper struct {
 	Client          report.Client
@@ -44,11 +44,11 @@ type Keeper struct {
 	mu sync.Mutex
 	// accepted is the cluster that was accepted last, to which the copies belong.
 	accepted []gimbalv1.ClusterIdentity
-	// unidentified is true after the log told that nothing identifies the cluster.
+	// unidentified is true after it was logged that nothing identifies the cluster.
 	unidentified bool
 }
 
-// Check returns nil if the cluster with this identity may be copied. It is a *Refusal if it must not be, and a *LocalError if
+// Check returns nil if the cluster with this identity may be copied. It is a *Rejection if it must not be, and a *LocalError if
 // that is unknown. Without a DiscoveryBackend the first cluster of the process is the one that is copied.
 func (k *Keeper) Check(ctx context.Context, observed []gimbalv1.ClusterIdentity) error {
 	k.mu.Lock()
@@ -78,21 +78,21 @@ func (k *Keeper) check(ctx context.Context, observed []gimbalv1.ClusterIdentity)
 	recorded := backend.Status.Identity
 	v, next := decide(recorded, observed, backend.Annotations[gimbalv1.AnnotationConfirmedCluster])
 	if !v.accepted() {
-		return &Refusal{problem(v, k.Name, recorded, observed)}
+		return &Rejection{problem(v, k.Name, recorded, observed)}
 	}
 	if exists && !slices.Equal(recorded, next) {
 		if err := report.Identity(ctx, k.Client, backend, next); err != nil {
 			return &LocalError{fmt.Errorf("record the identity of the backend in the status of DiscoveryBackend %s/%s: %w", k.Namespace, k.Name, err)}
 		}
 	}
-	k.tell(ctx, v, recorded, observed)
+	k.log(ctx, v, recorded, observed)
 	// What was observed, not what is recorded: that may have more.
 	k.accepted = slices.Clone(observed)
 	return nil
 }
 
-// tell logs what is new about the cluster.
-func (k *Keeper) tell(ctx context.Context, v verdict, recorded, observed []gimbalv1.ClusterIdentity) {
+// log logs what is new about the cluster.
+func (k *Keeper) log(ctx context.Context, v verdict, recorded, observed []gimbalv1.ClusterIdentity) {
 	logger := logr.FromContextOrDiscard(ctx)
 	switch v {
 	case first:
@@ -108,7 +108,7 @@ func (k *Keeper) tell(ctx context.Context, v verdict, recorded, observed []gimba
 	}
 }
 
-// problem is what a refused cluster is reported as.
+// problem is what a rejected cluster is reported as.
 func problem(v verdict, name string, recorded, observed []gimbalv1.ClusterIdentity) report.Problem {
 	if v == unreadable {
 		return report.Problem{Type: gimbalv1.ErrorAuthentication, Message: fmt.Sprintf(

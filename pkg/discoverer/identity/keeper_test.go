@@ -28,7 +28,7 @@ type store struct {
 }
 
 func newStore() *store {
-	return &store{backend: &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "us", UID: "u", ResourceVersion: "1"}}}
+	return &store{backend: &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: "eu", UID: "u", ResourceVersion: "1"}}}
 }
 
 func (s *store) Get(context.Context, string, metav1.GetOptions) (*gimbalv1.DiscoveryBackend, error) {
@@ -37,7 +37,7 @@ func (s *store) Get(context.Context, string, metav1.GetOptions) (*gimbalv1.Disco
 		return nil, s.err
 	}
 	if s.backend == nil {
-		return nil, apierrors.NewNotFound(gimbalv1.Resource("discoverybackends"), "us")
+		return nil, apierrors.NewNotFound(gimbalv1.Resource("discoverybackends"), "eu")
 	}
 	return s.backend.DeepCopy(), nil
 }
@@ -67,7 +67,7 @@ func cluster(id string) []gimbalv1.ClusterIdentity {
 	return []gimbalv1.ClusterIdentity{{Object: "Namespace kube-system", ID: id}}
 }
 
-func (s *store) keeper() *Keeper { return &Keeper{Client: s, Namespace: "n", Name: "us"} }
+func (s *store) keeper() *Keeper { return &Keeper{Client: s, Namespace: "n", Name: "eu"} }
 
 func TestKeeper(t *testing.T) {
 	s := newStore()
@@ -82,13 +82,13 @@ func TestKeeper(t *testing.T) {
 	}
 	// Neither this process nor the next one accepts another cluster.
 	for _, k := range []*Keeper{k, s.keeper()} {
-		var refusal *Refusal
-		if err := k.Check(t.Context(), cluster("b")); !errors.As(err, &refusal) || refusal.Type != gimbalv1.ErrorAnotherCluster {
-			t.Fatalf("another cluster: error = %v, want a refusal", err)
+		var rejection *Rejection
+		if err := k.Check(t.Context(), cluster("b")); !errors.As(err, &rejection) || rejection.Type != gimbalv1.ErrorAnotherCluster {
+			t.Fatalf("another cluster: error = %v, want a rejection", err)
 		}
-		for _, part := range []string{"Namespace kube-system has the id b, not a", "gimbal.heptio.com/confirmed-cluster: b", "DiscoveryBackend us"} {
-			if !strings.Contains(refusal.Message, part) {
-				t.Errorf("message = %q, want it to contain %q", refusal.Message, part)
+		for _, part := range []string{"Namespace kube-system has the id b, not a", "gimbal.heptio.com/confirmed-cluster: b", "DiscoveryBackend eu"} {
+			if !strings.Contains(rejection.Message, part) {
+				t.Errorf("message = %q, want it to contain %q", rejection.Message, part)
 			}
 		}
 		if err := k.Check(t.Context(), cluster("a")); err != nil {
@@ -96,7 +96,7 @@ func TestKeeper(t *testing.T) {
 		}
 	}
 	if s.writes != 1 {
-		t.Errorf("a refused cluster was recorded: %d writes, want 1", s.writes)
+		t.Errorf("a rejected cluster was recorded: %d writes, want 1", s.writes)
 	}
 	s.backend.Annotations = map[string]string{gimbalv1.AnnotationConfirmedCluster: "b"}
 	if err := k.Check(t.Context(), cluster("b")); err != nil || s.backend.Status.Identity[0].ID != "b" {
@@ -116,8 +116,8 @@ func TestKeeperLosesRace(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := s.keeper().Check(t.Context(), cluster("a")); !errors.As(err, new(*Refusal)) {
-		t.Errorf("error = %v, want a refusal", err)
+	if err := s.keeper().Check(t.Context(), cluster("a")); !errors.As(err, new(*Rejection)) {
+		t.Errorf("error = %v, want a rejection", err)
 	}
 	if s.writes != 1 || s.backend.Status.Identity[0].ID != "b" {
 		t.Errorf("%d writes, identity = %v", s.writes, s.backend.Status.Identity)
@@ -125,9 +125,9 @@ func TestKeeperLosesRace(t *testing.T) {
 }
 
 // What is not known is neither the same cluster nor another one.
-func TestKeeperWithoutAnswer(t *testing.T) {
+func TestKeeperWithoutRecord(t *testing.T) {
 	s := newStore()
-	s.err = errors.New("no answer")
+	s.err = errors.New("unavailable")
 	if err := s.keeper().Check(t.Context(), cluster("a")); !errors.As(err, new(*LocalError)) {
 		t.Errorf("error = %v, want a local one", err)
 	}
@@ -142,9 +142,9 @@ func TestKeeperWithoutPermissions(t *testing.T) {
 		t.Errorf("error = %v, %d writes; want none", err, s.writes)
 	}
 	s.backend.Status.Identity = cluster("a")
-	var refusal *Refusal
-	if err := s.keeper().Check(t.Context(), nil); !errors.As(err, &refusal) || refusal.Type != gimbalv1.ErrorAuthentication {
-		t.Errorf("error = %v, want a refusal that names the permission", err)
+	var rejection *Rejection
+	if err := s.keeper().Check(t.Context(), nil); !errors.As(err, &rejection) || rejection.Type != gimbalv1.ErrorAuthentication {
+		t.Errorf("error = %v, want a rejection that names the permission", err)
 	}
 }
 
@@ -155,7 +155,7 @@ func TestKeeperWithoutBackend(t *testing.T) {
 	if err := k.Check(t.Context(), cluster("a")); err != nil {
 		t.Error(err)
 	}
-	if err := k.Check(t.Context(), cluster("b")); !errors.As(err, new(*Refusal)) {
-		t.Errorf("another cluster: error = %v, want a refusal", err)
+	if err := k.Check(t.Context(), cluster("b")); !errors.As(err, new(*Rejection)) {
+		t.Errorf("another cluster: error = %v, want a rejection", err)
 	}
 }

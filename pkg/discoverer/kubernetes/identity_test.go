@@ -39,7 +39,7 @@ func (r *recognized) check(_ context.Context, observed []gimbalv1.ClusterIdentit
 	if slices.ContainsFunc(observed, func(i gimbalv1.ClusterIdentity) bool { return i.ID == r.id }) {
 		return nil
 	}
-	return &identity.Refusal{Problem: report.Problem{Type: gimbalv1.ErrorAnotherCluster, Message: "another cluster"}}
+	return &identity.Rejection{Problem: report.Problem{Type: gimbalv1.ErrorAnotherCluster, Message: "another cluster"}}
 }
 
 func (r *recognized) accept(id string) {
@@ -86,7 +86,7 @@ func TestAnotherCluster(t *testing.T) {
 	if written := w.writes(); w.upstream.Synced() || len(written) > 0 {
 		t.Fatalf("of another cluster: synced = %v, writes = %v; want none", w.upstream.Synced(), written)
 	}
-	if _, err := w.upstream.Copies(t.Context()); !errors.As(err, new(*identity.Refusal)) {
+	if _, err := w.upstream.Copies(t.Context()); !errors.As(err, new(*identity.Rejection)) {
 		t.Errorf("a second list: error = %v, want a refusal: deletions depend on it", err)
 	}
 	keeper.accept("other")

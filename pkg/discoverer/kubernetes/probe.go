@@ -76,7 +76,7 @@ func Classify(err error) *report.Problem {
 	var dns *net.DNSError
 	var network net.Error
 	var status apierrors.APIStatus
-	var refusal *identity.Refusal
+	var refusal *identity.Rejection
 	switch {
 	case err == nil:
 		return nil

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -48,6 +49,8 @@ type setup struct {
 	policy        replica.Policy
 	externalNames bool
 	confined      string
+	labels        desired.Labels
+	selector      labels.Selector
 	recognize     func(context.Context, []gimbalv1.ClusterIdentity) error
 }
 
@@ -94,7 +97,7 @@ func (w *world) startOnly(s setup) {
 	w.read(s, queue.Len)
 	var err error
 	w.replica, err = replica.New(replica.Options{
-		Backend: "us", Upstream: w.upstream, Client: clienttest.Client{Clientset: w.here}, Watching: clienttest.Client{Clientset: w.here}, Policy: s.policy, Confined: s.confined, Workers: 2, Resync: time.Hour,
+		Backend: "us", Upstream: w.upstream, Client: clienttest.Client{Clientset: w.here}, Watching: clienttest.Client{Clientset: w.here}, Policy: s.policy, Labels: s.labels, Selector: s.selector, Confined: s.confined, Workers: 2, Resync: time.Hour,
 		Ledger: w.ledger, Meters: w.meters, Clock: ticking{w.clock},
 	}, queue)
 	if err != nil {

@@ -24,7 +24,7 @@ func TestAnotherCloud(t *testing.T) {
 		case "?":
 			return new(identity.LocalError)
 		}
-		return &identity.Refusal{Problem: report.Problem{Type: gimbalv1.ErrorAnotherCluster, Message: "another cloud"}}
+		return &identity.Rejection{Problem: report.Problem{Type: gimbalv1.ErrorAnotherCluster, Message: "another cloud"}}
 	}
 	s := newSky("1 shop")
 	s.add("1", "b", "10.0.0.9:8080")
@@ -33,7 +33,7 @@ func TestAnotherCloud(t *testing.T) {
 		w.after(3 * period)
 		w.expect("another one from the start", "shop/us-a 10.0.0.1")
 		w.expectProblems("another one from the start", "AnotherCluster: another cloud")
-		if _, err := w.upstream.Copies(t.Context()); !errors.As(err, new(*identity.Refusal)) {
+		if _, err := w.upstream.Copies(t.Context()); !errors.As(err, new(*identity.Rejection)) {
 			t.Errorf("a second list: error = %v, want a refusal: deletions depend on it", err)
 		}
 		w.change(func() { s.identity = former })

@@ -69,7 +69,7 @@ func (u *Upstream) tellOfCloud(ctx context.Context, err error) {
 		return
 	}
 	problem := problemOf(err)
-	if refusal := (*identity.Refusal)(nil); errors.As(err, &refusal) {
+	if refusal := (*identity.Rejection)(nil); errors.As(err, &refusal) {
 		problem = refusal.Problem
 	} else {
 		problem.Message = "the backend " + problem.Message

@@ -66,7 +66,9 @@ func (r *Replica) readinessKnown() bool {
 
 // wanted returns the copy that a source is to have.
 func (r *Replica) wanted(source *desired.Source) *desired.Objects {
-	want := desired.Build(r.Backend, source)
+	labelled := *source
+	labelled.Labels = r.Labels.Of(source.Labels)
+	want := desired.Build(r.Backend, &labelled)
 	r.mu.Lock()
 	withheld := r.readiness.withheld
 	r.mu.Unlock()

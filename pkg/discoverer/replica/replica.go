@@ -14,6 +14,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/util/workqueue"
@@ -72,6 +73,10 @@ type Options struct {
 	Policy           Policy
 	// Annotations are the keys of the annotations that are copied.
 	Annotations []string
+	// Labels decides which labels are copied.
+	Labels desired.Labels
+	// Selector selects the services that are copied, by their labels. It may be nil: all are.
+	Selector labels.Selector
 	// Confined is the only namespace that may be read and written here. Empty means all.
 	Confined string
 	// Withheld asks the API server whether the endpoints of the backend are to be not ready, whatever it says of them.
@@ -185,7 +190,13 @@ func (r *Replica) unknown(key types.NamespacedName, source *desired.Source, excl
 // source returns a service that is to be copied.
 func (r *Replica) source(key types.NamespacedName) (source *desired.Source, excluded bool) {
 	source, excluded = r.Upstream.Source(key)
-	if source != nil && (!r.Policy.Admits(key.Namespace) || r.Confined != "" && key.Namespace != r.Confined) {
+	if source == nil {
+		return nil, excluded
+	}
+	if !r.Policy.Admits(key.Namespace) || r.Confined != "" && key.Namespace != r.Confined {
+		return nil, true
+	}
+	if r.Selector != nil && !r.Selector.Matches(labels.Set(source.Labels)) {
 		return nil, true
 	}
 	return source, excluded

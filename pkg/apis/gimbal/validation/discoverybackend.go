@@ -79,5 +79,5 @@ func validateCluster(cluster *gimbalv1.Cluster, path *field.Path) field.ErrorLis
 	if period := cluster.DrainGracePeriod; period != nil && period.Duration < 0 {
 		errs = append(errs, field.Invalid(path.Child("drainGracePeriod"), period.Duration.String(), "must be 0s or longer"))
 	}
-	return errs
+	return append(errs, validateCopied(cluster, path)...)
 }

@@ -122,6 +122,7 @@ func arguments(backend *gimbalv1.DiscoveryBackend, usable credentials, adminName
 	if cluster.ExternalNames && cluster.Type == gimbalv1.BackendKubernetes { // nothing of OpenStack is one
 		args = append(args, "--external-names")
 	}
+	args = append(args, copiedArguments(cluster)...)
 	if cluster.Debug {
 		args = append(args, "--debug")
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
@@ -28,6 +29,17 @@ func TestArguments(t *testing.T) {
 		}, kubernetes, []string{"kubernetes", "--backend-name=east", "--backend-namespace=gimbal-discovery", "--debug",
 			"--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--external-names", "--namespaces-allow=a,b", "--namespaces-deny=c",
 			"--namespaces-missing=Create", "--resync-interval=7s"}},
+		"what is copied": {adminNamespace, func(c *gimbalv1.Cluster) {
+			c.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"publish": "true"}, MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: "tier", Operator: metav1.LabelSelectorOpIn, Values: []string{"web", "api"}},
+			}}
+			c.Labels = gimbalv1.LabelPolicy{Include: []string{"app.kubernetes.io/instance"}, Exclude: []string{"a", "b.example/"}, Add: map[string]string{"z": "1", "c": ""}}
+			c.Annotations = []string{"x.example/y", "z"}
+		}, kubernetes, []string{"kubernetes", "--backend-name=east", "--backend-namespace=gimbal-discovery", "--copy-annotations=x.example/y,z",
+			"--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--labels-add=c=,z=1", "--labels-exclude=a,b.example/",
+			"--labels-include=app.kubernetes.io/instance", "--namespaces-missing=Wait", "--resync-interval=1800s", "--selector=publish=true,tier in (api,web)"}},
+		"an empty selector": {adminNamespace, func(c *gimbalv1.Cluster) { c.Selector = &metav1.LabelSelector{} }, kubernetes, []string{"kubernetes", "--backend-name=east",
+			"--backend-namespace=gimbal-discovery", "--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--namespaces-missing=Wait", "--resync-interval=1800s"}},
 		// Whatever its author writes.
 		"elsewhere": {"shop", func(c *gimbalv1.Cluster) { c.Namespaces.Allow = []string{"bank", "shop"} }, kubernetes, []string{"kubernetes", "--backend-name=east",
 			"--backend-namespace=shop", "--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--namespaces-allow=shop", "--namespaces-missing=Wait", "--resync-interval=1800s"}},
