@@ -17,8 +17,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
+	"k8s.io/apiserver/pkg/warning"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 )
@@ -94,6 +96,12 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	if object.GetDeletionTimestamp() != nil {
 		return nil
 	}
+	if backend, ok := object.(*gimbalv1.DiscoveryBackend); ok {
+		if text := backendWarning(backend); text != "" {
+			warning.AddWarning(ctx, "", text)
+		}
+		return nil
+	}
 	resource := a.GetResource().GroupResource()
 	if !confirmed(object) {
 		return apierrors.NewForbidden(resource, object.GetName(),
@@ -133,13 +141,13 @@ func (p *Plugin) projectOf(ctx context.Context, namespace string) (*gardenerv1be
 	return nil, nil
 }
 
-// guards says whether a request is for a Project or a Kluster itself.
+// guards reports whether a request is for a Project, a Kluster or a DiscoveryBackend itself.
 func guards(a admission.Attributes) bool {
 	if a.GetSubresource() != "" {
 		return false
 	}
 	switch a.GetResource().GroupResource() {
-	case projects(), klusters():
+	case projects(), klusters(), backends():
 		return true
 	default:
 		return false
@@ -147,11 +155,12 @@ func guards(a admission.Attributes) bool {
 }
 
 func projects() schema.GroupResource { return gardenerv1beta1.Resource("projects") }
+func backends() schema.GroupResource { return gimbalv1.Resource("discoverybackends") }
 func klusters() schema.GroupResource { return kubernikusv1.Resource("klusters") }
 
 func accessor(object runtime.Object) (metav1.Object, error) {
 	if object, ok := object.(metav1.Object); ok {
 		return object, nil
 	}
-	return nil, apierrors.NewInternalError(fmt.Errorf("a %T is neither a Project nor a Kluster", object))
+	return nil, apierrors.NewInternalError(fmt.Errorf("a %T is neither a Project nor a Kluster nor a DiscoveryBackend", object))
 }
