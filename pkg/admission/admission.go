@@ -71,16 +71,25 @@ func Order() []string {
 	}
 }
 
+// Settings are what the options of the server configure of plugins.
+type Settings struct {
+	// DiscoveryAdmins are the namespaces whose DiscoveryBackends reach into all others.
+	DiscoveryAdmins []string
+	// ConfirmedBackends is which DiscoveryBackends need a confirmation to be deleted.
+	ConfirmedBackends deletionconfirmation.Backends
+	// QuotaLabels are the keys of the labels that select the quotas of Projects.
+	QuotaLabels []string
+}
+
 // Initializer gives plugins what they need from us: the quota plugin, the counting of objects; our own, a client of the
-// server that they are part of, the namespaces whose DiscoveryBackends reach into all others, and the keys of the labels
-// that select the quotas of Projects.
-func Initializer(own versioned.Interface, discoveryAdmins, quotaLabels []string) admission.PluginInitializer {
-	return pluginInitializer{own, discoveryAdmins, quotaLabels}
+// server that they are part of, and their settings.
+func Initializer(own versioned.Interface, settings Settings) admission.PluginInitializer {
+	return pluginInitializer{own, settings}
 }
 
 type pluginInitializer struct {
-	own                          versioned.Interface
-	discoveryAdmins, quotaLabels []string
+	own      versioned.Interface
+	settings Settings
 }
 
 func (i pluginInitializer) Initialize(plugin admission.Interface) {
@@ -91,9 +100,14 @@ func (i pluginInitializer) Initialize(plugin admission.Interface) {
 		wants.SetClient(i.own)
 	}
 	if wants, ok := plugin.(interface{ SetDiscoveryAdminNamespaces(namespaces []string) }); ok {
-		wants.SetDiscoveryAdminNamespaces(i.discoveryAdmins)
+		wants.SetDiscoveryAdminNamespaces(i.settings.DiscoveryAdmins)
+	}
+	if wants, ok := plugin.(interface {
+		SetConfirmedBackends(which deletionconfirmation.Backends)
+	}); ok {
+		wants.SetConfirmedBackends(i.settings.ConfirmedBackends)
 	}
 	if wants, ok := plugin.(interface{ SetProjectQuotaLabels(keys []string) }); ok {
-		wants.SetProjectQuotaLabels(i.quotaLabels)
+		wants.SetProjectQuotaLabels(i.settings.QuotaLabels)
 	}
 }

@@ -128,7 +128,10 @@ type reaching struct {
 	admission.Interface
 	namespaces []string
 	keys       []string
+	confirmed  deletionconfirmation.Backends
 }
+
+func (r *reaching) SetConfirmedBackends(which deletionconfirmation.Backends) { r.confirmed = which }
 
 func (r *reaching) SetDiscoveryAdminNamespaces(namespaces []string) { r.namespaces = namespaces }
 
@@ -138,7 +141,7 @@ var _ initializer.WantsQuotaConfiguration = &counting{}
 
 func TestInitializer(t *testing.T) {
 	plugin, own := &counting{}, fake.NewClientset()
-	Initializer(own, nil, nil).Initialize(plugin)
+	Initializer(own, Settings{}).Initialize(plugin)
 	if plugin.configuration == nil {
 		t.Fatal("the quota plugin is not told how objects are counted")
 	}
@@ -146,34 +149,37 @@ func TestInitializer(t *testing.T) {
 		t.Errorf("not counted: %v", ignored)
 	}
 	asking := &asking{}
-	Initializer(own, nil, nil).Initialize(asking)
+	Initializer(own, Settings{}).Initialize(asking)
 	if asking.client != own {
 		t.Error("a plugin that asks the server itself is given no client of it")
 	}
 	confirmation := deletionconfirmation.New()
-	Initializer(own, nil, nil).Initialize(confirmation)
+	Initializer(own, Settings{}).Initialize(confirmation)
 	if err := confirmation.ValidateInitialization(); err != nil {
 		t.Error(err)
 	}
 	resources := backendresources.New()
-	Initializer(own, nil, nil).Initialize(resources)
+	Initializer(own, Settings{}).Initialize(resources)
 	resources.SetDrainedNotification(t.Context().Done())
 	if err := resources.ValidateInitialization(); err != nil {
 		t.Error(err)
 	}
 	ranges := klusterrange.New()
-	Initializer(own, nil, nil).Initialize(ranges)
+	Initializer(own, Settings{}).Initialize(ranges)
 	ranges.SetDrainedNotification(t.Context().Done())
 	if err := ranges.ValidateInitialization(); err != nil {
 		t.Error(err)
 	}
 	told := &reaching{}
-	Initializer(own, []string{"a"}, []string{"size"}).Initialize(told)
+	Initializer(own, Settings{DiscoveryAdmins: []string{"a"}, ConfirmedBackends: deletionconfirmation.AllBackends, QuotaLabels: []string{"size"}}).Initialize(told)
 	if !slices.Equal(told.namespaces, []string{"a"}) {
 		t.Errorf("the admin namespaces of backends are told as %q", told.namespaces)
+	}
+	if told.confirmed != deletionconfirmation.AllBackends {
+		t.Errorf("backends that need a confirmation = %q, want %q", told.confirmed, deletionconfirmation.AllBackends)
 	}
 	if !slices.Equal(told.keys, []string{"size"}) {
 		t.Errorf("the labels of quotas are told as %q", told.keys)
 	}
-	Initializer(own, nil, nil).Initialize(projectmutator.New()) // wants nothing, gets nothing
+	Initializer(own, Settings{}).Initialize(projectmutator.New()) // wants nothing, gets nothing
 }

@@ -89,6 +89,9 @@ func (o *Options) addFlags(fs *pflag.FlagSet) {
 	fs.StringSliceVar(&o.DiscoveryAdminNamespaces, "discovery-admin-namespaces", o.DiscoveryAdminNamespaces,
 		"Namespaces whose DiscoveryBackends publish Services in every namespace. One elsewhere reaches its own namespace only. "+
 			"As controllers.discovery.adminNamespaces of the controller manager.")
+	fs.StringVar(&o.DiscoveryDeletionConfirmation, "discovery-deletion-confirmation", o.DiscoveryDeletionConfirmation,
+		"Which DiscoveryBackends need the annotation confirmation.gardener.cloud/deletion to be deleted while routes refer to them: "+
+			"AdminNamespaces (those in --discovery-admin-namespaces), All or None.")
 	fs.StringSliceVar(&o.ProjectQuotaLabels, "project-quota-labels", o.ProjectQuotaLabels,
 		"Keys of labels of Projects that controllers.project.quotas of the controller manager selects by. To set, change or remove one takes "+
 			"the verb modify-quota-labels on the Project. Labels that begin with quota.groundskeeper.io/ are always guarded.")

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -27,6 +28,7 @@ import (
 	baseversion "k8s.io/component-base/version"
 
 	"groundskeeper.io/groundskeeper/pkg/admission"
+	"groundskeeper.io/groundskeeper/pkg/admission/plugins/deletionconfirmation"
 	"groundskeeper.io/groundskeeper/pkg/logging"
 )
 
@@ -65,6 +67,8 @@ type Options struct {
 	SelfManagedCertificates bool
 	// DiscoveryAdminNamespaces are the namespaces whose DiscoveryBackends publish in every namespace.
 	DiscoveryAdminNamespaces []string
+	// DiscoveryDeletionConfirmation is which DiscoveryBackends need a confirmation to be deleted while routes refer to them.
+	DiscoveryDeletionConfirmation string
 	// ProjectQuotaLabels are the keys of labels of Projects that select their quota: to change them needs a verb of its own.
 	ProjectQuotaLabels []string
 	// Standalone runs without a kube-apiserver: everybody may do everything. For trying out, on loopback only.
@@ -82,7 +86,8 @@ func NewOptions() *Options {
 		APIEnablement:         genericoptions.NewAPIEnablementOptions(),
 		AuthorizeAnyNameFirst: true,
 
-		DiscoveryAdminNamespaces: []string{"gimbal-discovery"},
+		DiscoveryAdminNamespaces:      []string{"gimbal-discovery"},
+		DiscoveryDeletionConfirmation: string(deletionconfirmation.BackendsInAdminNamespaces),
 	}
 	o.Etcd.DefaultStorageMediaType = runtime.ContentTypeProtobuf
 	o.Etcd.DeleteCollectionWorkers = deleteCollectionWorkers
@@ -101,7 +106,11 @@ func (o *Options) admissionInitializers(config *genericapiserver.RecommendedConf
 	if err != nil {
 		return nil, err
 	}
-	return []apiadmission.PluginInitializer{admission.Initializer(own, o.DiscoveryAdminNamespaces, o.ProjectQuotaLabels)}, nil
+	return []apiadmission.PluginInitializer{admission.Initializer(own, admission.Settings{
+		DiscoveryAdmins:   o.DiscoveryAdminNamespaces,
+		ConfirmedBackends: deletionconfirmation.Backends(o.DiscoveryDeletionConfirmation),
+		QuotaLabels:       o.ProjectQuotaLabels,
+	})}, nil
 }
 
 // componentGlobals registers two components: "kube", whose feature gates the library asks for and which therefore has
@@ -156,6 +165,9 @@ func (o *Options) Validate() error {
 	}
 	if len(o.Etcd.EtcdServersOverrides) > 0 {
 		errs = append(errs, errors.New("--etcd-servers-overrides is not supported: the identity of the store speaks of one etcd, give it as --etcd-servers"))
+	}
+	if scopes := deletionconfirmation.BackendScopes(); !slices.Contains(scopes, deletionconfirmation.Backends(o.DiscoveryDeletionConfirmation)) {
+		errs = append(errs, fmt.Errorf("--discovery-deletion-confirmation must be one of %q, not %q", scopes, o.DiscoveryDeletionConfirmation))
 	}
 	if o.Standalone && !o.listensOnLoopback() {
 		errs = append(errs, fmt.Errorf("--standalone lets everybody do everything: --bind-address must be a loopback address, not %s", o.SecureServing.BindAddress))

@@ -4,6 +4,7 @@
 package apiserver
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/apiserver/pkg/features"
@@ -19,6 +20,17 @@ func TestFeaturesThatAreOff(t *testing.T) {
 	for _, feature := range []featuregate.Feature{features.ListFromCacheSnapshot, features.WatchListCompression} {
 		if utilfeature.DefaultFeatureGate.Enabled(feature) {
 			t.Errorf("%s is on", feature)
+		}
+	}
+}
+
+func TestValidateDiscoveryDeletionConfirmation(t *testing.T) {
+	for value, valid := range map[string]bool{"AdminNamespaces": true, "All": true, "None": true, "": false, "all": false} {
+		o := NewOptions()
+		o.DiscoveryDeletionConfirmation = value
+		err := o.Validate()
+		if got := err == nil || !strings.Contains(err.Error(), "--discovery-deletion-confirmation"); got != valid {
+			t.Errorf("%q: valid = %t, want %t: %v", value, got, valid, err)
 		}
 	}
 }

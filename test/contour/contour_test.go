@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
@@ -166,6 +167,10 @@ func TestWhatContourServes(t *testing.T) {
 	w.edited(backends, before)
 	w.declare(gimbalv1.ClusterMaintenance, backends[0])
 	for _, backend := range backends {
+		confirmation := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"confirmation.gardener.cloud/deletion":"true"}}}`))
+		if err := w.c.Patch(w.ctx, backend, confirmation); err != nil {
+			t.Fatal(err)
+		}
 		if err := w.c.Delete(w.ctx, backend); err != nil {
 			t.Fatal(err)
 		}

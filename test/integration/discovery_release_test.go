@@ -55,6 +55,25 @@ func TestBackendsGoWithoutAnImage(t *testing.T) {
 	ingress, deployment := ingressTo(shop, web.Name, "other"), formerDeployment(made)
 	create(web, slice, foreign, ingress, deployment)
 
+	eventually(t, func(ctx context.Context) error {
+		if err := c.Get(ctx, client.ObjectKeyFromObject(made), made); err != nil {
+			return err
+		}
+		if routes := made.Status.Routes; routes == nil || routes.Matching != 1 || routes.WithoutAlternative == nil {
+			return fmt.Errorf("routes = %+v, want one without an alternative", routes)
+		}
+		return nil
+	})
+	for _, how := range []string{"--dry-run=server", "--wait=true"} {
+		out, err := kubectl(t, "", "delete", "dbe", made.Name, "--namespace="+made.Namespace, how)
+		if err == nil || !strings.Contains(err.Error(), `must have a "confirmation.gardener.cloud/deletion" annotation to delete`) ||
+			!strings.Contains(err.Error(), "leaves no backend for the requests of 1 route: Ingress "+shop+"/"+ingress.Name) {
+			t.Errorf("delete %s without a confirmation: %v: %s", how, err, out)
+		}
+	}
+	if out, err := kubectl(t, "", "annotate", "dbe", made.Name, "--namespace="+made.Namespace, "confirmation.gardener.cloud/deletion=true"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 	if out, err := kubectl(t, "", "delete", "dbe", made.Name, "--namespace="+made.Namespace, "--timeout=60s"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -144,7 +144,9 @@ func (u *Uninstaller) deleteKlusters(ctx context.Context) (string, error) {
 }
 
 func (u *Uninstaller) deleteBackends(ctx context.Context) (string, error) {
-	return u.deleteAll(ctx, deletion{title: "DiscoveryBackends", list: u.backends})
+	return u.deleteAll(ctx, deletion{title: "DiscoveryBackends", list: u.backends, prepare: func(ctx context.Context, object client.Object) error {
+		return u.annotate(ctx, object, gardenerv1beta1.AnnotationConfirmDeletion)
+	}})
 }
 
 // deleteTranslations deletes them by their metadata: there may be many.

@@ -116,6 +116,17 @@ func testKlustersAreDetachedOrDeorbited(t *testing.T) {
 	}
 }
 
+// The API server requires a confirmation of a backend that routes refer to.
+func TestBackendsAreConfirmed(t *testing.T) {
+	w := newWorld(t, &gimbalv1.DiscoveryBackend{ObjectMeta: named("gimbal-discovery", "us")})
+	if line, err := w.deleteBackends(t.Context()); err != nil || line != "1 DiscoveryBackends are gone" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if got := w.deleted[0].GetAnnotations()[gardenerv1beta1.AnnotationConfirmDeletion]; got != "true" {
+		t.Errorf("confirmation = %q, want true", got)
+	}
+}
+
 // Finalizers are taken by their controllers, and only what is abandoned loses them here.
 func TestAbandonedKlusters(t *testing.T) { synctest.Test(t, testAbandonedKlusters) }
 

@@ -5,10 +5,65 @@ package deletionconfirmation
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
+
+// Backends is which DiscoveryBackends need a confirmation to be deleted, of those that routes refer to.
+type Backends string
+
+const (
+	// BackendsInAdminNamespaces is those whose routes are in every namespace.
+	BackendsInAdminNamespaces Backends = "AdminNamespaces"
+	// AllBackends is those of all namespaces.
+	AllBackends Backends = "All"
+	// NoBackends is none.
+	NoBackends Backends = "None"
+)
+
+// BackendScopes returns the values of Backends.
+func BackendScopes() []Backends {
+	return []Backends{BackendsInAdminNamespaces, AllBackends, NoBackends}
+}
+
+// SetDiscoveryAdminNamespaces sets the namespaces whose DiscoveryBackends reach into all others.
+func (p *Plugin) SetDiscoveryAdminNamespaces(namespaces []string) {
+	p.admins = slices.Clone(namespaces)
+}
+
+// SetConfirmedBackends sets which DiscoveryBackends need a confirmation. Unset: those in admin namespaces.
+func (p *Plugin) SetConfirmedBackends(which Backends) { p.which = which }
+
+// needsConfirmation reports whether the deletion of a DiscoveryBackend has to be confirmed.
+func (p *Plugin) needsConfirmation(b *gimbalv1.DiscoveryBackend) bool {
+	switch p.which {
+	case NoBackends:
+		return false
+	case AllBackends:
+	default:
+		if !slices.Contains(p.admins, b.Namespace) {
+			return false
+		}
+	}
+	return mayBeReferenced(b)
+}
+
+// mayBeReferenced reports whether routes refer to a backend, or may do so: as long as they were not counted, every backend
+// that has copies counts as referenced.
+func mayBeReferenced(b *gimbalv1.DiscoveryBackend) bool {
+	routes := b.Status.Routes
+	if routes != nil && routes.Matching > 0 {
+		return true
+	}
+	drained := meta.FindStatusCondition(b.Status.Conditions, gimbalv1.ConditionDrained)
+	counted := routes != nil && (drained == nil || drained.Status != metav1.ConditionUnknown)
+	return !counted && b.Status.Services != nil && *b.Status.Services > 0
+}
 
 // backendWarning returns what the deletion of a DiscoveryBackend does to routes, "" when no route refers to it.
 func backendWarning(b *gimbalv1.DiscoveryBackend) string {

@@ -5,9 +5,11 @@ package deletionconfirmation
 
 import (
 	"context"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/warning"
@@ -71,6 +73,48 @@ func TestValidateWarnsOfRoutes(t *testing.T) {
 				}
 				if diff := cmp.Diff(tc.want, got); diff != "" {
 					t.Errorf("dry run = %v, warnings (-want +got):\n%s", dryRun, diff)
+				}
+			})
+		}
+	}
+}
+
+func TestValidateNeedsTheConfirmationOfBackends(t *testing.T) {
+	unknown := []metav1.Condition{{Type: gimbalv1.ConditionDrained, Status: metav1.ConditionUnknown}}
+	referenced := gimbalv1.DiscoveryBackendStatus{Routes: routes(3, 0)}
+	for name, tc := range map[string]struct {
+		which     Backends
+		namespace string
+		status    gimbalv1.DiscoveryBackendStatus
+		needed    bool
+	}{
+		"references, by default":                   {"", "gimbal-discovery", referenced, true},
+		"references":                               {BackendsInAdminNamespaces, "gimbal-discovery", referenced, true},
+		"references, outside of admin namespaces":  {BackendsInAdminNamespaces, "shop", referenced, false},
+		"references, all":                          {AllBackends, "shop", referenced, true},
+		"references, none":                         {NoBackends, "gimbal-discovery", referenced, false},
+		"no references":                            {AllBackends, "shop", gimbalv1.DiscoveryBackendStatus{Routes: routes(0, 0), Services: new(int32(4))}, false},
+		"new":                                      {AllBackends, "shop", gimbalv1.DiscoveryBackendStatus{}, false},
+		"no copies, not counted":                   {AllBackends, "shop", gimbalv1.DiscoveryBackendStatus{Services: new(int32(0))}, false},
+		"copies, not counted":                      {AllBackends, "shop", gimbalv1.DiscoveryBackendStatus{Services: new(int32(4))}, true},
+		"copies, routes unknown since":             {AllBackends, "shop", gimbalv1.DiscoveryBackendStatus{Services: new(int32(4)), Routes: routes(0, 0), Conditions: unknown}, true},
+		"references before, routes unknown since":  {AllBackends, "shop", gimbalv1.DiscoveryBackendStatus{Routes: routes(2, 0), Conditions: unknown}, true},
+		"no copies, routes unknown since creation": {AllBackends, "shop", gimbalv1.DiscoveryBackendStatus{Conditions: unknown}, false},
+	} {
+		for _, given := range []string{"", "false", "true"} {
+			t.Run(name+", "+given, func(t *testing.T) {
+				plugin, _ := serving()
+				plugin.SetDiscoveryAdminNamespaces([]string{"gimbal-discovery"})
+				plugin.SetConfirmedBackends(tc.which)
+				warned, err := deleting(t, plugin, discoveryBackend(tc.namespace, tc.status, annotations(confirm, given)), given == "")
+				if refused := tc.needed && given != "true"; refused != apierrors.IsForbidden(err) || err != nil != refused {
+					t.Fatalf("refused = %v, want %v", err, refused)
+				}
+				if err != nil && !strings.HasSuffix(err.Error(), refusal) {
+					t.Errorf("refusal = %v, want %q", err, refusal)
+				}
+				if r := tc.status.Routes; r != nil && r.Matching > 0 && len(warned) != 1 {
+					t.Errorf("warnings = %q, want one, refused or not", warned)
 				}
 			})
 		}

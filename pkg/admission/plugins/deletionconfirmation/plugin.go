@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deletionconfirmation is the admission plugin that lets nobody delete a Project or a Kluster by accident: an
-// annotation must confirm the deletion, and where the Project asks for dual approval somebody else must have set it.
+// Package deletionconfirmation is the admission plugin that prevents the deletion of a Project, a Kluster or a
+// DiscoveryBackend that routes refer to by accident: an annotation must confirm the deletion, and where the Project
+// requires dual approval another user must have set it.
 package deletionconfirmation
 
 import (
@@ -37,6 +38,9 @@ func Register(plugins *admission.Plugins) {
 type Plugin struct {
 	*admission.Handler
 	client versioned.Interface
+	// admins and which decide which DiscoveryBackends need a confirmation.
+	admins []string
+	which  Backends
 }
 
 var (
@@ -100,7 +104,9 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 		if text := backendWarning(backend); text != "" {
 			warning.AddWarning(ctx, "", text)
 		}
-		return nil
+		if !p.needsConfirmation(backend) {
+			return nil
+		}
 	}
 	resource := a.GetResource().GroupResource()
 	if !confirmed(object) {

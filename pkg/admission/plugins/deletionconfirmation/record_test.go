@@ -14,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/user"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
@@ -42,8 +43,11 @@ func write(object, old runtime.Object, resource, subresource string) admission.A
 		operation = admission.Create
 	}
 	gv := kubernikusv1.SchemeGroupVersion
-	if resource == "projects" {
+	switch resource {
+	case "projects":
 		gv = gardenerv1beta1.SchemeGroupVersion
+	case "discoverybackends":
+		gv = gimbalv1.SchemeGroupVersion
 	}
 	return admission.NewAttributesRecord(object, old, gv.WithKind("Any"), "", "demo", gv.WithResource(resource), subresource,
 		operation, nil, false, &user.DefaultInfo{Name: "mallory"})
@@ -83,6 +87,9 @@ func TestAdmitRecordsWhoConfirms(t *testing.T) {
 			},
 			"klusters": func(m map[string]string) runtime.Object {
 				return &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Annotations: m}}
+			},
+			"discoverybackends": func(m map[string]string) runtime.Object {
+				return &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Annotations: m}}
 			},
 		} {
 			t.Run(tc.name+", "+resource, func(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	gimbalapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/gimbal/v1"
@@ -33,7 +34,8 @@ func nextStep(k *kubernikusv1.Kluster, backend *gimbalv1.DiscoveryBackend) (step
 		return stepWait, "it is being deleted" + because(meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionAvailable))
 	}
 	policy := drainPolicyOf(k)
-	if backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance || policy != "" && backend.Cluster.DrainPolicy != policy {
+	if backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance || policy != "" && backend.Cluster.DrainPolicy != policy ||
+		backend.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] != "true" {
 		return stepMaintain, "its traffic is being moved away"
 	}
 	drained := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionDrained)
@@ -51,9 +53,13 @@ func because(c *metav1.Condition) string {
 }
 
 // maintained is a backend of ours in maintenance: what we apply to it otherwise, as it is, and its state. By whom a field
-// was applied is remembered by the API server, so that a Kluster that is announced after all needs no note of ours.
+// was applied is remembered by the API server, so that a Kluster that is announced after all needs no note of ours. Its
+// deletion is confirmed by the same write, because the API server requires that of a backend that routes refer to.
 func maintained(k *kubernikusv1.Kluster, backend *gimbalv1.DiscoveryBackend) *gimbalapply.DiscoveryBackendApplyConfiguration {
-	cluster := gimbalapply.Cluster().WithType(backend.Cluster.Type).WithClusterStatus(gimbalv1.ClusterMaintenance)
+	cluster := gimbalapply.Cluster().WithType(backend.Cluster.Type)
+	if backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance || holdsMaintenance(backend) {
+		cluster.WithClusterStatus(gimbalv1.ClusterMaintenance)
+	}
 	if backend.Cluster.Secret != "" {
 		cluster.WithSecret(backend.Cluster.Secret)
 	}
@@ -62,7 +68,7 @@ func maintained(k *kubernikusv1.Kluster, backend *gimbalv1.DiscoveryBackend) *gi
 		policy = backend.Cluster.DrainPolicy
 	}
 	return gimbalapply.DiscoveryBackend(backend.Name, backend.Namespace).WithUID(backend.UID).WithResourceVersion(backend.ResourceVersion).
-		WithLabels(labelsOf(k)).WithCluster(cluster.WithDrainPolicy(policy))
+		WithLabels(labelsOf(k)).WithAnnotations(map[string]string{gardenerv1beta1.AnnotationConfirmDeletion: "true"}).WithCluster(cluster.WithDrainPolicy(policy))
 }
 
 // holdsMaintenance says whether it was us who set a backend to Maintenance.

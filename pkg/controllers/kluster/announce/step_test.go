@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
@@ -54,6 +55,10 @@ func TestNextStep(t *testing.T) {
 			drained(b, metav1.ConditionTrue, "Drained", "")
 			k.Spec.Discovery = nil
 		}, stepDelete, "drained"},
+		"its deletion is not confirmed": {func(_ *kubernikusv1.Kluster, b *gimbalv1.DiscoveryBackend) {
+			drained(b, metav1.ConditionTrue, "Drained", "")
+			b.Annotations = nil
+		}, stepMaintain, "moved away"},
 		"it goes": {func(_ *kubernikusv1.Kluster, b *gimbalv1.DiscoveryBackend) {
 			b.Cluster.ClusterStatus = gimbalv1.ClusterEnabled
 			b.Status.Conditions = []metav1.Condition{{Type: gimbalv1.ConditionAvailable, Reason: "Terminating", Message: "the discoverer stops"}}
@@ -64,6 +69,7 @@ func TestNextStep(t *testing.T) {
 			k := klustertest.Kluster("k", toBeAnnounced)
 			backend := backendOf(k)
 			backend.Cluster.ClusterStatus = gimbalv1.ClusterMaintenance
+			backend.Annotations = map[string]string{gardenerv1beta1.AnnotationConfirmDeletion: "true"}
 			if tc.change != nil {
 				tc.change(k, backend)
 			}
@@ -71,5 +77,22 @@ func TestNextStep(t *testing.T) {
 				t.Errorf("got %d, %q, want %d, %q", got, reason, tc.want, tc.reason)
 			}
 		})
+	}
+}
+
+// The maintenance that a user began stays the user's when the deletion is confirmed: a Kluster that is announced again must
+// not end it.
+func TestConfirmLeavesMaintenanceOfUsers(t *testing.T) {
+	k := klustertest.Kluster("k", toBeAnnounced)
+	backend := backendOf(k)
+	for _, status := range []gimbalv1.ClusterStatus{gimbalv1.ClusterEnabled, gimbalv1.ClusterMaintenance} {
+		backend.Cluster.ClusterStatus = status
+		applied := maintained(k, backend)
+		if got := applied.Cluster.ClusterStatus != nil; got != (status == gimbalv1.ClusterEnabled) {
+			t.Errorf("%s: applies clusterStatus = %t", status, got)
+		}
+		if got := applied.Annotations[gardenerv1beta1.AnnotationConfirmDeletion]; got != "true" {
+			t.Errorf("%s: confirmation = %q, want true", status, got)
+		}
 	}
 }
