@@ -26,13 +26,15 @@ type name = types.NamespacedName
 type knowledge struct {
 	// services has the backend of each Service that names one.
 	services map[name]string
+	// copies are those of them that a discoverer wrote. The others stay when their backend is deleted.
+	copies   sets.Set[name]
 	backends map[string]*gimbalv1.DiscoveryBackend
 	admins   []string
 }
 
 // survey reads all of it. Either it is complete, or there is an error.
 func (r *References) survey(ctx context.Context) (*knowledge, error) {
-	known := &knowledge{services: map[name]string{}, backends: map[string]*gimbalv1.DiscoveryBackend{}, admins: r.AdminNamespaces}
+	known := &knowledge{services: map[name]string{}, copies: sets.New[name](), backends: map[string]*gimbalv1.DiscoveryBackend{}, admins: r.AdminNamespaces}
 	backends := &gimbalv1.DiscoveryBackendList{}
 	if err := r.Live.List(ctx, backends); err != nil {
 		return nil, fmt.Errorf("list the DiscoveryBackends: %w", err)
@@ -54,7 +56,11 @@ func (r *References) survey(ctx context.Context) (*knowledge, error) {
 		}
 		for i := range services.Items {
 			service := &services.Items[i]
-			known.services[name{Namespace: service.Namespace, Name: service.Name}] = desired.BackendOf(service.Labels)
+			key := name{Namespace: service.Namespace, Name: service.Name}
+			known.services[key] = desired.BackendOf(service.Labels)
+			if service.Labels[desired.LabelManagedBy] == desired.Manager {
+				known.copies.Insert(key)
+			}
 		}
 	}
 	return known, nil
@@ -64,11 +70,12 @@ func errPartial(what string) error {
 	return fmt.Errorf("the API server gave only a part of the %s", what)
 }
 
-// of returns the Services of a backend that it reaches.
+// of returns the copied Services of a backend that it reaches. A Service that has the label of a backend without the mark of
+// a discoverer is not deleted with the backend, so that references to it stay valid.
 func (k *knowledge) of(backend *gimbalv1.DiscoveryBackend, admins []string) sets.Set[name] {
 	found := sets.New[name]()
 	for service, owner := range k.services {
-		if owner == backend.Name && (service.Namespace == backend.Namespace || reachesAll(backend, admins)) {
+		if owner == backend.Name && k.copies.Has(service) && (service.Namespace == backend.Namespace || reachesAll(backend, admins)) {
 			found.Insert(service)
 		}
 	}

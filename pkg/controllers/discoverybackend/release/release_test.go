@@ -30,6 +30,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 )
 
 const adminNamespace = "gimbal-discovery"
@@ -54,15 +55,22 @@ func backend(namespace, name string, status gimbalv1.ClusterStatus) *gimbalv1.Di
 	return b
 }
 
-// service is a Service with a label, of the legacy prefix when the backend starts with a "!", none when it is empty.
+// service is a copied Service with a label, of the legacy prefix when the backend starts with a "!", none when it is empty.
 func service(namespace, name, backend string) *corev1.Service {
 	s := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	switch legacy, is := strings.CutPrefix(backend, "!"); {
 	case is:
-		s.Labels = map[string]string{gimbalv1.LegacyLabelBackend: legacy}
+		s.Labels = map[string]string{gimbalv1.LegacyLabelBackend: legacy, desired.LabelManagedBy: desired.Manager}
 	case backend != "":
-		s.Labels = map[string]string{gimbalv1.LabelBackend: backend}
+		s.Labels = map[string]string{gimbalv1.LabelBackend: backend, desired.LabelManagedBy: desired.Manager}
 	}
+	return s
+}
+
+// unmarked is a Service with the label of a backend that no discoverer wrote.
+func unmarked(namespace, name, backend string) *corev1.Service {
+	s := service(namespace, name, backend)
+	delete(s.Labels, desired.LabelManagedBy)
 	return s
 }
 
@@ -266,6 +274,18 @@ func TestRemove(t *testing.T) {
 	got, err = w.references.Remove(t.Context(), us(adminNamespace))
 	if err != nil || len(got.Removed) != 0 || got.Left != 0 || len(got.Kept) != 1 || w.updates() != 0 {
 		t.Errorf("the second pass: %+v, %v", got, err)
+	}
+}
+
+// A Service that has the label of the backend without the mark of a discoverer stays when the backend is deleted, and so do
+// the references to it.
+func TestUnmarkedServicesKeepTheirReferences(t *testing.T) {
+	w := newWorld(t, us(adminNamespace), service("shop", "us-web", "us"), unmarked("shop", "us-own", "us"), unmarked("shop", "old", "!us"))
+	w.proxy("shop", "a", "us-web", "us-own", "old")
+	w.proxy("shop", "b", "us-own")
+	got, err := w.references.Remove(t.Context(), us(adminNamespace))
+	if err != nil || !slices.Equal(got.Removed, []string{"HTTPProxy shop/a"}) || w.services("shop", "a") != "us-own old" || w.services("shop", "b") != "us-own" {
+		t.Errorf("result = %+v, %v; HTTPProxies refer to %q and %q", got, err, w.services("shop", "a"), w.services("shop", "b"))
 	}
 }
 
