@@ -24,26 +24,31 @@ type group struct {
 
 const (
 	chartWidth = 900
-	labelWidth = 250
-	valueWidth = 90
+	labelWidth = 150
+	valueWidth = 160
 	barHeight  = 16
 	barGap     = 4
 	groupGap   = 26
+	axisHeight = 20
+	// barSteps is how many parts the axis of a group has at most.
+	barSteps = 5
 )
 
 // chart draws groups of bars below each other as SVG. Each group has a scale of its own, since a listing of 10,000 objects and
-// a read of one have none in common. Without groups it is empty.
-func chart(title, unit string, groups []group) string {
+// a read of one have none in common. better is "less" or "more". Without groups it is empty.
+func chart(title, unit, better string, groups []group) string {
 	if len(groups) == 0 {
 		return ""
 	}
 	var out strings.Builder
-	height := 40
+	height := 60
 	for _, g := range groups {
-		height += groupGap + len(g.bars)*(barHeight+barGap)
+		height += groupGap + len(g.bars)*(barHeight+barGap) + axisHeight
 	}
-	begin(&out, title, height+10)
-	y := 40
+	begin(&out, title, height)
+	fmt.Fprintf(&out, "  <text x=\"10\" y=\"40\">%s is better</text>\n", better)
+	fmt.Fprintf(&out, "  <text x=\"%d\" y=\"40\" text-anchor=\"end\">%s</text>\n", chartWidth-10, heading(groups))
+	y := 50
 	for _, g := range groups {
 		fmt.Fprintf(&out, "  <text x=\"10\" y=\"%d\" font-weight=\"bold\">%s</text>\n", y+12, html.EscapeString(g.name))
 		y += groupGap - barGap
@@ -51,52 +56,51 @@ func chart(title, unit string, groups []group) string {
 		for _, b := range g.bars {
 			longest = max(longest, b.value, b.most)
 		}
+		axis := ticks(longest, barSteps)
+		bottom := y + len(g.bars)*(barHeight+barGap)
+		at := func(value float64) float64 {
+			if longest == 0 {
+				return labelWidth + 8
+			}
+			return labelWidth + 8 + max(0, value)/axis[len(axis)-1].value*(chartWidth-labelWidth-valueWidth-20)
+		}
+		for _, tick := range axis {
+			fmt.Fprintf(&out, "  <path class=\"grid\" d=\"M%.1f %d V%d\"/>\n", at(tick.value), y-barGap, bottom)
+			fmt.Fprintf(&out, "  <text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\" font-size=\"11\">%s</text>\n", at(tick.value), bottom+12, tick.label)
+		}
 		for _, b := range g.bars {
-			drawBar(&out, b, y, longest, unit)
+			drawBar(&out, b, y, at, unit)
 			y += barHeight + barGap
 		}
-		y += barGap
+		y += barGap + axisHeight
 	}
 	out.WriteString("</svg>\n")
 	return out.String()
 }
 
-// begin writes the head of a drawing: its size, its title, and a ground that is white in dark pages, too.
-func begin(out *strings.Builder, title string, height int) {
-	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="12">`+"\n", chartWidth, height)
-	fmt.Fprintf(out, "  <title>%s</title>\n  <rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", html.EscapeString(title), chartWidth, height)
-	fmt.Fprintf(out, "  <text x=\"10\" y=\"22\" font-size=\"15\" font-weight=\"bold\">%s</text>\n", html.EscapeString(title))
-}
-
-func drawBar(out *strings.Builder, b bar, y int, longest float64, unit string) {
-	const room = chartWidth - labelWidth - valueWidth - 20
-	at := func(value float64) float64 {
-		if longest == 0 {
-			return 0
+// heading names what stands right of the bars.
+func heading(groups []group) string {
+	for _, g := range groups {
+		for _, b := range g.bars {
+			if b.most > b.least {
+				return "median (minimum–maximum)"
+			}
 		}
-		return max(0, value) / longest * room
 	}
-	fmt.Fprintf(out, "  <text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", labelWidth, y+barHeight-4, html.EscapeString(b.name))
-	fmt.Fprintf(out, "  <rect x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\" fill=\"%s\"/>\n", labelWidth+8, y, at(b.value), barHeight, colour(b.name))
-	end := at(b.value)
-	if b.most > b.least {
-		middle := y + barHeight/2
-		fmt.Fprintf(out, "  <path d=\"M%.1f %d H%.1f\" stroke=\"#222\"/>\n", labelWidth+8+at(b.least), middle, labelWidth+8+at(b.most))
-		end = max(end, at(b.most))
-	}
-	fmt.Fprintf(out, "  <text x=\"%.1f\" y=\"%d\">%s %s</text>\n", labelWidth+14+end, y+barHeight-4, number(b.value), html.EscapeString(unit))
+	return ""
 }
 
-// colour is grey for what is compared with, and a green for each way to ours.
-func colour(name string) string {
-	switch {
-	case strings.HasPrefix(name, "aggregated"):
-		return "#3c8a52"
-	case strings.HasPrefix(name, "direct"), name == "Groundskeeper":
-		return "#8cc59b"
-	default:
-		return "#9aa3ad"
+// drawBar draws a bar. Its value stands at the right margin: beside the end of the bar it would seem to be the maximum.
+func drawBar(out *strings.Builder, b bar, y int, at func(float64) float64, unit string) {
+	text := y + barHeight - 4
+	fmt.Fprintf(out, "  <text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", labelWidth, text, html.EscapeString(b.name))
+	fmt.Fprintf(out, "  <rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"%.1f\" height=\"%d\"/>\n", class(b.name), labelWidth+8, y, at(b.value)-at(0), barHeight)
+	value := number(b.value) + " " + unit
+	if b.most > b.least {
+		fmt.Fprintf(out, "  <path class=\"range\" d=\"M%.1f %d H%.1f\"/>\n", at(b.least), y+barHeight/2, at(b.most))
+		value += " (" + number(b.least) + "–" + number(b.most) + ")"
 	}
+	fmt.Fprintf(out, "  <text x=\"%d\" y=\"%d\" text-anchor=\"end\">%s</text>\n", chartWidth-10, text, html.EscapeString(value))
 }
 
 // number prints a value with three digits that count.

@@ -68,23 +68,24 @@ func of(all []element, name, attribute string) []string {
 }
 
 func TestChart(t *testing.T) {
-	all := elementsOf(t, chart(`A & B <"c">`, "ms", []group{
+	all := elementsOf(t, chart(`A & B <"c">`, "ms", "less", []group{
 		{"create", []bar{{name: "CRD, JSON", value: 2, least: 1, most: 4}, {name: "aggregated, JSON", value: 1}}},
 		{"get < all", []bar{{name: "direct & quick", value: 50}, {name: "a loss", value: -3}}},
 	}))
-	// The first rectangle is the ground. A bar is as long as its part of the longest of its group, bounds included.
-	if diff := cmp.Diff([]string{"900", "270.0", "135.0", "540.0", "0.0"}, of(all, "rect", "width")); diff != "" {
+	// The first rectangle is the ground. A bar is as long as its part of the axis of its group, which has room for the bounds.
+	if diff := cmp.Diff([]string{"900", "285.0", "142.5", "570.0", "0.0"}, of(all, "rect", "width")); diff != "" {
 		t.Errorf("bars: %s", diff)
 	}
-	if diff := cmp.Diff([]string{"#fff", "#9aa3ad", "#3c8a52", "#8cc59b", "#9aa3ad"}, of(all, "rect", "fill")); diff != "" {
+	if diff := cmp.Diff([]string{"ground", "crd", "aggregated-json", "other", "other"}, of(all, "rect", "class")); diff != "" {
 		t.Errorf("colours: %s", diff)
 	}
-	if diff := cmp.Diff([]string{"M393.0 70 H798.0"}, of(all, "path", "d")); diff != "" {
-		t.Errorf("bounds: %s", diff)
+	if bounds := of(all, "path", "d"); !slices.Contains(bounds, "M300.5 80 H728.0") {
+		t.Errorf("bounds are missing in %q", bounds)
 	}
 	if diff := cmp.Diff([]string{
-		`A & B <"c">`, "create", "CRD, JSON", "2.00 ms", "aggregated, JSON", "1.00 ms",
-		"get < all", "direct & quick", "50.0 ms", "a loss", "-3.00 ms",
+		`A & B <"c">`, "less is better", "median (minimum–maximum)",
+		"create", "0", "1", "2", "3", "4", "CRD, JSON", "2.00 ms (1.00–4.00)", "aggregated, JSON", "1.00 ms",
+		"get < all", "0", "10", "20", "30", "40", "50", "direct & quick", "50.0 ms", "a loss", "-3.00 ms",
 	}, of(all, "text", "")); diff != "" {
 		t.Errorf("texts: %s", diff)
 	}
@@ -93,12 +94,54 @@ func TestChart(t *testing.T) {
 	}
 }
 
+// No series has the colour of another, on neither ground, and each drawing has both grounds.
+func TestColours(t *testing.T) {
+	used := map[string]string{}
+	for _, c := range colours {
+		for _, colour := range []string{"." + c.class, c.light, c.dark} {
+			if other := used[colour]; other != "" && other != c.series {
+				t.Errorf("%s and %s share %s", c.series, other, colour)
+			}
+			used[colour] = c.series
+		}
+	}
+	if drawing := chart("x", "ms", "less", []group{{"get", []bar{{name: "CRD, JSON", value: 1}}}}); !strings.Contains(drawing, "@media (prefers-color-scheme:dark)") {
+		t.Errorf("no colours for dark pages in %s", drawing)
+	}
+}
+
 func TestChartOfNothing(t *testing.T) {
-	if drawing := chart("none", "ms", nil); drawing != "" {
+	if drawing := chart("none", "ms", "less", nil); drawing != "" {
 		t.Errorf("no groups make %s", drawing)
 	}
-	if widths := of(elementsOf(t, chart("zero", "ms", []group{{"get", []bar{{name: "etcd"}}}})), "rect", "width"); !slices.Equal(widths, []string{"900", "0.0"}) {
+	if widths := of(elementsOf(t, chart("zero", "ms", "less", []group{{"get", []bar{{name: "etcd"}}}})), "rect", "width"); !slices.Equal(widths, []string{"900", "0.0"}) {
 		t.Errorf("nothing was measured, and the bars are %v long", widths)
+	}
+}
+
+func TestTicks(t *testing.T) {
+	for _, test := range []struct {
+		most  float64
+		steps int
+		want  []string
+	}{
+		{0, 4, []string{"0"}},
+		{-1, 4, []string{"0"}},
+		{1, 5, []string{"0", "0.2", "0.4", "0.6", "0.8", "1.0"}},
+		{4, 4, []string{"0", "1", "2", "3", "4"}},
+		{9.29, 4, []string{"0", "5", "10"}},
+		{36.7, 4, []string{"0", "10", "20", "30", "40"}},
+		{155, 4, []string{"0", "50", "100", "150", "200"}},
+		{0.034, 4, []string{"0", "0.01", "0.02", "0.03", "0.04"}},
+		{3500, 5, []string{"0", "1,000", "2,000", "3,000", "4,000"}},
+	} {
+		var got []string
+		for _, tick := range ticks(test.most, test.steps) {
+			got = append(got, tick.label)
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("ticks(%g, %d): %s", test.most, test.steps, diff)
+		}
 	}
 }
 

@@ -18,6 +18,8 @@ const (
 	// panelLeft and panelTop are the room for what stands at the axes, panelRight and panelBottom that on the other sides.
 	panelLeft, panelTop, panelRight, panelBottom = 62, 34, 24, 26
 	legendHeight                                 = 64
+	// panelSteps is how many parts the axis of the cost has at most.
+	panelSteps = 4
 	// objectsEach is how many objects a value is told for, so that lines are flat where the cost grows as the objects do.
 	objectsEach = 1000
 )
@@ -28,15 +30,15 @@ func growthChart(all []growth) string {
 	if len(all) == 0 {
 		return ""
 	}
-	const title = "Cost of 1,000 objects as their number grows: a line that does not rise is linear growth"
+	const title = "Cost of 1,000 objects as their number grows: a line that does not rise is linear growth; less is better"
 	height := legendHeight + (len(all)+panelColumns-1)/panelColumns*panelHeight + 10
 	var out strings.Builder
 	begin(&out, title, height)
 	x := 10
 	for _, name := range series(all) {
-		fmt.Fprintf(&out, "  <rect x=\"%d\" y=\"36\" width=\"14\" height=\"10\" fill=\"%s\"/>\n", x, colour(name))
+		fmt.Fprintf(&out, "  <rect class=\"%s\" x=\"%d\" y=\"36\" width=\"14\" height=\"10\"/>\n", class(name), x)
 		fmt.Fprintf(&out, "  <text x=\"%d\" y=\"46\">%s</text>\n", x+20, html.EscapeString(name))
-		x += 36 + 7*len(name)
+		x += 44 + 8*len(name) // wider than any font draws it
 	}
 	counts := numbers(all)
 	for i, g := range all {
@@ -67,6 +69,7 @@ func drawPanel(out *strings.Builder, g growth, counts []int, left, top int) {
 			most = max(most, p.each())
 		}
 	}
+	axis := ticks(most, panelSteps)
 	width, height := float64(panelWidth-panelLeft-panelRight), float64(panelHeight-panelTop-panelBottom)
 	x := func(n int) float64 {
 		least, decades := math.Log10(float64(counts[0])), math.Log10(float64(counts[len(counts)-1])/float64(counts[0]))
@@ -79,12 +82,12 @@ func drawPanel(out *strings.Builder, g growth, counts []int, left, top int) {
 		if most == 0 {
 			return float64(top+panelTop) + height
 		}
-		return float64(top+panelTop) + height*(1-max(0, value)/most)
+		return float64(top+panelTop) + height*(1-max(0, value)/axis[len(axis)-1].value)
 	}
 	fmt.Fprintf(out, "  <text x=\"%d\" y=\"%d\" font-weight=\"bold\">%s, %s</text>\n", left+10, top+18, html.EscapeString(g.what), html.EscapeString(g.unit))
-	for _, value := range []float64{0, most / 2, most} {
-		fmt.Fprintf(out, "  <path d=\"M%d %.1f h%.1f\" stroke=\"#ddd\"/>\n", left+panelLeft, y(value), width)
-		fmt.Fprintf(out, "  <text x=\"%d\" y=\"%.1f\" text-anchor=\"end\" font-size=\"11\">%s</text>\n", left+panelLeft-6, y(value)+4, number(value))
+	for _, tick := range axis {
+		fmt.Fprintf(out, "  <path class=\"grid\" d=\"M%d %.1f h%.1f\"/>\n", left+panelLeft, y(tick.value), width)
+		fmt.Fprintf(out, "  <text x=\"%d\" y=\"%.1f\" text-anchor=\"end\" font-size=\"11\">%s</text>\n", left+panelLeft-6, y(tick.value)+4, tick.label)
 	}
 	for _, n := range counts {
 		fmt.Fprintf(out, "  <text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\" font-size=\"11\">%s</text>\n", x(n), top+panelHeight-10, thousands(n))
@@ -100,10 +103,10 @@ func drawLine(out *strings.Builder, l line, x func(int) float64, y func(float64)
 	for _, p := range l.points {
 		corners = append(corners, fmt.Sprintf("%.1f,%.1f", x(p.objects), y(p.each())))
 	}
-	fmt.Fprintf(out, "  <polyline points=\"%s\" fill=\"none\" stroke=\"%s\" stroke-width=\"2\"/>\n", strings.Join(corners, " "), colour(l.name))
+	fmt.Fprintf(out, "  <polyline class=\"%s\" points=\"%s\" stroke-width=\"2\"/>\n", class(l.name), strings.Join(corners, " "))
 	for _, p := range l.points {
-		fmt.Fprintf(out, "  <circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.5\" fill=\"%s\"><title>%s, %s objects: %s</title></circle>\n",
-			x(p.objects), y(p.each()), colour(l.name), html.EscapeString(l.name), thousands(p.objects), number(p.each()))
+		fmt.Fprintf(out, "  <circle class=\"%s\" cx=\"%.1f\" cy=\"%.1f\" r=\"3\"><title>%s, %s objects: %s</title></circle>\n",
+			class(l.name), x(p.objects), y(p.each()), html.EscapeString(l.name), thousands(p.objects), number(p.each()))
 	}
 }
 

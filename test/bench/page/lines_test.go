@@ -27,7 +27,7 @@ func TestGrowthChart(t *testing.T) {
 		t.Errorf("dots at %v", got)
 	}
 	texts := of(all, "text", "")
-	for _, text := range []string{"CRD, JSON", "Groundskeeper & others", "heap <1>, MiB", "4.00", "2.00", "1,000", "10,000", "100,000"} {
+	for _, text := range []string{"CRD, JSON", "Groundskeeper & others", "heap <1>, MiB", "4", "2", "1,000", "10,000", "100,000"} {
 		if !slices.Contains(texts, text) {
 			t.Errorf("%q is missing in %q", text, texts)
 		}

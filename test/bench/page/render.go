@@ -26,15 +26,15 @@ const comparison = "sidebyside"
 // render returns the page, and its drawings by the names of their files. One of which nothing was measured is empty.
 func render(all said, machine string) (string, map[string]string, error) {
 	p := page{said: all, Machine: machine}
-	bars := func(title, unit, suffix string, wanted func(string) bool) string {
-		return chart(title, unit, p.groups(suffix, wanted))
+	bars := func(title, unit, better, suffix string, wanted func(string) bool) string {
+		return chart(title, unit, better, p.groups(suffix, wanted))
 	}
 	p.drawings = map[string]string{
-		"performance-cpu.svg":    bars("CPU of the API servers for one operation", "ms", ": CPU of the API servers", isOperation),
-		"performance-rate.svg":   bars("Operations per second", "1/s", ": rate", isOperation),
-		"performance-lists.svg":  bars("CPU of the API servers for one list", "ms", ": CPU of the API servers", isListing),
-		"performance-watch.svg":  bars("Time until the last watcher receives a change", "ms", ": until the last one receives it", isAny),
-		"performance-memory.svg": bars("Memory of 10,000 objects", "MiB", "10,000 objects", isAny),
+		"performance-cpu.svg":    bars("CPU of the API servers for one operation", "ms", "less", ": CPU of the API servers", isOperation),
+		"performance-rate.svg":   bars("Operations per second", "1/s", "more", ": rate", isOperation),
+		"performance-lists.svg":  bars("CPU of the API servers for one list", "ms", "less", ": CPU of the API servers", isListing),
+		"performance-watch.svg":  bars("Time until the last watcher receives a change", "ms", "less", ": until the last one receives it", isAny),
+		"performance-memory.svg": bars("Memory of 10,000 objects", "MiB", "less", " for 10,000 objects", isAny),
 		"performance-growth.svg": growthChart(p.growths()),
 	}
 	parsed, err := template.New("performance.md").Parse(text)
