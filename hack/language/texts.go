@@ -77,7 +77,8 @@ func textsOf(file string, content []byte) *texts {
 
 var generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
 
-// addGo adds comments and strings. Generated code is skipped, because its source is checked.
+// addGo adds comments and strings. Generated code is skipped, because its source is checked, and so are strings of one word,
+// because these are values: names, fields, reasons, labels of metrics.
 func (t *texts) addGo(content []byte) {
 	if generated.Match(content) {
 		return
@@ -94,7 +95,9 @@ func (t *texts) addGo(content []byte) {
 		case token.COMMENT:
 			t.add(file.Line(at), strings.TrimPrefix(strings.TrimSuffix(literal, "*/"), "/*"))
 		case token.STRING:
-			t.add(file.Line(at), strings.Trim(literal, "`\""))
+			if text := strings.Trim(literal, "`\""); strings.ContainsAny(text, " \n") {
+				t.add(file.Line(at), text)
+			}
 		}
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission lists the admission plugins of the server, in their order: who refuses what is written here.
+// Package admission lists the admission plugins of the server, in their order.
 package admission
 
 import (
@@ -29,7 +29,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 )
 
-// Register offers our own plugins, and those of the library that a server must ask for.
+// Register offers Groundskeeper's own plugins, and those of the library that a server must register explicitly.
 func Register(plugins *admission.Plugins) {
 	resourcequota.Register(plugins)
 	projectmutator.Register(plugins)
@@ -45,10 +45,10 @@ func Register(plugins *admission.Plugins) {
 	klusterrange.Register(plugins)
 }
 
-// Order lists the plugins in the order in which they see a request: all that change it, then all that refuse it. The
-// protection of a Kluster comes before the confirmation of its deletion, so that nobody confirms in vain. The reach of a
+// Order lists the plugins in the order in which they see a request: mutating plugins first, then validating ones. The
+// protection of a Kluster comes before the confirmation of its deletion, so that no user confirms in vain. The reach of a
 // backend is the last to change one, so that no policy widens it again. The quota is last, so that nothing is counted
-// that another plugin refuses.
+// that another plugin rejects.
 func Order() []string {
 	return []string{
 		lifecycle.PluginName,

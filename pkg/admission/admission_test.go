@@ -32,7 +32,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned/fake"
 )
 
-// library registers what the library registers by itself.
+// library registers what the library registers by default.
 func library(plugins *admission.Plugins) {
 	lifecycle.Register(plugins)
 	mutatingwebhook.Register(plugins)
@@ -66,33 +66,33 @@ func TestOrder(t *testing.T) {
 		{projectmutator.PluginName, mutatingwebhook.PluginName, "webhooks see who created a Project"},
 		{deletionconfirmation.PluginName, mutatingadmissionpolicy.PluginName, "policies see who confirmed a deletion"},
 		{deletionconfirmation.PluginName, mutatingwebhook.PluginName, "webhooks see who confirmed a deletion"},
-		{terminationprotection.PluginName, deletionconfirmation.PluginName, "nobody confirms the deletion of what is protected"},
-		{customverbauthorizer.PluginName, resourcequota.PluginName, "nothing is counted that is refused"},
-		{quotalabels.PluginName, resourcequota.PluginName, "nothing is counted that is refused"},
+		{terminationprotection.PluginName, deletionconfirmation.PluginName, "the deletion of protected objects is not confirmed"},
+		{customverbauthorizer.PluginName, resourcequota.PluginName, "rejected requests do not count"},
+		{quotalabels.PluginName, resourcequota.PluginName, "rejected requests do not count"},
 		{mutatingadmissionpolicy.PluginName, quotalabels.PluginName, "a label that a policy sets is judged, too"},
-		{mutatingwebhook.PluginName, protectedmetadata.PluginName, "what changes a request comes before what refuses it"},
-		{mutatingadmissionpolicy.PluginName, protectedmetadata.PluginName, "what changes a request comes before what refuses it"},
-		{protectedmetadata.PluginName, resourcequota.PluginName, "nothing is counted that is refused"},
-		{mutatingwebhook.PluginName, ownerreferences.PluginName, "what changes a request comes before what refuses it"},
-		{mutatingadmissionpolicy.PluginName, ownerreferences.PluginName, "what changes a request comes before what refuses it"},
-		{ownerreferences.PluginName, resourcequota.PluginName, "nothing is counted that is refused"},
-		{mutatingadmissionpolicy.PluginName, backendresources.PluginName, "what changes a request comes before what refuses it"},
-		{mutatingwebhook.PluginName, backendresources.PluginName, "what changes a request comes before what refuses it"},
+		{mutatingwebhook.PluginName, protectedmetadata.PluginName, "mutating plugins come before validating ones"},
+		{mutatingadmissionpolicy.PluginName, protectedmetadata.PluginName, "mutating plugins come before validating ones"},
+		{protectedmetadata.PluginName, resourcequota.PluginName, "rejected requests do not count"},
+		{mutatingwebhook.PluginName, ownerreferences.PluginName, "mutating plugins come before validating ones"},
+		{mutatingadmissionpolicy.PluginName, ownerreferences.PluginName, "mutating plugins come before validating ones"},
+		{ownerreferences.PluginName, resourcequota.PluginName, "rejected requests do not count"},
+		{mutatingadmissionpolicy.PluginName, backendresources.PluginName, "mutating plugins come before validating ones"},
+		{mutatingwebhook.PluginName, backendresources.PluginName, "mutating plugins come before validating ones"},
 		{mutatingadmissionpolicy.PluginName, discoverybackendreach.PluginName, "no policy widens the reach of a backend"},
 		{mutatingwebhook.PluginName, discoverybackendreach.PluginName, "no webhook widens the reach of a backend"},
 		{discoverybackendreach.PluginName, validatingadmissionpolicy.PluginName, "policies see the reach that a backend has"},
-		{backendresources.PluginName, resourcequota.PluginName, "nothing is counted that is refused"},
+		{backendresources.PluginName, resourcequota.PluginName, "rejected requests do not count"},
 		{mutatingadmissionpolicy.PluginName, klusterdiscovery.PluginName, "a policy that announces a Kluster is judged, too"},
 		{mutatingwebhook.PluginName, klusterdiscovery.PluginName, "a webhook that announces a Kluster is judged, too"},
-		{mutatingadmissionpolicy.PluginName, klusterrange.PluginName, "what changes a request comes before what refuses it"},
-		{mutatingwebhook.PluginName, klusterrange.PluginName, "what changes a request comes before what refuses it"},
-		{klusterdiscovery.PluginName, resourcequota.PluginName, "nothing is counted that is refused"},
-		{klusterrange.PluginName, resourcequota.PluginName, "nothing is counted that is refused"},
-		{mutatingadmissionpolicy.PluginName, validatingadmissionpolicy.PluginName, "what changes a request comes before what refuses it"},
-		{mutatingwebhook.PluginName, validatingadmissionpolicy.PluginName, "what changes a request comes before what refuses it"},
-		{mutatingadmissionpolicy.PluginName, validatingwebhook.PluginName, "what changes a request comes before what refuses it"},
-		{validatingadmissionpolicy.PluginName, resourcequota.PluginName, "nothing is counted that is refused"},
-		{validatingwebhook.PluginName, resourcequota.PluginName, "nothing is counted that is refused"},
+		{mutatingadmissionpolicy.PluginName, klusterrange.PluginName, "mutating plugins come before validating ones"},
+		{mutatingwebhook.PluginName, klusterrange.PluginName, "mutating plugins come before validating ones"},
+		{klusterdiscovery.PluginName, resourcequota.PluginName, "rejected requests do not count"},
+		{klusterrange.PluginName, resourcequota.PluginName, "rejected requests do not count"},
+		{mutatingadmissionpolicy.PluginName, validatingadmissionpolicy.PluginName, "mutating plugins come before validating ones"},
+		{mutatingwebhook.PluginName, validatingadmissionpolicy.PluginName, "mutating plugins come before validating ones"},
+		{mutatingadmissionpolicy.PluginName, validatingwebhook.PluginName, "mutating plugins come before validating ones"},
+		{validatingadmissionpolicy.PluginName, resourcequota.PluginName, "rejected requests do not count"},
+		{validatingwebhook.PluginName, resourcequota.PluginName, "rejected requests do not count"},
 	} {
 		if place(tc.first) >= place(tc.then) {
 			t.Errorf("%s runs after %s, but %s", tc.first, tc.then, tc.why)
@@ -115,13 +115,13 @@ func (c *counting) SetQuotaConfiguration(configuration quota.Configuration) {
 
 func (*counting) ValidateInitialization() error { return nil }
 
-// asking is a plugin that wants to ask the server that it is part of.
-type asking struct {
+// selfClient is a plugin that needs a client of the server itself.
+type selfClient struct {
 	admission.Interface
 	client versioned.Interface
 }
 
-func (a *asking) SetClient(own versioned.Interface) { a.client = own }
+func (a *selfClient) SetClient(own versioned.Interface) { a.client = own }
 
 // reaching is a plugin that wants to know whose backends reach into all namespaces.
 type reaching struct {
@@ -143,15 +143,15 @@ func TestInitializer(t *testing.T) {
 	plugin, own := &counting{}, fake.NewClientset()
 	Initializer(own, Settings{}).Initialize(plugin)
 	if plugin.configuration == nil {
-		t.Fatal("the quota plugin is not told how objects are counted")
+		t.Fatal("the quota plugin has no evaluators")
 	}
 	if ignored := plugin.configuration.IgnoredResources(); len(ignored) != 0 {
 		t.Errorf("not counted: %v", ignored)
 	}
-	asking := &asking{}
-	Initializer(own, Settings{}).Initialize(asking)
-	if asking.client != own {
-		t.Error("a plugin that asks the server itself is given no client of it")
+	selfClient := &selfClient{}
+	Initializer(own, Settings{}).Initialize(selfClient)
+	if selfClient.client != own {
+		t.Error("a plugin that needs a client of its server has none")
 	}
 	confirmation := deletionconfirmation.New()
 	Initializer(own, Settings{}).Initialize(confirmation)
@@ -173,13 +173,13 @@ func TestInitializer(t *testing.T) {
 	told := &reaching{}
 	Initializer(own, Settings{DiscoveryAdmins: []string{"a"}, ConfirmedBackends: deletionconfirmation.AllBackends, QuotaLabels: []string{"size"}}).Initialize(told)
 	if !slices.Equal(told.namespaces, []string{"a"}) {
-		t.Errorf("the admin namespaces of backends are told as %q", told.namespaces)
+		t.Errorf("admin namespaces of backends = %q", told.namespaces)
 	}
 	if told.confirmed != deletionconfirmation.AllBackends {
 		t.Errorf("backends that need a confirmation = %q, want %q", told.confirmed, deletionconfirmation.AllBackends)
 	}
 	if !slices.Equal(told.keys, []string{"size"}) {
-		t.Errorf("the labels of quotas are told as %q", told.keys)
+		t.Errorf("labels of quotas = %q", told.keys)
 	}
 	Initializer(own, Settings{}).Initialize(projectmutator.New()) // wants nothing, gets nothing
 }

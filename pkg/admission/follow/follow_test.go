@@ -84,7 +84,7 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// A request waits some time for the index, and as long as somebody waits for its answer.
+// A request waits a limited time for the index, and no longer than its client waits for the response.
 func TestKnown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(objects())
@@ -96,7 +96,7 @@ func TestKnown(t *testing.T) {
 		leave()
 		start := time.Now()
 		if err := f.Known(gone); !apierrors.IsServiceUnavailable(err) || time.Since(start) > 0 { // by the clock of the bubble
-			t.Errorf("when nobody waits for the answer: %v after %s", err, time.Since(start))
+			t.Errorf("after the client has left: %v after %s", err, time.Since(start))
 		}
 		result := make(chan error)
 		go func() { result <- f.Known(t.Context()) }()
@@ -150,7 +150,7 @@ func TestOtherObjects(t *testing.T) {
 	}
 	select {
 	case <-s.synced:
-		t.Error("an index that could not be filled is said to be known")
+		t.Error("an index that could not be filled is reported as known")
 	default:
 	}
 	if len(s.index) > 0 {

@@ -27,11 +27,11 @@ const syncTimeout = 10 * time.Second
 type Index[E any] interface {
 	// Put makes this the entry of an object.
 	Put(entry E)
-	// Remove forgets the object of an entry, if it is known.
+	// Remove removes the object of an entry from the index, if it is known.
 	Remove(entry E)
 }
 
-// Objects says which objects are followed, and what is kept of them.
+// Objects describes which objects are followed, and what is stored of them.
 type Objects[O, E any, X Index[E]] struct {
 	// Plugin names the reflector in logs.
 	Plugin string
@@ -67,7 +67,7 @@ func New[O, E any, X Index[E]](objects Objects[O, E, X]) *Follower[O, E, X] {
 // SetClient gives the plugin a client of the server that it is part of.
 func (f *Follower[O, E, X]) SetClient(client versioned.Interface) { f.client = client }
 
-// SetDrainedNotification gives the plugin the channel that is closed when the server has answered its last request.
+// SetDrainedNotification gives the plugin the channel that is closed when the server has served its last request.
 func (f *Follower[O, E, X]) SetDrainedNotification(stop <-chan struct{}) { f.stop = stop }
 
 // Client is the client that the plugin was given.
@@ -87,7 +87,8 @@ func (f *Follower[O, E, X]) ValidateInitialization() error {
 	return nil
 }
 
-// Known waits until the index has the objects. Where it does not have them in time, it refuses: whoever asked may try again.
+// Known waits until the index has the objects. If it does not have them before the deadline, the request is rejected, and the
+// client may retry.
 func (f *Follower[O, E, X]) Known(ctx context.Context) error {
 	timeout := time.NewTimer(syncTimeout)
 	defer timeout.Stop()

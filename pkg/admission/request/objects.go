@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package request is what admission plugins read of a request: its objects, and what else its user may do.
+// Package request returns the objects of an admission request, and the permissions of its user.
 package request
 
 import (

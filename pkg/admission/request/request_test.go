@@ -26,13 +26,13 @@ func TestObjects(t *testing.T) {
 		wantOld     *kubernikusv1.Kluster
 		refusal     string
 	}{
-		"a creation":         {admission.Create, now, nil, nil, ""},
-		"an update":          {admission.Update, now, before, before, ""},
-		"no update":          {admission.Create, now, before, nil, ""},
-		"of another kind":    {admission.Create, other, nil, nil, "a *v1.Status is not a Kluster"},
-		"was another kind":   {admission.Update, now, other, nil, "a *v1.Status is not a Kluster"},
-		"without an object":  {admission.Create, nil, nil, nil, "a <nil> is not a Kluster"},
-		"of what was nobody": {admission.Update, now, nil, nil, "a <nil> is not a Kluster"},
+		"a creation":        {admission.Create, now, nil, nil, ""},
+		"an update":         {admission.Update, now, before, before, ""},
+		"no update":         {admission.Create, now, before, nil, ""},
+		"of another kind":   {admission.Create, other, nil, nil, "a *v1.Status is not a Kluster"},
+		"was another kind":  {admission.Update, now, other, nil, "a *v1.Status is not a Kluster"},
+		"without an object": {admission.Create, nil, nil, nil, "a <nil> is not a Kluster"},
+		"of a nil object":   {admission.Update, now, nil, nil, "a <nil> is not a Kluster"},
 	} {
 		gv := kubernikusv1.SchemeGroupVersion
 		object, old, err := Objects[kubernikusv1.Kluster](admission.NewAttributesRecord(tc.object, tc.old, gv.WithKind("Kluster"), "shop", "web",
@@ -48,39 +48,39 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// answer is an authorizer that says always the same.
-type answer struct {
+// decision is an authorizer with a constant decision.
+type decision struct {
 	decision authorizer.Decision
 	err      error
 }
 
-func (a answer) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
+func (a decision) Authorize(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
 	return a.decision, "", a.err
 }
 
-func TestRights(t *testing.T) {
-	away := errors.New("kube-apiserver is away")
+func TestPermissions(t *testing.T) {
+	away := errors.New("kube-apiserver is unavailable")
 	for name, tc := range map[string]struct {
-		answer
+		decision
 		allowed bool
 		err     error
 	}{
-		"allowed":                  {answer{authorizer.DecisionAllow, nil}, true, nil},
-		"denied":                   {answer{authorizer.DecisionDeny, nil}, false, nil},
-		"unknown":                  {answer{authorizer.DecisionNoOpinion, nil}, false, nil},
-		"no answer":                {answer{authorizer.DecisionNoOpinion, away}, false, away},
-		"allowed by one of two":    {answer{authorizer.DecisionAllow, away}, true, nil},
-		"denied, with a complaint": {answer{authorizer.DecisionDeny, away}, false, away},
+		"allowed":                  {decision{authorizer.DecisionAllow, nil}, true, nil},
+		"denied":                   {decision{authorizer.DecisionDeny, nil}, false, nil},
+		"unknown":                  {decision{authorizer.DecisionNoOpinion, nil}, false, nil},
+		"no response":              {decision{authorizer.DecisionNoOpinion, away}, false, away},
+		"allowed by one of two":    {decision{authorizer.DecisionAllow, away}, true, nil},
+		"denied, with a complaint": {decision{authorizer.DecisionDeny, away}, false, away},
 	} {
-		var rights Rights
-		if rights.ValidateInitialization() == nil {
+		var permissions Permissions
+		if permissions.ValidateInitialization() == nil {
 			t.Error("it is content without an authorizer")
 		}
-		rights.SetUnconditionalAuthorizer(tc.answer)
-		if err := rights.ValidateInitialization(); err != nil {
+		permissions.SetUnconditionalAuthorizer(tc.decision)
+		if err := permissions.ValidateInitialization(); err != nil {
 			t.Error(err)
 		}
-		allowed, err := rights.Allowed(t.Context(), authorizer.AttributesRecord{})
+		allowed, err := permissions.Allowed(t.Context(), authorizer.AttributesRecord{})
 		if allowed != tc.allowed || !errors.Is(err, tc.err) {
 			t.Errorf("%s: got %t, %v", name, allowed, err)
 		}

@@ -26,12 +26,12 @@ const (
 	// maxBody is how many bytes a review may have: an object and the one before it, 3 MiB each, which is what the API
 	// server takes, and the rest.
 	maxBody = 7 << 20
-	// timeout ends a review that hangs. The API server waits no longer than that for any of ours.
+	// timeout ends a review that is stuck. The API server waits no longer than that for any webhook of Groundskeeper.
 	timeout = 10 * time.Second
 )
 
 // Handler serves reviewers, each at /webhooks/ and its name. Only AdmissionReview of admission.k8s.io/v1 is spoken. What
-// is not a review is answered with an HTTP error, which the API server treats by the failure policy of the webhook.
+// is not a review gets an HTTP error, which the API server handles by the failure policy of the webhook.
 func Handler(reviewers map[string]Reviewer, metrics *Metrics, logger logr.Logger) (http.Handler, error) {
 	mux := http.NewServeMux()
 	for name, reviewer := range reviewers {
@@ -48,7 +48,7 @@ func Handler(reviewers map[string]Reviewer, metrics *Metrics, logger logr.Logger
 				}
 			}()
 			verdict = reviewer.Review(ctx, &request.AdmissionRequest)
-			tell(logger, &request.AdmissionRequest, verdict)
+			logVerdict(logger, &request.AdmissionRequest, verdict)
 			return verdict.response()
 		})}
 		handler, err := ctrladmission.StandaloneWebhook(hook.WithRecoverPanic(false), ctrladmission.StandaloneOptions{Logger: logger})
@@ -60,17 +60,17 @@ func Handler(reviewers map[string]Reviewer, metrics *Metrics, logger logr.Logger
 	return mux, nil
 }
 
-// tell logs what was not simply allowed. Nothing of the object is logged.
-func tell(logger logr.Logger, request *admissionv1.AdmissionRequest, verdict Verdict) {
+// logVerdict logs denials, failures and warnings. It logs nothing of the object.
+func logVerdict(logger logr.Logger, request *admissionv1.AdmissionRequest, verdict Verdict) {
 	if verdict.Outcome == Allowed && len(verdict.Warnings) == 0 {
 		return
 	}
-	logger.Info("Reviewed", "outcome", string(verdict.Outcome), "refused", verdict.Refused, "message", verdict.Message, "warnings", verdict.Warnings,
+	logger.Info("Reviewed", "outcome", string(verdict.Outcome), "rejected", verdict.Rejected, "message", verdict.Message, "warnings", verdict.Warnings,
 		"operation", string(request.Operation), "resource", request.Resource.String(), "namespace", request.Namespace, "name", request.Name,
 		"user", request.UserInfo.Username, "requestID", string(request.UID))
 }
 
-// limited reads at most so much, takes only what we speak, and ends what hangs.
+// limited limits the size of a request, its content type and its duration.
 func limited(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
@@ -102,10 +102,10 @@ func limited(next http.Handler) http.Handler {
 	})
 }
 
-// errPanicked says that a review panicked, without its words.
+// errPanicked reports that a review panicked, without the message.
 var errPanicked = errors.New("the review failed, see the log of the webhook server")
 
-// recovered answers 500 when a review panics; the process and all other reviews go on.
+// recovered responds with 500 when a review panics; the process and all other reviews continue.
 func recovered(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {

@@ -25,7 +25,7 @@ type judge struct{}
 
 func (judge) Review(ctx context.Context, request *admissionv1.AdmissionRequest) Verdict {
 	if _, limited := ctx.Deadline(); !limited {
-		return FailClosed(errors.New("it may take for ever"))
+		return FailClosed(errors.New("it may take indefinitely"))
 	}
 	switch request.Operation {
 	case admissionv1.Create:
@@ -33,9 +33,9 @@ func (judge) Review(ctx context.Context, request *admissionv1.AdmissionRequest) 
 	case admissionv1.Delete:
 		return Deny("no %s", "way")
 	case admissionv1.Update:
-		return FailClosed(errors.New("nobody knows"))
+		return FailClosed(errors.New("it is unknown"))
 	case admissionv1.Connect:
-		return FailOpen(errors.New("nobody checked"))
+		return FailOpen(errors.New("not checked"))
 	}
 	panic(string(request.Object.Raw))
 }
@@ -61,8 +61,8 @@ func TestHandler(t *testing.T) {
 	}{
 		"allowed":          {"POST", "/webhooks/judge", review("CREATE"), 200, `"allowed":true,"status":{"metadata":{},"code":200},"warnings":["a warning"]`},
 		"denied":           {"POST", "/webhooks/judge", review("DELETE"), 200, `"allowed":false,"status":{"metadata":{},"message":"no way","reason":"Forbidden","code":403}`},
-		"failed, refused":  {"POST", "/webhooks/judge", review("UPDATE"), 200, `"allowed":false,"status":{"metadata":{},"message":"nobody knows","reason":"ServiceUnavailable","code":503}`},
-		"failed, passes":   {"POST", "/webhooks/judge", review("CONNECT"), 200, `"allowed":true,"status":{"metadata":{},"code":200},"warnings":["nobody checked"]`},
+		"failed, rejected": {"POST", "/webhooks/judge", review("UPDATE"), 200, `"allowed":false,"status":{"metadata":{},"message":"it is unknown","reason":"ServiceUnavailable","code":503}`},
+		"failed, passes":   {"POST", "/webhooks/judge", review("CONNECT"), 200, `"allowed":true,"status":{"metadata":{},"code":200},"warnings":["not checked"]`},
 		"panic":            {"POST", "/webhooks/judge", review("PANIC"), 500, "the review failed"},
 		"another version":  {"POST", "/webhooks/judge", strings.Replace(review("CREATE"), "/v1", "/v1beta1", 1), 400, "admission.k8s.io/v1"},
 		"another kind":     {"POST", "/webhooks/judge", strings.Replace(review("CREATE"), "AdmissionReview", "Review", 1), 400, "admission.k8s.io/v1"},
@@ -87,7 +87,7 @@ func TestHandler(t *testing.T) {
 			}
 		}
 		if strings.Contains(response.Body.String(), hidden) {
-			t.Errorf("%s: the answer has the object in it: %s", name, response.Body)
+			t.Errorf("%s: the response has the object in it: %s", name, response.Body)
 		}
 	}
 	if strings.Contains(log.String(), hidden) || !strings.Contains(log.String(), `"message"="no way"`) || !strings.Contains(log.String(), "Recovered from a panic in a review") {

@@ -17,7 +17,7 @@ type Metrics struct {
 	duration  *prometheus.HistogramVec
 }
 
-// NewMetrics registers the metrics. A registry that has them already, from an earlier server in the same process, goes on
+// NewMetrics registers the metrics. A registry that has them already, from an earlier server in the same process, continues
 // with those.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	decisions, err := register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{

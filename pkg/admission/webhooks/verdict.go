@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package webhooks serves admission webhooks: reviews over HTTP, with limits, metrics and words for what went wrong. Each
-// package below it is a webhook: who refuses what in the cluster that we extend is written there.
+// package below it is a webhook of the management cluster.
 package webhooks
 
 import (
@@ -21,9 +21,9 @@ type Outcome string
 const (
 	// Allowed: nothing speaks against the request.
 	Allowed Outcome = "allowed"
-	// Denied: the request is refused.
+	// Denied: the request is rejected.
 	Denied Outcome = "denied"
-	// Failed: nobody can tell.
+	// Failed: the review failed.
 	Failed Outcome = "error"
 )
 
@@ -31,29 +31,29 @@ const (
 type Verdict struct {
 	// Outcome is how the review ended.
 	Outcome Outcome
-	// Refused says that the request does not pass. A failed review may go either way.
-	Refused bool
-	// Message tells the user why the request is refused.
+	// Rejected reports that the request is rejected. A failed review may be either.
+	Rejected bool
+	// Message is the reason of the rejection.
 	Message string
-	// Warnings are told to the user when the request passes.
+	// Warnings are returned to the user when the request is allowed.
 	Warnings []string
 }
 
 // Allow lets a request pass.
 func Allow(warnings ...string) Verdict { return Verdict{Outcome: Allowed, Warnings: warnings} }
 
-// Deny refuses a request.
+// Deny rejects a request.
 func Deny(format string, values ...any) Verdict {
-	return Verdict{Outcome: Denied, Refused: true, Message: fmt.Sprintf(format, values...)}
+	return Verdict{Outcome: Denied, Rejected: true, Message: fmt.Sprintf(format, values...)}
 }
 
-// FailClosed refuses a request that nobody can judge: to let it pass could destroy something.
+// FailClosed rejects a request that cannot be reviewed, because allowing it could cause data loss.
 func FailClosed(err error) Verdict {
-	return Verdict{Outcome: Failed, Refused: true, Message: err.Error()}
+	return Verdict{Outcome: Failed, Rejected: true, Message: err.Error()}
 }
 
-// FailOpen lets a request pass that nobody can judge, with a warning: what the webhook guards is no danger, or somebody
-// else checks it later.
+// FailOpen allows a request that cannot be reviewed, with a warning, because the request is harmless or another component
+// checks it later.
 func FailOpen(err error) Verdict {
 	return Verdict{Outcome: Failed, Warnings: []string{err.Error()}}
 }
@@ -67,10 +67,10 @@ type Reviewer interface {
 func (v Verdict) response() ctrladmission.Response {
 	var response ctrladmission.Response
 	switch {
-	case v.Refused && v.Outcome == Failed:
+	case v.Rejected && v.Outcome == Failed:
 		response = ctrladmission.Denied(v.Message)
 		response.Result.Code, response.Result.Reason = http.StatusServiceUnavailable, "ServiceUnavailable"
-	case v.Refused:
+	case v.Rejected:
 		response = ctrladmission.Denied(v.Message)
 	default:
 		response = ctrladmission.Allowed("")

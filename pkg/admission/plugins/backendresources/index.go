@@ -64,7 +64,7 @@ func (x *index) Put(h holder) {
 	}
 }
 
-// Remove forgets a Translation, if it is known.
+// Remove removes a Translation from the index, if it is known.
 func (x *index) Remove(h holder) { x.remove(digestOf(h.namespace, h.name)) }
 
 func (x *index) remove(name digest) {

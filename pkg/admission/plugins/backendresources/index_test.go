@@ -26,7 +26,7 @@ func namesOf(holders []holder) []string {
 	return names
 }
 
-// After any writes, in any order, the index says what a walk over all Translations would.
+// After any writes, in any order, the index returns the same as a walk over all Translations.
 func TestIndex(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	ids := make([]string, 12)

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package backendresources is the admission plugin that lets a backend resource belong to one Translation: two bodies
-// for one resource would be pushed in turns for ever, and the deletion of one Translation would take the resource from
+// for one resource would be pushed alternately, indefinitely, and the deletion of one Translation would take the resource from
 // the other.
 //
 // It looks into an index that follows the writes of all replicas a moment later. Two Translations that are written at
@@ -34,7 +34,7 @@ func Register(plugins *admission.Plugins) {
 	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
 }
 
-// Plugin refuses a Translation that wants a backend resource of another one.
+// Plugin rejects a Translation that wants a backend resource of another one.
 type Plugin struct {
 	*admission.Handler
 	*follow.Follower[midonetv1.Translation, holder, *index]
@@ -59,8 +59,8 @@ func New() *Plugin {
 	})}
 }
 
-// Validate refuses a request that gives a Translation a backend resource which another one holds. One that gives it
-// none, as that of a status or of a finalizer, asks nobody and waits for nothing.
+// Validate rejects a request that gives a Translation a backend resource which another one holds. One that gives it
+// none, as that of a status or of a finalizer, sends no request and does not wait.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetSubresource() != "" || a.GetResource().GroupResource() != midonetv1.Resource("translations") {
 		return nil
@@ -91,7 +91,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 }
 
 // findOther returns another Translation that holds a resource and that the claimant does not take over, nil when there
-// is none. The index may be late, so whom it names is asked for: nobody is refused for what is no longer so.
+// is none. The index may be late, so the object that it names is read: no request is rejected because of outdated data.
 func (p *Plugin) findOther(ctx context.Context, claimant holder, resource digest) (*holder, error) {
 	var others []holder
 	p.Read(func(x *index) { others = x.holdersOf(resource) })

@@ -64,14 +64,14 @@ func TestValidate(t *testing.T) {
 		others []runtime.Object
 		object *midonetv1.Translation
 		old    *midonetv1.Translation
-		want   string // the refusal
+		want   string // the rejection
 	}{
-		"nobody else's":                       {nil, mine(chain(idA)), nil, ""},
+		"not held":                            {nil, mine(chain(idA)), nil, ""},
 		"another resource":                    {[]runtime.Object{holderA()}, mine(chain(idB)), nil, ""},
 		"created":                             {[]runtime.Object{holderA()}, mine(chain(idB), chain(idA)), nil, refusal},
 		"added":                               {[]runtime.Object{holderA()}, mine(chain(idB), chain(idA)), mine(chain(idB)), refusal},
 		"left alone":                          {[]runtime.Object{holderA()}, mine(chain(idB), chain(idA)), mine(chain(idA)), ""},
-		"taken out":                           {[]runtime.Object{holderA()}, mine(), mine(chain(idA)), ""},
+		"removed":                             {[]runtime.Object{holderA()}, mine(), mine(chain(idA)), ""},
 		"the other one is being deleted":      {[]runtime.Object{deleting(holderA())}, mine(chain(idB), chain(idA)), nil, ""},
 		"added while being deleted":           {[]runtime.Object{holderA()}, deleting(mine(chain(idB), chain(idA))), deleting(mine()), refusal},
 		"itself":                              {[]runtime.Object{mine(chain(idA))}, mine(chain(idB), chain(idA)), mine(), ""},
@@ -125,7 +125,7 @@ func TestValidateFollows(t *testing.T) {
 			ref, _ := identify(chain(idA))
 			p.Read(func(x *index) {
 				if held := len(x.holdersOf(digestRef(ref))) > 0; held != refused {
-					t.Errorf("%s: the index says held: %t", what, held)
+					t.Errorf("%s: index: held = %t", what, held)
 				}
 			})
 		}
@@ -133,7 +133,7 @@ func TestValidateFollows(t *testing.T) {
 		events.Add(current)
 		judge("created", true)
 		events.Modify(translation("m", "a", nil, chain(idB)))
-		judge("taken out", false)
+		judge("removed", false)
 		events.Modify(current)
 		judge("put in", true)
 		events.Modify(deleting(current.DeepCopy()))
@@ -147,7 +147,7 @@ func TestValidateFollows(t *testing.T) {
 	})
 }
 
-// An index that is late refuses nobody for what is no longer so, and an unknown answer lets nobody pass.
+// An outdated index rejects no valid request, and an unknown state allows none.
 func TestValidateAsksTheHolder(t *testing.T) {
 	p, client := serving(t, translation("m", "a", nil, chain(idA)))
 	var now runtime.Object
@@ -168,13 +168,13 @@ func TestValidateAsksTheHolder(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	now, failure = nil, errors.New("the store is away")
-	if err := p.Validate(t.Context(), write(mine, nil, ""), nil); !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "m/a: the store is away") {
+	now, failure = nil, errors.New("the store is unavailable")
+	if err := p.Validate(t.Context(), write(mine, nil, ""), nil); !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "m/a: the store is unavailable") {
 		t.Errorf("got %v", err)
 	}
 }
 
-// Before the index is filled a request that adds something waits, and is refused in the end; others are not held up.
+// Before the index is filled a request that adds something waits, and is rejected after a timeout; others are not blocked.
 func TestValidateWaitsForTheIndex(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New()

@@ -25,7 +25,7 @@ func digestOf(words ...string) digest {
 // holder is what the rule has to know of a Translation.
 type holder struct {
 	namespace, name string
-	// owner is the same for all Translations of one owner in one namespace; zero for one that says nothing of an owner.
+	// owner is the same for all Translations of one owner in one namespace; zero for one without an owner.
 	owner digest
 	// resources are the backend resources that it holds: none while it is being deleted.
 	resources []digest
@@ -51,13 +51,13 @@ func holderOf(t *midonetv1.Translation) holder {
 	return h
 }
 
-// is says whether both are the same Translation.
+// is reports whether both are the same Translation.
 func (h holder) is(other holder) bool { return h.namespace == other.namespace && h.name == other.name }
 
-// holds says whether it holds a resource.
+// holds reports whether it holds a resource.
 func (h holder) holds(resource digest) bool { return slices.Contains(h.resources, resource) }
 
-// takesOver says whether h may hold what the other one holds: when the version in their names changes, the
+// takesOver reports whether h may hold what the other one holds: when the version in their names changes, the
 // Translations of an owner take its backend resources from those of the other version.
 func (h holder) takesOver(other holder) bool {
 	if h.owner == (digest{}) || h.owner != other.owner {
@@ -77,7 +77,7 @@ type claim struct {
 }
 
 // claims returns the backend resources that a Translation has and an old one, nil for none, has not. What an update
-// leaves alone is not judged again: a conflict that is there already must not stand in the way of its end.
+// leaves alone is not judged again: a conflict that is there already must not block its resolution.
 func claims(t, old *midonetv1.Translation) []claim {
 	if old != nil && slices.Equal(t.Resources, old.Resources) { // as for most updates: bodies are not parsed for nothing
 		return nil

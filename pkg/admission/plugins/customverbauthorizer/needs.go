@@ -20,8 +20,8 @@ type need struct {
 	changes []string
 }
 
-// needs returns the verbs that a user needs for a change; old is nil when the Project is created. Whoever may create
-// Projects says who belongs to a new one: it has nobody yet to protect.
+// needs returns the verbs that a user needs for a change; old is nil when the Project is created. A user who may create
+// Projects sets the members of a new one, because it has none yet to protect.
 func needs(old, project *gardenerv1beta1.Project, who user.Info) []need {
 	var all []need
 	if changesWhitelist(old, project) {
@@ -43,8 +43,8 @@ func needs(old, project *gardenerv1beta1.Project, who user.Info) []need {
 	return all
 }
 
-// changesWhitelist compares the whitelists. That of the garden project, which the server fills in, counts too: nobody
-// becomes the garden project, whose clusters may use protected seeds, for want of a manifest that says so.
+// changesWhitelist compares the whitelists. That of the garden project, which the server fills in, counts too, so that a
+// Project does not become the garden project, whose clusters may use protected seeds, because of an incomplete manifest.
 func changesWhitelist(old, project *gardenerv1beta1.Project) bool {
 	return !apiequality.Semantic.DeepEqual(whitelist(old), whitelist(project))
 }
@@ -56,7 +56,7 @@ func whitelist(project *gardenerv1beta1.Project) []gardenerv1beta1.Toleration {
 	return project.Spec.Tolerations.Whitelist
 }
 
-// takesOwnership says whether somebody else than the owner hands the project over.
+// takesOwnership reports whether a user other than the owner transfers the ownership.
 func takesOwnership(old, project *gardenerv1beta1.Project, who user.Info) bool {
 	before, now := old.Spec.Owner, project.Spec.Owner
 	switch {
@@ -69,7 +69,7 @@ func takesOwnership(old, project *gardenerv1beta1.Project, who user.Info) bool {
 	}
 }
 
-// is says whether a user is a subject, or belongs to it.
+// is reports whether a user is a subject, or belongs to it.
 func is(who user.Info, subject rbacv1.Subject) bool {
 	if subject.Kind == rbacv1.GroupKind {
 		return slices.Contains(who.GetGroups(), subject.Name)
@@ -83,7 +83,7 @@ type grant struct {
 	role    string
 }
 
-// changesMembers says whether somebody gets or loses a role for which manage-members is needed. The order of members
+// changesMembers reports whether a subject gets or loses a role for which manage-members is needed. The order of members
 // and of roles, and the spelling of a subject, mean nothing.
 func changesMembers(old, spec *gardenerv1beta1.ProjectSpec) bool {
 	before, now := grants(old), grants(spec)
@@ -111,9 +111,9 @@ func grants(spec *gardenerv1beta1.ProjectSpec) sets.Set[grant] {
 	return all
 }
 
-// isGuarded reports whether a grant, or taking it away, needs manage-members: of people always, of a service account when it
-// gets more than to read. Whoever may write Secrets or Pods in the namespace of an account can act as that account, so that
-// its role is a role of theirs; and what an extension role allows is not known here.
+// isGuarded reports whether granting or revoking a role needs manage-members: always for users, and for a service account when
+// the role is more than read-only. A user who is allowed to write Secrets or Pods in the namespace of an account can act as
+// that account and therefore has its role; the permissions of an extension role are unknown here.
 func isGuarded(g grant, given bool) bool {
 	if g.subject.Kind != rbacv1.ServiceAccountKind {
 		return true
@@ -121,7 +121,7 @@ func isGuarded(g grant, given bool) bool {
 	return given && g.role != gardenerv1beta1.ProjectMemberViewer
 }
 
-// followsFromOwner says whether the server itself gives a role because of spec.owner, whose change takesOwnership
+// followsFromOwner reports whether the server itself gives a role because of spec.owner, whose change takesOwnership
 // judges: the owner is an owner, and an admin when that makes it a member; who was the owner stays an admin.
 func followsFromOwner(given grant, old, spec *gardenerv1beta1.ProjectSpec) bool {
 	switch {
@@ -135,12 +135,12 @@ func followsFromOwner(given grant, old, spec *gardenerv1beta1.ProjectSpec) bool 
 	}
 }
 
-// leavesWithOwnership says whether the server itself takes a role because spec.owner changed.
+// leavesWithOwnership reports whether the server itself takes a role because spec.owner changed.
 func leavesWithOwnership(taken grant, old, spec *gardenerv1beta1.ProjectSpec) bool {
 	return taken.role == gardenerv1beta1.ProjectMemberOwner && wasOwner(taken.subject, old, spec)
 }
 
-// wasOwner says whether a subject was the owner, and no longer is.
+// wasOwner reports whether a subject was the owner, and no longer is.
 func wasOwner(subject rbacv1.Subject, old, spec *gardenerv1beta1.ProjectSpec) bool {
 	return old.Owner != nil && subject == gardenerv1beta1.Identity(*old.Owner) &&
 		(spec.Owner == nil || !gardenerv1beta1.SameSubject(*old.Owner, *spec.Owner))

@@ -30,28 +30,28 @@ func TestNeedsToHandOver(t *testing.T) {
 		want        []need
 	}{
 		{"by the owner, to a member", olivia(), all(), handedTo(human("anna"), "admin", "viewer", "owner"), nil},
-		{"by the owner, to somebody new", olivia(), all(), handedTo(human("bob"), "admin", "owner"), nil},
+		{"by the owner, to a new user", olivia(), all(), handedTo(human("bob"), "admin", "owner"), nil},
 		{"by the owner, to a new service account", olivia(), all(), handedTo(account("new"), "admin", "owner"), nil},
 		{"by the owner, to a service account that is a member", olivia(), all(), handedTo(account("robot"), "viewer", "owner"), nil},
-		{"by the owner, with more for somebody new", olivia(), all(), handedTo(human("bob"), "admin", "owner", "uam"), []need{someMember}},
+		{"by the owner, with more roles for a new user", olivia(), all(), handedTo(human("bob"), "admin", "owner", "uam"), []need{someMember}},
 		{"by the owner, with more for a member", olivia(), all(with(human("anna"), "viewer")), handedTo(human("anna"), "viewer", "owner", "admin"), []need{someMember}},
 		{"by the owner, who leaves", olivia(), all(with(human("olivia"), "owner", "admin")), all(owner(human("anna")), with(human("anna"), "admin", "viewer", "owner"),
 			without(human("olivia"))), []need{someMember}},
-		{"by the owner, and somebody else comes", olivia(), all(), all(handedTo(human("anna"), "admin", "viewer", "owner"), with(human("bob"), "viewer")), []need{someMember}},
+		{"by the owner, and another user is added", olivia(), all(), all(handedTo(human("anna"), "admin", "viewer", "owner"), with(human("bob"), "viewer")), []need{someMember}},
 		{"by another member, to itself", anna(), all(), handedTo(human("anna"), "admin", "viewer", "owner"), []need{theOwner}},
 		{"by another member, to itself, who becomes one", &user.DefaultInfo{Name: "mallory"}, all(), handedTo(human("mallory"), "admin", "owner"), []need{theOwner}},
 		{"by another member, with more", anna(), all(), handedTo(human("anna"), "admin", "viewer", "owner", "uam"), []need{both}},
 		{"to the owner, spelled another way", anna(), all(), owner(rbacv1.Subject{Kind: "User", Name: "olivia"}), nil},
 		{"to a group called as the owner", anna(), all(), handedTo(group("olivia"), "admin", "owner"), []need{theOwner}},
 		{"by a member of the group that owns", anna(), ofGroup, owner(human("anna")), nil},
-		{"by somebody else than the group that owns", olivia(), ofGroup, owner(human("olivia")), []need{theOwner}},
+		{"by a user outside the owning group", olivia(), ofGroup, owner(human("olivia")), []need{theOwner}},
 		{"by a user called as the group that owns", &user.DefaultInfo{Name: "auditors"}, ofGroup, owner(human("olivia")), []need{theOwner}},
 		{"by the service account that owns", boss, ofAccount, owner(human("anna")), nil},
 		{"by the service account that owns as the user of its token", boss, ofToken, owner(human("anna")), nil},
 		{"by a user called as the service account that owns", &user.DefaultInfo{Name: "boss"}, ofAccount, owner(human("anna")), []need{theOwner}},
 		{"the first owner", olivia(), ofNobody, owner(human("olivia")), []need{theOwner}},
-		{"still nobody", olivia(), ofNobody, ofNobody, nil},
-		{"to nobody", olivia(), all(), ofNobody, []need{theOwner}},
+		{"still no owner", olivia(), ofNobody, ofNobody, nil},
+		{"to no owner", olivia(), all(), ofNobody, []need{theOwner}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			old := stored()
@@ -65,7 +65,7 @@ func TestNeedsToHandOver(t *testing.T) {
 	}
 }
 
-// The server makes the owner of an imported Project a member at the first write, whoever that is of.
+// The server makes the owner of an imported Project a member at the first write by any user.
 func TestNeedsWhenTheOwnerBecomesAMember(t *testing.T) {
 	for _, subject := range []rbacv1.Subject{human("olivia"), group("owners"), account("new")} {
 		old := stored()

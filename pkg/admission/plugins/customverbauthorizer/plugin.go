@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package customverbauthorizer is the admission plugin that asks for rights beyond the right to update a Project: to
+// Package customverbauthorizer is the admission plugin that requires permissions in addition to updating a Project: to
 // change its members, its owner, and the taints that its clusters may tolerate.
 package customverbauthorizer
 
@@ -27,10 +27,10 @@ func Register(plugins *admission.Plugins) {
 	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
 }
 
-// Plugin asks the authorizer of the server for the verbs that a change of a Project needs.
+// Plugin queries the authorizer of the server for the verbs that a change of a Project needs.
 type Plugin struct {
 	*admission.Handler
-	request.Rights
+	request.Permissions
 }
 
 var (
@@ -43,9 +43,9 @@ func New() *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
 }
 
-// Validate refuses a change that needs a verb which the user does not have. It compares what is stored with what would
+// Validate rejects a change that needs a verb which the user does not have. It compares what is stored with what would
 // be stored: defaults, the spelling of roles and the owner's roles are settled by then, and a request in whatever
-// representation, to whatever subresource, is judged by what it does. Every verb is asked for, always: one change
+// representation, to whatever subresource, is judged by its effect. Every verb is reviewed, always: one change
 // that is allowed must not carry another past.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetResource().GroupResource() != gardenerv1beta1.Resource("projects") {

@@ -21,7 +21,7 @@ import (
 
 var projects = gardenerv1beta1.SchemeGroupVersion.WithResource("projects")
 
-// update is what anna asks for; without an old object, a creation.
+// update is a request of anna; without an old object, a creation.
 func update(project, old runtime.Object, resource schema.GroupVersionResource, subresource string) admission.Attributes {
 	operation := admission.Update
 	if old == nil {
@@ -31,14 +31,14 @@ func update(project, old runtime.Object, resource schema.GroupVersionResource, s
 		operation, nil, false, anna())
 }
 
-// rights is an authorizer: verbs with the answer that they get. It remembers what it was asked.
-type rights struct {
+// verbDecisions is an authorizer: verbs with their decisions. It records the requests.
+type verbDecisions struct {
 	allowed map[string]bool
 	err     error
 	asked   []authorizer.AttributesRecord
 }
 
-func (r *rights) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+func (r *verbDecisions) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	r.asked = append(r.asked, a.(authorizer.AttributesRecord))
 	if r.allowed[a.GetVerb()] {
 		return authorizer.DecisionAllow, "", r.err
@@ -46,13 +46,13 @@ func (r *rights) Authorize(_ context.Context, a authorizer.Attributes) (authoriz
 	return authorizer.DecisionNoOpinion, "", r.err
 }
 
-func judging(r *rights) *Plugin {
+func judging(r *verbDecisions) *Plugin {
 	plugin := New()
 	plugin.SetUnconditionalAuthorizer(r)
 	return plugin
 }
 
-// Every verb that is needed is asked for: having one does not carry past another, in whatever order.
+// Every verb that is needed is reviewed: one does not substitute for another, in any order.
 func TestValidate(t *testing.T) {
 	members, whitelist := with(human("bob"), "viewer"), whitelisted()
 	for _, tc := range []struct {
@@ -60,23 +60,23 @@ func TestValidate(t *testing.T) {
 		change  func(*gardenerv1beta1.Project)
 		allowed []string
 		asked   []string
-		refused []string // parts of the refusal
+		refused []string // parts of the rejection
 	}{
 		{"nothing", all(), nil, nil, nil},
 		{"members, allowed", members, []string{"manage-members"}, []string{"manage-members"}, nil},
-		{"members, refused", members, nil, []string{"manage-members"}, []string{`changing spec.members requires the verb "manage-members"`}},
+		{"members, rejected", members, nil, []string{"manage-members"}, []string{`changing spec.members requires the verb "manage-members"`}},
 		{"members, with the other verb", members, []string{"modify-spec-tolerations-whitelist"}, []string{"manage-members"}, []string{`"manage-members"`}},
 		{"whitelist, allowed", whitelist, []string{"modify-spec-tolerations-whitelist"}, []string{"modify-spec-tolerations-whitelist"}, nil},
-		{"whitelist, refused", whitelist, nil, []string{"modify-spec-tolerations-whitelist"}, []string{`changing spec.tolerations.whitelist requires the verb "modify-spec-tolerations-whitelist"`}},
+		{"whitelist, rejected", whitelist, nil, []string{"modify-spec-tolerations-whitelist"}, []string{`changing spec.tolerations.whitelist requires the verb "modify-spec-tolerations-whitelist"`}},
 		{"both, allowed", all(members, whitelist), []string{"manage-members", "modify-spec-tolerations-whitelist"}, []string{"modify-spec-tolerations-whitelist", "manage-members"}, nil},
-		{"both, members refused", all(members, whitelist), []string{"modify-spec-tolerations-whitelist"}, []string{"modify-spec-tolerations-whitelist", "manage-members"}, []string{"spec.members"}},
-		{"both, whitelist refused", all(members, whitelist), []string{"manage-members"}, []string{"modify-spec-tolerations-whitelist", "manage-members"}, []string{"spec.tolerations.whitelist"}},
-		{"both, refused", all(members, whitelist), nil, []string{"modify-spec-tolerations-whitelist", "manage-members"}, []string{"spec.tolerations.whitelist", "spec.members"}},
-		{"owner and members, refused", all(handedTo(human("anna"), "owner"), members), nil, []string{"manage-members"}, []string{"spec.owner and spec.members"}},
+		{"both, members rejected", all(members, whitelist), []string{"modify-spec-tolerations-whitelist"}, []string{"modify-spec-tolerations-whitelist", "manage-members"}, []string{"spec.members"}},
+		{"both, whitelist rejected", all(members, whitelist), []string{"manage-members"}, []string{"modify-spec-tolerations-whitelist", "manage-members"}, []string{"spec.tolerations.whitelist"}},
+		{"both, rejected", all(members, whitelist), nil, []string{"modify-spec-tolerations-whitelist", "manage-members"}, []string{"spec.tolerations.whitelist", "spec.members"}},
+		{"owner and members, rejected", all(handedTo(human("anna"), "owner"), members), nil, []string{"manage-members"}, []string{"spec.owner and spec.members"}},
 	} {
 		for _, subresource := range []string{"", "status"} { // a change is judged by what it does, not by where it was sent
 			t.Run(tc.name+" "+subresource, func(t *testing.T) {
-				r := &rights{allowed: map[string]bool{}}
+				r := &verbDecisions{allowed: map[string]bool{}}
 				for _, verb := range tc.allowed {
 					r.allowed[verb] = true
 				}
@@ -95,11 +95,11 @@ func TestValidate(t *testing.T) {
 					t.Errorf("verbs (-want +got):\n%s", diff)
 				}
 				if len(tc.refused) == 0 && err != nil {
-					t.Errorf("refused: %v", err)
+					t.Errorf("rejected: %v", err)
 				}
 				for _, part := range tc.refused {
 					if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), part) || !strings.Contains(err.Error(), `user "anna"`) {
-						t.Errorf("got %v, want it refused with %q", err, part)
+						t.Errorf("error = %v, want a rejection with %q", err, part)
 					}
 				}
 			})
@@ -108,7 +108,7 @@ func TestValidate(t *testing.T) {
 }
 
 func TestValidateCreation(t *testing.T) {
-	r := &rights{}
+	r := &verbDecisions{}
 	if err := judging(r).Validate(t.Context(), update(stored(), nil, projects, ""), nil); !apierrors.IsForbidden(err) {
 		t.Errorf("a whitelist: %v", err)
 	}
@@ -124,8 +124,8 @@ func TestValidateWhenTheAuthorizerFails(t *testing.T) {
 	project := stored()
 	with(human("bob"), "viewer")(project)
 	request := update(project, stored(), projects, "")
-	down := &rights{err: errors.New("kube-apiserver is away")}
-	if err := judging(down).Validate(t.Context(), request, nil); !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "is away") {
+	down := &verbDecisions{err: errors.New("kube-apiserver is unavailable")}
+	if err := judging(down).Validate(t.Context(), request, nil); !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "is unavailable") {
 		t.Errorf("got %v", err)
 	}
 	down.allowed = map[string]bool{"manage-members": true}
@@ -135,11 +135,11 @@ func TestValidateWhenTheAuthorizerFails(t *testing.T) {
 }
 
 func TestValidateLeavesOthersAlone(t *testing.T) {
-	r := &rights{}
+	r := &verbDecisions{}
 	changed := stored()
 	with(human("bob"), "viewer")(changed)
 	if err := judging(r).Validate(t.Context(), update(changed, stored(), gardenerv1beta1.SchemeGroupVersion.WithResource("others"), ""), nil); err != nil || len(r.asked) > 0 {
-		t.Errorf("another resource: %v, asked %v", err, r.asked)
+		t.Errorf("another resource: error = %v, reviews = %v", err, r.asked)
 	}
 	for operation, want := range map[admission.Operation]bool{admission.Create: true, admission.Update: true, admission.Delete: false} {
 		if got := New().Handles(operation); got != want {
@@ -152,7 +152,7 @@ func TestValidateWhatIsNoProject(t *testing.T) {
 	for name, request := range map[string]admission.Attributes{
 		"new": update(&gardenerv1beta1.ProjectList{}, stored(), projects, ""), "old": update(stored(), &gardenerv1beta1.ProjectList{}, projects, ""),
 	} {
-		if err := judging(&rights{}).Validate(t.Context(), request, nil); !apierrors.IsInternalError(err) {
+		if err := judging(&verbDecisions{}).Validate(t.Context(), request, nil); !apierrors.IsInternalError(err) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -162,7 +162,7 @@ func TestValidateInitialization(t *testing.T) {
 	if err := New().ValidateInitialization(); err == nil {
 		t.Error("it is content without an authorizer")
 	}
-	if err := judging(&rights{}).ValidateInitialization(); err != nil {
+	if err := judging(&verbDecisions{}).ValidateInitialization(); err != nil {
 		t.Error(err)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// approved returns nil when a user may delete an object whose deletion is confirmed: when its Project does not ask for
+// approved returns nil when a user may delete an object whose deletion is confirmed: when its Project does not request
 // a second person, or when another user confirmed it.
 func approved(project *gardenerv1beta1.Project, resource string, object metav1.Object, who user.Info) error {
 	needed, err := needsSecondPerson(project, resource, object.GetLabels(), who)
@@ -28,7 +28,8 @@ func approved(project *gardenerv1beta1.Project, resource string, object metav1.O
 }
 
 // secondPerson returns why a user is not another person than the one who confirmed, "" when it is one. An account of the
-// namespace is nobody in particular: whoever may write Secrets or Pods there can act as it, so that one member could be both.
+// namespace identifies no person: a user who is allowed to write Secrets or Pods there can act as it, so that one member could
+// be both.
 func secondPerson(namespace, confirmedBy, who string) string {
 	const again = "remove the annotation " + gardenerv1beta1.AnnotationConfirmDeletion + " and let a user set it again"
 	switch {
@@ -47,8 +48,8 @@ func secondPerson(namespace, confirmedBy, who string) string {
 	}
 }
 
-// isCollector reports whether a user is a controller of Kubernetes that deletes objects because of what somebody did to
-// another one: their owner, or their namespace. The last is their common user where they have no accounts of their own.
+// isCollector reports whether a user is a controller of Kubernetes that deletes objects because another object was deleted:
+// their owner, or their namespace. The last is their common user where they have no separate accounts.
 func isCollector(who string) bool {
 	switch who {
 	case "system:serviceaccount:kube-system:generic-garbage-collector", "system:serviceaccount:kube-system:namespace-controller", "system:kube-controller-manager":
@@ -63,8 +64,8 @@ func isAccountIn(namespace, who string) bool {
 	return err == nil && in == namespace
 }
 
-// needsSecondPerson says whether one of the rules of a Project asks for a second person. Each rule counts: in Gardener
-// only the first one for a resource does. A rule may exempt service accounts, which delete by themselves then. The accounts
+// needsSecondPerson reports whether one of the rules of a Project requests a second person. Each rule counts: in Gardener
+// only the first one for a resource does. A rule may exempt service accounts, which then delete without approval. The accounts
 // of the garbage collector and of the namespace controller never do.
 func needsSecondPerson(project *gardenerv1beta1.Project, resource string, of map[string]string, who user.Info) (bool, error) {
 	for i := range project.Spec.DualApprovalForDeletion {

@@ -18,7 +18,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// approval is a rule of a Project, for service accounts too unless it says otherwise.
+// approval is a rule of a Project, for service accounts too, unless it excludes them.
 func approval(resource string, selector metav1.LabelSelector, accounts bool) gardenerv1beta1.DualApprovalForDeletion {
 	return gardenerv1beta1.DualApprovalForDeletion{Resource: resource, Selector: selector, IncludeServiceAccounts: &accounts}
 }
@@ -37,13 +37,13 @@ func TestValidateNeedsASecondPerson(t *testing.T) {
 		rules rules
 		by    string // "" when it is not known who confirmed
 		who   user.Info
-		want  string // part of the refusal
+		want  string // part of the rejection
 	}{
 		{"no rule, one person", nil, "alice", alice(), ""},
-		{"no rule, nobody known", nil, "", alice(), ""},
+		{"no rule, unknown user", nil, "", alice(), ""},
 		{"one person", rules{approval("klusters", every, true)}, "alice", alice(), "you confirmed the deletion yourself"},
-		{"two people", rules{approval("klusters", every, true)}, "bob", alice(), ""},
-		{"nobody known", rules{approval("klusters", every, true)}, "", alice(), "it is not known who confirmed the deletion"},
+		{"two persons", rules{approval("klusters", every, true)}, "bob", alice(), ""},
+		{"unknown user", rules{approval("klusters", every, true)}, "", alice(), "it is not known who confirmed the deletion"},
 		{"another resource", rules{approval("shoots", every, true)}, "alice", alice(), ""},
 		{"labels match", rules{approval("klusters", production, true)}, "alice", alice(), "dual approval"},
 		{"labels do not match", rules{approval("klusters", development, true)}, "alice", alice(), ""},
@@ -59,12 +59,12 @@ func TestValidateNeedsASecondPerson(t *testing.T) {
 		{"two accounts of the project", rules{approval("klusters", every, true)}, robot().GetName(), named("system:serviceaccount:garden-dev:other"), "another user must delete it"},
 		{"a person and an account of another namespace", rules{approval("klusters", every, true)}, "alice", named("system:serviceaccount:ci:robot"), ""},
 		{"an account of another namespace and a person", rules{approval("klusters", every, true)}, "system:serviceaccount:ci:robot", alice(), ""},
-		{"an account of a namespace whose name begins alike", rules{approval("klusters", every, true)}, "alice", named("system:serviceaccount:garden-dev-2:robot"), ""},
+		{"an account of a namespace with a longer name", rules{approval("klusters", every, true)}, "alice", named("system:serviceaccount:garden-dev-2:robot"), ""},
 		{"the garbage collector", rules{approval("klusters", every, true)}, "alice", named("system:serviceaccount:kube-system:generic-garbage-collector"), "a user must delete it"},
 		{"the garbage collector, where service accounts are exempt", rules{approval("klusters", every, false)}, "alice",
 			named("system:serviceaccount:kube-system:generic-garbage-collector"), "a user must delete it"},
 		{"the namespace controller", rules{approval("klusters", every, false)}, "alice", named("system:serviceaccount:kube-system:namespace-controller"), "a user must delete it"},
-		{"both, without accounts of their own", rules{approval("klusters", every, true)}, "alice", named("system:kube-controller-manager"), "a user must delete it"},
+		{"both, without separate accounts", rules{approval("klusters", every, true)}, "alice", named("system:kube-controller-manager"), "a user must delete it"},
 		{"the garbage collector, no rule", nil, "alice", named("system:serviceaccount:kube-system:generic-garbage-collector"), ""},
 		{"a selector that cannot be read", rules{approval("klusters", broken, true)}, "bob", alice(), "spec.dualApprovalForDeletion[0].selector"},
 	} {
@@ -84,11 +84,11 @@ func TestValidateNeedsASecondPerson(t *testing.T) {
 			case tc.want == "" && err != nil:
 				t.Error(err)
 			case tc.want != "" && (!apierrors.IsForbidden(err) || !strings.Contains(err.Error(), tc.want) || !strings.Contains(err.Error(), `project "dev"`)):
-				t.Errorf("got %v, want a refusal with %q", err, tc.want)
+				t.Errorf("error = %v, want a rejection with %q", err, tc.want)
 			}
 			selected := client.Actions()[0].(clienttesting.ListAction).GetListRestrictions().Fields.String()
 			if selected != "spec.namespace=garden-dev" {
-				t.Errorf("asked for the projects with %q", selected)
+				t.Errorf("selector of projects = %q", selected)
 			}
 		})
 	}
@@ -98,11 +98,11 @@ func TestValidateNeedsASecondPerson(t *testing.T) {
 func TestValidateWhenProjectsAreNotKnown(t *testing.T) {
 	plugin, client := serving()
 	client.PrependReactor("list", "projects", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, errors.New("etcd is away")
+		return true, nil, errors.New("etcd is unavailable")
 	})
 	kluster := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Name: "demo", Namespace: "garden-dev", Annotations: annotations(confirm, "true", by, "bob")}}
 	err := plugin.Validate(t.Context(), deletion(kluster, "klusters", alice()), nil)
-	if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "etcd is away") || !strings.Contains(err.Error(), "garden-dev/demo") {
+	if !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "etcd is unavailable") || !strings.Contains(err.Error(), "garden-dev/demo") {
 		t.Errorf("got %v", err)
 	}
 	project := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: "demo", Annotations: annotations(confirm, "true")}}

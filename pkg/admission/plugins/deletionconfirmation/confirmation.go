@@ -12,18 +12,18 @@ import (
 
 const confirmation = "true"
 
-// confirmed says whether the deletion of an object is confirmed.
+// confirmed reports whether the deletion of an object is confirmed.
 func confirmed(object metav1.Object) bool {
 	return object.GetAnnotations()[gardenerv1beta1.AnnotationConfirmDeletion] == confirmation
 }
 
-// record writes who confirmed the deletion of an object: the user whose request confirms it, and from then on that one,
-// whoever writes the object. Old is what the request replaces, nil when it creates. Nobody can write the record but by
-// confirming: what the request itself says is dropped. It is idempotent.
+// record writes who confirmed the deletion of an object: the user whose request confirms it, and retains that user in later
+// requests of any user. Old is the object that the request replaces, nil when it creates one. The record can only be written by
+// confirming: its value in the request is discarded. It is idempotent.
 func record(object, old metav1.Object, who user.Info) {
 	by, known := "", false
 	switch {
-	case !confirmed(object): // nobody
+	case !confirmed(object): // no record
 	case old == nil || !confirmed(old):
 		by, known = who.GetName(), true
 	default:

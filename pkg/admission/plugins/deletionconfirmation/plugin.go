@@ -34,7 +34,7 @@ func Register(plugins *admission.Plugins) {
 	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
 }
 
-// Plugin keeps the record of who confirmed a deletion, and refuses deletions that are not confirmed.
+// Plugin keeps the record of who confirmed a deletion, and rejects deletions that are not confirmed.
 type Plugin struct {
 	*admission.Handler
 	client versioned.Interface
@@ -65,7 +65,7 @@ func (p *Plugin) ValidateInitialization() error {
 	return nil
 }
 
-// Admit records who confirmed the deletion of the object, whatever the request says about that. The status subresource
+// Admit records who confirmed the deletion of the object, and overwrites a record in the request. The status subresource
 // changes no annotation, so there is nothing to record.
 func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if !guards(a) || a.GetOperation() == admission.Delete {
@@ -85,9 +85,9 @@ func (p *Plugin) Admit(_ context.Context, a admission.Attributes, _ admission.Ob
 	return nil
 }
 
-// Validate refuses a deletion that is not confirmed. It sees each object that a DELETE or a DELETECOLLECTION is about
+// Validate rejects a deletion that is not confirmed. It sees each object that a DELETE or a DELETECOLLECTION is about
 // to delete, within the transaction that does it: the storage shows the object of its cache first, and when that one
-// is refused the one in etcd. So who confirms and deletes at once is not refused because a cache is late.
+// is rejected the one in etcd. So who confirms and deletes immediately is not rejected because a cache is late.
 // What is being deleted already passes: another DELETE changes nothing.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if !guards(a) || a.GetOperation() != admission.Delete {
@@ -131,7 +131,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 }
 
 // projectOf returns the Project that a namespace belongs to, nil when there is none. The list is consistent, not one of
-// a cache that may not know yet that the Project asks for dual approval. The server has an index for it.
+// a cache that may not know yet that the Project requests dual approval. The server has an index for it.
 func (p *Plugin) projectOf(ctx context.Context, namespace string) (*gardenerv1beta1.Project, error) {
 	list, err := p.client.GardenerV1beta1().Projects().List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(gardenerv1beta1.ProjectNamespaceField, namespace).String(),

@@ -23,7 +23,7 @@ import (
 
 func clone(m map[string]string) map[string]string { return maps.Clone(m) }
 
-// equateEmpty treats no annotations and empty annotations alike.
+// equateEmpty treats no annotations and empty annotations as equal.
 func equateEmpty() cmp.Option { return cmpopts.EquateEmpty() }
 
 func alice() user.Info { return &user.DefaultInfo{Name: "alice"} }
@@ -96,11 +96,11 @@ func TestValidateLeavesOthersAlone(t *testing.T) {
 		}
 	}
 	if actions := client.Actions(); len(actions) > 0 {
-		t.Errorf("the server was asked %v", actions)
+		t.Errorf("requests to the server = %v", actions)
 	}
 }
 
-// An object that cannot be looked at is not deleted.
+// An object that cannot be checked is not deleted.
 func TestValidateWithoutAnObject(t *testing.T) {
 	plugin, _ := serving()
 	if err := plugin.Validate(t.Context(), deletion(nil, "klusters", alice()), nil); !apierrors.IsInternalError(err) {

@@ -36,7 +36,7 @@ func annotations(pairs ...string) map[string]string {
 	return m
 }
 
-// write is what mallory asks for: the object in place of the old one, or a new one.
+// write is a request of mallory: the object in place of the old one, or a new one.
 func write(object, old runtime.Object, resource, subresource string) admission.Attributes {
 	operation := admission.Update
 	if old == nil {
@@ -61,11 +61,11 @@ func TestAdmitRecordsWhoConfirms(t *testing.T) {
 	}{
 		{"nothing, created", true, nil, nil, nil},
 		{"created confirmed", true, nil, annotations(confirm, "true"), annotations(confirm, "true", by, "mallory")},
-		{"created confirmed by somebody else", true, nil, annotations(confirm, "true", by, "alice"), annotations(confirm, "true", by, "mallory")},
+		{"created confirmed by another user", true, nil, annotations(confirm, "true", by, "alice"), annotations(confirm, "true", by, "mallory")},
 		{"created with a record alone", true, nil, annotations(by, "alice", "a", "b"), annotations("a", "b")},
 		{"nothing", false, nil, nil, nil},
 		{"confirmed", false, nil, annotations(confirm, "true"), annotations(confirm, "true", by, "mallory")},
-		{"confirmed by somebody else", false, nil, annotations(confirm, "true", by, "alice"), annotations(confirm, "true", by, "mallory")},
+		{"confirmed by another user", false, nil, annotations(confirm, "true", by, "alice"), annotations(confirm, "true", by, "mallory")},
 		{"a record alone", false, nil, annotations(by, "alice"), annotations()},
 		{"a record in two steps, the first", false, annotations(by, "alice"), annotations(by, "alice", "a", "b"), annotations("a", "b")},
 		{"confirmed after a record that should not be there", false, annotations(by, "alice"), annotations(confirm, "true", by, "alice"),
@@ -75,11 +75,11 @@ func TestAdmitRecordsWhoConfirms(t *testing.T) {
 		{"taken over", false, annotations(confirm, "true", by, "alice"), annotations(confirm, "true", by, "mallory"), annotations(confirm, "true", by, "alice")},
 		{"replaced by a manifest that lacks the record", false, annotations(confirm, "true", by, "alice"), annotations(confirm, "true"),
 			annotations(confirm, "true", by, "alice")},
-		{"confirmed while nobody kept a record", false, annotations(confirm, "true"), annotations(confirm, "true", by, "alice"), annotations(confirm, "true")},
+		{"confirmed without a record", false, annotations(confirm, "true"), annotations(confirm, "true", by, "alice"), annotations(confirm, "true")},
 		{"taken back", false, annotations(confirm, "true", by, "alice"), annotations(by, "alice"), annotations()},
 		{"taken back by another value", false, annotations(confirm, "true", by, "alice"), annotations(confirm, "false", by, "alice"), annotations(confirm, "false")},
 		{"no confirmation at all", false, annotations(confirm, "false"), annotations(confirm, "yes", by, "alice"), annotations(confirm, "yes")},
-		{"confirmed anew", false, annotations(confirm, "false"), annotations(confirm, "true"), annotations(confirm, "true", by, "mallory")},
+		{"confirmed again", false, annotations(confirm, "false"), annotations(confirm, "true"), annotations(confirm, "true", by, "mallory")},
 	} {
 		for resource, object := range map[string]func(map[string]string) runtime.Object{
 			"projects": func(m map[string]string) runtime.Object {
@@ -97,7 +97,7 @@ func TestAdmitRecordsWhoConfirms(t *testing.T) {
 				if !tc.created {
 					old = object(clone(tc.old))
 				}
-				for range 2 { // a webhook that changes the object makes the server ask again
+				for range 2 { // a webhook that changes the object makes the server call the plugin again
 					if err := New().Admit(t.Context(), write(next, old, resource, ""), nil); err != nil {
 						t.Fatal(err)
 					}

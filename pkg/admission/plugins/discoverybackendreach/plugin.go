@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package discoverybackendreach is the admission plugin that keeps DiscoveryBackends in their own namespace: a backend
-// publishes Services here, and only those of administrators may do so in namespaces of others.
+// publishes Services here, and only backends of administrators are allowed to do so in other namespaces.
 package discoverybackendreach
 
 import (
@@ -44,7 +44,7 @@ func (p *Plugin) SetDiscoveryAdminNamespaces(namespaces []string) {
 	p.admins = slices.Clone(namespaces)
 }
 
-// Admit rewrites the field, whoever writes it: what is denied stays denied, and a backend that denies its own namespace
+// Admit rewrites the field, for every user: what is denied stays denied, and a backend that denies its own namespace
 // discovers nothing.
 func (p *Plugin) Admit(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetResource().GroupResource() != gimbalv1.Resource("discoverybackends") || a.GetSubresource() != "" ||

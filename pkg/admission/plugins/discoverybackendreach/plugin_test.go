@@ -74,7 +74,7 @@ type warnings []string
 
 func (w *warnings) AddWarning(_, text string) { *w = append(*w, text) }
 
-// Who asked for other namespaces is told that they are not reached; who asked for none or for the own one is not.
+// A request with other namespaces gets a warning that they are not reached; one with none or only its own does not.
 func TestWarning(t *testing.T) {
 	for allow, want := range map[string]int{"": 0, "team": 0, "kube-system": 1} {
 		backend := &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "us"}}

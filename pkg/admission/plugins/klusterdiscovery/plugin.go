@@ -28,10 +28,10 @@ func Register(plugins *admission.Plugins) {
 	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
 }
 
-// Plugin asks the authorizer of the server for the right to create DiscoveryBackends.
+// Plugin queries the authorizer of the server for the permission to create DiscoveryBackends.
 type Plugin struct {
 	*admission.Handler
-	request.Rights
+	request.Permissions
 }
 
 var (
@@ -44,9 +44,9 @@ func New() *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
 }
 
-// Validate refuses a request that has a cluster announced in a namespace where the user may not create DiscoveryBackends.
+// Validate rejects a request that has a cluster announced in a namespace where the user may not create DiscoveryBackends.
 // It compares what is stored with what would be stored, so that a request to whatever subresource is judged by what it
-// does, and one that leaves the announcement as it is asks nobody.
+// does, and a request that leaves the announcement unchanged needs no review.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetResource().GroupResource() != kubernikusv1.Resource("klusters") {
 		return nil

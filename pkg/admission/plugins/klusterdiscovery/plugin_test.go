@@ -26,7 +26,7 @@ var klusters = kubernikusv1.SchemeGroupVersion.WithResource("klusters")
 
 func anna() user.Info { return &user.DefaultInfo{Name: "anna"} }
 
-// write is what anna asks for; without an old object, a creation.
+// write is a request of anna; without an old object, a creation.
 func write(object, old runtime.Object, resource schema.GroupVersionResource, subresource string) admission.Attributes {
 	operation := admission.Update
 	if old == nil {
@@ -36,14 +36,14 @@ func write(object, old runtime.Object, resource schema.GroupVersionResource, sub
 		operation, nil, false, anna())
 }
 
-// rights is an authorizer: the namespaces where it allows what it is asked. It remembers the questions.
-type rights struct {
+// namespaceDecisions is an authorizer: the namespaces where it allows the request. It records the requests.
+type namespaceDecisions struct {
 	allowed []string
 	err     error
 	asked   []authorizer.Attributes
 }
 
-func (r *rights) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+func (r *namespaceDecisions) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	r.asked = append(r.asked, a)
 	for _, namespace := range r.allowed {
 		if a.GetNamespace() == namespace {
@@ -53,7 +53,7 @@ func (r *rights) Authorize(_ context.Context, a authorizer.Attributes) (authoriz
 	return authorizer.DecisionNoOpinion, "", r.err
 }
 
-func judging(r *rights) *Plugin {
+func judging(r *namespaceDecisions) *Plugin {
 	plugin := New()
 	plugin.SetUnconditionalAuthorizer(r)
 	return plugin
@@ -85,10 +85,10 @@ func TestValidate(t *testing.T) {
 		{"prepared, and enabled", offElsewhere, elsewhere, false, "team", "spec.discovery.enabled"},
 		{"moved", on, elsewhere, false, "team", "spec.discovery.namespace"},
 		{"moved while disabled", off, offElsewhere, false, "", ""},
-		{"as it was", on, on, false, "", ""},
+		{"unchanged", on, on, false, "", ""},
 		{"another policy", on, keepSole, false, "", ""},
 		{"disabled", on, off, false, "", ""},
-		{"taken out", on, nil, false, "", ""},
+		{"removed", on, nil, false, "", ""},
 		{"disabled and moved", on, offElsewhere, false, "", ""},
 	} {
 		for _, subresource := range []string{"", "status"} { // a change is judged by what it does, not by where it was sent
@@ -98,11 +98,11 @@ func TestValidate(t *testing.T) {
 					old = kluster(tc.old)
 				}
 				asking := write(kluster(tc.now), old, klusters, subresource)
-				without := &rights{allowed: []string{"garden-shop"}}
+				without := &namespaceDecisions{allowed: []string{"garden-shop"}}
 				err := judging(without).Validate(t.Context(), asking, nil)
 				if tc.asked == "" {
 					if err != nil || len(without.asked) > 0 {
-						t.Errorf("got %v, asked %v", err, without.asked)
+						t.Errorf("error = %v, reviews = %v", err, without.asked)
 					}
 					return
 				}
@@ -113,10 +113,10 @@ func TestValidate(t *testing.T) {
 				}
 				text := tc.field + `: user "anna" cannot create discoverybackends.gimbal.heptio.com in namespace "` + tc.asked + `"`
 				if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), text) {
-					t.Errorf("got %v, want it refused: %s", err, text)
+					t.Errorf("error = %v, want the rejection %s", err, text)
 				}
-				if err := judging(&rights{allowed: []string{tc.asked}}).Validate(t.Context(), asking, nil); err != nil {
-					t.Errorf("refused: %v", err)
+				if err := judging(&namespaceDecisions{allowed: []string{tc.asked}}).Validate(t.Context(), asking, nil); err != nil {
+					t.Errorf("rejected: %v", err)
 				}
 			})
 		}
@@ -126,8 +126,8 @@ func TestValidate(t *testing.T) {
 // When the authorizer fails, nothing is announced; an allowance counts though it comes with an error.
 func TestValidateWhenTheAuthorizerFails(t *testing.T) {
 	asking := write(kluster(&kubernikusv1.DiscoverySpec{Enabled: true}), kluster(nil), klusters, "")
-	down := &rights{err: errors.New("kube-apiserver is away")}
-	if err := judging(down).Validate(t.Context(), asking, nil); !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "is away") {
+	down := &namespaceDecisions{err: errors.New("kube-apiserver is unavailable")}
+	if err := judging(down).Validate(t.Context(), asking, nil); !apierrors.IsInternalError(err) || !strings.Contains(err.Error(), "is unavailable") {
 		t.Errorf("got %v", err)
 	}
 	down.allowed = []string{"gimbal-discovery"}
@@ -137,10 +137,10 @@ func TestValidateWhenTheAuthorizerFails(t *testing.T) {
 }
 
 func TestValidateLeavesOthersAlone(t *testing.T) {
-	r := &rights{}
+	r := &namespaceDecisions{}
 	on := kluster(&kubernikusv1.DiscoverySpec{Enabled: true})
 	if err := judging(r).Validate(t.Context(), write(on, nil, kubernikusv1.SchemeGroupVersion.WithResource("others"), ""), nil); err != nil || len(r.asked) > 0 {
-		t.Errorf("another resource: %v, asked %v", err, r.asked)
+		t.Errorf("another resource: error = %v, reviews = %v", err, r.asked)
 	}
 	for operation, want := range map[admission.Operation]bool{admission.Create: true, admission.Update: true, admission.Delete: false} {
 		if got := New().Handles(operation); got != want {
@@ -160,7 +160,7 @@ func TestValidateInitialization(t *testing.T) {
 	if err := New().ValidateInitialization(); err == nil {
 		t.Error("it is content without an authorizer")
 	}
-	if err := judging(&rights{}).ValidateInitialization(); err != nil {
+	if err := judging(&namespaceDecisions{}).ValidateInitialization(); err != nil {
 		t.Error(err)
 	}
 }

@@ -15,7 +15,7 @@ import (
 type name struct{ namespace, name string }
 
 // place are the ranges of pods on a router. Without a router it is of no cluster: none is known, the cluster has no routes on it,
-// or nothing is looked for in OpenStack. A Kluster that is being deleted keeps its place until its routes are gone.
+// or nothing is looked for in OpenStack. A Kluster that is being deleted keeps its place until its routes no longer exist.
 type place struct {
 	router string
 	pods   [2]netip.Prefix
@@ -77,7 +77,7 @@ func (x *index) Put(e entry) {
 	x.routers[e.router][e.name] = true
 }
 
-// Remove forgets a Kluster, if it is known.
+// Remove removes a Kluster from the index, if it is known.
 func (x *index) Remove(e entry) {
 	router := x.places[e.name].router
 	delete(x.places, e.name)

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package klusterrange is the admission plugin that keeps the pod ranges of Klusters on one router apart: a route into a
-// range that two clusters have is of neither, so that nobody could tell an orphan from a route in use.
+// range of two clusters belongs to neither, so that orphans could not be distinguished from routes in use.
 //
 // It looks into an index that follows the writes of all replicas a moment later. Two Klusters that are written at that
 // same moment may both pass, and a router that is found in OpenStack is known only after the Kluster was created: Route GC
@@ -34,7 +34,7 @@ func Register(plugins *admission.Plugins) {
 	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
 }
 
-// Plugin refuses a Kluster whose pods would have addresses of another one on the same router.
+// Plugin rejects a Kluster whose pods would have addresses of another one on the same router.
 type Plugin struct {
 	*admission.Handler
 	*follow.Follower[kubernikusv1.Kluster, entry, *index]
@@ -59,9 +59,9 @@ func New() *Plugin {
 	})}
 }
 
-// Validate refuses a request that gives a Kluster a range on a router where another one has an address of it. One that
-// changes neither asks nobody and waits for nothing: a conflict that is there can still be resolved. A router that is
-// written to the status was found, not asked for.
+// Validate rejects a request that gives a Kluster a range on a router where another one has an address of it. One that
+// changes neither sends no request and does not wait: a conflict that is there can still be resolved. A router that is
+// written to the status was discovered, not requested.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetSubresource() != "" || a.GetResource().GroupResource() != kubernikusv1.Resource("klusters") {
 		return nil
@@ -97,8 +97,8 @@ type sibling struct {
 	place
 }
 
-// findSibling returns a Kluster with addresses of a place, nil when there is none. The index may be late, so whom it names
-// is asked for: nobody is refused for what is no longer so.
+// findSibling returns a Kluster with addresses of a place, nil when there is none. The index may be late, so the object that it
+// names is read: no request is rejected because of outdated data.
 func (p *Plugin) findSibling(ctx context.Context, self name, wanted place) (*sibling, error) {
 	var others []name
 	p.Read(func(x *index) { others = x.overlapping(wanted) })

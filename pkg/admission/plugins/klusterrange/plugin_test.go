@@ -24,7 +24,7 @@ import (
 
 const first, second = "7d1f9b3e-0c55-4d3c-a0d4-9d3f1c0a4b11", "7d1f9b3e-0c55-4d3c-a0d4-9d3f1c0a4b12"
 
-// kluster is a Kluster in a namespace of its own, with a router in its spec, changed as the test wants it.
+// kluster is a Kluster in its own namespace, with a router in its spec, changed as the test wants it.
 func kluster(namespace, router, pods string, changes ...func(*kubernikusv1.Kluster)) *kubernikusv1.Kluster {
 	k := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
 	k.Spec.ClusterCIDR, k.Spec.Openstack.RouterID = new(pods), router
@@ -86,30 +86,30 @@ func TestValidate(t *testing.T) {
 		others []runtime.Object
 		object *kubernikusv1.Kluster
 		old    *kubernikusv1.Kluster
-		want   string // the refusal
+		want   string // the rejection
 	}{
-		"nobody else":                    {nil, mine(first), nil, ""},
-		"overlapping":                    {[]runtime.Object{bank()}, mine(first), nil, refusal},
-		"within":                         {[]runtime.Object{bank()}, elsewhere("100.100.129.0/24"), nil, "overlaps 100.100.128.0/17 of Kluster bank/web"},
-		"beside":                         {[]runtime.Object{bank()}, elsewhere("100.100.0.0/17"), nil, ""},
-		"host bits":                      {[]runtime.Object{bank()}, elsewhere("100.100.200.7/16"), nil, "100.100.0.0/16 overlaps"},
-		"another router":                 {[]runtime.Object{bank()}, mine(second), nil, ""},
-		"no router yet":                  {[]runtime.Object{bank()}, mine(""), nil, ""},
-		"its router was found":           {[]runtime.Object{bank(found)}, mine(first), nil, refusal},
-		"it goes, with its routes":       {[]runtime.Object{bank(going)}, mine(first), nil, refusal},
-		"it has no cloud":                {[]runtime.Object{bank(noCloud)}, mine(first), nil, ""},
-		"no cloud":                       {[]runtime.Object{bank()}, mine(first, noCloud), nil, ""},
-		"no range":                       {[]runtime.Object{bank()}, mine(first, noCloud, func(k *kubernikusv1.Kluster) { k.Spec.ClusterCIDR = new("") }), nil, ""},
-		"the router is set later":        {[]runtime.Object{bank(), mine("")}, mine(first), mine(""), refusal},
-		"the router is the one found":    {[]runtime.Object{bank(), mine(first, found)}, mine(first), mine(first, found), ""},
-		"another one than found":         {[]runtime.Object{bank(), mine(second, found)}, mine(first), mine(second, found), refusal},
-		"the cloud comes later":          {[]runtime.Object{bank(), mine(first, noCloud)}, mine(first), mine(first, noCloud), refusal},
-		"a conflict that is there":       {[]runtime.Object{bank(), mine(first)}, mine(first, func(k *kubernikusv1.Kluster) { k.Spec.Version = "1.36.3" }), mine(first), ""},
-		"out of a conflict":              {[]runtime.Object{bank(), mine(first)}, mine(second), mine(first), ""},
-		"itself":                         {[]runtime.Object{mine(first)}, mine(first), mine(""), ""},
-		"its name in another namespace":  {[]runtime.Object{kluster("bank", first, "100.100.0.0/16")}, mine(first), nil, "Kluster bank/web"},
-		"the second of many":             {[]runtime.Object{kluster("a", first, "10.0.0.0/8"), bank(), kluster("c", second, "100.100.0.0/16")}, mine(first), nil, refusal},
-		"the first of two, by its names": {[]runtime.Object{kluster("zoo", first, "100.100.0.0/17"), bank()}, mine(first), nil, refusal},
+		"no other":                             {nil, mine(first), nil, ""},
+		"overlapping":                          {[]runtime.Object{bank()}, mine(first), nil, refusal},
+		"within":                               {[]runtime.Object{bank()}, elsewhere("100.100.129.0/24"), nil, "overlaps 100.100.128.0/17 of Kluster bank/web"},
+		"beside":                               {[]runtime.Object{bank()}, elsewhere("100.100.0.0/17"), nil, ""},
+		"host bits":                            {[]runtime.Object{bank()}, elsewhere("100.100.200.7/16"), nil, "100.100.0.0/16 overlaps"},
+		"another router":                       {[]runtime.Object{bank()}, mine(second), nil, ""},
+		"no router yet":                        {[]runtime.Object{bank()}, mine(""), nil, ""},
+		"its router was found":                 {[]runtime.Object{bank(found)}, mine(first), nil, refusal},
+		"it is being deleted, with its routes": {[]runtime.Object{bank(going)}, mine(first), nil, refusal},
+		"it has no cloud":                      {[]runtime.Object{bank(noCloud)}, mine(first), nil, ""},
+		"no cloud":                             {[]runtime.Object{bank()}, mine(first, noCloud), nil, ""},
+		"no range":                             {[]runtime.Object{bank()}, mine(first, noCloud, func(k *kubernikusv1.Kluster) { k.Spec.ClusterCIDR = new("") }), nil, ""},
+		"the router is set later":              {[]runtime.Object{bank(), mine("")}, mine(first), mine(""), refusal},
+		"the router is the one found":          {[]runtime.Object{bank(), mine(first, found)}, mine(first), mine(first, found), ""},
+		"another one than found":               {[]runtime.Object{bank(), mine(second, found)}, mine(first), mine(second, found), refusal},
+		"the cloud comes later":                {[]runtime.Object{bank(), mine(first, noCloud)}, mine(first), mine(first, noCloud), refusal},
+		"a conflict that is there":             {[]runtime.Object{bank(), mine(first)}, mine(first, func(k *kubernikusv1.Kluster) { k.Spec.Version = "1.36.3" }), mine(first), ""},
+		"out of a conflict":                    {[]runtime.Object{bank(), mine(first)}, mine(second), mine(first), ""},
+		"itself":                               {[]runtime.Object{mine(first)}, mine(first), mine(""), ""},
+		"its name in another namespace":        {[]runtime.Object{kluster("bank", first, "100.100.0.0/16")}, mine(first), nil, "Kluster bank/web"},
+		"the second of many":                   {[]runtime.Object{kluster("a", first, "10.0.0.0/8"), bank(), kluster("c", second, "100.100.0.0/16")}, mine(first), nil, refusal},
+		"the first of two, by its names":       {[]runtime.Object{kluster("zoo", first, "100.100.0.0/17"), bank()}, mine(first), nil, refusal},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, _ := serving(t, tc.others...)
@@ -178,7 +178,7 @@ func TestValidateFollows(t *testing.T) {
 	})
 }
 
-// Nobody is refused for what the index still says and is no longer so, and nobody passes when that cannot be told.
+// No request is rejected because of an outdated index, and none is allowed when the state is unknown.
 func TestValidateAsks(t *testing.T) {
 	sibling := kluster("bank", first, "100.100.0.0/16")
 	p, client := serving(t, sibling)
@@ -190,11 +190,11 @@ func TestValidateAsks(t *testing.T) {
 		failure error
 		is      func(error) bool
 	}{
-		"it is so":   {sibling, nil, apierrors.IsForbidden},
-		"it moved":   {kluster("bank", second, "100.100.0.0/16"), nil, func(err error) bool { return err == nil }},
-		"it is gone": {nil, apierrors.NewNotFound(kubernikusv1.Resource("klusters"), "web"), func(err error) bool { return err == nil }},
-		"nobody can say": {nil, errors.New("etcd is away"), func(err error) bool {
-			return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "etcd is away")
+		"it is so":            {sibling, nil, apierrors.IsForbidden},
+		"it moved":            {kluster("bank", second, "100.100.0.0/16"), nil, func(err error) bool { return err == nil }},
+		"it no longer exists": {nil, apierrors.NewNotFound(kubernikusv1.Resource("klusters"), "web"), func(err error) bool { return err == nil }},
+		"it is unknown": {nil, errors.New("etcd is unavailable"), func(err error) bool {
+			return apierrors.IsInternalError(err) && strings.Contains(err.Error(), "etcd is unavailable")
 		}},
 	} {
 		answer, failure = tc.answer, tc.failure
@@ -204,13 +204,13 @@ func TestValidateAsks(t *testing.T) {
 	}
 }
 
-// A server that does not know the Klusters yet refuses what it cannot judge, and nothing else.
+// A server that does not know the Klusters yet rejects requests that it cannot validate, and no others.
 func TestValidateAtTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := New()
 		for name, harmless := range map[string]admission.Attributes{
 			"without a router": write(kluster("shop", "", "100.100.0.0/16"), nil, ""),
-			"as it was":        write(kluster("shop", first, "100.100.0.0/16"), kluster("shop", first, "100.100.0.0/16"), ""),
+			"unchanged":        write(kluster("shop", first, "100.100.0.0/16"), kluster("shop", first, "100.100.0.0/16"), ""),
 			"the status":       write(kluster("shop", first, "100.100.0.0/16", found), kluster("shop", "", "100.100.0.0/16"), "status"),
 		} {
 			if err := p.Validate(t.Context(), harmless, nil); err != nil {

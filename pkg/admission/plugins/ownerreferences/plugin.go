@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ownerreferences is the admission plugin that asks for the permission to delete an object from whoever changes its
+// Package ownerreferences is the admission plugin that requires the permission to delete an object from a user who changes its
 // owners: the garbage collector deletes what has an owner that does not exist, so that a user who may not delete an object
-// could have it deleted. It is for our kinds what the plugin of the same name is for those of kube-apiserver, which does not
-// see them. It also covers the labels by which our controllers find the owner of an object.
+// could have it deleted. It is for Groundskeeper's kinds what the plugin of the same name is for those of kube-apiserver, which
+// does not see them. It also covers the labels by which Groundskeeper's controllers find the owner of an object.
 package ownerreferences
 
 import (
@@ -33,10 +33,10 @@ func Register(plugins *admission.Plugins) {
 	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
 }
 
-// Plugin asks the authorizer of the server whether a user may delete what gets another owner.
+// Plugin reviews whether a user is allowed to delete an object whose owner changes.
 type Plugin struct {
 	*admission.Handler
-	request.Rights
+	request.Permissions
 	mapper meta.RESTMapper
 }
 
@@ -60,11 +60,11 @@ func (p *Plugin) ValidateInitialization() error {
 	if p.mapper == nil {
 		return errors.New("no RESTMapper was set")
 	}
-	return p.Rights.ValidateInitialization()
+	return p.Permissions.ValidateInitialization()
 }
 
-// Validate refuses another owner without the permission to delete the object, and a reference that blocks the deletion of
-// its owner without the permission to update the finalizers of that one. Whoever creates an object says who owns it.
+// Validate rejects another owner without the permission to delete the object, and a reference that blocks the deletion of
+// its owner without the permission to update the finalizers of that one. A user who creates an object sets its owner.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	labels, ours := ownerLabels(a.GetResource().GroupResource())
 	if !ours {
@@ -94,7 +94,7 @@ func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admissi
 	return nil
 }
 
-// mayBlock refuses a reference that blocks the deletion of an owner whose finalizers the user may not update. A kind may be
+// mayBlock rejects a reference that blocks the deletion of an owner whose finalizers the user may not update. A kind may be
 // served as several resources. Permission for one of them is enough.
 func (p *Plugin) mayBlock(ctx context.Context, a admission.Attributes, ref metav1.OwnerReference) error {
 	version, err := schema.ParseGroupVersion(ref.APIVersion)

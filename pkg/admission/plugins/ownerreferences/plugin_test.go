@@ -108,7 +108,7 @@ func TestOwnersNeedTheVerbDelete(t *testing.T) {
 			t.Errorf("%s: with all permissions: %v", tc.name, err)
 		}
 		if !slices.Equal(auth.asked, tc.needs) {
-			t.Errorf("%s: asked for %q, want %q", tc.name, auth.asked, tc.needs)
+			t.Errorf("%s: reviewed %q, want %q", tc.name, auth.asked, tc.needs)
 		}
 		for i, need := range tc.needs {
 			without := &granting{allowed: slices.Delete(slices.Clone(tc.needs), i, i+1)}
@@ -119,7 +119,7 @@ func TestOwnersNeedTheVerbDelete(t *testing.T) {
 	}
 }
 
-// All four kinds are guarded, and the labels by which our controllers find owners.
+// All four kinds are guarded, and the labels by which Groundskeeper's controllers find owners.
 func TestKindsAndLabels(t *testing.T) {
 	labelled := func(key, value string) metav1.ObjectMeta {
 		return metav1.ObjectMeta{Name: "web", Labels: map[string]string{key: value}}
@@ -180,7 +180,7 @@ func TestUnknownOwners(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	away := &granting{err: errors.New("kube-apiserver is away")}
+	away := &granting{err: errors.New("kube-apiserver is unavailable")}
 	for name, request := range map[string]admission.Attributes{
 		"delete": write(gvr, "x", blocking("v1", "Node"), &kubernikusv1.Kluster{}), "block": write(gvr, "x", blocking("v1", "Node"), nil),
 		"no object": write(gvr, "x", &kubernikusv1.KlusterList{}, nil),

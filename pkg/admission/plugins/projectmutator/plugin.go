@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package projectmutator is the admission plugin that says whose a Project is: who created it and who owns it.
+// Package projectmutator is the admission plugin that records who created a Project and who owns it.
 package projectmutator
 
 import (

@@ -37,7 +37,7 @@ type members = []gardenerv1beta1.ProjectMember
 
 var projects = gardenerv1beta1.SchemeGroupVersion.WithResource("projects")
 
-// request is what a user asks of a resource.
+// request is a request of a user for a resource.
 func request(o runtime.Object, resource schema.GroupVersionResource, subresource string, operation admission.Operation, username string) admission.Attributes {
 	return admission.NewAttributesRecord(o, nil, gardenerv1beta1.SchemeGroupVersion.WithKind("Project"), "", "dev", resource, subresource,
 		operation, nil, false, &user.DefaultInfo{Name: username, Groups: []string{"system:authenticated"}})
@@ -73,14 +73,14 @@ func TestCreate(t *testing.T) {
 				Members: members{member(human("system:serviceaccount:garden:robot"), "viewer")}}},
 		{"a member with the role owner", "alice", gardenerv1beta1.ProjectSpec{Members: members{member(alice, "admin"), member(bob, "viewer", "owner")}},
 			gardenerv1beta1.ProjectSpec{CreatedBy: &alice, Owner: &bob, Members: members{member(alice, "admin"), member(bob, "viewer", "owner")}}},
-		{"two members with the role owner, for validation to refuse", "carol", gardenerv1beta1.ProjectSpec{Members: members{member(alice, "owner"), member(bob, "owner")}},
+		{"two members with the role owner, for validation to reject", "carol", gardenerv1beta1.ProjectSpec{Members: members{member(alice, "owner"), member(bob, "owner")}},
 			gardenerv1beta1.ProjectSpec{CreatedBy: new(human("carol")), Owner: &alice, Members: members{member(alice, "owner"), member(bob, "owner")}}},
-		{"an owner given and another member with the role, for validation to refuse", "alice", gardenerv1beta1.ProjectSpec{Owner: &alice, Members: members{member(bob, "owner")}},
+		{"an owner given and another member with the role, for validation to reject", "alice", gardenerv1beta1.ProjectSpec{Owner: &alice, Members: members{member(bob, "owner")}},
 			gardenerv1beta1.ProjectSpec{CreatedBy: &alice, Owner: &alice, Members: members{member(bob, "owner"), member(alice, "admin", "owner")}}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			project := &gardenerv1beta1.Project{Spec: *tc.spec.DeepCopy()}
-			for range 2 { // a webhook that changes the object makes the server ask again
+			for range 2 { // a webhook that changes the object makes the server call the plugin again
 				if err := New().Admit(t.Context(), request(project, projects, "", admission.Create, tc.user), nil); err != nil {
 					t.Fatal(err)
 				}

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package protectedmetadata is the admission plugin that protects the metadata by which our controllers are steered from
-// those whom they restrain: finalizers, which keep an object until it is cleaned up, and annotations that stop a controller
-// or make it skip its work. Each needs a verb of its own beside the permission to update the object.
+// Package protectedmetadata is the admission plugin that protects the metadata by which Groundskeeper's controllers are steered
+// from those whom they restrain: finalizers, which keep an object until it is cleaned up, and annotations that stop a controller
+// or make it skip its work. Each needs a dedicated verb in addition to the permission to update the object.
 package protectedmetadata
 
 import (
@@ -27,10 +27,10 @@ func Register(plugins *admission.Plugins) {
 	plugins.Register(PluginName, func(io.Reader) (admission.Interface, error) { return New(), nil })
 }
 
-// Plugin asks the authorizer of the server for the verbs that a change of protected metadata needs.
+// Plugin queries the authorizer of the server for the verbs that a change of protected metadata needs.
 type Plugin struct {
 	*admission.Handler
-	request.Rights
+	request.Permissions
 }
 
 var (
@@ -43,8 +43,8 @@ func New() *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
 }
 
-// Validate refuses a change of protected metadata without its verb. It compares what is stored with what would be stored, so
-// that a request in whatever representation, to whatever subresource, is judged by what it does. Every verb is asked for:
+// Validate rejects a change of protected metadata without its verb. It compares what is stored with what would be stored, so
+// that a request in whatever representation, to whatever subresource, is judged by its effect. Every verb is reviewed:
 // one change that is allowed must not carry another past.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	ours := finalizers(a.GetResource().GroupResource())

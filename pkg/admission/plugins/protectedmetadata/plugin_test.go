@@ -24,7 +24,7 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// kind is one of our four, with an object of it.
+// kind is one of the four kinds, with an object of it.
 type kind struct {
 	gvr       schema.GroupVersionResource
 	namespace string
@@ -47,7 +47,7 @@ func kinds() []kind {
 	}
 }
 
-// granting is an authorizer that allows some verbs, and remembers what it was asked.
+// granting is an authorizer that allows some verbs, and records the requests.
 type granting struct {
 	verbs []string
 	err   error
@@ -120,11 +120,11 @@ func TestNeeds(t *testing.T) {
 				asked = append(asked, a.GetVerb())
 				if a.GetUser().GetName() != "mara" || a.GetName() != "web" || a.GetNamespace() != k.namespace || a.GetResource() != k.gvr.Resource ||
 					a.GetAPIGroup() != k.gvr.Group || a.GetSubresource() != "" || !a.IsResourceRequest() {
-					t.Errorf("%s, %s: asked %+v", k.gvr.Resource, tc.name, a)
+					t.Errorf("%s, %s: reviewed %+v", k.gvr.Resource, tc.name, a)
 				}
 			}
 			if !slices.Equal(asked, tc.verbs) {
-				t.Errorf("%s, %s: asked for %q, want %q", k.gvr.Resource, tc.name, asked, tc.verbs)
+				t.Errorf("%s, %s: reviewed %q, want %q", k.gvr.Resource, tc.name, asked, tc.verbs)
 			}
 			for i, verb := range tc.verbs {
 				auth.verbs = slices.Delete(slices.Clone(tc.verbs), i, i+1)
@@ -141,13 +141,13 @@ func TestNeeds(t *testing.T) {
 			object, old *metav1.ObjectMeta
 			refused     bool
 		}{
-			"ours removed":     {&bare, &kept, true},
-			"all removed":      {&plain, &kept, true},
-			"ours added":       {&kept, &bare, false},
-			"created without":  {&bare, nil, false},
-			"unchanged":        {&kept, &kept, false},
-			"theirs removed":   {&metav1.ObjectMeta{Name: "web", Finalizers: []string{k.finalizer}}, &kept, false},
-			"another spelling": {&metav1.ObjectMeta{Name: "web", Finalizers: []string{strings.ToUpper(k.finalizer)}}, &kept, true},
+			"known one removed": {&bare, &kept, true},
+			"all removed":       {&plain, &kept, true},
+			"known one added":   {&kept, &bare, false},
+			"created without":   {&bare, nil, false},
+			"unchanged":         {&kept, &kept, false},
+			"theirs removed":    {&metav1.ObjectMeta{Name: "web", Finalizers: []string{k.finalizer}}, &kept, false},
+			"another spelling":  {&metav1.ObjectMeta{Name: "web", Finalizers: []string{strings.ToUpper(k.finalizer)}}, &kept, true},
 		} {
 			for _, verbs := range [][]string{nil, {VerbPause, VerbDetach, VerbProtect}, {VerbManageFinalizers}} {
 				plugin := New()
@@ -175,7 +175,7 @@ func TestOtherResourcesPass(t *testing.T) {
 // Unknown is not allowed, and not forbidden either.
 func TestNoAnswer(t *testing.T) {
 	object, old := metav1.ObjectMeta{Name: "web"}, metav1.ObjectMeta{Name: "web", Finalizers: []string{"gardener"}}
-	away := errors.New("kube-apiserver is away")
+	away := errors.New("kube-apiserver is unavailable")
 	plugin := New()
 	if plugin.ValidateInitialization() == nil {
 		t.Error("it is initialized without an authorizer")

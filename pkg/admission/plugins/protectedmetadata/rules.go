@@ -16,7 +16,7 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// Verbs that no request has: admission asks for them when a request changes what they protect.
+// Verbs that no request has: admission requests them when a request changes what they protect.
 const (
 	// VerbManageFinalizers allows to remove the finalizers of Groundskeeper's controllers.
 	VerbManageFinalizers = "manage-finalizers"
@@ -35,8 +35,8 @@ const (
 // annotation is an annotation that steers a controller, and the verb that a user needs to change it.
 type annotation struct{ key, verb string }
 
-// annotations are those that steer our controllers. They are protected on all kinds, whichever controller reads them. The
-// confirmation of a deletion is not among them: who may delete is decided when the object is deleted.
+// annotations are those that steer Groundskeeper's controllers. They are protected on all kinds, whichever controller reads
+// them. The confirmation of a deletion is not among them: who may delete is decided when the object is deleted.
 func annotations() []annotation {
 	return []annotation{
 		{"groundskeeper.io/paused", VerbPause},
@@ -48,7 +48,8 @@ func annotations() []annotation {
 	}
 }
 
-// finalizers are those that our controllers remove when their work for an object is done; nil when the kind is not ours.
+// finalizers are those that Groundskeeper's controllers remove when their work for an object is done; nil when the kind is not
+// Groundskeeper's.
 func finalizers(resource schema.GroupResource) []string {
 	switch resource {
 	case gardenerv1beta1.Resource("projects"):

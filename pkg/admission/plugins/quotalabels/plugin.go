@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package quotalabels is the admission plugin that guards the labels by which the quota of a Project is selected: whoever
-// may update a Project could otherwise give it a larger one.
+// Package quotalabels is the admission plugin that guards the labels by which the quota of a Project is selected: otherwise, a
+// user who may update a Project could give it a larger quota.
 package quotalabels
 
 import (
@@ -27,7 +27,7 @@ const (
 	PluginName = "ProjectQuotaLabels"
 	// Verb is the verb on a Project that a change of a guarded label needs.
 	Verb = "modify-quota-labels"
-	// Prefix is that of labels that are guarded whatever the flags say.
+	// Prefix is the prefix of labels that are always guarded, regardless of the flags.
 	Prefix = "quota.groundskeeper.io/"
 )
 
@@ -41,10 +41,10 @@ func New() *Plugin {
 	return &Plugin{Handler: admission.NewHandler(admission.Create, admission.Update)}
 }
 
-// Plugin asks the authorizer of the server for the verb when a guarded label of a Project is set, changed or removed.
+// Plugin queries the authorizer of the server for the verb when a guarded label of a Project is set, changed or removed.
 type Plugin struct {
 	*admission.Handler
-	request.Rights
+	request.Permissions
 	keys []string
 }
 
@@ -56,7 +56,7 @@ var (
 // SetProjectQuotaLabels names the keys of labels that are guarded besides those with the prefix.
 func (p *Plugin) SetProjectQuotaLabels(keys []string) { p.keys = slices.Clone(keys) }
 
-// Validate refuses the change of a guarded label by a user without the verb. It compares what is stored with what would be
+// Validate rejects the change of a guarded label by a user without the verb. It compares what is stored with what would be
 // stored, so that it does not matter how a request is written.
 func (p *Plugin) Validate(ctx context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	if a.GetResource().GroupResource() != gardenerv1beta1.Resource("projects") {

@@ -19,14 +19,14 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// answers is an authorizer with one answer for the verb.
-type answers struct {
+// decision is an authorizer with one decision for the verb.
+type decision struct {
 	allowed bool
 	err     error
 	asked   []authorizer.AttributesRecord
 }
 
-func (r *answers) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+func (r *decision) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
 	r.asked = append(r.asked, a.(authorizer.AttributesRecord))
 	if r.allowed {
 		return authorizer.DecisionAllow, "", r.err
@@ -45,21 +45,21 @@ func TestValidate(t *testing.T) {
 	for name, test := range map[string]struct {
 		create        bool
 		before, after labels
-		// needs are the labels that the refusal names, "" when nobody is asked.
+		// needs are the labels that the rejection names, "" without a review.
 		needs string
 	}{
-		"nothing":                 {before: labels{"size": "s"}, after: labels{"size": "s"}},
-		"another label":           {before: nil, after: labels{"team": "a"}},
-		"another label goes":      {before: labels{"team": "a"}, after: nil},
-		"set":                     {after: labels{"size": "l"}, needs: "size"},
-		"set to nothing":          {after: labels{"size": ""}, needs: "size"},
-		"changed":                 {before: labels{"size": "s"}, after: labels{"size": "l"}, needs: "size"},
-		"removed":                 {before: labels{"size": "s"}, needs: "size"},
-		"by prefix":               {after: labels{"quota.groundskeeper.io/size": "l"}, needs: "quota.groundskeeper.io/size"},
-		"several":                 {before: labels{"size": "s"}, after: labels{"quota.groundskeeper.io/a": "l"}, needs: "quota.groundskeeper.io/a, size"},
-		"created with it":         {create: true, after: labels{"size": "l"}, needs: "size"},
-		"created without":         {create: true, after: labels{"team": "a"}},
-		"a key that begins alike": {after: labels{"sizes": "l"}},
+		"nothing":                       {before: labels{"size": "s"}, after: labels{"size": "s"}},
+		"another label":                 {before: nil, after: labels{"team": "a"}},
+		"another label removed":         {before: labels{"team": "a"}, after: nil},
+		"set":                           {after: labels{"size": "l"}, needs: "size"},
+		"set to nothing":                {after: labels{"size": ""}, needs: "size"},
+		"changed":                       {before: labels{"size": "s"}, after: labels{"size": "l"}, needs: "size"},
+		"removed":                       {before: labels{"size": "s"}, needs: "size"},
+		"by prefix":                     {after: labels{"quota.groundskeeper.io/size": "l"}, needs: "quota.groundskeeper.io/size"},
+		"several":                       {before: labels{"size": "s"}, after: labels{"quota.groundskeeper.io/a": "l"}, needs: "quota.groundskeeper.io/a, size"},
+		"created with it":               {create: true, after: labels{"size": "l"}, needs: "size"},
+		"created without":               {create: true, after: labels{"team": "a"}},
+		"a key with the same beginning": {after: labels{"sizes": "l"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, allowed := range []bool{false, true} {
@@ -69,19 +69,19 @@ func TestValidate(t *testing.T) {
 				}
 				a := admission.NewAttributesRecord(project(test.after), old, gardenerv1beta1.SchemeGroupVersion.WithKind("Project"), "", "dev",
 					gardenerv1beta1.SchemeGroupVersion.WithResource("projects"), "", operation, nil, false, &user.DefaultInfo{Name: "anna"})
-				asked := &answers{allowed: allowed}
+				asked := &decision{allowed: allowed}
 				plugin := New()
 				plugin.SetUnconditionalAuthorizer(asked)
 				plugin.SetProjectQuotaLabels([]string{"size"})
 				err := plugin.Validate(t.Context(), a, nil)
 				if refused := test.needs != "" && !allowed; apierrors.IsForbidden(err) != refused || refused && !strings.Contains(err.Error(), "("+test.needs+")") {
-					t.Errorf("allowed = %t: error = %v, want refused = %t", allowed, err, refused)
+					t.Errorf("allowed = %t: error = %v, want rejected = %t", allowed, err, refused)
 				}
 				if (test.needs != "") != (len(asked.asked) == 1) {
-					t.Errorf("asked %v", asked.asked)
+					t.Errorf("reviews = %v", asked.asked)
 				}
 				if len(asked.asked) == 1 && (asked.asked[0].Verb != "modify-quota-labels" || asked.asked[0].Name != "dev" || asked.asked[0].Resource != "projects") {
-					t.Errorf("asked for %+v", asked.asked[0])
+					t.Errorf("review = %+v", asked.asked[0])
 				}
 			}
 		})
@@ -93,7 +93,7 @@ func TestValidateElsewhere(t *testing.T) {
 	if plugin.ValidateInitialization() == nil {
 		t.Error("it does without an authorizer")
 	}
-	plugin.SetUnconditionalAuthorizer(&answers{err: errors.New("no answer")})
+	plugin.SetUnconditionalAuthorizer(&decision{err: errors.New("no response")})
 	a := admission.NewAttributesRecord(project(nil), nil, gardenerv1beta1.SchemeGroupVersion.WithKind("Shoot"), "", "dev",
 		gardenerv1beta1.SchemeGroupVersion.WithResource("shoots"), "", admission.Create, nil, false, &user.DefaultInfo{})
 	if err := plugin.Validate(t.Context(), a, nil); err != nil {
@@ -102,6 +102,6 @@ func TestValidateElsewhere(t *testing.T) {
 	a = admission.NewAttributesRecord(project(labels{Prefix + "size": "l"}), nil, gardenerv1beta1.SchemeGroupVersion.WithKind("Project"), "", "dev",
 		gardenerv1beta1.SchemeGroupVersion.WithResource("projects"), "", admission.Create, nil, false, &user.DefaultInfo{})
 	if err := plugin.Validate(t.Context(), a, nil); !apierrors.IsInternalError(err) {
-		t.Errorf("error = %v, want an internal error: nobody can say", err)
+		t.Errorf("error = %v, want an internal error", err)
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package terminationprotection is the admission plugin that refuses to delete a Kluster which an annotation protects.
+// Package terminationprotection is the admission plugin that rejects the deletion of a Kluster which an annotation protects.
 package terminationprotection
 
 import (
@@ -33,7 +33,7 @@ type plugin struct{ *admission.Handler }
 var _ admission.ValidationInterface = plugin{}
 
 // Validate sees each Kluster that a DELETE or DELETECOLLECTION is about to delete, within the transaction that does it.
-// One that is being deleted already passes: another DELETE changes nothing, and Deorbit is paused anyway.
+// One that is being deleted already passes: another DELETE changes nothing, and Deorbit is paused in any case.
 func (plugin) Validate(_ context.Context, a admission.Attributes, _ admission.ObjectInterfaces) error {
 	resource := kubernikusv1.Resource("klusters")
 	if a.GetResource().GroupResource() != resource || a.GetSubresource() != "" {

@@ -67,7 +67,7 @@ func TestValidate(t *testing.T) {
 	}
 }
 
-// Nothing else is looked at.
+// Nothing else is checked.
 func TestValidateLeavesOthersAlone(t *testing.T) {
 	protected := kluster(map[string]string{annotation: "true"})
 	klusters := kubernikusv1.SchemeGroupVersion.WithResource("klusters")
@@ -87,7 +87,7 @@ func TestValidateLeavesOthersAlone(t *testing.T) {
 	}
 }
 
-// An object that cannot be looked at is not deleted.
+// An object that cannot be checked is not deleted.
 func TestValidateWithoutAKluster(t *testing.T) {
 	for _, object := range []runtime.Object{nil, &gardenerv1beta1.Project{}} {
 		err := New().Validate(t.Context(), deletion(object, kubernikusv1.SchemeGroupVersion.WithResource("klusters"), "", "demo"), nil)

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubeconfigsecrets is the webhook that refuses kubeconfigs which our processes would refuse to use, when they are
-// written: in project namespaces, and in the Secrets of Klusters and DiscoveryBackends everywhere.
+// Package kubeconfigsecrets is the webhook that rejects kubeconfigs which Groundskeeper's processes would not accept, when
+// they are written: in project namespaces, and in the Secrets of Klusters and DiscoveryBackends everywhere.
 package kubeconfigsecrets
 
 import (
@@ -32,11 +32,11 @@ const (
 	backendKey = "config"
 )
 
-// Users knows whose Secrets are whose. It is asked only about a Secret that would be refused.
+// Users returns which objects use a Secret. It is called only for a Secret that would be rejected.
 type Users interface {
-	// Klusters says whether a Kluster of the namespace uses the Secret.
+	// Klusters reports whether a Kluster of the namespace uses the Secret.
 	Klusters(ctx context.Context, namespace, secret string) (bool, error)
-	// Backends says whether a DiscoveryBackend of the namespace that is a Kubernetes cluster uses the Secret.
+	// Backends reports whether a DiscoveryBackend of the namespace that is a Kubernetes cluster uses the Secret.
 	Backends(ctx context.Context, namespace, secret string) (bool, error)
 }
 
@@ -90,7 +90,7 @@ func secretName(secret *corev1.Secret, request *admissionv1.AdmissionRequest) st
 	return secret.Name
 }
 
-// guards says whether what is in the key has to be a kubeconfig.
+// guards reports whether what is in the key has to be a kubeconfig.
 func (r reviewer) guards(ctx context.Context, namespace, name, key string) (bool, error) {
 	if key == backendKey {
 		return r.users.Backends(ctx, namespace, name)

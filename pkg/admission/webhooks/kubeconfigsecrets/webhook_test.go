@@ -27,11 +27,11 @@ const (
 	good   = "current-context: a\ncontexts: [{name: a, context: {cluster: a, user: a}}]\nclusters: [{name: a, cluster: {server: \"https://a\"}}]\nusers: [{name: a, user: {token: " + hidden + "}}]"
 )
 
-// nobody uses anything, and says so only when it may be asked.
-type nobody struct{ err error }
+// unused reports that no object uses a Secret, and fails where no call is expected.
+type unused struct{ err error }
 
-func (n nobody) Klusters(context.Context, string, string) (bool, error) { return false, n.err }
-func (n nobody) Backends(context.Context, string, string) (bool, error) { return false, n.err }
+func (n unused) Klusters(context.Context, string, string) (bool, error) { return false, n.err }
+func (n unused) Backends(context.Context, string, string) (bool, error) { return false, n.err }
 
 func users() Users {
 	return live{fake.NewSimpleClientset(
@@ -85,7 +85,7 @@ func TestReview(t *testing.T) {
 		"of a Kluster":                   {"plain", "kay-secret", secret(broken), nil, "data[kubeconfig]"},
 		"of a Kluster that names it":     {"plain", "named", secret(broken), nil, "data[kubeconfig]"},
 		"of a Kluster elsewhere":         {"other", "kay-secret", secret(broken), nil, ""},
-		"of nobody":                      {"plain", "any", secret(broken), nil, ""},
+		"unused":                         {"plain", "any", secret(broken), nil, ""},
 		"of a backend":                   {"plain", "backend", secret(map[string]string{"config": bad}), nil, "data[config]"},
 		"of a backend, good":             {"plain", "backend", secret(map[string]string{"config": good}), nil, ""},
 		"of a backend, another key":      {"plain", "backend", secret(map[string]string{"clouds.yaml": bad}), nil, ""},
@@ -100,30 +100,30 @@ func TestReview(t *testing.T) {
 		"going":                          {"garden-x", "any", going, secret(fine), ""},
 	} {
 		got := New(users()).Review(t.Context(), request(t, tc.namespace, tc.name, tc.current, tc.old))
-		if got.Refused != (tc.refused != "") || !strings.Contains(got.Message, tc.refused) || len(got.Warnings) > 0 {
+		if got.Rejected != (tc.refused != "") || !strings.Contains(got.Message, tc.refused) || len(got.Warnings) > 0 {
 			t.Errorf("%s: got %+v", name, got)
 		}
 		if strings.Contains(got.Message, hidden) {
-			t.Errorf("%s: it tells what is in it: %s", name, got.Message)
+			t.Errorf("%s: the message contains the Secret: %s", name, got.Message)
 		}
 	}
 }
 
-// Who cannot be asked does not refuse: the loader will.
+// A failed lookup does not reject the Secret: the loader will.
 func TestReviewWhenNobodyKnows(t *testing.T) {
-	down := nobody{errors.New("nobody answers")}
+	down := unused{errors.New("no server responds")}
 	for _, key := range []string{"kubeconfig", "config"} {
 		got := New(down).Review(t.Context(), request(t, "plain", "any", secret(map[string]string{key: bad}), nil))
-		if got.Refused || got.Outcome != webhooks.Failed || len(got.Warnings) != 1 || strings.Contains(got.Warnings[0], hidden) {
+		if got.Rejected || got.Outcome != webhooks.Failed || len(got.Warnings) != 1 || strings.Contains(got.Warnings[0], hidden) {
 			t.Errorf("%s: got %+v", key, got)
 		}
 		if got := New(down).Review(t.Context(), request(t, "plain", "any", secret(map[string]string{key: good}), nil)); got.Outcome != webhooks.Allowed {
-			t.Errorf("%s: a good one was asked about: %+v", key, got)
+			t.Errorf("%s: lookup of a valid Secret: %+v", key, got)
 		}
 	}
 	r := request(t, "garden-x", "any", secret(nil), nil)
 	r.Object.Raw = []byte(hidden)
-	if got := New(down).Review(t.Context(), r); got.Refused || got.Outcome != webhooks.Failed || strings.Contains(got.Warnings[0], hidden) {
+	if got := New(down).Review(t.Context(), r); got.Rejected || got.Outcome != webhooks.Failed || strings.Contains(got.Warnings[0], hidden) {
 		t.Errorf("no Secret: %+v", got)
 	}
 }

@@ -46,7 +46,7 @@ func inProjects() []resource {
 	}
 }
 
-// live reads from the API server: a cache may be late, and what goes does not come back.
+// live reads from the API server, because a cache may be outdated, and a deletion is final.
 type live struct {
 	objects metadata.Interface
 	served  func(ctx context.Context, resource resource) (bool, error)
@@ -68,7 +68,7 @@ func NewContents(config *rest.Config, client *http.Client) (Contents, error) {
 	return &live{objects: objects, served: servedBy(discoverer), seen: map[resource]bool{}}, nil
 }
 
-// servedBy asks for the group version itself: that its server does not answer must not look as if there were none.
+// servedBy requests the group version directly, so that an unavailable server is distinguished from a missing API.
 func servedBy(discoverer discovery.ServerResourcesInterfaceWithContext) func(context.Context, resource) (bool, error) {
 	return func(ctx context.Context, r resource) (bool, error) {
 		list, err := discoverer.ServerResourcesForGroupVersionWithContext(ctx, r.GroupVersion().String())
@@ -82,8 +82,8 @@ func servedBy(discoverer discovery.ServerResourcesInterfaceWithContext) func(con
 	}
 }
 
-// isServed says whether there can be objects of a kind. A kind that was served once and is not any more is an error: its
-// objects are there still, in a store that is being restored, say.
+// isServed reports whether there can be objects of a kind. A kind that was served once and is not any more is an error: its
+// objects may still exist, for example in a store that is being restored.
 func (l *live) isServed(ctx context.Context, r resource) (bool, error) {
 	served, err := l.served(ctx, r)
 	if err != nil {

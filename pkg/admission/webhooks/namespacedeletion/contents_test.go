@@ -21,7 +21,7 @@ const (
 	gimbal     = "/apis/gimbal.heptio.com/v1"
 )
 
-// api answers paths with JSON, or with a status code; what it does not have is not found.
+// api responds to paths with JSON, or with a status code; other paths are not found.
 type api map[string]any
 
 func (a api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -86,12 +86,12 @@ func TestOccupants(t *testing.T) {
 		err     string
 	}{
 		"of a project":            {func(api) {}, true, []string{"Kluster a", "Kluster b", "DiscoveryBackend c", "Shoot d"}, ""},
-		"of nobody":               {func(api) {}, false, []string{"Kluster a", "Kluster b"}, ""},
+		"unused":                  {func(api) {}, false, []string{"Kluster a", "Kluster b"}, ""},
 		"no shoots":               {func(a api) { a[gardener] = resources("projects") }, true, []string{"Kluster a", "Kluster b", "DiscoveryBackend c"}, ""},
 		"no Klusters":             {func(a api) { delete(a, kubernikus) }, false, nil, ""},
-		"Klusters do not answer":  {func(a api) { a[kubernikus] = 503 }, false, nil, "kubernikus.sap.cc/v1 is unavailable"},
+		"Klusters do not respond": {func(a api) { a[kubernikus] = 503 }, false, nil, "kubernikus.sap.cc/v1 is unavailable"},
 		"Klusters are not listed": {func(a api) { a[kubernikus+"/namespaces/n/klusters"] = 403 }, false, nil, "check whether namespace \"n\" contains Klusters"},
-		"backends do not answer":  {func(a api) { a[gimbal] = 503 }, true, nil, "gimbal.heptio.com/v1 is unavailable"},
+		"backends do not respond": {func(a api) { a[gimbal] = 503 }, true, nil, "gimbal.heptio.com/v1 is unavailable"},
 		"backends are others'":    {func(a api) { a[gimbal] = 503 }, false, []string{"Kluster a", "Kluster b"}, ""},
 	} {
 		a := full()
@@ -134,11 +134,11 @@ func TestProject(t *testing.T) {
 		"found":                           {api{gardener: resources("projects"), gardener + "/projects": 500, byField: objects("y")}, marked, "y", ""},
 		"found without labels":            {api{gardener: resources("projects"), gardener + "/projects": 500, byField: objects("y")}, namespace(), "y", ""},
 		"none":                            {api{gardener: resources("projects"), gardener + "/projects": 500, byField: objects()}, marked, "", ""},
-		"not answered":                    {api{gardener: resources("projects"), gardener + "/projects": 500, byField: 503}, marked, "", "check whether namespace \"garden-x\" belongs to a project"},
+		"no response":                     {api{gardener: resources("projects"), gardener + "/projects": 500, byField: 503}, marked, "", "check whether namespace \"garden-x\" belongs to a project"},
 		"not selectable, found by label":  {api{gardener: resources("projects"), gardener + "/projects": 500, byField: 400, gardener + "/projects/x": object("x")}, marked, "x", ""},
-		"not selectable, gone":            {api{gardener: resources("projects"), gardener + "/projects": 500, byField: 400}, marked, "", ""},
+		"not selectable, deleted":         {api{gardener: resources("projects"), gardener + "/projects": 500, byField: 400}, marked, "", ""},
 		"not selectable, no label":        {api{gardener: resources("projects"), gardener + "/projects": 500, byField: 400}, namespace(), "", ""},
-		"not selectable, not answered":    {api{gardener: resources("projects"), gardener + "/projects": 500, byField: 400, gardener + "/projects/x": 503}, marked, "", "project \"x\""},
+		"not selectable, no response":     {api{gardener: resources("projects"), gardener + "/projects": 500, byField: 400, gardener + "/projects/x": 503}, marked, "", "project \"x\""},
 		"not served, but somebody's":      {api{}, marked, "", "core.gardener.cloud/v1beta1 is not served"},
 		"not served, and nobody's":        {api{}, namespace(), "", ""},
 		"whether it is served is unknown": {api{gardener: 503}, namespace(), "", "core.gardener.cloud/v1beta1 is unavailable"},

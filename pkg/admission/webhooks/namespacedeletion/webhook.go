@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package namespacedeletion is the webhook that keeps namespaces from being deleted under what lives in them: a project's
-// namespace goes with its Project and when it is empty, and no namespace goes with Klusters in it. Otherwise credentials
-// would be gone before a Kluster is taken down, and the deletion would wait for a confirmation that nobody gives.
+// namespace is deleted with its Project and when it is empty, and no namespace is deleted with Klusters in it. Otherwise
+// credentials would be deleted before a Kluster is torn down, and the deletion would wait for a confirmation indefinitely.
 package namespacedeletion
 
 import (
@@ -25,7 +25,7 @@ const Name = "validate-namespace-deletion"
 // maxOccupants is how many objects a message names.
 const maxOccupants = 10
 
-// Contents knows what lives in a namespace, by reads of the API server. An error means that nobody can tell.
+// Contents knows what lives in a namespace, by reads of the API server. An error means that it is unknown.
 type Contents interface {
 	// Project returns the Project that the namespace belongs to, nil when there is none.
 	Project(ctx context.Context, namespace *metav1.PartialObjectMetadata) (*metav1.PartialObjectMetadata, error)
@@ -48,7 +48,7 @@ func (r reviewer) Review(ctx context.Context, request *admissionv1.AdmissionRequ
 	if err := json.Unmarshal(request.OldObject.Raw, namespace); err != nil || namespace.Name == "" {
 		return webhooks.FailClosed(errors.New("the review has no namespace: is the rule of the webhook DELETE of v1 namespaces?"))
 	}
-	// It is going already: to refuse would not bring anything back.
+	// It is already being deleted: a rejection would restore nothing.
 	if !namespace.DeletionTimestamp.IsZero() {
 		return webhooks.Allow()
 	}
@@ -73,7 +73,7 @@ func (r reviewer) projectOf(ctx context.Context, namespace *metav1.PartialObject
 	return r.contents.Project(ctx, namespace)
 }
 
-// isProjects says whether a namespace may belong to a Project: by its label, or by its name, which a user cannot take off.
+// isProjects reports whether a namespace may belong to a Project: by its label, or by its name, which a user cannot change.
 func isProjects(namespace *metav1.PartialObjectMetadata) bool {
 	return namespace.Labels[gardenerv1beta1.LabelRole] == gardenerv1beta1.RoleProject ||
 		namespace.Name == gardenerv1beta1.GardenNamespace || strings.HasPrefix(namespace.Name, gardenerv1beta1.ProjectNamespacePrefix)

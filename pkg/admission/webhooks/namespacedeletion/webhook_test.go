@@ -21,7 +21,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/admission/webhooks"
 )
 
-// fixed are contents as a test says them.
+// fixed are the contents that a test specifies.
 type fixed struct {
 	project    *metav1.PartialObjectMetadata
 	projectErr error
@@ -75,7 +75,7 @@ func TestReview(t *testing.T) {
 	for i := range maxOccupants + 1 {
 		many = append(many, "Kluster k"+strconv.Itoa(i))
 	}
-	down := errors.New("nobody answers")
+	down := errors.New("no server responds")
 	const direct = `direct deletion of namespace "garden-x" is not permitted (you must delete the corresponding project "x")`
 	for name, tc := range map[string]struct {
 		namespace *corev1.Namespace
@@ -86,26 +86,26 @@ func TestReview(t *testing.T) {
 		"project lives":                     {labelled("garden-x"), fixed{project: project("x", false)}, webhooks.Denied, direct},
 		"project lives, Klusters":           {labelled("garden-x"), fixed{project: project("x", false), klusters: []string{"Kluster a"}}, webhooks.Denied, direct},
 		"project lives, lists fail":         {labelled("garden-x"), fixed{project: project("x", false), listErr: down}, webhooks.Denied, direct},
-		"project lives, labels are gone":    {unlabelled, fixed{project: project("x", false)}, webhooks.Denied, direct},
+		"project exists, labels removed":    {unlabelled, fixed{project: project("x", false)}, webhooks.Denied, direct},
 		"the garden":                        {&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "garden"}}, fixed{project: project("garden", false)}, webhooks.Denied, "corresponding project"},
-		"project goes, empty":               {labelled("garden-x"), fixed{project: project("x", true)}, webhooks.Allowed, ""},
-		"project goes, Kluster":             {labelled("garden-x"), fixed{project: project("x", true), klusters: []string{"Kluster a"}}, webhooks.Denied, `deletion of namespace "garden-x" is not permitted (it still contains Kluster a)`},
-		"project goes, several":             {labelled("garden-x"), fixed{project: project("x", true), klusters: []string{"Kluster a"}, backends: []string{"DiscoveryBackend b"}}, webhooks.Denied, "(it still contains Kluster a, DiscoveryBackend b)"},
-		"project is gone, empty":            {labelled("garden-x"), fixed{}, webhooks.Allowed, ""},
-		"project is gone, backend":          {labelled("garden-x"), fixed{backends: []string{"DiscoveryBackend b"}}, webhooks.Denied, "(it still contains DiscoveryBackend b)"},
+		"project is being deleted, empty":   {labelled("garden-x"), fixed{project: project("x", true)}, webhooks.Allowed, ""},
+		"project is being deleted, Kluster": {labelled("garden-x"), fixed{project: project("x", true), klusters: []string{"Kluster a"}}, webhooks.Denied, `deletion of namespace "garden-x" is not permitted (it still contains Kluster a)`},
+		"project is being deleted, several": {labelled("garden-x"), fixed{project: project("x", true), klusters: []string{"Kluster a"}, backends: []string{"DiscoveryBackend b"}}, webhooks.Denied, "(it still contains Kluster a, DiscoveryBackend b)"},
+		"project no longer exists, empty":   {labelled("garden-x"), fixed{}, webhooks.Allowed, ""},
+		"project no longer exists, backend": {labelled("garden-x"), fixed{backends: []string{"DiscoveryBackend b"}}, webhooks.Denied, "(it still contains DiscoveryBackend b)"},
 		"no project's, empty":               {plain, fixed{}, webhooks.Allowed, ""},
 		"no project's, Kluster":             {plain, fixed{klusters: []string{"Kluster a"}}, webhooks.Denied, `deletion of namespace "plain" is not permitted (it still contains Kluster a)`},
 		"no project's, backend":             {plain, fixed{backends: []string{"DiscoveryBackend b"}}, webhooks.Allowed, ""},
-		"no project's, never asked for one": {plain, fixed{projectErr: down}, webhooks.Allowed, ""},
+		"no project's, never requested":     {plain, fixed{projectErr: down}, webhooks.Allowed, ""},
 		"many":                              {plain, fixed{klusters: many}, webhooks.Denied, "Kluster k9 and more)"},
-		"nobody knows the project":          {labelled("garden-x"), fixed{projectErr: down}, webhooks.Failed, "nobody answers"},
-		"nobody knows the contents":         {labelled("garden-x"), fixed{project: project("x", true), listErr: down}, webhooks.Failed, "nobody answers"},
-		"nobody knows the Klusters":         {plain, fixed{listErr: down}, webhooks.Failed, "nobody answers"},
-		"it is going already":               {going, fixed{project: project("x", false), klusters: []string{"Kluster a"}}, webhooks.Allowed, ""},
+		"unknown project":                   {labelled("garden-x"), fixed{projectErr: down}, webhooks.Failed, "no server responds"},
+		"unknown contents":                  {labelled("garden-x"), fixed{project: project("x", true), listErr: down}, webhooks.Failed, "no server responds"},
+		"unknown Klusters":                  {plain, fixed{listErr: down}, webhooks.Failed, "no server responds"},
+		"it is already being deleted":       {going, fixed{project: project("x", false), klusters: []string{"Kluster a"}}, webhooks.Allowed, ""},
 		"not a namespace":                   {&corev1.Namespace{}, fixed{}, webhooks.Failed, "DELETE of v1 namespaces"},
 	} {
 		got := New(tc.contents).Review(t.Context(), deletion(t, tc.namespace))
-		if got.Outcome != tc.outcome || got.Refused != (tc.outcome != webhooks.Allowed) || !strings.Contains(got.Message, tc.message) {
+		if got.Outcome != tc.outcome || got.Rejected != (tc.outcome != webhooks.Allowed) || !strings.Contains(got.Message, tc.message) {
 			t.Errorf("%s: got %+v", name, got)
 		}
 	}
@@ -117,7 +117,7 @@ func TestReview(t *testing.T) {
 	} {
 		request := deletion(t, labelled("garden-x"))
 		change(request)
-		if got := New(fixed{project: project("x", false)}).Review(t.Context(), request); got.Refused {
+		if got := New(fixed{project: project("x", false)}).Review(t.Context(), request); got.Rejected {
 			t.Errorf("%s: got %+v", name, got)
 		}
 	}

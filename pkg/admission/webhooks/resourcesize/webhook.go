@@ -86,8 +86,8 @@ func in(namespace string) string {
 	return fmt.Sprintf(" in namespace %q", namespace)
 }
 
-// count asks for one object and for how many more there are, which costs the server one read of its index. A server that
-// does not say is asked for all of them, page by page.
+// count requests one object and the number of remaining ones, which costs the server one read of its index. A server that
+// does not return it is listed completely, page by page.
 func (r reviewer) count(ctx context.Context, resource schema.GroupVersionResource, namespace string) (int64, error) {
 	options := metav1.ListOptions{Limit: 1}
 	var count int64
@@ -147,7 +147,7 @@ func sizeOf(raw []byte, limit int64) (int64, error) {
 	return max(int64(len(compact)), managed), nil
 }
 
-// isOneOf says whether a user is one of the subjects.
+// isOneOf reports whether a user is one of the subjects.
 func isOneOf(subjects []rbacv1.Subject, user authenticationv1.UserInfo) bool {
 	return slices.ContainsFunc(subjects, func(subject rbacv1.Subject) bool {
 		switch subject.Kind {

@@ -22,7 +22,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 )
 
-// store has a number of objects, and is listed in the way of a server that knows how many remain, or not.
+// store has a number of objects, and is listed like a server that returns how many remain, or not.
 type store struct {
 	metadata.Interface
 	metadata.Getter
@@ -124,7 +124,7 @@ func TestReview(t *testing.T) {
 			}
 			objects := &store{number: tc.number, says: says}
 			got := New(config, objects).Review(t.Context(), request)
-			if blocks := mode == v1alpha1.ResourceSizeBlock && tc.message != ""; got.Refused != blocks || blocks && !strings.Contains(got.Message, tc.message) {
+			if blocks := mode == v1alpha1.ResourceSizeBlock && tc.message != ""; got.Rejected != blocks || blocks && !strings.Contains(got.Message, tc.message) {
 				t.Errorf("%s, %s: got %+v", name, mode, got)
 			}
 			if logs := mode == v1alpha1.ResourceSizeLog && tc.message != ""; logs != (len(got.Warnings) > 0) || logs && !strings.Contains(got.Warnings[0], tc.message) {
@@ -148,7 +148,7 @@ func TestReviewFailsOpen(t *testing.T) {
 	} {
 		config := v1alpha1.ResourceSizeConfiguration{Mode: v1alpha1.ResourceSizeBlock, Limits: tc.limits}
 		got := New(config, &store{err: errors.New("forbidden")}).Review(t.Context(), create(tc.body))
-		if got.Refused || got.Outcome != webhooks.Failed || len(got.Warnings) != 1 {
+		if got.Rejected || got.Outcome != webhooks.Failed || len(got.Warnings) != 1 {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

@@ -12,33 +12,33 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// Rights asks the authorizer of the server what a user may do. A plugin that embeds it is given that authorizer before
-// its first request.
-type Rights struct {
+// Permissions reviews the permissions of a user with the authorizer of the server. A plugin that embeds it gets that authorizer
+// before its first request.
+type Permissions struct {
 	authorizer authorizer.UnconditionalAuthorizer
 }
 
 var (
-	_ admission.InitializationValidator        = &Rights{}
-	_ initializer.WantsUnconditionalAuthorizer = &Rights{}
+	_ admission.InitializationValidator        = &Permissions{}
+	_ initializer.WantsUnconditionalAuthorizer = &Permissions{}
 )
 
 // SetUnconditionalAuthorizer gives the plugin the authorizer of the server.
-func (r *Rights) SetUnconditionalAuthorizer(authorizer authorizer.UnconditionalAuthorizer) {
+func (r *Permissions) SetUnconditionalAuthorizer(authorizer authorizer.UnconditionalAuthorizer) {
 	r.authorizer = authorizer
 }
 
 // ValidateInitialization complains when SetUnconditionalAuthorizer was not called.
-func (r *Rights) ValidateInitialization() error {
+func (r *Permissions) ValidateInitialization() error {
 	if r.authorizer == nil {
 		return errors.New("no authorizer was set")
 	}
 	return nil
 }
 
-// Allowed says whether a user has a right. An allowance counts though it comes with an error.
-func (r *Rights) Allowed(ctx context.Context, right authorizer.AttributesRecord) (bool, error) {
-	decision, _, err := r.authorizer.Authorize(ctx, right)
+// Allowed reports whether a user has a permission. A permission is valid even if the review also returned an error.
+func (r *Permissions) Allowed(ctx context.Context, permission authorizer.AttributesRecord) (bool, error) {
+	decision, _, err := r.authorizer.Authorize(ctx, permission)
 	if decision == authorizer.DecisionAllow {
 		return true, nil
 	}
@@ -46,7 +46,7 @@ func (r *Rights) Allowed(ctx context.Context, right authorizer.AttributesRecord)
 }
 
 // Has reports whether the user of a request has a verb on an object of the resource that the request is for.
-func (r *Rights) Has(ctx context.Context, a admission.Attributes, name, verb string) (bool, error) {
+func (r *Permissions) Has(ctx context.Context, a admission.Attributes, name, verb string) (bool, error) {
 	resource := a.GetResource()
 	return r.Allowed(ctx, authorizer.AttributesRecord{
 		User: a.GetUserInfo(), Verb: verb, APIGroup: resource.Group, APIVersion: resource.Version, Resource: resource.Resource,
