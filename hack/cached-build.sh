@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: The Groundskeeper authors
 # SPDX-License-Identifier: Apache-2.0
 
-# cached_build links binaries, which the tools of the go.mod in the current folder are, into a folder. A cold build takes
-# some minutes, so the result is kept outside the clone, under a hash of all that goes into it: a second clone, or a
-# second run, only links. The caller has a function build_into, which makes the binaries in the folder that it is given.
+# cached_build links binaries, which the tools of the go.mod in the current directory are, into a directory. A cold build takes
+# some minutes, so the result is kept outside the clone, under a hash of all its inputs: a second clone, or a
+# second run, only links. The caller has a function build_into, which makes the binaries in the directory that it is given.
 #
-# cached_build WHAT FOLDER BINARY...
+# cached_build WHAT DIRECTORY BINARY...
 cached_build() {
   local what=$1 destination=$2 script=$0 library=${BASH_SOURCE[0]} key name
   shift 2
@@ -31,8 +31,8 @@ build_cached() {
   work=$(mktemp -d "$root/.building-XXXXXX")
   trap 'rm -rf "$work"' EXIT
   build_into "$work/bin"
-  # The rename is the commit: a folder under its final name is whole. When another build was first, its folder stays
-  # and ours is dropped.
+  # The rename is the commit: a directory under its final name is whole. When another build was first, its directory remains and
+  # this one is discarded.
   mv -T "$work/bin" "$cached" 2>/dev/null || [[ -x $cached/$1 ]]
   echo "Built in $SECONDS s." >&2
 }

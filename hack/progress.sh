@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The Groundskeeper authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# progress.sh WHAT COMMAND...: runs a command that takes long and says on stderr how many lines the command
+# progress.sh WHAT COMMAND...: runs a command that takes long and reports on stderr how many lines the command
 # has written there, instead of the lines. A terminal gets one line that counts up; anything else (a CI log)
 # gets a line every 20 seconds. When the command fails, its last lines are shown, or one line with the cause and the remedy
 # where that is a known fault of the machine.
@@ -17,7 +17,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
 count() {
-  local count=0 said=$SECONDS line
+  local count=0 reported=$SECONDS line
   while :; do
     if IFS= read -r -t 1 line; then
       printf '%s\n' "$line" >>"$log"
@@ -27,8 +27,8 @@ count() {
     fi
     if [[ -t 2 ]]; then
       printf '\r\033[K  %d %s (%d s)' "$count" "$what" "$SECONDS" >&2
-    elif ((SECONDS - said >= 20)); then
-      said=$SECONDS
+    elif ((SECONDS - reported >= 20)); then
+      reported=$SECONDS
       printf '  %d %s (%d s)\n' "$count" "$what" "$SECONDS" >&2
     fi
   done
@@ -40,7 +40,7 @@ known() {
   if grep --quiet "no space left on device" "$log"; then
     echo "error: the disk is full: see df -h . ${TMPDIR:-/tmp} ${GOCACHE:-$HOME/.cache}"
   elif grep --quiet -e "dubious ownership" -e "error obtaining VCS status" "$log"; then
-    echo "error: the clone belongs to another user, and git refuses it: git config --global --add safe.directory '$PWD'"
+    echo "error: the clone belongs to another user, and git rejects it: git config --global --add safe.directory '$PWD'"
   elif grep --quiet -e "requires go >= " -e "invalid go version" -e "toolchain not available" -e "download go1" "$log"; then
     echo "error: $(go version 2>/dev/null | cut -d' ' -f3) is too old: install Go $(sed -n 's/^go //p' go.mod 2>/dev/null) or later, https://go.dev/dl"
   elif grep --quiet "permission denied" "$log"; then

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The Groundskeeper authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Generates protobuf for every API package that asks for it. Needs protoc (Debian: protobuf-compiler).
+# Generates protobuf for every API package that enables it. Needs protoc (Debian: protobuf-compiler).
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 command -v protoc >/dev/null || { echo "protoc is missing: apt-get install protobuf-compiler" >&2; exit 1; }

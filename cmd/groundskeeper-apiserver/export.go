@@ -17,7 +17,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apiserver/backup"
 )
 
-// exportOptions are what the flags of "export" say.
+// exportOptions are the flags of "export".
 type exportOptions struct {
 	storage *storageOptions
 	folder  string
@@ -28,8 +28,8 @@ func newExportCommand(ctx context.Context) *cobra.Command {
 	o := &exportOptions{}
 	command := &cobra.Command{
 		Use:   "export [FILE]",
-		Short: "Write all objects, as they are at one moment, to a file or to standard output",
-		Long: `Write all objects, as they are at one moment, to a file or to standard output.
+		Short: "Write a consistent snapshot of all objects to a file or to standard output",
+		Long: `Write a consistent snapshot of all objects to a file or to standard output.
 
 The server may run meanwhile; it needs the same flags for etcd and encryption. The file holds what users wrote, in plain
 text: it is made for its owner alone (mode 0600). "groundskeeper-apiserver import" reads it.`,
@@ -45,7 +45,7 @@ text: it is made for its owner alone (mode 0600). "groundskeeper-apiserver impor
 		},
 	}
 	o.storage = newStorageOptions(command)
-	command.Flags().StringVar(&o.folder, "folder", "", "Write a file with the time in its name into this folder, instead of FILE.")
+	command.Flags().StringVar(&o.folder, "folder", "", "Write a file with the time in its name into this directory, instead of FILE.")
 	command.Flags().IntVar(&o.keep, "keep", 0, "How many files --folder keeps: the oldest are removed when a new one is there. 0 keeps all.")
 	return command
 }
@@ -83,13 +83,13 @@ func (o *exportOptions) run(ctx context.Context, command *cobra.Command, path st
 	if err != nil {
 		return fmt.Errorf("cannot export: %w", err)
 	}
-	tell(command, "exported %s", describe(header))
+	notef(command, "exported %s", describe(header))
 	if o.keep == 0 {
 		return nil
 	}
 	expired, err := backup.Expire(o.folder, o.keep)
 	if len(expired) > 0 {
-		tell(command, "removed %s", strings.Join(expired, ", "))
+		notef(command, "removed %s", strings.Join(expired, ", "))
 	}
 	return err
 }
@@ -98,9 +98,9 @@ func (o *exportOptions) run(ctx context.Context, command *cobra.Command, path st
 func (o *exportOptions) tidy(command *cobra.Command) {
 	removed, err := backup.Tidy(o.folder, time.Now())
 	if len(removed) > 0 {
-		tell(command, "removed %s, of exports that were killed", strings.Join(removed, ", "))
+		notef(command, "removed %s, of exports that were killed", strings.Join(removed, ", "))
 	}
 	if err != nil {
-		tell(command, "cannot remove what exports that were killed left behind: %v", err)
+		notef(command, "cannot remove what exports that were killed left behind: %v", err)
 	}
 }

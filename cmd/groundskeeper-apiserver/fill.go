@@ -17,22 +17,22 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apiserver/storeidentity"
 )
 
-// cluster returns a client of the cluster that the store is for, nil when there is none to look at.
+// cluster returns a client of the cluster that the store is for, nil without a cluster.
 func (o *importOptions) cluster() (kubernetes.Interface, error) {
 	if o.withoutCluster {
 		return nil, nil
 	}
 	config, err := apiserver.HostConfig(o.kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("%w; --without-cluster looks at no cluster", err)
+		return nil, fmt.Errorf("%w; --without-cluster imports without access to the cluster", err)
 	}
 	return kubernetes.NewForConfig(config)
 }
 
-// compare refuses objects with which the cluster would lose namespaces.
+// compare rejects objects that would make the garbage collector delete namespaces.
 func compare(ctx context.Context, command *cobra.Command, cluster kubernetes.Interface, served []schema.GroupVersion, objects []backup.Object) error {
 	if !backup.ServesProjects(served) {
-		tell(command, "Projects are those of another server (--runtime-config): no namespace was compared")
+		notef(command, "Projects are those of another server (--runtime-config): no namespace was compared")
 		return nil
 	}
 	namespaces, err := backup.Namespaces(ctx, cluster)
@@ -41,16 +41,16 @@ func compare(ctx context.Context, command *cobra.Command, cluster kubernetes.Int
 	}
 	comparison := backup.Compare(served, objects, namespaces)
 	for _, name := range comparison.Missing {
-		tell(command, "namespace %s does not exist: its Project will get a new, empty one", name)
+		notef(command, "namespace %s does not exist: its Project will get a new, empty one", name)
 	}
 	for _, lost := range comparison.Lost {
-		tell(command, "%s: it would be deleted; to keep it, kubectl patch namespace %s --type=json --patch='[{\"op\":\"remove\",\"path\":\"/metadata/ownerReferences\"}]'",
+		notef(command, "%s: it would be deleted; to keep it, kubectl patch namespace %s --type=json --patch='[{\"op\":\"remove\",\"path\":\"/metadata/ownerReferences\"}]'",
 			lost, lost.Namespace)
 	}
 	if len(comparison.Lost) > 0 {
-		return fmt.Errorf("the garbage collector would delete %d namespaces, named above: take their owner references out, or delete what is not needed. Where a Gardener has the Projects, leave all as it is and give the --runtime-config of the server", len(comparison.Lost))
+		return fmt.Errorf("the garbage collector would delete %d namespaces, named above: remove their owner references, or delete the namespaces that are not needed. Where a Gardener owns the Projects, change nothing and pass the --runtime-config of the server", len(comparison.Lost))
 	}
-	tell(command, "no namespace of the cluster would be deleted")
+	notef(command, "no namespace of the cluster would be deleted")
 	return nil
 }
 
@@ -62,11 +62,11 @@ func (o *importOptions) fill(ctx context.Context, command *cobra.Command, cluste
 			return err
 		}
 		if serving != "" {
-			return fmt.Errorf("a server answers for %s in the cluster: stop it, and import then", serving)
+			return fmt.Errorf("a server serves %s in the cluster: stop it before the import", serving)
 		}
 	}
 	if o.dryRun && o.storage.embeddedDir != "" && !embeddedetcd.Exists(o.storage.embeddedDir) {
-		tell(command, "dry run: %d objects would be written into a new etcd in %s", len(objects), o.storage.embeddedDir)
+		notef(command, "dry run: %d objects would be written into a new etcd in %s", len(objects), o.storage.embeddedDir)
 		return nil
 	}
 	store, closeStore, err := o.storage.open(ctx, exclusive)
@@ -79,7 +79,7 @@ func (o *importOptions) fill(ctx context.Context, command *cobra.Command, cluste
 		if err := storeidentity.CheckImport(ctx, config, file.Sum); err != nil {
 			return fmt.Errorf("cannot import: %w", err)
 		}
-		tell(command, "dry run: %d objects would be written", len(objects))
+		notef(command, "dry run: %d objects would be written", len(objects))
 		return nil
 	}
 	importing, err := storeidentity.BeginImport(ctx, config, file.Sum)
@@ -87,7 +87,7 @@ func (o *importOptions) fill(ctx context.Context, command *cobra.Command, cluste
 		return fmt.Errorf("cannot import: %w", err)
 	}
 	tellProgress := func(i backup.Imported) {
-		tell(command, "%d of %d objects: %d written, %d were there", i.Created+i.Present, len(objects), i.Created, i.Present)
+		notef(command, "%d of %d objects: %d written, %d were there", i.Created+i.Present, len(objects), i.Created, i.Present)
 	}
 	imported, err := backup.Import(ctx, *store, objects, tellProgress)
 	tellProgress(imported)
@@ -99,9 +99,9 @@ func (o *importOptions) fill(ctx context.Context, command *cobra.Command, cluste
 		return fmt.Errorf("all objects are imported, but the store is not open to servers, import again: %w", err)
 	}
 	if cluster == nil {
-		tell(command, "imported into store %s: if the cluster knows another one, the server will say which --accept-store it needs", record.ID)
+		notef(command, "imported into store %s: if the cluster has recorded another store, the server reports which --accept-store it needs", record.ID)
 		return nil
 	}
-	tell(command, "imported into store %s, which the cluster knows now (ConfigMap %s/%s): start the server", record.ID, storeidentity.Namespace, storeidentity.Name)
+	notef(command, "imported into store %s, which the cluster knows now (ConfigMap %s/%s): start the server", record.ID, storeidentity.Namespace, storeidentity.Name)
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apiserver/backup"
 )
 
-// importOptions are what the flags of "import" say.
+// importOptions are the flags of "import".
 type importOptions struct {
 	storage        *storageOptions
 	enablement     *genericoptions.APIEnablementOptions
@@ -54,10 +54,10 @@ end, no server serves the store.`,
 		"As the server has it. Where core.gardener.cloud/v1beta1=false is in it, namespaces belong to Projects of another server, and are not compared.")
 	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "The cluster that the store is for. Empty in a pod: the cluster of the pod.")
 	fs.BoolVar(&o.withoutCluster, "without-cluster", false,
-		"Look at no cluster: neither are namespaces compared, nor is the store recorded. The server will ask to accept it.")
+		"Do not access the cluster: namespaces are not compared, and the store is not recorded. The server requires that you accept it.")
 	fs.BoolVar(&o.checkOnly, "check-only", false, "Check the file and compare it with the cluster, and do nothing else. Needs no etcd.")
 	fs.BoolVar(&o.dryRun, "dry-run", false, "Do all checks, those of the store too, and write nothing.")
-	fs.BoolVar(&o.allowInvalid, "allow-invalid", false, "Import objects that creation would refuse today. They are named all the same.")
+	fs.BoolVar(&o.allowInvalid, "allow-invalid", false, "Import objects that creation would reject today. They are listed nevertheless.")
 	return command
 }
 
@@ -84,7 +84,7 @@ func (o *importOptions) run(ctx context.Context, command *cobra.Command, path st
 	if err != nil {
 		return fmt.Errorf("cannot import %s: %w", path, err)
 	}
-	tell(command, "%s: %s, written on %s by %s",
+	notef(command, "%s: %s, written on %s by %s",
 		path, describe(file.Header), file.Header.Time.Format("2006-01-02 15:04:05 MST"), file.Header.Program)
 	objects, err := o.decode(ctx, command, file)
 	if err != nil {
@@ -122,13 +122,13 @@ func (o *importOptions) decode(ctx context.Context, command *cobra.Command, file
 	}
 	objects, problems := backup.Decode(ctx, file, resources)
 	for _, problem := range append(problems.Broken, problems.Invalid...) {
-		tell(command, "%v", problem)
+		notef(command, "%v", problem)
 	}
 	switch {
 	case len(problems.Broken) > 0:
 		return nil, fmt.Errorf("%d lines cannot be imported, named above", len(problems.Broken))
 	case len(problems.Invalid) > 0 && !o.allowInvalid:
-		return nil, fmt.Errorf("%d fields are not valid, named above; --allow-invalid imports them as they are", len(problems.Invalid))
+		return nil, fmt.Errorf("%d fields are not valid, named above; --allow-invalid imports them unchanged", len(problems.Invalid))
 	}
 	return objects, nil
 }

@@ -16,7 +16,7 @@ import (
 // defaultWritesPerSecond leaves etcd to the servers.
 const defaultWritesPerSecond = 50
 
-// rewriteOptions are what the flags of "rewrite-storage" say.
+// rewriteOptions are the flags of "rewrite-storage".
 type rewriteOptions struct {
 	storage *storageOptions
 	qps     float32
@@ -26,12 +26,12 @@ func newRewriteCommand(ctx context.Context) *cobra.Command {
 	o := &rewriteOptions{}
 	command := &cobra.Command{
 		Use:   "rewrite-storage",
-		Short: "Write every object anew that is not stored with today's encoding and the first encryption provider",
-		Long: `Write every object anew that is not stored with today's encoding and the first encryption provider.
+		Short: "Rewrite every object that is not stored with today's encoding and the first encryption provider",
+		Long: `Rewrite every object that is not stored with today's encoding and the first encryption provider.
 
-The server may run meanwhile. All replicas must have the new key as their first one, else they go on writing with another.
-Run again, it goes on where it ended: what is current is read and left alone. When it says that 0 were written, no object
-needs an older key or encoding.`,
+The server may run meanwhile. All replicas must have the new key as their first one; otherwise they keep writing with another
+one. A second run continues where the first one ended: objects that are current are read and not written. When it reports that
+0 objects were written, no object needs an older key or encoding.`,
 		Args:         cobra.NoArgs,
 		SilenceUsage: true,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -56,7 +56,7 @@ func (o *rewriteOptions) run(ctx context.Context, command *cobra.Command) error 
 	}
 	defer closeStore()
 	tellProgress := func(r backup.Rewritten) {
-		tell(command, "%d of %d objects: %d written, %d were current, %d were deleted meanwhile, %d failed",
+		notef(command, "%d of %d objects: %d written, %d were current, %d were deleted meanwhile, %d failed",
 			r.Written+r.Current+r.Gone+len(r.Failed), r.Total, r.Written, r.Current, r.Gone, len(r.Failed))
 	}
 	r, err := backup.Rewrite(ctx, *store, flowcontrol.NewTokenBucketRateLimiter(o.qps, 1), tellProgress)

@@ -17,7 +17,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apiserver/embeddedetcd"
 )
 
-// storageOptions say where a server keeps its objects. They are flags of the server.
+// storageOptions configure where a server stores its objects. They are flags of the server.
 type storageOptions struct {
 	etcd        *genericoptions.EtcdOptions
 	embeddedDir string
@@ -28,7 +28,7 @@ func newStorageOptions(command *cobra.Command) *storageOptions {
 	fs := command.Flags()
 	o := &storageOptions{etcd: apiserver.NewOptions().Etcd}
 	o.etcd.AddFlags(fs)
-	fs.StringVar(&o.embeddedDir, "embedded-etcd-dir", "", "Folder of the etcd inside the server. Used when --etcd-servers is not given.")
+	fs.StringVar(&o.embeddedDir, "embedded-etcd-dir", "", "Directory of the etcd inside the server. Used when --etcd-servers is not given.")
 	// Flags of the server that mean nothing here are taken, so that its arguments can be copied.
 	for _, name := range []string{
 		"delete-collection-workers", "enable-garbage-collector", "etcd-compaction-interval", "etcd-count-metric-poll-period",
@@ -63,7 +63,7 @@ type access int
 const (
 	// shared: that of the running server, or of the stopped one. There must be data.
 	shared access = iota
-	// exclusive: no server may run. A folder without data becomes one.
+	// exclusive: no server may run. A directory without data is initialized.
 	exclusive
 )
 
@@ -86,7 +86,7 @@ func (o *storageOptions) open(ctx context.Context, how access) (*backup.Store, f
 }
 
 func (o *storageOptions) embedded(ctx context.Context, how access) (string, func(), error) {
-	config := embeddedetcd.Config{Dir: o.embeddedDir, LogLevel: "error"} // progress is told, slow writes are not
+	config := embeddedetcd.Config{Dir: o.embeddedDir, LogLevel: "error"} // progress is reported, slow writes are not
 	if how == shared {
 		return embeddedetcd.Reach(ctx, config)
 	}
@@ -100,12 +100,12 @@ func (o *storageOptions) embedded(ctx context.Context, how access) (string, func
 	return server.Endpoint(), server.Stop, nil
 }
 
-// tell writes a line for whoever watches: standard output is for the backup.
-func tell(command *cobra.Command, format string, args ...any) {
+// notef writes a line to standard error, because standard output is for the backup.
+func notef(command *cobra.Command, format string, args ...any) {
 	fmt.Fprintf(command.ErrOrStderr(), format+"\n", args...)
 }
 
-// describe says what a backup holds, and of when.
+// describe returns the contents of a backup and its time.
 func describe(header backup.Header) string {
 	text := fmt.Sprintf("%d objects", header.Objects())
 	separator := ": "

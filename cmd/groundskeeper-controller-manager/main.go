@@ -17,7 +17,7 @@ import (
 )
 
 // gcPercent is how much garbage there may be beside what is in use. All Translations are in memory, up to 100,000, and most
-// of the time little happens to them: memory counts for more than time. The environment variable GOGC goes before it.
+// of the time little happens to them: memory matters more than CPU time. The environment variable GOGC takes precedence.
 const gcPercent = 25
 
 func main() {

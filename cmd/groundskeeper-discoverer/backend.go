@@ -16,14 +16,14 @@ import (
 // backend is what speaks to a backend of one type.
 type backend interface {
 	replica.Upstream
-	// Unknown says of a service that is not there whether nobody knows that.
+	// Unknown reports whether it is unknown that a service does not exist.
 	Unknown(key types.NamespacedName) bool
 	// listen makes the copies follow. It is called once.
 	listen(to *replica.Replica) error
 	// watch follows the backend until ctx is done. It only reads, and may end later.
 	watch(ctx context.Context)
-	// ask asks the backend time and again until ctx is done, and reports what is wrong.
-	ask(ctx context.Context)
+	// probeUntilDone probes the backend periodically until ctx is done, and reports problems.
+	probeUntilDone(ctx context.Context)
 }
 
 // measured is an http.RoundTripper that notes how long requests to the backend take, by their paths without names and

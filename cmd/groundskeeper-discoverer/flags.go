@@ -20,8 +20,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	o.logFormat.AddFlag(flags)
 	flags.StringVar(&o.listenAddress, "prometheus-listen-address", o.listenAddress, "`[HOST:]PORT` to serve /metrics, /healthz and /readyz on")
 	flags.Float32Var(&o.qps, "gimbal-client-qps", o.qps, "how many requests per second go to this cluster at most, averaged")
-	flags.IntVar(&o.burst, "gimbal-client-burst", o.burst, "how many requests may go out at once on top of that")
-	flags.StringSliceVar(&o.allow, "namespaces-allow", o.allow, "`namespaces` that are discovered, separated by commas (default: all). The namespace of the DiscoveryBackend alone means that the discoverer needs no rights beyond it")
+	flags.IntVar(&o.burst, "gimbal-client-burst", o.burst, "how many requests may exceed that rate for a short time")
+	flags.StringSliceVar(&o.allow, "namespaces-allow", o.allow, "`namespaces` that are discovered, separated by commas (default: all). The namespace of the DiscoveryBackend alone means that the discoverer needs no permissions beyond it")
 	flags.StringSliceVar(&o.deny, "namespaces-deny", o.deny, "`namespaces` that are not discovered, even when they are allowed")
 	flags.StringVar(&o.missing, "namespaces-missing", o.missing, "what happens to services whose namespace does not exist here: Wait, Create or Ignore")
 	flags.StringVar(&o.selector, "selector", o.selector, "label `selector` of the services that are discovered (default: all)")
@@ -43,15 +43,15 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 
 func (o *options) addKubernetesFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.discoverKubeconfig, "discover-kubecfg-file", o.discoverKubeconfig, "kubeconfig `file` of the backend: with a token or a client certificate in it, without commands and other files")
-	flags.DurationVar(&o.probe, "reconciliation-period", o.probe, "how often the backend is asked whether it answers and takes the credentials")
+	flags.DurationVar(&o.probe, "reconciliation-period", o.probe, "how often to check that the backend responds and accepts the credentials")
 	flags.BoolVar(&o.externalNames, "external-names", o.externalNames, "copy Services of type ExternalName, too")
 	flags.StringSliceVar(&o.annotations, "copy-annotations", o.annotations, "`keys` of the annotations that are copied, separated by commas (default: none)")
 }
 
 func (o *options) addOpenStackFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&o.certificateAuthority, "openstack-certificate-authority", o.certificateAuthority, "`file` with authorities in PEM that are trusted besides those of the system (default: that of OS_CACERT)")
+	flags.StringVar(&o.certificateAuthority, "openstack-certificate-authority", o.certificateAuthority, "`file` with a CA bundle in PEM that is trusted in addition to that of the system (default: that of OS_CACERT)")
 	flags.StringSliceVar(&o.watchlist, "openstack-project-watchlist", o.watchlist, "names or ids of the `projects` that are discovered, separated by commas (default: all that the user has a role in)")
 	flags.DurationVar(&o.probe, "reconciliation-period", o.probe, "how often the cloud is listed")
 	flags.Float32Var(&o.openstackQPS, "openstack-client-qps", o.openstackQPS, "how many requests per second go to the cloud at most, averaged")
-	flags.IntVar(&o.openstackBurst, "openstack-client-burst", o.openstackBurst, "how many requests to the cloud may go out at once on top of that")
+	flags.IntVar(&o.openstackBurst, "openstack-client-burst", o.openstackBurst, "how many requests to the cloud may exceed that rate for a short time")
 }

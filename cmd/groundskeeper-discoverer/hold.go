@@ -50,7 +50,7 @@ func (d *discoverer) adoptLease(ctx context.Context) {
 		err = lease.Adopt(ctx, d.leases, d.backendNamespace, d.backend, owner)
 	}
 	if err != nil && ctx.Err() == nil {
-		logr.FromContextOrDiscard(ctx).Info("The Lease will stay when the DiscoveryBackend goes", "reason", err.Error())
+		logr.FromContextOrDiscard(ctx).Info("Failed to set the owner of the Lease, it remains when the DiscoveryBackend is deleted", "err", err)
 	}
 }
 

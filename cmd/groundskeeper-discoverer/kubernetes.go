@@ -58,15 +58,15 @@ func (d *discoverer) kubernetes() (backend, error) {
 	return &cluster{upstream, d}, err
 }
 
-// Unknown implements backend: what a watch does not know of is not there.
+// Unknown implements backend: a service that is missing in a watch does not exist.
 func (c *cluster) Unknown(types.NamespacedName) bool { return false }
 
 func (c *cluster) listen(to *replica.Replica) error { return c.Listen(to) }
 
 func (c *cluster) watch(ctx context.Context) { c.Watch(ctx) }
 
-func (c *cluster) ask(ctx context.Context) {
-	c.Probe(ctx, clock.RealClock{}, min(c.probe, c.resync), c.tell(ctx))
+func (c *cluster) probeUntilDone(ctx context.Context) {
+	c.Probe(ctx, clock.RealClock{}, min(c.probe, c.resync), c.handle(ctx))
 }
 
 // pathOf is a path without the name of a namespace.

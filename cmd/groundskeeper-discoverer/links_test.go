@@ -11,7 +11,7 @@ import (
 )
 
 // There is a discoverer for each backend, and what it links stays in its memory: not the clients, schemas and parsers of
-// all kinds of Kubernetes, and not ours of all our kinds.
+// all kinds of Kubernetes, and not those of all kinds of Groundskeeper.
 func TestLinks(t *testing.T) {
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", ".").Output()
 	if err != nil {
@@ -26,7 +26,7 @@ func TestLinks(t *testing.T) {
 	for line := range strings.Lines(string(out)) {
 		linked := strings.TrimSpace(line)
 		if slices.ContainsFunc(heavy, func(path string) bool { return linked == path || strings.HasPrefix(linked, path+"/") }) {
-			t.Errorf("%s is linked: use pkg/remote/client, and look at `go mod why`", linked)
+			t.Errorf("%s is linked: use pkg/remote/client, and see `go mod why`", linked)
 		}
 	}
 	if !strings.Contains(string(out), "groundskeeper.io/groundskeeper/pkg/remote/client\n") {

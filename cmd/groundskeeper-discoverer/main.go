@@ -30,7 +30,7 @@ const (
 )
 
 // gcPercent is how much garbage there may be beside what is in use. There is a discoverer for each backend and most of
-// them have little to do: memory counts for more than time here. The environment variable GOGC goes before it.
+// them have little to do: memory matters more than CPU time here. The environment variable GOGC takes precedence.
 const gcPercent = 25
 
 func main() {
@@ -53,7 +53,7 @@ func execute(ctx context.Context, args []string, getenv func(string) string, out
 		SilenceErrors: true,
 		Args:          noArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return fmt.Errorf("%w: say what the backend is: %s kubernetes, or %s openstack", errUsage, name, name)
+			return fmt.Errorf("%w: specify the type of the backend: %s kubernetes, or %s openstack", errUsage, name, name)
 		},
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return fmt.Errorf("%w: %w", errUsage, err) })

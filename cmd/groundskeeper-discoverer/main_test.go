@@ -89,7 +89,7 @@ func TestFlags(t *testing.T) {
 // Bad flags end with 2 and are named.
 func TestBadFlags(t *testing.T) {
 	for args, want := range map[string]string{
-		"":                             "say what the backend is",
+		"":                             "specify the type of the backend",
 		"vmware":                       `unknown command "vmware"`,
 		"kubernetes":                   "--backend-name: is missing",
 		"kubernetes --backend-name=us": "--discover-kubecfg-file: is missing",
@@ -153,7 +153,7 @@ func write(t *testing.T, content string) string {
 	return file
 }
 
-// The kubeconfig of the backend is somebody else's: it may not make this process run or read anything.
+// The kubeconfig of the backend belongs to another user: it must not make this process run or read anything.
 func TestConnections(t *testing.T) {
 	here := write(t, strings.Replace(kubeconfigOf, "USER", "token: t", 1))
 	for name, tc := range map[string]struct{ user, wants string }{
@@ -211,12 +211,12 @@ func TestDiscovered(t *testing.T) {
 
 func TestTell(t *testing.T) {
 	d := &discoverer{ledger: report.NewLedger(clock.RealClock{}), meters: telemetry.New("us", "kubernetes", "v1", func() int { return 0 })}
-	tell := d.tell(t.Context())
-	tell(&report.Problem{Type: gimbalv1.ErrorConnection, Message: "m"})
+	handle := d.handle(t.Context())
+	handle(&report.Problem{Type: gimbalv1.ErrorConnection, Message: "m"})
 	if entries := d.ledger.Entries(); len(entries) != 1 || entries[0].Type != gimbalv1.ErrorConnection {
 		t.Error(entries)
 	}
-	if tell(nil); len(d.ledger.Entries()) != 0 {
+	if handle(nil); len(d.ledger.Entries()) != 0 {
 		t.Error(d.ledger.Entries())
 	}
 }
@@ -234,7 +234,7 @@ func TestPathOf(t *testing.T) {
 	}
 }
 
-// Watches do not end, so how long they take says nothing.
+// Watches do not end, so their duration has no meaning.
 func TestMeasured(t *testing.T) {
 	d := &discoverer{meters: telemetry.New("us", "kubernetes", "v1", func() int { return 0 })}
 	asked := 0

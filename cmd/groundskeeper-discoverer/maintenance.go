@@ -21,13 +21,13 @@ import (
 type maintenance struct {
 	client client.DiscoveryBackends
 	name   string
-	// pause is the time between two questions, as long as there is no answer.
+	// pause is the time between two requests while the server does not respond.
 	pause     time.Duration
 	tell      func(withheld bool)
 	informers *remote.Informers[*gimbalv1.DiscoveryBackend]
 }
 
-// newMaintenance returns that of a backend. It tells what it knows when it knows it, and later what changes. The second
+// newMaintenance returns the maintenance of a backend. It notifies once the state is known, and then of every change. The second
 // client, which watches, has no timeout.
 func newMaintenance(asking, watching client.DiscoveryBackends, namespace, name string, pause time.Duration, tell func(withheld bool)) (*maintenance, error) {
 	own := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()}
@@ -38,13 +38,13 @@ func newMaintenance(asking, watching client.DiscoveryBackends, namespace, name s
 	}
 	_, err = informers.Handle(remote.Handlers[*gimbalv1.DiscoveryBackend]{
 		Set: func(backend *gimbalv1.DiscoveryBackend) { tell(backend.Status.EndpointsDrained) },
-		// Its endpoints go with it, as they are.
+		// Its endpoints are deleted with it, unchanged.
 		Gone: func(*gimbalv1.DiscoveryBackend, bool) {},
 	})
 	return &maintenance{asking, name, pause, tell, informers}, err
 }
 
-// withheld asks whether the endpoints are withheld. A backend that does not exist is not in maintenance.
+// withheld reports whether the endpoints are withheld. A backend that does not exist is not in maintenance.
 func (m *maintenance) withheld(ctx context.Context) (bool, error) {
 	backend, err := m.client.Get(ctx, m.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -56,16 +56,16 @@ func (m *maintenance) withheld(ctx context.Context) (bool, error) {
 	return backend.Status.EndpointsDrained, nil
 }
 
-// follow tells until ctx is done.
+// follow notifies until ctx is done.
 func (m *maintenance) follow(ctx context.Context) {
-	// A server that does not know DiscoveryBackends at all never answers the watch.
+	// A server that does not know DiscoveryBackends at all never responds to the watch.
 	for ctx.Err() == nil {
 		withheld, err := m.withheld(ctx)
 		if err == nil {
 			m.tell(withheld)
 			break
 		}
-		logr.FromContextOrDiscard(ctx).Info("Cannot tell whether the backend is in maintenance, trying again", "reason", err.Error())
+		logr.FromContextOrDiscard(ctx).Info("Failed to determine whether the backend is in maintenance, retrying", "err", err)
 		select {
 		case <-ctx.Done():
 		case <-time.After(m.pause):
@@ -74,7 +74,7 @@ func (m *maintenance) follow(ctx context.Context) {
 	m.informers.Run(ctx)
 }
 
-// trimBackend keeps of the DiscoveryBackend what maintenance says of it.
+// trimBackend trims a DiscoveryBackend to the fields that maintenance uses.
 func trimBackend(backend *gimbalv1.DiscoveryBackend) *gimbalv1.DiscoveryBackend {
 	return &gimbalv1.DiscoveryBackend{
 		ObjectMeta: metav1.ObjectMeta{Namespace: backend.Namespace, Name: backend.Name, UID: backend.UID, ResourceVersion: backend.ResourceVersion},

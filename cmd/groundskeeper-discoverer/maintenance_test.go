@@ -36,7 +36,7 @@ func (b *backends) Get(_ context.Context, name string, _ metav1.GetOptions) (*gi
 	defer b.mu.Unlock()
 	switch {
 	case b.down:
-		return nil, errors.New("no answer")
+		return nil, errors.New("no response")
 	case b.backend == nil:
 		return nil, apierrors.NewNotFound(gimbalv1.Resource("discoverybackends"), name)
 	}
@@ -59,7 +59,7 @@ func (b *backends) Watch(_ context.Context, options metav1.ListOptions) (watch.I
 	return b.watcher, nil
 }
 
-// put makes the DiscoveryBackend say something, in a new version.
+// put changes the DiscoveryBackend, in a new version.
 func (b *backends) put(version string, withheld bool, tell func(*watch.FakeWatcher, *gimbalv1.DiscoveryBackend)) {
 	backend := &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "us", ResourceVersion: version}}
 	backend.Status.EndpointsDrained = withheld
@@ -69,8 +69,8 @@ func (b *backends) put(version string, withheld bool, tell func(*watch.FakeWatch
 	tell(b.watcher, backend)
 }
 
-// It is told at once whether the endpoints are withheld, even when there is no DiscoveryBackend, and whenever that
-// changes; as long as nobody knows it is told nothing.
+// The callback is notified immediately whether the endpoints are withheld, even without a DiscoveryBackend, and whenever that
+// changes; it is not called while that is unknown.
 func TestMaintenance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &backends{watcher: watch.NewFake(), down: true}
@@ -93,10 +93,10 @@ func TestMaintenance(t *testing.T) {
 			mu.Lock()
 			defer mu.Unlock()
 			if !slices.Equal(told, want) {
-				t.Errorf("%s: told %v, want %v", what, told, want)
+				t.Errorf("%s: notifications = %v, want %v", what, told, want)
 			}
 		}
-		expect("without an answer")
+		expect("without a response")
 		server.mu.Lock()
 		server.down = false
 		server.mu.Unlock()
@@ -106,7 +106,7 @@ func TestMaintenance(t *testing.T) {
 		server.put("3", true, func(w *watch.FakeWatcher, b *gimbalv1.DiscoveryBackend) { w.Modify(b) })
 		expect("withheld", false, false, true)
 		if withheld, err := m.withheld(ctx); err != nil || !withheld {
-			t.Errorf("asked: %t, %v", withheld, err)
+			t.Errorf("withheld() = %t, %v", withheld, err)
 		}
 		server.put("4", false, func(w *watch.FakeWatcher, b *gimbalv1.DiscoveryBackend) { w.Delete(b) })
 		expect("gone", false, false, true)

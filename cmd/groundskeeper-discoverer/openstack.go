@@ -16,7 +16,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/version"
 )
 
-// credentialsHelp says where the credentials come from.
+// credentialsHelp describes the sources of the credentials.
 const credentialsHelp = `Copy the load balancers of an OpenStack cloud: what Octavia has in the projects of a user.
 
 The credentials are in the environment: OS_AUTH_URL, OS_USERNAME, OS_PASSWORD, OS_PROJECT_NAME (or OS_TENANT_NAME) or
@@ -62,7 +62,7 @@ func (c *cloud) listen(to *replica.Replica) error {
 // watch does nothing: OpenStack has nothing to watch.
 func (c *cloud) watch(context.Context) {}
 
-func (c *cloud) ask(ctx context.Context) { c.Run(ctx, clock.RealClock{}.NewTicker(c.probe)) }
+func (c *cloud) probeUntilDone(ctx context.Context) { c.Run(ctx, clock.RealClock{}.NewTicker(c.probe)) }
 
 // cloudPathOf is a path without ids.
 func cloudPathOf(path string) string {

@@ -56,7 +56,7 @@ func TestBadOpenStackFlags(t *testing.T) {
 	}
 }
 
-// The help of each type has its flags and no others, and says where the credentials of a cloud are.
+// The help of each type has its flags and no others, and describes the sources of the credentials of a cloud.
 func TestHelp(t *testing.T) {
 	for mode, want := range map[string]struct{ has, lacks []string }{
 		"kubernetes": {[]string{"--discover-kubecfg-file", "--copy-annotations"}, []string{"--openstack"}},
@@ -82,11 +82,11 @@ func TestOpenStackCredentials(t *testing.T) {
 	here := write(t, strings.Replace(kubeconfigOf, "USER", "token: t", 1))
 	fine := map[string]string{"OS_AUTH_URL": "https://cloud.example:5000/v3", "OS_USERNAME": "u", "OS_PASSWORD": "hunter2", "OS_TENANT_NAME": "p"}
 	for name, tc := range map[string]struct{ variable, value, authority, wants string }{
-		"fine":                   {"OS_REGION_NAME", "r", "", ""},
-		"none":                   {"OS_AUTH_URL", "", "", "neither OS_AUTH_URL nor OS_CLIENT_CONFIG_FILE"},
-		"no password":            {"OS_PASSWORD", "", "", "OS_PASSWORD is not set"},
-		"no authority":           {"OS_REGION_NAME", "", "/nowhere", "--openstack-certificate-authority: "},
-		"no authority from afar": {"OS_CACERT", "/nowhere", "", "OS_CACERT: "},
+		"fine":                      {"OS_REGION_NAME", "r", "", ""},
+		"none":                      {"OS_AUTH_URL", "", "", "neither OS_AUTH_URL nor OS_CLIENT_CONFIG_FILE"},
+		"no password":               {"OS_PASSWORD", "", "", "OS_PASSWORD is not set"},
+		"no CA bundle":              {"OS_REGION_NAME", "", "/nowhere", "--openstack-certificate-authority: "},
+		"no CA bundle at OS_CACERT": {"OS_CACERT", "/nowhere", "", "OS_CACERT: "},
 	} {
 		o := newOptions(gimbalv1.BackendOpenStack, func(variable string) string {
 			if variable == tc.variable {

@@ -17,7 +17,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/logging"
 )
 
-// namespaceFile says in which namespace the pod of the process runs.
+// namespaceFile contains the namespace of the pod of the process.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 // options are the flags. Those of the original keep their names.
@@ -67,7 +67,7 @@ func newOptions(mode gimbalv1.BackendType, getenv func(string) string) *options 
 	return o
 }
 
-// policy is what the flags say about namespaces.
+// policy is the policy of namespaces that the flags specify.
 func (o *options) policy() replica.Policy {
 	return replica.Policy{Allow: o.allow, Deny: o.deny, Missing: gimbalv1.MissingNamespacePolicy(o.missing)}
 }

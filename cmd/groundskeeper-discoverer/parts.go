@@ -90,8 +90,8 @@ func (d *discoverer) work(ctx context.Context) {
 	}
 }
 
-// tell returns what becomes of the answers of the backend.
-func (d *discoverer) tell(ctx context.Context) func(*report.Problem) {
+// handle returns the function that processes responses of the backend.
+func (d *discoverer) handle(ctx context.Context) func(*report.Problem) {
 	return func(problem *report.Problem) {
 		if problem == nil {
 			d.ledger.Set(backendSubject)
@@ -99,12 +99,12 @@ func (d *discoverer) tell(ctx context.Context) func(*report.Problem) {
 		}
 		d.meters.Error(problem.Type)
 		for _, news := range d.ledger.Set(backendSubject, *problem) {
-			logr.FromContextOrDiscard(ctx).Info("The backend does not answer as it should, its copies stay as they are", "type", news.Type, "problem", news.Message)
+			logr.FromContextOrDiscard(ctx).Info("The backend does not respond as expected, its copies remain unchanged", "type", news.Type, "problem", news.Message)
 		}
 	}
 }
 
-// state is what the status of the DiscoveryBackend says beside errors.
+// state is the status of the DiscoveryBackend without its errors.
 func (d *discoverer) state() report.State {
 	last := d.replica.LastSync()
 	copied, endpoints, services := d.meters.Totals()
@@ -113,7 +113,7 @@ func (d *discoverer) state() report.State {
 	return state
 }
 
-// discovered says whether everything is copied.
+// discovered reports whether everything is copied.
 func discovered(entries []report.Entry, copied, services int, last time.Time) report.Discovered {
 	for _, entry := range entries {
 		if isAboutBackend(entry.Type) {
@@ -124,13 +124,13 @@ func discovered(entries []report.Entry, copied, services int, last time.Time) re
 	case last.IsZero():
 		return report.Discovered{Status: metav1.ConditionFalse, Reason: report.ReasonPending, Message: "the backend is being listed and copied for the first time since the discoverer started"}
 	case len(entries) > 0:
-		return report.Discovered{Status: metav1.ConditionFalse, Reason: report.ReasonIncomplete, Message: fmt.Sprintf("%d of %d services are copied: status.errors says what is in the way of the others", copied, services)}
+		return report.Discovered{Status: metav1.ConditionFalse, Reason: report.ReasonIncomplete, Message: fmt.Sprintf("%d of %d services are copied: see status.errors for the others", copied, services)}
 	default:
 		return report.Discovered{Status: metav1.ConditionTrue, Reason: report.ReasonSynced, Message: "all services are copied"}
 	}
 }
 
-// isAboutBackend says whether an error is about the backend as a whole.
+// isAboutBackend reports whether an error is about the backend as a whole.
 func isAboutBackend(kind string) bool {
 	return kind == gimbalv1.ErrorAuthentication || kind == gimbalv1.ErrorConnection || kind == gimbalv1.ErrorAnotherCluster
 }

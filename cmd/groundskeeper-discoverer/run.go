@@ -30,7 +30,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/version"
 )
 
-// run discovers a backend until ctx is done. An end that was asked for is not an error.
+// run discovers a backend until ctx is done. A requested shutdown is not an error.
 func run(ctx context.Context, o *options) error {
 	logger := newLogger(o.debug, &o.logFormat).WithValues("backend", o.backend)
 	ctx = logr.NewContext(ctx, logger)
@@ -90,7 +90,7 @@ func newDiscoverer(o *options) (*discoverer, error) {
 }
 
 // configOfThisCluster returns how to connect to the cluster that the copies are for. The file is the administrator's
-// own, so it may say what it likes.
+// own, so its content does not matter.
 func configOfThisCluster(o *options) (*rest.Config, error) {
 	var config *rest.Config
 	var err error
@@ -111,7 +111,7 @@ func unlimited(config *rest.Config) *rest.Config {
 	return watching
 }
 
-// passing ends a run: nil is an end that was asked for.
+// passing ends a run: nil is a requested shutdown.
 func passing(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
@@ -126,8 +126,8 @@ func (d *discoverer) run(ctx context.Context) error {
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer cancel()
-	// Nobody waits for the end of these: they only read, and while a cluster does not answer they pause without looking
-	// whether they are to end.
+	// The process does not wait for these on shutdown: they only read, and while a cluster is unavailable they pause without
+	// looking whether they are to end.
 	go d.there.watch(ctx)
 	go d.replica.Watch(ctx)
 	go d.maintenance.follow(ctx)
@@ -138,7 +138,7 @@ func (d *discoverer) run(ctx context.Context) error {
 			logr.FromContextOrDiscard(ctx).Error(err, "The two clusters cannot be compared")
 		}
 	})
-	group.Go(func() { d.there.ask(ctx) })
+	group.Go(func() { d.there.probeUntilDone(ctx) })
 	return passing(ctx, d.hold(ctx))
 }
 

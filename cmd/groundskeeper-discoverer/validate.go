@@ -22,7 +22,7 @@ import (
 // maxPeriod is the longest pause: jitter is added to it, and a longer one may overflow.
 const maxPeriod = 400000 * time.Hour
 
-// validate says everything that is wrong.
+// validate returns all problems of the options.
 func (o *options) validate() error {
 	var errs []error
 	add := func(flag, format string, args ...any) {

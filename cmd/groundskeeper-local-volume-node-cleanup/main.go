@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// groundskeeper-local-volume-node-cleanup deletes local volumes, and their claims, whose node is gone. It has the
+// groundskeeper-local-volume-node-cleanup deletes local volumes, and their claims, whose node no longer exists. It has the
 // flags, metrics and exit codes of sig-storage-local-static-provisioner's node-cleanup controller and takes its place.
 package main
 

@@ -50,7 +50,7 @@ type options struct {
 	logFormat     logging.Format
 }
 
-// namespaceFile says in which namespace the pod of the process runs.
+// namespaceFile contains the namespace of the pod of the process.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 func newOptions() *options {
@@ -198,7 +198,7 @@ var flagOf = map[string]string{
 	"controllers.localVolume.driverGracePeriod":        "driver-grace-period",
 }
 
-// validate says everything that is wrong.
+// validate returns all problems of the options.
 func (o *options) validate() error {
 	var errs []error
 	for _, err := range configvalidation.ValidateControllerManagerConfiguration(o.config(), nil) {

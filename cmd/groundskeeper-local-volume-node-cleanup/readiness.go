@@ -19,7 +19,7 @@ type readiness struct {
 	site    *localvolume.Site
 }
 
-// knows says which Site has to be synced; nil when there is nothing to watch.
+// knows returns which Site has to be synced; nil when there is nothing to watch.
 func (r *readiness) knows(site *localvolume.Site) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

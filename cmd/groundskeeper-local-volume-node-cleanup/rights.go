@@ -20,14 +20,14 @@ import (
 // startTimeout is how long the process waits at its start for the API server.
 const startTimeout = 30 * time.Second
 
-// rights are the things that a process can do without.
+// permissions are the optional permissions of a process.
 type rights struct {
 	// leases: several replicas can agree on one. record: a restart keeps the times. namespaces: their annotation is
 	// seen.
 	leases, record, namespaces bool
 }
 
-// need is something to be asked for.
+// need is a permission to be reviewed.
 type need struct{ verb, group, resource, namespace, name string }
 
 func (n need) String() string {
@@ -54,7 +54,7 @@ func indispensable(o *options) []need {
 	return needs
 }
 
-// findRights asks the API server what the process may do. It fails when something indispensable is missing, and logs
+// findRights reviews the permissions of the process. It fails when a required permission is missing, and logs
 // a line for each thing it has to do without.
 func findRights(ctx context.Context, c client.Client, o *options) (rights, error) {
 	var missing []error
@@ -108,7 +108,7 @@ func findRights(ctx context.Context, c client.Client, o *options) (rights, error
 	return found, err
 }
 
-// may asks whether the process may do something. An API server that does not answer is asked again for a while.
+// may reports whether the process has a permission. It retries for a while when the API server is unavailable.
 func may(ctx context.Context, c client.Client, n need) (bool, error) {
 	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: n.verb, Group: n.group, Resource: n.resource, Namespace: n.namespace, Name: n.name}}}

@@ -33,10 +33,10 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/version"
 )
 
-// passTimeout ends a pass that hangs; it is tried again. One that deletes a thousand objects takes seconds.
+// passTimeout ends a reconciliation that is stuck; it is retried. One that deletes a thousand objects takes seconds.
 const passTimeout = 2 * time.Minute
 
-// run runs the two controllers until ctx is done. An end that was asked for is not an error.
+// run runs the two controllers until ctx is done. A requested shutdown is not an error.
 func run(ctx context.Context, o *options) error {
 	o.logFormat.Install(os.Stderr)
 	logger := klog.Background()
@@ -67,7 +67,7 @@ func run(ctx context.Context, o *options) error {
 	return mgr.Start(ctx)
 }
 
-// restConfig reads the kubeconfig or takes the service account of the pod. An endpoint goes before what either says,
+// restConfig reads the kubeconfig or takes the service account of the pod. An endpoint takes precedence over both,
 // and does alone, too.
 func restConfig(o *options) (*rest.Config, error) {
 	var config *rest.Config
@@ -90,7 +90,7 @@ func restConfig(o *options) (*rest.Config, error) {
 	return config, nil
 }
 
-// newManager asks what may be done and builds a manager with the two controllers.
+// newManager reviews the permissions and builds a manager with the two controllers.
 func newManager(ctx context.Context, config *rest.Config, o *options, ready *readiness) (ctrl.Manager, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, authorizationv1.AddToScheme, coordinationv1.AddToScheme} {

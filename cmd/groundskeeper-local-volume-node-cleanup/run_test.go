@@ -24,7 +24,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 )
 
-// reviewer answers access reviews.
+// reviewer responds to access reviews.
 func reviewer(t *testing.T, allowed func(*authorizationv1.ResourceAttributes) bool) client.Client {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -35,7 +35,7 @@ func reviewer(t *testing.T, allowed func(*authorizationv1.ResourceAttributes) bo
 		Create: func(_ context.Context, _ client.WithWatch, object client.Object, _ ...client.CreateOption) error {
 			review, ok := object.(*authorizationv1.SelfSubjectAccessReview)
 			if !ok {
-				return errors.New("it only asks")
+				return errors.New("it only reviews permissions")
 			}
 			review.Status.Allowed = allowed(review.Spec.ResourceAttributes)
 			return nil

@@ -56,7 +56,7 @@ func run(file string, record bool) error {
 
 // measure runs the recorded benchmarks of a package.
 func measure(folder string, recorded []result) ([]result, error) {
-	command := exec.CommandContext(context.Background(), "go", "test", "-run", "^$", "-bench", pattern(folder, recorded), "-benchmem", "-benchtime", "200x", "./"+folder) //nolint:gosec // our own packages
+	command := exec.CommandContext(context.Background(), "go", "test", "-run", "^$", "-bench", pattern(folder, recorded), "-benchmem", "-benchtime", "200x", "./"+folder) //nolint:gosec // packages of this module
 	var out bytes.Buffer
 	command.Stdout, command.Stderr = &out, &out
 	if err := command.Run(); err != nil {

@@ -13,7 +13,7 @@ import (
 
 // result is what one benchmark allocates for an operation.
 type result struct {
-	// folder is its package, below the root of the repository; name is without the number of processors.
+	// directory is its package, below the root of the repository; name is without the number of CPUs.
 	folder, name   string
 	bytes, objects int64
 }
@@ -24,7 +24,7 @@ const (
 	moreObjects, someObjects = 0.01, 1
 )
 
-// parseRecord reads lines of a folder, a name, bytes and allocations for an operation; those with # are comments.
+// parseRecord reads lines of a directory, a name, bytes and allocations for an operation; those with # are comments.
 func parseRecord(content string) ([]result, error) {
 	var all []result
 	for n, line := range strings.Split(content, "\n") {
@@ -51,14 +51,14 @@ func parseRecord(content string) ([]result, error) {
 func printRecord(all []result) string {
 	var out strings.Builder
 	out.WriteString("# What the benchmarks of hot code allocate for an operation: package, benchmark, bytes, allocations.\n" +
-		"# go run ./hack/benchmarks compares, go run ./hack/benchmarks -record writes the numbers anew.\n")
+		"# go run ./hack/benchmarks compares, go run ./hack/benchmarks -record updates the record.\n")
 	for _, r := range all {
 		fmt.Fprintln(&out, r.folder, r.name, r.bytes, r.objects)
 	}
 	return out.String()
 }
 
-// folders are the packages of the record, in its order.
+// directories are the packages of the record, in its order.
 func folders(recorded []result) []string {
 	var all []string
 	for _, r := range recorded {
@@ -98,7 +98,7 @@ func parseOutput(folder, output string) ([]result, error) {
 	return all, nil
 }
 
-// compare says which benchmarks allocate more than is recorded, are recorded and gone, or run and are not recorded.
+// compare returns which benchmarks allocate more than recorded, are recorded but no longer exist, or run and are not recorded.
 func compare(recorded, measured []result) []string {
 	var problems []string
 	for _, r := range recorded {

@@ -2,10 +2,10 @@
 # SPDX-FileCopyrightText: The Groundskeeper authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds cert-manager (the command beside this script) and links it into the folder given as the one argument, with the
-# CustomResourceDefinitions of the same version in a folder cert-manager-crds.
+# Builds cert-manager (the command beside this script) and links it into the directory given as the one argument, with the
+# CustomResourceDefinitions of the same version in a directory cert-manager-crds.
 set -o errexit -o nounset -o pipefail
-destination=${1:?usage: build.sh FOLDER}
+destination=${1:?usage: build.sh DIRECTORY}
 mkdir -p "$destination"
 destination=$(cd "$destination" && pwd)
 cd "$(dirname "${BASH_SOURCE[0]}")"

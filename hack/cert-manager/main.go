@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command cert-manager runs what test/certmanager needs of cert-manager, in one process: the controllers of Certificates
-// and of Issuers that sign by themselves or with an authority, and the injector of authorities. cert-manager's own commands
+// and of self-signed and CA Issuers, and the CA injector. cert-manager's own commands
 // are modules that the Go module proxy does not have; what they run is in its main module.
 package main
 
@@ -47,7 +47,7 @@ import (
 	_ "github.com/cert-manager/cert-manager/pkg/issuer/selfsigned"
 )
 
-// workers are how many objects a controller works on at once.
+// workers are how many objects a controller works on concurrently.
 const workers = 5
 
 func main() {
@@ -113,7 +113,7 @@ func runControllers(ctx context.Context, kubeconfig string) error {
 	return nil
 }
 
-// runInjector writes authorities into APIServices and webhooks that ask for it.
+// runInjector injects CA bundles into annotated APIServices and webhooks.
 func runInjector(ctx context.Context, kubeconfig string) error {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

@@ -2,9 +2,9 @@
 # SPDX-FileCopyrightText: The Groundskeeper authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds contour (the tool of the go.mod beside this script) and links it into the folder given as the one argument.
+# Builds contour (the tool of the go.mod beside this script) and links it into the directory given as the one argument.
 set -o errexit -o nounset -o pipefail
-destination=${1:?usage: build.sh FOLDER}
+destination=${1:?usage: build.sh DIRECTORY}
 mkdir -p "$destination"
 destination=$(cd "$destination" && pwd)
 cd "$(dirname "${BASH_SOURCE[0]}")"

@@ -18,7 +18,7 @@ import (
 //go:embed all:chart
 var own embed.FS
 
-// The folders of artifacts that are in the chart.
+// The directories of artifacts that are in the chart.
 var (
 	modes = map[string]string{
 		"single-replica":    "install/single-replica",
@@ -104,7 +104,7 @@ func add(files map[string]string, name string, o object, conditions []string) er
 	return nil
 }
 
-// ownFiles returns the files of the folder chart, with the defaults in the values.
+// ownFiles returns the files of the directory chart, with the defaults in the values.
 func ownFiles(d defaults) (map[string]string, error) {
 	files := map[string]string{}
 	err := fs.WalkDir(own, "chart", func(file string, entry fs.DirEntry, err error) error {

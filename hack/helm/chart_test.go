@@ -77,7 +77,7 @@ func mustTemplate(t *testing.T, values string) map[string]object {
 	return objects
 }
 
-// same fails unless objects are those of the folders of artifacts, and what docs/helm.md says that the chart has besides.
+// same fails unless objects are those of the directories of artifacts, and what docs/helm.md lists as additions of the chart.
 func same(t *testing.T, is map[string]object, folders ...string) {
 	t.Helper()
 	want := map[string]object{}
@@ -103,7 +103,7 @@ func same(t *testing.T, is map[string]object, folders ...string) {
 			}
 		}
 		if want[id] == nil {
-			t.Errorf("%s is in the chart, and in no folder of artifacts", id)
+			t.Errorf("%s is in the chart, and in no directory of artifacts", id)
 		} else if !reflect.DeepEqual(plain(t, o), plain(t, want[id])) {
 			t.Errorf("%s is\n%s, and in artifacts\n%s", id, plain(t, o), plain(t, want[id]))
 		}
@@ -170,7 +170,7 @@ func TestEachFeatureHasTheObjectsOfItsFolder(t *testing.T) {
 		t.Run(feature, func(t *testing.T) {
 			without, with := mustTemplate(t, limits+""), mustTemplate(t, limits+"features: {"+feature+": {enabled: true}}")
 			for id := range without {
-				// The feature is turned on in the configuration, which changes its name.
+				// The feature is enabled in the configuration, which changes its name.
 				if !isConfig(without[id]) && without[id].text("kind") != "Deployment" && reflect.DeepEqual(without[id], with[id]) {
 					delete(with, id)
 				}
@@ -212,7 +212,7 @@ func TestTheAPIServicesCanBeRegisteredLater(t *testing.T) {
 	}
 }
 
-// What values take out of the installation must not take the data along.
+// Objects that values remove from the installation must not delete the data.
 func TestWhatHoldsDataIsKept(t *testing.T) {
 	kept := 0
 	for id, o := range mustTemplate(t, "") {

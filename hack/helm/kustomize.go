@@ -41,7 +41,7 @@ func (o object) at(path ...string) any {
 	return value
 }
 
-// build returns what "kubectl kustomize" prints of a folder of artifacts.
+// build returns what "kubectl kustomize" prints of a directory of artifacts.
 func build(artifacts, folder string) ([]object, error) {
 	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(artifacts, folder))
 	if err != nil {

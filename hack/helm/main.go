@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Helm makes the Helm chart of the kustomizations: helm ARTIFACTS CHART writes the folder CHART anew. What is in both is in
-// artifacts only; what is the chart's own is in the folder chart beside this file.
+// Helm generates the Helm chart from the kustomizations: helm ARTIFACTS CHART rewrites the directory CHART. What is in both is in
+// artifacts only; what is the chart's own is in the directory chart beside this file.
 package main
 
 import (

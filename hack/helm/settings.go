@@ -20,7 +20,7 @@ type workload struct {
 	image string
 	// arguments is the field of the container that flags are in.
 	arguments string
-	// scales says whether values have the number of replicas.
+	// scales reports whether values have the number of replicas.
 	scales bool
 	// placement are the fields of the pod that values have.
 	placement []string
@@ -29,7 +29,7 @@ type workload struct {
 var workloads = map[string]workload{
 	"groundskeeper-apiserver":          ours("apiserver"),
 	"groundskeeper-controller-manager": ours("controllerManager"),
-	// It has a fixed number of members, and spreads them itself. Its image is of somebody else.
+	// It has a fixed number of members, and spreads them itself. Its image is from another project.
 	"groundskeeper-etcd": {"etcd", ".Values.etcd.image | quote", "command", false, []string{"nodeSelector", "tolerations"}},
 }
 
@@ -38,12 +38,12 @@ func ours(section string) workload {
 	return workload{section, image, "args", true, []string{"nodeSelector", "tolerations", "affinity"}}
 }
 
-// isConfig says whether an object is the configuration of the controller manager.
+// isConfig reports whether an object is the configuration of the controller manager.
 func isConfig(o object) bool {
 	return o.text("kind") == "ConfigMap" && strings.HasPrefix(o.text("metadata", "name"), managerConfig+"-")
 }
 
-// settle puts pieces of template into an object, where values change it. What it does not know it leaves as it is.
+// settle puts pieces of template into an object, where values change it. It leaves unknown objects unchanged.
 func settle(o object, s *snippets) error {
 	switch o.text("kind") {
 	case "Deployment", "StatefulSet":
@@ -59,7 +59,7 @@ func settle(o object, s *snippets) error {
 		}
 	case "PersistentVolumeClaim":
 		settleVolume(o, s)
-		// The objects of all users are on it: it goes when somebody deletes it.
+		// The objects of all users are on it: it is deleted only by a user.
 		keep(o)
 	case "Namespace":
 		keep(o)
@@ -104,7 +104,7 @@ func (w workload) settle(o object, s *snippets) error {
 	container[w.arguments] = append(arguments, s.line("{{- range "+values+".extraArgs }}\n- {{ . | quote }}\n{{- end }}"))
 	for _, field := range w.placement {
 		if _, there := pod[field]; there {
-			return fmt.Errorf("%s: it has a %s of its own, which values would replace", o.id(), field)
+			return fmt.Errorf("%s: it already has a %s, which values would replace", o.id(), field)
 		}
 		pod[s.line(block(field, values+"."+field))] = ""
 	}
@@ -123,7 +123,7 @@ func block(field, value string) string {
 	return fmt.Sprintf("{{- with %s }}\n%s:\n{{- toYaml . | nindent DEEPER }}\n{{- end }}", value, field)
 }
 
-// fields returns the map at a path. It is one that was looked at before: a path that is not there is a mistake of ours.
+// fields returns the map at a path. The caller has checked the path: a missing one is a bug.
 func fields(o object, path ...string) map[string]any {
 	value, _ := o.at(path...).(map[string]any)
 	return value

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// limits are values that each feature can be turned on with.
+// limits are values that each feature can be enabled with.
 const limits = `
 controllerManager:
   config: |
@@ -28,7 +28,7 @@ const (
 	apiserver = "apps/v1/Deployment/groundskeeper-system/groundskeeper-apiserver"
 	manager   = "apps/v1/Deployment/groundskeeper-system/groundskeeper-controller-manager"
 	etcd      = "apps/v1/StatefulSet/groundskeeper-system/groundskeeper-etcd"
-	// container is the path of the only one that our pods have.
+	// container is the path of the only container in Groundskeeper's pods.
 	container = "spec.template.spec.containers.0"
 	claim     = "v1/PersistentVolumeClaim/groundskeeper-system/groundskeeper-etcd"
 )
@@ -55,7 +55,7 @@ func at(t *testing.T, o object, path string) string {
 	return strings.TrimSpace(string(written))
 }
 
-// settings say for each value what it sets, and where that is in the installation.
+// settings list for each value what it sets, and where that is in the installation.
 var settings = []struct{ value, set, id, path, want string }{
 	{"image.registry", "example.com:5000/gk", apiserver, container + ".image", "example.com:5000/gk/groundskeeper-apiserver:latest"},
 	{"image.tag", "v1", manager, container + ".image", "groundskeeper.io/groundskeeper-controller-manager:v1"},
@@ -98,7 +98,7 @@ var settings = []struct{ value, set, id, path, want string }{
 
 const digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-// elsewhere are the values that have a test of their own.
+// elsewhere are the values that have their own test.
 var elsewhere = []string{"mode", "namespaces.create", "apiServices.create", "allowModeChange", "features.resourceSize.enabled"}
 
 func TestEachValueIsOfUse(t *testing.T) {
@@ -134,7 +134,7 @@ func TestEachValueIsOfUse(t *testing.T) {
 				t.Errorf("%s is %q, not %q", s.path, is, s.want)
 			}
 			if _, was := configOf(t, before); name == was {
-				t.Error("the ConfigMap has the name that it had, so pods would stay as they are")
+				t.Error("the ConfigMap has the name that it had, so pods would not restart")
 			}
 		})
 	}
@@ -233,7 +233,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 	} {
 		_, err := render(t, values, "default")
 		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v does not say %q", values, err, want)
+			t.Errorf("%s: error %v does not contain %q", values, err, want)
 		}
 	}
 	if _, err := render(t, "", systemNamespace); err == nil || !strings.Contains(err.Error(), "leave out --namespace") {

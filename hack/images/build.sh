@@ -2,19 +2,19 @@
 # SPDX-FileCopyrightText: The Groundskeeper authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds an OCI archive for each server of cmd/ into the folder given as the one argument: <name>.tar with the image
+# Builds an OCI archive for each server of cmd/ into the directory given as the one argument: <name>.tar with the image
 # localhost/<name>:<version>, or the commit where there is no version; and pause.tar, localhost/pause:1, for the local
 # node. No daemon, no registry and no base image is needed.
 #
 # PLATFORMS="linux/amd64 linux/arm64" makes images of several platforms: an archive has an index with one of each then.
 # Without it, it is one image, of the machine's architecture. IMAGES="pause groundskeeper-discoverer" makes these only.
 #
-# The same commit, Go and buildah make the same bytes: nothing in an archive depends on the time, the folder or the
+# The same commit, Go and buildah make the same bytes: nothing in an archive depends on the time, the directory or the
 # machine's certificates. All times are that of the commit, or SOURCE_DATE_EPOCH.
 set -o errexit -o nounset -o pipefail
-destination=${1:?usage: build.sh FOLDER}
+destination=${1:?usage: build.sh DIRECTORY}
 command -v buildah >/dev/null || {
-  echo "images are built by buildah, which is not there: apt-get install --no-install-recommends buildah" >&2
+  echo "images are built by buildah, which is not installed: apt-get install --no-install-recommends buildah" >&2
   exit 1
 }
 mkdir -p "$destination"
@@ -39,12 +39,12 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/etc"
 for platform in "${platforms[@]}"; do
-  [[ $platform == linux/* ]] || { echo "platform $platform: our images are for linux" >&2; exit 1; }
+  [[ $platform == linux/* ]] || { echo "platform $platform: images of Groundskeeper are for linux" >&2; exit 1; }
   build "$platform" "$work/$platform" "${packages[@]}"
 done
 go -C hack/images/roots run . >"$work/etc/ca-certificates.crt"
 
-# A storage of its own: what else buildah has on the machine is not touched.
+# A dedicated storage: what else buildah has on the machine is not touched.
 buildah() { command buildah --root "$work/storage" --runroot "$work/run" --storage-driver vfs "$@"; }
 export BUILDAH_ISOLATION=chroot
 

@@ -15,7 +15,7 @@ trap 'rm -rf "$work"' EXIT
 buildah() { command buildah --root "$work/storage" --runroot "$work/run" --storage-driver vfs "$@"; }
 export BUILDAH_ISOLATION=chroot
 
-# A shell with its libraries, Go, and what of the machine they look at.
+# A shell with its libraries, Go, and the files of the machine that they read.
 root=$work/root
 mkdir -p "$root"/{bin,tmp,etc/ssl/certs,root,usr/bin,usr/local}
 cp -L /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
@@ -35,7 +35,7 @@ servers=("${servers[@]%/}")
 read -r -a images <<<"${IMAGES:-${servers[*]##*/}}"
 for name in "${images[@]}"; do
   PLATFORMS=$platform IMAGES=$name hack/images/build.sh "$work/ours" >/dev/null
-  # Docker knows the platform that it builds on by itself, Debian's buildah does not.
+  # Docker knows the platform that it builds on automatically, Debian's buildah does not.
   buildah build --quiet --pull-never --layers=false --platform "$platform" --target "$name" --build-arg GO_IMAGE=localhost/go:1 \
     --build-arg BUILDPLATFORM="linux/$(go env GOHOSTARCH)" \
     --build-arg VERSION="$(git describe --tags --abbrev=12 --dirty 2>/dev/null)" --build-arg COMMIT="$commit" \

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The Groundskeeper authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Makes a release of the current commit in the folder given as the one argument, whose former release it replaces:
+# Makes a release of the current commit in the directory given as the one argument, whose former release it replaces:
 #   <image>.tar                       an OCI archive with an image for each platform
 #   kubectl-groundskeeper-<platform>  the plugin of kubectl, for Linux, macOS and Windows
 #   kubectl-groundskeeper-<platform>.tar.gz, groundskeeper.krew.yaml   the same for krew, and its manifest
@@ -17,7 +17,7 @@
 #
 # One commit, Go and buildah make the same bytes, and so does an Ed25519 or RSA key with the signature.
 set -o errexit -o nounset -o pipefail
-destination=${1:?usage: release.sh FOLDER}
+destination=${1:?usage: release.sh DIRECTORY}
 key=${SIGNING_KEY:-}
 [[ -z $key ]] || key=$(realpath -e "$key")
 "$(dirname "${BASH_SOURCE[0]}")/replaceable.sh" "$destination" >/dev/null
@@ -69,7 +69,7 @@ mv "$work/SHA256SUMS" "$release/"
 "${check[@]}" check "$release"
 [[ -z $key ]] || ssh-keygen -q -Y sign -f "$key" -n groundskeeper-release "$release/SHA256SUMS"
 
-# It may have changed since: what is listed goes, and the folder only when nothing else is in it.
+# It may have changed since: listed files are deleted, and the directory only when nothing else is in it.
 former=$(hack/images/replaceable.sh "$destination")
 [[ -z $former ]] || (cd "$destination" && xargs --delimiter='\n' rm -f -- <<<"$former")
 [[ ! -e $destination ]] || rmdir "$destination"

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Groundskeeper authors
 # SPDX-License-Identifier: Apache-2.0
 
-# What every image and every file of a release says of the commit that it was built from. Source it in the folder of the
+# The stamp of every image and every file of a release: the commit that it was built from. Source it in the directory of the
 # clone.
 source=https://groundskeeper.io/groundskeeper
 commit=$(git rev-parse HEAD)
@@ -9,21 +9,21 @@ commit=$(git rev-parse HEAD)
 version=$(git describe --tags --always --abbrev=12 --dirty)
 epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
 
-# build PLATFORM FOLDER PACKAGE...: static binaries, without what differs between two folders.
+# build PLATFORM DIRECTORY PACKAGE...: static binaries, without what differs between two directories.
 build() {
-  local stamp=groundskeeper.io/groundskeeper/pkg/version platform=$1 folder=$2 tags
+  local stamp=groundskeeper.io/groundskeeper/pkg/version platform=$1 directory=$2 tags
   shift 2
   tags=$(git describe --tags --abbrev=12 --dirty 2>/dev/null || true)
-  mkdir -p "$folder"
+  mkdir -p "$directory"
   GOOS=${platform%/*} GOARCH=${platform#*/} CGO_ENABLED=0 hack/progress.sh "packages compiled for $platform" \
     go build -v -trimpath -buildvcs=false -tags grpcnotrace,fieldsv1string -ldflags "-s -w -buildid= -X $stamp.version=$tags -X $stamp.commit=${commit:0:12}" \
-    -o "$folder/" "$@"
+    -o "$directory/" "$@"
 }
 
-# archive FILE FOLDER NAME...: a tar of what is in the folder under these names, which is the same at any time.
+# archive FILE DIRECTORY NAME...: a tar of what is in the directory under these names, which is the same at any time.
 archive() {
-  local file=$1 folder=$2
+  local file=$1 directory=$2
   shift 2
-  tar --create --file "$file" --directory "$folder" --format=gnu --sort=name --mtime="@$epoch" --mode=a+rX,u+w,go-w \
+  tar --create --file "$file" --directory "$directory" --format=gnu --sort=name --mtime="@$epoch" --mode=a+rX,u+w,go-w \
     --owner=0 --group=0 --numeric-owner "$@"
 }

@@ -3,13 +3,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Fails unless the files of a release are those that its maker signed: verify-release.sh DIRECTORY ALLOWED_SIGNERS [SIGNER].
-# ALLOWED_SIGNERS is a file as ssh-keygen(1) has it, from where you trust it, and not from the folder. Take the script from
-# there as well, or do by hand what it does.
+# ALLOWED_SIGNERS is a file as ssh-keygen(1) has it, from where you trust it, and not from the directory. Take the script from
+# there as well, or run its commands manually.
 set -o errexit -o nounset -o pipefail
-folder=${1:?usage: verify-release.sh DIRECTORY ALLOWED_SIGNERS [SIGNER]}
+directory=${1:?usage: verify-release.sh DIRECTORY ALLOWED_SIGNERS [SIGNER]}
 signers=$(realpath -e "${2:?usage: verify-release.sh DIRECTORY ALLOWED_SIGNERS [SIGNER]}")
 signer=${3:-release@groundskeeper.io}
-cd "$folder"
+cd "$directory"
 
 [[ -e SHA256SUMS.sig ]] || { echo "the release is not signed" >&2; exit 1; }
 ssh-keygen -Y verify -f "$signers" -I "$signer" -n groundskeeper-release -s SHA256SUMS.sig <SHA256SUMS

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The Groundskeeper authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds the images of the current commit twice, from two clones in folders of different names and at different times,
+# Builds the images of the current commit twice, from two clones in directories of different names and at different times,
 # and fails when the archives differ. "verify.sh release" does so with a release, signed with a key that is made for it.
 set -o errexit -o nounset -o pipefail
 what=${1:-images}

@@ -2,12 +2,12 @@
 # SPDX-FileCopyrightText: The Groundskeeper authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds binaries of Kubernetes (tools of the go.mod beside this script) and links them into a folder:
+# Builds binaries of Kubernetes (tools of the go.mod beside this script) and links them into a directory:
 #
-#   build.sh FOLDER         kube-apiserver, kube-controller-manager, kubectl and etcd
-#   build.sh FOLDER node    kubelet, kube-proxy and kube-scheduler, which a node with pods needs besides
+#   build.sh DIRECTORY         kube-apiserver, kube-controller-manager, kubectl and etcd
+#   build.sh DIRECTORY node    kubelet, kube-proxy and kube-scheduler, which a node with pods needs besides
 set -o errexit -o nounset -o pipefail
-usage="usage: build.sh FOLDER [node]"
+usage="usage: build.sh DIRECTORY [node]"
 destination=${1:?$usage}
 mkdir -p "$destination"
 destination=$(cd "$destination" && pwd)

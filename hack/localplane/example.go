@@ -64,7 +64,7 @@ func example(ctx context.Context, p *plane.Plane, manifest string, tell func(str
 	}
 }
 
-// why says what the Project waits for, as far as its status and the log of the controller manager tell.
+// why returns what the Project waits for, according to its status and the log of the controller manager.
 func why(project *gardenerv1beta1.Project, err error, p *plane.Plane) string {
 	if err != nil {
 		return err.Error()

@@ -29,14 +29,14 @@ func main() {
 	case err == nil:
 		return
 	case interrupted:
-		fmt.Fprintln(os.Stderr, "error: interrupted; what was ready goes on, the next start takes it from there")
+		fmt.Fprintln(os.Stderr, "error: interrupted; components that are ready keep running, and the next start continues from there")
 	default:
 		fmt.Fprintf(os.Stderr, "error: %v\n", err)
 	}
 	os.Exit(1)
 }
 
-// newCommand returns the command line; out gets what the commands tell.
+// newCommand returns the command line; out receives the output of the commands.
 func newCommand(out io.Writer) *cobra.Command {
 	var dir string
 	root := &cobra.Command{
@@ -46,14 +46,14 @@ func newCommand(out io.Writer) *cobra.Command {
 		SilenceErrors: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			if dir == "" {
-				return errors.New("--dir must name a folder")
+				return errors.New("--dir must name a directory")
 			}
 			absolute, err := filepath.Abs(dir)
 			dir = absolute
 			return err
 		},
 	}
-	root.PersistentFlags().StringVar(&dir, "dir", "_output/localplane", "folder of the control plane: state, data and logs")
+	root.PersistentFlags().StringVar(&dir, "dir", "_output/localplane", "directory of the control plane: state, data and logs")
 
 	var o upOptions
 	up := &cobra.Command{
@@ -64,13 +64,13 @@ func newCommand(out io.Writer) *cobra.Command {
 			return locked(dir, func() error { return up(cmd.Context(), out, dir, o) })
 		},
 	}
-	up.Flags().StringVar(&o.binDir, "bin", "_output/bin", "folder of the binaries")
-	up.Flags().StringVar(&o.artifacts, "artifacts", "artifacts", "folder of the manifests")
+	up.Flags().StringVar(&o.binDir, "bin", "_output/bin", "directory of the binaries")
+	up.Flags().StringVar(&o.artifacts, "artifacts", "artifacts", "directory of the manifests")
 	up.Flags().StringVar(&o.config, "config", "", "configuration file of the controller manager; empty: all defaults")
 	up.Flags().StringVar(&o.apiserverFlags, "apiserver-flags", "", "further flags of the API server, separated by spaces")
 	up.Flags().StringVar(&o.managerFlags, "manager-flags", "", "further flags of the controller manager, separated by spaces")
 	up.Flags().StringVar(&o.midonet, "midonet", "", "backend of Translations to start: fake, or empty for none")
-	up.Flags().StringVar(&o.images, "node", "", "folder of images for a node that runs pods and discoverers; empty: no node")
+	up.Flags().StringVar(&o.images, "node", "", "directory of images for a node that runs pods and discoverers; empty: no node")
 
 	down := &cobra.Command{
 		Use:   "down",
@@ -98,7 +98,7 @@ func newCommand(out io.Writer) *cobra.Command {
 	return root
 }
 
-// stop ends the processes of the folder by the action and says so when there were none.
+// stop ends the processes of the directory by the action and reports when there were none.
 func stop(ctx context.Context, out io.Writer, dir string, action func(context.Context, string, func(string)) error) error {
 	stopped := 0
 	err := action(ctx, dir, func(line string) {
@@ -111,7 +111,7 @@ func stop(ctx context.Context, out io.Writer, dir string, action func(context.Co
 	return err
 }
 
-// locked runs the action as the only one on the folder.
+// locked runs the action as the only one on the directory.
 func locked(dir string, action func() error) error {
 	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
 		return err

@@ -34,7 +34,7 @@ func TestBadInput(t *testing.T) {
 		"unknown command": {[]string{"jump"}, "jump"},
 		"unknown flag":    {[]string{"up", "--jump"}, "--jump"},
 		"an argument":     {[]string{"down", "now"}, "now"},
-		"no folder":       {[]string{"status", "--dir="}, "--dir"},
+		"no directory":    {[]string{"status", "--dir="}, "--dir"},
 		"unknown backend": {[]string{"up", "--dir=" + dir, "--midonet=foo"}, `"foo" is not known; "fake" starts`},
 		"no images":       {[]string{"up", "--dir=" + dir, "--node=" + dir}, "make images"},
 		"no binaries":     {[]string{"up", "--dir=" + dir, "--bin=" + dir}, "make build kubernetes"},
@@ -44,7 +44,7 @@ func TestBadInput(t *testing.T) {
 		}
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("a refused start left something behind: %v", err)
+		t.Errorf("a rejected start left files behind: %v", err)
 	}
 }
 
@@ -56,7 +56,7 @@ func TestNothingRuns(t *testing.T) {
 			t.Errorf("%s: %v", command, err)
 		}
 		if !strings.Contains(out, want) {
-			t.Errorf("%s says %q", command, out)
+			t.Errorf("output of %s = %q", command, out)
 		}
 	}
 }

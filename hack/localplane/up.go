@@ -26,7 +26,7 @@ type upOptions struct {
 	images                       string
 }
 
-// up makes everything run, creates the example Project when it was never created, and says how to go on.
+// up starts everything, creates the example Project if it was never created, and prints the next steps.
 func up(ctx context.Context, out io.Writer, dir string, o upOptions) error {
 	began := time.Now()
 	tell := func(line string) { fmt.Fprintln(out, line) }
@@ -86,7 +86,7 @@ func quoted(path string) string {
 	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
-// midonet says how to look into the fake of MidoNet, nothing for a plane without it.
+// midonet describes how to inspect the fake of MidoNet; empty for a plane without it.
 func midonet(p *plane.Plane) string {
 	if p.MidoNet == nil {
 		return ""
@@ -99,7 +99,7 @@ func midonet(p *plane.Plane) string {
 `, p.MidoNetURL(), strings.Join(plane.MidoNetHosts(), ", "), p.MidoNetPages())
 }
 
-// withNode adds a node with the images of the folder, and runs discoverers from theirs.
+// withNode adds a node with the images of the directory, and runs discoverers from theirs.
 func withNode(options *plane.Options, folder string) error {
 	options.Node = true
 	for _, name := range []string{"pause", discoverer} {
@@ -110,7 +110,7 @@ func withNode(options *plane.Options, folder string) error {
 	return err
 }
 
-// node says what the node can do, nothing for a plane without one.
+// node describes what the node can do; empty for a plane without one.
 func node(p *plane.Plane) string {
 	if p.Node == nil {
 		return ""
@@ -121,7 +121,7 @@ discoverer (kubectl explain discoverybackend). Pods reach other planes of this m
 `, plane.NodeName, discoverer, p.Address())
 }
 
-// status shows the processes of the control plane in the folder.
+// status shows the processes of the control plane in the directory.
 func status(ctx context.Context, out io.Writer, dir string) error {
 	all, err := plane.Inspect(ctx, dir)
 	if err != nil {

@@ -13,8 +13,9 @@ import (
 	"strings"
 )
 
-// waiting returns a line for each reason for which controllers wait for permissions, from the status page of the controller manager. They
-// start by themselves once these are granted. What the page does not tell is no reason to fail: all processes are ready.
+// waiting returns a line for each reason for which controllers wait for permissions, from the status page of the controller
+// manager. They start automatically once these are granted. A gap in the page is no reason to fail, because all processes are
+// ready.
 func waiting(ctx context.Context, page string) []string {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, page, nil)
 	if err != nil {

@@ -100,7 +100,7 @@ type description struct {
 	labels []string
 }
 
-// descriptionText is how a prometheus.Desc shows itself; it has no other way to tell its name.
+// descriptionText is how a prometheus.Desc prints itself; it has no other way to return its name.
 var descriptionText = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: ".*", constLabels: \{.*\}, variableLabels: \{(.*)\}\}$`)
 
 func descriptions(collector prometheus.Collector) ([]description, error) {
@@ -108,7 +108,7 @@ func descriptions(collector prometheus.Collector) ([]description, error) {
 	go func() { collector.Describe(descs); close(descs) }()
 	var found []description
 	var err error
-	for desc := range descs { // to the end, so that the collector is not held up
+	for desc := range descs { // read all of them, because the collector blocks until they are received
 		d, failure := descriptionOf(desc.String())
 		found, err = append(found, d), errors.Join(err, failure)
 	}

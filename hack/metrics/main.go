@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command metrics writes docs/metrics.md: all metrics of our binaries, as the code registers them. Call it in the root of
-// the repository.
+// Command metrics writes docs/metrics.md: all metrics of Groundskeeper's binaries, as the code registers them. Call it in the
+// root of the repository.
 package main
 
 import (

@@ -28,7 +28,7 @@ func TestPageIsCurrent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(have) != want {
-		t.Errorf("%s is not what the code says: call go run ./hack/metrics", page)
+		t.Errorf("%s does not correspond to the code: run go run ./hack/metrics", page)
 	}
 }
 
@@ -102,12 +102,12 @@ func TestNamesAndHelp(t *testing.T) {
 	}
 }
 
-// wrong says what is wrong with a metric; "": nothing.
+// wrong returns what is wrong with a metric, "" when nothing is.
 func wrong(f family) string {
 	total := strings.HasSuffix(f.name, "_total")
 	switch {
 	case !regexp.MustCompile(`^(groundskeeper|local_volume_node_cleanup)_[a-z]+(_[a-z]+)*$`).MatchString(f.name):
-		return "the name is none of ours"
+		return "the name has no prefix of Groundskeeper"
 	case total != (f.kind == "counter"):
 		return "counters, and they alone, end in _total"
 	case f.kind == "histogram" && !strings.HasSuffix(f.name, "_seconds"):
@@ -130,14 +130,14 @@ func TestDescribeNamesWhatHasNoSample(t *testing.T) {
 	}
 }
 
-// A metric that cannot be described ends in an error, which says how it shows itself.
+// A metric that cannot be described results in an error with its text.
 func TestDescribeRefusesAnotherForm(t *testing.T) {
 	quoted := prometheus.NewGauge(prometheus.GaugeOpts{Name: `a"b`, Help: "A name with a quote."})
 	if _, err := describe(func(r prometheus.Registerer) error { return r.Register(quoted) }); err == nil || !strings.Contains(err.Error(), "A name with a quote.") {
 		t.Errorf("got %v", err)
 	}
 	for text, want := range map[string]string{
-		`Desc{fqName: "a", help: "It \"says\".", constLabels: {}, variableLabels: {x,y}}`: "a x y",
+		`Desc{fqName: "a", help: "It \"quotes\".", constLabels: {}, variableLabels: {x,y}}`: "a x y",
 		`Desc{fqName: "a", help: "", constLabels: {b="c"}, variableLabels: {}}`:           "a",
 	} {
 		d, err := descriptionOf(text)

@@ -10,12 +10,12 @@ import (
 
 const introduction = `# Metrics
 
-This page is made from the code by ` + "`go run ./hack/metrics`" + `. [Monitoring](monitoring.md) says how to scrape them, and which alerts and
+This page is generated from the code by ` + "`go run ./hack/metrics`" + `. [Monitoring](monitoring.md) describes how to scrape them, and which alerts and
 dashboards there are.
 
 | binary | where |
 |---|---|
-| ` + "`groundskeeper-apiserver`" + ` | HTTPS, ` + "`/metrics`" + ` on its one port, for whoever may ` + "`get`" + ` that path |
+| ` + "`groundskeeper-apiserver`" + ` | HTTPS, ` + "`/metrics`" + ` on its one port, for clients that are allowed to ` + "`get`" + ` that path |
 | ` + "`groundskeeper-controller-manager`" + ` | HTTP, ` + "`/metrics`" + ` on the port 2718 (` + "`server.health`" + `, ` + "`--health-address`" + `) |
 | ` + "`groundskeeper-discoverer`" + ` | HTTP, ` + "`/metrics`" + ` on the port 8080 (` + "`--prometheus-listen-address`" + `), both ` + "`kubernetes`" + ` and ` + "`openstack`" + ` |
 | ` + "`groundskeeper-local-volume-node-cleanup`" + ` | HTTP, ` + "`--metrics-path`" + ` on the port 8080 (` + "`--listen-address`" + `) |
@@ -23,7 +23,7 @@ dashboards there are.
 With several replicas counters of controllers move on the leader alone, so take their sum. Gauges are the same on every replica, or
 are set on the leader alone, so take their maximum. A metric with labels has no sample before something happened.
 
-Labels are bounded: by what the code can say (outcomes, reasons, kinds), or by objects of which there are few (backends, Klusters). Only
+Labels are bounded: by constants in the code (outcomes, reasons, kinds), or by objects of which there are few (backends, Klusters). Only
 the metrics of a discoverer have a sample for each service: their names and labels are Gimbal's. No label has a uid or an address.
 `
 
@@ -51,14 +51,14 @@ func render(sources []source) (string, error) {
 		}
 		fmt.Fprintf(&page, "| %s | %s |\n", code(prefixes), f.what)
 	}
-	page.WriteString("\nOf these our alerts and dashboards use:\n\n| metric | of | meaning |\n|---|---|---|\n")
+	page.WriteString("\nGroundskeeper's alerts and dashboards use these:\n\n| metric | of | meaning |\n|---|---|---|\n")
 	for _, m := range libraryMetrics() {
 		fmt.Fprintf(&page, "| `%s` | %s | %s |\n", m.name, code(m.binaries), m.what)
 	}
 	return page.String(), nil
 }
 
-// origin says who serves the metrics of a section.
+// origin returns which program serves the metrics of a section.
 func origin(s source) string {
 	var line strings.Builder
 	line.WriteString("Of " + code(s.binaries))

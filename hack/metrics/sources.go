@@ -51,14 +51,14 @@ type source struct {
 	title string
 	// binaries serve them; controllers count them, none where it is the process as a whole.
 	binaries, controllers []string
-	// page tells more, in docs.
+	// page is the page in docs with more details.
 	page string
 	// packages make the metrics, below pkg.
 	packages []string
 	register []func(prometheus.Registerer) error
 }
 
-// sources are all metrics of ours.
+// sources are all metrics of Groundskeeper.
 func sources() []source {
 	return []source{
 		{"Store", []string{apiServer}, nil, "apiserver.md", []string{"apiserver/storeidentity"}, funcs(ignoring(storeidentity.NewMetrics))},
@@ -97,7 +97,7 @@ func ignoring[T any](create func(prometheus.Registerer) (T, error)) func(prometh
 	}
 }
 
-// of gives a function a cache with one object of each kind that metrics look at.
+// of gives a function a cache with one object of each kind that metrics are derived from.
 func of(register func(prometheus.Registerer, client.Reader) error) func(prometheus.Registerer) error {
 	return func(r prometheus.Registerer) error { return register(r, oneOfEach{}) }
 }

@@ -2,7 +2,7 @@
 # SPDX-FileCopyrightText: The Groundskeeper authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Runs test/openstack against the testbed: installs its packages if they are not there, starts it and stops it again.
+# Runs test/openstack against the testbed: installs its packages if they are missing, starts it and stops it again.
 # Arguments go to "go test", as in: hack/openstack/test.sh -run TestOrphans. TESTBED_DIR is where the testbed is.
 set -o errexit -o nounset -o pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # A real, small OpenStack on loopback, of Debian 12's packages (release Zed), without systemd, containers, agents or a
-# hypervisor. All it makes is under TESTBED_DIR; every process is in a session of its own and ended by its id.
+# hypervisor. All it makes is under TESTBED_DIR; every process is in its own session and ended by its id.
 #
 #   hack/openstack/testbed.sh install     install the packages (once a machine; needs root)
 #   hack/openstack/testbed.sh installed   fail when that is still to do
@@ -13,7 +13,7 @@
 #   hack/openstack/testbed.sh env [NAME]  OS_* variables of admin, demo, other or appcred
 #   hack/openstack/testbed.sh logs NAME   the end of a service's log
 #   hack/openstack/testbed.sh stop NAME   stop one service; "up" starts it again
-#   hack/openstack/testbed.sh freeze NAME keep a service from answering; "thaw NAME" lets it go on
+#   hack/openstack/testbed.sh freeze NAME keep a service from responding; "thaw NAME" resumes it
 #   hack/openstack/testbed.sh sql DB TEXT change what no API can, as the operating status that an amphora reports
 #   hack/openstack/testbed.sh wipe        down, and delete the state
 #
@@ -24,7 +24,7 @@
 #   TESTBED_PORT_BASE      that of the first run, then 15000; the services have fixed numbers above it
 #   TESTBED_MAX_ROUTES     30, Neutron's default
 #   TESTBED_ROUTER_PLUGIN  router, or plain_router without the extension extraroute-atomic
-#   TESTBED_PAGE_LIMIT     the most objects in one answer to a listing; otherwise the default of each service
+#   TESTBED_PAGE_LIMIT     the maximum number of objects per page of a list; otherwise the default of each service
 #   TESTBED_TOKEN_TTL      3600 seconds
 #   TESTBED_OCTAVIA_VIP    neutron (ports of VIPs are Neutron's) or noop
 #   TESTBED_DEBUG          true for longer logs
@@ -38,7 +38,7 @@ for v in $(env | sed -n 's/^\(OS_[A-Z_]*\)=.*/\1/p'); do unset "$v"; done
 PATH=/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin:$PATH
 
 HERE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
-D=${TESTBED_DIR:?say where the state is: TESTBED_DIR=/some/folder}
+D=${TESTBED_DIR:?set the directory of the state: TESTBED_DIR=/some/directory}
 H=${TESTBED_HOST:-127.0.0.1}
 B=${TESTBED_PORT_BASE:-$(sed -n 's/.*://p' "$D/run/port-base" 2>/dev/null)}
 B=${B:-15000}
@@ -55,7 +55,7 @@ P_CINDER=$((B+776)) P_PLACEMENT=$((B+778)) P_OCTAVIA=$((B+876))
 P_MYSQL=$((B+306)) P_RABBIT=$((B+672)) P_RABBIT_DIST=$((B+673)) P_EPMD=$((B+369))
 
 has() { case " $SERVICES " in *" $1 "*) return 0;; esac; return 1; }
-say() { printf '[%4ds] %s\n' "$SECONDS" "$*"; }
+log() { printf '[%4ds] %s\n' "$SECONDS" "$*"; }
 die() { echo "testbed: $*" >&2; exit 1; }
 
 # ------------------------------------------------------------------ install --
@@ -65,7 +65,7 @@ packages() {
   ! has octavia || echo python3-octavia
   ! has nova || echo python3-nova python3-placement python3-glance
 }
-# Packages of which only files are taken: installing them makes users and asks questions.
+# Packages of which only files are taken: installing them creates users and prompts.
 paste_packages() {
   echo neutron-common
   ! has cinder || echo cinder-common
@@ -79,20 +79,20 @@ installed() {
 }
 cmd_install() {
   [ "$(id -u)" = 0 ] || die "install needs root"
-  # Archives of our own: in images for containers, an "apt-get update" of somebody else empties the usual folder.
+  # A dedicated cache of archives: in container images, an "apt-get update" of another process empties the usual directory.
   local archives=$D/archives policy=/usr/sbin/policy-rc.d made=
   mkdir -p "$archives/partial" "$SHARE" || die "cannot write $D"
   local apt=(apt-get -o DPkg::Lock::Timeout=1200 -o "Dir::Cache::archives=$archives" -o Acquire::Retries=3)
   "${apt[@]}" update -qq || die "apt-get update failed"
   # Scripts of packages must not start their services.
   if [ ! -e $policy ]; then printf '#!/bin/sh\nexit 101\n' > $policy; chmod 755 $policy; made=1; fi
-  say "install packages"
+  log "install packages"
   # shellcheck disable=SC2046
   "${apt[@]}" install -y -q --no-install-recommends $(packages) > "$D/install.log" 2>&1
   local rc=$?
   [ -z "$made" ] || rm -f $policy
   [ $rc = 0 ] || { tail -20 "$D/install.log"; die "install failed"; }
-  say "unpack paste files"
+  log "unpack paste files"
   local work; work=$(mktemp -d "$archives/paste.XXXXXX")
   # shellcheck disable=SC2046
   (cd "$work" && "${apt[@]}" download -qq $(paste_packages)) 2>/dev/null || die "download of $(paste_packages | xargs) failed"
@@ -102,7 +102,7 @@ cmd_install() {
   done
   ! has cinder || cp -a "$work/root/etc/cinder/rootwrap.conf" "$work/root/etc/cinder/resource_filters.json" "$SHARE/cinder/"
   rm -rf "$archives"
-  say "installed"
+  log "installed"
 }
 
 # ------------------------------------------------------------ process tools --
@@ -141,7 +141,7 @@ wait_http() { # NAME URL [SECONDS]
     alive "$n" || { tail -15 "$D/log/$n.log"; die "$n died, see $D/log/$n.log"; }
     sleep 0.2
   done
-  die "$n does not answer at $2, see $D/log/$n.log"
+  die "$n does not respond at $2, see $D/log/$n.log"
 }
 # run an entry point of a Debian python3-* package without the *-common package
 ep() { # MODULE FUNC PROGNAME ARGS...
@@ -177,15 +177,15 @@ cmd_up() {
   [ -z "$restarted" ] || env_key > "$D/run/settings"
   write_config
   local c="--config-file" fresh= pids=() p n
-  [ -e "$D/run/synced.keystone" ] || { fresh=1; say "first run: creating databases"; }
+  [ -e "$D/run/synced.keystone" ] || { fresh=1; log "first run: creating databases"; }
   if has octavia || has cinder || has nova || has neutron; then start_rabbit; fi
-  start_mysql; say "mariadb up"
+  start_mysql; log "mariadb up"
   local all="keystone neutron" ; has cinder && all="$all cinder"; has octavia && all="$all octavia"
   has nova && all="$all placement glance nova"
   has neutron || all=${all/ neutron/}
   # keystone first, with the bootstrap; the others two at a time
   sync_one keystone sync_keystone || die "keystone"
-  [ -z "$fresh" ] || say "keystone database ready"
+  [ -z "$fresh" ] || log "keystone database ready"
   wsgi_start keystone $P_KEYSTONE testbed_keystone
   local jobs=0
   for n in $all; do
@@ -195,11 +195,11 @@ cmd_up() {
     if [ $((jobs % ${TESTBED_JOBS:-2})) = 0 ]; then wait "${pids[0]}" || die "db sync"; pids=("${pids[@]:1}"); fi
   done
   for p in ${pids[@]+"${pids[@]}"}; do wait "$p" || die "db sync"; done
-  [ -z "$fresh" ] || say "all databases ready"
-  wait_http keystone "$AUTH"; say "keystone up"
+  [ -z "$fresh" ] || log "all databases ready"
+  wait_http keystone "$AUTH"; log "keystone up"
   $PY "$HERE/python/bootstrap.py" "$H" "$B" "$D" "$PW" "$REGION" identity "$SERVICES" || die "identity bootstrap"
-  say "catalog, users, roles ready"
-  wait_rabbit; say "rabbitmq up"
+  log "catalog, users, roles ready"
+  wait_rabbit; log "rabbitmq up"
   has neutron && ep_start neutron neutron.cmd.eventlet.server main $c "$D/etc/neutron.conf"
   if has nova; then
     wsgi_start placement $P_PLACEMENT testbed_placement
@@ -223,16 +223,16 @@ cmd_up() {
     wait_http placement "http://$H:$P_PLACEMENT/"
     ep_start nova-compute nova.cmd.compute main $c "$D/etc/nova.conf"
   fi
-  if has neutron; then wait_http neutron "http://$H:$P_NEUTRON/"; say "neutron up"; fi
-  if has cinder; then wait_http cinder-api "http://$H:$P_CINDER/"; say "cinder-api up"; fi
+  if has neutron; then wait_http neutron "http://$H:$P_NEUTRON/"; log "neutron up"; fi
+  if has cinder; then wait_http cinder-api "http://$H:$P_CINDER/"; log "cinder-api up"; fi
   if has octavia; then
     wait_http octavia-api "http://$H:$P_OCTAVIA/"
     while [ ! -e "$D/run/octavia-worker.ready" ]; do alive octavia-worker || die "octavia-worker died, see its log"; sleep 0.2; done
-    say "octavia up"
+    log "octavia up"
   fi
-  if has nova; then wait_http glance "http://$H:$P_GLANCE/"; wait_http nova-api "http://$H:$P_NOVA/"; say "nova-api, glance, placement up"; fi
+  if has nova; then wait_http glance "http://$H:$P_GLANCE/"; wait_http nova-api "http://$H:$P_NOVA/"; log "nova-api, glance, placement up"; fi
   $PY "$HERE/python/bootstrap.py" "$H" "$B" "$D" "$PW" "$REGION" resources "$SERVICES" || die "resource bootstrap"
-  say "up: export OS_CLIENT_CONFIG_FILE=$D/clouds.yaml OS_CLOUD=demo   (clouds: admin demo other appcred)"
+  log "up: export OS_CLIENT_CONFIG_FILE=$D/clouds.yaml OS_CLOUD=demo   (clouds: admin demo other appcred)"
 }
 
 ORDER="nova-compute nova-scheduler nova-conductor nova-api octavia-worker octavia-api cinder-volume cinder-scheduler cinder-api glance placement neutron keystone"
@@ -247,7 +247,7 @@ cmd_down() {
   for n in $ORDER; do stop_one "$n" 1; done
   for n in rabbitmq mysql; do p=$(cat "$D/run/$n.pid" 2>/dev/null) && [ -n "$p" ] && kill -TERM "$p" 2>/dev/null; done
   stop_one mysql 200; stop_one rabbitmq 10; stop_one epmd 10
-  say "down"
+  log "down"
 }
 cmd_status() {
   local n p q r s tr=0 tp=0 k=0

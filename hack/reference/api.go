@@ -18,7 +18,7 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// kind is a kind that we serve, with the name of its definition in OpenAPI.
+// kind is a kind that Groundskeeper serves, with the name of its definition in OpenAPI.
 type kind struct{ group, version, name, definition string }
 
 func kinds() []kind {
@@ -30,7 +30,7 @@ func kinds() []kind {
 	}
 }
 
-// kindPage is the page of a kind: its fields, and those of everything that it is made of and that is ours.
+// kindPage is the page of a kind: its fields, and those of all types of Groundskeeper in it.
 func kindPage(k kind, definitions map[string]common.OpenAPIDefinition) (string, error) {
 	var b strings.Builder
 	b.WriteString(heading(k.name + " (" + k.group + "/" + k.version + ")"))
@@ -87,7 +87,7 @@ func reference(s *spec.Schema) string {
 	return ""
 }
 
-// typeOf is what people call the type of a property, with a link to a type of ours.
+// typeOf is the name of the type of a property, with a link if Groundskeeper defines it.
 func typeOf(s *spec.Schema, ours string) string {
 	switch {
 	case s == nil:
@@ -109,7 +109,7 @@ func typeOf(s *spec.Schema, ours string) string {
 	return kind
 }
 
-// fallback is a default that says something.
+// fallback is a default that is not the zero value.
 func fallback(value any) string {
 	data, err := json.Marshal(value)
 	if s := string(data); err == nil && !slices.Contains([]string{"null", "{}", `""`, "0", "false"}, s) {

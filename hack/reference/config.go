@@ -18,7 +18,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 )
 
-// source is what the comments and the constants of a package say.
+// source is what the comments and the constants of a package contain.
 type source struct {
 	types  map[string]*ast.TypeSpec
 	docs   map[string]string
@@ -91,7 +91,7 @@ type section struct {
 	rows        [][]string
 }
 
-// configPage is the page of the configuration file, whose types are in the folder.
+// configPage is the page of the configuration file, whose types are in the directory.
 func configPage(dir string) (string, error) {
 	s, err := readSource(dir)
 	if err != nil {
@@ -167,7 +167,7 @@ func (s *source) fields(value reflect.Value, path string, index int, sections *[
 	return nil
 }
 
-// kind is what people call a type.
+// kind is the readable name of a type.
 func (s *source) kind(t reflect.Type) string {
 	switch {
 	case t.Kind() == reflect.Pointer:

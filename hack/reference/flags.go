@@ -40,7 +40,7 @@ var (
 	commandLine = regexp.MustCompile(`^  ([\w-]+)\s+\S`)
 )
 
-// readCommand asks a binary for its help, and for that of its commands.
+// readCommand reads the help of a binary and of its commands.
 func readCommand(ctx context.Context, binary string, arguments ...string) (command, error) {
 	cmd := exec.CommandContext(ctx, binary, append(arguments, "--help")...)
 	cmd.Env = []string{"HOME=/home/user"} // the same everywhere

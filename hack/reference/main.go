@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command reference writes docs/reference: the flags of our binaries, as they print them, the fields of the configuration
-// file and those of our kinds. It writes the same on every machine.
+// Command reference writes docs/reference: the flags of Groundskeeper's binaries, as they print them, the fields of the
+// configuration file and those of its kinds. It writes the same on every machine.
 //
 //	go run ./hack/reference _output/bin docs/reference
 package main

@@ -67,7 +67,7 @@ func TestParseHelp(t *testing.T) {
 	}
 }
 
-// What needs no binary is compared here with what is committed; make generate writes it anew.
+// What needs no binary is compared here with the committed files; make generate updates them.
 func TestPagesAreCurrent(t *testing.T) {
 	root, err := repository()
 	if err != nil {

@@ -74,18 +74,18 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 // addFlags binds the options that no library has.
 func (o *Options) addFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.EmbeddedEtcdDir, "embedded-etcd-dir", o.EmbeddedEtcdDir,
-		"Folder of an etcd that runs inside this process. Used when --etcd-servers is not given; for one replica only.")
+		"Directory of an etcd that runs inside this process. Used when --etcd-servers is not given; for one replica only.")
 	fs.BoolVar(&o.EmbeddedEtcdUnsafeNoFsync, "embedded-etcd-unsafe-no-fsync", o.EmbeddedEtcdUnsafeNoFsync,
 		"Do not wait for the disk in the embedded etcd. A crash of the machine may lose data: for tests only.")
 	fs.StringVar(&o.AcceptStore, "accept-store", o.AcceptStore,
 		"Acknowledge that the store recorded in the cluster is lost and that this one takes its place. "+
 			"The value is what the server prints when it refuses to start; it is good for that one time.")
 	fs.BoolVar(&o.AuthorizeAnyNameFirst, "authorize-any-name-first", o.AuthorizeAnyNameFirst,
-		"Ask the kube-apiserver for the right to all objects of a resource before the right to one, and take yes for an answer. "+
-			"Turn it off when an authorizer of the cluster allows all objects and denies some by name; RBAC cannot.")
+		"Review the permission to all objects of a resource first, and skip the review of one object if it is granted. "+
+			"Disable it when an authorizer of the cluster allows all objects and denies some by name; RBAC cannot.")
 	fs.BoolVar(&o.SelfManagedCertificates, "self-managed-certificates", o.SelfManagedCertificates,
-		"Make the serving certificate, keep it in Secret groundskeeper-system/groundskeeper-apiserver-tls, write its authority into the "+
-			"APIServices of this server, and replace it before it ends. Instead of --tls-cert-file.")
+		"Generate the serving certificate, store it in Secret groundskeeper-system/groundskeeper-apiserver-tls, inject its CA bundle into the "+
+			"APIServices of this server, and replace it before it expires. Instead of --tls-cert-file.")
 	fs.StringSliceVar(&o.DiscoveryAdminNamespaces, "discovery-admin-namespaces", o.DiscoveryAdminNamespaces,
 		"Namespaces whose DiscoveryBackends publish Services in every namespace. One elsewhere reaches its own namespace only. "+
 			"As controllers.discovery.adminNamespaces of the controller manager.")

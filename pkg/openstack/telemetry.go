@@ -23,11 +23,11 @@ func NewTelemetry() *Telemetry {
 	return &Telemetry{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "groundskeeper_openstack_requests_total",
-			Help: "Requests to OpenStack, by service, method and status code; code none: no answer came.",
+			Help: "Requests to OpenStack, by service, method and status code; code none: no response.",
 		}, []string{"service", "method", "code"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "groundskeeper_openstack_request_duration_seconds",
-			Help:    "How long OpenStack took to begin its answer, by service and method. Waiting for a turn is not in it.",
+			Help:    "Time until the first byte of OpenStack's response, by service and method, without the time that the client's rate limit took.",
 			Buckets: prometheus.ExponentialBuckets(0.01, 2.5, 9),
 		}, []string{"service", "method"}),
 		authentications: prometheus.NewCounterVec(prometheus.CounterOpts{

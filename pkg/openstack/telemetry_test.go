@@ -63,7 +63,7 @@ func TestTelemetry(t *testing.T) {
 # TYPE groundskeeper_openstack_authentications_total counter
 groundskeeper_openstack_authentications_total{outcome="CredentialsRefused"} 1
 groundskeeper_openstack_authentications_total{outcome="success"} 1
-# HELP groundskeeper_openstack_requests_total Requests to OpenStack, by service, method and status code; code none: no answer came.
+# HELP groundskeeper_openstack_requests_total Requests to OpenStack, by service, method and status code; code none: no response.
 # TYPE groundskeeper_openstack_requests_total counter
 groundskeeper_openstack_requests_total{code="200",method="GET",service="compute"} 1
 groundskeeper_openstack_requests_total{code="200",method="GET",service="identity"} 1

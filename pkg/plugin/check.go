@@ -81,7 +81,7 @@ func (c *command) checkOnce(ctx context.Context) *Report {
 		r.Checked = append(r.Checked, Checked{Name: name})
 		err := c.client.List(ctx, k.list(), client.Limit(1))
 		switch {
-		case err == nil, apierrors.IsForbidden(err): // a refusal is an answer, too
+		case err == nil, apierrors.IsForbidden(err): // a denial is a response, too
 		case meta.IsNoMatchError(err):
 			fails(name, "it is not served: Groundskeeper is not installed, or its API is not registered (kubectl get apiservices)")
 			c.client = c.reconnected() // else the client remembers that it is missing
@@ -103,7 +103,7 @@ func (c *command) checkOnce(ctx context.Context) *Report {
 	return r
 }
 
-// reconnected is a client that has forgotten which APIs there are. Where it cannot be made, the one that is there has to do.
+// reconnected is a client without a cached discovery. If it cannot be created, the existing client is used.
 func (c *command) reconnected() client.WithWatch {
 	before := c.client
 	if c.config == nil || c.connect() != nil {

@@ -64,10 +64,10 @@ var (
 
 func paused() client.Object {
 	return &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: "garden-shop", Name: "web"},
-		Status: kubernikusv1.KlusterStatus{Phase: kubernikusv1.KlusterRunning, Conditions: []metav1.Condition{condition("Paused", "True", "Paused", "by hand")}}}
+		Status: kubernikusv1.KlusterStatus{Phase: kubernikusv1.KlusterRunning, Conditions: []metav1.Condition{condition("Paused", "True", "Paused", "manually")}}}
 }
 
-// Findings are told from what could not be checked.
+// Findings are distinguished from failed checks.
 func TestStatusResult(t *testing.T) {
 	for name, test := range map[string]struct {
 		fails   map[string]error
@@ -76,7 +76,7 @@ func TestStatusResult(t *testing.T) {
 		prints  string
 	}{
 		"nothing":         {prints: "Klusters                0"},
-		"finding":         {objects: []client.Object{paused()}, code: 1, prints: "! garden-shop/web                is paused: by hand"},
+		"finding":         {objects: []client.Object{paused()}, code: 1, prints: "! garden-shop/web                is paused: manually"},
 		"not allowed":     {fails: map[string]error{"KlusterList": errForbidden}, code: 2, prints: "you are not allowed to list Klusters in namespace garden-shop"},
 		"finding and not": {fails: map[string]error{"TranslationList": errForbidden}, objects: []client.Object{paused()}, code: 2, prints: "is paused"},
 		"one not served":  {fails: map[string]error{"KlusterList": errNoMatch}, prints: "Translations"},
@@ -102,7 +102,7 @@ func TestOutput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Finding{Kind: "Klusters", Namespace: "garden-shop", Name: "web", Level: "Warning", Message: "is paused: by hand"}
+	want := Finding{Kind: "Klusters", Namespace: "garden-shop", Name: "web", Level: "Warning", Message: "is paused: manually"}
 	if err := output("json").write(c.out, report, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func TestOutput(t *testing.T) {
 	}
 }
 
-// A namespace is explained by its conditions, by our objects in it, and by its Project.
+// A namespace is explained by its conditions, by objects of Groundskeeper in it, and by its Project.
 func TestWhyNamespace(t *testing.T) {
 	namespace := &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{Name: "garden-shop", DeletionTimestamp: at(-time.Minute * 5), Finalizers: []string{"example.com/hold"},
@@ -138,7 +138,7 @@ func TestWhyNamespace(t *testing.T) {
 		t.Errorf("error = %v, want findings", err)
 	}
 	for _, want := range []string{
-		"! garden-shop                    an API of the cluster does not answer, and blocks the deletion of every namespace: metrics.k8s.io/v1beta1",
+		"! garden-shop                    an API of the cluster is unavailable, and blocks the deletion of every namespace: metrics.k8s.io/v1beta1",
 		"~ garden-shop                    NamespaceContentRemaining: klusters has 1", "is blocked by the finalizer example.com/hold",
 		"~ garden-shop/api                still exists", "! garden-shop/web                is paused", "~ shop                           is unused for 3 days",
 	} {
@@ -151,7 +151,7 @@ func TestWhyNamespace(t *testing.T) {
 	}
 }
 
-// What client libraries say reaches a user with what to do.
+// Errors of client libraries are completed with a remedy.
 func TestExplainedForUsers(t *testing.T) {
 	dir := t.TempDir()
 	kubeconfig := func(args clientcmd.ClientConfigLoadingRules, overrides clientcmd.ConfigOverrides) error {
@@ -172,7 +172,7 @@ func TestExplainedForUsers(t *testing.T) {
 		"unknown context":    {kubeconfig(clientcmd.ClientConfigLoadingRules{}, clientcmd.ConfigOverrides{CurrentContext: "x"}), "kubectl config get-contexts"},
 		"wrong token":        {fmt.Errorf("list: %w", apierrors.NewUnauthorized("Unauthorized")), "the cluster rejects your credentials"},
 		"not installed":      {errNoMatch, "Groundskeeper is not installed"},
-		"connection refused": {fmt.Errorf("list: %w", &url.Error{Op: "Get", URL: "https://x", Err: errors.New("refused")}), "the cluster does not answer"},
+		"connection refused": {fmt.Errorf("list: %w", &url.Error{Op: "Get", URL: "https://x", Err: errors.New("refused")}), "the cluster does not respond"},
 		"server error":       {apierrors.NewGenericServerResponse(http.StatusConflict, "get", schema.GroupResource{}, "x", "changed", 0, true), "conflict"},
 	} {
 		if got := explained(test.err); got == nil || !strings.Contains(got.Error(), test.want) {
@@ -190,13 +190,13 @@ func TestExitCode(t *testing.T) {
 		code int
 		text string
 	}{
-		"done":         {t.Context(), nil, 0, ""},
-		"findings":     {t.Context(), errFindings, 1, ""},
-		"declined":     {t.Context(), errDeclined, 1, "nothing was changed"},
-		"blocked":      {t.Context(), errBlocked, 1, "Nothing was changed"},
-		"failed":       {t.Context(), errors.New("no answer"), 2, "no answer"},
-		"interrupted":  {canceled, fmt.Errorf("get: %w", context.Canceled), 130, "interrupted"},
-		"done at once": {canceled, nil, 0, ""},
+		"done":             {t.Context(), nil, 0, ""},
+		"findings":         {t.Context(), errFindings, 1, ""},
+		"declined":         {t.Context(), errDeclined, 1, "nothing was changed"},
+		"blocked":          {t.Context(), errBlocked, 1, "Nothing was changed"},
+		"failed":           {t.Context(), errors.New("no response"), 2, "no response"},
+		"interrupted":      {canceled, fmt.Errorf("get: %w", context.Canceled), 130, "interrupted"},
+		"done immediately": {canceled, nil, 0, ""},
 	} {
 		if code, text := ExitCode(test.ctx, test.err); code != test.code || (text == "") != (test.text == "") || !strings.Contains(text, test.text) {
 			t.Errorf("%s: exit code %d, %q, want %d, %q", name, code, text, test.code, test.text)
@@ -209,9 +209,9 @@ func TestCheck(t *testing.T) {
 		fails map[string]error
 		want  []string
 	}{
-		"no manager":       {nil, []string{"API of Klusters            ok", "there is no Lease groundskeeper-system/groundskeeper-controller-manager"}},
-		"a refusal":        {map[string]error{"KlusterList": errForbidden}, []string{"API of Klusters            ok"}},
-		"API that is away": {map[string]error{"KlusterList": apierrors.NewServiceUnavailable("no endpoints")}, []string{"API of Klusters            no endpoints"}},
+		"no manager":      {nil, []string{"API of Klusters            ok", "there is no Lease groundskeeper-system/groundskeeper-controller-manager"}},
+		"forbidden":       {map[string]error{"KlusterList": errForbidden}, []string{"API of Klusters            ok"}},
+		"unavailable API": {map[string]error{"KlusterList": apierrors.NewServiceUnavailable("no endpoints")}, []string{"API of Klusters            no endpoints"}},
 	} {
 		c, out := on(t, test.fails)
 		if err := c.check(t.Context(), 0, ""); !errors.Is(err, errFindings) {

@@ -12,7 +12,7 @@ import (
 // errDeclined ends a command that was not confirmed.
 var errDeclined = errors.New("nothing was changed")
 
-// confirm asks for a yes, unless it was given already.
+// confirm prompts for confirmation, unless the user has already confirmed.
 func (c *command) confirm(question string, given bool) error {
 	if given {
 		return nil

@@ -36,7 +36,7 @@ func newDeorbit(c *command) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVarP(&watch, "watch", "w", false, "wait until the Kluster has been deleted, and show its stages; of a Kluster that is being deleted already, only show them")
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "skip the confirmation")
 	return cmd
 }
 
@@ -72,7 +72,7 @@ func (c *command) deleteKluster(ctx context.Context, k *kubernikusv1.Kluster, ye
 		return err
 	}
 	if reason := notTakenDown(k, manager, err); reason != "" {
-		return fmt.Errorf("no controller would take down Kluster %s/%s: %s. Nothing was changed", k.Namespace, k.Name, reason)
+		return fmt.Errorf("no controller would deorbit Kluster %s/%s: %s. Nothing was changed", k.Namespace, k.Name, reason)
 	}
 	if k.Detached() {
 		c.out.print("It is detached: the Kluster is deleted, and nothing in its cluster or in OpenStack is touched.\n")
@@ -108,11 +108,11 @@ func notTakenDown(k *kubernikusv1.Kluster, manager uninstall.Manager, inspection
 	case known:
 		return reason
 	default:
-		return fmt.Sprintf("it was not probed by one yet, and which controllers run cannot be told (%s)", reason)
+		return fmt.Sprintf("it was not probed by one yet, and it is unknown which controllers run (%s)", reason)
 	}
 }
 
-// intent says in words what a Deorbit of a Kluster removes and keeps.
+// intent describes what a Deorbit of a Kluster removes and retains.
 func intent(k *kubernikusv1.Kluster) string {
 	d := k.Spec.Deorbit
 	says := func(policy kubernikusv1.DeletionPolicy, what string) string {
@@ -139,7 +139,7 @@ func intent(k *kubernikusv1.Kluster) string {
 		says(d.FloatingIPs, "floating IPs of these"), unseen)
 }
 
-// watchDeorbit shows the stages until the Kluster is gone.
+// watchDeorbit shows the stages until the Kluster has been deleted.
 func (c *command) watchDeorbit(ctx context.Context, k *kubernikusv1.Kluster) error {
 	p := &progress{to: c.out}
 	gone := errors.New("gone")

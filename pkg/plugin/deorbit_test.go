@@ -32,7 +32,7 @@ func TestNotTakenDown(t *testing.T) {
 		kluster    *kubernikusv1.Kluster
 		manager    uninstall.Manager
 		inspection error
-		want       string // a part of the reason; empty: it is taken down
+		want       string // a part of the reason; empty: it is deorbited
 	}{
 		"the controller runs": {&kubernikusv1.Kluster{}, running(asIs), nil, ""},
 		"Klusters are off":    {probed, running(func(c *configv1alpha1.ControllerManagerConfiguration) { c.Controllers.Kluster.Enabled = nil }), nil, "is off"},

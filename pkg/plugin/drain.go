@@ -31,7 +31,7 @@ func newDrain(c *command) *cobra.Command {
 			return c.drain(cmd.Context(), name, drainOptions{yes: yes, undo: undo, preview: preview})
 		},
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "skip the confirmation")
 	cmd.Flags().BoolVar(&undo, "undo", false, "bring the backend back to service")
 	cmd.Flags().BoolVar(&preview, "dry-run", false, "show what would happen, and change nothing")
 	return cmd
@@ -76,7 +76,7 @@ func (c *command) drain(ctx context.Context, name string, o drainOptions) error 
 	return c.watchDrain(ctx, backend, to)
 }
 
-// preview says in words what a drain does. The maintenance controller counts the routes of a backend that serves, too.
+// preview describes what a drain does. The maintenance controller counts the routes of a backend that serves, too.
 func preview(b *gimbalv1.DiscoveryBackend) string {
 	r := b.Status.Routes
 	if r == nil {
@@ -84,7 +84,7 @@ func preview(b *gimbalv1.DiscoveryBackend) string {
 	}
 	text := fmt.Sprintf("%d routes send traffic to %s: they stop, and start again with --undo.\n", r.Matching, nameOf(b))
 	if alone := r.WithoutAlternative; alone != nil && alone.Count > 0 {
-		what := "will ANSWER WITH ERRORS, because its endpoints are withheld"
+		what := "will RETURN ERRORS, because its endpoints are withheld"
 		if b.Cluster.DrainPolicy == gimbalv1.DrainKeepSole {
 			what = "keep sending traffic to it (cluster.drainPolicy is KeepSole)"
 		}

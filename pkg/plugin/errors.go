@@ -22,7 +22,7 @@ import (
 const (
 	// ExitFindings: the command worked, and there is something to report, or it was not confirmed.
 	ExitFindings = 1
-	// ExitFailed: the command could not find out, or not do what it was asked to.
+	// ExitFailed means that a check or an action failed.
 	ExitFailed = 2
 	// ExitInterrupted: it was interrupted, as by Ctrl-C.
 	ExitInterrupted = 130
@@ -47,7 +47,7 @@ func ExitCode(ctx context.Context, err error) (code int, text string) {
 	}
 }
 
-// explained replaces or completes errors of client libraries that do not tell a user what is missing. Others stay as they are.
+// explained replaces or completes errors of client libraries that do not state a remedy. Others remain unchanged.
 func explained(err error) error {
 	switch {
 	case err == nil:
@@ -59,7 +59,7 @@ func explained(err error) error {
 	}
 	if failed, ok := errors.AsType[*apiutil.ErrResourceDiscoveryFailed](err); ok {
 		for version := range *failed {
-			if ours(version.Group) {
+			if isOurs(version.Group) {
 				return fmt.Errorf("%w: %s", err, whereToLook(version.Version, version.Group))
 			}
 		}
@@ -69,7 +69,7 @@ func explained(err error) error {
 		return unavailable(err)
 	}
 	if failed, ok := errors.AsType[*url.Error](err); ok {
-		return fmt.Errorf("the cluster does not answer: %w. Check the server of the kubeconfig (kubectl cluster-info)", failed)
+		return fmt.Errorf("the cluster does not respond: %w. Check the server of the kubeconfig (kubectl cluster-info)", failed)
 	}
 	return err
 }
@@ -82,28 +82,28 @@ func kubeconfigError(err error) error {
 	return fmt.Errorf("cannot use the kubeconfig: %w (see kubectl config view, and kubectl config get-contexts)", err)
 }
 
-// unavailable names our API server where the kube-apiserver cannot reach it: "the server is currently unable to handle the
-// request" does not.
+// unavailable names Groundskeeper's API server where the kube-apiserver cannot reach it: "the server is currently unable to
+// handle the request" does not.
 func unavailable(err error) error {
 	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Details == nil || !ours(status.Status().Details.Group) {
+	if !errors.As(err, &status) || status.Status().Details == nil || !isOurs(status.Status().Details.Group) {
 		return err
 	}
 	group := status.Status().Details.Group
 	return fmt.Errorf("%w: %s", err, whereToLook(ourScheme().PrioritizedVersionsForGroup(group)[0].Version, group))
 }
 
-// whereToLook names what shows why our API server does not answer.
+// whereToLook names what shows why Groundskeeper's API server is unavailable.
 func whereToLook(version, group string) string {
-	return fmt.Sprintf("groundskeeper-apiserver does not answer: see its log, and kubectl describe apiservice %s.%s", version, group)
+	return fmt.Sprintf("groundskeeper-apiserver is unavailable: see its log, and kubectl describe apiservice %s.%s", version, group)
 }
 
-// ours reports whether a group is one of ours. Every scheme has types without a group.
-func ours(group string) bool {
+// isOurs reports whether a group is served by Groundskeeper. Every scheme has types without a group.
+func isOurs(group string) bool {
 	return group != "" && len(ourScheme().PrioritizedVersionsForGroup(group)) > 0
 }
 
-// ourScheme has our kinds.
+// ourScheme has the kinds of Groundskeeper.
 func ourScheme() *runtime.Scheme {
 	s := runtime.NewScheme()
 	// It fails only for types that contradict each other, which every test would notice.

@@ -23,7 +23,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// The error of an API server that is away names it and says where to look; all others are as they were.
+// The error of an unavailable API server names it and points to its log; all others are unchanged.
 func TestExplained(t *testing.T) {
 	of := func(code int, group string) error {
 		err := apierrors.NewGenericServerResponse(code, "get", schema.GroupResource{Group: group, Resource: "things"}, "x", "", 0, true)
@@ -33,14 +33,14 @@ func TestExplained(t *testing.T) {
 		err  error
 		hint string
 	}{
-		"Projects": {of(http.StatusServiceUnavailable, "core.gardener.cloud"), "kubectl describe apiservice v1beta1.core.gardener.cloud"},
-		"Klusters": {of(http.StatusServiceUnavailable, "kubernikus.sap.cc"), "kubectl describe apiservice v1.kubernikus.sap.cc"},
-		"another":  {of(http.StatusServiceUnavailable, "metrics.k8s.io"), ""},
-		"no group": {of(http.StatusServiceUnavailable, ""), ""},
-		"no API":   {apierrors.NewServiceUnavailable("later"), ""},
-		"not ours": {of(http.StatusNotFound, "core.gardener.cloud"), ""},
-		"any":      {errors.New("no answer"), ""},
-		"none":     {nil, ""},
+		"Projects":    {of(http.StatusServiceUnavailable, "core.gardener.cloud"), "kubectl describe apiservice v1beta1.core.gardener.cloud"},
+		"Klusters":    {of(http.StatusServiceUnavailable, "kubernikus.sap.cc"), "kubectl describe apiservice v1.kubernikus.sap.cc"},
+		"another":     {of(http.StatusServiceUnavailable, "metrics.k8s.io"), ""},
+		"no group":    {of(http.StatusServiceUnavailable, ""), ""},
+		"no API":      {apierrors.NewServiceUnavailable("later"), ""},
+		"another API": {of(http.StatusNotFound, "core.gardener.cloud"), ""},
+		"any":         {errors.New("no response"), ""},
+		"none":        {nil, ""},
 	} {
 		got := explained(c.err)
 		switch {
@@ -52,7 +52,7 @@ func TestExplained(t *testing.T) {
 	}
 }
 
-// A command whose requests the kube-apiserver cannot pass on says so.
+// A command whose requests the kube-apiserver cannot pass on reports it.
 func TestCommandExplains(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		version := metav1.GroupVersionForDiscovery{GroupVersion: gardenerv1beta1.SchemeGroupVersion.String(), Version: gardenerv1beta1.SchemeGroupVersion.Version}

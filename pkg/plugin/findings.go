@@ -24,7 +24,7 @@ import (
 type level int
 
 const (
-	// inProgress: our controllers are working, and no user has to act.
+	// inProgress means that the controllers are working, and no user has to act.
 	inProgress level = iota
 	// warning: a user has to repair something.
 	warning
@@ -88,7 +88,7 @@ func projectFindings(p *gardenerv1beta1.Project, now time.Time) (all []finding) 
 	return all
 }
 
-// staleFinding tells since when a Project is unused, and what becomes of it. Only the message of its condition tells that
+// staleFinding reports since when a Project is unused, and what happens to it. Only the message of its condition states that
 // staleDryRun keeps the controller from deleting it.
 func staleFinding(p *gardenerv1beta1.Project, since *metav1.Time, now time.Time) finding {
 	unused := "is unused for " + lasts(since, now)

@@ -94,7 +94,7 @@ func TestFindings(t *testing.T) {
 		"kluster, going": {kluster(kubernikusv1.KlusterTerminating, deleted(kubernikusv1.DeorbitClaims), condition("Deorbited", "False", "Claims", "1 remains")),
 			"~ is being deleted, for 5 minutes, stage Claims, 1 remain: Claims: 1 remains"},
 		"kluster, stuck": {kluster(kubernikusv1.KlusterTerminating, deleted(kubernikusv1.DeorbitClaims), condition("Deorbited", "False", "Unreachable", "refused")),
-			"! is being deleted, for 5 minutes, stage Claims, 1 remain: Unreachable: refused"},
+			"! is being deleted, for 5 minutes, stage Claims, 1 remain: Unreachable: no route"},
 		"backend": {backend(gimbalv1.ClusterEnabled, nil, condition("Drained", "False", "Enabled", ""), condition("Discovered", "True", "Synced", "")), ""},
 		"backend, draining": {backend(gimbalv1.ClusterMaintenance, func(b *gimbalv1.DiscoveryBackend) {
 			b.Status.Routes = &gimbalv1.RouteStatus{Matching: 20, Drained: 3}
@@ -102,9 +102,9 @@ func TestFindings(t *testing.T) {
 		"backend, drained": {backend(gimbalv1.ClusterMaintenance, nil, condition("Drained", "True", "Drained", "")), "~ is in maintenance and drained"},
 		"backend, errors": {backend(gimbalv1.ClusterEnabled, func(b *gimbalv1.DiscoveryBackend) {
 			b.Status.Errors = []gimbalv1.DiscoveryError{{Type: "ConnectionError", Message: "refused"}}
-		}, condition("Available", "False", "NoImage", "none"), condition("Ready", "False", "NoImage", "none")), "! Available: NoImage: none\n! ConnectionError: refused"},
+		}, condition("Available", "False", "NoImage", "none"), condition("Ready", "False", "NoImage", "none")), "! Available: NoImage: none\n! ConnectionError: no route"},
 		"translation":          {translation(nil, condition("Synced", "True", "Synced", "")), ""},
-		"translation, stalled": {translation(nil, condition("Synced", "False", "Failed", "x"), condition("Stalled", "True", "Refused", "409")), "! Refused: 409"},
+		"translation, stalled": {translation(nil, condition("Synced", "False", "Failed", "x"), condition("Stalled", "True", "Refused", "409")), "! Rejected: 409"},
 		"translation, drifted": {translation(func(tr *midonetv1.Translation) {
 			tr.Status.Resources = []midonetv1.BackendResourceStatus{{State: midonetv1.BackendResourceDrifted}, {State: midonetv1.BackendResourceSynced}}
 		}), "! 1 of 2 resources were changed in MidoNet by another client"},
@@ -198,6 +198,6 @@ func TestColor(t *testing.T) {
 		t.Errorf("got %q, %v", to.in(red, "x"), err)
 	}
 	if err := to.setColor("pink"); err == nil {
-		t.Error("pink is no answer")
+		t.Error("pink = nil, want an error")
 	}
 }

@@ -17,9 +17,9 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// kind is one of ours.
+// kind is a kind of Groundskeeper.
 type kind struct {
-	// title is its name in the plural, names are those that people type.
+	// title is its name in the plural, names are those that users type.
 	title string
 	names []string
 	// object and list are empty ones.
@@ -51,7 +51,7 @@ const (
 	backendsTitle = "DiscoveryBackends"
 )
 
-// kinds are all of ours.
+// kinds are all kinds of Groundskeeper.
 func kinds() []kind {
 	return []kind{
 		kindOf("Projects", []string{"project", "projects"}, true, func() *gardenerv1beta1.Project { return &gardenerv1beta1.Project{} },

@@ -32,7 +32,7 @@ func namespaceFindings(n *corev1.Namespace, now time.Time) (all []finding) {
 		switch {
 		case c.Status != corev1.ConditionTrue:
 		case c.Type == corev1.NamespaceDeletionDiscoveryFailure:
-			all = append(all, found(warning, "an API of the cluster does not answer, and blocks the deletion of every namespace: %s (kubectl get apiservices)", c.Message))
+			all = append(all, found(warning, "an API of the cluster is unavailable, and blocks the deletion of every namespace: %s (kubectl get apiservices)", c.Message))
 		case c.Type == corev1.NamespaceContentRemaining, c.Type == corev1.NamespaceFinalizersRemaining:
 			all = append(all, found(inProgress, "%s: %s", c.Type, c.Message))
 		default:
@@ -42,8 +42,8 @@ func namespaceFindings(n *corev1.Namespace, now time.Time) (all []finding) {
 	return all
 }
 
-// contents adds what our objects in a namespace, and its Project, have to do with it. Of a namespace that is being deleted,
-// each object counts: it is not deleted before them.
+// contents adds the relevant state of Groundskeeper's objects in a namespace, and of its Project. Of a namespace that is being
+// deleted, each object counts: it is not deleted before them.
 func (c *command) contents(ctx context.Context, namespace *corev1.Namespace, r *Report) error {
 	deleting := !namespace.DeletionTimestamp.IsZero()
 	for _, k := range kinds() {

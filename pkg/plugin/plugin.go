@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plugin has the commands of "kubectl groundskeeper": the state of our kinds at a glance, what blocks an object,
-// whether an installation works, its removal, and the two changes that users follow while they happen, a drain and a deorbit.
-// The findings about an object are a pure function of it (findings.go); the commands list, print and wait.
+// Package plugin has the commands of "kubectl groundskeeper": the state of Groundskeeper's objects at a glance, what blocks an
+// object, whether an installation works, its removal, and the two changes that users follow while they happen, a drain and a
+// deorbit. The findings about an object are a pure function of it (findings.go); the commands list, print and wait.
 package plugin
 
 import (
@@ -75,7 +75,7 @@ func New(in io.Reader, out *os.File) *cobra.Command {
 // offline annotates commands that need no cluster.
 const offline = "offline"
 
-// overrideFlags are those of kubectl for the cluster, the user and the namespace, but for basic authentication, which
+// overrideFlags are those of kubectl for the cluster, the user and the namespace, except basic authentication, which
 // Kubernetes does not have any more.
 func overrideFlags() clientcmd.ConfigOverrideFlags {
 	flags := clientcmd.RecommendedConfigOverrideFlags("")

@@ -16,8 +16,8 @@ import (
 // policiesTitle is what status calls the admission policies of the cluster.
 const policiesTitle = "Policies"
 
-// policies adds the admission policies that refuse every request for our kinds, because our API server cannot read their
-// parameters. They are not in the report when all work.
+// policies adds the admission policies that reject every request for kinds of Groundskeeper, because its API server cannot read
+// their parameters. They are not in the report when all work.
 func (c *command) policies(ctx context.Context, r *Report) error {
 	config, err := c.config.ClientConfig()
 	if err != nil {

@@ -84,7 +84,7 @@ func (o *output) addTo(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(outputs, cobra.ShellCompDirectiveNoFileComp)) // fails for unknown flags
 }
 
-// check rejects unknown formats before anything is asked for.
+// check rejects unknown formats before any request is sent.
 func (o output) check() error {
 	if o != "" && !slices.Contains(outputs, string(o)) {
 		return fmt.Errorf("--output: %q is not json or yaml", string(o))

@@ -15,7 +15,7 @@ import (
 // terminal is where a command prints to.
 type terminal struct {
 	io.Writer
-	// alive says that it shows text at once and can go back to the beginning of a line.
+	// alive reports that it shows text immediately and can go back to the beginning of a line.
 	alive bool
 	color bool
 }
@@ -77,7 +77,7 @@ type progress struct {
 
 // lost shows that there is no news.
 func (p *progress) lost(err error) {
-	p.show("the API server does not answer, trying again: " + oneLine(err.Error()))
+	p.show("the API server does not respond, retrying: " + oneLine(err.Error()))
 }
 
 func (p *progress) show(line string) {

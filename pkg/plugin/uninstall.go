@@ -31,19 +31,19 @@ func newUninstall(c *command) *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return c.uninstall(cmd.Context(), o, yes, preview) },
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
+	flags.BoolVarP(&yes, "yes", "y", false, "skip the confirmation")
 	flags.BoolVar(&preview, "dry-run", false, "show the plan, and change nothing")
 	flags.StringVar(&o.Projects, "projects", o.Projects, "keep: the namespaces of Projects stay; delete: they go with all that is in them")
 	flags.StringVar(&o.Klusters, "klusters", o.Klusters, "detach: nothing of their clusters is touched; deorbit: what these made in OpenStack is deleted")
-	flags.StringSliceVar(&o.Abandon, "abandon", nil, "`kinds` whose finalizers are taken off though nobody cleans up: translations, klusters")
+	flags.StringSliceVar(&o.Abandon, "abandon", nil, "`kinds` whose finalizers are removed without a cleanup: translations, klusters")
 	flags.BoolVar(&o.KeepData, "keep-data", false, "keep the namespaces of the installation, with the volumes in them")
-	flags.StringVar(&o.ConfigFile, "config", "", "configuration `file` of the controller manager, where it does not run as our Deployment")
+	flags.StringVar(&o.ConfigFile, "config", "", "configuration `file` of the controller manager, if it does not run as the Deployment of the manifests")
 	flags.DurationVar(&o.Timeout, "timeout", o.Timeout, "how long a step may wait without any progress")
 	return cmd
 }
 
 // errBlocked ends a removal that would get stuck.
-var errBlocked = errors.New("the removal does not start: see what is in the way. Nothing was changed")
+var errBlocked = errors.New("the removal does not start: see what blocks it. Nothing was changed")
 
 func (c *command) uninstall(ctx context.Context, o uninstall.Options, yes, preview bool) error {
 	if err := o.Validate(); err != nil {
@@ -75,7 +75,7 @@ func (c *command) uninstall(ctx context.Context, o uninstall.Options, yes, previ
 	if err := u.Run(ctx, found); err != nil {
 		return err
 	}
-	c.out.print("%s\n", c.out.in(green, "Groundskeeper is gone"))
+	c.out.print("%s\n", c.out.in(green, "Groundskeeper has been removed"))
 	return nil
 }
 
@@ -103,7 +103,7 @@ func (c *command) uninstaller(o uninstall.Options) (*uninstall.Uninstaller, erro
 	return u, nil
 }
 
-// reason is what is known to hold up an object: what somebody has to put right, or else who keeps it. It has no times in it,
+// reason is why an object is blocked: what a user has to fix, or else which finalizer keeps it. It has no times in it,
 // so that it stays the same while nothing happens. Of a Translation only the metadata may be there.
 func (c *command) reason(ctx context.Context, object client.Object) string {
 	if m, ok := object.(*metav1.PartialObjectMetadata); ok {

@@ -22,10 +22,10 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/version"
 )
 
-// documentTitle is the title of the OpenAPI documents of our API server.
+// documentTitle is the title of the OpenAPI documents of Groundskeeper's API server.
 const documentTitle = "Groundskeeper"
 
-// versionTimeout is how long the servers may take to answer.
+// versionTimeout limits how long the servers may take to respond.
 const versionTimeout = 10 * time.Second
 
 // Versions are those of the plugin and of what runs in the cluster, "" when unknown.
@@ -49,7 +49,7 @@ func newVersion(c *command) *cobra.Command {
 		Annotations: map[string]string{offline: "true"},
 		RunE:        func(cmd *cobra.Command, _ []string) error { return c.version(cmd.Context(), onlyClient, format) },
 	}
-	cmd.Flags().BoolVar(&onlyClient, "client", false, "do not ask the cluster")
+	cmd.Flags().BoolVar(&onlyClient, "client", false, "print only the version of the client")
 	format.addTo(cmd)
 	return cmd
 }
@@ -76,7 +76,7 @@ func (c *command) version(ctx context.Context, onlyClient bool, format output) e
 	return err
 }
 
-// serverVersions asks the cluster. What the user is not allowed to read stays unknown.
+// serverVersions queries the cluster. What the user is not allowed to read stays unknown.
 func (c *command) serverVersions(ctx context.Context, v *Versions) error {
 	if err := c.connect(); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (c *command) serverVersions(ctx context.Context, v *Versions) error {
 	return failed
 }
 
-// documentVersion is the version in an OpenAPI document of our API server, "" in that of another one, such as Gardener.
+// documentVersion is the version in an OpenAPI document of Groundskeeper's API server, "" in that of another one, such as Gardener.
 func documentVersion(document []byte) string {
 	var d struct {
 		Info struct{ Title, Version string } `json:"info"`

@@ -18,18 +18,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// pauses are those between two watches: a server that ends each at once is not asked all the time.
+// pauses are those between two watches: a server that ends each watch immediately is not polled continuously.
 func pauses() wait.DelayFunc {
 	return wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.1, Steps: 10, Cap: 10 * time.Second}.
 		DelayWithReset(clock.RealClock{}, time.Minute)
 }
 
-// patience is how long the API server may not answer before nobody is followed any more: longer than an upgrade takes.
+// patience is how long the API server may be unavailable before the watch ends: longer than an upgrade takes.
 const patience = 5 * time.Minute
 
-// follow calls a function with an object each time it changes, until the function returns an error, the object is gone or
+// follow calls a function with an object each time it changes, until the function returns an error, the object is deleted or
 // another one has its name (the error given), or ctx is done. A watch that breaks is begun again. While the API server
-// does not answer, lost is called each time it was asked in vain.
+// is unavailable, lost is called for each failed request.
 func follow[T any, P interface {
 	*T
 	client.Object
@@ -70,7 +70,7 @@ func follow[T any, P interface {
 	})
 }
 
-// isPassing says whether an error is that of an API server which is away or inProgress for a while.
+// isPassing reports whether an error is temporary: the API server is unavailable or overloaded.
 func isPassing(err error) bool {
 	if _, ok := errors.AsType[*url.Error](err); ok {
 		return true

@@ -31,7 +31,7 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// server answers with an object as the API server does: into what is there already, as JSON is decoded. Its watches are
+// server responds with an object as the API server does: into what is there already, as JSON is decoded. Its watches are
 // those of the function.
 func server(t *testing.T, object client.Object, watches func(c client.Client) (watch.Interface, error)) client.WithWatch {
 	t.Helper()
@@ -73,10 +73,10 @@ func kluster(uid string) *kubernikusv1.Kluster {
 
 var (
 	errGone = errors.New("gone")
-	errSpin = errors.New("it asks again and again")
+	errSpin = errors.New("it polls continuously")
 )
 
-// neverLost fails the test when the API server does not answer.
+// neverLost fails the test when the API server is unavailable.
 func neverLost(t *testing.T) func(error) {
 	return func(err error) { t.Errorf("lost: %v", err) }
 }
@@ -98,17 +98,17 @@ func TestFollowEndsWithItsObject(t *testing.T) {
 		err := follow(t.Context(), c, kluster("first"), &kubernikusv1.KlusterList{}, func(k *kubernikusv1.Kluster) error {
 			told++
 			if k.UID != "first" {
-				t.Errorf("it is told of %s", k.UID)
+				t.Errorf("notified of %s", k.UID)
 			}
 			return nil
 		}, neverLost(t), errGone)
 		if !errors.Is(err, errGone) || told != 1 {
-			t.Errorf("told %d times, %v", told, err)
+			t.Errorf("notifications = %d, error = %v", told, err)
 		}
 	})
 }
 
-// What an object does not have any more is not told after a broken watch.
+// Fields that were removed are not reported after a broken watch.
 func TestFollowForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := kluster("first")
@@ -134,7 +134,7 @@ func TestFollowForgets(t *testing.T) {
 	})
 }
 
-// Watches that end at once are not begun all the time.
+// Watches that end immediately are not restarted continuously.
 func TestFollowPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rounds := 0
@@ -153,7 +153,7 @@ func TestFollowPauses(t *testing.T) {
 	})
 }
 
-// An API server that is away for a while is asked again, for five minutes at a time. What it refuses is the end.
+// An unavailable API server is retried for five minutes. A denied request ends the watch.
 func TestFollowIsPatient(t *testing.T) {
 	resource := schema.GroupResource{Group: "kubernikus.sap.cc", Resource: "klusters"}
 	away := map[string]error{
@@ -208,12 +208,12 @@ func TestFollowIsPatient(t *testing.T) {
 			return nil, &url.Error{Op: "Get", URL: "https://127.0.0.1", Err: ctx.Err()}
 		})
 		if err := follow(ctx, c, kluster("first"), &kubernikusv1.KlusterList{}, func(*kubernikusv1.Kluster) error { return nil }, neverLost(t), errGone); err == nil {
-			t.Error("it goes on after its end")
+			t.Error("it continues after its end")
 		}
 	})
 }
 
-// A watch tells of changes, and of the end.
+// A watch reports changes, and its end.
 func TestFollowWatches(t *testing.T) {
 	for name, last := range map[string]watch.Event{
 		"deleted":     {Type: watch.Deleted, Object: kluster("first")},
@@ -229,12 +229,12 @@ func TestFollowWatches(t *testing.T) {
 		err := follow(t.Context(), c, kluster("first"), &kubernikusv1.KlusterList{}, func(*kubernikusv1.Kluster) error { told++; return nil }, neverLost(t), errGone)
 		want := map[string]int{"deleted": 3, "another one": 2}[name]
 		if !errors.Is(err, errGone) || told != want {
-			t.Errorf("%s: told %d times, want %d, %v", name, told, want, err)
+			t.Errorf("%s: notifications = %d, want %d, error = %v", name, told, want, err)
 		}
 	}
 }
 
-// Why a Translation stays is asked with the context of the step, and not when that is over.
+// The reason why a Translation remains is queried with the context of the step, and not when that is over.
 func TestReasonHasTheContext(t *testing.T) {
 	tr := &midonetv1.Translation{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "node", Finalizers: []string{midonetv1.FinalizerName}}}
 	tr.Status.Resources = []midonetv1.BackendResourceStatus{{State: midonetv1.BackendResourceFailed, Kind: "Router", ID: "1", Message: "refused"}}
@@ -246,6 +246,6 @@ func TestReasonHasTheContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if got := c.reason(ctx, m); got != "" {
-		t.Errorf("it asked: %q", got)
+		t.Errorf("it queried %q", got)
 	}
 }

@@ -84,7 +84,7 @@ func (c *command) printWhy(name string, r *Report) {
 	}
 }
 
-// keepers are our finalizers, and which controller removes them.
+// keepers are Groundskeeper's finalizers, and which controller removes them.
 var keepers = map[string]string{
 	gardenerv1beta1.FinalizerName:           "the controller for Projects removes it when the namespace has been deleted",
 	kubernikusv1.DeorbiterFinalizer:         "Deorbit removes it, or the annotation " + kubernikusv1.DetachAnnotation + "=true has it removed, when controllers.kluster.enabled is true",

@@ -160,7 +160,7 @@ func (h *host) uninstall(t *testing.T, b *backend) {
 	}
 	namespace := h.projectNamespace(t)
 	out, err = run("--yes", "--abandon=translations", "--timeout=90s")
-	if err != nil || !strings.Contains(out, "Groundskeeper is gone") {
+	if err != nil || !strings.Contains(out, "Groundskeeper has been removed") {
 		t.Fatalf("%v: %s", err, out)
 	}
 	t.Logf("it says:\n%s", out)

@@ -218,7 +218,7 @@ func (a *announcement) weigh(want string) {
 	})
 }
 
-// Disabled, its traffic goes elsewhere. Enabled again before that is over, it has its traffic back.
+// Disabled, its traffic moves to other backends. Enabled again before that is over, it has its traffic back.
 func (a *announcement) changeOfMind() {
 	eu := a.shop.backend(discoveryNamespace, "eu")
 	a.service(a.backend, "web-page")

@@ -55,7 +55,7 @@ spec:
 	s.kubectl(s.T, "wait", "--namespace", s.us.Namespace, "--for=jsonpath={.status.routes.matching}=2", "--timeout=2m", "dbe/"+s.us.Name)
 	in := []string{"--namespace", s.us.Namespace}
 	drain := append([]string{"drain", s.us.Name}, in...)
-	s.prints("", append(drain, "--dry-run"), "2 routes send traffic to gimbal-discovery/"+s.us.Name, "1 of them have no other backend, and will ANSWER WITH ERRORS", "HTTPProxy "+s.namespace+"/alone")
+	s.prints("", append(drain, "--dry-run"), "2 routes send traffic to gimbal-discovery/"+s.us.Name, "1 of them have no other backend, and will RETURN ERRORS", "HTTPProxy "+s.namespace+"/alone")
 	if out, err := s.plugin("n\n", drain...); err == nil || !strings.Contains(out, "nothing was changed") {
 		s.Errorf("a no is no no: %v %s", err, out)
 	}

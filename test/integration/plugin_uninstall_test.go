@@ -190,7 +190,7 @@ func (r *removal) isShown() {
 		for _, want := range []string{
 			"kept: 1 member, namespace " + r.kept.Namespace, "namespaces stay", "Klusters are detached", r.announced.Namespace + "/announced: its announcement is withdrawn",
 			"1. DiscoveryBackends come back to service", "gimbal-discovery/" + r.us.Name + ": 1 routes", "Translations are deleted, and what they made is taken out",
-			"apiservices v1.midonet.org", "validatingwebhookconfigurations groundskeeper", "What the installation is made of goes", "clusterroles gardener.cloud:admin", "groundskeeper-system with 0 pods",
+			"apiservices v1.midonet.org", "validatingwebhookconfigurations groundskeeper", "Objects of the installation are deleted", "clusterroles gardener.cloud:admin", "groundskeeper-system with 0 pods",
 		} {
 			if !strings.Contains(out, want) {
 				r.Errorf("%q: the plan does not say %q:\n%s", args, want, out)
@@ -219,7 +219,7 @@ func (r *removal) isInterrupted() {
 		r.Logf("after %s: %v\n%s", patience, err, out)
 		switch {
 		case err == nil:
-			if !strings.Contains(out, "Groundskeeper is gone") && !strings.Contains(out, "nothing of an installation is there") {
+			if !strings.Contains(out, "Groundskeeper has been removed") && !strings.Contains(out, "nothing of an installation is there") {
 				r.Errorf("it does not say that it is done: %s", out)
 			}
 			return

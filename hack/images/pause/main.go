@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Pause waits until it is told to end. A container of it holds the namespaces of each pod of the local node.
+// Pause waits until it receives a signal. A container of it holds the namespaces of each pod of the local node.
 package main
 
 import (

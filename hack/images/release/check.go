@@ -24,7 +24,7 @@ const (
 	signatureFile = "SHA256SUMS.sig"
 )
 
-// checkBills fails unless each product has its bill of materials, and it names the modules that go.mod leads to. Go is asked
+// checkBills fails unless each product has its bill of materials, and it names the modules that go.mod leads to. It uses Go
 // which packages a program is built of, and not the program: that is where the bill has it from.
 func (r release) checkBills(ctx context.Context, products []product) error {
 	if len(products) == 0 {
@@ -104,7 +104,7 @@ func (r release) required(ctx context.Context, b binary) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// checkSums fails unless SHA256SUMS has each file of the folder, and no other.
+// checkSums fails unless SHA256SUMS has each file of the directory, and no other.
 func (r release) checkSums() error {
 	sums, err := os.ReadFile(filepath.Join(r.folder, sumsFile))
 	if err != nil {

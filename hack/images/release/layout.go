@@ -108,7 +108,7 @@ func (a archive) read(top map[string][]byte) (string, []image, error) {
 		return "", nil, fmt.Errorf("oci-layout: %w", err)
 	}
 	if layout.Version != "1.0.0" {
-		return "", nil, fmt.Errorf("oci-layout says version %q, not 1.0.0", layout.Version)
+		return "", nil, fmt.Errorf("oci-layout has version %q, want 1.0.0", layout.Version)
 	}
 	var index struct {
 		Manifests []descriptor `json:"manifests"`
@@ -156,7 +156,7 @@ func (a archive) image(from descriptor) (image, error) {
 		return image{}, err
 	}
 	if from.Platform != nil && *from.Platform != result.config.platform {
-		return image{}, fmt.Errorf("the index says it is for %s, its configuration for %s", from.Platform, result.config.platform)
+		return image{}, fmt.Errorf("the index has platform %s, its configuration %s", from.Platform, result.config.platform)
 	}
 	var diffs []string
 	for _, layer := range manifest.Layers {
@@ -180,7 +180,7 @@ func (a archive) image(from descriptor) (image, error) {
 		diffs = append(diffs, "sha256:"+hex.EncodeToString(hash.Sum(nil)))
 	}
 	if !slices.Equal(diffs, result.config.RootFS.DiffIDs) {
-		return image{}, fmt.Errorf("layers have the digests %s, the configuration says %s", diffs, result.config.RootFS.DiffIDs)
+		return image{}, fmt.Errorf("layers have the digests %s, the configuration has %s", diffs, result.config.RootFS.DiffIDs)
 	}
 	return result, nil
 }

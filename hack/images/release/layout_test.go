@@ -128,7 +128,7 @@ func (l layout) image(p part) map[string]any {
 	return manifest
 }
 
-// write writes the archive of the parts into a folder.
+// write writes the archive of the parts into a directory.
 func (l layout) write(folder string, parts ...part) string {
 	l.t.Helper()
 	var manifests []any
@@ -153,7 +153,7 @@ func TestAnArchiveThatWasTamperedWith(t *testing.T) {
 		tamper func(files map[string][]byte)
 		want   string
 	}{
-		"as it was":           {func(map[string][]byte) {}, ""},
+		"unchanged":           {func(map[string][]byte) {}, ""},
 		"no version":          {func(f map[string][]byte) { delete(f, "oci-layout") }, "oci-layout"},
 		"no index":            {func(f map[string][]byte) { f["index.json"] = []byte("{}") }, "not one image"},
 		"a blob more":         {func(f map[string][]byte) { layout{t, f}.add([]byte("more")) }, "nothing leads to"},
@@ -173,7 +173,7 @@ func TestAnArchiveThatWasTamperedWith(t *testing.T) {
 				return
 			}
 			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Fatalf("error %v does not say %q", err, c.want)
+				t.Fatalf("error %v does not contain %q", err, c.want)
 			}
 		})
 	}

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// release is a folder, and what it has to be of.
+// release is a directory, and what it has to be built from.
 type release struct {
 	folder, clone   string
 	version, commit string
@@ -36,7 +36,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
-	clone := flags.String("clone", ".", "folder of the clone that the release was built from")
+	clone := flags.String("clone", ".", "directory of the clone that the release was built from")
 	version := flags.String("version", "", "version of the release")
 	commit := flags.String("commit", "", "commit that it was built from")
 	epoch := flags.Int64("epoch", 0, "time of the release, in seconds since 1970")
@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string) error {
 		return err
 	}
 	if flags.NArg() != 2 || *version == "" || *commit == "" || *epoch == 0 || *platforms == "" {
-		return errors.New("usage: release --version V --commit C --epoch SECONDS --platforms P sbom|check FOLDER")
+		return errors.New("usage: release --version V --commit C --epoch SECONDS --platforms P sbom|check DIRECTORY")
 	}
 	r := release{
 		folder: flags.Arg(1), clone: *clone, version: *version, commit: *commit,

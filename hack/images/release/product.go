@@ -17,7 +17,8 @@ import (
 // certificates is where an image has the root certificates.
 const certificates = "/etc/ssl/certs/ca-certificates.crt"
 
-// products reads all archives and programs of a release's folder. An image that is not as ours have to be is an error.
+// products reads all archives and programs of a release's directory. An image that does not have the required properties is an
+// error.
 func (r release) products() ([]product, error) {
 	archives, err := filepath.Glob(filepath.Join(r.folder, "*.tar"))
 	if err != nil {
@@ -61,7 +62,7 @@ func (r release) image(archive string) (product, error) {
 	return p, complete(p, r.platforms)
 }
 
-// check fails unless an image has what ours have, and nothing else.
+// check fails unless an image has the required contents, and nothing else.
 func (r release) check(name string, i image) (binary, error) {
 	b, err := readBinary(i.files["/"+name].content)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// The header of a program tells its operating system and machine type, on each platform of the plugin.
+// The header of a program has its operating system and machine type, on each platform of the plugin.
 func TestProgramsOfEachPlatform(t *testing.T) {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "main.go")

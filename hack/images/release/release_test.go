@@ -30,16 +30,16 @@ func TestAnImageHasToBeAsOursAre(t *testing.T) {
 		change func(amd64, arm64 *part)
 		want   string
 	}{
-		"as it is":                    {func(_, _ *part) {}, ""},
-		"the other machine's program": {func(_, b *part) { b.files[demo] = amd64 }, "the program is for linux/amd64"},
-		"no program":                  {func(a, _ *part) { delete(a.files, demo) }, "/" + demo},
-		"with folders of the builder": {func(a, _ *part) { a.files[demo] = compile(t, "amd64", "-trimpath=false") }, "-trimpath"},
-		"one platform twice":          {func(_, b *part) { *b = newPart("amd64", amd64) }, "not for [linux/amd64 linux/arm64]"},
-		"a file more":                 {func(a, _ *part) { a.files["bin/sh"] = nil }, "its files are"},
-		"writable":                    {func(a, _ *part) { a.mode = 0o755 }, "has the mode 755"},
-		"root":                        {func(a, _ *part) { a.user = "" }, "runs"},
-		"of another commit":           {func(_, b *part) { b.labels["org.opencontainers.image.revision"] = "def" }, "label revision"},
-		"without a license":           {func(_, b *part) { delete(b.labels, "org.opencontainers.image.licenses") }, "label licenses"},
+		"unchanged":                       {func(_, _ *part) {}, ""},
+		"the other machine's program":     {func(_, b *part) { b.files[demo] = amd64 }, "the program is for linux/amd64"},
+		"no program":                      {func(a, _ *part) { delete(a.files, demo) }, "/" + demo},
+		"with directories of the builder": {func(a, _ *part) { a.files[demo] = compile(t, "amd64", "-trimpath=false") }, "-trimpath"},
+		"one platform twice":              {func(_, b *part) { *b = newPart("amd64", amd64) }, "not for [linux/amd64 linux/arm64]"},
+		"a file more":                     {func(a, _ *part) { a.files["bin/sh"] = nil }, "its files are"},
+		"writable":                        {func(a, _ *part) { a.mode = 0o755 }, "has the mode 755"},
+		"root":                            {func(a, _ *part) { a.user = "" }, "runs"},
+		"of another commit":               {func(_, b *part) { b.labels["org.opencontainers.image.revision"] = "def" }, "label revision"},
+		"without a license":               {func(_, b *part) { delete(b.labels, "org.opencontainers.image.licenses") }, "label licenses"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			one, two := newPart("amd64", amd64), newPart("arm64", arm64)
@@ -51,13 +51,13 @@ func TestAnImageHasToBeAsOursAre(t *testing.T) {
 				t.Fatalf("products %v, error %v", products, err)
 			}
 			if c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
-				t.Fatalf("error %v does not say %q", err, c.want)
+				t.Fatalf("error %v does not contain %q", err, c.want)
 			}
 		})
 	}
 }
 
-// TestBill makes the bill of a program of ours that has modules: the one of this test.
+// TestBill makes the bill of a program that has modules: the one of this test.
 func TestBill(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "release")
 	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", program, ".")

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// A release is replaced where nothing else is: a folder of downloads has sums, too, when a release was downloaded.
+// A release is replaced where nothing else is: a directory of downloads has sums, too, when a release was downloaded.
 func TestReplaceable(t *testing.T) {
 	release := []string{sumsFile, signatureFile, "one.tar", "two.tar"}
 	for name, c := range map[string]struct {
@@ -32,7 +32,7 @@ func TestReplaceable(t *testing.T) {
 		"with spaces":   {add("my one.tar"), nil, "my one.tar is not in"},
 		"a space more":  {add("one.tar "), nil, "one.tar  is not in"},
 		"two lines":     {add("one.tar\ntwo.tar"), nil, "is not in"},
-		"a folder": {func(t *testing.T, folder string) {
+		"a directory": {func(t *testing.T, folder string) {
 			remove("one.tar")(t, folder)
 			if err := os.Mkdir(filepath.Join(folder, "one.tar"), 0o755); err != nil {
 				t.Fatal(err)
@@ -46,7 +46,7 @@ func TestReplaceable(t *testing.T) {
 			if err := os.Symlink(folder+".real", folder); err != nil {
 				t.Fatal(err)
 			}
-		}, nil, "it is no folder"},
+		}, nil, "it is no directory"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder, _ := signed(t)
@@ -62,7 +62,7 @@ func TestReplaceable(t *testing.T) {
 	}
 }
 
-// A folder that is no release is as it was when a release into it has been refused.
+// A directory that is no release is unchanged after a release into it was rejected.
 func TestReleaseSparesOtherFiles(t *testing.T) {
 	folder, _ := signed(t)
 	add("photo.jpg")(t, folder)
@@ -82,7 +82,7 @@ func add(name string) func(*testing.T, string) {
 	}
 }
 
-// remove removes what matches a pattern; ".": the folder.
+// remove removes what matches a pattern; ".": the directory.
 func remove(pattern string) func(*testing.T, string) {
 	return func(t *testing.T, folder string) {
 		t.Helper()

@@ -46,8 +46,8 @@ type product struct {
 	time        time.Time
 }
 
-// bom says of a product which programs and which modules are in it, for each platform. It depends on nothing else: one
-// product has one bill, to the byte.
+// bom lists the programs and modules in a product, for each platform. It depends on nothing else: a product always has the same
+// bill, byte for byte.
 func (p product) bom() ([]byte, error) {
 	root := string(p.kind) + ":" + p.name + "@" + p.version
 	libraries, edges := map[string]module{}, map[string][]string{root: nil}

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// signed makes a folder with two files that is signed, and returns it with the file of allowed signers.
+// signed makes a directory with two files that is signed, and returns it with the file of allowed signers.
 func signed(t *testing.T) (string, string) {
 	t.Helper()
 	keys := t.TempDir()
@@ -34,7 +34,7 @@ func signed(t *testing.T) (string, string) {
 	return folder, allowed
 }
 
-// sign makes the signature that a folder has, whatever it was.
+// sign makes the signature that a directory has, whatever it was.
 func sign(t *testing.T, key, namespace, folder string) {
 	t.Helper()
 	_ = os.Remove(filepath.Join(folder, signatureFile))
@@ -48,13 +48,13 @@ func command(t *testing.T, name string, args ...string) {
 	}
 }
 
-// TestVerifyRelease runs the script that docs/images.md tells users to run.
+// TestVerifyRelease runs the script that users run according to docs/images.md.
 func TestVerifyRelease(t *testing.T) {
 	for name, c := range map[string]struct {
 		tamper func(t *testing.T, folder string)
 		want   string
 	}{
-		"as it was": {func(*testing.T, string) {}, ""},
+		"unchanged": {func(*testing.T, string) {}, ""},
 		"a file that differs": {func(t *testing.T, folder string) {
 			write(t, filepath.Join(folder, "one.tar"), []byte("0ne"))
 		}, "one.tar: FAILED"},
@@ -69,7 +69,7 @@ func TestVerifyRelease(t *testing.T) {
 			write(t, filepath.Join(folder, "one.tar"), []byte("0ne"))
 			write(t, filepath.Join(folder, sumsFile), fmt.Appendf(nil, "%s  one.tar\n%s  two.tar\n", sum([]byte("0ne")), sum([]byte("two"))))
 		}, "ould not verify signature"},
-		"a signature of somebody else": {func(t *testing.T, folder string) {
+		"a signature with another key": {func(t *testing.T, folder string) {
 			key := filepath.Join(t.TempDir(), "key")
 			command(t, "ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key)
 			sign(t, key, "groundskeeper-release", folder)
@@ -84,7 +84,7 @@ func TestVerifyRelease(t *testing.T) {
 			c.tamper(t, folder)
 			out, err := exec.CommandContext(t.Context(), "../verify-release.sh", folder, allowed).CombinedOutput()
 			if (err == nil) != (c.want == "") || !strings.Contains(string(out), c.want) {
-				t.Fatalf("error %v, and it says %q, not %q", err, out, c.want)
+				t.Fatalf("error = %v, output = %q, want %q", err, out, c.want)
 			}
 		})
 	}

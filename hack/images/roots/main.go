@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Roots writes the certificates of the public authorities that Mozilla trusts as PEM: the version in go.sum, on whatever
-// machine an image is built. One that Mozilla trusts with a constraint, which PEM cannot say, is left out.
+// Roots writes the certificates of the public CAs that Mozilla trusts as PEM: the version in go.sum, on every build machine. A
+// CA that Mozilla trusts with a constraint is left out, because PEM cannot express it.
 package main
 
 import (

@@ -65,7 +65,7 @@ func New(backend, backendType, version string, queue func() int) *Meters {
 			Buckets: []float64{0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 600},
 		}),
 		queue: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "gimbal_queuesize", Help: "Services that wait to be looked at.", ConstLabels: constant,
+			Name: "gimbal_queuesize", Help: "Services in the queue.", ConstLabels: constant,
 		}, func() float64 { return float64(queue()) }),
 		info: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "gimbal_discoverer_info", Help: "The version of the discoverer.",

@@ -1373,7 +1373,7 @@ func schema_pkg_apis_kubernikus_v1_CloudReference(ref common.ReferenceCallback) 
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "CloudReference names a Secret in the namespace of the Kluster that has OpenStack credentials, with the keys that a Secret of a Kluster has for them. It is read as it is, whenever it changes.",
+				Description: "CloudReference names a Secret in the namespace of the Kluster that has OpenStack credentials, with the keys that a Secret of a Kluster has for them. It is used unchanged, and read again when it changes.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -1612,7 +1612,7 @@ func schema_pkg_apis_kubernikus_v1_DeorbitStatus(ref common.ReferenceCallback) c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "SeenVolumes are the Cinder volumes that were seen in the cluster, with what their PersistentVolume says of them.",
+							Description: "SeenVolumes are the Cinder volumes that were seen in the cluster, with the data of their PersistentVolumes.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1633,7 +1633,7 @@ func schema_pkg_apis_kubernikus_v1_DeorbitStatus(ref common.ReferenceCallback) c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "SeenSnapshots are the Cinder snapshots that were seen in the cluster, with what their VolumeSnapshotContent says.",
+							Description: "SeenSnapshots are the Cinder snapshots that were seen in the cluster, with the data of their VolumeSnapshotContents.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2203,7 +2203,7 @@ func schema_pkg_apis_kubernikus_v1_KubeconfigReference(ref common.ReferenceCallb
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
 			SchemaProps: spec.SchemaProps{
-				Description: "KubeconfigReference names a Secret in the namespace of the Kluster that has a kubeconfig. It is read as it is, whenever it changes.",
+				Description: "KubeconfigReference names a Secret in the namespace of the Kluster that has a kubeconfig. It is used unchanged, and read again when it changes.",
 				Type:        []string{"object"},
 				Properties: map[string]spec.Schema{
 					"name": {
@@ -2763,7 +2763,7 @@ func schema_pkg_apis_kubernikus_v1_SeenService(ref common.ReferenceCallback) com
 					},
 					"ingress": {
 						SchemaProps: spec.SchemaProps{
-							Description: "Ingress says that it is an Ingress, and not a Service.",
+							Description: "Ingress reports that it is an Ingress, and not a Service.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},

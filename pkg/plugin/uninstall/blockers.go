@@ -10,16 +10,16 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// blockers are why a removal cannot begin: what would hang in the middle, or could not be undone.
+// blockers are why a removal cannot begin: what would block it later, or could not be undone.
 func blockers(f *Found, o Options) (all []string) {
 	for _, service := range f.Unavailable {
 		if f.NeverServed {
 			break
 		}
-		all = append(all, fmt.Sprintf("our API does not answer, so that its objects cannot be removed: APIService %s. Bring the API server back (docs/install.md)", service))
+		all = append(all, fmt.Sprintf("an API of Groundskeeper is unavailable, so that its objects cannot be removed: APIService %s. Restore the API server (docs/install.md)", service))
 	}
 	if f.ServedBefore != "" {
-		all = append(all, fmt.Sprintf("our API may have objects, because it served before or that cannot be excluded: %s", f.ServedBefore))
+		all = append(all, fmt.Sprintf("the API may have objects, because it was or may have been served before: %s", f.ServedBefore))
 	}
 	if len(f.Stranded) > 0 {
 		all = append(all, fmt.Sprintf("the owners of %s are not served any more, so that Kubernetes does not delete them (%s). Apply the manifests again, and then give this command",
@@ -34,21 +34,21 @@ func blockers(f *Found, o Options) (all []string) {
 	return append(all, refusals(f, o)...)
 }
 
-// withoutController are objects whose finalizers nobody would take.
+// withoutController are objects whose finalizers no controller would remove.
 func withoutController(f *Found, o Options) (all []string) {
 	m := f.Manager
 	if m.Silent != "" {
 		if !needsController(f, o) {
 			return nil
 		}
-		return []string{fmt.Sprintf("the controller manager does not work (%s), and nobody else takes the finalizers of its objects. Start it, and give this command again", m.Silent)}
+		return []string{fmt.Sprintf("the controller manager does not work (%s), and no other controller removes the finalizers of its objects. Start it, and repeat this command", m.Silent)}
 	}
 	if m.Config == nil {
-		// Somebody works who may make Translations again, so that these would never be gone.
+		// A controller may recreate Translations, so that they would never all be deleted.
 		if !needsController(f, o) && len(f.Translations) == 0 {
 			return nil
 		}
-		return []string{fmt.Sprintf("nobody can say which controllers run: the configuration of the controller manager is not known (%s). Give its file by --config", m.Unknown)}
+		return []string{fmt.Sprintf("it is unknown which controllers run, because the configuration of the controller manager is unknown (%s). Pass its file with --config", m.Unknown)}
 	}
 	need := func(count int, title, controller, instead string) {
 		if count > 0 && !m.Runs(controller) {
@@ -59,10 +59,10 @@ func withoutController(f *Found, o Options) (all []string) {
 	need(len(f.Backends), "DiscoveryBackends", controllerOperator, "")
 	need(len(back(f.Backends)), "DiscoveryBackends in maintenance", controllerMaintenance, "")
 	if !o.abandons(Klusters) {
-		need(len(f.Klusters), "Klusters", controllerDeorbit, ", or leave their clusters as they are by --abandon="+Klusters)
+		need(len(f.Klusters), "Klusters", controllerDeorbit, ", or leave their clusters unchanged with --abandon="+Klusters)
 	}
 	if len(f.Translations) > 0 && !o.abandons(Translations) && !m.takesBack() {
-		all = append(all, fmt.Sprintf("%d Translations, and nobody takes their resources out of MidoNet: the controller %q does not run, or push.mode is plan. Change that, or leave the resources there by --abandon=%s",
+		all = append(all, fmt.Sprintf("%d Translations, and no controller removes their resources from MidoNet: the controller %q does not run, or push.mode is plan. Change that, or leave the resources there with --abandon=%s",
 			len(f.Translations), controllerPush, Translations))
 	}
 	if f.convertsTranslations() && !m.Deployed {
@@ -71,14 +71,14 @@ func withoutController(f *Found, o Options) (all []string) {
 	return all
 }
 
-// needsController says whether there are objects that only a controller lets go: all that is not abandoned.
+// needsController reports whether there are objects that only a controller releases: all that are not abandoned.
 func needsController(f *Found, o Options) bool {
 	return len(f.Projects)+len(f.Backends) > 0 ||
 		len(f.Klusters) > 0 && !o.abandons(Klusters) ||
 		len(f.Translations) > 0 && !o.abandons(Translations)
 }
 
-// refusals are objects that the API server or their controller would not let go.
+// rejections are objects that the API server or their controller would not release.
 func refusals(f *Found, o Options) (all []string) {
 	pausedFor := func(kind, name, namespace string) string {
 		where := ""
@@ -104,18 +104,18 @@ func refusals(f *Found, o Options) (all []string) {
 	return short(all)
 }
 
-// warnings are what people should know before they say yes.
+// warnings are what users should know before they confirm.
 func warnings(f *Found) (all []string) {
 	if f.NeverServed {
-		all = append(all, "our API was never served: no store was recorded, and nothing in the cluster belongs to one of its objects. The installation is removed without them")
+		all = append(all, "the API was never served: no store was recorded, and nothing in the cluster belongs to one of its objects. The installation is removed without them")
 	}
 	for i := range f.Projects {
 		if p := &f.Projects[i]; len(p.Spec.DualApprovalForDeletion) > 0 && len(f.Klusters) > 0 {
-			all = append(all, fmt.Sprintf("Project %s asks for dual approval: Klusters that this command confirms have to be deleted by another user, who gives the same command", p.Name))
+			all = append(all, fmt.Sprintf("Project %s requires dual approval: Klusters that this command confirms have to be deleted by another user, who runs the same command", p.Name))
 		}
 	}
 	if len(f.Unlisted) > 0 {
-		all = append(all, fmt.Sprintf("these groups and resources of the cluster do not answer, and namespaces cannot be deleted while they do not: %s", strings.Join(short(f.Unlisted), ", ")))
+		all = append(all, fmt.Sprintf("these groups and resources of the cluster are unavailable, and namespaces cannot be deleted until they respond: %s", strings.Join(short(f.Unlisted), ", ")))
 	}
 	return all
 }

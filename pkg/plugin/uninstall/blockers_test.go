@@ -13,7 +13,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// What is abandoned needs nobody who works: only what else is there does.
+// Abandoned objects need no running controller; all others do.
 func TestAbandonedWithoutControllers(t *testing.T) {
 	const silent, unknown = "does not work", "is not known"
 	gone := func(f *Found) { f.Manager = Manager{Silent: "there is no Lease a/b"} }
@@ -50,7 +50,7 @@ func TestAbandonedWithoutControllers(t *testing.T) {
 	}
 }
 
-// With its controllers gone, no step waits for them.
+// Without its controllers, no step waits for them.
 func TestStepsWithoutControllers(t *testing.T) {
 	f := installed(t)
 	f.Manager = Manager{Silent: "there is no Lease a/b", Deployed: true, Reconfigured: true}
@@ -75,9 +75,9 @@ func TestAbandonedAndPaused(t *testing.T) {
 			f.Klusters[0].Status.Conditions = nil
 			f.Klusters[0].Spec.Discovery = &kubernikusv1.DiscoverySpec{Enabled: true}
 		}, nil, false},
-		"it goes already": {func(f *Found) { f.Klusters[0].DeletionTimestamp = new(metav1.Now()) }, nil, false},
-		"it is deorbited": {nil, func(o *Options) { o.Klusters = Deorbit }, false},
-		"nobody announces it": {func(f *Found) {
+		"it is being deleted": {func(f *Found) { f.Klusters[0].DeletionTimestamp = new(metav1.Now()) }, nil, false},
+		"it is deorbited":     {nil, func(o *Options) { o.Klusters = Deorbit }, false},
+		"it is not announced": {func(f *Found) {
 			f.Manager.Config = configured(t, strings.Replace(everything, "{", "{enabled: ['*', -kluster-discovery], ", 1))
 		}, nil, false},
 		"it is not abandoned": {func(f *Found) { f.Klusters[0].Status.Conditions = nil }, func(o *Options) { o.Abandon = nil }, true},

@@ -50,7 +50,7 @@ func (u *Uninstaller) stopConverter(ctx context.Context) (string, error) {
 	if restarted.Silent != "" {
 		return "", errors.New(restarted.Silent)
 	}
-	return "nobody makes Translations any more", nil
+	return "no controller creates Translations any more", nil
 }
 
 // reconfigure has the Deployment mount the configuration without the converters.
@@ -79,8 +79,8 @@ func (u *Uninstaller) reconfigure(ctx context.Context, deployment *appsv1.Deploy
 	return nil
 }
 
-// withoutConverters is a configuration without the controllers that make Translations. All else stays as somebody wrote it:
-// the manager may be of another version than this command, and refuses fields that it does not know.
+// withoutConverters is a configuration without the controllers that create Translations. Everything else remains unchanged: the
+// manager may have another version than this command, and rejects unknown fields.
 func withoutConverters(text []byte) ([]byte, error) {
 	var config map[string]any
 	if err := yaml.Unmarshal(text, &config); err != nil {

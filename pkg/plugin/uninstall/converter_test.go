@@ -18,7 +18,7 @@ import (
 
 const configHead = "apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\n"
 
-// Only the list of controllers changes: what the text does not say it does not say afterwards, and the defaults of another
+// Only the list of controllers changes: the text has no additional fields afterwards, and the defaults of another
 // version are its own.
 func TestWithoutConverters(t *testing.T) {
 	const url = "translation: {midonet: {url: http://midonet.example.com/midonet-api}}"
@@ -91,7 +91,7 @@ func renew(object client.Object) {
 	}
 }
 
-// A pod of before goes on converting until it ends, also when an earlier run gave the Deployment its configuration and was
+// An old pod continues to convert until it ends, also when an earlier run gave the Deployment its configuration and was
 // left: it is waited for that pod, and then for one that has the Lease.
 func TestConverterIsStopped(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -99,10 +99,10 @@ func TestConverterIsStopped(t *testing.T) {
 		ends, works     bool
 		want            string
 	}{
-		"the first time":                {"config", "['*']", true, true, ""},
-		"after a run that was left":     {lastConfig, "['*', -translation-convert]", true, true, ""},
-		"the old pod stays":             {lastConfig, "['*', -translation-convert]", false, true, "pod old"},
-		"nobody has the Lease any more": {lastConfig, "['*', -translation-convert]", true, false, "nobody renews Lease"},
+		"the first time":                   {"config", "['*']", true, true, ""},
+		"after a run that was left":        {lastConfig, "['*', -translation-convert]", true, true, ""},
+		"the old pod stays":                {lastConfig, "['*', -translation-convert]", false, true, "pod old"},
+		"the Lease has no holder any more": {lastConfig, "['*', -translation-convert]", true, false, "no manager renews Lease"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestConverterIsStopped(t *testing.T) {
 					t.Fatal("it is skipped")
 				}
 				if text := NewPlan(f, defaults).String(); !strings.Contains(text, "The controller manager restarts") {
-					t.Errorf("the plan does not say it:\n%s", text)
+					t.Errorf("the plan does not mention it:\n%s", text)
 				}
 				w.Show = func(line string) {
 					w.shown = append(w.shown, line)

@@ -27,16 +27,16 @@ type deletion struct {
 	list func(context.Context) ([]client.Object, error)
 	// always is done first, and also for an object that is being deleted already. nil: nothing.
 	always func(context.Context, client.Object) error
-	// prepare makes an object ready to be deleted, such as by the confirmation that the API server asks for. nil: nothing.
+	// prepare makes an object ready to be deleted, such as by the confirmation that the API server requires. nil: nothing.
 	prepare func(context.Context, client.Object) error
-	// abandon are finalizers that are taken off what is being deleted.
+	// abandon are finalizers that are removed from objects that are being deleted.
 	abandon []string
 	// name is what is waited for of an object; it changes when there is progress. nil: its name.
 	name func(client.Object) string
 }
 
-// deleteAll deletes all objects of a kind and waits until they are gone. Each look begins anew, so that what somebody made
-// meanwhile goes as well.
+// deleteAll deletes all objects of a kind and waits until they have been deleted. Each check lists again, so that objects
+// created meanwhile are deleted as well.
 func (u *Uninstaller) deleteAll(ctx context.Context, d deletion) (string, error) {
 	var seen sync.Map
 	err := u.until(ctx, d.title, func(ctx context.Context) (left, error) {
@@ -69,10 +69,10 @@ func (u *Uninstaller) deleteAll(ctx context.Context, d deletion) (string, error)
 	if err != nil || count == 0 {
 		return "", err
 	}
-	return fmt.Sprintf("%d %s are gone", count, d.title), nil
+	return fmt.Sprintf("%d %s have been deleted", count, d.title), nil
 }
 
-// delete does the next step of the deletion of an object: prepare, delete, and take off what nobody else takes.
+// delete does the next step of the deletion of an object: prepare, delete, and remove the finalizers that no controller removes.
 func (u *Uninstaller) delete(ctx context.Context, d deletion, object client.Object) error {
 	if d.always != nil {
 		if err := d.always(ctx, object); err != nil {
@@ -106,12 +106,12 @@ func (u *Uninstaller) takeOff(ctx context.Context, object client.Object, finaliz
 	return refusal(object, client.IgnoreNotFound(u.Client.Patch(ctx, object, optimistic(before))))
 }
 
-// optimistic is a patch that fails when somebody else wrote the object meanwhile, or it is another one.
+// optimistic is a patch that fails when another client wrote the object meanwhile, or it was recreated.
 func optimistic(before client.Object) client.Patch {
 	return client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 }
 
-// refusal names the object of an error, and says whether waiting helps.
+// rejection names the object of an error, and reports whether waiting helps.
 func refusal(object client.Object, err error) error {
 	switch {
 	case err == nil:
@@ -122,7 +122,7 @@ func refusal(object client.Object, err error) error {
 	return fmt.Errorf("%s: %w", nameOf(object), err)
 }
 
-// each calls a function for all objects, several at once, and returns an error or nil for each.
+// each calls a function for all objects, several concurrently, and returns an error or nil for each.
 func (u *Uninstaller) each(objects []client.Object, do func(client.Object) error) []error {
 	errs := make([]error, len(objects))
 	var group sync.WaitGroup

@@ -22,7 +22,7 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// dependentKinds are what our controllers make with an owner of ours.
+// dependentKinds are the kinds that Groundskeeper's controllers create with an owner reference to its objects.
 func dependentKinds() []schema.GroupVersionResource {
 	core, rbac := corev1.SchemeGroupVersion, rbacv1.SchemeGroupVersion
 	return []schema.GroupVersionResource{
@@ -54,8 +54,8 @@ func (u *Uninstaller) ownedBy(ctx context.Context, groups sets.Set[string]) (nam
 	return names, nil
 }
 
-// waitForDependents waits until the garbage collector has deleted what belonged to our objects. Without our API it cannot
-// ask whether the owners are gone.
+// waitForDependents waits until the garbage collector has deleted the dependents of Groundskeeper's objects. Without the API it
+// cannot check whether the owners have been deleted.
 func (u *Uninstaller) waitForDependents(ctx context.Context, served sets.Set[string]) (string, error) {
 	err := u.until(ctx, "what belonged to them", func(ctx context.Context) (left, error) {
 		names, err := u.ownedBy(ctx, served)
@@ -93,7 +93,7 @@ func (u *Uninstaller) cleanSecrets(ctx context.Context) error {
 	return nil
 }
 
-// mustBeEmpty fails when somebody made an object of ours after all were gone: it could not be reached any more.
+// mustBeEmpty fails when an object of Groundskeeper was created after all had been deleted: it would become unreachable.
 func (u *Uninstaller) mustBeEmpty(ctx context.Context, served sets.Set[string]) error {
 	for _, kind := range []schema.GroupVersionResource{
 		gardenerv1beta1.SchemeGroupVersion.WithResource("projects"), kubernikusv1.SchemeGroupVersion.WithResource("klusters"),
@@ -107,7 +107,7 @@ func (u *Uninstaller) mustBeEmpty(ctx context.Context, served sets.Set[string]) 
 			return err
 		}
 		if len(found) > 0 {
-			return fmt.Errorf("%s %s was made meanwhile: stop whoever made it, and give the same command again", kind.Resource, nameOf(&found[0]))
+			return fmt.Errorf("%s %s was created meanwhile: stop the client that created it, and repeat the same command", kind.Resource, nameOf(&found[0]))
 		}
 	}
 	return nil

@@ -15,17 +15,17 @@ import (
 
 // Found is what there is of an installation.
 type Found struct {
-	// Registrations are those of ours, as "kind name". Served are the groups of the APIServices among them: objects of
-	// other groups are somebody else's, or nobody's any more.
+	// Registrations are those of Groundskeeper, as "kind name". Served are the groups of the APIServices among them: objects of
+	// other groups are served by another server, or not any more.
 	Registrations []string
 	Served        sets.Set[string]
-	// Unavailable are APIServices of ours that do not answer, with the reason.
+	// Unavailable are APIServices of Groundskeeper that are unavailable, with the reason.
 	Unavailable []string
-	// NeverServed reports that none of them ever answered, so that there are no objects. ServedBefore is the evidence against
-	// it, where none of them answers.
+	// NeverServed reports that none of them ever responded, so that there are no objects. ServedBefore is the evidence against
+	// it, if none of them responds.
 	NeverServed  bool
 	ServedBefore string
-	// Stranded are objects whose owner nobody serves any more.
+	// Stranded are objects whose owner is not served any more.
 	Stranded []string
 	Manager  Manager
 
@@ -37,11 +37,11 @@ type Found struct {
 	Contents map[string]Content
 	// Namespaces are those of the installation, Parts all else that it is made of, as "resource namespace/name".
 	Namespaces, Parts []string
-	// Unlisted are groups and resources of the cluster that do not answer, so that nobody can say what is there.
+	// Unlisted are groups and resources of the cluster that are unavailable, so that their objects are unknown.
 	Unlisted []string
 }
 
-// Content is what people have in a namespace. Terminating says that it is being deleted already.
+// Content is what users have in a namespace. Terminating reports that it is being deleted already.
 type Content struct {
 	Pods, Claims, Secrets int
 	Terminating           bool
@@ -51,18 +51,18 @@ func (f *Found) convertsTranslations() bool {
 	return f.Served.Has(midonetv1.GroupName) && f.Manager.Runs(controllerConvert)
 }
 
-// stopsConverter says whether the controller that makes Translations has to be stopped. Where an earlier run was left, the
+// stopsConverter reports whether the controller that creates Translations has to be stopped. Where an earlier run was left, the
 // Deployment has the configuration without it already, and a pod of before may still be at work.
 func (f *Found) stopsConverter() bool {
 	return f.convertsTranslations() || f.Served.Has(midonetv1.GroupName) && f.Manager.Reconfigured && f.Manager.Silent == ""
 }
 
-// withdrawsKlusters says whether announcements end, and are waited for, before their Klusters go.
+// withdrawsKlusters reports whether announcements are withdrawn, and waited for, before their Klusters are deleted.
 func (f *Found) withdrawsKlusters(o Options) bool {
 	return f.Served.Has(kubernikusv1.GroupName) && o.Klusters != Deorbit && f.Manager.Runs(controllerAnnounce)
 }
 
-// empty says that nothing is there at all.
+// empty reports that nothing is installed.
 func (f *Found) empty() bool {
 	return len(f.Registrations)+len(f.Namespaces)+len(f.Parts) == 0
 }

@@ -14,11 +14,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// leasePause is how long a Lease is looked at. A manager that works renews its own all the time.
+// leasePause is how long a Lease is observed. A running manager renews its Lease continuously.
 const leasePause = 20 * time.Second
 
-// silence says why no controller manager works, "" when one does. Whether a Lease is renewed is seen by looking twice: our
-// clock and that of the manager may differ.
+// silence returns why no controller manager runs, "" when one does. Two reads show whether a Lease is renewed, because the
+// clocks of the manager and of this machine may differ.
 func silence(ctx context.Context, c client.Client, m Manager, deployment *appsv1.Deployment) (string, error) {
 	key := client.ObjectKey{Namespace: SystemNamespace, Name: managerName}
 	if m.Config != nil {
@@ -47,7 +47,7 @@ func silence(ctx context.Context, c client.Client, m Manager, deployment *appsv1
 			return "", nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Sprintf("nobody renews Lease %s", key), nil
+			return fmt.Sprintf("no manager renews Lease %s", key), nil
 		}
 		if err := pause(ctx, time.Second); err != nil {
 			return "", err

@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// pageSize is how many objects are asked for at a time.
+// pageSize is the number of objects per page of a list.
 const pageSize = 500
 
 // all lists the objects of a kind, page by page.

@@ -67,7 +67,7 @@ func (u *Uninstaller) Look(ctx context.Context) (*Found, error) {
 	return f, u.lookAtParts(ctx, f)
 }
 
-// lookAtObjects reads the objects of the groups that are ours.
+// lookAtObjects reads the objects of Groundskeeper's API groups.
 func (u *Uninstaller) lookAtObjects(ctx context.Context, f *Found) (err error) {
 	if f.Served.Has(gardenerv1beta1.GroupName) {
 		if f.Projects, err = all(ctx, u.Client, &gardenerv1beta1.ProjectList{}, func(l *gardenerv1beta1.ProjectList) []gardenerv1beta1.Project { return l.Items }); err != nil {
@@ -124,8 +124,8 @@ func (u *Uninstaller) lookAtParts(ctx context.Context, f *Found) error {
 
 var namespaceResource = corev1.SchemeGroupVersion.WithResource("namespaces")
 
-// stranded are the objects that belong to one of ours which is not served any more, whoever served it: neither the garbage
-// collector nor our controllers can tell what they belong to, and they stay.
+// stranded are the objects whose owner is an object of Groundskeeper that is not served any more: neither the garbage collector
+// nor a controller can resolve the owner, and they remain.
 func (u *Uninstaller) stranded(ctx context.Context) ([]string, error) {
 	services := &metav1.PartialObjectMetadataList{}
 	services.SetGroupVersionKind(apiServiceKind)
@@ -161,7 +161,7 @@ func (u *Uninstaller) rolesOfProjects(ctx context.Context) (names []string, err 
 	return names, nil
 }
 
-// content counts what people have in a namespace, and looks whether it goes.
+// content counts what users have in a namespace, and checks whether it is being deleted.
 func (u *Uninstaller) content(ctx context.Context, namespace string) (Content, error) {
 	var c Content
 	for _, kind := range []struct {

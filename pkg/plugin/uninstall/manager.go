@@ -37,19 +37,19 @@ const managerName = "groundskeeper-controller-manager"
 
 // Manager is how the controller manager runs.
 type Manager struct {
-	// Silent says why nobody works, "" when somebody does.
+	// Silent is why no manager runs, "" when one does.
 	Silent string
 	// Config is its configuration, nil when it is not known, for the reason in Unknown.
 	Config  *v1alpha1.ControllerManagerConfiguration
 	Unknown string
-	// Deployed says that it runs as our Deployment, with the configuration from its ConfigMap.
+	// Deployed reports that it runs as the Deployment of the manifests, with the configuration from its ConfigMap.
 	Deployed bool
-	// Reconfigured says that the Deployment has the configuration without the controllers that make Translations, which a
+	// Reconfigured reports that the Deployment has the configuration without the controllers that create Translations, which a
 	// removal gave it. Whether its pods have it, too, is another question.
 	Reconfigured bool
 }
 
-// Runs says whether a controller works.
+// Runs reports whether a controller works.
 func (m Manager) Runs(controller string) bool {
 	if m.Silent != "" || m.Config == nil {
 		return false
@@ -68,7 +68,7 @@ func (m Manager) Runs(controller string) bool {
 	return true
 }
 
-// TakesDownKlusters reports whether a Kluster that is deleted is taken down, and why not: the controller manager does not work,
+// TakesDownKlusters reports whether a deleted Kluster is deorbited, and why not: the controller manager does not run,
 // or not with the controller for it. known is false when the configuration of the controller manager cannot be read.
 func (m Manager) TakesDownKlusters() (runs, known bool, reason string) {
 	switch {
@@ -82,7 +82,7 @@ func (m Manager) TakesDownKlusters() (runs, known bool, reason string) {
 	return true, true, ""
 }
 
-// takesBack says whether somebody takes the resources of Translations out of the backend.
+// takesBack reports whether a controller removes the resources of Translations from the backend.
 func (m Manager) takesBack() bool {
 	return m.Runs(controllerPush) && m.Config.Controllers.Translation.Push.Mode != v1alpha1.PushModePlan
 }
@@ -106,7 +106,7 @@ func parseConfig(data []byte) (*v1alpha1.ControllerManagerConfiguration, error) 
 	return config, nil
 }
 
-// errNoConfig: the configuration is not where our manifests have it.
+// errNoConfig: the configuration is not in the ConfigMap of the manifests.
 var errNoConfig = errors.New("it is not in a ConfigMap that the Deployment mounts")
 
 // mounted is the volume with the configuration of a Deployment, and the key in its ConfigMap.

@@ -40,10 +40,10 @@ func (u *Uninstaller) deleteNamespaces(ctx context.Context) (string, error) {
 	if err != nil || len(gone) == 0 {
 		return "", err
 	}
-	return fmt.Sprintf("namespaces %s are gone", strings.Join(gone, ", ")), nil
+	return fmt.Sprintf("namespaces %s have been deleted", strings.Join(gone, ", ")), nil
 }
 
-// whyNamespace is what the namespace controller says that it waits for.
+// whyNamespace is what the namespace controller reports that it waits for.
 func (u *Uninstaller) whyNamespace(ctx context.Context, name string) string {
 	namespace := &corev1.Namespace{}
 	if err := u.Client.Get(ctx, client.ObjectKey{Name: name}, namespace); err != nil {

@@ -20,9 +20,9 @@ import (
 // (package storeidentity).
 const storeName = "groundskeeper-store"
 
-// servedBefore returns the evidence that our API was served at some time, or that this cannot be excluded; "" when it never
+// servedBefore returns the evidence that the API was served at some time, or that this cannot be excluded; "" when it never
 // was, as after a first installation whose pods never started. Such an installation has no objects, and can be removed
-// although its API does not answer. The record of the store alone does not prove that: it is deleted with its namespace.
+// although its API is unavailable. The record of the store alone does not prove that: it is deleted with its namespace.
 func (u *Uninstaller) servedBefore(ctx context.Context, registrations []registration) (string, error) {
 	namespace, err := u.Metadata.Resource(namespaceResource).Get(ctx, SystemNamespace, metav1.GetOptions{})
 	switch {
@@ -54,7 +54,7 @@ func (u *Uninstaller) servedBefore(ctx context.Context, registrations []registra
 	return u.traces(ctx)
 }
 
-// traces returns an object that only our controllers create or mark, "" when there is none.
+// traces returns an object that only Groundskeeper's controllers create or mark, "" when there is none.
 func (u *Uninstaller) traces(ctx context.Context) (string, error) {
 	namespaces, err := u.metadataOf(ctx, namespaceResource, metav1.NamespaceAll, "")
 	if err != nil {

@@ -90,7 +90,7 @@ func TestServedBeforeFails(t *testing.T) {
 		verb, resource, _ := strings.Cut(request, " ")
 		metadata.PrependReactor(verb, resource, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, refused })
 		if got, err := u.servedBefore(t.Context(), nil); !apierrors.IsForbidden(err) {
-			t.Errorf("%s is refused: evidence = %q, error = %v, want the refusal", request, got, err)
+			t.Errorf("%s is denied: evidence = %q, error = %v, want the denial", request, got, err)
 		}
 	}
 }
@@ -101,7 +101,7 @@ func TestPlanOfInstallationThatNeverServed(t *testing.T) {
 		Parts: []string{"deployments groundskeeper-system/groundskeeper-apiserver"}, Namespaces: []string{SystemNamespace},
 	}
 	p := NewPlan(f, defaults)
-	if len(p.Blockers) > 0 || !strings.Contains(p.String(), "our API was never served") {
+	if len(p.Blockers) > 0 || !strings.Contains(p.String(), "the API was never served") {
 		t.Errorf("plan = %s, want none blocked", p)
 	}
 	f.NeverServed, f.ServedBefore = false, "ConfigMap a/b records its store"

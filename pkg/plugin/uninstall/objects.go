@@ -20,7 +20,7 @@ import (
 // labelKluster is on what was made to announce a Kluster, with its uid.
 const labelKluster = "groundskeeper.io/kluster-uid"
 
-// isAnnouncement says whether a backend announces a Kluster. It is withdrawn with that one.
+// isAnnouncement reports whether a backend announces a Kluster. It is withdrawn with the Kluster.
 func isAnnouncement(b *gimbalv1.DiscoveryBackend) bool { return b.Labels[labelKluster] != "" }
 
 // enableBackends brings all backends back to service and waits until routes have what their users wanted.
@@ -54,11 +54,11 @@ func (u *Uninstaller) enableBackends(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%d DiscoveryBackends are back in service", count), nil
 }
 
-// restoration says how far a backend is on its way back, and whether it is there.
+// restoration reports the progress of ending the maintenance of a backend, and whether it is complete.
 func restoration(b *gimbalv1.DiscoveryBackend) (state string, restored bool) {
 	c := meta.FindStatusCondition(b.Status.Conditions, gimbalv1.ConditionDrained)
 	if c == nil || c.ObservedGeneration < b.Generation {
-		return "not looked at yet", false
+		return "not reconciled yet", false
 	}
 	state = c.Reason
 	if r := b.Status.Routes; r != nil {
@@ -119,7 +119,7 @@ func (u *Uninstaller) withdrawKlusters(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%d Klusters are not announced any more", count), nil
 }
 
-// isWithdrawn says whether it is waited for that the announcement of a Kluster ends.
+// isWithdrawn reports whether the removal waits for the announcement of a Kluster to be withdrawn.
 func isWithdrawn(k *kubernikusv1.Kluster) bool {
 	return k.DeletionTimestamp.IsZero() && meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionAnnounced) != nil
 }

@@ -34,7 +34,7 @@ import (
 type world struct {
 	*Uninstaller
 	client.WithWatch
-	// deleted is what each deleted object looked like. refuse answers a deletion, release takes finalizers, read changes what
+	// deleted is what each deleted object looked like. reject responds to a deletion, release removes finalizers, read changes what
 	// is read.
 	deleted []client.Object
 	refuse  func(client.Object) error
@@ -80,7 +80,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 			return c.Update(ctx, object)
 		},
 	}).Build()
-	w.Uninstaller = &Uninstaller{Options: defaults, Client: w.WithWatch, Why: func(context.Context, client.Object) string { return "somebody keeps it" }, poll: time.Second}
+	w.Uninstaller = &Uninstaller{Options: defaults, Client: w.WithWatch, Why: func(context.Context, client.Object) string { return "a finalizer keeps it" }, poll: time.Second}
 	w.Show = func(line string) { w.shown = append(w.shown, line) }
 	w.release = true
 	return w
@@ -106,7 +106,7 @@ func testKlustersAreDetachedOrDeorbited(t *testing.T) {
 	for how, detached := range map[string]bool{Detach: true, Deorbit: false} {
 		w := newWorld(t, &kubernikusv1.Kluster{ObjectMeta: named("a", "web", held(kubernikusv1.DeorbiterFinalizer))})
 		w.Klusters = how
-		if line, err := w.deleteKlusters(t.Context()); err != nil || line != "1 Klusters are gone" {
+		if line, err := w.deleteKlusters(t.Context()); err != nil || line != "1 Klusters have been deleted" {
 			t.Fatalf("%s: %q, %v", how, line, err)
 		}
 		k := w.deleted[0].(*kubernikusv1.Kluster)
@@ -138,13 +138,13 @@ func testAbandonedKlusters(t *testing.T) {
 			w.Abandon = []string{Klusters}
 		}
 		_, err := w.deleteKlusters(t.Context())
-		if abandon && err != nil || !abandon && (err == nil || !strings.Contains(err.Error(), "(a/web: somebody keeps it)")) {
+		if abandon && err != nil || !abandon && (err == nil || !strings.Contains(err.Error(), "(a/web: a finalizer keeps it)")) {
 			t.Errorf("abandoned %v: %v", abandon, err)
 		}
 	}
 }
 
-// Somebody else's finalizer stays, and is waited for.
+// The finalizer of another owner remains, and is waited for.
 func TestFinalizersOfOthersStay(t *testing.T) { synctest.Test(t, testFinalizersOfOthersStay) }
 
 func testFinalizersOfOthersStay(t *testing.T) {
@@ -153,7 +153,7 @@ func testFinalizersOfOthersStay(t *testing.T) {
 	})})
 	w.release, w.Abandon = false, []string{Klusters}
 	if _, err := w.deleteKlusters(t.Context()); err == nil {
-		t.Error("it is gone")
+		t.Error("it has been deleted")
 	}
 	k := &kubernikusv1.Kluster{}
 	if err := w.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: "web"}, k); err != nil || !slices.Equal(k.Finalizers, []string{"example.com/backup"}) {
@@ -161,7 +161,7 @@ func testFinalizersOfOthersStay(t *testing.T) {
 	}
 }
 
-// What the API server refuses ends the step at once, when nothing else is under way.
+// A denied request ends the step immediately, when nothing else is in progress.
 func TestRefusedDeletion(t *testing.T) { synctest.Test(t, testRefusedDeletion) }
 
 func testRefusedDeletion(t *testing.T) {
@@ -178,7 +178,7 @@ func testRefusedDeletion(t *testing.T) {
 	}
 }
 
-// A backend comes back when its condition says so for this generation; one that announces a Kluster is left alone.
+// A backend is restored when its condition reports it for this generation; one that announces a Kluster is left alone.
 func TestBackendsComeBack(t *testing.T) { synctest.Test(t, testBackendsComeBack) }
 
 func testBackendsComeBack(t *testing.T) {
@@ -187,7 +187,7 @@ func testBackendsComeBack(t *testing.T) {
 			Cluster: gimbalv1.Cluster{ClusterStatus: gimbalv1.ClusterMaintenance}}
 	}
 	w := newWorld(t, in("us", ""), in("web", "uid"))
-	if _, err := w.enableBackends(t.Context()); err == nil || !strings.Contains(err.Error(), "a/us (not looked at yet)") || strings.Contains(err.Error(), "a/web") {
+	if _, err := w.enableBackends(t.Context()); err == nil || !strings.Contains(err.Error(), "a/us (not reconciled yet)") || strings.Contains(err.Error(), "a/web") {
 		t.Errorf("got %v", err)
 	}
 	b := &gimbalv1.DiscoveryBackend{}

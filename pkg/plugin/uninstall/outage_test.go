@@ -39,16 +39,16 @@ func deletedNames(metadata *fakemetadata.FakeMetadataClient) (names []string) {
 
 var errConversion = apierrors.NewInternalError(errors.New("conversion webhook failed"))
 
-// A look that fails says nothing about what is left: it is looked again, and all parts go.
+// A failed check proves nothing about what remains: it is retried, and all parts are deleted.
 func TestPartsAfterAnOutage(t *testing.T) {
 	for name, outage := range map[string]func(*Uninstaller, *fakemetadata.FakeMetadataClient){
 		"none":              func(*Uninstaller, *fakemetadata.FakeMetadataClient) {},
 		"of a list":         func(_ *Uninstaller, m *fakemetadata.FakeMetadataClient) { failing(m, "services", errConversion, 1, 3) },
 		"of the first list": func(_ *Uninstaller, m *fakemetadata.FakeMetadataClient) { failing(m, "services", errConversion, 0, 1) },
 		"of discovery": func(u *Uninstaller, _ *fakemetadata.FakeMetadataClient) {
-			u.Discovery.(*preferred).errs = []error{nil, errors.New("no answer"), errors.New("no answer")}
+			u.Discovery.(*preferred).errs = []error{nil, errors.New("no response"), errors.New("no response")}
 		},
-		"of the discovery of a group that has to answer": func(u *Uninstaller, _ *fakemetadata.FakeMetadataClient) {
+		"of the discovery of a required group": func(u *Uninstaller, _ *fakemetadata.FakeMetadataClient) {
 			u.Discovery.(*preferred).Resources = nil
 			u.Discovery.(*preferred).errs = []error{&discovery.ErrGroupDiscoveryFailed{Groups: map[schema.GroupVersion]error{{Group: "apps", Version: "v1"}: errConversion}}}
 		},
@@ -61,7 +61,7 @@ func TestPartsAfterAnOutage(t *testing.T) {
 				outage(u, metadata)
 				u.Show = func(string) { u.Discovery.(*preferred).Resources = all }
 				line, err := u.deleteParts(t.Context())
-				if err != nil || line != "2 objects that the installation was made of are gone" {
+				if err != nil || line != "2 objects of the installation have been deleted" {
 					t.Errorf("%q, %v", line, err)
 				}
 				if got, want := deletedNames(metadata), []string{"deployment", "service"}; !slices.Equal(got, want) {
@@ -72,7 +72,7 @@ func TestPartsAfterAnOutage(t *testing.T) {
 	}
 }
 
-// What a dead webhook of somebody else keeps from being listed is named, and nothing waits for it. What the installation is
+// Resources that a dead foreign webhook keeps from being listed are named, and nothing waits for them. What the installation is
 // made of has to be listed.
 func TestUnlistedResources(t *testing.T) { synctest.Test(t, testUnlistedResources) }
 
@@ -88,7 +88,7 @@ func testUnlistedResources(t *testing.T) {
 		"roles":       {"rbac.authorization.k8s.io", errConversion, false},
 		"leases":      {"coordination.k8s.io", errConversion, false},
 		"doodads":     {"example.com", apierrors.NewForbidden(schema.GroupResource{}, "", errors.New("no")), false},
-		"deployments": {"apps", apierrors.NewServiceUnavailable("no answer"), false},
+		"deployments": {"apps", apierrors.NewServiceUnavailable("no response"), false},
 	} {
 		version := strings.TrimPrefix(test.group+"/v1", "/")
 		u, metadata := inCluster(t, []string{version + " " + resource, "v1 services"}, labelled("v1", "Service", SystemNamespace, "service"))
@@ -104,7 +104,7 @@ func testUnlistedResources(t *testing.T) {
 		if err != nil || !slices.Equal(f.Unlisted, []string{resource + ".example.com"}) || len(f.Parts) != 1 {
 			t.Errorf("%s: %q, %q, %v", resource, f.Unlisted, f.Parts, err)
 		}
-		if text := NewPlan(f, defaults).String(); !strings.Contains(text, "do not answer") || !strings.Contains(text, resource+".example.com") {
+		if text := NewPlan(f, defaults).String(); !strings.Contains(text, "are unavailable") || !strings.Contains(text, resource+".example.com") {
 			t.Errorf("%s: the plan is\n%s", resource, text)
 		}
 		line, err := u.deleteParts(t.Context())
@@ -114,7 +114,7 @@ func testUnlistedResources(t *testing.T) {
 	}
 }
 
-// Groups of others that cannot be discovered are named; ours may not be registered any more.
+// Groups of others that cannot be discovered are named; Groundskeeper's may not be registered any more.
 func TestUndiscoveredGroups(t *testing.T) {
 	u, _ := inCluster(t, []string{"v1 services"})
 	failed := map[schema.GroupVersion]error{{Group: "example.com", Version: "v1"}: errConversion, {Group: "midonet.org", Version: "v1"}: errConversion}
@@ -134,7 +134,7 @@ func TestDiscoveryIsInterrupted(t *testing.T) {
 	}
 }
 
-// It is seen whether a namespace goes already.
+// A namespace that is being deleted is recognized.
 func TestTerminatingNamespaces(t *testing.T) {
 	u, _ := inCluster(t, nil, labelled("v1", "Namespace", "", "stays"), labelled("v1", "Namespace", "", "goes", func(m *metav1.ObjectMeta) {
 		m.DeletionTimestamp, m.Finalizers = new(metav1.Now()), []string{"kubernetes"}

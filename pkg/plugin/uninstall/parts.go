@@ -29,22 +29,22 @@ func (p part) String() string {
 	return p.resource.Resource + " " + strings.TrimPrefix(p.Namespace+"/"+p.Name, "/")
 }
 
-// kept are resources that are not deleted as parts: namespaces with claims go last, as a whole, what is registered is gone
-// unless it leads to somebody else, and the others go with what they were made for.
+// kept are resources that are not deleted as parts: namespaces with claims are deleted last, as a whole; registrations are
+// deleted unless they point to another server; the others are deleted with their owners.
 func kept() sets.Set[string] {
 	return sets.New("namespaces", "persistentvolumeclaims", "persistentvolumes", "events", "endpoints",
 		"apiservices", "validatingwebhookconfigurations", "mutatingwebhookconfigurations")
 }
 
-// strict are groups of Kubernetes that the installation is made of. They have to answer: what is in a group that does not is
+// strict are groups of Kubernetes that the installation uses. They have to be available: what is in a group that is not is
 // left behind.
 func strict() sets.Set[string] {
 	return sets.New("", "apps", "batch", "policy", "rbac.authorization.k8s.io", "networking.k8s.io", "coordination.k8s.io",
 		"admissionregistration.k8s.io", "apiregistration.k8s.io", "apiextensions.k8s.io").Union(groups())
 }
 
-// parts are all objects with our label, of every kind that the cluster has, in the order in which they go. Groups and
-// resources of others that do not answer are returned: nobody can say what is there.
+// parts are all objects with the label of Groundskeeper, of every kind that the cluster has, in the order of their deletion.
+// Other groups and resources that are unavailable are returned, because their objects are unknown.
 func (u *Uninstaller) parts(ctx context.Context) (parts []part, unlisted []string, err error) {
 	lists, unlisted, err := u.resources(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func (u *Uninstaller) parts(ctx context.Context) (parts []part, unlisted []strin
 				return nil, nil, err
 			}
 			for i := range objects {
-				if metav1.GetControllerOf(&objects[i]) == nil { // else it goes with its owner
+				if metav1.GetControllerOf(&objects[i]) == nil { // otherwise it is deleted with its owner
 					parts = append(parts, part{of, objects[i].ObjectMeta})
 				}
 			}
@@ -80,7 +80,7 @@ func (u *Uninstaller) parts(ctx context.Context) (parts []part, unlisted []strin
 	return parts, unlisted, nil
 }
 
-// resources are those that the cluster has, and the groups of others that do not answer.
+// resources are those that the cluster has, and other groups that are unavailable.
 func (u *Uninstaller) resources(ctx context.Context) (lists []*metav1.APIResourceList, unlisted []string, err error) {
 	lists, err = u.Discovery.ServerPreferredResourcesWithContext(ctx)
 	failed, partial := discovery.GroupDiscoveryFailedErrorGroups(err)
@@ -99,13 +99,13 @@ func (u *Uninstaller) resources(ctx context.Context) (lists []*metav1.APIResourc
 	return lists, unlisted, nil
 }
 
-// fails says whether it is the server that cannot answer, such as for a webhook that is gone.
+// fails reports whether the server cannot respond, for example because of a deleted webhook.
 func fails(err error) bool {
 	status := apierrors.APIStatus(nil)
 	return errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError
 }
 
-// rank orders what goes: first what makes others work, then what runs, then the rest, and rights at the end, since a pod
+// rank orders the deletion: first the objects that control others, then workloads, then the rest, and permissions last, since a pod
 // that ends still gives its Lease back.
 func rank(resource schema.GroupVersionResource) int {
 	switch {
@@ -121,14 +121,14 @@ func rank(resource schema.GroupVersionResource) int {
 	return 2
 }
 
-// runs says whether a resource has pods.
+// runs reports whether a resource has pods.
 func runs(resource schema.GroupVersionResource) bool {
 	return resource.Group == "apps" || resource.Group == "batch"
 }
 
 // turn divides the parts whose turn it is: those of the lowest rank, and those that were seen with another uid. Something that
-// still runs, as a controller manager that is no Deployment of ours, makes them anew as long as it has the rights: these go as
-// often as they come, and nobody waits for them.
+// still runs, such as a controller manager outside the Deployment, recreates them while it has permission: they are deleted
+// each time, and not waited for.
 func turn(parts []part, seen map[string]types.UID) (first, anew []part) {
 	for _, p := range parts {
 		uid, known := seen[p.String()]
@@ -142,8 +142,8 @@ func turn(parts []part, seen map[string]types.UID) (first, anew []part) {
 	return first, anew
 }
 
-// deleteParts deletes them, rank by rank. What runs is gone with its pods before its rights are. Each look lists anew, and one
-// that fails says nothing about what is left.
+// deleteParts deletes them, rank by rank. Workloads are deleted with their pods before their permissions. Each check lists
+// again, and a failed one proves nothing about what remains.
 func (u *Uninstaller) deleteParts(ctx context.Context) (string, error) {
 	seen := map[string]types.UID{}
 	var silent []string
@@ -174,9 +174,9 @@ func (u *Uninstaller) deleteParts(ctx context.Context) (string, error) {
 	if err != nil || len(seen)+len(silent) == 0 {
 		return "", err
 	}
-	line := fmt.Sprintf("%d objects that the installation was made of are gone", len(seen))
+	line := fmt.Sprintf("%d objects of the installation have been deleted", len(seen))
 	if len(silent) > 0 {
-		line += ", but these groups and resources of the cluster do not answer, and may have more: " + strings.Join(short(silent), ", ")
+		line += ", but these groups and resources of the cluster are unavailable, and may have more: " + strings.Join(short(silent), ", ")
 	}
 	return line, nil
 }

@@ -54,7 +54,7 @@ func inCluster(t *testing.T, resources []string, objects ...runtime.Object) (*Un
 	return &Uninstaller{Options: defaults, Metadata: metadata, Discovery: &preferred{FakeDiscovery: kinds}, Show: func(string) {}, poll: time.Second}, metadata
 }
 
-// preferred answers with all resources, which the fake does not, and with errors, one after the other.
+// preferred returns all resources, which the fake does not, and with errors, one after the other.
 type preferred struct {
 	*fakediscovery.FakeDiscovery
 	errs []error
@@ -69,7 +69,8 @@ func (p *preferred) ServerPreferredResourcesWithContext(ctx context.Context) ([]
 	return p.Resources, ctx.Err()
 }
 
-// Everything with our label goes, what runs before its rights, but for namespaces and claims, and what others own.
+// Everything with the label is deleted, workloads before their permissions, except namespaces, claims, and objects with another
+// owner.
 func TestParts(t *testing.T) { synctest.Test(t, testParts) }
 
 func testParts(t *testing.T) {
@@ -111,8 +112,8 @@ func testParts(t *testing.T) {
 	}
 }
 
-// A controller manager that runs elsewhere makes its Secret anew as long as it may: its rights go all the same, and then the
-// Secret does.
+// A controller manager that runs elsewhere recreates its Secret while it is allowed to: its permissions are deleted
+// nevertheless, and then the Secret does.
 func TestPartsThatAreMadeAnew(t *testing.T) { synctest.Test(t, testPartsThatAreMadeAnew) }
 
 func testPartsThatAreMadeAnew(t *testing.T) {
@@ -135,7 +136,7 @@ func testPartsThatAreMadeAnew(t *testing.T) {
 		return true, nil, metadata.Tracker().Update(secrets, anew, SystemNamespace)
 	})
 	line, err := u.deleteParts(t.Context())
-	if err != nil || line != "2 objects that the installation was made of are gone" {
+	if err != nil || line != "2 objects of the installation have been deleted" {
 		t.Errorf("%q, %v", line, err)
 	}
 	if parts, _, err := u.parts(t.Context()); err != nil || len(parts) > 0 {
@@ -143,7 +144,7 @@ func testPartsThatAreMadeAnew(t *testing.T) {
 	}
 }
 
-// What Kubernetes has still to delete because its owner is gone is waited for; what others own is not.
+// Objects that Kubernetes still has to delete because their owner was deleted are waited for; objects with another owner are not.
 func TestDependents(t *testing.T) { synctest.Test(t, testDependents) }
 
 func testDependents(t *testing.T) {
@@ -163,7 +164,7 @@ func testDependents(t *testing.T) {
 	}
 }
 
-// Roles of Projects have no owner. When nobody serves Projects they tell that the API was removed too early.
+// Roles of Projects have no owner. If Projects are not served, they show that the API was removed too early.
 func TestStrandedRoles(t *testing.T) { synctest.Test(t, testStrandedRoles) }
 
 func testStrandedRoles(t *testing.T) {
@@ -174,26 +175,26 @@ func testStrandedRoles(t *testing.T) {
 	}
 	u, _ := inCluster(t, nil, role("gardeners", nil), role("ours", map[string]string{gardenerv1beta1.AnnotationCreatedForProject: "u"}))
 	names, err := u.rolesOfProjects(t.Context())
-	if err != nil || len(names) != 1 || names[0] != "clusterroles ours" {
+	if err != nil || len(names) != 1 || names[0] != "clusterroles shop" {
 		t.Errorf("roles = %q, %v, want the role that was created for a Project", names, err)
 	}
 }
 
-// What was made after all was gone keeps the registrations where they are.
+// Objects created after the deletion keep the registrations.
 func TestMustBeEmpty(t *testing.T) {
 	u, _ := inCluster(t, nil, labelled(gardenerv1beta1.SchemeGroupVersion.String(), "Project", "", "late"))
 	if err := u.mustBeEmpty(t.Context(), groups()); err == nil || !strings.Contains(err.Error(), "projects late was made meanwhile") {
 		t.Errorf("got %v", err)
 	}
 	if err := u.mustBeEmpty(t.Context(), sets.New("midonet.org")); err != nil {
-		t.Errorf("somebody else serves it: %v", err)
+		t.Errorf("another server serves it: %v", err)
 	}
 }
 
 func TestRemoveLeavesAnotherOne(t *testing.T) {
 	u, metadata := inCluster(t, nil, labelled("v1", "Namespace", "", SystemNamespace))
 	if err := u.remove(t.Context(), schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}, "", "gone", "uid", metav1.DeletePropagationBackground); err != nil {
-		t.Errorf("one that is gone: %v", err)
+		t.Errorf("one that was deleted: %v", err)
 	}
 	if len(metadata.Actions()) != 1 {
 		t.Errorf("%d requests", len(metadata.Actions()))

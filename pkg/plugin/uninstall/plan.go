@@ -21,7 +21,7 @@ type Plan struct {
 	Sections []Section
 	// Blockers keep it from beginning, each with what to do. Warnings do not.
 	Blockers, Warnings []string
-	// Nothing says that nothing is there.
+	// Nothing reports that nothing is installed.
 	Nothing bool
 }
 
@@ -50,7 +50,7 @@ func NewPlan(f *Found, o Options) Plan {
 	}
 	add("DiscoveryBackends are deleted, with the Services that they published and the references to them in routes", backends(f.Backends))
 	if n := len(f.Translations); n > 0 {
-		title := "Translations are deleted, and what they made is taken out of MidoNet"
+		title := "Translations are deleted, and their resources are removed from MidoNet"
 		if o.abandons(Translations) {
 			title = "Translations are deleted" + behind(o, Translations)
 		}
@@ -61,8 +61,8 @@ func NewPlan(f *Found, o Options) Plan {
 	} else {
 		add("Projects are deleted; their namespaces stay, without the roles of members", projects(f))
 	}
-	add("What is registered goes", f.Registrations)
-	add("What the installation is made of goes", short(f.Parts))
+	add("Registrations are deleted", f.Registrations)
+	add("Objects of the installation are deleted", short(f.Parts))
 	if o.KeepData {
 		add("Namespaces of the installation stay, with their volumes (--keep-data)", spaces(f))
 	} else {
@@ -72,12 +72,12 @@ func NewPlan(f *Found, o Options) Plan {
 	return p
 }
 
-// behind says that nobody cleans up behind a kind.
+// behind states that objects of a kind are not cleaned up.
 func behind(o Options, kind string) string {
 	if !o.abandons(kind) {
 		return ""
 	}
-	return "; NOBODY CLEANS UP behind them (--abandon=" + kind + ")"
+	return "; their resources are NOT CLEANED UP (--abandon=" + kind + ")"
 }
 
 func back(all []gimbalv1.DiscoveryBackend) (lines []string) {
@@ -95,7 +95,7 @@ func backends(all []gimbalv1.DiscoveryBackend) (lines []string) {
 		if r := all[i].Status.Routes; r != nil && r.Matching > 0 {
 			line += fmt.Sprintf(": %d routes send to it", r.Matching)
 			if alone := r.WithoutAlternative; alone != nil && alone.Count > 0 {
-				line += fmt.Sprintf(", %d of them have nobody else and will answer with errors", alone.Count)
+				line += fmt.Sprintf(", %d of them have no other backend and will return errors", alone.Count)
 			}
 		}
 		lines = append(lines, line)
@@ -110,7 +110,7 @@ func klusters(all []kubernikusv1.Kluster) (lines []string) {
 		case all[i].DeletionTimestamp != nil && !all[i].Detached():
 			line += ": is being deorbited already, which is waited for"
 		case d != nil && d.Enabled:
-			line += ": its announcement is withdrawn, traffic goes elsewhere"
+			line += ": its announcement is withdrawn, traffic moves to other backends"
 		}
 		lines = append(lines, line)
 	}
@@ -165,7 +165,7 @@ func short(lines []string) []string {
 	return append(slices.Clone(lines[:most]), fmt.Sprintf("and %d more", len(lines)-most))
 }
 
-// String is the plan as it is shown.
+// String is the plan as text.
 func (p Plan) String() string {
 	var b strings.Builder
 	for i, s := range p.Sections {
@@ -178,7 +178,7 @@ func (p Plan) String() string {
 		fmt.Fprintf(&b, "Mind: %s\n", w)
 	}
 	for _, blocker := range p.Blockers {
-		fmt.Fprintf(&b, "In the way: %s\n", blocker)
+		fmt.Fprintf(&b, "Blocked by: %s\n", blocker)
 	}
 	return b.String()
 }

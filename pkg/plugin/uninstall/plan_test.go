@@ -46,7 +46,7 @@ func installed(t *testing.T) *Found {
 
 var defaults = Options{Projects: Keep, Klusters: Detach, Timeout: time.Minute}
 
-// What is in the way is found before anything begins, and says what to do.
+// Blockers are found before the removal begins, and name the remedy.
 func TestBlockers(t *testing.T) {
 	for name, test := range map[string]struct {
 		change  func(*Found)
@@ -54,11 +54,11 @@ func TestBlockers(t *testing.T) {
 		want    string
 	}{
 		"nothing": {},
-		"our API does not answer": {func(f *Found) { f.Unavailable = []string{"v1.midonet.org: no endpoints"} }, nil,
+		"an API is unavailable": {func(f *Found) { f.Unavailable = []string{"v1.midonet.org: no endpoints"} }, nil,
 			"APIService v1.midonet.org: no endpoints. Bring the API server back"},
 		"owners are not served": {func(f *Found) { f.Stranded = []string{"namespaces garden-shop"} }, nil,
 			"the owners of 1 object are not served any more, so that Kubernetes does not delete them (namespaces garden-shop). Apply the manifests again"},
-		"no manager":       {func(f *Found) { f.Manager.Silent = "nobody renews Lease a/b" }, nil, "does not work (nobody renews Lease a/b)"},
+		"no manager":       {func(f *Found) { f.Manager.Silent = "no manager renews Lease a/b" }, nil, "does not work (no manager renews Lease a/b)"},
 		"nothing to do":    {func(f *Found) { *f = Found{Served: groups(), Manager: Manager{Silent: "no Lease"}} }, nil, ""},
 		"no configuration": {func(f *Found) { f.Manager.Config, f.Manager.Unknown = nil, "no Deployment" }, nil, "(no Deployment). Give its file by --config"},
 		"Projects": {func(f *Found) {
@@ -110,7 +110,7 @@ func TestBlockers(t *testing.T) {
 	}
 }
 
-// The plan says what happens, in its order, and what is worse than usual in capitals.
+// The plan lists what happens, in its order, and what is worse than usual in capitals.
 func TestPlan(t *testing.T) {
 	f := installed(t)
 	f.Backends[0].Cluster.ClusterStatus = gimbalv1.ClusterMaintenance
@@ -122,16 +122,16 @@ func TestPlan(t *testing.T) {
 2. DiscoveryBackends come back to service, and routes get the weights that their users wanted:
      gimbal-discovery/us
 3. Klusters are detached: their clusters and OpenStack are not touched:
-     garden-shop/web: its announcement is withdrawn, traffic goes elsewhere
+     garden-shop/web: its announcement is withdrawn, traffic moves to other backends
 4. DiscoveryBackends are deleted, with the Services that they published and the references to them in routes:
-     gimbal-discovery/us: 7 routes send to it, 2 of them have nobody else and will answer with errors
-5. Translations are deleted, and what they made is taken out of MidoNet:
+     gimbal-discovery/us: 7 routes send to it, 2 of them have no other backend and will return errors
+5. Translations are deleted, and their resources are removed from MidoNet:
      3 Translations
 6. Projects are deleted; their namespaces stay, without the roles of members:
      shop: 2 members, namespace garden-shop with 4 pods and 1 claim
-7. What is registered goes:
+7. Registrations are deleted:
      apiservices v1.midonet.org
-8. What the installation is made of goes:
+8. Objects of the installation are deleted:
      deployments groundskeeper-system/groundskeeper-apiserver
 9. Namespaces of the installation go WITH ALL THAT IS IN THEM, volumes too:
      groundskeeper-system with 2 pods, 1 claim and 2 Secrets
@@ -140,9 +140,9 @@ func TestPlan(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	worst := NewPlan(f, Options{Projects: Delete, Klusters: Deorbit, Abandon: []string{Translations}, KeepData: true}).String()
-	for _, want := range []string{"Klusters are DEORBITED", "namespaces WITH ALL THAT IS IN THEM", "NOBODY CLEANS UP behind them (--abandon=translations)", "stay, with their volumes"} {
+	for _, want := range []string{"Klusters are DEORBITED", "namespaces WITH ALL THAT IS IN THEM", "their resources are NOT CLEANED UP (--abandon=translations)", "stay, with their volumes"} {
 		if !strings.Contains(worst, want) {
-			t.Errorf("it does not say %q:\n%s", want, worst)
+			t.Errorf("it does not contain %q:\n%s", want, worst)
 		}
 	}
 }
@@ -166,7 +166,7 @@ func TestAnnouncementsAreNotEnabled(t *testing.T) {
 func TestDualApprovalIsTold(t *testing.T) {
 	f := installed(t)
 	f.Projects[0].Spec.DualApprovalForDeletion = make([]gardenerv1beta1.DualApprovalForDeletion, 1)
-	if text := NewPlan(f, defaults).String(); !strings.Contains(text, "Mind: Project shop asks for dual approval") {
+	if text := NewPlan(f, defaults).String(); !strings.Contains(text, "Mind: Project shop requires dual approval") {
 		t.Errorf("got\n%s", text)
 	}
 }

@@ -20,7 +20,7 @@ func (u *Uninstaller) projects(ctx context.Context) ([]client.Object, error) {
 	return objects(ctx, u.Client, &gardenerv1beta1.ProjectList{}, func(l *gardenerv1beta1.ProjectList) []gardenerv1beta1.Project { return l.Items })
 }
 
-// deleteProjects deletes Projects. A namespace that stays is marked first: the controller reads the mark live. Somebody else
+// deleteProjects deletes Projects. A namespace that is kept is marked first: the controller reads the mark live. Another controller
 // may delete a Project at any moment, so that those count that are being deleted already.
 func (u *Uninstaller) deleteProjects(ctx context.Context) (string, error) {
 	d := deletion{title: "Projects", list: u.projects, prepare: func(ctx context.Context, object client.Object) error {
@@ -33,7 +33,7 @@ func (u *Uninstaller) deleteProjects(ctx context.Context) (string, error) {
 }
 
 // keepNamespaces marks the namespaces of Projects that are being deleted already. It comes before all else: their controller
-// deletes such a namespace as soon as nothing of ours is in it, which the deletion of Klusters brings about.
+// deletes such a namespace as soon as no object of Groundskeeper is in it, which the deletion of Klusters brings about.
 func (u *Uninstaller) keepNamespaces(ctx context.Context) (string, error) {
 	return "", u.until(ctx, "namespaces of Projects", func(ctx context.Context) (left, error) {
 		projects, err := u.projects(ctx)
@@ -61,7 +61,7 @@ func (u *Uninstaller) keepNamespace(ctx context.Context, project client.Object) 
 	}
 	kept, err := strconv.ParseBool(namespace.Annotations[gardenerv1beta1.AnnotationKeepNamespace])
 	if err == nil && kept || !namespace.DeletionTimestamp.IsZero() {
-		return nil // too late for one that goes
+		return nil // too late for one that is being deleted
 	}
 	return u.annotate(ctx, namespace, gardenerv1beta1.AnnotationKeepNamespace)
 }

@@ -42,14 +42,14 @@ func projectWorld(t *testing.T, project, namespace func(*metav1.ObjectMeta)) *wo
 
 func unchanged(*metav1.ObjectMeta) {}
 
-// The namespace of a Project is marked before the Project goes, and one that is not its own is left alone.
+// The namespace of a Project is marked before the Project is deleted, and a namespace of another owner is left alone.
 func TestNamespacesAreKept(t *testing.T) {
 	for name, test := range map[string]struct {
 		projects, uid string
 		marked        bool
 	}{
 		"its own":              {Keep, "shop", true},
-		"somebody else's":      {Keep, "another", false},
+		"another owner":        {Keep, "another", false},
 		"it is to be deleted":  {Delete, "shop", false},
 		"nobody's any more":    {Keep, "", false},
 		"it is marked already": {Keep, "shop", true},
@@ -77,7 +77,7 @@ func TestNamespacesAreKept(t *testing.T) {
 	}
 }
 
-// The namespace of a Project that somebody deletes already is marked, too, before its controller lets the Project go.
+// The namespace of a Project that is already being deleted is marked, too, before its controller releases the Project.
 func TestNamespacesOfTerminatingProjectsAreKept(t *testing.T) {
 	for how, want := range map[string]bool{Keep: true, Delete: false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -102,18 +102,19 @@ func TestNamespacesOfTerminatingProjectsAreKept(t *testing.T) {
 	}
 }
 
-// Before anything else goes those namespaces are marked whose Projects go already: the deletion of Klusters may empty them.
+// Namespaces whose Projects are already being deleted are marked before anything else is deleted: the deletion of Klusters may
+// empty them.
 func TestNamespacesAreMarkedFirst(t *testing.T) {
 	for name, test := range map[string]struct {
 		projects           string
 		project, namespace func(*metav1.ObjectMeta)
 		skipped, marked    bool
 	}{
-		"it goes":                  {Keep, going, unchanged, false, true},
-		"it stays":                 {Keep, unchanged, unchanged, false, false},
-		"both are to be deleted":   {Delete, going, unchanged, true, false},
-		"the namespace goes, too":  {Keep, going, going, false, false},
-		"the namespace is another": {Keep, going, func(m *metav1.ObjectMeta) { m.Annotations = nil }, false, false},
+		"it is being deleted":                 {Keep, going, unchanged, false, true},
+		"it stays":                            {Keep, unchanged, unchanged, false, false},
+		"both are to be deleted":              {Delete, going, unchanged, true, false},
+		"the namespace is being deleted, too": {Keep, going, going, false, false},
+		"the namespace is another":            {Keep, going, func(m *metav1.ObjectMeta) { m.Annotations = nil }, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := projectWorld(t, test.project, test.namespace)
@@ -133,7 +134,7 @@ func TestNamespacesAreMarkedFirst(t *testing.T) {
 	}
 }
 
-// The plan says which namespaces do not stay, since they go already.
+// The plan lists the namespaces that are not kept, because they are already being deleted.
 func TestPlanOfTerminatingNamespaces(t *testing.T) {
 	for want, test := range map[string]struct{ project, namespace bool }{
 		"and 1 claim\n": {false, false},
@@ -152,7 +153,7 @@ func TestPlanOfTerminatingNamespaces(t *testing.T) {
 	}
 }
 
-// Whoever says why asks with the context of the step, and ends with it.
+// Why is called with the context of the step, and ends with it.
 func TestWhyHasTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := projectWorld(t, going, unchanged)

@@ -14,12 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// registration leads requests of the whole cluster to our servers.
+// registration routes requests of the whole cluster to Groundskeeper's servers.
 type registration struct {
 	resource schema.GroupVersionResource
 	name     string
 	uid      string
-	// group is what an APIService serves. unavailable says why it does not.
+	// group is what an APIService serves. unavailable is why it does not.
 	group, unavailable string
 	created            metav1.Time
 }
@@ -34,8 +34,8 @@ var (
 	}
 )
 
-// registrations are ours, webhooks first: they have our label, and lead to a Service of ours. What has the label and leads
-// elsewhere is somebody else's, such as the APIService of a real Gardener.
+// registrations are those of Groundskeeper, webhooks first: they have its label, and point to one of its Services. One that has
+// the label and points elsewhere belongs to another server, such as the APIService of a real Gardener.
 func (u *Uninstaller) registrations(ctx context.Context) ([]registration, error) {
 	var found []registration
 	for _, kind := range append(webhookKinds, apiServiceKind) {
@@ -53,7 +53,7 @@ func (u *Uninstaller) registrations(ctx context.Context) ([]registration, error)
 	return found, nil
 }
 
-// registrationOf reads a registration, and says whether it is ours.
+// registrationOf reads a registration, and reports whether it belongs to Groundskeeper.
 func registrationOf(object *unstructured.Unstructured) (registration, bool) {
 	kind := object.GroupVersionKind()
 	r := registration{name: object.GetName(), uid: string(object.GetUID()), created: object.GetCreationTimestamp(),
@@ -76,7 +76,7 @@ func registrationOf(object *unstructured.Unstructured) (registration, bool) {
 	return r, true
 }
 
-// unavailability is why an APIService does not answer, "" when it does.
+// unavailability is why an APIService is unavailable, "" when it is not.
 func unavailability(object *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
 	for _, entry := range conditions {
@@ -92,7 +92,7 @@ func unavailability(object *unstructured.Unstructured) string {
 	return "it has no condition Available yet"
 }
 
-// deleteRegistrations deletes them. The webhooks go first: they are served by what needs our API.
+// deleteRegistrations deletes them. The webhooks are deleted first, because their server needs the API.
 func (u *Uninstaller) deleteRegistrations(ctx context.Context) (string, error) {
 	registrations, err := u.registrations(ctx)
 	if err != nil || len(registrations) == 0 {
@@ -103,7 +103,7 @@ func (u *Uninstaller) deleteRegistrations(ctx context.Context) (string, error) {
 			return "", err
 		}
 	}
-	return fmt.Sprintf("%d APIServices and webhook configurations are gone", len(registrations)), u.until(ctx, "registrations", func(ctx context.Context) (left, error) {
+	return fmt.Sprintf("%d APIServices and webhook configurations have been deleted", len(registrations)), u.until(ctx, "registrations", func(ctx context.Context) (left, error) {
 		registrations, err := u.registrations(ctx)
 		var l left
 		for _, r := range registrations {

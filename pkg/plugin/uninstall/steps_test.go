@@ -21,7 +21,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// A wait ends when nothing is left, when waiting does not help, and when nothing changes any more: then it says why.
+// A wait ends when nothing is left, when waiting does not help, and when nothing changes any more: then it reports why.
 func TestUntil(t *testing.T) {
 	for name, test := range map[string]struct {
 		// looks are what is left, one after the other; the last one repeats.
@@ -31,14 +31,14 @@ func TestUntil(t *testing.T) {
 		after time.Duration
 	}{
 		"nothing left":    {looks: []left{{}}, after: 0},
-		"it goes":         {looks: []left{{names: []string{"a", "b"}}, {names: []string{"b"}}, {}}, after: 2 * time.Second},
-		"it hangs":        {looks: []left{{names: []string{"a"}, why: "it is held"}}, want: "no progress for 1m0s (a: it is held)", after: time.Minute},
+		"it is deleted":   {looks: []left{{names: []string{"a", "b"}}, {names: []string{"b"}}, {}}, after: 2 * time.Second},
+		"it is stuck":     {looks: []left{{names: []string{"a"}, why: "it is held"}}, want: "no progress for 1m0s (a: it is held)", after: time.Minute},
 		"a late progress": {looks: append(repeat(left{names: []string{"a", "b"}}, 50), left{names: []string{"b"}}), want: "(b)", after: 110 * time.Second},
 		"the reason alone is no progress": {
 			looks: []left{{names: []string{"a"}, why: "1"}, {names: []string{"a"}, why: "2"}, {names: []string{"a"}, why: "3"}}, want: "(a: 3)", after: time.Minute},
-		"an outage passes":    {looks: []left{{names: []string{"a"}}, {}, {}}, errs: []error{nil, errors.New("no answer")}, after: 2 * time.Second},
-		"an outage stays":     {looks: []left{{names: []string{"a"}}, {}}, errs: []error{nil, errors.New("no answer")}, want: "a: no answer", after: time.Minute},
-		"it is refused":       {looks: []left{{}}, errs: []error{fmt.Errorf("%w: a", errRefused)}, want: "refused: a", after: 0},
+		"an outage passes":    {looks: []left{{names: []string{"a"}}, {}, {}}, errs: []error{nil, errors.New("no response")}, after: 2 * time.Second},
+		"an outage stays":     {looks: []left{{names: []string{"a"}}, {}}, errs: []error{nil, errors.New("no response")}, want: "a: no response", after: time.Minute},
+		"it is denied":        {looks: []left{{}}, errs: []error{fmt.Errorf("%w: a", errRefused)}, want: "rejected: a", after: 0},
 		"many have few words": {looks: []left{{names: []string{"a", "b", "c", "d", "e"}}}, want: "(a, b, c and 2 more)", after: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,7 +74,7 @@ func repeat(l left, times int) (all []left) {
 	return all
 }
 
-// Webhooks and APIServices are ours when they have our label and lead to us.
+// Webhooks and APIServices belong to Groundskeeper when they have its label and point to its Service.
 func TestRegistrationOf(t *testing.T) {
 	service := func(namespace, group string) map[string]any {
 		return map[string]any{"kind": "APIService", "apiVersion": "apiregistration.k8s.io/v1", "spec": map[string]any{
@@ -88,26 +88,26 @@ func TestRegistrationOf(t *testing.T) {
 		object map[string]any
 		ours   bool
 	}{
-		"our APIService":          {service(SystemNamespace, gimbalv1.GroupName), true},
-		"a real Gardener's":       {service("garden", "core.gardener.cloud"), false},
-		"an APIService of others": {service(SystemNamespace, "example.com"), false},
-		"our webhook":             {webhook("a.groundskeeper.io", map[string]any{"service": map[string]any{"namespace": SystemNamespace}}), true},
-		"our webhook by URL":      {webhook("a.groundskeeper.io", map[string]any{"url": "https://localhost"}), true},
-		"a webhook of others":     {webhook("a.groundskeeper.io", map[string]any{"service": map[string]any{"namespace": "shop"}}), false},
-		"another by URL":          {webhook("a.example.com", map[string]any{"url": "https://localhost"}), false},
+		"APIService":                      {service(SystemNamespace, gimbalv1.GroupName), true},
+		"a real Gardener's":               {service("garden", "core.gardener.cloud"), false},
+		"an APIService of others":         {service(SystemNamespace, "example.com"), false},
+		"webhook of Groundskeeper":        {webhook("a.groundskeeper.io", map[string]any{"service": map[string]any{"namespace": SystemNamespace}}), true},
+		"webhook of Groundskeeper by URL": {webhook("a.groundskeeper.io", map[string]any{"url": "https://localhost"}), true},
+		"a webhook of others":             {webhook("a.groundskeeper.io", map[string]any{"service": map[string]any{"namespace": "shop"}}), false},
+		"another by URL":                  {webhook("a.example.com", map[string]any{"url": "https://localhost"}), false},
 	} {
 		if _, ours := registrationOf(&unstructured.Unstructured{Object: test.object}); ours != test.ours {
-			t.Errorf("%s: ours %v", name, ours)
+			t.Errorf("%s: belongs to Groundskeeper = %v", name, ours)
 		}
 	}
 }
 
 func TestRestoration(t *testing.T) {
 	for want, c := range map[string]*metav1.Condition{
-		"not looked at yet false": nil,
-		"Draining false":          {Status: metav1.ConditionFalse, Reason: "Draining", ObservedGeneration: 2},
-		"Restoring false":         {Status: metav1.ConditionFalse, Reason: "Restoring", ObservedGeneration: 2},
-		"Enabled true":            {Status: metav1.ConditionFalse, Reason: "Enabled", ObservedGeneration: 2},
+		"not reconciled yet false": nil,
+		"Draining false":           {Status: metav1.ConditionFalse, Reason: "Draining", ObservedGeneration: 2},
+		"Restoring false":          {Status: metav1.ConditionFalse, Reason: "Restoring", ObservedGeneration: 2},
+		"Enabled true":             {Status: metav1.ConditionFalse, Reason: "Enabled", ObservedGeneration: 2},
 	} {
 		b := &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
 		if c != nil {
@@ -124,7 +124,7 @@ func TestRestoration(t *testing.T) {
 	}
 }
 
-// What runs goes before its rights.
+// Workloads are deleted before their permissions.
 func TestRank(t *testing.T) {
 	order := []schema.GroupVersionResource{
 		{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicies"}, {Group: "apps", Resource: "statefulsets"},
@@ -152,7 +152,7 @@ func TestMountedConfiguration(t *testing.T) {
 		change func(*corev1.PodSpec)
 		found  bool
 	}{
-		"as in our manifests": {func(*corev1.PodSpec) {}, true},
+		"as in the manifests": {func(*corev1.PodSpec) {}, true},
 		"in two arguments":    {func(s *corev1.PodSpec) { s.Containers[0].Args = []string{"--config", "/etc/groundskeeper/config.yaml"} }, true},
 		"no argument":         {func(s *corev1.PodSpec) { s.Containers[0].Args = nil }, false},
 		"elsewhere":           {func(s *corev1.PodSpec) { s.Containers[0].VolumeMounts[0].MountPath = "/etc" }, false},

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package uninstall removes an installation in the only safe order: backends back in service, then the objects while their
-// controllers run, then what is registered, then what runs, then the namespaces. What is registered and does not answer
-// holds up the deletion of every namespace of a cluster, and an owner that is not served any more keeps the garbage
-// collector from deleting what belongs to it.
+// controllers run, then registrations, then workloads, then the namespaces. A registered API that is unavailable blocks the
+// deletion of every namespace of a cluster, and an owner that is not served any more keeps the garbage collector from deleting
+// what belongs to it.
 //
 // Look reads what there is, NewPlan decides (a pure function), and Run does it. Each step reads again what is left to do,
-// so that it can be interrupted at any moment and begun anew.
+// so that it can be interrupted at any moment and started again.
 package uninstall
 
 import (
@@ -29,13 +29,13 @@ import (
 )
 
 const (
-	// SystemNamespace is where our servers run.
+	// SystemNamespace is where Groundskeeper's servers run.
 	SystemNamespace = "groundskeeper-system"
 	// partOf is the label of all that an installation is made of, and product its value.
 	partOf, product = "app.kubernetes.io/part-of", "groundskeeper"
 )
 
-// Kinds that can be abandoned: deleted although nobody cleans up behind them.
+// Kinds that can be abandoned: deleted without cleaning up their resources.
 const (
 	Translations = "translations"
 	Klusters     = "klusters"
@@ -49,13 +49,13 @@ const (
 	Deorbit = "deorbit"
 )
 
-// Options say what becomes of what people made.
+// Options configure what happens to objects of users.
 type Options struct {
 	// Projects is Keep, their namespaces stay, or Delete.
 	Projects string
 	// Klusters is Detach, nothing of their clusters is touched, or Deorbit.
 	Klusters string
-	// Abandon names kinds whose finalizers are taken off, and nobody cleans up.
+	// Abandon names kinds whose finalizers are removed without a cleanup.
 	Abandon []string
 	// KeepData keeps the namespaces of the installation, and with them volumes.
 	KeepData bool
@@ -65,7 +65,7 @@ type Options struct {
 	Timeout time.Duration
 }
 
-// Validate says what is wrong with the options.
+// Validate returns what is wrong with the options.
 func (o Options) Validate() error {
 	for _, flag := range []struct {
 		name, value string
@@ -94,7 +94,7 @@ type Uninstaller struct {
 	Client    client.Client
 	Metadata  metadata.Interface
 	Discovery discovery.ServerResourcesInterfaceWithContext
-	// Why says what holds up an object, "" when nothing is known.
+	// Why returns what blocks an object, "" when nothing is known.
 	Why func(context.Context, client.Object) string
 	// Show shows how far a step is; Done ends a step with a line that stays.
 	Show, Done func(line string)
@@ -102,7 +102,7 @@ type Uninstaller struct {
 	poll time.Duration
 }
 
-// groups are ours.
+// groups are the API groups of Groundskeeper.
 func groups() sets.Set[string] {
 	return sets.New(gardenerv1beta1.GroupName, kubernikusv1.GroupName, midonetv1.GroupName, gimbalv1.GroupName)
 }
@@ -118,7 +118,7 @@ func (u *Uninstaller) Run(ctx context.Context, found *Found) error {
 		}
 		line, err := s.do(ctx)
 		if ctx.Err() != nil {
-			return fmt.Errorf("interrupted while it was to %s: the same command goes on", s.what)
+			return fmt.Errorf("interrupted while it was to %s: the same command continues", s.what)
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", s.what, err)
@@ -130,7 +130,7 @@ func (u *Uninstaller) Run(ctx context.Context, found *Found) error {
 	return nil
 }
 
-// step is one of the sequence. It says what it has done, "" for nothing.
+// step is one of the sequence. It returns what it has done, "" for nothing.
 type step struct {
 	what string
 	skip bool
@@ -153,7 +153,7 @@ func (u *Uninstaller) steps(f *Found) []step {
 		{"delete Translations", !served(midonetv1.GroupName), u.deleteTranslations},
 		{"delete Projects", !served(gardenerv1beta1.GroupName), u.deleteProjects},
 		{"wait for what belonged to them", f.Served.Len() == 0, func(ctx context.Context) (string, error) { return u.waitForDependents(ctx, f.Served) }},
-		{"see that nothing of ours is left", false, func(ctx context.Context) (string, error) { return "", u.mustBeEmpty(ctx, f.Served) }},
+		{"check that no object of Groundskeeper is left", false, func(ctx context.Context) (string, error) { return "", u.mustBeEmpty(ctx, f.Served) }},
 		{"remove what is registered", false, u.deleteRegistrations},
 		{"remove what runs", false, u.deleteParts},
 		{"remove the namespaces of the installation", u.KeepData, u.deleteNamespaces},

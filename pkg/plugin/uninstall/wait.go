@@ -22,7 +22,7 @@ import (
 type left struct {
 	// names are what is left. As long as they change, there is progress.
 	names []string
-	// why says what holds it up. It is told, and no progress.
+	// why is what blocks it. It is reported, and is no progress.
 	why string
 }
 
@@ -42,10 +42,10 @@ func (l left) String() string {
 	return text
 }
 
-// errRefused: what is left was refused, and waiting does not help.
-var errRefused = errors.New("refused")
+// errRefused: what is left was denied, and waiting does not help.
+var errRefused = errors.New("denied")
 
-// until looks until nothing is left. It gives up when there was no progress for the timeout, and says what holds it up.
+// until polls until nothing is left. It fails when there was no progress for the timeout, and reports what blocks it.
 // A failure that may pass is no end: it is shown, and counts as no progress.
 func (u *Uninstaller) until(ctx context.Context, what string, look func(context.Context) (left, error)) error {
 	progress := time.Now()
@@ -86,7 +86,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// remove deletes the very object that was seen. One that is gone, or another one by now, is fine: the next look says more.
+// remove deletes the very object that was seen. If it no longer exists, or was recreated, nothing is done: the next check
+// reports it.
 func (u *Uninstaller) remove(ctx context.Context, resource schema.GroupVersionResource, namespace, name, uid string, propagation metav1.DeletionPropagation) error {
 	err := u.Metadata.Resource(resource).Namespace(namespace).Delete(ctx, name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: new(types.UID(uid))}, PropagationPolicy: &propagation,

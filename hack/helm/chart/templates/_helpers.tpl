@@ -9,7 +9,7 @@ SPDX-License-Identifier: Apache-2.0
 {{- if $image.digest }}@{{ $image.digest }}{{ else }}:{{ $image.tag | default $root.Values.image.tag | default $root.Chart.AppVersion }}{{ end -}}
 {{- end -}}
 
-{{- /* The file of the controller manager: that of the values, to the byte, unless a feature has to be turned on in it. */ -}}
+{{- /* The file of the controller manager: that of the values, byte for byte, unless a feature has to be enabled in it. */ -}}
 {{- define "groundskeeper.config" -}}
 {{- $text := .Values.controllerManager.config -}}
 {{- $config := fromYaml $text -}}
@@ -18,10 +18,10 @@ SPDX-License-Identifier: Apache-2.0
 {{- $kluster := dig "controllers" "kluster" "enabled" false $config -}}
 {{- $limits := dig "server" "webhooks" "resourceSize" "limits" list $config -}}
 {{- if and $discovery (not .Values.features.discovery.enabled) -}}
-{{- fail "controllerManager.config has controllers.discovery.image, which takes rights: set features.discovery.enabled" -}}
+{{- fail "controllerManager.config has controllers.discovery.image, which needs permissions: set features.discovery.enabled" -}}
 {{- end -}}
 {{- if and $kluster (not .Values.features.kluster.enabled) -}}
-{{- fail "controllerManager.config has controllers.kluster.enabled, which takes rights: set features.kluster.enabled" -}}
+{{- fail "controllerManager.config has controllers.kluster.enabled, which needs permissions: set features.kluster.enabled" -}}
 {{- end -}}
 {{- if and .Values.features.resourceSize.enabled (not $limits) -}}
 {{- fail "features.resourceSize.enabled is of no use: controllerManager.config has no server.webhooks.resourceSize.limits" -}}
@@ -35,7 +35,7 @@ SPDX-License-Identifier: Apache-2.0
 {{- end -}}
 {{- if $add -}}
 {{- if ne ($config.apiVersion | default "") "config.groundskeeper.io/v1alpha1" -}}
-{{- fail "features can be turned on in a controllerManager.config of config.groundskeeper.io/v1alpha1 only" -}}
+{{- fail "features can be enabled in a controllerManager.config of config.groundskeeper.io/v1alpha1 only" -}}
 {{- end -}}
 {{- toYaml (mustMergeOverwrite $config (dict "controllers" $add)) }}
 {{ else -}}

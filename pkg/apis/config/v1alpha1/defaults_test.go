@@ -35,7 +35,7 @@ func defaulted(t *testing.T) *v1alpha1.ControllerManagerConfiguration {
 	return config
 }
 
-// Consumers dereference what they find, and a printed null would say nothing.
+// Consumers dereference what they find, and a printed null would have no meaning.
 func TestDefaultsLeaveNothingNil(t *testing.T) {
 	config := defaulted(t)
 	ours := reflect.TypeOf(*config).PkgPath()

@@ -12,13 +12,13 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 type ControllerManagerConfiguration struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// ClientConnection says how the manager talks to the API server.
+	// ClientConnection configures how the manager connects to the API server.
 	ClientConnection ClientConnectionConfiguration `json:"clientConnection"`
-	// LeaderElection says how replicas agree on the one that works.
+	// LeaderElection configures the election of the active replica.
 	LeaderElection LeaderElectionConfiguration `json:"leaderElection"`
-	// Log says what is logged, and how.
+	// Log configures the log.
 	Log LogConfiguration `json:"log"`
-	// Tracing says where traces of the manager's work are sent.
+	// Tracing configures where traces of the manager are sent.
 	Tracing TracingConfiguration `json:"tracing"`
 	// Server has the addresses the manager listens on.
 	Server ServerConfiguration `json:"server"`
@@ -26,18 +26,18 @@ type ControllerManagerConfiguration struct {
 	Controllers ControllersConfiguration `json:"controllers"`
 }
 
-// ClientConnectionConfiguration says how the manager talks to the API server.
+// ClientConnectionConfiguration configures how the manager connects to the API server.
 type ClientConnectionConfiguration struct {
 	// Kubeconfig is the path of a kubeconfig file. Empty: the service account of the pod the manager runs in.
 	Kubeconfig string `json:"kubeconfig"`
 	// QPS is how many requests per second the manager sends at most, averaged. The default is high on
 	// purpose: the server's priority and fairness is the real limit.
 	QPS *float32 `json:"qps"`
-	// Burst is how many requests may go out at once on top of QPS.
+	// Burst is the number of requests that may exceed QPS for a short time.
 	Burst *int32 `json:"burst"`
 }
 
-// LeaderElectionConfiguration says how replicas agree on the one that works. The lock is a Lease.
+// LeaderElectionConfiguration configures the election of the active replica. The lock is a Lease.
 type LeaderElectionConfiguration struct {
 	// LeaderElect turns the election on. Without it every replica works, so there may be only one.
 	LeaderElect *bool `json:"leaderElect"`
@@ -72,15 +72,15 @@ const (
 	LogFormatText LogFormat = "text"
 )
 
-// LogConfiguration says what is logged, and how.
+// LogConfiguration configures the log.
 type LogConfiguration struct {
 	// Level is debug, info or error.
 	Level LogLevel `json:"level"`
-	// Format is json or text. A process whose log goes to a terminal uses text when this is left out.
+	// Format is json or text. A process that logs to a terminal uses text when this is empty.
 	Format LogFormat `json:"format"`
 }
 
-// TracingConfiguration says where traces of the manager's work are sent. A trace has a span for a reconcile, and one for
+// TracingConfiguration configures where traces of the manager are sent. A trace has a span for a reconcile, and one for
 // each request that it sends to an API server.
 type TracingConfiguration struct {
 	// Endpoint is the address of a collector that takes OTLP over gRPC, HOST:PORT. The connection is not encrypted. Empty:
@@ -102,6 +102,6 @@ type ControllersConfiguration struct {
 	Discovery DiscoveryConfiguration `json:"discovery"`
 	// Kluster configures the controllers of Klusters.
 	Kluster KlusterConfiguration `json:"kluster"`
-	// LocalVolume configures the cleanup of local volumes whose node is gone.
+	// LocalVolume configures the cleanup of local volumes whose node no longer exists.
 	LocalVolume LocalVolumeConfiguration `json:"localVolume"`
 }

@@ -7,19 +7,19 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // KlusterConfiguration configures the controllers of Klusters.
 type KlusterConfiguration struct {
-	// Enabled turns them on. They read Secrets, which takes the rights of artifacts/kluster.
+	// Enabled enables the controllers. They read Secrets, which requires the permissions in artifacts/kluster.
 	Enabled *bool `json:"enabled"`
-	// ConcurrentSyncs is how many Klusters each of them works on at the same time. Nobody waits for a cloud there.
+	// ConcurrentSyncs is how many Klusters each controller reconciles concurrently. Requests to clouds do not block these workers.
 	ConcurrentSyncs *int32 `json:"concurrentSyncs"`
-	// Deorbit says how long the removal of a cluster's leftovers may take.
+	// Deorbit configures how long the cleanup of a deleted cluster may take.
 	Deorbit DeorbitConfiguration `json:"deorbit"`
-	// RouteGC says how routers are kept clean.
+	// RouteGC configures the removal of orphaned routes.
 	RouteGC RouteGCConfiguration `json:"routeGC"`
-	// OpenStack limits what is asked of a cloud.
+	// OpenStack limits the requests to a cloud.
 	OpenStack OpenStackConfiguration `json:"openstack"`
 }
 
-// DeorbitConfiguration says how long the removal of a cluster's leftovers may take where a Kluster does not say it itself.
+// DeorbitConfiguration configures how long the cleanup of a deleted cluster may take, unless the Kluster specifies it.
 type DeorbitConfiguration struct {
 	// Timeout is how long it takes at most. After it the Kluster is released, and what is left is reported.
 	Timeout *metav1.Duration `json:"timeout"`
@@ -30,15 +30,15 @@ type DeorbitConfiguration struct {
 	// ServiceGracePeriod is how long a cloud controller has to clean up behind a deleted Service where its progress
 	// cannot be observed.
 	ServiceGracePeriod *metav1.Duration `json:"serviceGracePeriod"`
-	// PollInterval is the time between two looks at what is waited for, stretched by up to a tenth.
+	// PollInterval is the time between two checks of what Deorbit waits for, with a jitter of up to a tenth.
 	PollInterval *metav1.Duration `json:"pollInterval"`
 }
 
-// RouteGCConfiguration says how routers are kept clean where a Kluster does not say it itself.
+// RouteGCConfiguration configures the removal of orphaned routes, unless the Kluster specifies it.
 type RouteGCConfiguration struct {
 	// Enabled turns Route GC on.
 	Enabled *bool `json:"enabled"`
-	// Interval is the time between two looks at a router, stretched by up to a tenth.
+	// Interval is the time between two checks of a router, with a jitter of up to a tenth.
 	Interval *metav1.Duration `json:"interval"`
 	// ConfirmAfter is how long a route must have led nowhere before it is removed.
 	ConfirmAfter *metav1.Duration `json:"confirmAfter"`
@@ -48,11 +48,11 @@ type RouteGCConfiguration struct {
 	DryRun *bool `json:"dryRun"`
 }
 
-// OpenStackConfiguration limits what is asked of one cloud, for all Klusters together.
+// OpenStackConfiguration limits the requests to one cloud, for all Klusters together.
 type OpenStackConfiguration struct {
 	// QPS is how many requests per second are sent at most, averaged.
 	QPS *float32 `json:"qps"`
-	// Burst is how many requests may go out at once on top of QPS.
+	// Burst is the number of requests that may exceed QPS for a short time.
 	Burst *int32 `json:"burst"`
 	// Timeout ends one attempt at a request.
 	Timeout *metav1.Duration `json:"timeout"`

@@ -5,16 +5,16 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// LocalVolumeConfiguration configures the cleanup of PersistentVolumes, and their claims, whose node is gone.
+// LocalVolumeConfiguration configures the cleanup of PersistentVolumes, and their claims, whose node no longer exists.
 type LocalVolumeConfiguration struct {
 	// StorageClassNames are the classes whose volumes are cleaned up. Empty: none.
 	StorageClassNames []string `json:"storageClassNames"`
-	// PVCDeletionDelay is how long a node must be gone before a claim is deleted.
+	// PVCDeletionDelay is how long a node must be missing before a claim is deleted.
 	PVCDeletionDelay *metav1.Duration `json:"pvcDeletionDelay"`
-	// StalePVDiscoveryInterval is the pause between two looks for volumes that nobody claims any more.
+	// StalePVDiscoveryInterval is the interval between two checks for volumes that are no longer claimed.
 	StalePVDiscoveryInterval *metav1.Duration `json:"stalePVDiscoveryInterval"`
-	// MaxMissingNodeFraction is the share of the nodes with local volumes that may be gone. When more are, nothing is
-	// deleted: then the listing is more likely to be wrong than the nodes are.
+	// MaxMissingNodeFraction is the share of the nodes with local volumes that may be missing. When more are missing, nothing
+	// is deleted, because the list of nodes is probably incomplete.
 	MaxMissingNodeFraction *float64 `json:"maxMissingNodeFraction"`
 	// NodeTopologyKeys are the labels by which a volume names its node.
 	NodeTopologyKeys []string `json:"nodeTopologyKeys"`
@@ -37,7 +37,7 @@ type LocalVolumeConfiguration struct {
 	// ReleaseCSIVolumes deletes CSI volumes that their driver did not delete in that time, and removes the finalizers of
 	// the driver from them. What the driver stored on the disk of the node is not cleaned up.
 	ReleaseCSIVolumes *bool `json:"releaseCSIVolumes"`
-	// DryRun deletes nothing: events, logs and metrics tell what would be.
+	// DryRun deletes nothing: events, logs and metrics report what would be deleted.
 	DryRun *bool `json:"dryRun"`
 }
 

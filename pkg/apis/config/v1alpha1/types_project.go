@@ -19,9 +19,9 @@ type ProjectControllerConfiguration struct {
 	// StaleExpirationTimeDays is how long after it became stale a Project is deleted. A new value never brings a date
 	// forward that a Project already has.
 	StaleExpirationTimeDays *int32 `json:"staleExpirationTimeDays"`
-	// StaleSyncPeriod is the pause between two looks at a Project that nothing happens to.
+	// StaleSyncPeriod is the interval between two checks of an unchanged Project.
 	StaleSyncPeriod *metav1.Duration `json:"staleSyncPeriod"`
-	// StaleDryRun marks stale Projects and deletes none: events and metrics tell what would be deleted.
+	// StaleDryRun marks stale Projects and deletes none: events and metrics report what would be deleted.
 	StaleDryRun *bool `json:"staleDryRun"`
 	// UsageResources are the resources whose objects keep a Project in use, each as plural.group.
 	UsageResources []string `json:"usageResources"`

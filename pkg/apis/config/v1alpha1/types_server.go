@@ -12,8 +12,8 @@ import (
 type ServerConfiguration struct {
 	// Health serves /healthz, /livez, /readyz, /statusz, /configz and /metrics over plain HTTP.
 	Health AddressConfiguration `json:"health"`
-	// Debugging serves profiles and the level of the log over plain HTTP, when it is enabled. Nobody is asked there who he
-	// is, so it has to be a loopback address: kubectl port-forward leads to it.
+	// Debugging serves profiles and the level of the log over plain HTTP, when it is enabled. Clients are not authenticated, so
+	// it has to be a loopback address. Use kubectl port-forward to reach it.
 	Debugging DebuggingConfiguration `json:"debugging"`
 	// Webhooks serves the admission webhooks over HTTPS.
 	Webhooks WebhooksConfiguration `json:"webhooks"`
@@ -39,25 +39,25 @@ type DebuggingConfiguration struct {
 type WebhooksConfiguration struct {
 	AddressConfiguration `json:",inline"`
 
-	// Certificates says where the serving certificate comes from.
+	// Certificates configures the source of the serving certificate.
 	Certificates CertificatesConfiguration `json:"certificates"`
 	// ResourceSize limits the size and the number of objects (/webhooks/validate-resource-size).
 	ResourceSize ResourceSizeConfiguration `json:"resourceSize"`
 }
 
-// CertificatesMode says who provides a serving certificate.
+// CertificatesMode is the source of a serving certificate.
 type CertificatesMode string
 
 // The modes.
 const (
-	// CertificatesSelfManaged makes an authority and a certificate, keeps them in a Secret, renews them before they end
-	// and writes the authority to wherever clients look for it.
+	// CertificatesSelfManaged generates a CA and a certificate, stores them in a Secret, renews them before they expire and
+	// injects the CA bundle where clients read it.
 	CertificatesSelfManaged CertificatesMode = "SelfManaged"
-	// CertificatesFiles reads files, again whenever they change. Clients learn of the authority from somebody else.
+	// CertificatesFiles reads files and reloads them when they change. The CA bundle has to be configured separately.
 	CertificatesFiles CertificatesMode = "Files"
 )
 
-// CertificatesConfiguration says where a serving certificate comes from.
+// CertificatesConfiguration configures the source of a serving certificate.
 type CertificatesConfiguration struct {
 	// Mode is SelfManaged or Files.
 	Mode CertificatesMode `json:"mode"`
@@ -67,14 +67,14 @@ type CertificatesConfiguration struct {
 	KeyFile string `json:"keyFile"`
 }
 
-// ResourceSizeMode says what happens to an object that breaks a limit.
+// ResourceSizeMode is what happens to an object that exceeds a limit.
 type ResourceSizeMode string
 
 // The modes.
 const (
-	// ResourceSizeBlock refuses it.
+	// ResourceSizeBlock rejects the object.
 	ResourceSizeBlock ResourceSizeMode = "Block"
-	// ResourceSizeLog lets it through, with a warning and a log line.
+	// ResourceSizeLog allows the object, with a warning and a log message.
 	ResourceSizeLog ResourceSizeMode = "Log"
 )
 

@@ -18,7 +18,7 @@ type TranslationConfiguration struct {
 	ServiceTypes []corev1.ServiceType `json:"serviceTypes"`
 	// NodeGracePeriod is how long the resources of a Node stay that lost its host-id.
 	NodeGracePeriod *metav1.Duration `json:"nodeGracePeriod"`
-	// Push says how Translations reach the backend.
+	// Push configures how Translations are written to the backend.
 	Push PushConfiguration `json:"push"`
 	// MidoNet is the backend. Without a URL the controllers of Translations do not run.
 	MidoNet MidoNetConfiguration `json:"midonet"`
@@ -29,9 +29,9 @@ type PushMode string
 
 // The modes, from most to least.
 const (
-	// PushModeRepair pushes Translations and puts right what somebody else changed in the backend.
+	// PushModeRepair pushes Translations and reverts what other clients changed in the backend.
 	PushModeRepair PushMode = "repair"
-	// PushModeObserve pushes Translations and reports what somebody else changed.
+	// PushModeObserve pushes Translations and reports what other clients changed.
 	PushModeObserve PushMode = "observe"
 	// PushModePlan writes nothing to the backend and reports what it would.
 	PushModePlan PushMode = "plan"
@@ -48,7 +48,7 @@ const (
 	OrphanPolicyDelete OrphanPolicy = "delete"
 )
 
-// PushConfiguration says how Translations reach the backend.
+// PushConfiguration configures how Translations are written to the backend.
 type PushConfiguration struct {
 	// Mode is repair, observe (report what others changed) or plan (write nothing at all).
 	Mode PushMode `json:"mode"`
@@ -57,11 +57,11 @@ type PushConfiguration struct {
 	// DriftInterval is the pause between two comparisons of the whole backend with the Translations. It is twice as long
 	// while Translations that were there at the start are still being pushed.
 	DriftInterval *metav1.Duration `json:"driftInterval"`
-	// Orphans says what happens to resources of the tenant that no Translation lists: report or delete.
+	// Orphans is what happens to resources of the tenant that no Translation lists: report or delete.
 	Orphans OrphanPolicy `json:"orphans"`
 }
 
-// MidoNetConfiguration says how to reach MidoNet's API.
+// MidoNetConfiguration configures the client of MidoNet's API.
 type MidoNetConfiguration struct {
 	// URL is the root of the API and ends in /midonet-api. Empty: the controllers of Translations do not run.
 	URL string `json:"url"`

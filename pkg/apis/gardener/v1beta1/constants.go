@@ -5,9 +5,9 @@ package v1beta1
 
 // Roles of a project member. A role that starts with ProjectMemberExtensionPrefix is an extension's.
 const (
-	// ProjectMemberAdmin may do everything in the namespace of the project, and change and delete the project.
+	// ProjectMemberAdmin has all permissions in the namespace of the project, and may change and delete the project.
 	ProjectMemberAdmin = "admin"
-	// ProjectMemberOwner answers for the project. One member has it, the one that spec.owner names.
+	// ProjectMemberOwner is responsible for the project. One member has this role, the one that spec.owner names.
 	ProjectMemberOwner = "owner"
 	// ProjectMemberUserAccessManager may change the members.
 	ProjectMemberUserAccessManager = "uam"
@@ -20,7 +20,7 @@ const (
 )
 
 const (
-	// FinalizerName keeps a Project until its namespace is gone or released.
+	// FinalizerName keeps a Project until its namespace has been deleted or released.
 	FinalizerName = "gardener"
 
 	// GardenNamespace is the namespace of the garden project, the only one without a dash behind "garden".
@@ -33,7 +33,7 @@ const (
 
 // Labels and annotations of project namespaces.
 const (
-	// LabelRole says what an object is for.
+	// LabelRole is the purpose of an object.
 	LabelRole = "gardener.cloud/role"
 	// RoleProject is the role of a project's namespace.
 	RoleProject = "project"
@@ -59,7 +59,7 @@ const (
 	AnnotationDeletionConfirmedBy = "deletion.gardener.cloud/confirmed-by"
 )
 
-// Verbs on Projects that no request has: admission asks for them when a request changes what they guard.
+// Verbs on Projects that are not verbs of requests: admission requires them for a request that changes what they protect.
 const (
 	// VerbManageMembers allows to change who belongs to a Project, and who owns it.
 	VerbManageMembers = "manage-members"

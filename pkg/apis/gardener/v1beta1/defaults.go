@@ -10,7 +10,7 @@ import (
 )
 
 // SetDefaults_Project fills what a client may leave out and brings every alias to one spelling, so that the same
-// wish is always stored as the same bytes.
+// spec is always stored as the same bytes.
 func SetDefaults_Project(project *Project) {
 	NormalizeProject(project)
 }

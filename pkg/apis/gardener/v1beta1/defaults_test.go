@@ -39,7 +39,7 @@ func TestDecodeDefaults(t *testing.T) {
 		{"owner that is a group", `spec: {owner: {kind: Group, name: ops}}`, ProjectSpec{Owner: &group}},
 		{"owner that is a service account", `spec: {owner: {kind: ServiceAccount, name: robot, namespace: garden}}`,
 			ProjectSpec{Owner: new(account("garden", "robot"))}},
-		{"API groups that are wrong stay, for validation to refuse", `
+		{"API groups that are wrong stay, for validation to reject", `
 spec:
   owner: {kind: User, name: alice, apiGroup: x}
   members: [{kind: ServiceAccount, name: robot, namespace: garden, apiGroup: rbac.authorization.k8s.io, role: admin}, {kind: Robot, name: r2, role: admin}]

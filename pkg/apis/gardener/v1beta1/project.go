@@ -35,7 +35,7 @@ func (m *ProjectMember) SetRoles(roles []string) {
 	}
 }
 
-// HasRole says whether a member has a role.
+// HasRole reports whether a member has a role.
 func (m *ProjectMember) HasRole(role string) bool {
 	return m.Role == role || slices.Contains(m.Roles, role)
 }
@@ -45,7 +45,7 @@ func (s *ProjectSpec) MemberIndex(subject rbacv1.Subject) int {
 	return slices.IndexFunc(s.Members, func(m ProjectMember) bool { return SameSubject(m.Subject, subject) })
 }
 
-// SameSubject says whether two subjects are the same to an authorizer: a service account is also the user that its
+// SameSubject reports whether an authorizer treats two subjects as the same: a service account is also the user that its
 // token is authenticated as, and the API group follows from the kind.
 func SameSubject(a, b rbacv1.Subject) bool { return Identity(a) == Identity(b) }
 

@@ -40,7 +40,7 @@ func TestRoles(t *testing.T) {
 		{"roles repeated", "", []string{"uam", "uam", "admin", "uam"}, []string{"uam", "admin"}, "uam", []string{"admin"}},
 		{"empty roles are none", "", []string{"", ""}, []string{}, "viewer", nil},
 		{"an empty role among others", "", []string{"", "admin", "", "uam"}, []string{"admin", "uam"}, "admin", []string{"uam"}},
-		{"unknown roles stay, for validation to refuse", "king", []string{"extension:x"}, []string{"king", "extension:x"}, "king", []string{"extension:x"}},
+		{"unknown roles stay, for validation to reject", "king", []string{"extension:x"}, []string{"king", "extension:x"}, "king", []string{"extension:x"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			member := ProjectMember{Role: tc.role, Roles: tc.roles}
@@ -58,8 +58,8 @@ func TestRoles(t *testing.T) {
 					t.Errorf("the member does not have the role %s", role)
 				}
 			}
-			if member.HasRole("nobody") {
-				t.Error("the member has a role that nobody gave it")
+			if member.HasRole("unassigned") {
+				t.Error("HasRole(unassigned) = true, want false")
 			}
 		})
 	}

@@ -3,10 +3,10 @@
 
 package v1
 
-// FinalizerName keeps a DiscoveryBackend until no route refers to its services and the services are gone.
+// FinalizerName keeps a DiscoveryBackend until no route refers to its Services and the Services have been deleted.
 const FinalizerName = "gimbal.heptio.com/discovery-backend"
 
-// AnnotationSavedWeights is where a route keeps the weights that maintenance took away, as JSON.
+// AnnotationSavedWeights stores, as JSON, the weights that maintenance removed from a route.
 const AnnotationSavedWeights = "gimbal.heptio.com/saved-weights"
 
 // AnnotationConfirmedCluster is on a DiscoveryBackend. Its value is an id of the cluster that replaces the one whose services
@@ -51,9 +51,9 @@ const (
 
 // Types of the entries in status.errors.
 const (
-	// ErrorConnection means the backend does not answer.
+	// ErrorConnection means the backend does not respond.
 	ErrorConnection = "ConnectionError"
-	// ErrorAuthentication means the backend refused the credentials, or the Secret has none.
+	// ErrorAuthentication means the backend rejected the credentials, or the Secret has none.
 	ErrorAuthentication = "AuthenticationError"
 	// ErrorAnotherCluster means the credentials lead to another cluster than the one whose services were copied.
 	ErrorAnotherCluster = "AnotherCluster"
@@ -63,13 +63,13 @@ const (
 	ErrorNameCollision = "NameCollision"
 	// ErrorNamespaceMissing means services wait for a namespace.
 	ErrorNamespaceMissing = "NamespaceMissing"
-	// ErrorConflict means an object that somebody else owns has the name of a copy.
+	// ErrorConflict means that an object with another owner has the name of a copy.
 	ErrorConflict = "Conflict"
 	// ErrorNoAlternative means routes have no other backend that could take the traffic.
 	ErrorNoAlternative = "NoAlternative"
 	// ErrorStillReceiving means routes send to a backend in maintenance, and neither weights nor endpoints stop them.
 	ErrorStillReceiving = "StillReceiving"
-	// ErrorRouteRefused means the API server refuses to change a route.
+	// ErrorRouteRefused means the API server rejects the change of a route.
 	ErrorRouteRefused = "RouteRefused"
 	// ErrorWeightsLost means the saved weights of a route were lost, so its traffic is spread evenly.
 	ErrorWeightsLost = "WeightsLost"

@@ -23,7 +23,7 @@ func SetDefaults_DiscoveryBackend(backend *DiscoveryBackend) {
 }
 
 // Normalize spells every enum of the backend in its canonical case and fills in the defaults. A value that its enum
-// does not have stays, for validation to refuse. Normalizing twice is normalizing once.
+// does not have stays, for validation to reject. Normalizing is idempotent.
 //
 // It rewrites scalars only, which have one owner in server-side apply, and no field into another: credentials stays
 // credentials.
@@ -64,7 +64,7 @@ func canonicalClusterStatus(value ClusterStatus) ClusterStatus {
 	return canonical(value, ClusterEnabled, ClusterMaintenance)
 }
 
-// canonical returns the member that is value but for its case, or value itself when no member is.
+// canonical returns the member that equals value except for its case, or value itself when there is none.
 func canonical[T ~string](value T, members ...T) T {
 	for _, member := range members {
 		if strings.EqualFold(string(value), string(member)) {

@@ -58,7 +58,7 @@ func addFieldLabels(scheme *runtime.Scheme) error {
 	return scheme.AddFieldLabelConversionFunc(SchemeGroupVersion.WithKind("DiscoveryBackend"), convertFieldLabel)
 }
 
-// convertFieldLabel says which field selectors are served, and spells the selected value as the objects do.
+// convertFieldLabel lists the field selectors that are served, and normalizes the selected value as in the objects.
 func convertFieldLabel(label, value string) (string, string, error) {
 	switch label {
 	case "metadata.name", "metadata.namespace":

@@ -19,14 +19,14 @@ const (
 const (
 	// DetachAnnotation with the value "true" makes a deletion release the Kluster and touch nothing of it.
 	DetachAnnotation = "groundskeeper.io/detach"
-	// SelfDestructAnnotation with the value SelfDestructNow ends a Deorbit at once.
+	// SelfDestructAnnotation with the value SelfDestructNow ends a Deorbit immediately.
 	SelfDestructAnnotation = "kubernikus.sap.cc/self-destruct"
 	// SelfDestructNow is the value of SelfDestructAnnotation.
 	SelfDestructNow = "now"
 	// AcceptCloudAnnotation acknowledges that the Secret leads to another project, region or Keystone than at registration.
 	// Its value is the new place, as the condition OpenStackReachable writes it.
 	AcceptCloudAnnotation = "groundskeeper.io/accept-cloud"
-	// TerminationProtectionAnnotation with any value but an empty one refuses the deletion and pauses a Deorbit.
+	// TerminationProtectionAnnotation with a non-empty value rejects the deletion and pauses a Deorbit.
 	TerminationProtectionAnnotation = "kubernikus.cloud.sap/termination-protection"
 )
 
@@ -40,7 +40,7 @@ const (
 	// SecretNameSuffix behind metadata.name is the default of spec.secretRef.name.
 	SecretNameSuffix = "-secret"
 	// SharedCloudProviderName is the default cluster name of the OpenStack cloud provider. Clusters that were set up
-	// without a name of their own share it, so nothing may be deleted by it.
+	// without a configured name share it, so nothing may be deleted by it.
 	SharedCloudProviderName = "kubernetes"
 )
 
@@ -70,7 +70,7 @@ const (
 	DefaultDeorbitTimeout = 24 * time.Hour
 	// DefaultDeorbitStageTimeout is how long a stage of Deorbit may go without progress.
 	DefaultDeorbitStageTimeout = time.Hour
-	// DefaultDeorbitAPIUnavailableTimeout is how long the workload API must fail without a break to count as gone.
+	// DefaultDeorbitAPIUnavailableTimeout is how long the workload API must fail continuously before it is given up.
 	DefaultDeorbitAPIUnavailableTimeout = 2 * time.Minute
 	// DefaultDeorbitServiceGracePeriod is how long the cloud controller has to clean up behind a deleted Service.
 	DefaultDeorbitServiceGracePeriod = 2 * time.Minute
@@ -80,37 +80,36 @@ const (
 
 // Condition types of a Kluster.
 const (
-	// ConditionAPIServerReachable says whether the API server of the workload cluster answers us.
+	// ConditionAPIServerReachable reports whether the API server of the workload cluster responds.
 	ConditionAPIServerReachable = "APIServerReachable"
-	// ConditionOpenStackReachable says whether OpenStack answers us and our credentials are good.
+	// ConditionOpenStackReachable reports whether OpenStack responds and accepts the credentials.
 	ConditionOpenStackReachable = "OpenStackReachable"
 	// ConditionClusterPermissionsGranted reports whether the user of the Secret has the permissions that Deorbit needs in the
 	// workload cluster.
 	ConditionClusterPermissionsGranted = "ClusterPermissionsGranted"
 	// ConditionOpenStackServicesUsable reports whether the user of the Secret may list, in each service of OpenStack, what
-	// Deorbit has to look at.
+	// Deorbit has to check.
 	ConditionOpenStackServicesUsable = "OpenStackServicesUsable"
-	// ConditionRoutesClean says whether the router has no orphaned routes of this cluster.
+	// ConditionRoutesClean reports whether the router has no orphaned routes of this cluster.
 	ConditionRoutesClean = "RoutesClean"
-	// ConditionDeorbited says how far the removal of leftovers is.
+	// ConditionDeorbited reports the progress of the Deorbit.
 	ConditionDeorbited = "Deorbited"
-	// ConditionAnnounced says whether the DiscoveryBackend that announces the cluster is as the spec wants it.
+	// ConditionAnnounced reports whether the DiscoveryBackend that announces the cluster corresponds to the spec.
 	ConditionAnnounced = "Announced"
-	// ConditionLocalVolumeCleanup says whether local volumes are cleaned up in the workload cluster, when the spec asks for
-	// it.
+	// ConditionLocalVolumeCleanup reports whether local volumes are cleaned up in the workload cluster, if the spec requests it.
 	ConditionLocalVolumeCleanup = "LocalVolumeCleanup"
-	// ConditionPaused says that nothing is done because an annotation asks for it.
+	// ConditionPaused reports that an annotation pauses the Kluster.
 	ConditionPaused = "Paused"
 )
 
-// Reasons in conditions of a Kluster that more than one controller gives.
+// Reasons in conditions of a Kluster that several controllers set.
 const (
 	// ReasonCIDRConflict means that a sibling on the same router has an overlapping clusterCIDR.
 	ReasonCIDRConflict = "CIDRConflict"
 	// ReasonIdentityConflict means that another Kluster of the OpenStack project has the same clusterName or csiClusterID.
 	ReasonIdentityConflict = "IdentityConflict"
-	// ReasonClusterRefused means that the cluster may be alive, but refuses the credentials or the user of the Secret.
+	// ReasonClusterRefused means that the cluster may be running, but rejects the credentials or the user of the Secret.
 	ReasonClusterRefused = "ClusterRefused"
-	// ReasonCloudChanged means that the Secret leads to another project, region or Keystone than at registration.
+	// ReasonCloudChanged means that the Secret points to another project, region or Keystone than at registration.
 	ReasonCloudChanged = "CloudChanged"
 )

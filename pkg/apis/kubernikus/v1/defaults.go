@@ -48,7 +48,7 @@ func NormalizeKluster(kluster *Kluster) {
 // none, because things are deleted by these names: what metadata.name yields may be the name of a living cluster.
 // It is idempotent, and only right once the name and the namespace are known: when a strategy prepares an object, not
 // when one is decoded, where generateName and the namespace of the request are still to come. spec.name stays unset
-// when what metadata.name yields is too long, so that validation asks for it.
+// when what metadata.name yields is too long, so that validation requires it.
 func DefaultNames(kluster *Kluster) {
 	spec := &kluster.Spec
 	if spec.Name == "" {

@@ -62,7 +62,7 @@ func TestNormalizeKluster(t *testing.T) {
 			k.Spec.ServiceCIDR, k.Spec.DNSAddress = "nonsense", ""
 		})},
 		{"own DNS address", KlusterSpec{DNSAddress: "198.18.128.10"}, defaulted(func(k *Kluster) { k.Spec.DNSAddress = "198.18.128.10" })},
-		{"no pod network, said so", KlusterSpec{NoCloud: true, ClusterCIDR: new("")}, defaulted(func(k *Kluster) {
+		{"explicitly no pod network", KlusterSpec{NoCloud: true, ClusterCIDR: new("")}, defaulted(func(k *Kluster) {
 			k.Spec.NoCloud, k.Spec.ClusterCIDR = true, new("")
 		})},
 		{"no cloud, pod network not mentioned", KlusterSpec{NoCloud: true}, defaulted(func(k *Kluster) { k.Spec.NoCloud = true })},
@@ -222,6 +222,6 @@ func TestCarryOverNames(t *testing.T) {
 	renamed := &Kluster{Spec: KlusterSpec{Name: "other"}}
 	CarryOverNames(renamed, old)
 	if renamed.Spec.Name != "other" {
-		t.Errorf("spec.name = %q, want the new one, for validation to refuse", renamed.Spec.Name)
+		t.Errorf("spec.name = %q, want the new one, for validation to reject", renamed.Spec.Name)
 	}
 }

@@ -135,22 +135,23 @@ func (k *Kluster) RouterID() string {
 	return k.Spec.Openstack.RouterID
 }
 
-// TerminationProtected says whether an annotation forbids to delete the Kluster.
+// TerminationProtected reports whether an annotation forbids the deletion of the Kluster.
 func (k *Kluster) TerminationProtected() bool {
 	return k.Annotations[TerminationProtectionAnnotation] != ""
 }
 
-// Detached says whether a deletion leaves everything of the Kluster as it is.
+// Detached reports whether a deletion leaves all resources of the Kluster unchanged.
 func (k *Kluster) Detached() bool {
 	return k.Annotations[DetachAnnotation] == "true"
 }
 
-// SelfDestructs says whether an annotation ends a Deorbit at once.
+// SelfDestructs reports whether an annotation ends a Deorbit immediately.
 func (k *Kluster) SelfDestructs() bool {
 	return k.Annotations[SelfDestructAnnotation] == SelfDestructNow
 }
 
-// HasDeorbiter says whether a finalizer keeps the Kluster until it is deorbited, ours or the one of an imported Kluster.
+// HasDeorbiter reports whether a finalizer keeps the Kluster until it is deorbited, either Groundskeeper's or the one of an
+// imported Kluster.
 func (k *Kluster) HasDeorbiter() bool {
 	return slices.ContainsFunc(k.Finalizers, func(name string) bool {
 		return name == DeorbiterFinalizer || name == ImportedDeorbiterFinalizer

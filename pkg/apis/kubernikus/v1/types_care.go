@@ -24,8 +24,8 @@ type SecretReference struct {
 	Cloud *CloudReference `json:"cloud,omitempty" protobuf:"bytes,3,opt,name=cloud"`
 }
 
-// KubeconfigReference names a Secret in the namespace of the Kluster that has a kubeconfig. It is read as it is, whenever it
-// changes.
+// KubeconfigReference names a Secret in the namespace of the Kluster that has a kubeconfig. It is used unchanged, and read
+// again when it changes.
 type KubeconfigReference struct {
 	// Name of the Secret.
 	// +k8s:required
@@ -36,7 +36,7 @@ type KubeconfigReference struct {
 }
 
 // CloudReference names a Secret in the namespace of the Kluster that has OpenStack credentials, with the keys that a Secret of
-// a Kluster has for them. It is read as it is, whenever it changes.
+// a Kluster has for them. It is used unchanged, and read again when it changes.
 type CloudReference struct {
 	// Name of the Secret.
 	// +k8s:required

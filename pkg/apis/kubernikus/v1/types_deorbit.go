@@ -69,13 +69,13 @@ type DeorbitStatus struct {
 	// +k8s:optional
 	// +listType=atomic
 	Retained []DeorbitObject `json:"retained,omitempty" protobuf:"bytes,7,rep,name=retained"`
-	// SeenVolumes are the Cinder volumes that were seen in the cluster, with what their PersistentVolume says of them.
+	// SeenVolumes are the Cinder volumes that were seen in the cluster, with the data of their PersistentVolumes.
 	// +optional
 	// +k8s:optional
 	// +listType=map
 	// +listMapKey=id
 	SeenVolumes []SeenVolume `json:"seenVolumes,omitempty" protobuf:"bytes,8,rep,name=seenVolumes"`
-	// SeenSnapshots are the Cinder snapshots that were seen in the cluster, with what their VolumeSnapshotContent says.
+	// SeenSnapshots are the Cinder snapshots that were seen in the cluster, with the data of their VolumeSnapshotContents.
 	// +optional
 	// +k8s:optional
 	// +listType=map
@@ -204,7 +204,7 @@ type SeenService struct {
 	// Gone reports whether the Service no longer existed in the cluster when it was last checked.
 	// +optional
 	Gone bool `json:"gone,omitempty" protobuf:"varint,9,opt,name=gone"`
-	// Ingress says that it is an Ingress, and not a Service.
+	// Ingress reports that it is an Ingress, and not a Service.
 	// +optional
 	Ingress bool `json:"ingress,omitempty" protobuf:"varint,10,opt,name=ingress"`
 }

@@ -3,7 +3,7 @@
 
 package v1
 
-// FinalizerName keeps a Translation until its resources are gone from the backend. Every Translation has it.
+// FinalizerName keeps a Translation until its resources have been deleted from the backend. Every Translation has it.
 const FinalizerName = "midonet.org/deleter"
 
 // Labels of a Translation. It has one of the two.
@@ -23,7 +23,7 @@ const (
 	// AnnotationTunnelEndpointIP holds the IPv4 address that a Node's tunnels end at.
 	AnnotationTunnelEndpointIP = "midonet.org/tunnel-endpoint-ip"
 	// AnnotationWrittenTunnelEndpointIP holds the address that the annotator wrote to AnnotationTunnelEndpointIP. While both
-	// are the same, the address follows the Node's; another one was set by somebody else and stays.
+	// are equal, the address follows the Node's; another address was set by another client and is retained.
 	AnnotationWrittenTunnelEndpointIP = "groundskeeper.io/written-tunnel-endpoint-ip"
 	// AnnotationMACAddress holds the MAC address of a Pod's or a Node's interface.
 	AnnotationMACAddress = "midonet.org/mac-address"
@@ -31,9 +31,8 @@ const (
 
 // Condition types of a Translation.
 const (
-	// ConditionSynced is true when the backend has every resource of the Translation, and no resource that was taken
-	// out of it.
+	// ConditionSynced is true when the backend has every resource of the Translation, and no resource that was removed from it.
 	ConditionSynced = "Synced"
-	// ConditionStalled is true when somebody must act before the rest can be pushed.
+	// ConditionStalled is true when a user must act before the remaining resources can be pushed.
 	ConditionStalled = "Stalled"
 )

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 )
 
-// A resource goes over the wire as midonet-kube-controllers writes it: three strings, an absent parent among them.
+// A resource has the same wire format as midonet-kube-controllers writes: three strings, an absent parent among them.
 func TestResourcesOnTheWire(t *testing.T) {
 	scheme := runtime.NewScheme()
 	if err := AddToScheme(scheme); err != nil {

@@ -6,7 +6,7 @@ package v1
 import "strings"
 
 // TranslationVersion is part of the name of every Translation that a converter makes, and of no id. A new one has every
-// Translation written anew; the backend resources in it stay.
+// Translation rewritten; its backend resources are unchanged.
 const TranslationVersion = "4"
 
 // VersionOf returns the version in the name of a Translation, kind.version.key, and false for a name that no converter

@@ -40,11 +40,11 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	}, []string{"what"}))
 	m.forced, errs[1] = telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "groundskeeper_maintenance_forced_weights_total",
-		Help: "Weights that somebody set in maintenance, perhaps without knowing of it, and that were taken away again.",
+		Help: "Weights that another client set during maintenance, and that were removed again.",
 	}))
 	m.refused, errs[2] = telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "groundskeeper_maintenance_route_refusals_total",
-		Help: "Writes of routes that the API server refused.",
+		Help: "Writes of routes that the API server rejected.",
 	}))
 	m.matching, errs[3] = telemetry.Register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "groundskeeper_maintenance_routes_matching",
@@ -56,7 +56,7 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	}, []string{"backend"}))
 	m.pending, errs[5] = telemetry.Register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "groundskeeper_maintenance_routes_pending",
-		Help: "Routes that are not yet as the clusterStatus of a backend asks, those that the API server refuses to change among them.",
+		Help: "Routes that do not yet correspond to the clusterStatus of a backend, including those whose change the API server rejects.",
 	}, []string{"backend"}))
 	return m, errors.Join(errs...)
 }

@@ -74,11 +74,11 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	m := &meters{
 		passes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "groundskeeper_discovery_reconciles_total",
-			Help: "Passes over DiscoveryBackends, by outcome: provided, without-credentials, without-image, conflict, releasing, released, failed or retried.",
+			Help: "Reconciliations of DiscoveryBackends, by outcome: provided, without-credentials, without-image, conflict, releasing, released, failed or retried.",
 		}, []string{"outcome"}),
 		writes: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "groundskeeper_discovery_parts_applied_total",
-			Help: "Objects of discoverers that were created, changed or put right.",
+			Help: "Objects of discoverers that were created, changed or repaired.",
 		}),
 		removed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "groundskeeper_discovery_copies_deleted_total",
@@ -86,7 +86,7 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 		}, []string{"why"}),
 		orphans: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "groundskeeper_discovery_orphans",
-			Help: "Objects that named a backend that does not exist, when this process began to lead, by whether they carry our mark.",
+			Help: "Objects that named a backend that does not exist, when this process became the leader, by whether they have the mark of Groundskeeper.",
 		}, []string{"marked"}),
 	}
 	return m, errors.Join(

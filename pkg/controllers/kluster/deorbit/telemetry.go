@@ -58,8 +58,8 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	m := &meters{
 		finished:  counter("groundskeeper_deorbit_finished_total", "Klusters that were released, by outcome: clean, leftovers, self-destruct or detached.", "outcome"),
 		leftovers: counter("groundskeeper_deorbit_leftovers_total", "Objects that were left over when a Kluster was released, by kind.", "kind"),
-		deleted:   counter("groundskeeper_deorbit_deleted_total", "Objects whose deletion Deorbit asked for, by kind.", "kind"),
-		failures:  counter("groundskeeper_deorbit_failures_total", "Looks of Deorbit that could not see what they had to, by stage and reason.", "stage", "reason"),
+		deleted:   counter("groundskeeper_deorbit_deleted_total", "Objects whose deletion Deorbit requested, by kind.", "kind"),
+		failures:  counter("groundskeeper_deorbit_failures_total", "Checks of Deorbit that failed or were incomplete, by stage and reason.", "stage", "reason"),
 	}
 	for _, ends := range []ending{endsClean, endsLeftovers, endsSelfDestruct, endsDetached} {
 		m.finished.WithLabelValues(string(ends)) // so that the first one shows as an increase
@@ -67,7 +67,7 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	var err error
 	m.klusters, err = telemetry.Register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "groundskeeper_deorbit_klusters",
-		Help: "Klusters that are being taken down, by stage.",
+		Help: "Klusters that are being torn down, by stage.",
 	}, []string{"stage"}))
 	failures = append(failures, err)
 	m.duration, err = telemetry.Register(registry, prometheus.NewHistogram(prometheus.HistogramOpts{

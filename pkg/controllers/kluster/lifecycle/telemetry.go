@@ -27,7 +27,7 @@ type meters struct{ looks *prometheus.CounterVec }
 func newMeters(registry prometheus.Registerer) (*meters, error) {
 	looks, err := telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "groundskeeper_kluster_looks_total",
-		Help: "Looks at the systems behind Klusters, by target (workload or openstack) and outcome (good or failed).",
+		Help: "Checks of the systems behind Klusters, by target (workload or openstack) and outcome (good or failed).",
 	}, []string{"target", "outcome"}))
 	return &meters{looks: looks}, err
 }

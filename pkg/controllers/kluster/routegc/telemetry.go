@@ -39,11 +39,11 @@ type meters struct {
 func newMeters(registry prometheus.Registerer) (*meters, error) {
 	passes, first := telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "groundskeeper_routegc_passes_total",
-		Help: "Looks at routers of Klusters, by outcome: clean, waiting, suspicious, dry-run, removed or aborted.",
+		Help: "Checks of routers of Klusters, by outcome: clean, waiting, suspicious, dry-run, removed or aborted.",
 	}, []string{"outcome"}))
 	aborted, second := telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "groundskeeper_routegc_aborted_passes_total",
-		Help: "Looks at routers of Klusters that ended early and removed nothing, by the reason in the condition RoutesClean.",
+		Help: "Checks of routers of Klusters that ended early and removed nothing, by the reason in the condition RoutesClean.",
 	}, []string{"reason"}))
 	removed, third := telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "groundskeeper_routegc_removed_routes_total",
@@ -51,7 +51,7 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	}))
 	orphans, fourth := telemetry.Register(registry, prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "groundskeeper_routegc_orphaned_routes",
-		Help: "Routes of Klusters that led to no server when they were looked at last, and are still there.",
+		Help: "Routes of Klusters that pointed to no server when they were last checked, and still exist.",
 	}))
 	return &meters{passes: passes, aborted: aborted, removed: removed, orphans: orphans}, errors.Join(first, second, third, fourth)
 }

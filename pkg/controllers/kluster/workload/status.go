@@ -42,7 +42,7 @@ type meters struct {
 func newMeters(registry prometheus.Registerer) (*meters, error) {
 	sessions, first := telemetry.Register(registry, prometheus.NewGaugeVec(prometheus.GaugeOpts{
 		Name: "groundskeeper_kluster_workload_sessions",
-		Help: "Klusters whose workload clusters are looked at, by purpose: nodes for Route GC, or local-volumes.",
+		Help: "Klusters whose workload clusters are watched, by purpose: nodes for Route GC, or local-volumes.",
 	}, []string{"purpose"}))
 	gone, second := telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "groundskeeper_kluster_nodes_gone_total",

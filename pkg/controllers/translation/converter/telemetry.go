@@ -62,7 +62,7 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	m := &meters{
 		skipped: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "groundskeeper_translation_skipped",
-			Help: "Parts of objects that have no translation, such as IPv6 addresses, SCTP ports, and what a Service asks for and the backend does not have, by reason.",
+			Help: "Parts of objects that have no translation, such as IPv6 addresses, SCTP ports, and what a Service requests and the backend does not support, by reason.",
 		}, []string{"reason"}),
 		blocked: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "groundskeeper_translation_blocked",
@@ -74,7 +74,7 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 		}, []string{"reason"}),
 		passes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "groundskeeper_translation_conversions_total",
-			Help: "Passes over objects to translate, by kind and outcome: done, gone, waiting, taken, refused, failed or retried.",
+			Help: "Reconciliations of objects to translate, by kind and outcome: done, gone, waiting, taken, refused, failed or retried.",
 		}, []string{"kind", "outcome"}),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "groundskeeper_translation_writes_total",

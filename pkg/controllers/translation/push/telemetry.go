@@ -82,7 +82,7 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	}))
 	repaired, errRepaired := telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "groundskeeper_translation_drift_repaired_total",
-		Help: "Resources that were scheduled to be put right after that.",
+		Help: "Resources that were scheduled for repair after that.",
 	}))
 	orphans, errOrphans := telemetry.Register(registry, prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "groundskeeper_translation_orphans",

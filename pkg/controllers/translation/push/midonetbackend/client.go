@@ -47,14 +47,14 @@ func RegisterMetrics(registry prometheus.Registerer) error {
 func registerRequests(registry prometheus.Registerer) (func(kind, method string, code int, took time.Duration), error) {
 	total, err := telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "groundskeeper_translation_backend_requests_total",
-		Help: "Requests to the backend, by kind of resource, method and status code; code none: no answer came.",
+		Help: "Requests to the backend, by kind of resource, method and status code; code none: no response.",
 	}, []string{"kind", "method", "code"}))
 	if err != nil {
 		return nil, err
 	}
 	duration, err := telemetry.Register(registry, prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "groundskeeper_translation_backend_request_duration_seconds",
-		Help:    "Time until the backend answered, by method.",
+		Help:    "Time until the backend responded, by method.",
 		Buckets: prometheus.ExponentialBuckets(0.001, 2, 14), // to 8 seconds; a write has 4 by default
 	}, []string{"method"}))
 	if err != nil {

@@ -105,7 +105,7 @@ func TestNewClient(t *testing.T) {
 	lost = errors.New("no Lease")
 	wantReason(t, b.Delete(t.Context(), backend.Ref{Key: key("Chain", preID)}), backend.Fenced, 0, "no Lease")
 	want := `
-# HELP groundskeeper_translation_backend_requests_total Requests to the backend, by kind of resource, method and status code; code none: no answer came.
+# HELP groundskeeper_translation_backend_requests_total Requests to the backend, by kind of resource, method and status code; code none: no response.
 # TYPE groundskeeper_translation_backend_requests_total counter
 groundskeeper_translation_backend_requests_total{code="200",kind="login",method="POST"} 2
 groundskeeper_translation_backend_requests_total{code="201",kind="Chain",method="POST"} 1

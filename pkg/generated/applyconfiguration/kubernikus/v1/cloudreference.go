@@ -9,7 +9,7 @@ package v1
 // with apply.
 //
 // CloudReference names a Secret in the namespace of the Kluster that has OpenStack credentials, with the keys that a Secret of
-// a Kluster has for them. It is read as it is, whenever it changes.
+// a Kluster has for them. It is used unchanged, and read again when it changes.
 type CloudReferenceApplyConfiguration struct {
 	// Name of the Secret.
 	Name *string `json:"name,omitempty"`

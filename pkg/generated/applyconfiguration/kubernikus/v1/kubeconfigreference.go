@@ -8,8 +8,8 @@ package v1
 // KubeconfigReferenceApplyConfiguration represents a declarative configuration of the KubeconfigReference type for use
 // with apply.
 //
-// KubeconfigReference names a Secret in the namespace of the Kluster that has a kubeconfig. It is read as it is, whenever it
-// changes.
+// KubeconfigReference names a Secret in the namespace of the Kluster that has a kubeconfig. It is used unchanged, and read
+// again when it changes.
 type KubeconfigReferenceApplyConfiguration struct {
 	// Name of the Secret.
 	Name *string `json:"name,omitempty"`

@@ -34,7 +34,7 @@ type SeenServiceApplyConfiguration struct {
 	Finalized *bool `json:"finalized,omitempty"`
 	// Gone reports whether the Service no longer existed in the cluster when it was last checked.
 	Gone *bool `json:"gone,omitempty"`
-	// Ingress says that it is an Ingress, and not a Service.
+	// Ingress reports that it is an Ingress, and not a Service.
 	Ingress *bool `json:"ingress,omitempty"`
 }
 
