@@ -138,7 +138,7 @@ func TestDescribeRefusesAnotherForm(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		`Desc{fqName: "a", help: "It \"quotes\".", constLabels: {}, variableLabels: {x,y}}`: "a x y",
-		`Desc{fqName: "a", help: "", constLabels: {b="c"}, variableLabels: {}}`:           "a",
+		`Desc{fqName: "a", help: "", constLabels: {b="c"}, variableLabels: {}}`:             "a",
 	} {
 		d, err := descriptionOf(text)
 		if have := strings.Join(append([]string{d.name}, d.labels...), " "); err != nil || have != want {
