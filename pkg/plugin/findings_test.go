@@ -101,10 +101,10 @@ func TestFindings(t *testing.T) {
 		}), "~ is in maintenance, being drained: 3 of 20 routes"},
 		"backend, drained": {backend(gimbalv1.ClusterMaintenance, nil, condition("Drained", "True", "Drained", "")), "~ is in maintenance and drained"},
 		"backend, errors": {backend(gimbalv1.ClusterEnabled, func(b *gimbalv1.DiscoveryBackend) {
-			b.Status.Errors = []gimbalv1.DiscoveryError{{Type: "ConnectionError", Message: "refused"}}
+			b.Status.Errors = []gimbalv1.DiscoveryError{{Type: "ConnectionError", Message: "no route"}}
 		}, condition("Available", "False", "NoImage", "none"), condition("Ready", "False", "NoImage", "none")), "! Available: NoImage: none\n! ConnectionError: no route"},
 		"translation":          {translation(nil, condition("Synced", "True", "Synced", "")), ""},
-		"translation, stalled": {translation(nil, condition("Synced", "False", "Failed", "x"), condition("Stalled", "True", "Refused", "409")), "! Rejected: 409"},
+		"translation, stalled": {translation(nil, condition("Synced", "False", "Failed", "x"), condition("Stalled", "True", "Refused", "409")), "! Refused: 409"},
 		"translation, drifted": {translation(func(tr *midonetv1.Translation) {
 			tr.Status.Resources = []midonetv1.BackendResourceStatus{{State: midonetv1.BackendResourceDrifted}, {State: midonetv1.BackendResourceSynced}}
 		}), "! 1 of 2 resources were changed in MidoNet by another client"},
