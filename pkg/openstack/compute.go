@@ -97,6 +97,19 @@ func (c Compute) ServerExists(ctx context.Context, id string) (bool, error) {
 	return err == nil, err
 }
 
+// DetachVolume asks Nova to detach a volume from a server, which goes on for a while. A volume that is not attached to it any
+// more, or a server that has been deleted, is fine.
+// Source: https://docs.openstack.org/api-ref/compute/#detach-a-volume-from-an-instance
+func (c Compute) DetachVolume(ctx context.Context, serverID, volumeID string) error {
+	op := "detach volume " + volumeID + " from server " + serverID
+	if serverID == "" {
+		return &Error{Op: op, Reason: ReasonRefused, Err: errNoID}
+	}
+	return c.call(ctx, op, func(ctx context.Context, nova *gophercloud.ServiceClient) error {
+		return remove(ctx, nova, op, "", volumeID, "servers", url.PathEscape(serverID), "os-volume_attachments")
+	})
+}
+
 func (c Compute) call(ctx context.Context, op string, do func(context.Context, *gophercloud.ServiceClient) error) error {
 	return c.client.call(ctx, serviceOf{name: "compute", construct: newCompute}, op, do)
 }

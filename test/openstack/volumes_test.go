@@ -138,8 +138,17 @@ func TestVolumeInUse(t *testing.T) {
 	wantReason(t, "a volume of a server", cinder.DeleteVolume(ctx, id), openstack.ReasonRefused)
 	wantReason(t, "a volume whose deletion failed", cinder.DeleteVolume(ctx, failed), openstack.ReasonRefused)
 	reset("available")
+	nova := a.client(options()).Compute()
+	for range 2 { // a volume that is not attached any more is fine
+		if err := nova.DetachVolume(ctx, server, id); err != nil {
+			t.Error(err)
+		}
+		a.status("block-storage/volumes/"+id, "status", "available")
+	}
+	if err := nova.DetachVolume(ctx, nobody, id); err != nil {
+		t.Errorf("a server that is not: %v", err)
+	}
 	a.deleteServer(server)
-	a.status("block-storage/volumes/"+id, "status", "available")
 	if err := cinder.DeleteVolume(ctx, id); err != nil {
 		t.Error(err)
 	}

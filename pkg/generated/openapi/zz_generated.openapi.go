@@ -2856,6 +2856,13 @@ func schema_pkg_apis_kubernikus_v1_SeenVolume(ref common.ReferenceCallback) comm
 							Enum:        []interface{}{"Finalizer", "Present", "Refused"},
 						},
 					},
+					"serverID": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ServerID is the server in Nova of the node that a VolumeAttachment in the cluster attaches the volume to. Empty: no VolumeAttachment was seen.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"id"},
 			},

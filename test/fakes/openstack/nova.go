@@ -6,6 +6,7 @@ package openstack
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -18,9 +19,10 @@ const (
 
 func (s *Server) computePaths() map[string]func(*call) *problem {
 	return map[string]func(*call) *problem{
-		"GET /compute/v2.1/{$}":            s.computeVersion,
-		"GET /compute/v2.1/servers/detail": s.listServers,
-		"GET /compute/v2.1/servers/{id}":   s.showServer,
+		"GET /compute/v2.1/{$}":                                            s.computeVersion,
+		"GET /compute/v2.1/servers/detail":                                 s.listServers,
+		"GET /compute/v2.1/servers/{id}":                                   s.showServer,
+		"DELETE /compute/v2.1/servers/{id}/os-volume_attachments/{volume}": s.detachVolume,
 	}
 }
 
@@ -91,6 +93,30 @@ func (s *Server) showServer(c *call) *problem {
 		}
 	}
 	return &problem{status: http.StatusNotFound, kind: "itemNotFound", message: fmt.Sprintf("Instance %s could not be found.", id)}
+}
+
+// detachVolume begins to detach a volume from a server of the project.
+func (s *Server) detachVolume(c *call) *problem {
+	id, volumeID := c.PathValue("id"), c.PathValue("volume")
+	if !slices.ContainsFunc(s.content.servers, func(v server) bool { return v.id == id && v.project == c.project }) {
+		return &problem{status: http.StatusNotFound, kind: "itemNotFound", message: fmt.Sprintf("Instance %s could not be found.", id)}
+	}
+	v := find(s.content.volumes, volumeID)
+	if v == nil || v.project != c.project || !slices.Contains(v.AttachedTo, id) {
+		return &problem{status: http.StatusNotFound, kind: "itemNotFound", message: "volume_id not found: " + volumeID}
+	}
+	if v.Status != "in-use" {
+		return &problem{status: http.StatusBadRequest, kind: "badRequest",
+			message: fmt.Sprintf("Invalid volume: Invalid input received: Invalid volume: Volume status must be 'in-use'. Got %s.", v.Status)}
+	}
+	v.Status = "detaching"
+	s.later(v.ID, func(*content) {
+		v.AttachedTo = slices.DeleteFunc(v.AttachedTo, func(to string) bool { return to == id })
+		v.Status = ""
+		v.settle()
+	})
+	c.answer.WriteHeader(http.StatusAccepted)
+	return nil
 }
 
 func (s *Server) hidden(v server) bool { return s.content.cellDown && v.inDownCell }

@@ -1625,6 +1625,11 @@ func (m *SeenVolume) MarshalToSizedBuffer(dAtA []byte) (int, error) {
 	_ = i
 	var l int
 	_ = l
+	i -= len(m.ServerID)
+	copy(dAtA[i:], m.ServerID)
+	i = encodeVarintGenerated(dAtA, i, uint64(len(m.ServerID)))
+	i--
+	dAtA[i] = 0x2a
 	i -= len(m.Standing)
 	copy(dAtA[i:], m.Standing)
 	i = encodeVarintGenerated(dAtA, i, uint64(len(m.Standing)))
@@ -2231,6 +2236,8 @@ func (m *SeenVolume) Size() (n int) {
 	n += 1 + l + sovGenerated(uint64(l))
 	l = len(m.Standing)
 	n += 1 + l + sovGenerated(uint64(l))
+	l = len(m.ServerID)
+	n += 1 + l + sovGenerated(uint64(l))
 	return n
 }
 
@@ -2630,6 +2637,7 @@ func (this *SeenVolume) String() string {
 		`Name:` + fmt.Sprintf("%v", this.Name) + `,`,
 		`ReclaimPolicy:` + fmt.Sprintf("%v", this.ReclaimPolicy) + `,`,
 		`Standing:` + fmt.Sprintf("%v", this.Standing) + `,`,
+		`ServerID:` + fmt.Sprintf("%v", this.ServerID) + `,`,
 		`}`,
 	}, "")
 	return s
@@ -8094,6 +8102,38 @@ func (m *SeenVolume) Unmarshal(dAtA []byte) error {
 				return io.ErrUnexpectedEOF
 			}
 			m.Standing = Standing(dAtA[iNdEx:postIndex])
+			iNdEx = postIndex
+		case 5:
+			if wireType != 2 {
+				return fmt.Errorf("proto: wrong wireType = %d for field ServerID", wireType)
+			}
+			var stringLen uint64
+			for shift := uint(0); ; shift += 7 {
+				if shift >= 64 {
+					return ErrIntOverflowGenerated
+				}
+				if iNdEx >= l {
+					return io.ErrUnexpectedEOF
+				}
+				b := dAtA[iNdEx]
+				iNdEx++
+				stringLen |= uint64(b&0x7F) << shift
+				if b < 0x80 {
+					break
+				}
+			}
+			intStringLen := int(stringLen)
+			if intStringLen < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			postIndex := iNdEx + intStringLen
+			if postIndex < 0 {
+				return ErrInvalidLengthGenerated
+			}
+			if postIndex > l {
+				return io.ErrUnexpectedEOF
+			}
+			m.ServerID = string(dAtA[iNdEx:postIndex])
 			iNdEx = postIndex
 		default:
 			iNdEx = preIndex

@@ -152,6 +152,10 @@ type SeenVolume struct {
 	// +optional
 	// +k8s:optional
 	Standing Standing `json:"standing,omitempty" protobuf:"bytes,4,opt,name=standing,casttype=Standing"`
+	// ServerID is the server in Nova of the node that a VolumeAttachment in the cluster attaches the volume to. Empty: no
+	// VolumeAttachment was seen.
+	// +optional
+	ServerID string `json:"serverID,omitempty" protobuf:"bytes,5,opt,name=serverID"`
 }
 
 // SeenSnapshot is a Cinder snapshot that was seen in the workload cluster.

@@ -2122,6 +2122,7 @@ func Validate_SeenVolume(
 		errs = append(errs, fn(fldPath.Child("standing"), &obj.Standing, oldVal, oldObj != nil)...)
 	}
 
+	// field SeenVolume.ServerID has no validation
 	return errs
 }
 

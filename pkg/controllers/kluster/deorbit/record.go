@@ -44,7 +44,7 @@ func recordSeen(status *kubernikusv1.DeorbitStatus, seen stage.Seen) bool {
 	volumes := upsert(&status.SeenVolumes, seen.Volumes, func(v kubernikusv1.SeenVolume) string { return v.ID },
 		func(v kubernikusv1.SeenVolume) bool {
 			return v.ReclaimPolicy != string(kubernikusv1.DeletionPolicyDelete)
-		}, func(v *kubernikusv1.SeenVolume) { v.Standing = "" })
+		}, func(v *kubernikusv1.SeenVolume) { v.Standing, v.ServerID = "", "" })
 	snapshots := upsert(&status.SeenSnapshots, seen.Snapshots, func(s kubernikusv1.SeenSnapshot) string { return s.ID },
 		func(s kubernikusv1.SeenSnapshot) bool {
 			return s.DeletionPolicy != string(kubernikusv1.DeletionPolicyDelete)

@@ -139,6 +139,7 @@ func applied(k *kubernikusv1.Kluster, status *kubernikusv1.DeorbitStatus, condit
 	for _, v := range status.SeenVolumes {
 		seen := kubernikusapply.SeenVolume().WithID(v.ID).WithName(v.Name).WithReclaimPolicy(v.ReclaimPolicy)
 		setIfAny(v.Standing, seen.WithStanding)
+		setIfAny(v.ServerID, seen.WithServerID)
 		to.WithSeenVolumes(seen)
 	}
 	for _, s := range status.SeenSnapshots {

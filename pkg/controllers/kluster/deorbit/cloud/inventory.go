@@ -29,8 +29,8 @@ type inventory struct {
 	volumes   []openstack.Volume
 	snapshots []openstack.VolumeSnapshot
 	unseen    unseenKinds
-	// goneServers are those that have volumes of the cluster, and that Nova does not have.
-	goneServers map[string]bool
+	// goneServers are those that have volumes of the cluster, and that Nova does not have; liveServers those that it has.
+	goneServers, liveServers map[string]bool
 }
 
 // unseenKinds is why services could not be looked at, by the kind of object; "": they could. What is not seen is neither deleted
@@ -77,17 +77,18 @@ func (p Project) list(ctx context.Context, w stage.Work, mine func(openstack.Sec
 			return inventory{}, err
 		}
 	}
-	all.goneServers = p.missingServers(ctx, w, all.volumes)
+	all.goneServers, all.liveServers = p.servers(ctx, w, all.volumes)
 	return all, nil
 }
 
 // maxServers is how many servers a look asks Nova for.
 const maxServers = 20
 
-// missingServers are those that recorded volumes are attached to and that Nova does not have. Nothing is deleted by it, so that
-// a server that could not be asked for is left out.
-func (p Project) missingServers(ctx context.Context, w stage.Work, volumes []openstack.Volume) map[string]bool {
-	recorded, asked, missing := map[string]bool{}, map[string]bool{}, map[string]bool{}
+// servers are those that recorded volumes are attached to, by whether Nova has them. A server that could not be asked for is in
+// neither: nothing is concluded from it.
+func (p Project) servers(ctx context.Context, w stage.Work, volumes []openstack.Volume) (gone, live map[string]bool) {
+	recorded, asked := map[string]bool{}, map[string]bool{}
+	gone, live = map[string]bool{}, map[string]bool{}
 	for _, v := range w.Recorded.Volumes {
 		recorded[v.ID] = true
 	}
@@ -97,12 +98,12 @@ func (p Project) missingServers(ctx context.Context, w stage.Work, volumes []ope
 				continue
 			}
 			asked[server] = true
-			if exists, err := p.Compute.ServerExists(ctx, server); err == nil && !exists {
-				missing[server] = true
+			if exists, err := p.Compute.ServerExists(ctx, server); err == nil {
+				gone[server], live[server] = !exists, exists
 			}
 		}
 	}
-	return missing
+	return gone, live
 }
 
 func (p Project) listBalancers(ctx context.Context, all *inventory) (err error) {

@@ -48,6 +48,7 @@ type Network interface {
 // Compute is what is needed of Nova.
 type Compute interface {
 	ServerExists(ctx context.Context, id string) (bool, error)
+	DetachVolume(ctx context.Context, serverID, volumeID string) error
 }
 
 // Project is a project of OpenStack, as the credentials of a Kluster open it. It is for many goroutines.

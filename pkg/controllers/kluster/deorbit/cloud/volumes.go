@@ -20,6 +20,7 @@ const clusterKey = "cinder.csi.openstack.org/cluster"
 // Source: https://docs.openstack.org/api-ref/block-storage/v3/#delete-a-volume
 const (
 	statusDeleting      = "deleting"
+	statusInUse         = "in-use"
 	statusErrorDeleting = "error_deleting"
 )
 
@@ -147,6 +148,11 @@ func (d *decision) volumesOf(snapshots []fate) {
 			d.remain(object, "waits for the snapshots, which could not be looked at")
 		case stays != "":
 			d.retain(object, stays+" of it stays")
+		case d.detaches(v, record):
+			d.remove(removal{object: object, change: true,
+				do: func(ctx context.Context, p Project, id string) error {
+					return p.Compute.DetachVolume(ctx, record.ServerID, id)
+				}})
 		case len(v.AttachedTo) > 0:
 			d.remain(object, d.attached(v))
 		case waits != "":
@@ -163,6 +169,13 @@ func (d *decision) volumesOf(snapshots []fate) {
 	if shared {
 		d.refuseTag(kindVolume)
 	}
+}
+
+// detaches reports whether a volume is detached as the CSI driver would, whose controller is dead: a VolumeAttachment that was
+// seen in the cluster names the node of the only server that has it, and Nova has that server. In a cluster that was given up, pods
+// may still use the volume.
+func (d *decision) detaches(v openstack.Volume, record kubernikusv1.SeenVolume) bool {
+	return d.ClusterLost == "" && v.Status == statusInUse && record.ServerID != "" && slices.Equal(v.AttachedTo, []string{record.ServerID}) && d.liveServers[record.ServerID]
 }
 
 // attached is why a volume remains that a server has. Nova detaches it when the server is deleted; from a server that is gone, or

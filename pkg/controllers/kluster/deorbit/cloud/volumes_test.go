@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
@@ -20,26 +21,45 @@ func TestVolumes(t *testing.T) {
 	withSnapshot := func(v openstack.Volume, s openstack.VolumeSnapshot) inventory {
 		return inventory{volumes: []openstack.Volume{v}, snapshots: []openstack.VolumeSnapshot{s}}
 	}
+	attached := func(v openstack.Volume, live ...string) inventory {
+		found := inventory{volumes: []openstack.Volume{v}, liveServers: map[string]bool{}}
+		for _, server := range live {
+			found.liveServers[server] = true
+		}
+		return found
+	}
+	stands := func(w *stage.Work) { w.Recorded.Volumes[0].Standing = kubernikusv1.StandingPresent }
+	toS1 := volume("v", "in-use", "prod-id", "s1")
 	check(t, map[string]choice{
-		"seen with Delete":             {seen(), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"delete Volume v"}},
-		"seen, of no tag":              {seen(), Conflicts{}, volumes(volume("v", "available", "-")), []string{"delete Volume v"}},
-		"seen, of the shared tag":      {seen(), Conflicts{}, volumes(volume("v", "available", "kubernetes")), []string{"delete Volume v"}},
-		"seen with Retain":             {work(sawVolume("v", "Retain"), unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: its PersistentVolume keeps it"}},
-		"seen with Recycle":            {work(sawVolume("v", "Recycle"), unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: its PersistentVolume keeps it"}},
-		"seen with nothing":            {work(sawVolume("v", ""), unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: its PersistentVolume keeps it"}},
-		"never seen":                   {work(), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: " + never}},
-		"never seen, to go":            {work(unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"delete Volume v"}},
-		"of nobody":                    {work(unseen), Conflicts{}, volumes(volume("v", "available", "-")), nil},
-		"of another":                   {work(unseen), Conflicts{}, volumes(volume("v", "available", "prod-id-2"), volume("w", "available", "prod")), nil},
-		"of another project":           {seen(unseen), Conflicts{}, volumes(changed(volume("v", "available", "prod-id"), func(v *openstack.Volume) { v.ProjectID = "q" })), nil},
-		"of an unknown project":        {seen(unseen), Conflicts{}, volumes(changed(volume("v", "available", "prod-id"), func(v *openstack.Volume) { v.ProjectID = "" })), []string{"retain Volume v: Cinder does not say which project it is of"}},
-		"all are kept":                 {seen(unseen, policies(func(p *stage.Policies) { p.PersistentVolumes = keep })), Conflicts{}, volumes(volume("v", "available", "prod-id"), volume("w", "available", "prod-id")), []string{"retain Volume v: spec.deorbit.persistentVolumes is Retain", "retain Volume w: spec.deorbit.persistentVolumes is Retain"}},
-		"a policy that nobody knows":   {seen(policies(func(p *stage.Policies) { p.PersistentVolumes = "" })), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: spec.deorbit.persistentVolumes is Retain"}},
-		"seen, but of a Kluster":       {seen(), Conflicts{tags: []rival{{kluster: "ns/o", project: "p", text: "o-id"}}}, volumes(volume("v", "available", "o-id")), []string{"retain Volume v: its metadata say that it is of Kluster ns/o"}},
-		"seen, of a Kluster elsewhere": {seen(), Conflicts{tags: []rival{{kluster: "ns/o", project: "q", text: "o-id"}}}, volumes(volume("v", "available", "o-id")), []string{"delete Volume v"}},
-		"attached":                     {seen(), Conflicts{}, volumes(volume("v", "in-use", "prod-id", "s1")), []string{"remain Volume v: attached to server s1"}},
-		"attached to more":             {seen(), Conflicts{}, volumes(volume("v", "in-use", "prod-id", "s2", "s1")), []string{"remain Volume v: attached to server s1 and 1 more"}},
-		"attached to be available":     {seen(), Conflicts{}, volumes(volume("v", "available", "prod-id", "s1")), []string{"remain Volume v: attached to server s1"}},
+		"attached to its node": {work(sawAttached("v", "s1")), Conflicts{}, attached(toS1, "s1"), []string{"change Volume v"}},
+		"attached to its node, and its claim stands": {work(sawAttached("v", "s1"), stands), Conflicts{}, attached(toS1, "s1"),
+			[]string{"remain Volume v: the claim of its PersistentVolume  stands in the cluster and is not deleted"}},
+		"attached to its node, kept": {work(sawAttached("v", "s1"), policies(func(p *stage.Policies) { p.PersistentVolumes = keep })), Conflicts{}, attached(toS1, "s1"),
+			[]string{"retain Volume v: spec.deorbit.persistentVolumes is Retain"}},
+		"attached to another server than its node":   {work(sawAttached("v", "s2")), Conflicts{}, attached(toS1, "s1", "s2"), []string{"remain Volume v: attached to server s1"}},
+		"attached to its node and to another server": {work(sawAttached("v", "s1")), Conflicts{}, attached(volume("v", "in-use", "prod-id", "s1", "s2"), "s1", "s2"), []string{"remain Volume v: attached to server s1 and 1 more"}},
+		"attached to its node, which is not known":   {work(sawAttached("v", "s1")), Conflicts{}, attached(toS1), []string{"remain Volume v: attached to server s1"}},
+		"attached to its node in a lost cluster":     {work(sawAttached("v", "s1"), func(w *stage.Work) { w.ClusterLost = "no answer" }), Conflicts{}, attached(toS1, "s1"), []string{"remain Volume v: attached to server s1"}},
+		"being detached from its node":               {work(sawAttached("v", "s1")), Conflicts{}, attached(volume("v", "detaching", "prod-id", "s1"), "s1"), []string{"remain Volume v: attached to server s1"}},
+		"seen with Delete":                           {seen(), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"delete Volume v"}},
+		"seen, of no tag":                            {seen(), Conflicts{}, volumes(volume("v", "available", "-")), []string{"delete Volume v"}},
+		"seen, of the shared tag":                    {seen(), Conflicts{}, volumes(volume("v", "available", "kubernetes")), []string{"delete Volume v"}},
+		"seen with Retain":                           {work(sawVolume("v", "Retain"), unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: its PersistentVolume keeps it"}},
+		"seen with Recycle":                          {work(sawVolume("v", "Recycle"), unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: its PersistentVolume keeps it"}},
+		"seen with nothing":                          {work(sawVolume("v", ""), unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: its PersistentVolume keeps it"}},
+		"never seen":                                 {work(), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: " + never}},
+		"never seen, to go":                          {work(unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"delete Volume v"}},
+		"of nobody":                                  {work(unseen), Conflicts{}, volumes(volume("v", "available", "-")), nil},
+		"of another":                                 {work(unseen), Conflicts{}, volumes(volume("v", "available", "prod-id-2"), volume("w", "available", "prod")), nil},
+		"of another project":                         {seen(unseen), Conflicts{}, volumes(changed(volume("v", "available", "prod-id"), func(v *openstack.Volume) { v.ProjectID = "q" })), nil},
+		"of an unknown project":                      {seen(unseen), Conflicts{}, volumes(changed(volume("v", "available", "prod-id"), func(v *openstack.Volume) { v.ProjectID = "" })), []string{"retain Volume v: Cinder does not say which project it is of"}},
+		"all are kept":                               {seen(unseen, policies(func(p *stage.Policies) { p.PersistentVolumes = keep })), Conflicts{}, volumes(volume("v", "available", "prod-id"), volume("w", "available", "prod-id")), []string{"retain Volume v: spec.deorbit.persistentVolumes is Retain", "retain Volume w: spec.deorbit.persistentVolumes is Retain"}},
+		"a policy that nobody knows":                 {seen(policies(func(p *stage.Policies) { p.PersistentVolumes = "" })), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: spec.deorbit.persistentVolumes is Retain"}},
+		"seen, but of a Kluster":                     {seen(), Conflicts{tags: []rival{{kluster: "ns/o", project: "p", text: "o-id"}}}, volumes(volume("v", "available", "o-id")), []string{"retain Volume v: its metadata say that it is of Kluster ns/o"}},
+		"seen, of a Kluster elsewhere":               {seen(), Conflicts{tags: []rival{{kluster: "ns/o", project: "q", text: "o-id"}}}, volumes(volume("v", "available", "o-id")), []string{"delete Volume v"}},
+		"attached":                                   {seen(), Conflicts{}, volumes(volume("v", "in-use", "prod-id", "s1")), []string{"remain Volume v: attached to server s1"}},
+		"attached to more":                           {seen(), Conflicts{}, volumes(volume("v", "in-use", "prod-id", "s2", "s1")), []string{"remain Volume v: attached to server s1 and 1 more"}},
+		"attached to be available":                   {seen(), Conflicts{}, volumes(volume("v", "available", "prod-id", "s1")), []string{"remain Volume v: attached to server s1"}},
 		"attached to a server that is gone": {seen(), Conflicts{}, inventory{volumes: []openstack.Volume{volume("v", "in-use", "prod-id", "s1")}, goneServers: map[string]bool{"s1": true}},
 			[]string{"remain Volume v: attached to server s1, which Nova does not have: delete the attachment (openstack volume attachment delete), or have an administrator reset the volume"}},
 		"attached to one that is gone, too": {seen(), Conflicts{}, inventory{volumes: []openstack.Volume{volume("v", "in-use", "prod-id", "s1", "s2")}, goneServers: map[string]bool{"s1": true}},
@@ -90,6 +110,32 @@ func TestSharedTag(t *testing.T) {
 		"empty tag":              {work(named("prod", ""), unseen), Conflicts{}, volumes(volume("v", "available", "")), nil},
 		"empty and no tags":      {work(named("prod", ""), unseen), Conflicts{}, volumes(volume("v", "available", "-")), nil},
 	})
+}
+
+// Where the CSI driver is dead, a volume is detached from the node that its VolumeAttachment names, and then deleted.
+func TestDetaches(t *testing.T) {
+	s := newSite(t, fake.Options{})
+	node, other := s.AddServer("garden", s.network, "10.0.0.5", "ACTIVE"), s.AddServer("garden", s.network, "10.0.0.6", "ACTIVE")
+	mine := s.AddVolume("garden", fake.Volume{AttachedTo: []string{node}})
+	moved := s.AddVolume("garden", fake.Volume{AttachedTo: []string{other}})
+	w := work(sawAttached(mine, node), sawAttached(moved, node))
+	if report := s.verify(w); reasonFor(report.Remaining, mine) != reasonDeleting || reasonFor(report.Remaining, moved) != "attached to server "+other || len(report.Deleted) != 0 {
+		t.Errorf("the first look: %+v", report)
+	}
+	if changes := s.changes(); len(changes) != 1 || !strings.HasSuffix(changes[0].Path, node+"/os-volume_attachments/"+mine) {
+		t.Errorf("changes = %+v, want the volume to be detached from its node", changes)
+	}
+	if report := s.verify(w); reasonFor(report.Remaining, mine) != "attached to server "+node || len(s.changes()) != 0 {
+		t.Errorf("while it is detached: %+v", report)
+	}
+	s.Settle()
+	if report := s.verify(w); reasonFor(report.Deleted, mine) != "" || len(report.Deleted) != 1 {
+		t.Errorf("when it has been detached: %+v", report)
+	}
+	s.Settle()
+	if left := s.left(); len(left) != 1 || left[0] != moved {
+		t.Errorf("left = %v, want the volume of the other server", left)
+	}
 }
 
 // Nova is asked for the servers that volumes of the cluster are attached to, and only what it does not have is gone.

@@ -50,6 +50,12 @@ func sawVolume(id, policy string) func(*stage.Work) {
 	}
 }
 
+func sawAttached(id, server string) func(*stage.Work) {
+	return func(w *stage.Work) {
+		w.Recorded.Volumes = append(w.Recorded.Volumes, kubernikusv1.SeenVolume{ID: id, ReclaimPolicy: "Delete", ServerID: server})
+	}
+}
+
 func sawSnapshot(id, policy string) func(*stage.Work) {
 	return func(w *stage.Work) {
 		w.Recorded.Snapshots = append(w.Recorded.Snapshots, kubernikusv1.SeenSnapshot{ID: id, DeletionPolicy: policy})

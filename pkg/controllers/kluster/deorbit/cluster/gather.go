@@ -5,21 +5,53 @@ package cluster
 
 import (
 	"context"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/inventory"
 )
 
-// volumes reads the PersistentVolumes.
+// volumes reads the PersistentVolumes, and the servers that those of Cinder are attached to.
 func (c *Connection) volumes(ctx context.Context, world *inventory.World) (err error) {
 	world.Volumes, err = whole(ctx, c.kube.CoreV1().PersistentVolumes().List,
 		func(l *corev1.PersistentVolumeList) []corev1.PersistentVolume { return l.Items }, all(inventory.VolumeOf))
 	world.Listed.Volumes = err == nil
-	return c.listed(ctx, coreAPI, "persistentvolumes", err)
+	if err := c.listed(ctx, coreAPI, "persistentvolumes", err); err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(world.Volumes, func(v inventory.Volume) bool { return v.ID != "" }) {
+		return nil
+	}
+	return c.attachments(ctx, world)
+}
+
+// attachments reads the VolumeAttachments, and the nodes that they name. A user with an earlier version of the role may not list
+// them: then it is not known which server a volume may be detached from, and none is.
+func (c *Connection) attachments(ctx context.Context, world *inventory.World) error {
+	const path = "/apis/storage.k8s.io/v1"
+	found, err := whole(ctx, c.kube.StorageV1().VolumeAttachments().List,
+		func(l *storagev1.VolumeAttachmentList) []storagev1.VolumeAttachment { return l.Items }, inventory.AttachmentOf)
+	if apierrors.IsForbidden(err) || err == nil && len(found) == 0 {
+		return nil
+	}
+	if err := c.listed(ctx, path, "volumeattachments", err); err != nil {
+		return err
+	}
+	servers := map[string]string{}
+	_, err = whole(ctx, c.kube.CoreV1().Nodes().List, func(l *corev1.NodeList) []corev1.Node { return l.Items },
+		func(node *corev1.Node) (struct{}, bool) {
+			servers[node.Name] = inventory.ServerOf(node)
+			return struct{}{}, false
+		})
+	if err == nil {
+		world.Attach(found, servers)
+	}
+	return c.listed(ctx, coreAPI, "nodes", err)
 }
 
 // controllers reads with which names the OpenStack controllers run. They are trusted in namespace kube-system only: in

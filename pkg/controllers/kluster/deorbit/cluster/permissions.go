@@ -55,6 +55,7 @@ func permissionsFor(f facts) []permission {
 		{"", "services", "", []string{"list", "delete"}},
 		{"networking.k8s.io", "ingresses", "", []string{"list", "delete"}},
 		{"storage.k8s.io", "storageclasses", "", []string{"list"}},
+		{"storage.k8s.io", "volumeattachments", "", []string{"list"}},
 		{admissionGroup, "validatingwebhookconfigurations", "", []string{"list", "patch"}},
 		{admissionGroup, "mutatingwebhookconfigurations", "", []string{"list", "patch"}},
 	}

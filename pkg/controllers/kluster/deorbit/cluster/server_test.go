@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster/inventory"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
@@ -282,5 +283,39 @@ func TestNoServer(t *testing.T) {
 	}
 	if _, err := Connect(&rest.Config{Host: "https://a.example", TLSClientConfig: rest.TLSClientConfig{CertData: []byte(secret), KeyData: []byte(secret)}}); err == nil || strings.Contains(err.Error(), secret) {
 		t.Errorf("%v", err)
+	}
+}
+
+// The server that a volume is attached to is that of the node that its VolumeAttachment names, and nothing without permission to
+// list them.
+func TestAttachments(t *testing.T) {
+	const path = "GET /apis/storage.k8s.io/v1/volumeattachments"
+	volume := object("pv", map[string]any{"csi": map[string]any{"driver": "cinder.csi.openstack.org", "volumeHandle": "v"}})
+	attachment := object("va", map[string]any{"attacher": "cinder.csi.openstack.org", "nodeName": "node-1", "source": map[string]any{"persistentVolumeName": "pv"}})
+	for name, c := range map[string]struct {
+		code   int
+		answer any
+		want   string
+		fails  bool
+	}{
+		"attached":  {200, list("", attachment), "server-1", false},
+		"none":      {200, list(""), "", false},
+		"forbidden": {403, status(403, "Forbidden", "no"), "", false},
+		"broken":    {500, status(500, "InternalError", "no"), "", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newServer(t)
+			s.says("GET /api/v1/persistentvolumes", 200, list("", volume))
+			s.says("GET /api/v1/nodes", 200, list("", object("node-1", map[string]any{"providerID": "openstack:///server-1"})))
+			s.says(path, c.code, c.answer)
+			world := &inventory.World{}
+			err := connect(t, s).volumes(t.Context(), world)
+			if (err != nil) != c.fails {
+				t.Fatalf("error = %v, want one: %t", err, c.fails)
+			}
+			if !c.fails && world.Volumes[0].ServerID != c.want {
+				t.Errorf("server = %q, want %q", world.Volumes[0].ServerID, c.want)
+			}
+		})
 	}
 }

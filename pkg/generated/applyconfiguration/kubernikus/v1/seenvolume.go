@@ -23,6 +23,9 @@ type SeenVolumeApplyConfiguration struct {
 	// Standing is why the volume is not deleted in OpenStack, regardless of the policy: its claim or its PersistentVolume exists
 	// in the cluster. Present, Refused or Finalizer; empty: nothing blocks the deletion.
 	Standing *kubernikusv1.Standing `json:"standing,omitempty"`
+	// ServerID is the server in Nova of the node that a VolumeAttachment in the cluster attaches the volume to. Empty: no
+	// VolumeAttachment was seen.
+	ServerID *string `json:"serverID,omitempty"`
 }
 
 // SeenVolumeApplyConfiguration constructs a declarative configuration of the SeenVolume type for use with
@@ -60,5 +63,13 @@ func (b *SeenVolumeApplyConfiguration) WithReclaimPolicy(value string) *SeenVolu
 // If called multiple times, the Standing field is set to the value of the last call.
 func (b *SeenVolumeApplyConfiguration) WithStanding(value kubernikusv1.Standing) *SeenVolumeApplyConfiguration {
 	b.Standing = &value
+	return b
+}
+
+// WithServerID sets the ServerID field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ServerID field is set to the value of the last call.
+func (b *SeenVolumeApplyConfiguration) WithServerID(value string) *SeenVolumeApplyConfiguration {
+	b.ServerID = &value
 	return b
 }

@@ -21,8 +21,10 @@ type Volume struct {
 	ID string
 	// Delete says that the reclaim policy deletes the volume.
 	Delete bool
-	Phase  corev1.PersistentVolumePhase
-	Claim  Reference
+	// ServerID is the server of the node that the only VolumeAttachment names; "": not known.
+	ServerID string
+	Phase    corev1.PersistentVolumePhase
+	Claim    Reference
 }
 
 // VolumeOf is what is kept of a PersistentVolume.

@@ -29,7 +29,7 @@ func seen(w *inventory.World, recorded stage.Seen) stage.Seen {
 			continue
 		}
 		volumes[v.ID] = len(s.Volumes)
-		s.Volumes = append(s.Volumes, kubernikusv1.SeenVolume{ID: v.ID, Name: v.Name, ReclaimPolicy: v.Policy()})
+		s.Volumes = append(s.Volumes, kubernikusv1.SeenVolume{ID: v.ID, Name: v.Name, ReclaimPolicy: v.Policy(), ServerID: v.ServerID})
 	}
 	snapshots := map[string]int{}
 	for _, c := range w.CinderContents() {
