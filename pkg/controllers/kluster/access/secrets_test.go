@@ -86,8 +86,17 @@ func TestTogetherChangesWithEach(t *testing.T) {
 	a, b := secret("a", nil), secret("b", nil)
 	a.UID, a.ResourceVersion, b.UID, b.ResourceVersion = "1", "11", "2", "22"
 	before := access.Together(k, []*corev1.Secret{a, b})
-	a.ResourceVersion = "12"
-	if after := access.Together(k, []*corev1.Secret{a, b}); after.ResourceVersion == before.ResourceVersion || after.UID != before.UID {
-		t.Errorf("versions %s and %s, uids %s and %s", before.ResourceVersion, after.ResourceVersion, before.UID, after.UID)
+	for _, changed := range []*corev1.Secret{a, b} {
+		changed.ResourceVersion += "0"
+		after := access.Together(k, []*corev1.Secret{a, b})
+		if after.ResourceVersion == before.ResourceVersion || after.UID != before.UID {
+			t.Errorf("versions = %s and %s, uids = %s and %s, want another version when %s changes", before.ResourceVersion, after.ResourceVersion, before.UID, after.UID, changed.Name)
+		}
+		changed.UID += "0"
+		again := access.Together(k, []*corev1.Secret{a, b})
+		if again.UID == after.UID {
+			t.Errorf("uids = %s and %s, want another uid when %s is recreated", after.UID, again.UID, changed.Name)
+		}
+		before = again
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -201,5 +202,23 @@ func TestSnapshotsOf(t *testing.T) {
 	s.Object["spec"], s.Object["status"] = "nonsense", int64(7)
 	if got := SnapshotOf(s); got.Content != "" || got.Class != "" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Only Ingresses of the Octavia ingress controller have load balancers.
+func TestIngressOf(t *testing.T) {
+	ingress := func(class string) *networkingv1.Ingress {
+		i := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+		if class != "" {
+			i.Annotations = map[string]string{IngressClassAnnotation: class}
+		}
+		i.Status.LoadBalancer.Ingress = []networkingv1.IngressLoadBalancerIngress{{IP: "1.2.3.4"}}
+		return i
+	}
+	for class, want := range map[string]bool{"openstack": true, "nginx": false, "": false} {
+		kept, ok := IngressOf(ingress(class))
+		if ok != want || ok && (!kept.Ingress || !kept.LoadBalancer || kept.Address != "1.2.3.4" || kept.Name != "web") {
+			t.Errorf("class %q: kept = %+v, %t, want %t", class, kept, ok, want)
+		}
 	}
 }
