@@ -84,10 +84,11 @@ func run(m *testing.M) (int, error) {
 		return 0, err
 	}
 	code := m.Run()
+	readiness := checkReadiness(context.Background())
 	if err := shared.Stop(context.Background()); err != nil {
 		return 0, err
 	}
-	if err := errors.Join(checkPermissions(auditLog), used.Read(auditLog)); err != nil || code != 0 {
+	if err := errors.Join(readiness, checkPermissions(auditLog), used.Read(auditLog)); err != nil || code != 0 {
 		return code, err
 	}
 	return code, checkRightsAreNeeded()
