@@ -19,8 +19,10 @@ import (
 // record of having written it, which ends when somebody else set another address.
 func changes(node *corev1.Node, host string) map[string]*string {
 	set := map[string]*string{}
-	for name, value := range missing(node, host) {
-		set[name] = &value
+	if node.DeletionTimestamp.IsZero() { // else its network is about to be deleted with it
+		for name, value := range missing(node, host) {
+			set[name] = &value
+		}
 	}
 	written, recorded := node.Annotations[midonetv1.AnnotationWrittenTunnelEndpointIP]
 	added, adds := set[midonetv1.AnnotationTunnelEndpointIP]

@@ -70,6 +70,24 @@ func TestTunnelEndpointFollows(t *testing.T) {
 	}
 }
 
+// A Node that waits for a finalizer keeps its tunnels, which follow its address. It gets nothing that it lacks.
+func TestTunnelEndpointOfNodeBeingDeleted(t *testing.T) {
+	const ip, written = midonetv1.AnnotationTunnelEndpointIP, midonetv1.AnnotationWrittenTunnelEndpointIP
+	node := testNode("a", "192.0.2.2")
+	node.Finalizers = []string{"example.com/wait"}
+	node.Annotations = map[string]string{ip: "192.0.2.1", written: "192.0.2.1"}
+	w := newWorld(t, node)
+	w.midonet.AddHost("a")
+	if err := w.store.Delete(t.Context(), node); err != nil {
+		t.Fatal(err)
+	}
+	w.pass("a", 1)
+	w.pass("a", 0)
+	if diff := cmp.Diff(map[string]string{ip: "192.0.2.2", written: "192.0.2.2"}, w.node("a").Annotations); diff != "" {
+		t.Errorf("annotations (-want +got):\n%s", diff)
+	}
+}
+
 // The report ends with the difference, and with the Node.
 func TestTunnelEndpointDiffersNoMore(t *testing.T) {
 	node := testNode("a", "192.0.2.2")

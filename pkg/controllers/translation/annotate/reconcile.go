@@ -30,14 +30,14 @@ const retryPeriod = time.Second
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	node := &corev1.Node{}
 	switch err := r.client.Get(ctx, request.NamespacedName, node); {
-	case apierrors.IsNotFound(err), err == nil && !node.DeletionTimestamp.IsZero():
+	case apierrors.IsNotFound(err):
 		r.forget(request)
 		return reconcile.Result{}, nil
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("get node %s: %w", request.Name, err)
 	}
-	host := ""
-	if lacksHost(node) {
+	host, deleting := "", !node.DeletionTimestamp.IsZero()
+	if lacksHost(node) && !deleting {
 		ids, err := r.directory.find(ctx, node.Name)
 		if wrong := unusable(node.Name, ids, err); wrong != nil {
 			return r.wait(ctx, request, node, *wrong)
@@ -54,7 +54,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		}
 		return reconcile.Result{}, fmt.Errorf("annotate node %s: %w", node.Name, err)
 	}
-	if differs := differing(node); differs == nil {
+	if differs := differing(node); differs == nil || deleting {
 		r.differences.end(node.Name)
 	} else if r.differences.set(node.Name, *differs) {
 		r.warn(ctx, node, *differs, "The tunnels of a node end at an address that the node does not have")
@@ -143,7 +143,7 @@ func (r *reconciler) warn(ctx context.Context, node *corev1.Node, problem conver
 	r.recorder.Eventf(node, nil, corev1.EventTypeWarning, problem.Reason, actionAnnotate, "%s", problem.Note())
 }
 
-// forget drops what is remembered of a Node that has been deleted, or is about to be.
+// forget drops what is remembered of a Node that has been deleted.
 func (r *reconciler) forget(request reconcile.Request) {
 	r.troubles.end(request.Name)
 	r.differences.end(request.Name)
