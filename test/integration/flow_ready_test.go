@@ -71,7 +71,7 @@ func TestProjectBecomesReady(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(map[gardenerv1beta1.ConditionType]string{
-		"NamespaceReady": "True NamespaceCreated", "RBACReady": "True RolesReconciled", "Deletable": "True NamespaceEmpty",
+		"NamespaceReady": "True NamespaceCreated", "RBACReady": "True RolesReconciled", "Deletable": "True NamespaceEmpty", "Ready": "True Ready",
 	}, conditions); diff != "" {
 		t.Errorf("conditions (-want +got):\n%s", diff)
 	}
