@@ -6,6 +6,7 @@ package openstack
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -119,7 +120,7 @@ func readCloud(entry cloudNode) (cloud, error) {
 			err = into(c.auth, field)
 		case slices.Contains(harmlessFields, field.name), strings.HasSuffix(field.name, "_api_version"):
 		default:
-			c.ignored = append(c.ignored, field.name)
+			c.ignored = append(c.ignored, ignoredName(field))
 		}
 		if err != nil {
 			return c, err
@@ -129,6 +130,17 @@ func readCloud(entry cloudNode) (cloud, error) {
 	return c, nil
 }
 
+// optionName matches what can be the name of an option, in contrast to one that includes its value because the colon is missing.
+var optionName = regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
+
+// ignoredName is how a field that is ignored is reported.
+func ignoredName(field cloudField) string {
+	if optionName.MatchString(field.name) {
+		return field.name
+	}
+	return fmt.Sprintf("one in line %d", field.line)
+}
+
 func (c *cloud) readAuth(value cloudNode) error {
 	fields, err := value.fields()
 	if err != nil {
@@ -136,7 +148,8 @@ func (c *cloud) readAuth(value cloudNode) error {
 	}
 	for _, field := range fields {
 		if !slices.Contains(authFields, field.name) {
-			return fmt.Errorf("line %d: unknown field %q: remove it, or correct its name", field.line, "auth."+field.name)
+			// Not its name: without a colon, the name of a field includes its value.
+			return fmt.Errorf("line %d: unknown field in auth: remove it, or correct its name", field.line)
 		}
 		if err := into(c.auth, field); err != nil {
 			return err

@@ -90,7 +90,7 @@ func (n cloudNode) merged(left *int) ([]cloudField, error) {
 				merged = append(merged, more...)
 			}
 		case fieldNamed(own, key.Value) != nil:
-			return nil, fmt.Errorf("line %d: has field %q twice", key.Line, key.Value)
+			return nil, fmt.Errorf("line %d: repeats the field of line %d: remove one of them", key.Line, fieldNamed(own, key.Value).line)
 		default:
 			own = append(own, cloudField{key.Value, key.Line, value})
 		}

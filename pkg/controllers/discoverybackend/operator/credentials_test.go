@@ -77,7 +77,7 @@ func TestJudge(t *testing.T) {
 		"broken clouds.yaml":             {gimbalv1.BackendOpenStack, map[string]string{keyClouds: "clouds: [" + testPassword}, nil, "is not YAML"},
 		"a cloud without auth_url":       {gimbalv1.BackendOpenStack, map[string]string{keyClouds: "clouds: {a: {}}"}, nil, "auth.auth_url"},
 		"a cloud without a project":      {gimbalv1.BackendOpenStack, map[string]string{keyClouds: strings.Replace(clouds("a"), "project_id: p, ", "", 1)}, nil, "has no auth.project_id"},
-		"a misspelled field":             {gimbalv1.BackendOpenStack, map[string]string{keyClouds: strings.Replace(clouds("a"), "password:", "pasword:", 1)}, nil, `unknown field "auth.pasword"`},
+		"a misspelled field":             {gimbalv1.BackendOpenStack, map[string]string{keyClouds: strings.Replace(clouds("a"), "password:", "pasword:", 1)}, nil, `unknown field in auth`},
 		"a cloud that names a file":      {gimbalv1.BackendOpenStack, map[string]string{keyClouds: "clouds: {a: {cacert: /etc/ca.pem, auth: {auth_url: 'https://c'}}}"}, nil, `put the authority into key "certificate-authority-data"`},
 		"another type":                   {"vsphere", nil, nil, `type "vsphere"`},
 	} {
