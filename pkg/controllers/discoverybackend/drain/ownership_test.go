@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -32,18 +33,20 @@ func TestOwnership(t *testing.T) {
 		drained  int // writes for it
 		// applies is set when alice can apply the same again at any time.
 		applies bool
-		owners  func(t *testing.T, s *apiServer, object *unstructured.Unstructured)
+		// conflicts is set when alice cannot apply the same again during a drain.
+		conflicts bool
+		owners    func(t *testing.T, s *apiServer, object *unstructured.Unstructured)
 	}{
-		"one applies": {"HTTPProxy", false, []string{"us-web web"}, 2, true, func(t *testing.T, s *apiServer, object *unstructured.Unstructured) {
+		"one applies": {"HTTPProxy", false, []string{"us-web web"}, 2, true, false, func(t *testing.T, s *apiServer, object *unstructured.Unstructured) {
 			apply(t, s, object, "alice")
 		}},
 		// Two who share the rules are in each other's way when the rules say something else than either.
-		"two apply": {"HTTPRoute", false, []string{"us-web=4 web"}, 2, false, func(t *testing.T, s *apiServer, object *unstructured.Unstructured) {
+		"two apply": {"HTTPRoute", false, []string{"us-web=4 web"}, 2, false, true, func(t *testing.T, s *apiServer, object *unstructured.Unstructured) {
 			apply(t, s, object, "bob")
 			object.SetLabels(map[string]string{"a": "b"})
 			apply(t, s, object, "alice")
 		}},
-		"one updates, and has nothing else": {"HTTPRoute", false, []string{"us-web=4 web"}, 2, false, func(t *testing.T, s *apiServer, object *unstructured.Unstructured) {
+		"one updates, and has nothing else": {"HTTPRoute", false, []string{"us-web=4 web"}, 2, false, false, func(t *testing.T, s *apiServer, object *unstructured.Unstructured) {
 			bare := object.DeepCopy()
 			bare.Object["spec"] = map[string]any{"hostnames": []any{"a"}}
 			apply(t, s, bare, "alice")
@@ -51,7 +54,7 @@ func TestOwnership(t *testing.T) {
 			changed.Object["spec"].(map[string]any)["rules"] = object.Object["spec"].(map[string]any)["rules"]
 			s.update(t, changed, "bob")
 		}},
-		"one applies and updates": {"HTTPRoute", false, []string{"us-web=4 web"}, 2, false, func(t *testing.T, s *apiServer, object *unstructured.Unstructured) {
+		"one applies and updates": {"HTTPRoute", false, []string{"us-web=4 web"}, 2, false, false, func(t *testing.T, s *apiServer, object *unstructured.Unstructured) {
 			bare := object.DeepCopy()
 			bare.Object["spec"] = map[string]any{"hostnames": []any{"a"}}
 			apply(t, s, bare, "alice")
@@ -59,10 +62,10 @@ func TestOwnership(t *testing.T) {
 			changed.Object["spec"].(map[string]any)["rules"] = object.Object["spec"].(map[string]any)["rules"]
 			s.update(t, changed, "alice")
 		}},
-		"each service has an owner": {"IngressRoute", true, []string{"us-web=4 web=4", "us-api api"}, 2, true, func(t *testing.T, s *apiServer, object *unstructured.Unstructured) {
+		"each service has an owner": {"IngressRoute", true, []string{"us-web=4 web=4", "us-api api"}, 2, true, false, func(t *testing.T, s *apiServer, object *unstructured.Unstructured) {
 			apply(t, s, object, "alice")
 		}},
-		"nobody owns anything": {"HTTPRoute", false, []string{"us-web=4 web"}, 1, false, func(t *testing.T, s *apiServer, object *unstructured.Unstructured) {
+		"nobody owns anything": {"HTTPRoute", false, []string{"us-web=4 web"}, 1, false, false, func(t *testing.T, s *apiServer, object *unstructured.Unstructured) {
 			s.live = object.DeepCopy()
 		}},
 	} {
@@ -89,8 +92,18 @@ func TestOwnership(t *testing.T) {
 				server.ages(t, "alice")
 				server.settle(t, kind, drained("us"), always)
 			}
+			if test.conflicts {
+				if err := server.apply(object, "alice", false); !apierrors.IsConflict(err) {
+					t.Errorf("during the drain: error = %v, want a conflict with the other owner", err)
+				}
+			}
 			server.settle(t, kind, drained(), always)
 			after := server.get()
+			if test.conflicts {
+				if err := server.apply(object, "alice", false); err != nil {
+					t.Errorf("after the drain: %v", err)
+				}
+			}
 			if test.applies {
 				before, after = withoutTimes(before), withoutTimes(after) // of the apply
 			}
