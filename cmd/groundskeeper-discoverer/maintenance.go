@@ -5,6 +5,7 @@ package main
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -25,6 +26,9 @@ type maintenance struct {
 	pause     time.Duration
 	tell      func(withheld bool)
 	informers *remote.Informers[*gimbalv1.DiscoveryBackend]
+	// deleted is closed when the backend is being deleted: then its copies are deleted too, and nothing may be copied any more.
+	deleted chan struct{}
+	once    sync.Once
 }
 
 // newMaintenance returns the maintenance of a backend. It notifies once the state is known, and then of every change. The second
@@ -36,12 +40,22 @@ func newMaintenance(asking, watching client.DiscoveryBackends, namespace, name s
 	if err != nil {
 		return nil, err
 	}
+	m := &maintenance{client: asking, name: name, pause: pause, tell: tell, informers: informers, deleted: make(chan struct{})}
 	_, err = informers.Handle(remote.Handlers[*gimbalv1.DiscoveryBackend]{
-		Set: func(backend *gimbalv1.DiscoveryBackend) { tell(backend.Status.EndpointsDrained) },
+		Set: func(backend *gimbalv1.DiscoveryBackend) {
+			m.observeDeletion(backend)
+			tell(backend.Status.EndpointsDrained)
+		},
 		// Its endpoints are deleted with it, unchanged.
 		Gone: func(*gimbalv1.DiscoveryBackend, bool) {},
 	})
-	return &maintenance{asking, name, pause, tell, informers}, err
+	return m, err
+}
+
+func (m *maintenance) observeDeletion(backend *gimbalv1.DiscoveryBackend) {
+	if !backend.DeletionTimestamp.IsZero() {
+		m.once.Do(func() { close(m.deleted) })
+	}
 }
 
 // withheld reports whether the endpoints are withheld. A backend that does not exist is not in maintenance.
@@ -53,6 +67,7 @@ func (m *maintenance) withheld(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	m.observeDeletion(backend)
 	return backend.Status.EndpointsDrained, nil
 }
 
@@ -77,7 +92,7 @@ func (m *maintenance) follow(ctx context.Context) {
 // trimBackend trims a DiscoveryBackend to the fields that maintenance uses.
 func trimBackend(backend *gimbalv1.DiscoveryBackend) *gimbalv1.DiscoveryBackend {
 	return &gimbalv1.DiscoveryBackend{
-		ObjectMeta: metav1.ObjectMeta{Namespace: backend.Namespace, Name: backend.Name, UID: backend.UID, ResourceVersion: backend.ResourceVersion},
+		ObjectMeta: metav1.ObjectMeta{Namespace: backend.Namespace, Name: backend.Name, UID: backend.UID, ResourceVersion: backend.ResourceVersion, DeletionTimestamp: backend.DeletionTimestamp},
 		Status:     gimbalv1.DiscoveryBackendStatus{EndpointsDrained: backend.Status.EndpointsDrained},
 	}
 }

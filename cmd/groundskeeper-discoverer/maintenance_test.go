@@ -114,3 +114,51 @@ func TestMaintenance(t *testing.T) {
 		group.Wait()
 	})
 }
+
+// A discoverer learns that its backend is being deleted from the watch, and from the question that it begins with.
+func TestDeletionIsObserved(t *testing.T) {
+	going := &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "us", ResourceVersion: "3", DeletionTimestamp: new(metav1.Now())}}
+	for name, learn := range map[string]func(context.Context, *maintenance, *backends){
+		"by the watch": func(_ context.Context, _ *maintenance, b *backends) { b.watcher.Modify(going) },
+		"by a question": func(ctx context.Context, m *maintenance, b *backends) {
+			b.mu.Lock()
+			b.backend = going
+			b.mu.Unlock()
+			_, _ = m.withheld(ctx)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &backends{watcher: watch.NewFake()}
+				m, err := newMaintenance(server, server, "ns", "us", time.Second, func(bool) {})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				var group sync.WaitGroup
+				group.Go(func() { m.follow(ctx) })
+				isDeleted := func() bool {
+					synctest.Wait()
+					select {
+					case <-m.deleted:
+						return true
+					default:
+						return false
+					}
+				}
+				server.put("2", false, func(w *watch.FakeWatcher, b *gimbalv1.DiscoveryBackend) { w.Add(b) })
+				if isDeleted() {
+					t.Error("a backend that lives is taken for one that is being deleted")
+				}
+				for range 2 {
+					learn(ctx, m, server)
+				}
+				if !isDeleted() {
+					t.Error("the deletion is not observed")
+				}
+				cancel()
+				group.Wait()
+			})
+		})
+	}
+}

@@ -139,6 +139,23 @@ func (d *discoverer) run(ctx context.Context) error {
 		}
 	})
 	group.Go(func() { d.there.probeUntilDone(ctx) })
+	group.Go(func() {
+		select {
+		case <-ctx.Done():
+		case <-d.maintenance.deleted:
+			logr.FromContextOrDiscard(ctx).Info("Stopped: the DiscoveryBackend is being deleted")
+			cancel()
+		}
+	})
+	// One that is restarted while its backend is being deleted must not copy before it knows that.
+	if _, err := d.maintenance.withheld(ctx); err != nil {
+		logr.FromContextOrDiscard(ctx).Info("Cannot tell whether the backend is being deleted", "err", err.Error())
+	}
+	select {
+	case <-d.maintenance.deleted:
+		return nil
+	default:
+	}
 	return passing(ctx, d.hold(ctx))
 }
 
