@@ -202,6 +202,9 @@ func SetDefaults_DiscoveryConfiguration(obj *DiscoveryConfiguration) {
 	if obj.IngressRoute == nil {
 		obj.IngressRoute = new(true)
 	}
+	if obj.KeepRemovedReferences == nil {
+		obj.KeepRemovedReferences = &metav1.Duration{Duration: 7 * 24 * time.Hour}
+	}
 }
 
 // SetDefaults_KlusterConfiguration fills in what is left out.

@@ -3,6 +3,8 @@
 
 package v1alpha1
 
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 // DiscoveryConfiguration configures the controllers of DiscoveryBackends.
 type DiscoveryConfiguration struct {
 	// Image is the image of the discoverers. Empty: no discoverer is run, the operator is off.
@@ -16,4 +18,7 @@ type DiscoveryConfiguration struct {
 	// IngressRoute reports whether maintenance includes IngressRoutes of contour.heptio.com too, which Contour has not read
 	// since its release 1.6.
 	IngressRoute *bool `json:"ingressRoute"`
+	// KeepRemovedReferences is how long a route keeps the record of the references that were removed from it because their backend
+	// was deleted, so that kubectl groundskeeper restore-references can put them back. 0s: removed references are not recorded.
+	KeepRemovedReferences *metav1.Duration `json:"keepRemovedReferences"`
 }

@@ -232,6 +232,11 @@ func (in *DiscoveryConfiguration) DeepCopyInto(out *DiscoveryConfiguration) {
 		*out = new(bool)
 		**out = **in
 	}
+	if in.KeepRemovedReferences != nil {
+		in, out := &in.KeepRemovedReferences, &out.KeepRemovedReferences
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	return
 }
 

@@ -27,5 +27,8 @@ func validateDiscovery(config *v1alpha1.DiscoveryConfiguration, path *field.Path
 			errs = append(errs, field.Duplicate(at, namespace))
 		}
 	}
+	if keep := config.KeepRemovedReferences.Duration; keep < 0 {
+		errs = append(errs, field.Invalid(path.Child("keepRemovedReferences"), keep.String(), "must not be negative; 0s records no removed references"))
+	}
 	return append(errs, validateWorkers(*config.DrainConcurrency, path.Child("drainConcurrency"))...)
 }

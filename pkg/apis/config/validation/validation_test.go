@@ -240,10 +240,14 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 		"discovery": {discovery(func(d *v1alpha1.DiscoveryConfiguration) {
 			d.Image, d.AdminNamespaces = "registry.example:5000/discoverer@sha256:0123", []string{"a", "b"}
 		}), ""},
-		"no admins":             {discovery(func(d *v1alpha1.DiscoveryConfiguration) { d.AdminNamespaces = []string{} }), ""},
-		"drain 0":               {discovery(func(d *v1alpha1.DiscoveryConfiguration) { d.DrainConcurrency = new(int32(0)) }), `controllers.discovery.drainConcurrency: Invalid value: 0: must be greater than 0`},
-		"discovery image":       {discovery(func(d *v1alpha1.DiscoveryConfiguration) { d.Image = "two words" }), `controllers.discovery.image: Invalid value: "two words": must be an image, for instance registry.example.com/groundskeeper-discoverer:v1`},
-		"admin namespace":       {discovery(func(d *v1alpha1.DiscoveryConfiguration) { d.AdminNamespaces = []string{"a.b"} }), `controllers.discovery.adminNamespaces[0]: Invalid value: "a.b": must not contain dots`},
+		"no admins":       {discovery(func(d *v1alpha1.DiscoveryConfiguration) { d.AdminNamespaces = []string{} }), ""},
+		"drain 0":         {discovery(func(d *v1alpha1.DiscoveryConfiguration) { d.DrainConcurrency = new(int32(0)) }), `controllers.discovery.drainConcurrency: Invalid value: 0: must be greater than 0`},
+		"discovery image": {discovery(func(d *v1alpha1.DiscoveryConfiguration) { d.Image = "two words" }), `controllers.discovery.image: Invalid value: "two words": must be an image, for instance registry.example.com/groundskeeper-discoverer:v1`},
+		"admin namespace": {discovery(func(d *v1alpha1.DiscoveryConfiguration) { d.AdminNamespaces = []string{"a.b"} }), `controllers.discovery.adminNamespaces[0]: Invalid value: "a.b": must not contain dots`},
+		"keep nothing":    {discovery(func(d *v1alpha1.DiscoveryConfiguration) { d.KeepRemovedReferences = &metav1.Duration{} }), ""},
+		"keep for a negative time": {discovery(func(d *v1alpha1.DiscoveryConfiguration) {
+			d.KeepRemovedReferences = &metav1.Duration{Duration: -time.Hour}
+		}), `controllers.discovery.keepRemovedReferences: Invalid value: "-1h0m0s": must not be negative; 0s records no removed references`},
 		"admin namespace twice": {discovery(func(d *v1alpha1.DiscoveryConfiguration) { d.AdminNamespaces = []string{"a", "a"} }), `controllers.discovery.adminNamespaces[1]: Duplicate value: "a"`},
 
 		"kluster": {kluster(func(k *v1alpha1.KlusterConfiguration) {

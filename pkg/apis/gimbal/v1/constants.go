@@ -13,6 +13,9 @@ const AnnotationSavedWeights = "gimbal.heptio.com/saved-weights"
 // were copied.
 const AnnotationConfirmedCluster = "gimbal.heptio.com/confirmed-cluster"
 
+// AnnotationRemovedReferences is where a route keeps, for a time, the references that the deletion of a backend removed, as JSON.
+const AnnotationRemovedReferences = "gimbal.heptio.com/removed-references"
+
 // Prefixes of the labels of what a discoverer writes. LabelPrefix is written, both are recognised.
 const (
 	// LabelPrefix is the prefix of today's labels.
@@ -47,6 +50,8 @@ const (
 	ConditionDiscovered = "Discovered"
 	// ConditionDrained is true in maintenance, when every route was rewritten and the grace period is over.
 	ConditionDrained = "Drained"
+	// ConditionReferencesRemoved is true when the deletion of the backend removed references from routes.
+	ConditionReferencesRemoved = "ReferencesRemoved"
 )
 
 // Types of the entries in status.errors.

@@ -5,7 +5,6 @@ package drain
 
 import (
 	"slices"
-	"strconv"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -94,27 +93,28 @@ func (c contour) drain(wanted []*int64, drained, missing []bool) []*int64 {
 	return set
 }
 
-// remove leaves a route that would have no service, and would make the whole virtual host invalid, to answer with 503.
+func (contour) elements() []string { return []string{listRoutes, listTCPProxy} }
+
+func (contour) lacks(map[string]any) string { return "" }
+
+// strip leaves a route that would have no service, and would make the whole virtual host invalid, to answer with 503.
 // A tcpproxy is dropped. An IngressRoute cannot answer by itself: there the service stays.
-func (c contour) remove(spec map[string]any, namespace string, gone func(types.NamespacedName) bool) []string {
-	var kept []string
-	for _, rule := range c.rules(spec) {
-		left, taken := sift(rule.content[listServices], func(item map[string]any) bool {
-			found, _, ok := c.reference(rule.list, item, namespace)
-			return ok && gone(found.service)
-		})
-		switch {
-		case len(taken) == 0:
-		case len(left) > 0:
-			rule.content[listServices] = left
-		case rule.list == listTCPProxy:
-			delete(spec, listTCPProxy)
-		case c.proxy:
-			delete(rule.content, listServices)
-			rule.content["directResponsePolicy"] = map[string]any{"statusCode": int64(503)}
-		default:
-			kept = append(kept, "spec.routes["+strconv.Itoa(rule.index)+"].services: a route needs at least one service")
-		}
+func (c contour) strip(field string, element map[string]any, namespace string, gone func(types.NamespacedName) bool) (map[string]any, string) {
+	left, taken := sift(element[listServices], func(item map[string]any) bool {
+		found, _, ok := c.reference(field, item, namespace)
+		return ok && gone(found.service)
+	})
+	switch {
+	case len(taken) == 0:
+	case len(left) > 0:
+		element[listServices] = left
+	case field == listTCPProxy:
+		return nil, ""
+	case c.proxy:
+		delete(element, listServices)
+		element["directResponsePolicy"] = map[string]any{"statusCode": int64(503)}
+	default:
+		return element, "services: a route needs at least one service"
 	}
-	return kept
+	return element, ""
 }

@@ -6,6 +6,7 @@ package drain
 import (
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -50,7 +51,9 @@ func FuzzRoutes(f *testing.F) {
 			handed := object.DeepCopy()
 			_, _ = HandBack(handed)
 			removed := object.DeepCopy()
-			_, _, _ = kind.Remove(removed, isOf("us"), drained("eu"))
+			_, _ = kind.Remove(removed, Removal{Backend: "us", Gone: isOf("us"), Time: epoch}, drained("eu"))
+			_, _ = kind.Restore(removed, "us", existing, drained("eu"))
+			kind.Forget(removed, epoch.Add(time.Hour))
 			if _, err := kind.Rewrite(object.DeepCopy(), drained("us", "eu")); err != nil {
 				continue
 			}

@@ -4,7 +4,6 @@
 package drain
 
 import (
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -80,44 +79,44 @@ func (gateway) drain(wanted []*int64, drained, _ []bool) []*int64 {
 	return set
 }
 
-// remove may leave a rule of a kind with filters without a reference: such a rule sends nothing. The other kinds need
+func (gateway) elements() []string { return []string{listRules} }
+
+func (gateway) lacks(map[string]any) string { return "" }
+
+// strip may leave a rule of a kind with filters without a reference: such a rule sends nothing. The other kinds need
 // one, which stays with weight zero.
-func (g gateway) remove(spec map[string]any, namespace string, gone func(types.NamespacedName) bool) []string {
-	var kept []string
-	for _, rule := range g.rules(spec) {
-		isGone := func(item map[string]any) bool {
-			found, _, ok := g.reference(rule.list, item, namespace)
-			return ok && !found.foreign && gone(found.service)
-		}
-		mirrorsGone := func(item map[string]any) bool {
+func (g gateway) strip(field string, element map[string]any, namespace string, gone func(types.NamespacedName) bool) (_ map[string]any, kept string) {
+	left, taken := sift(element[listBackendRefs], func(item map[string]any) bool {
+		found, _, ok := g.reference(field, item, namespace)
+		return ok && !found.foreign && gone(found.service)
+	})
+	if len(left) == 0 && len(taken) > 0 && !g.mirrors {
+		taken[0].(map[string]any)["weight"] = int64(0)
+		left = taken[:1]
+		kept = "backendRefs: a rule needs at least one, it has weight 0"
+	}
+	if len(taken) > 0 {
+		element[listBackendRefs] = left
+		dropEmpty(element, listBackendRefs)
+	}
+	if !g.mirrors {
+		return element, kept
+	}
+	holders := []map[string]any{element}
+	for _, item := range objects(element[listBackendRefs]) {
+		holders = append(holders, item)
+	}
+	for _, holder := range holders {
+		left, taken := sift(holder[listFilters], func(item map[string]any) bool {
 			found, ok := filterRef(item, namespace)
 			return ok && !found.foreign && gone(found.service)
-		}
-		left, taken := sift(rule.content[listBackendRefs], isGone)
-		if len(left) == 0 && len(taken) > 0 && !g.mirrors {
-			taken[0].(map[string]any)["weight"] = int64(0)
-			left = taken[:1]
-			kept = append(kept, fmt.Sprintf("spec.rules[%d].backendRefs: a rule needs at least one, it has weight 0", rule.index))
-		}
+		})
 		if len(taken) > 0 {
-			rule.content[listBackendRefs] = left
-			dropEmpty(rule.content, listBackendRefs)
-		}
-		if !g.mirrors {
-			continue
-		}
-		holders := []map[string]any{rule.content}
-		for _, item := range objects(rule.content[listBackendRefs]) {
-			holders = append(holders, item)
-		}
-		for _, holder := range holders {
-			if left, taken := sift(holder[listFilters], mirrorsGone); len(taken) > 0 {
-				holder[listFilters] = left
-				dropEmpty(holder, listFilters)
-			}
+			holder[listFilters] = left
+			dropEmpty(holder, listFilters)
 		}
 	}
-	return kept
+	return element, kept
 }
 
 // filterRef reads where a filter sends copies of requests to, if it does.

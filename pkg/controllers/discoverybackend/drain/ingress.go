@@ -54,41 +54,38 @@ func (ingress) uncertain(Target) bool { return false }
 
 func (ingress) drain(wanted []*int64, _, _ []bool) []*int64 { return wanted }
 
-// remove takes paths out, rules that have none left, and the default. An Ingress that would have neither rule nor
-// default is invalid: it stays as it is.
-func (i ingress) remove(spec map[string]any, namespace string, gone func(types.NamespacedName) bool) []string {
-	isGone := func(item map[string]any) bool {
-		backend, _ := item[fieldBackend].(map[string]any)
-		found, _, ok := i.reference(listRules, backend, namespace)
-		return ok && gone(found.service)
-	}
+func (ingress) elements() []string { return []string{listRules, fieldDefaultBackend} }
+
+// lacks: an Ingress with neither rule nor default is invalid.
+func (ingress) lacks(spec map[string]any) string {
 	rules, _ := spec[listRules].([]any)
-	var left []any
-	for _, rule := range rules {
-		content, _ := rule.(map[string]any)
-		http, _ := content["http"].(map[string]any)
-		paths, taken := sift(http["paths"], isGone)
-		if len(taken) == 0 {
-			left = append(left, rule)
-		} else if len(paths) > 0 {
-			left = append(left, with(content, "http", with(http, "paths", paths)))
-		}
-	}
 	byDefault, _ := spec[fieldDefaultBackend].(map[string]any)
-	found, _, ok := i.reference(fieldDefaultBackend, byDefault, namespace)
-	dropDefault := ok && gone(found.service)
-	if len(left) == 0 && (len(byDefault) == 0 || dropDefault) {
-		if len(rules) == 0 && !dropDefault {
-			return nil
+	if len(rules) == 0 && len(byDefault) == 0 {
+		return "an Ingress needs a rule or a defaultBackend"
+	}
+	return ""
+}
+
+// strip removes paths, rules that have none left, and the default.
+func (i ingress) strip(field string, element map[string]any, namespace string, gone func(types.NamespacedName) bool) (map[string]any, string) {
+	if field == fieldDefaultBackend {
+		if found, _, ok := i.reference(field, element, namespace); ok && gone(found.service) {
+			return nil, ""
 		}
-		return []string{"spec: an Ingress needs a rule or a defaultBackend"}
+		return element, ""
 	}
-	if len(rules) > 0 {
-		spec[listRules] = left
-		dropEmpty(spec, listRules)
+	http, _ := element["http"].(map[string]any)
+	paths, taken := sift(http["paths"], func(item map[string]any) bool {
+		backend, _ := item[fieldBackend].(map[string]any)
+		found, _, ok := i.reference(field, backend, namespace)
+		return ok && gone(found.service)
+	})
+	switch {
+	case len(taken) == 0:
+		return element, ""
+	case len(paths) == 0:
+		return nil, ""
 	}
-	if dropDefault {
-		delete(spec, fieldDefaultBackend)
-	}
-	return nil
+	http["paths"] = paths
+	return element, ""
 }

@@ -89,8 +89,13 @@ type flavor interface {
 	// drain returns the weights by which the drained references get nothing, or as little as weights can say. They are
 	// those wanted where nothing is drained.
 	drain(wanted []*int64, drained, missing []bool) []*int64
-	// remove takes the references out for which gone is true, and says which had to stay and why.
-	remove(spec map[string]any, namespace string, gone func(types.NamespacedName) bool) (kept []string)
+	// elements are the fields of the spec with rules: lists of them, or a single one.
+	elements() []string
+	// strip removes the references for which gone is true from an element of one of these fields. It returns what is left of
+	// the element, nil for nothing, and why a reference had to stay, "" when none had to.
+	strip(field string, element map[string]any, namespace string, gone func(types.NamespacedName) bool) (left map[string]any, kept string)
+	// lacks returns what a spec without rules would lack, "" when it is valid.
+	lacks(spec map[string]any) string
 }
 
 // source is where a rule stands in a route.

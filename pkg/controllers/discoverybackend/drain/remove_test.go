@@ -51,7 +51,8 @@ func TestRemove(t *testing.T) {
 			apply(t, server, route(kind, test.rules...), "alice")
 			server.settle(t, kind, drained(test.drained...), always)
 			object := server.get()
-			changed, kept, err := kind.Remove(object, isOf("us"), drained(test.drained...))
+			removed, err := kind.Remove(object, Removal{Backend: "us", Gone: isOf("us")}, drained(test.drained...))
+			changed, kept := removed.Changed, removed.Kept
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -66,7 +67,7 @@ func TestRemove(t *testing.T) {
 			if diff := cmp.Diff(test.want, rulesOf(kind, server.live)); diff != "" {
 				t.Error(diff)
 			}
-			if changed, _, _ := kind.Remove(server.get(), isOf("us"), drained(test.drained...)); changed {
+			if again, _ := kind.Remove(server.get(), Removal{Backend: "us", Gone: isOf("us")}, drained(test.drained...)); again.Changed {
 				t.Error("there is more to remove the second time")
 			}
 			server.settle(t, kind, drained(), always)
@@ -84,8 +85,8 @@ func TestRemove(t *testing.T) {
 func TestRemoveSoleService(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	object := route(kind, "us-web", "web")
-	if _, kept, err := kind.Remove(object, isOf("us"), drained()); err != nil || kept != nil {
-		t.Fatal(kept, err)
+	if removed, err := kind.Remove(object, Removal{Backend: "us", Gone: isOf("us")}, drained()); err != nil || removed.Kept != nil {
+		t.Fatal(removed.Kept, err)
 	}
 	want := []any{
 		map[string]any{"conditions": []any{map[string]any{"prefix": "/0"}}, "directResponsePolicy": map[string]any{"statusCode": int64(503)}},

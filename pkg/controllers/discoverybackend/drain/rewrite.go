@@ -69,14 +69,14 @@ func (v *View) finish(object *unstructured.Unstructured, p *plan, changed map[st
 		return err
 	}
 	if len(next.Rules) == 0 && len(next.Owners) == 0 {
-		annotate(object.Object, "")
+		annotate(object.Object, gimbalv1.AnnotationSavedWeights, "")
 		return nil
 	}
 	text, err := next.write()
 	if err != nil {
 		return err
 	}
-	annotate(object.Object, text)
+	annotate(object.Object, gimbalv1.AnnotationSavedWeights, text)
 	return nil
 }
 
@@ -94,13 +94,13 @@ func HandBack(object *unstructured.Unstructured) (changed bool, err error) {
 		return false, fmt.Errorf("%s %s/%s: hand fields back: %w", object.GetKind(), object.GetNamespace(), object.GetName(), err)
 	}
 	if done {
-		annotate(object.Object, "")
+		annotate(object.Object, gimbalv1.AnnotationSavedWeights, "")
 	}
 	return changed || done, nil
 }
 
-// annotate sets the record of a route, or takes it away when it is empty.
-func annotate(object map[string]any, record string) {
+// annotate sets an annotation of a route, or deletes it when the value is empty.
+func annotate(object map[string]any, key, value string) {
 	metadata, ok := object["metadata"].(map[string]any)
 	if !ok {
 		metadata = map[string]any{}
@@ -108,13 +108,13 @@ func annotate(object map[string]any, record string) {
 	}
 	annotations, _ := metadata["annotations"].(map[string]any)
 	annotations = maps.Clone(annotations)
-	if record == "" {
-		delete(annotations, gimbalv1.AnnotationSavedWeights)
+	if value == "" {
+		delete(annotations, key)
 	} else {
 		if annotations == nil {
 			annotations = map[string]any{}
 		}
-		annotations[gimbalv1.AnnotationSavedWeights] = record
+		annotations[key] = value
 	}
 	if len(annotations) == 0 {
 		delete(metadata, "annotations")

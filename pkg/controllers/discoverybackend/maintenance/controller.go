@@ -88,6 +88,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfigurat
 	ledger, watches := &ledger{}, &watches{cluster: cluster, kinds: routeKinds}
 	routes := &routes{
 		cluster: cluster, kinds: byResource(routeKinds), client: source.Dynamic, ledger: ledger, clock: clock, meters: meters,
+		keep: config.KeepRemovedReferences.Duration,
 		tell: func(names ...string) { watches.tellBackends(context.Background(), names...) },
 	}
 	backends := &backends{

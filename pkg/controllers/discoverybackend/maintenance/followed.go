@@ -5,6 +5,7 @@ package maintenance
 
 import (
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -46,6 +47,19 @@ type route struct {
 	view *drain.View
 	// record is the annotation with the saved weights, "" when there is none.
 	record string
+	// removed is since when references have been removed that the route has a record of; nil when it has none.
+	removed *time.Time
+}
+
+// routeOf keeps of a route what its view needs, and of its records what they say of time.
+func routeOf(kind *drain.Kind, content map[string]any) *route {
+	record, _, _ := unstructured.NestedString(content, "metadata", "annotations", gimbalv1.AnnotationSavedWeights)
+	kept := &route{view: kind.View(content), record: record}
+	removed, _, _ := unstructured.NestedString(content, "metadata", "annotations", gimbalv1.AnnotationRemovedReferences)
+	if since, recorded := drain.RemovedSince(removed); recorded {
+		kept.removed = &since
+	}
+	return kept
 }
 
 // followed are the kinds that maintenance follows. Where there are no DiscoveryBackends nothing else is watched.
@@ -67,8 +81,7 @@ func followed(routes []*drain.Kind) []kinds.Kind {
 		all = append(all, kinds.Kind{
 			GroupResource: routeResource(kind), Versions: kind.Versions, While: while,
 			Value: func(content map[string]any) any {
-				record, _, _ := unstructured.NestedString(content, "metadata", "annotations", gimbalv1.AnnotationSavedWeights)
-				return &route{view: kind.View(content), record: record}
+				return routeOf(kind, content)
 			},
 			Indexes: map[string]func(*kinds.Object) []string{byService: servicesOf, byBackend: recordedBackends},
 		})

@@ -45,6 +45,8 @@ type routes struct {
 	ledger  *ledger
 	clock   clock.PassiveClock
 	meters  *meters
+	// keep is how long a route keeps its record of removed references.
+	keep time.Duration
 	// tell asks for a look at backends of these names soon.
 	tell func(names ...string)
 }
@@ -86,7 +88,7 @@ func (r *routes) Reconcile(ctx context.Context, key routeKey) (reconcile.Result,
 		if r.ledger.agrees(key, cached, kept.record) {
 			r.tell(slices.Collect(maps.Keys(decision.Backends))...)
 		}
-		return reconcile.Result{}, nil
+		return r.forgetRemoved(ctx, key, kept.removed)
 	}
 	if pause := r.ledger.pause(key, cached.UID, r.clock.Now()); pause > 0 {
 		return reconcile.Result{RequeueAfter: pause}, nil

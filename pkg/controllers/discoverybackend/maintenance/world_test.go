@@ -108,7 +108,7 @@ func newWorld(t *testing.T) *world {
 	ledger := &ledger{}
 	w.watches = &watches{cluster: cluster, kinds: all}
 	w.routes = &routes{
-		cluster: cluster, kinds: byResource(all), client: w.dynamic, ledger: ledger, clock: clock.RealClock{}, meters: meters,
+		cluster: cluster, kinds: byResource(all), client: w.dynamic, ledger: ledger, clock: clock.RealClock{}, meters: meters, keep: keepRemoved,
 		tell: func(...string) {},
 	}
 	statuses := interceptor.NewClient(fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build(), interceptor.Funcs{SubResourceApply: w.applyStatus})

@@ -99,7 +99,7 @@ func (r *routes) update(ctx context.Context, client dynamic.ResourceInterface, k
 	record := updated.GetAnnotations()[gimbalv1.AnnotationSavedWeights]
 	r.ledger.wrote(key, &kinds.Object{
 		Identity: kinds.Identity{UID: updated.GetUID(), ResourceVersion: updated.GetResourceVersion()},
-		Value:    &route{view: r.kinds[key.resource].View(updated.Object), record: record},
+		Value:    routeOf(r.kinds[key.resource], updated.Object),
 	}, record, r.clock.Now())
 	return updated, nil
 }

@@ -76,7 +76,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfigurat
 	if err != nil {
 		return err
 	}
-	references, err := newReferences(mgr, config.AdminNamespaces)
+	references, err := newReferences(mgr, config, clock)
 	if err != nil {
 		return err
 	}

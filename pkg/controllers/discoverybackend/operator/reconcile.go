@@ -150,6 +150,10 @@ func (r *reconciler) writeStatus(ctx context.Context, backend *gimbalv1.Discover
 		return fmt.Errorf("apply the status of %s: %w", describe(backend), err)
 	}
 	r.announceConditions(ctx, backend, next.Conditions)
+	// A step may write the status before the reconcile does.
+	for _, c := range next.Conditions {
+		meta.SetStatusCondition(&backend.Status.Conditions, c)
+	}
 	return nil
 }
 

@@ -6,13 +6,18 @@ package operator
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/release"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
@@ -22,13 +27,16 @@ import (
 // maxNamed is how many routes a message or an event names.
 const maxNamed = 3
 
+// maxListed is how long the list of routes of a message is, in bytes: a condition has status.MaxMessage.
+const maxListed = 400
+
 // references takes references to the Services of a backend out of routes.
 type references interface {
 	Remove(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (release.Result, error)
 }
 
 // newReferences returns those of a cluster.
-func newReferences(mgr manager.Manager, adminNamespaces []string) (references, error) {
+func newReferences(mgr manager.Manager, config configv1alpha1.DiscoveryConfiguration, clock clock.PassiveClock) (references, error) {
 	routes, err := dynamic.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
 		return nil, fmt.Errorf("make the client of routes of controller %s: %w", ControllerName, err)
@@ -37,7 +45,10 @@ func newReferences(mgr manager.Manager, adminNamespaces []string) (references, e
 	if err != nil {
 		return nil, fmt.Errorf("make the discovery client of controller %s: %w", ControllerName, err)
 	}
-	return &release.References{Live: mgr.GetAPIReader(), Routes: routes, Find: kinds.NewFinder(served), AdminNamespaces: adminNamespaces}, nil
+	return &release.References{
+		Live: mgr.GetAPIReader(), Routes: routes, Find: kinds.NewFinder(served), AdminNamespaces: config.AdminNamespaces,
+		Record: config.KeepRemovedReferences.Duration > 0, Clock: clock,
+	}, nil
 }
 
 // removeReferences takes the references to the backend's Services out of all routes, as long as the Services are there
@@ -46,7 +57,15 @@ func (r *reconciler) removeReferences(ctx context.Context, backend *gimbalv1.Dis
 	result, err := r.references.Remove(ctx, backend)
 	if count := len(result.Removed); count > 0 {
 		log.FromContext(ctx).Info("Removed the references to a backend that goes", "routes", result.Removed)
-		r.tell(backend, eventReferencesRemoved, actionDelete, fmt.Sprintf("removed the references from %s: %s", status.Plural(count, "route"), some(result.Removed)))
+		r.tell(backend, eventReferencesRemoved, actionDelete, fmt.Sprintf("removed the references from %s: %s", status.Plural(count, "route"), fitting(result.Removed, maxListed)))
+	}
+	if count := len(result.Unrecorded); count > 0 {
+		log.FromContext(ctx).Info("Removed references without a record of them: the annotations of their routes would be too long", "routes", result.Unrecorded)
+		r.warn(backend, eventReferencesUnrecorded, actionDelete, fmt.Sprintf("the references of %s cannot be restored, because a record of them would be too long: %s",
+			status.Plural(count, "route"), fitting(result.Unrecorded, maxListed)))
+	}
+	if err := r.reportRemoved(ctx, backend, result); err != nil {
+		return "", err
 	}
 	if count := len(result.Kept); count > 0 {
 		log.FromContext(ctx).Info("References to a backend that goes have to stay", "references", result.Kept)
@@ -62,6 +81,37 @@ func (r *reconciler) removeReferences(ctx context.Context, backend *gimbalv1.Dis
 		return fmt.Sprintf("the references of %s are removed", status.Plural(result.Left, "more route")), nil
 	}
 	return "", nil
+}
+
+// reportRemoved lists the routes from which references were removed in the status of the backend. It writes when there are
+// more of them than before.
+func (r *reconciler) reportRemoved(ctx context.Context, backend *gimbalv1.DiscoveryBackend, result release.Result) error {
+	routes := slices.Compact(slices.Sorted(slices.Values(slices.Concat(result.Recorded, result.Removed))))
+	if len(routes) == 0 {
+		return nil
+	}
+	removed := status.Condition(backend, gimbalv1.ConditionReferencesRemoved, metav1.ConditionTrue, reasonDeletionPending,
+		fmt.Sprintf("removed from %s: %s", status.Plural(len(routes), "route"), fitting(routes, maxListed)))
+	waiting := "the references of routes are removed"
+	if available := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionAvailable); available != nil && available.Reason == reasonDeletionPending {
+		waiting = available.Message // the next step writes another one, if there is one
+	}
+	return r.writeStatus(ctx, backend, findings{terminating: waiting, removed: &removed})
+}
+
+// fitting names as many as fit into a length, and counts the others.
+func fitting(names []string, length int) string {
+	var text strings.Builder
+	for i, name := range names {
+		if text.Len()+len(name) > length {
+			return fmt.Sprintf("%s and %d more", text.String(), len(names)-i)
+		}
+		if i > 0 {
+			text.WriteString(", ")
+		}
+		text.WriteString(name)
+	}
+	return text.String()
 }
 
 // some names the first few.

@@ -123,6 +123,11 @@ func TestReleaseWaitsForReferences(t *testing.T) {
 		if got := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionAvailable); got == nil || got.Message != want {
 			t.Errorf("the condition is %v, want %q", got, want)
 		}
+		removed := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionReferencesRemoved)
+		const routes = "removed from 4 routes: HTTPProxy shop/a, HTTPProxy shop/b, HTTPProxy shop/c, HTTPProxy shop/d"
+		if removed == nil || removed.Status != metav1.ConditionTrue || removed.Message != routes {
+			t.Errorf("condition ReferencesRemoved = %v, want %q", removed, routes)
+		}
 		if !w.get(service) {
 			t.Fatal("a copy went while a route referred to it")
 		}
@@ -136,7 +141,7 @@ func TestReleaseWaitsForReferences(t *testing.T) {
 		told += <-w.recorder.Events + "\n"
 	}
 	for _, want := range []string{
-		"Normal ReferencesRemoved removed the references from 4 routes: HTTPProxy shop/a; HTTPProxy shop/b; HTTPProxy shop/c; and 1 more",
+		"Normal ReferencesRemoved removed the references from 4 routes: HTTPProxy shop/a, HTTPProxy shop/b, HTTPProxy shop/c, HTTPProxy shop/d",
 		"Warning ReferencesKept 1 reference to what goes: Ingress shop/old: it would have no backend",
 	} {
 		if !strings.Contains(told, want) {
@@ -245,5 +250,13 @@ func TestReleaseInParts(t *testing.T) {
 	left := &corev1.ServiceList{}
 	if err := w.store.List(t.Context(), left); err != nil || len(left.Items) != 1 {
 		t.Errorf("%d are left, %v", len(left.Items), err)
+	}
+}
+
+func TestFitting(t *testing.T) {
+	for want, names := range map[string][]string{"": nil, "a": {"a"}, "aaaa, bbbb": {"aaaa", "bbbb"}, "aaaa, bbbb and 2 more": {"aaaa", "bbbb", "cccc", "d"}} {
+		if got := fitting(names, 10); got != want {
+			t.Errorf("%q = %q, want %q", names, got, want)
+		}
 	}
 }

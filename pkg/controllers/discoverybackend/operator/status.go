@@ -50,14 +50,24 @@ type findings struct {
 	terminating string
 	// noImage is true when no discoverers are run, so that nothing was looked at.
 	noImage bool
+	// removed is the condition ReferencesRemoved as of this pass, nil for that of an earlier one.
+	removed *metav1.Condition
 }
 
 // conditionsOf are the conditions that the operator is the only one to write.
 func conditionsOf(backend *gimbalv1.DiscoveryBackend, found findings, own []gimbalv1.DiscoveryError) []metav1.Condition {
 	if found.terminating != "" {
-		return []metav1.Condition{
+		conditions := []metav1.Condition{
 			status.Condition(backend, gimbalv1.ConditionAvailable, metav1.ConditionFalse, reasonDeletionPending, found.terminating),
 		}
+		removed := found.removed
+		if removed == nil {
+			removed = meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionReferencesRemoved)
+		}
+		if removed != nil {
+			conditions = append(conditions, *removed)
+		}
+		return conditions
 	}
 	if found.noImage {
 		return []metav1.Condition{status.Condition(backend, gimbalv1.ConditionAvailable, metav1.ConditionFalse, reasonNoImage, messageNoImage)}

@@ -23,6 +23,8 @@ const (
 	eventStopped = "DiscovererStopped"
 	// eventReferencesRemoved: routes do not refer to its Services any more.
 	eventReferencesRemoved = "ReferencesRemoved"
+	// eventReferencesUnrecorded: they cannot be restored.
+	eventReferencesUnrecorded = "ReferencesUnrecorded"
 	// eventReferencesKept: a route would not be valid without its references, so that they stay.
 	eventReferencesKept = "ReferencesKept"
 	// eventCopiesDeleted: so were some of its copies.

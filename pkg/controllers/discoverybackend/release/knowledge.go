@@ -99,19 +99,19 @@ type present struct {
 
 // backendsFor returns what is true of the backends of a route. Only one with a record can have Services that are not
 // there any more.
-func (p *pass) backendsFor(ctx context.Context, route *route) (*present, error) {
+func (r *References) backendsFor(ctx context.Context, known *knowledge, route *route) (*present, error) {
 	view := route.kind.View(route.object.Object)
-	found := &present{knowledge: p.known, drained: view.Decide(nobody{}).Backends, others: sets.New[name]()}
+	found := &present{knowledge: known, drained: view.Decide(nobody{}).Backends, others: sets.New[name]()}
 	if len(found.drained) == 0 {
 		return found, nil
 	}
 	for _, key := range view.Services() {
-		if _, named := p.known.services[key]; named {
+		if _, named := known.services[key]; named {
 			continue
 		}
 		service := &metav1.PartialObjectMetadata{}
 		service.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Service"))
-		switch err := p.Live.Get(ctx, key, service); {
+		switch err := r.Live.Get(ctx, key, service); {
 		case err == nil:
 			found.others.Insert(key)
 		case !apierrors.IsNotFound(err):

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
@@ -43,6 +44,9 @@ type References struct {
 	Find kinds.Finder
 	// AdminNamespaces are those whose backends reach every namespace.
 	AdminNamespaces []string
+	// Record is whether removed references are recorded in their routes, so that Restore can put them back.
+	Record bool
+	Clock  clock.PassiveClock
 }
 
 // Result is what a pass did. Routes are named as Kind namespace/name.
@@ -55,6 +59,10 @@ type Result struct {
 	Refused []string
 	// Kept says which references have to stay, because their route could not be without them, and why.
 	Kept []string
+	// Recorded are all routes that have a record of references removed for the backend, also by earlier passes.
+	Recorded []string
+	// Unrecorded are routes whose annotations have no place for a record.
+	Unrecorded []string
 }
 
 // Remove takes references to the Services of a backend out of routes within its reach. It is done when nothing is left
@@ -73,16 +81,26 @@ func (r *References) Remove(ctx context.Context, backend *gimbalv1.DiscoveryBack
 		namespace = metav1.NamespaceAll
 	}
 	var found []*route
+	var recorded []string
 	for _, kind := range drain.Kinds() {
 		more, err := r.list(ctx, kind, namespace)
 		if err != nil {
 			return Result{}, err
 		}
+		for _, route := range more {
+			if drain.HasRemoved(route.object, backend.Name) {
+				recorded = append(recorded, route.String())
+			}
+		}
 		found = append(found, slices.DeleteFunc(more, func(route *route) bool {
 			return !slices.ContainsFunc(kind.View(route.object.Object).Services(), services.Has)
 		})...)
 	}
-	pass := &pass{References: r, known: known, gone: services.Has}
+	removal := drain.Removal{Backend: backend.Name, Gone: services.Has}
+	if r.Record {
+		removal.Time = r.Clock.Now()
+	}
+	pass := &pass{References: r, known: known, removal: removal, result: Result{Recorded: recorded}}
 	return pass.over(ctx, found)
 }
 
@@ -124,7 +142,8 @@ func (r *References) list(ctx context.Context, kind *drain.Kind, namespace strin
 type pass struct {
 	*References
 	known *knowledge
-	gone  func(name) bool
+	// removal is what is removed.
+	removal drain.Removal
 
 	mu     sync.Mutex
 	writes int
@@ -143,19 +162,22 @@ func (p *pass) over(ctx context.Context, routes []*route) (Result, error) {
 		})
 	}
 	group.Wait()
-	for _, names := range [][]string{p.result.Removed, p.result.Refused, p.result.Kept} {
+	for _, names := range [][]string{p.result.Removed, p.result.Refused, p.result.Kept, p.result.Unrecorded} {
 		slices.Sort(names)
 	}
+	slices.Sort(p.result.Recorded)
+	p.result.Recorded = slices.Compact(p.result.Recorded)
 	return p.result, errors.Join(errs...)
 }
 
 // remove takes the references out of one route, in the state in which it was read.
 func (p *pass) remove(ctx context.Context, route *route) error {
-	backends, err := p.backendsFor(ctx, route)
+	backends, err := p.backendsFor(ctx, p.known, route)
 	if err != nil {
 		return err
 	}
-	changed, kept, err := route.kind.Remove(route.object, p.gone, backends)
+	removed, err := route.kind.Remove(route.object, p.removal, backends)
+	changed, kept := removed.Changed, removed.Kept
 	p.mu.Lock()
 	for _, reference := range kept {
 		p.result.Kept = append(p.result.Kept, fmt.Sprintf("%s: %s", route, reference))
@@ -179,6 +201,12 @@ func (p *pass) remove(ctx context.Context, route *route) error {
 	switch {
 	case err == nil:
 		p.result.Removed = append(p.result.Removed, route.String())
+		switch {
+		case removed.Unrecorded:
+			p.result.Unrecorded = append(p.result.Unrecorded, route.String())
+		case drain.HasRemoved(route.object, p.removal.Backend):
+			p.result.Recorded = append(p.result.Recorded, route.String())
+		}
 	case apierrors.IsNotFound(err):
 	case apierrors.IsConflict(err):
 		p.result.Left++
@@ -192,8 +220,8 @@ func (p *pass) remove(ctx context.Context, route *route) error {
 
 // write updates a route, and then gives the fields that it took from others back, without a change of values. A process
 // that ends in between leaves the second write to maintenance.
-func (p *pass) write(ctx context.Context, route *route) error {
-	routes := p.Routes.Resource(route.resource).Namespace(route.object.GetNamespace())
+func (r *References) write(ctx context.Context, route *route) error {
+	routes := r.Routes.Resource(route.resource).Namespace(route.object.GetNamespace())
 	options := metav1.UpdateOptions{FieldManager: drain.Manager}
 	updated, err := routes.Update(ctx, route.object, options)
 	if err != nil {

@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drain
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Restored is what Restore does to a route.
+type Restored struct {
+	// Elements are the parts of the spec that get their references back.
+	Elements []string
+	// Skipped are those that do not, and why.
+	Skipped []string
+}
+
+// Restore puts the references to the Services of a backend back that were removed from a route, where the route still is as
+// the removal left it. A record is an annotation, which every user can write who can write the route. So in what is still there
+// it adds nothing but references to Services for which exists is true. The caller writes the route as after Rewrite when an element is restored.
+func (k *Kind) Restore(object *unstructured.Unstructured, backend string, exists func(types.NamespacedName) bool, backends Backends) (result Restored, err error) {
+	removals, err := readRemovals(object)
+	if err != nil {
+		return Restored{}, fmt.Errorf("%s %s/%s: %w", k.Kind, object.GetNamespace(), object.GetName(), err)
+	}
+	if !slices.ContainsFunc(removals, func(r removal) bool { return r.names(backend) }) {
+		return Restored{}, nil
+	}
+	before := k.parse(object.Object)
+	work, live, err := k.wanted(object, backends)
+	if err != nil {
+		return Restored{}, err
+	}
+	spec := maps.Clone(live)
+	var rest []removal
+	for _, r := range removals {
+		if !r.names(backend) {
+			rest = append(rest, r)
+			continue
+		}
+		left, back := k.without(&r, work.GetNamespace(), nil), k.without(&r, work.GetNamespace(), func(from removedFrom) bool { return from.Backend != backend })
+		problem := r.missing(backend, exists)
+		if problem == "" && !put(spec, live, &r, left, back) {
+			problem = "it was changed since its references were removed"
+		}
+		if problem != "" {
+			result.Skipped = append(result.Skipped, r.label()+": "+problem)
+			rest = append(rest, r)
+			continue
+		}
+		result.Elements = append(result.Elements, r.label())
+		if r.Backends = r.others(backend); len(r.Backends) > 0 {
+			rest = append(rest, r)
+		}
+	}
+	if len(result.Elements) == 0 {
+		return result, nil
+	}
+	work.Object["spec"] = spec
+	if !writeRemovals(work, rest) {
+		return Restored{}, fmt.Errorf("%s %s/%s: the annotations of the route are too long", k.Kind, object.GetNamespace(), object.GetName())
+	}
+	_, err = k.settle(object, before, work, backends)
+	return result, err
+}
+
+// put puts an element back into a spec in the place of what was left of it, and reports whether that is still there. live is
+// the spec before anything was put back.
+func put(spec, live map[string]any, r *removal, left, back map[string]any) bool {
+	items, isList := live[r.Field].([]any)
+	switch {
+	case back == nil:
+		return false
+	case r.Single && left == nil:
+		if live[r.Field] != nil {
+			return false
+		}
+	case r.Single:
+		if !same(live[r.Field], left) {
+			return false
+		}
+	case left == nil:
+		// A rule of an Ingress that was removed as a whole: another one of its host takes its place.
+		if !isList && live[r.Field] != nil || slices.ContainsFunc(items, func(item any) bool { return hostOf(item) == hostOf(back) }) {
+			return false
+		}
+		items, _ = spec[r.Field].([]any)
+		spec[r.Field] = slices.Insert(slices.Clone(items), min(r.Index, len(items)), any(back))
+		return true
+	default:
+		items, _ = spec[r.Field].([]any)
+		at := r.Index
+		if at < 0 || at >= len(items) || !same(items[at], left) {
+			at = slices.IndexFunc(items, func(item any) bool { return same(item, left) })
+		}
+		if at < 0 {
+			return false
+		}
+		items = slices.Clone(items)
+		items[at] = back
+		spec[r.Field] = items
+		return true
+	}
+	spec[r.Field] = back
+	return true
+}
+
+func hostOf(rule any) string {
+	content, _ := rule.(map[string]any)
+	return text(content["host"], "")
+}
+
+// Forget drops what was removed from a route before a time from its record, and a record that cannot be read. It reports
+// whether the route is to be written.
+func (k *Kind) Forget(object *unstructured.Unstructured, before time.Time) bool {
+	removals, err := readRemovals(object)
+	if err != nil {
+		annotateRemovals(object, "")
+		return true
+	}
+	var rest []removal
+	changed := false
+	for _, r := range removals {
+		isOld := func(from removedFrom) bool { return from.Time.Time.Before(before) }
+		if !slices.ContainsFunc(r.Backends, isOld) {
+			rest = append(rest, r)
+			continue
+		}
+		changed = true
+		content := k.without(&r, object.GetNamespace(), isOld)
+		r.Backends = slices.DeleteFunc(slices.Clone(r.Backends), isOld)
+		if content != nil && len(r.Backends) > 0 {
+			r.Content = content
+			rest = append(rest, r)
+		}
+	}
+	return changed && writeRemovals(object, rest)
+}

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+)
+
+func routesWith(results []Restoration, has func(Restoration) bool) string {
+	var names []string
+	for _, r := range results {
+		if has(r) {
+			names = append(names, r.Route)
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func restored(r Restoration) bool { return len(r.Elements) > 0 && r.Err == nil }
+
+// What one backend's removal took comes back for a backend of the same name whose Services exist again; a preview writes
+// nothing.
+func TestRestore(t *testing.T) {
+	w := newWorld(t, us(adminNamespace), service("shop", "us-web", "us"), service("shop", "us-old", "us"), service("shop", "eu-web", "eu"))
+	w.proxy("shop", "a", "us-web", "eu-web")
+	w.proxy("shop", "b", "us-old", "eu-web")
+	w.proxy("shop", "c", "us-web")
+	w.proxy("shop", "d", "eu-web")
+	removed, err := w.references.Remove(t.Context(), us(adminNamespace))
+	want := []string{"HTTPProxy shop/a", "HTTPProxy shop/b", "HTTPProxy shop/c"}
+	if err != nil || !slices.Equal(removed.Removed, want) || !slices.Equal(removed.Recorded, want) {
+		t.Fatalf("removed %+v, %v", removed, err)
+	}
+	// A later pass knows what an earlier one removed.
+	if again, err := w.references.Remove(t.Context(), us(adminNamespace)); err != nil || len(again.Removed) > 0 || !slices.Equal(again.Recorded, want) {
+		t.Fatalf("removed again %+v, %v", again, err)
+	}
+	w.updates()
+	old := service("shop", "us-old", "us")
+	if err := w.references.Live.(client.Client).Delete(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	for _, preview := range []bool{true, false} {
+		got, err := w.references.Restore(t.Context(), us(adminNamespace), preview)
+		if err != nil || routesWith(got, restored) != "HTTPProxy shop/a, HTTPProxy shop/c" ||
+			routesWith(got, func(r Restoration) bool { return len(r.Skipped) > 0 }) != "HTTPProxy shop/b" {
+			t.Fatalf("restored %+v, %v", got, err)
+		}
+		if updates := w.updates(); updates > 0 == preview {
+			t.Errorf("preview = %t, %d updates", preview, updates)
+		}
+	}
+	for name, want := range map[string]string{"a": "us-web eu-web", "b": "eu-web", "c": "us-web", "d": "eu-web"} {
+		if got := w.services("shop", name); got != want {
+			t.Errorf("%s refers to %q, want %q", name, got, want)
+		}
+	}
+	if got := w.get(proxies, "shop", "a").GetAnnotations()[gimbalv1.AnnotationRemovedReferences]; got != "" {
+		t.Errorf("record = %s, want none", got)
+	}
+}
+
+// Without a record nothing is written but the references, and nothing comes back.
+func TestRemoveWithoutARecord(t *testing.T) {
+	w := newWorld(t, us(adminNamespace), service("shop", "us-web", "us"), service("shop", "own", ""))
+	w.references.Record = false
+	w.proxy("shop", "a", "us-web", "own")
+	if got, err := w.references.Remove(t.Context(), us(adminNamespace)); err != nil || len(got.Removed) != 1 || len(got.Recorded)+len(got.Unrecorded) > 0 {
+		t.Fatalf("removed %+v, %v", got, err)
+	}
+	if annotations := w.get(proxies, "shop", "a").GetAnnotations(); len(annotations) > 0 {
+		t.Errorf("annotations = %v, want none", annotations)
+	}
+	if got, err := w.references.Restore(t.Context(), us(adminNamespace), false); err != nil || len(got) > 0 {
+		t.Errorf("restored %+v, %v", got, err)
+	}
+}
+
+// Nothing is restored by what is known in part, and a route that changed meanwhile is left alone.
+func TestRestoreFaults(t *testing.T) {
+	w := newWorld(t, us(adminNamespace), service("shop", "us-web", "us"), service("shop", "own", ""))
+	w.proxy("shop", "a", "us-web", "own")
+	if _, err := w.references.Remove(t.Context(), us(adminNamespace)); err != nil {
+		t.Fatal(err)
+	}
+	w.updates()
+	for _, request := range []string{"list DiscoveryBackendList", "list ServiceList", "find httpproxies", "list httpproxies"} {
+		w.fault = func(got string) error {
+			if got == request {
+				return errors.New("no answer")
+			}
+			return nil
+		}
+		if got, err := w.references.Restore(t.Context(), us(adminNamespace), false); err == nil || w.updates() > 0 {
+			t.Errorf("%s: restored %+v, %v", request, got, err)
+		}
+	}
+	w.fault = func(got string) error {
+		if got == "update httpproxies a" {
+			return apierrors.NewConflict(proxies.GroupResource(), "a", errors.New("it changed"))
+		}
+		return nil
+	}
+	got, err := w.references.Restore(t.Context(), us(adminNamespace), false)
+	if err != nil || len(got) != 1 || got[0].Err == nil || !strings.Contains(got[0].Err.Error(), "run the command again") || w.services("shop", "a") != "own" {
+		t.Errorf("restored %+v, %v", got, err)
+	}
+}

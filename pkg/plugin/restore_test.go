@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plugin
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/release"
+)
+
+// routesToRestore are what a restorer finds, and counts how often it writes.
+type routesToRestore struct {
+	found  []release.Restoration
+	err    error
+	writes int
+}
+
+func (r *routesToRestore) Restore(_ context.Context, _ *gimbalv1.DiscoveryBackend, preview bool) ([]release.Restoration, error) {
+	if !preview {
+		r.writes++
+	}
+	return r.found, r.err
+}
+
+func TestRestoreReferences(t *testing.T) {
+	now := metav1.Now()
+	web := release.Restoration{Route: "HTTPProxy shop/web", Elements: []string{"spec.routes[0]"}}
+	edited := release.Restoration{Route: "HTTPProxy shop/old", Skipped: []string{"spec.routes[1]: it was changed since its references were removed"}}
+	refused := release.Restoration{Route: "HTTPProxy shop/bad", Err: errors.New("update HTTPProxy shop/bad: denied")}
+	for name, tc := range map[string]struct {
+		change  func(*gimbalv1.DiscoveryBackend)
+		found   []release.Restoration
+		err     error
+		answer  string
+		yes     bool
+		preview bool
+		writes  int
+		prints  []string
+		fails   string
+	}{
+		"preview":           {found: []release.Restoration{web, edited}, preview: true, prints: []string{"HTTPProxy shop/web spec.routes[0]: would be restored", "HTTPProxy shop/old skipped: spec.routes[1]: it was changed since"}},
+		"yes":               {found: []release.Restoration{web}, yes: true, writes: 1, prints: []string{"would be restored", "HTTPProxy shop/web spec.routes[0]: restored"}},
+		"confirmed":         {found: []release.Restoration{web}, answer: "y\n", writes: 1, prints: []string{"Restore the references of 1 routes to gimbal-discovery/us? [y/N]"}},
+		"declined":          {found: []release.Restoration{web}, answer: "n\n", fails: "nothing was changed"},
+		"nothing recorded":  {yes: true, prints: []string{"No route has a record"}},
+		"only edited":       {found: []release.Restoration{edited}, yes: true, prints: []string{"skipped"}},
+		"a route refused":   {found: []release.Restoration{web, refused}, yes: true, writes: 1, fails: "denied"},
+		"routes unknown":    {err: errors.New("list httpproxies: no answer"), yes: true, fails: "no answer"},
+		"it is deleted":     {change: func(b *gimbalv1.DiscoveryBackend) { b.DeletionTimestamp = &now }, yes: true, fails: "is being deleted"},
+		"it is maintenance": {change: func(b *gimbalv1.DiscoveryBackend) { b.Cluster.ClusterStatus = gimbalv1.ClusterMaintenance }, yes: true, fails: "is in maintenance"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, out := on(t, nil)
+			c.in = strings.NewReader(tc.answer)
+			backend := &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: "gimbal-discovery", Name: "us"}}
+			if tc.change != nil {
+				tc.change(backend)
+			}
+			routes := &routesToRestore{found: tc.found, err: tc.err}
+			err := c.restoreWith(t.Context(), backend, routes, tc.yes, tc.preview)
+			if tc.fails == "" && err != nil || tc.fails != "" && (err == nil || !strings.Contains(err.Error(), tc.fails)) {
+				t.Errorf("error = %v, want %q", err, tc.fails)
+			}
+			if routes.writes != tc.writes {
+				t.Errorf("writes = %d, want %d", routes.writes, tc.writes)
+			}
+			for _, want := range tc.prints {
+				if !strings.Contains(out.String(), want) {
+					t.Errorf("output = %q, want %q", out.String(), want)
+				}
+			}
+		})
+	}
+}
