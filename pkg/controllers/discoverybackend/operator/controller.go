@@ -66,6 +66,7 @@ type reconciler struct {
 	recorder   events.EventRecorder
 	secrets    *secrets
 	references references
+	leases     observations
 	meters     *meters
 }
 

@@ -29,7 +29,7 @@ type releaseStep func(context.Context, *gimbalv1.DiscoveryBackend) (waiting stri
 // releaseSteps are the steps in their order. Nothing copies any more before the copies go, or they would come back; and no
 // route refers to them any more, or it would refer to nothing.
 func (r *reconciler) releaseSteps() []releaseStep {
-	return []releaseStep{r.stopDiscoverer, r.removeReferences, r.withdrawAll, r.removeCopies}
+	return []releaseStep{r.stopDiscoverer, r.awaitDiscoverer, r.removeReferences, r.withdrawAll, r.removeCopies}
 }
 
 // release takes everything away that was made for a backend, and lets the backend go last. All it decides by is read
@@ -52,6 +52,7 @@ func (r *reconciler) release(ctx context.Context, backend *gimbalv1.DiscoveryBac
 	}
 	log.FromContext(ctx).Info("Released a backend: its discoverer and its copies are gone")
 	r.secrets.forget(client.ObjectKeyFromObject(backend))
+	r.leases.forget(backend.UID)
 	return outcomeReleased, reconcile.Result{}, nil
 }
 
