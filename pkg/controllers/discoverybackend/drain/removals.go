@@ -201,6 +201,9 @@ func HasRemoved(object *unstructured.Unstructured, backend string) bool {
 // RemovedSince returns since when the oldest references of an annotation have been removed; the zero time when there is no
 // annotation. One that cannot be read is as old as can be.
 func RemovedSince(annotation string) (since time.Time, recorded bool) {
+	if annotation == "" {
+		return time.Time{}, false
+	}
 	object := &unstructured.Unstructured{Object: map[string]any{}}
 	annotateRemovals(object, annotation)
 	removals, err := readRemovals(object)
