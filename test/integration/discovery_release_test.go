@@ -6,6 +6,9 @@ package integration
 import (
 	"context"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -84,6 +87,30 @@ func TestBackendsGoWithoutAnImage(t *testing.T) {
 	get(t, ingress)
 	if paths := ingress.Spec.Rules[0].HTTP.Paths; len(paths) != 1 || paths[0].Backend.Service.Name != "other" {
 		t.Errorf("the Ingress refers to %+v", paths)
+	}
+	if ingress.Annotations[gimbalv1.AnnotationRemovedReferences] == "" {
+		t.Error("the Ingress has no record of what was removed")
+	}
+
+	// A backend of the same name, whose Service exists again, gets the reference back.
+	again := backend(metav1.ObjectMeta{Namespace: discoveryNamespace, Name: made.Name})
+	web.ResourceVersion, web.UID = "", ""
+	create(again, web)
+	for _, how := range []string{"--dry-run", "--yes"} {
+		command := exec.CommandContext(t.Context(), shared.Kubectl(), "groundskeeper", "restore-references", again.Name,
+			"--kubeconfig", shared.AdminKubeconfig(), "--namespace", again.Namespace, how)
+		command.Env = append(os.Environ(), "PATH="+filepath.Dir(shared.Kubectl())+":"+os.Getenv("PATH"))
+		out, err := command.CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "Ingress "+shop+"/"+ingress.Name+" spec.rules[0]: would be restored") {
+			t.Fatalf("restore-references %s: %v: %s", how, err, out)
+		}
+	}
+	get(t, ingress)
+	if paths := ingress.Spec.Rules[0].HTTP.Paths; len(paths) != 2 || paths[0].Backend.Service.Name != web.Name {
+		t.Errorf("after the restoration the Ingress refers to %+v", paths)
+	}
+	if record := ingress.Annotations[gimbalv1.AnnotationRemovedReferences]; record != "" {
+		t.Errorf("record = %s, want none", record)
 	}
 }
 
