@@ -84,8 +84,13 @@ func (b board) build() ([]byte, error) {
 		Readonly().Timezone("browser").Time("now-6h", "now").Refresh("1m").Tooltip(dashboard.DashboardCursorSyncCrosshair).
 		WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus")).
 		Link(dashboard.NewDashboardLinkBuilder("Groundskeeper").Type(dashboard.DashboardLinkTypeDashboards).Tags([]string{tag}).AsDropdown(true).KeepTime(true))
+	for _, v := range variables {
+		if v.used(b) {
+			builder.WithVariable(v.builder())
+		}
+	}
 	for _, a := range annotations {
-		builder.Annotation(dashboard.NewAnnotationQueryBuilder().Name(a.name).Datasource(source()).Enable(true).IconColor(a.color).Expr(a.expr))
+		builder.Annotation(dashboard.NewAnnotationQueryBuilder().Name(a.name).Datasource(source()).Enable(true).IconColor(a.color).Expr(filtered(a.expr)))
 	}
 	id := uint32(0)
 	for _, r := range b.rows {
@@ -121,7 +126,7 @@ func source() common.DataSourceRef {
 func (p panel) builder(id uint32) cog.Builder[dashboard.Panel] {
 	var targets []cog.Builder[variants.Dataquery]
 	for i, q := range p.queries {
-		target := prometheus.NewDataqueryBuilder().Expr(q.expr).RefId(string(rune('A' + i))).Datasource(source())
+		target := prometheus.NewDataqueryBuilder().Expr(filtered(q.expr)).RefId(string(rune('A' + i))).Datasource(source())
 		if p.value {
 			target.Instant()
 		} else {

@@ -171,6 +171,41 @@ func TestMetricsOf(t *testing.T) {
 	}
 }
 
+func TestFiltered(t *testing.T) {
+	for expr, want := range map[string]string{
+		`a_total`: `a_total{cluster=~"$cluster"}`,
+		`sum by (b, le) (rate(a_bucket{c="d_total"}[5m])) > 0 or vector(0)`: `sum by (b, le) (rate(a_bucket{cluster=~"$cluster",c="d_total"}[5m])) > 0 or vector(0)`,
+		`a / on (b) up`: `a{cluster=~"$cluster"} / on (b) up{cluster=~"$cluster"}`,
+		`max by (backend) (groundskeeper_maintenance_routes_drained)`:                     `max by (backend) (groundskeeper_maintenance_routes_drained{cluster=~"$cluster",backend=~"$backend"})`,
+		`rate(gimbal_discoverer_api_latency_milliseconds_bucket[5m])`:                     `rate(gimbal_discoverer_api_latency_milliseconds_bucket{cluster=~"$cluster",backendname=~"$backend"}[5m])`,
+		`sum by (backendname) (gimbal_discoverer_upstream_services_total{namespace="x"})`: `sum by (backendname) (gimbal_discoverer_upstream_services_total{cluster=~"$cluster",backendname=~"$backend",namespace=~"$namespace",namespace="x"})`,
+	} {
+		if got := filtered(expr); got != want {
+			t.Errorf("filtered(%s) = %s, want %s", expr, got, want)
+		}
+	}
+}
+
+// The metrics that have the label of a variable are those that it selects by.
+func TestVariablesSelectByLabelsThatExist(t *testing.T) {
+	for _, match := range regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\| \\w+ \\|([^|]*)\\|").FindAllStringSubmatch(string(read(t, docs+"metrics.md")), -1) {
+		metric, labels := match[1], match[2]
+		for name, candidates := range map[string][]string{"backend": {"backend", "backendname"}, "namespace": {"namespace"}} {
+			want := ""
+			for _, label := range candidates {
+				if strings.Contains(labels, "`"+label+"`") {
+					want = label
+				}
+			}
+			for _, v := range variables {
+				if got := v.filters(metric); v.name == name && got != want && (got != "" || strings.HasPrefix(metric, "gimbal_") || name == "backend") {
+					t.Errorf("%s: the variable %s selects by %q, want %q", metric, name, got, want)
+				}
+			}
+		}
+	}
+}
+
 // Each alert has a summary and a description, a section in docs/monitoring.md, and tests in which it fires and in which it does not.
 func TestAlerts(t *testing.T) {
 	rules, err := alerts(read(t, ruleText))

@@ -25,16 +25,30 @@ var (
 // metricsOf returns the names of the metrics in an expression of Prometheus, those of histograms without what their parts
 // add. Those of Prometheus itself are left out.
 func metricsOf(expr string) []string {
-	for _, noise := range []*regexp.Regexp{texts, selectors, lists} {
-		expr = noise.ReplaceAllString(expr, " ")
-	}
 	var names []string
-	for _, word := range words.FindAllString(expr, -1) {
-		name := strings.TrimSpace(word)
-		if strings.HasSuffix(name, "(") || slices.Contains(operators, strings.ToLower(name)) || slices.Contains(fromPrometheus, name) {
-			continue
+	for _, p := range metricPlaces(expr) {
+		if name := expr[p.start:p.end]; !slices.Contains(fromPrometheus, name) {
+			names = append(names, suffixes.ReplaceAllString(name, ""))
 		}
-		names = append(names, suffixes.ReplaceAllString(name, ""))
 	}
 	return names
+}
+
+// place is where a name of a metric begins and ends in an expression.
+type place struct{ start, end int }
+
+// metricPlaces finds the names of all metrics in an expression.
+func metricPlaces(expr string) []place {
+	for _, noise := range []*regexp.Regexp{texts, selectors, lists} {
+		expr = noise.ReplaceAllStringFunc(expr, func(found string) string { return strings.Repeat(" ", len(found)) })
+	}
+	var places []place
+	for _, at := range words.FindAllStringIndex(expr, -1) {
+		name := strings.TrimSpace(expr[at[0]:at[1]])
+		if strings.HasSuffix(name, "(") || slices.Contains(operators, strings.ToLower(name)) {
+			continue
+		}
+		places = append(places, place{at[0], at[0] + len(name)})
+	}
+	return places
 }
