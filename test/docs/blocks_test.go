@@ -4,18 +4,21 @@
 package docs
 
 import (
+	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"groundskeeper.io/groundskeeper/test/docs/blocks"
 )
 
 // notRun is how many blocks of commands are not run. Lower it when one more is run; raise it only for one that needs what no
 // test has.
-const notRun = 84
+const notRun = 55
 
 // path is a file of the repository in a command.
 var path = regexp.MustCompile(`\b(?:artifacts|charts|hack|test)/[\w./-]+`)
@@ -37,6 +40,9 @@ func TestCommands(t *testing.T) {
 				run++
 			} else {
 				skipped++
+				if b.Output != "" || b.Before != "" {
+					t.Errorf("%s:%d: is not run, but has output or commands to run before", b.Page, b.Line)
+				}
 			}
 			check := exec.Command("bash", "-n")
 			check.Stdin = strings.NewReader(b.Text)
@@ -66,15 +72,70 @@ func TestScript(t *testing.T) {
 		"fails":                         {"false\ntrue\n", false},
 		"rejected as it should":         {"false   # rejected: why\n", true},
 		"no":                            {"false # no\n", true},
+		"forbidden":                     {"false # forbidden\n", true},
 		"not rejected":                  {"true   # rejected\n", false},
 		"rejected with a here-document": {"grep x - <<END   # rejected\ny\nEND\n", true},
 	} {
-		out, err := exec.Command("bash", "-c", blocks.Script([]blocks.Block{{Page: "x.md", Text: test.text}})).CombinedOutput()
+		out, err := exec.Command("bash", "-c", blocks.Script("", []blocks.Block{{Page: "x.md", Text: test.text}})).CombinedOutput()
 		if (err == nil) != test.want {
 			t.Errorf("%s: %v: %s", name, err, out)
 		}
 	}
-	if out, err := exec.Command("bash", "-c", blocks.Script([]blocks.Block{{Page: "x.md", Text: "false\n", NotRun: "no cloud"}})).CombinedOutput(); err != nil {
+	// What a block requires is created before its output begins.
+	b := []blocks.Block{{Page: "x.md", Line: 1, Text: "echo $made\n", Before: "make_it 1", Output: "1\n"}}
+	out, err := exec.Command("bash", "-c", blocks.Script("make_it() { made=$1; echo made; }", b)).CombinedOutput()
+	if problems := blocks.CheckOutput(b, string(out)); err != nil || problems != nil {
+		t.Errorf("with commands to run before: %v, %v", err, problems)
+	}
+	if out, err := exec.Command("bash", "-c", blocks.Script("", []blocks.Block{{Page: "x.md", Text: "false\n", NotRun: "no cloud"}})).CombinedOutput(); err != nil {
 		t.Errorf("a block that is not run was: %v: %s", err, out)
+	}
+}
+
+func TestCheckOutput(t *testing.T) {
+	const shown = "NAME      STATUS   AGE\nexample   Ready    17s\n"
+	for name, test := range map[string]struct {
+		shown, printed string
+		want           bool
+	}{
+		"equal":                    {shown, shown, true},
+		"another age and width":    {shown, "NAME STATUS  AGE\nexample   Ready   3m2s  \n", true},
+		"another suffix":           {"garden-example-5067c\n", "garden-example-abcde\n", true},
+		"another status":           {shown, "NAME      STATUS   AGE\nexample   Failed   17s\n", false},
+		"a line more":              {shown, shown + "other     Ready    1s\n", false},
+		"a line less":              {shown, "NAME      STATUS   AGE\n", false},
+		"nothing":                  {shown, "", false},
+		"other lines":              {"…\nb\n…\n", "a\nb\nc\n", true},
+		"no other lines":           {"…\nb\n…\n", "b\n", true},
+		"other text in a line":     {"Error…: not found\n", "Error from server (NotFound): not found\n", true},
+		"special characters":       {"a.b (c)\n", "axb (c)\n", false},
+		"the output of the others": {"b\n", "b\n# x.md:1 end\nc\n", true},
+	} {
+		b := []blocks.Block{{Page: "docs/x.md", Line: 1, Output: test.shown}}
+		if problems := blocks.CheckOutput(b, "c\n# x.md:1\n"+test.printed+"# x.md:1 end\nc\n"); (problems == nil) != test.want {
+			t.Errorf("%s: problems = %v, want some: %t", name, problems, !test.want)
+		}
+	}
+}
+
+func TestRead(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "x.md")
+	text := "<!-- run before: a -->\n```sh\nb\n```\n\n```output\nc\n```\n\n```\na drawing\n```\n"
+	if err := os.WriteFile(page, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := blocks.Read(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []blocks.Block{{Page: page, Line: 2, Text: "b\n", Before: "a", Output: "c\n"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if err := os.WriteFile(page, []byte("```output\nc\n```\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := blocks.Read(page); err == nil {
+		t.Error("output without commands is accepted")
 	}
 }

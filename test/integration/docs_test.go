@@ -23,6 +23,10 @@ func (h *hooked) documentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	setup, err := os.ReadFile(filepath.Join(root, "test/docs/setup.sh"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, page := range pages {
 		commands, files, err := blocks.Read(page)
 		if err != nil {
@@ -36,13 +40,18 @@ func (h *hooked) documentation(t *testing.T) {
 				t.Fatalf("%v: %s", err, out)
 			}
 			dir, home := t.TempDir(), t.TempDir()
-			for _, name := range []string{"artifacts", "charts", "hack"} {
-				if err := os.Symlink(filepath.Join(root, name), filepath.Join(dir, name)); err != nil {
+			for _, folder := range []string{filepath.Join(dir, "_output/localplane"), filepath.Join(home, ".local/bin")} {
+				if err := os.MkdirAll(folder, 0o700); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := os.MkdirAll(filepath.Join(home, ".local/bin"), 0o700); err != nil {
-				t.Fatal(err)
+			for name, target := range map[string]string{
+				"artifacts": filepath.Join(root, "artifacts"), "charts": filepath.Join(root, "charts"), "hack": filepath.Join(root, "hack"),
+				"_output/bin": filepath.Dir(h.Kubectl()), "_output/localplane/admin.kubeconfig": h.AdminKubeconfig(),
+			} {
+				if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+					t.Fatal(err)
+				}
 			}
 			for _, file := range files {
 				name := filepath.Join(dir, filepath.Base(file.Name))
@@ -50,16 +59,21 @@ func (h *hooked) documentation(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			command := exec.CommandContext(t.Context(), "bash", "-c", blocks.Script(commands))
+			command := exec.CommandContext(t.Context(), "bash", "-c", blocks.Script(string(setup), commands))
 			command.Dir = dir
 			command.Env = append(os.Environ(), "KUBECONFIG="+h.AdminKubeconfig(), "HOME="+home, "PATH="+filepath.Dir(h.Kubectl())+":"+os.Getenv("PATH"))
-			if out, err := command.CombinedOutput(); err != nil {
-				t.Errorf("%v:\n%s", err, out)
+			out, err := command.CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v:\n%s", err, out)
+			}
+			for _, problem := range blocks.CheckOutput(commands, string(out)) {
+				t.Error(problem)
 			}
 		})
 	} // The example is left by the pages that do not delete it.
 	for _, args := range [][]string{
-		{"annotate", "project", "example", "confirmation.gardener.cloud/deletion=true"}, {"delete", "project", "example", "--timeout=60s"},
+		{"annotate", "projects", "--all", "confirmation.gardener.cloud/deletion=true"},
+		{"delete", "project", "example", "--ignore-not-found", "--timeout=60s"},
 	} {
 		if out, err := h.kubectl(t, args...); err != nil {
 			t.Errorf("%q: %v: %s", args, err, out)
