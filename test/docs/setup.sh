@@ -15,7 +15,8 @@ trap 'for command in "${undo[@]}"; do eval "$command" >/dev/null 2>&1 || true; d
 drop() {
   kubectl annotate --overwrite "$@" confirmation.gardener.cloud/deletion=true kubernikus.cloud.sap/termination-protection-
   kubectl delete "$@" --wait=false
-  kubectl patch "$@" --type=merge --patch '{"metadata":{"finalizers":null}}'
+  # It may be deleted already: it had no finalizer, or release removed it.
+  kubectl patch "$@" --type=merge --patch '{"metadata":{"finalizers":null}}' || ! kubectl get "$@"
 }
 
 # release ARGUMENTS...: remove the finalizers of an object once it is being deleted, as a controller would that this plane lacks.
