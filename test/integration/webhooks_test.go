@@ -52,11 +52,12 @@ func TestWebhooks(t *testing.T) {
 		Webhooks: true, SelfManagedCertificates: true,
 	})
 	h := &hooked{p, clientOf(t, p.Config())}
+	// The pages show the objects of a plane that has no others, and delete all.
+	t.Run("commands of the documentation", h.documentation)
 	t.Run("namespaces of projects", h.projectNamespaces)
 	t.Run("other namespaces", h.otherNamespaces)
 	t.Run("kubeconfigs", h.kubeconfigs)
 	t.Run("limits", h.limits)
-	t.Run("commands of the documentation", h.documentation)
 	t.Run("edited authorities", h.editedAuthorities)
 	t.Run("rotation under load", h.rotation)
 	t.Run("outage", h.outage)
