@@ -124,16 +124,10 @@ func componentGlobals() basecompatibility.ComponentGlobalsRegistry {
 	return registry
 }
 
-// Features of the library that are off here if nobody asks for them.
-//
-//   - Pages of a listing behind the first one come from etcd. The library would keep the watch cache's tree as it was after
-//     each of the last changes, a third of what objects weigh in memory, to spare a third of the work for those pages.
-//   - Watches are not compressed. The library would compress each event by itself, which small objects hardly get shorter by,
-//     and the kube-apiserver would decompress it to pass it on.
+// Watches are not compressed unless a flag enables it. The library would compress each event by itself, which hardly reduces small
+// objects, and the kube-apiserver would decompress it to pass it on.
 func init() {
-	for _, feature := range []featuregate.Feature{features.ListFromCacheSnapshot, features.WatchListCompression} {
-		utilruntime.Must(utilfeature.DefaultMutableFeatureGate.OverrideDefault(feature, false))
-	}
+	utilruntime.Must(utilfeature.DefaultMutableFeatureGate.OverrideDefault(features.WatchListCompression, false))
 }
 
 // Complete derives what other options decide.

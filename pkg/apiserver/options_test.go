@@ -12,14 +12,15 @@ import (
 	"k8s.io/component-base/featuregate"
 )
 
-// A third of the memory of objects depends on the first one, a tenth of what a change of one costs on the other.
-func TestFeaturesThatAreOff(t *testing.T) {
+// Without snapshots in the watch cache, etcd would count all remaining objects for each page of a list. Compression of watches costs
+// a tenth of a change.
+func TestDefaultFeatures(t *testing.T) {
 	if err := NewOptions().ServerRun.ComponentGlobalsRegistry.Set(); err != nil {
 		t.Fatal(err)
 	}
-	for _, feature := range []featuregate.Feature{features.ListFromCacheSnapshot, features.WatchListCompression} {
-		if utilfeature.DefaultFeatureGate.Enabled(feature) {
-			t.Errorf("%s is on", feature)
+	for feature, want := range map[featuregate.Feature]bool{features.ListFromCacheSnapshot: true, features.WatchListCompression: false} {
+		if got := utilfeature.DefaultFeatureGate.Enabled(feature); got != want {
+			t.Errorf("%s = %v, want %v", feature, got, want)
 		}
 	}
 }

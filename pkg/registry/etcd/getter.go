@@ -107,7 +107,7 @@ func (g *Getter) store(config *storagebackend.ConfigForResource, resourcePrefix 
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	client.KV = newPaged(etcd3.NewETCDLatencyTracker(client.KV))
+	client.KV = etcd3.NewETCDLatencyTracker(client.KV)
 	compactor, stopCompactor, err := g.compactors.start(config.Transport, config.CompactionInterval)
 	if err != nil {
 		_ = client.Close()

@@ -174,11 +174,7 @@ func TestCachedObjectsShareStrings(t *testing.T) {
 		}
 		return pods.Items
 	}
-	if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
-		return s.ReadinessCheck() == nil, nil
-	}); err != nil {
-		t.Fatal(err)
-	}
+	waitUntilReady(t, s)
 	finalized(s, "watched")
 	pods := list()
 	if len(pods) != 2 {
@@ -190,11 +186,10 @@ func TestCachedObjectsShareStrings(t *testing.T) {
 	}
 }
 
-// A store reads pages by paged: one request each, and no stream, at the end of which etcd would count what is behind.
-func TestPagesOfAStore(t *testing.T) {
-	options := newOptions(t, etcdtest.Run(t).Endpoints()...)
-	options.EnableWatchCache = false
-	s, destroy, err := open(t, newGetter(options, nil, nil))
+// The pages of a list are served from the watch cache, at the revision of the first page, whatever is written meanwhile. If
+// they were read from etcd, it would count all remaining objects for each page.
+func TestPagesAreServedFromTheWatchCache(t *testing.T) {
+	s, destroy, err := open(t, newGetter(newOptions(t, etcdtest.Run(t).Endpoints()...), nil, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,47 +200,66 @@ func TestPagesOfAStore(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	before := streamsOfClients(t)
-	var names, left []string
-	for next := ""; ; {
-		var page example.PodList
-		err := s.GetList(t.Context(), "/example.apiserver.k8s.io/pods/", storage.ListOptions{Recursive: true, Predicate: storage.SelectionPredicate{
+	waitUntilReady(t, s)
+	list := func(next string) (page example.PodList) {
+		t.Helper()
+		if err := s.GetList(t.Context(), "/example.apiserver.k8s.io/pods/", storage.ListOptions{Recursive: true, Predicate: storage.SelectionPredicate{
 			Label: labels.Everything(), Field: fields.Everything(), Limit: limit, Continue: next,
-		}}, &page)
-		if err != nil {
+		}}, &page); err != nil {
 			t.Fatal(err)
 		}
+		return page
+	}
+	first := list("")
+	if err := create(t.Context(), s, newPod("050-created-between-pages", "")); err != nil {
+		t.Fatal(err)
+	}
+	before := reads(t)
+	names, remaining := []string{}, []int64{}
+	for page := first; ; page = list(page.Continue) {
 		for _, pod := range page.Items {
 			names = append(names, pod.Name)
 		}
-		if next = page.Continue; next == "" {
+		if page.Continue == "" {
 			break
 		}
-		left = append(left, fmt.Sprint(*page.RemainingItemCount))
+		remaining = append(remaining, *page.RemainingItemCount)
 	}
-	if len(names) != n || !slices.IsSorted(names) || !slices.Equal(left, []string{"35", "10"}) {
-		t.Errorf("%q, with %q left", names, left)
+	if len(names) != n || !slices.IsSorted(names) || !slices.Equal(remaining, []int64{35, 10}) {
+		t.Errorf("names = %q with %d remaining, want %d of the first revision", names, remaining, n)
 	}
-	if streams := streamsOfClients(t) - before; streams != 0 {
-		t.Errorf("the pages took %g streams", streams)
+	if got := reads(t) - before; got != 0 {
+		t.Errorf("reads from etcd = %g, want none", got)
 	}
 }
 
-// streamsOfClients is how many listings etcd was asked for as a stream.
-func streamsOfClients(t *testing.T) (sum float64) {
+// reads returns how many reads all clients of this process have sent to etcd.
+func reads(t *testing.T) (sum float64) {
 	t.Helper()
 	families, err := legacyregistry.DefaultGatherer.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, family := range families {
+		if family.GetName() != "grpc_client_started_total" {
+			continue
+		}
 		for _, metric := range family.GetMetric() {
 			for _, label := range metric.GetLabel() {
-				if family.GetName() == "grpc_client_started_total" && label.GetValue() == "RangeStream" {
+				if label.GetName() == "grpc_method" && strings.HasPrefix(label.GetValue(), "Range") {
 					sum += metric.GetCounter().GetValue()
 				}
 			}
 		}
 	}
 	return sum
+}
+
+func waitUntilReady(t *testing.T, s storage.Interface) {
+	t.Helper()
+	if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, 30*time.Second, true, func(context.Context) (bool, error) {
+		return s.ReadinessCheck() == nil, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
 }
