@@ -222,7 +222,7 @@ func TestVerifiesOnceInAWhile(t *testing.T) {
 			w.want(bob, "bob", 0, 0, aggregator)
 			w.want(eve, "eve", 0, 0, aggregator)
 		}
-		w.clock.SetTime(w.clock.Now().Add(lifetime))
+		w.clock.SetTime(w.clock.Now().Add(lifetime + 1))
 	}
 }
 
@@ -249,9 +249,9 @@ func TestTheEndOfACertificateEndsItsAnswer(t *testing.T) {
 	alice := w.clients.client(t, "alice", end)
 	w.clock.SetTime(end.Add(-2 * time.Second))
 	w.want(nil, "alice", 1, 3, alice)
-	w.clock.SetTime(end.Add(-time.Nanosecond))
-	w.want(nil, "alice", 0, 0, alice)
 	w.clock.SetTime(end)
+	w.want(nil, "alice", 0, 0, alice)
+	w.clock.SetTime(end.Add(1))
 	w.want(nil, "alice", 1, 3, alice)
 }
 
@@ -310,18 +310,19 @@ func TestIsAggregator(t *testing.T) {
 	}
 }
 
-func TestMemoryIsBounded(t *testing.T) {
+func TestCacheIsBounded(t *testing.T) {
 	w := newWorld(t)
-	for i := range most + 1 {
-		w.remember(&x509.Certificate{Raw: fmt.Append(nil, i)}, answer{})
+	for range maxCertificates + 1 {
+		w.remember(&x509.Certificate{}, result{expires: w.clock.Now().Add(lifetime)})
 	}
-	if len(w.known) != 1 {
-		t.Errorf("%d certificates are remembered", len(w.known))
+	if got := len(w.results.Keys()); got != maxCertificates {
+		t.Errorf("cached certificates = %d, want %d", got, maxCertificates)
 	}
-	stranger := newAuthority(t, "others").client(t, "mallory", time.Now().Add(time.Hour))
-	_, _, _ = w.AuthenticateRequest(request(nil, stranger))
-	if len(w.known) != 1 {
-		t.Error("a stranger's certificate is remembered")
+	w = newWorld(t)
+	unknown := newAuthority(t, "others").client(t, "mallory", time.Now().Add(time.Hour))
+	_, _, _ = w.AuthenticateRequest(request(nil, unknown))
+	if got := len(w.results.Keys()); got != 0 {
+		t.Errorf("cached certificates = %d, want none: no CA has signed it", got)
 	}
 }
 
