@@ -6,9 +6,7 @@ package storeidentity
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strconv"
 	"time"
@@ -19,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 const (
@@ -121,7 +121,7 @@ func (h host) call(ctx context.Context, what string, ask func(context.Context) e
 	var last error
 	err := wait.PollUntilContextCancel(ctx, retryInterval, true, func(ctx context.Context) (bool, error) {
 		err := ask(ctx)
-		if h.patient && transient(err) {
+		if h.patient && kit.IsUnavailable(err) {
 			last = err
 			return false, nil
 		}
@@ -132,21 +132,8 @@ func (h host) call(ctx context.Context, what string, ask func(context.Context) e
 		return nil
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return fmt.Errorf("store identity: the kube-apiserver does not let this server %s, apply the RBAC of the installation: %w", what, err)
-	case transient(err), ctx.Err() != nil:
+	case kit.IsUnavailable(err), ctx.Err() != nil:
 		return fmt.Errorf("store identity: the kube-apiserver does not answer (%s), check --kubeconfig: %w", what, cmp.Or(last, err))
 	}
 	return err
-}
-
-// transient tells whether a later call may fare better: there was no answer, or one that says later.
-func transient(err error) bool {
-	if err == nil {
-		return false
-	}
-	var status apierrors.APIStatus
-	if !errors.As(err, &status) {
-		return true
-	}
-	code := status.Status().Code
-	return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
 }

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // Reasons of the events.
@@ -58,9 +60,8 @@ const (
 	eventSenders = 4
 	// eventTimeout ends the sending of one event, and of all that are left at the end.
 	eventTimeout = 5 * time.Second
-	// maxEventMessage and maxEventPrefix are what the API server takes of a message and, with our suffix, of a name.
-	maxEventMessage = 1024
-	maxEventPrefix  = 200
+	// maxEventPrefix is what the API server takes of a name, with our suffix.
+	maxEventPrefix = 200
 )
 
 // EventSender sends events with a client of its own, so that they take nothing from the deletions, in the order in
@@ -102,9 +103,6 @@ func (s *EventSender) event(object client.Object, eventType, reason, message str
 	if len(prefix) > maxEventPrefix {
 		prefix = prefix[:maxEventPrefix]
 	}
-	if len(message) > maxEventMessage {
-		message = message[:maxEventMessage]
-	}
 	return &corev1.Event{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: namespace,
@@ -114,7 +112,7 @@ func (s *EventSender) event(object client.Object, eventType, reason, message str
 			APIVersion: "v1", Kind: kindOf(object), Namespace: object.GetNamespace(), Name: object.GetName(),
 			UID: object.GetUID(), ResourceVersion: object.GetResourceVersion(),
 		},
-		Type: eventType, Reason: reason, Message: message, Action: "Cleanup", Count: 1,
+		Type: eventType, Reason: reason, Message: kit.Bounded(message, kit.MaxEventMessage), Action: "Cleanup", Count: 1,
 		FirstTimestamp: metav1.NewTime(now), LastTimestamp: metav1.NewTime(now), EventTime: metav1.NewMicroTime(now),
 		Source:              corev1.EventSource{Component: component},
 		ReportingController: component, ReportingInstance: s.host,

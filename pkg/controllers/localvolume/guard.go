@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // look lists the nodes live: the metadata of all of them in one request, because a volume may name a node by a label.
@@ -128,11 +130,10 @@ func (s *Site) announceBrake(ctx context.Context, census Census, reason string) 
 // DeleteExactly deletes the very object that was decided about, in the state in which it was. It says false when the
 // object is gone or has changed: its event leads to another decision.
 func (s *Site) DeleteExactly(ctx context.Context, object client.Object) (bool, error) {
-	asDecided := client.Preconditions{UID: new(object.GetUID()), ResourceVersion: new(object.GetResourceVersion())}
 	// As metadata: of a typed object the client would decode, encode and decode again what the API server answers.
 	named := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName()}}
 	named.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kindOf(object)))
-	err := s.Client.Delete(ctx, named, asDecided)
+	err := s.Client.Delete(ctx, named, client.Preconditions(kit.AsRead(object)))
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return false, nil
 	}

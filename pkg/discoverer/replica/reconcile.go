@@ -9,7 +9,6 @@ import (
 	"fmt"
 
 	"github.com/go-logr/logr"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,6 +18,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/plan"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // obstacle is why a service cannot be copied, for somebody to put right.
@@ -158,10 +158,9 @@ func taken(key types.NamespacedName, other metav1.Object, backend string) error 
 		"%s, the name of the copy of service %s, is somebody else's: delete or rename it, or rename the service", name, key)}}
 }
 
-// isTransient says whether an error comes from looking at something that has changed since. Another pass settles it.
+// isTransient reports whether an error is caused by a concurrent change, which the next sync reads.
 func isTransient(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err) ||
-		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	return kit.IsConcurrentChange(err) || apierrors.IsNotFound(err) || apierrors.IsAlreadyExists(err)
 }
 
 // errorType is an error as a label of a metric.

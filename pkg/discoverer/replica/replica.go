@@ -25,13 +25,11 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/guard"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 	"groundskeeper.io/groundskeeper/pkg/remote/client"
 )
 
 const (
-	// A pass that failed is tried again after a pause that doubles.
-	minBackoff = 50 * time.Millisecond
-	maxBackoff = 30 * time.Second
 	// What somebody has to put right, and no watch tells of, is tried again after a pause that doubles as well.
 	minPatience = 5 * time.Second
 	maxPatience = time.Minute
@@ -152,7 +150,7 @@ func New(options Options, queue workqueue.TypedRateLimitingInterface[types.Names
 
 // NewQueue returns the queue of a Replica.
 func NewQueue() workqueue.TypedRateLimitingInterface[types.NamespacedName] {
-	return workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](minBackoff, maxBackoff))
+	return workqueue.NewTypedRateLimitingQueue(kit.RateLimiter[types.NamespacedName]())
 }
 
 // Touch has a service looked at.

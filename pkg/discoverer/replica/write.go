@@ -20,6 +20,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/guard"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/plan"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // carryOut does operations in their order. Deletions for which only a listing speaks wait for the guard. After an error
@@ -215,7 +216,7 @@ func (r *Replica) addLegacy(service *corev1.Service) {
 
 // asRead is the condition of a deletion: the very object, in the state in which it was read.
 func asRead(object metav1.Object) metav1.DeleteOptions {
-	return metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: new(object.GetUID()), ResourceVersion: new(object.GetResourceVersion())}}
+	return metav1.DeleteOptions{Preconditions: new(kit.AsRead(object))}
 }
 
 func deletedAlready(err error) error {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/clock"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // maxMessage is how long a message may be. Longer ones are cut.
@@ -55,9 +56,7 @@ func (l *Ledger) Set(subject string, problems ...Problem) []Problem {
 	var entries []Entry
 	var news []Problem
 	for _, problem := range problems {
-		if len(problem.Message) > maxMessage {
-			problem.Message = problem.Message[:maxMessage-3] + "..."
-		}
+		problem.Message = kit.Bounded(problem.Message, maxMessage)
 		entries = append(entries, Entry{Problem: problem, Seen: now})
 		if !slices.ContainsFunc(before, func(entry Entry) bool { return entry.Problem == problem }) {
 			news = append(news, problem)

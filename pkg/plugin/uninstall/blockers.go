@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // blockers are why a removal cannot begin: what would block it later, or could not be undone.
@@ -85,10 +86,10 @@ func refusals(f *Found, o Options) (all []string) {
 		if namespace != "" {
 			where = " --namespace " + namespace
 		}
-		return fmt.Sprintf("%s %s is paused: kubectl annotate %s%s %s %s-", kind, name, strings.ToLower(kind), where, name, pausedAnnotation)
+		return fmt.Sprintf("%s %s is paused: kubectl annotate %s%s %s %s-", kind, name, strings.ToLower(kind), where, name, kit.AnnotationPaused)
 	}
 	for i := range f.Projects {
-		if p := &f.Projects[i]; p.Annotations[pausedAnnotation] == "true" {
+		if p := &f.Projects[i]; p.Annotations[kit.AnnotationPaused] == "true" {
 			all = append(all, pausedFor("Project", p.Name, ""))
 		}
 	}
@@ -97,7 +98,7 @@ func refusals(f *Found, o Options) (all []string) {
 		if k.TerminationProtected() {
 			all = append(all, fmt.Sprintf("Kluster %s is protected: kubectl annotate kluster --namespace %s %s %s-", nameOf(k), k.Namespace, k.Name, kubernikusv1.TerminationProtectionAnnotation))
 		}
-		if k.Annotations[pausedAnnotation] == "true" && (!o.abandons(Klusters) || f.withdrawsKlusters(o) && isWithdrawn(k)) {
+		if k.Annotations[kit.AnnotationPaused] == "true" && (!o.abandons(Klusters) || f.withdrawsKlusters(o) && isWithdrawn(k)) {
 			all = append(all, pausedFor("Kluster", k.Name, k.Namespace))
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // Abandoned objects need no running controller; all others do.
@@ -83,7 +84,7 @@ func TestAbandonedAndPaused(t *testing.T) {
 		"it is not abandoned": {func(f *Found) { f.Klusters[0].Status.Conditions = nil }, func(o *Options) { o.Abandon = nil }, true},
 	} {
 		f, o := installed(t), defaults
-		f.Klusters[0].Annotations = map[string]string{pausedAnnotation: "true"}
+		f.Klusters[0].Annotations = map[string]string{kit.AnnotationPaused: "true"}
 		f.Klusters[0].Status.Conditions = []metav1.Condition{{Type: kubernikusv1.ConditionAnnounced, Status: metav1.ConditionTrue}}
 		o.Abandon = []string{Klusters}
 		if test.change != nil {

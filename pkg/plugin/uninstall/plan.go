@@ -13,9 +13,6 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// pausedAnnotation with the value "true" stops the controllers of an object.
-const pausedAnnotation = "groundskeeper.io/paused"
-
 // Plan is what a removal does, in its order, and what is in its way.
 type Plan struct {
 	Sections []Section

@@ -15,6 +15,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // configured is the configuration of a manager with these lines.
@@ -80,9 +81,9 @@ func TestBlockers(t *testing.T) {
 		"Translations are abandoned": {func(f *Found) { f.Manager.Config = configured(t, "controllers: {kluster: {enabled: true}}") },
 			func(o *Options) { o.Abandon = []string{Translations} }, ""},
 		"Translations come back": {func(f *Found) { f.Manager.Deployed = false }, nil, `Restart the controller manager with "-translation-convert"`},
-		"a paused Project": {func(f *Found) { f.Projects[0].Annotations = map[string]string{pausedAnnotation: "true"} }, nil,
+		"a paused Project": {func(f *Found) { f.Projects[0].Annotations = map[string]string{kit.AnnotationPaused: "true"} }, nil,
 			"Project shop is paused: kubectl annotate project shop groundskeeper.io/paused-"},
-		"a paused Kluster": {func(f *Found) { f.Klusters[0].Annotations = map[string]string{pausedAnnotation: "true"} }, nil,
+		"a paused Kluster": {func(f *Found) { f.Klusters[0].Annotations = map[string]string{kit.AnnotationPaused: "true"} }, nil,
 			"kubectl annotate kluster --namespace garden-shop web groundskeeper.io/paused-"},
 		"a protected Kluster": {func(f *Found) {
 			f.Klusters[0].Annotations = map[string]string{kubernikusv1.TerminationProtectionAnnotation: "x"}

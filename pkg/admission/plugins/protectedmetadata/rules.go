@@ -14,6 +14,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // Verbs that no request has: admission requests them when a request changes what they protect.
@@ -39,7 +40,7 @@ type annotation struct{ key, verb string }
 // them. The confirmation of a deletion is not among them: who may delete is decided when the object is deleted.
 func annotations() []annotation {
 	return []annotation{
-		{"groundskeeper.io/paused", VerbPause},
+		{kit.AnnotationPaused, VerbPause},
 		{kubernikusv1.DetachAnnotation, VerbDetach},
 		{kubernikusv1.SelfDestructAnnotation, VerbDetach},
 		{kubernikusv1.TerminationProtectionAnnotation, VerbProtect},

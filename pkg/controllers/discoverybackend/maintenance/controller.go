@@ -16,12 +16,10 @@ package maintenance
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -35,6 +33,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/readiness"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 const (
@@ -45,10 +44,6 @@ const (
 
 	// workers is how many backends are looked at in parallel.
 	workers = 2
-
-	// A pass that failed is tried again after a pause that doubles.
-	minBackoff = 50 * time.Millisecond
-	maxBackoff = 30 * time.Second
 
 	// ingressRouteResource is the kind of route that the configuration can leave out.
 	ingressRouteResource = "ingressroutes"
@@ -108,7 +103,7 @@ func addRoutes(mgr manager.Manager, routes *routes, watches *watches, concurrenc
 		Named(routesName).
 		WithOptions(controller.TypedOptions[routeKey]{
 			MaxConcurrentReconciles: concurrency,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[routeKey](minBackoff, maxBackoff),
+			RateLimiter:             kit.RateLimiter[routeKey](),
 		}).
 		WithLogConstructor(func(key *routeKey) logr.Logger {
 			logger := mgr.GetLogger().WithValues("controller", routesName)
@@ -126,7 +121,7 @@ func addBackends(mgr manager.Manager, backends *backends, watches *watches) erro
 		Named(ControllerName).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
+			RateLimiter:             kit.RateLimiter[reconcile.Request](),
 		}).
 		WatchesRawSource(source.Func(watches.followBackends)).
 		Complete(observe.Reconciler(ControllerName, backends))

@@ -15,13 +15,11 @@ package operator
 import (
 	"context"
 	"fmt"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -35,6 +33,7 @@ import (
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 const (
@@ -45,10 +44,6 @@ const (
 
 	// workers is how many passes there are at the same time.
 	workers = 4
-
-	// A pass that failed is tried again after a pause that doubles.
-	minBackoff = 50 * time.Millisecond
-	maxBackoff = 30 * time.Second
 )
 
 // reconciler brings the discoverers of backends to the state that the backends ask for.
@@ -127,7 +122,7 @@ func newBuilder(mgr manager.Manager) *builder.Builder {
 		Named(ControllerName).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
+			RateLimiter:             kit.RateLimiter[reconcile.Request](),
 		})
 }
 

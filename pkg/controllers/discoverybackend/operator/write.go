@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // conflictError says that somebody else has an object of the name that a part needs.
@@ -107,8 +108,7 @@ func (r *reconciler) withdraw(ctx context.Context, backend *gimbalv1.DiscoveryBa
 
 // remove deletes the very object that was read, in the state in which it was read. One that is gone is fine.
 func (r *reconciler) remove(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
-	asRead := client.Preconditions{UID: new(object.GetUID()), ResourceVersion: new(object.GetResourceVersion())}
-	err := r.client.Delete(ctx, object, append(options, asRead, client.DisableReadYourWritesConsistency)...)
+	err := r.client.Delete(ctx, object, append(options, client.Preconditions(kit.AsRead(object)), client.DisableReadYourWritesConsistency)...)
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete %s: %w", describe(object), err)
 	}

@@ -23,6 +23,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 const (
@@ -210,7 +211,7 @@ func (p *pass) remove(ctx context.Context, route *route) error {
 	case apierrors.IsNotFound(err):
 	case apierrors.IsConflict(err):
 		p.result.Left++
-	case isTransient(err):
+	case kit.IsUnavailable(err):
 		return err
 	default:
 		p.result.Refused = append(p.result.Refused, err.Error())
@@ -235,11 +236,4 @@ func (r *References) write(ctx context.Context, route *route) error {
 		return fmt.Errorf("hand back fields of %s: %w", route, err)
 	}
 	return nil
-}
-
-// isTransient says whether an error is no answer, or one that may be another one soon.
-func isTransient(err error) bool {
-	var status apierrors.APIStatus
-	return !errors.As(err, &status) || apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) ||
-		apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsInternalError(err)
 }

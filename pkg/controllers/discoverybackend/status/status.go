@@ -9,7 +9,6 @@ package status
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -19,6 +18,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	gimbalapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // MaxMessage is how many bytes a message may have.
@@ -80,14 +80,8 @@ func Apply(backend *gimbalv1.DiscoveryBackend, conditions []metav1.Condition, er
 	return gimbalapply.DiscoveryBackend(backend.Name, backend.Namespace).WithUID(backend.UID).WithStatus(applied)
 }
 
-// Bounded is a message on one line, and not longer than it may be.
-func Bounded(message string) string {
-	message = strings.ReplaceAll(message, "\n", "; ")
-	if len(message) <= MaxMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:MaxMessage-len("…")], "") + "…"
-}
+// Bounded is a message as the status of a backend takes it.
+func Bounded(message string) string { return kit.Bounded(message, MaxMessage) }
 
 // Plural is a count with a noun.
 func Plural(count int, noun string) string {

@@ -23,12 +23,6 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// pausedAnnotation with the value "true" makes us leave an object alone.
-const pausedAnnotation = "groundskeeper.io/paused"
-
-// IsPaused says whether nothing is to be done about a Kluster.
-func IsPaused(k *kubernikusv1.Kluster) bool { return k.Annotations[pausedAnnotation] == "true" }
-
 // ErrNoSecret means that the Secret of a Kluster does not exist.
 var ErrNoSecret = errors.New("the Secret does not exist")
 

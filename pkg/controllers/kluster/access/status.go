@@ -4,7 +4,6 @@
 package access
 
 import (
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -14,10 +13,8 @@ import (
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	kubernikusapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
-
-// maxMessage is how many bytes a message may have.
-const maxMessage = 1024
 
 // Conditions gives conditions of a Kluster their time and generation, and says whether they differ from those that are
 // there. The time of a condition stays as long as its status does.
@@ -46,11 +43,5 @@ func Apply(k *kubernikusv1.Kluster, conditions []metav1.Condition) *kubernikusap
 	return kubernikusapply.Kluster(k.Name, k.Namespace).WithUID(k.UID).WithStatus(applied)
 }
 
-// Bounded is a message on one line, and not longer than it may be.
-func Bounded(message string) string {
-	message = strings.ReplaceAll(strings.ToValidUTF8(message, "?"), "\n", "; ")
-	if len(message) <= maxMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:maxMessage-len("…")], "") + "…"
-}
+// Bounded is a message as a condition and an event of a Kluster take it.
+func Bounded(message string) string { return kit.Bounded(message, kit.MaxEventMessage) }

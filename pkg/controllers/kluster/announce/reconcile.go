@@ -20,6 +20,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 const (
@@ -65,7 +66,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // concerned says whether there is anything to do for a Kluster: it is to be announced, or was. Without the finalizer of
 // Deorbit nobody would take the announcement back, and once the Kluster goes that is Deorbit's alone.
 func concerned(k *kubernikusv1.Kluster) bool {
-	return k.DeletionTimestamp.IsZero() && k.HasDeorbiter() && !access.IsPaused(k) && (wanted(k) || current(k) != nil)
+	return k.DeletionTimestamp.IsZero() && k.HasDeorbiter() && !kit.IsPaused(k) && (wanted(k) || current(k) != nil)
 }
 
 // settle withdraws what is not wanted, and announces what is. It returns when to look again, 0: when something changes.

@@ -18,6 +18,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // Kinds in reports.
@@ -124,8 +125,7 @@ func remove(ctx context.Context, c client.Client, object client.Object) error {
 	if _, secret := object.(*metav1.PartialObjectMetadata); secret {
 		kind = kindSecret
 	}
-	asRead := client.Preconditions{UID: new(object.GetUID()), ResourceVersion: new(object.GetResourceVersion())}
-	if err := c.Delete(ctx, object, asRead, client.DisableReadYourWritesConsistency); client.IgnoreNotFound(err) != nil {
+	if err := c.Delete(ctx, object, client.Preconditions(kit.AsRead(object)), client.DisableReadYourWritesConsistency); client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("delete %s %s: %w", kind, client.ObjectKeyFromObject(object), err)
 	}
 	log.FromContext(ctx).Info("Deleted what announced a Kluster", "kind", kind, "object", client.ObjectKeyFromObject(object))

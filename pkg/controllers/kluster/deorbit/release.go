@@ -15,6 +15,7 @@ import (
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // maxEvents is how many leftovers have an event of their own.
@@ -52,7 +53,7 @@ func (r *reconciler) release(ctx context.Context, k *kubernikusv1.Kluster, s *st
 
 // releasable says whether a Kluster as the API server has it may be released in the way that was decided.
 func releasable(current *kubernikusv1.Kluster, s *state) bool {
-	return current.UID == s.uid && !current.DeletionTimestamp.IsZero() && !access.IsPaused(current) && !current.TerminationProtected() &&
+	return current.UID == s.uid && !current.DeletionTimestamp.IsZero() && !kit.IsPaused(current) && !current.TerminationProtected() &&
 		current.Detached() == (s.ends == endsDetached) && current.HasDeorbiter()
 }
 

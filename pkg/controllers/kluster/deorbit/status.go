@@ -13,6 +13,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
 	kubernikusapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 const (
@@ -82,7 +83,7 @@ func isConflict(o kubernikusv1.DeorbitObject) bool {
 func pausedBy(k *kubernikusv1.Kluster) *metav1.Condition {
 	c := metav1.Condition{Type: kubernikusv1.ConditionDeorbited, Status: metav1.ConditionUnknown}
 	switch {
-	case access.IsPaused(k):
+	case kit.IsPaused(k):
 		c.Reason, c.Message = reasonPaused, "nothing is looked at or removed while the annotation groundskeeper.io/paused is there"
 	case k.TerminationProtected():
 		c.Reason, c.Message = reasonProtected, "the annotation "+kubernikusv1.TerminationProtectionAnnotation+" forbids to take the cluster down: remove it"

@@ -17,6 +17,7 @@ import (
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
@@ -52,7 +53,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 
 // look brings together what is known of a Kluster, and begins what is due. It returns when the next look is.
 func (r *reconciler) look(ctx context.Context, k *kubernikusv1.Kluster) (time.Duration, error) {
-	if access.IsPaused(k) {
+	if kit.IsPaused(k) {
 		r.forget(client.ObjectKeyFromObject(k))
 		return 0, r.writeStatus(ctx, k, findings{paused: true})
 	}

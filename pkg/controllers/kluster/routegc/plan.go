@@ -13,7 +13,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // Reasons of the condition RoutesClean while no pass is made.
@@ -72,7 +72,7 @@ func settingsOf(k *kubernikusv1.Kluster, config configv1alpha1.RouteGCConfigurat
 // Enabled says whether Route GC looks after a Kluster, as soon as its router is known.
 func Enabled(k *kubernikusv1.Kluster, config configv1alpha1.RouteGCConfiguration) bool {
 	released := !k.DeletionTimestamp.IsZero() && (k.Detached() || !k.HasDeorbiter())
-	return !k.Spec.NoCloud && !released && !access.IsPaused(k) && settingsOf(k, config).enabled
+	return !k.Spec.NoCloud && !released && !kit.IsPaused(k) && settingsOf(k, config).enabled
 }
 
 // plan is what to do about a Kluster: a target, or the condition that says why there is none. Neither of them means that
@@ -92,7 +92,7 @@ func planFor(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster, config configv
 	switch {
 	case k.Spec.NoCloud, !k.DeletionTimestamp.IsZero() && (k.Detached() || !k.HasDeorbiter()):
 		return plan{}
-	case access.IsPaused(k):
+	case kit.IsPaused(k):
 		return not(ReasonPaused, "nothing is looked at or removed while the annotation groundskeeper.io/paused is there")
 	case !s.enabled:
 		return not(ReasonDisabled, "Route GC is off: set spec.routeGC.enabled to turn it on")

@@ -6,9 +6,7 @@ package setup
 
 import (
 	"fmt"
-	"time"
 
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -20,12 +18,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
 	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
-)
-
-// A pass that failed, mostly by a write to the API server, is tried again after a pause that doubles.
-const (
-	minBackoff = 50 * time.Millisecond
-	maxBackoff = 30 * time.Second
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // Builder begins a controller of Klusters: of those whose changes count, and of those that a Secret concerns when it
@@ -37,7 +30,7 @@ func Builder(
 		Named(name).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: int(*config.ConcurrentSyncs),
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
+			RateLimiter:             kit.RateLimiter[reconcile.Request](),
 		}).
 		For(&kubernikusv1.Kluster{}, builder.WithPredicates(changed)).
 		Watches(access.SecretMetadata(), handler.EnqueueRequestsFromMapFunc(concerned), builder.OnlyMetadata)

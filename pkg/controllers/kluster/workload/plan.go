@@ -8,8 +8,8 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
-	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/routegc"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // plan is what a Kluster needs of its workload cluster.
@@ -41,7 +41,7 @@ func planFor(k *kubernikusv1.Kluster, config *configv1alpha1.ControllersConfigur
 		return not(metav1.ConditionFalse, ReasonStopped, "local volumes are not cleaned up any more, because the Kluster is being deleted")
 	case k.Detached():
 		return not(metav1.ConditionFalse, ReasonStopped, "local volumes are not cleaned up while the annotation "+kubernikusv1.DetachAnnotation+" is there")
-	case access.IsPaused(k):
+	case kit.IsPaused(k):
 		return not(metav1.ConditionUnknown, ReasonPaused, "local volumes are not cleaned up while the annotation groundskeeper.io/paused is there")
 	case len(own.StorageClassNames) == 0:
 		return not(metav1.ConditionFalse, ReasonNotConfigured, "spec.localVolumeCleanup.storageClassNames is empty: name the storage classes whose local volumes are to be cleaned up")

@@ -11,12 +11,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 const (
@@ -25,10 +25,6 @@ const (
 
 	// patience is how long a pass waits for the last of the nodes that are lost together.
 	patience = 2 * time.Second
-
-	// A pass that failed is repeated after a pause that doubles.
-	minBackoff = localvolume.PassInterval
-	maxBackoff = 30 * time.Second
 )
 
 // reconciler deletes claims. One pass runs at a time.
@@ -82,7 +78,7 @@ func New(site *localvolume.Site, options controller.TypedOptions[localvolume.Pas
 	r := newReconciler(site)
 	options.Reconciler = observe.Reconciler(ControllerName, r)
 	options.MaxConcurrentReconciles = 1 // its deletions are parallel, its decisions are one
-	options.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[localvolume.Pass](minBackoff, maxBackoff)
+	options.RateLimiter = kit.RateLimiterFrom[localvolume.Pass](localvolume.PassInterval)
 	c, err := controller.NewTypedUnmanaged(ControllerName, options)
 	if err != nil {
 		return nil, err

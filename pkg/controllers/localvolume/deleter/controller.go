@@ -10,12 +10,12 @@ import (
 	"context"
 	"time"
 
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 const (
@@ -25,10 +25,6 @@ const (
 	// patience is how long a pass waits for the last of the claims that go together. Volumes can wait: somebody hopes
 	// for a new claim, and nobody for a volume on a lost node to go.
 	patience = 10 * time.Second
-
-	// A pass that failed is repeated after a pause that doubles.
-	minBackoff = localvolume.PassInterval
-	maxBackoff = 30 * time.Second
 )
 
 // reconciler deletes volumes. One pass runs at a time.
@@ -45,7 +41,7 @@ type reconciler struct {
 func New(site *localvolume.Site, options controller.TypedOptions[localvolume.Pass]) (controller.TypedController[localvolume.Pass], error) {
 	options.Reconciler = observe.Reconciler(ControllerName, newReconciler(site))
 	options.MaxConcurrentReconciles = 1 // its deletions are parallel, its decisions are one
-	options.RateLimiter = workqueue.NewTypedItemExponentialFailureRateLimiter[localvolume.Pass](minBackoff, maxBackoff)
+	options.RateLimiter = kit.RateLimiterFrom[localvolume.Pass](localvolume.PassInterval)
 	c, err := controller.NewTypedUnmanaged(ControllerName, options)
 	if err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ import (
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -166,7 +167,7 @@ func TestWhoseActivityIsNotWritten(t *testing.T) {
 		},
 		"no such namespace": func(_ *gardenerv1beta1.Project, n *corev1.Namespace) { n.Name = "garden-other" },
 		"paused": func(p *gardenerv1beta1.Project, _ *corev1.Namespace) {
-			p.Annotations = map[string]string{pausedAnnotation: "true"}
+			p.Annotations = map[string]string{kit.AnnotationPaused: "true"}
 		},
 		"being deleted": func(p *gardenerv1beta1.Project, _ *corev1.Namespace) {
 			p.DeletionTimestamp, p.Finalizers = new(metav1.NewTime(noon)), []string{"gardener"}

@@ -32,6 +32,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 const (
@@ -39,9 +40,6 @@ const (
 	ControllerName = "project-activity"
 	// fieldOwner is the field manager of the controller's writes.
 	fieldOwner = "project-activity-controller"
-
-	// pausedAnnotation with the value "true" stops the reconciliation of an object.
-	pausedAnnotation = "groundskeeper.io/paused"
 )
 
 // reconciler records the time of the last activity. Its requests are names of namespaces.
@@ -121,7 +119,7 @@ func (r *reconciler) projectOf(ctx context.Context, name string) (*gardenerv1bet
 	}
 	// The label alone could name the Project of another user.
 	if namespace.Annotations[gardenerv1beta1.AnnotationProjectUID] != string(project.UID) || !project.DeletionTimestamp.IsZero() ||
-		project.Annotations[pausedAnnotation] == "true" {
+		kit.IsPaused(project) {
 		return nil, nil
 	}
 	return project, nil

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // existing is a namespace that was there before its Project.
@@ -209,7 +210,7 @@ func TestReconcileRemovesOwnerReferencesOfEarlierVersions(t *testing.T) {
 	for name, prepare := range map[string]func(*cluster, *gardenerv1beta1.Project, *corev1.Namespace){
 		"ready": func(*cluster, *gardenerv1beta1.Project, *corev1.Namespace) {},
 		"paused": func(c *cluster, project *gardenerv1beta1.Project, _ *corev1.Namespace) {
-			change(c, project, func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{pausedAnnotation: "true"} })
+			change(c, project, func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "true"} })
 		},
 		"labels lost": func(c *cluster, _ *gardenerv1beta1.Project, namespace *corev1.Namespace) {
 			change(c, namespace, func(ns *corev1.Namespace) { ns.Labels = nil })

@@ -17,7 +17,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
@@ -30,6 +29,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 const (
@@ -37,11 +37,6 @@ const (
 	ControllerName = "project"
 	// fieldOwner is the field manager of the controller's writes, and the source of its events.
 	fieldOwner = "project-controller"
-
-	// Failed reconciliations are retried with exponential backoff. Its maximum is short enough for a fast recovery after an
-	// outage.
-	minBackoff = 50 * time.Millisecond
-	maxBackoff = 30 * time.Second
 )
 
 // reconciler reconciles Projects with their spec.
@@ -98,7 +93,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 		now: time.Now,
 	}
 	options := controller.Options{
-		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
+		RateLimiter: kit.RateLimiter[reconcile.Request](),
 	}
 	if config.ConcurrentSyncs != nil {
 		options.MaxConcurrentReconciles = int(*config.ConcurrentSyncs)

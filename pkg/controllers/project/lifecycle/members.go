@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // membersAction is what a reconciliation does with the bindings in the namespace of a Project.
@@ -38,7 +39,7 @@ func decideMembers(project *gardenerv1beta1.Project, current *corev1.Namespace) 
 		return updateBindings
 	case isTakenBack(project, current):
 		return withdrawBindings
-	case isPaused(project), !isClaimedBy(project, current), !current.DeletionTimestamp.IsZero():
+	case kit.IsPaused(project), !isClaimedBy(project, current), !current.DeletionTimestamp.IsZero():
 		return updateBindings
 	default:
 		return ensureBindings
@@ -95,7 +96,7 @@ func (p *pass) withdrawBindings(ctx context.Context, namespace *corev1.Namespace
 		return err
 	}
 	if live == nil || !isTakenBack(p.project, live) {
-		return errChanged
+		return kit.ErrChanged
 	}
 	for i := range ours {
 		if err := p.remove(ctx, &ours[i]); err != nil {
@@ -149,7 +150,7 @@ func (p *pass) follow(ctx context.Context, desired client.Object, create bool) (
 
 func existsIsChanged(err error) error {
 	if apierrors.IsAlreadyExists(err) {
-		return errChanged
+		return kit.ErrChanged
 	}
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 const foreignFinalizer = "example.com/foreign"
@@ -60,11 +61,11 @@ func phases() map[string]func(*cluster, *gardenerv1beta1.Project) {
 	return map[string]func(*cluster, *gardenerv1beta1.Project){
 		"ready": func(*cluster, *gardenerv1beta1.Project) {},
 		"paused": func(c *cluster, p *gardenerv1beta1.Project) {
-			change(c, p, func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{pausedAnnotation: "true"} })
+			change(c, p, func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "true"} })
 		},
 		"terminating, the namespace is in use": occupied,
 		"terminating and paused": func(c *cluster, p *gardenerv1beta1.Project) {
-			change(c, p, func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{pausedAnnotation: "true"} })
+			change(c, p, func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "true"} })
 			occupied(c, p)
 		},
 		"terminating, the contents are unknown": func(c *cluster, p *gardenerv1beta1.Project) {
@@ -100,7 +101,7 @@ func phases() map[string]func(*cluster, *gardenerv1beta1.Project) {
 		}),
 		"the namespace was taken back, paused": func(c *cluster, p *gardenerv1beta1.Project) {
 			namespace(func(ns *corev1.Namespace) { ns.Labels = nil })(c, p)
-			change(c, p, func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{pausedAnnotation: "true"} })
+			change(c, p, func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "true"} })
 		},
 	}
 }
@@ -147,7 +148,7 @@ func TestMembersAreRevokedFromBindingsOutsideTheCache(t *testing.T) {
 	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: *project.Spec.Namespace, Name: namespaceRoleMember}}
 	change(c, binding, func(b *rbacv1.RoleBinding) { b.Labels = nil })
 	change(c, project, func(p *gardenerv1beta1.Project) {
-		p.Annotations, p.Spec.Members = map[string]string{pausedAnnotation: "true"}, p.Spec.Members[:1]
+		p.Annotations, p.Spec.Members = map[string]string{kit.AnnotationPaused: "true"}, p.Spec.Members[:1]
 	})
 	c.settle("dev")
 	if got := c.subjectsIn("mallory"); len(got) != 0 {
@@ -205,7 +206,7 @@ func TestMembersCannotDisownTheirBindings(t *testing.T) {
 	binding := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: *project.Spec.Namespace, Name: namespaceRoleMember}}
 	change(c, binding, func(b *rbacv1.RoleBinding) { b.Annotations, b.Labels, b.OwnerReferences = nil, nil, nil })
 	change(c, project, func(p *gardenerv1beta1.Project) {
-		p.Annotations, p.Spec.Members = map[string]string{pausedAnnotation: "true"}, p.Spec.Members[:1]
+		p.Annotations, p.Spec.Members = map[string]string{kit.AnnotationPaused: "true"}, p.Spec.Members[:1]
 	})
 	c.settle("dev")
 	if got := c.subjectsIn("mallory"); len(got) != 0 {
@@ -244,7 +245,7 @@ func TestBindingsStayWhenOnlyTheCacheSaysThatTheNamespaceWasTakenBack(t *testing
 	late.Labels = nil
 	p := &pass{reconciler: c.reconciler, project: c.current("dev")}
 	c.reset()
-	if err := p.withdrawBindings(t.Context(), late); !isTransient(err) {
+	if err := p.withdrawBindings(t.Context(), late); !kit.IsConcurrentChange(err) {
 		t.Errorf("error = %v, want one that asks for another try", err)
 	}
 	if len(c.writes) > 0 {
@@ -259,7 +260,7 @@ func TestPauseCreatesNothing(t *testing.T) {
 	c.settle("dev")
 	c.remove(&rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: *project.Spec.Namespace, Name: namespaceRoleMember}})
 	change(c, project, func(p *gardenerv1beta1.Project) {
-		p.Annotations = map[string]string{pausedAnnotation: "true"}
+		p.Annotations = map[string]string{kit.AnnotationPaused: "true"}
 		withMembers(member("bob", "extension:x"))(p)
 	})
 	c.settle("dev")

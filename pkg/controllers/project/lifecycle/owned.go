@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // annotationProjectUID names the Project that a role, a binding or a quota was created for. Its name alone would be a guess: a
@@ -68,7 +69,7 @@ func (r *reconciler) removeIfOf(ctx context.Context, project *gardenerv1beta1.Pr
 	case !wasCreatedFor(project, current), !current.GetDeletionTimestamp().IsZero():
 		return false, nil
 	}
-	if err := r.remove(ctx, current); err != nil && !errors.Is(err, errChanged) {
+	if err := r.remove(ctx, current); err != nil && !errors.Is(err, kit.ErrChanged) {
 		return false, err
 	}
 	return true, nil

@@ -17,11 +17,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 const (
-	// pausedAnnotation with the value "true" stops the reconciliation of an object.
-	pausedAnnotation = "groundskeeper.io/paused"
 
 	// retryPeriod is the delay after a concurrent change. Usually the event of the change is earlier.
 	retryPeriod = time.Second
@@ -60,7 +59,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	switch {
 	case err != nil:
 		result, err = p.failed(gardenerv1beta1.ProjectNamespaceReady, reasonNamespaceFailed, err)
-	case isPaused(project):
+	case kit.IsPaused(project):
 		p.rolesErr = p.followMembers(ctx)
 		p.pause()
 	case deleting:
@@ -76,8 +75,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		err = errors.Join(err, p.rolesErr)
 	}
 	// Failed or paused changes of the spec have not been made.
-	p.report.acted = err == nil && !isPaused(project)
-	if err != nil && isTransient(err) {
+	p.report.acted = err == nil && !kit.IsPaused(project)
+	if err != nil && kit.IsConcurrentChange(err) {
 		r.outcomes.WithLabelValues(string(outcomeRetried)).Inc()
 		log.FromContext(ctx).V(1).Info("Retrying after a concurrent change", "err", err.Error())
 		return reconcile.Result{RequeueAfter: retryPeriod}, nil
@@ -160,7 +159,7 @@ func (p *pass) ensureNamespace(ctx context.Context) (*corev1.Namespace, namespac
 			return nil, decision, err
 		}
 		if decision = decideNamespace(p.project, current); decision.action == createNamespace {
-			return nil, decision, errChanged
+			return nil, decision, kit.ErrChanged
 		}
 	}
 	if decision.action != claimNamespace {
@@ -210,8 +209,4 @@ func getNamespace(ctx context.Context, from client.Reader, name client.ObjectKey
 		return nil, fmt.Errorf("get namespace %q: %w", name.Name, err)
 	}
 	return namespace, nil
-}
-
-func isPaused(object client.Object) bool {
-	return object.GetAnnotations()[pausedAnnotation] == "true"
 }

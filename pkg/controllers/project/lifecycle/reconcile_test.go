@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 const ready = "Normal NamespaceReconcileSuccessful "
@@ -265,7 +266,7 @@ func TestProjectThatCameAnotherWay(t *testing.T) {
 
 func TestPaused(t *testing.T) {
 	c := newCluster(t)
-	project := c.project("dev", func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{pausedAnnotation: "true"} })
+	project := c.project("dev", func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "true"} })
 	if wrote := c.settle("dev"); wrote != 1 {
 		t.Errorf("%d writes: %q", wrote, c.writes)
 	}
@@ -279,7 +280,7 @@ func TestPaused(t *testing.T) {
 		t.Errorf("Paused is %q, phase %s", got, c.current("dev").Status.Phase)
 	}
 	// A Project that was ready stays so, and its namespace is safe from a deletion that is paused.
-	change(c, project, func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{pausedAnnotation: "true"} })
+	change(c, project, func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "true"} })
 	c.remove(project)
 	if wrote := c.settle("dev"); wrote != 1 || c.current("dev").Status.Phase != gardenerv1beta1.ProjectReady {
 		t.Errorf("%q", c.writes)

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // pause reports that the Project is paused. A Project that was never reconciled is Pending.
@@ -22,7 +23,7 @@ func (p *pass) pause() {
 		p.report.phase = gardenerv1beta1.ProjectPending
 	}
 	p.report.set(projectPaused, gardenerv1beta1.ConditionTrue, reasonPausedByAnnotation,
-		fmt.Sprintf("the project is not reconciled until its annotation %s is removed; the roles of removed members are revoked", pausedAnnotation))
+		fmt.Sprintf("the project is not reconciled until its annotation %s is removed; the roles of removed members are revoked", kit.AnnotationPaused))
 }
 
 // failed reports the condition of an error. The error itself is returned to the queue, which retries.

@@ -5,7 +5,6 @@ package lifecycle
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -13,6 +12,7 @@ import (
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	applyv1beta1 "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // projectPaused is the condition of a paused Project. It only exists while the Project is paused.
@@ -160,11 +160,5 @@ func condition(conditions []gardenerv1beta1.Condition, kind gardenerv1beta1.Cond
 	return &conditions[i]
 }
 
-// bounded returns a message on one line, with at most the maximum length.
-func bounded(message string) string {
-	message = strings.ReplaceAll(message, "\n", "; ")
-	if len(message) <= maxMessage {
-		return message
-	}
-	return strings.ToValidUTF8(message[:maxMessage-len("…")], "") + "…"
-}
+// bounded returns a message as conditions and events of a Project take it.
+func bounded(message string) string { return kit.Bounded(message, maxMessage) }

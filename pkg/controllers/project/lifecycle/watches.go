@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // CacheOptions restricts a manager's cache to the roles, bindings and quotas of Projects. They all have the label
@@ -100,7 +101,7 @@ func projectChanged() predicate.Predicate {
 				before.GetUID() != after.GetUID() ||
 				before.GetGeneration() != after.GetGeneration() ||
 				before.GetDeletionTimestamp().IsZero() != after.GetDeletionTimestamp().IsZero() ||
-				isPaused(before) != isPaused(after) ||
+				kit.IsPaused(before) != kit.IsPaused(after) ||
 				// The finalizer of this controller is removed last.
 				!slices.Equal(before.GetFinalizers(), after.GetFinalizers()) ||
 				// Quotas are selected by the labels of a Project.

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // Every object that the reconciler reads through the cache has to be in it.
@@ -86,8 +87,8 @@ func TestProjectChanged(t *testing.T) {
 		"deletion":       {func(p *gardenerv1beta1.Project) { p.DeletionTimestamp = new(metav1.Now()) }, true},
 		"made anew":      {func(p *gardenerv1beta1.Project) { p.UID = "other" }, true},
 		"labels":         {func(p *gardenerv1beta1.Project) { p.Labels = map[string]string{"tier": "gold"} }, true},
-		"paused":         {func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{pausedAnnotation: "true"} }, true},
-		"not paused":     {func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{pausedAnnotation: "false"} }, false},
+		"paused":         {func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "true"} }, true},
+		"not paused":     {func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "false"} }, false},
 		"annotations":    {func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{"a": "b"} }, false},
 		"status":         {func(p *gardenerv1beta1.Project) { p.Status.Phase = gardenerv1beta1.ProjectReady }, false},
 		"managed fields": {func(p *gardenerv1beta1.Project) { p.ManagedFields = []metav1.ManagedFieldsEntry{{}} }, false},

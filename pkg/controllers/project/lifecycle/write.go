@@ -17,20 +17,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // maxParallelWrites limits the concurrent requests of a reconciliation. The objects of a Project do not depend on each other
 // once its namespace exists, and sequential writes would take as many round trips.
 const maxParallelWrites = 12
-
-// errChanged reports that an object was deleted between the read and the write.
-var errChanged = errors.New("the object was changed concurrently")
-
-// isTransient reports whether an error is caused by a concurrent change. It is resolved by a retry, so it is not reported.
-func isTransient(err error) bool {
-	return apierrors.IsConflict(err) || errors.Is(err, errChanged) ||
-		apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
-}
 
 // ensureAll updates objects to the desired state and returns the number of writes. It continues after an error.
 func (r *reconciler) ensureAll(ctx context.Context, desired []client.Object) (int, error) {
@@ -115,7 +107,7 @@ func (r *reconciler) patch(ctx context.Context, from, to client.Object) (bool, e
 	}
 	changes := client.MergeFromWithOptions(from, client.MergeFromWithOptimisticLock{})
 	if err := r.client.Patch(ctx, to, changes, client.FieldOwner(fieldOwner)); err != nil {
-		return false, fmt.Errorf("update %s: %w", describe(from), goneIsChanged(err))
+		return false, fmt.Errorf("update %s: %w", describe(from), kit.NotFoundIsChanged(err))
 	}
 	return true, nil
 }
@@ -123,9 +115,8 @@ func (r *reconciler) patch(ctx context.Context, from, to client.Object) (bool, e
 // remove deletes the object with the UID and resource version that was read. Later reads do not wait for its deletion: an
 // object without the label is not in the cache, so that they would wait indefinitely.
 func (r *reconciler) remove(ctx context.Context, object client.Object) error {
-	asRead := client.Preconditions{UID: new(object.GetUID()), ResourceVersion: new(object.GetResourceVersion())}
-	if err := r.client.Delete(ctx, object, asRead, client.DisableReadYourWritesConsistency); err != nil {
-		return fmt.Errorf("delete %s: %w", describe(object), goneIsChanged(err))
+	if err := r.client.Delete(ctx, object, client.Preconditions(kit.AsRead(object)), client.DisableReadYourWritesConsistency); err != nil {
+		return fmt.Errorf("delete %s: %w", describe(object), kit.NotFoundIsChanged(err))
 	}
 	return nil
 }
@@ -155,7 +146,7 @@ func (r *reconciler) removeExtensionRoles(ctx context.Context, project *gardener
 		if wanted[object.GetName()] || !isExtensionRoleOf(project, object) || !object.GetDeletionTimestamp().IsZero() {
 			continue
 		}
-		if err := r.remove(ctx, object); errors.Is(err, errChanged) {
+		if err := r.remove(ctx, object); errors.Is(err, kit.ErrChanged) {
 			continue // deleted concurrently, or the cache is stale
 		} else if err != nil {
 			return removed, err
@@ -164,13 +155,6 @@ func (r *reconciler) removeExtensionRoles(ctx context.Context, project *gardener
 		removed++
 	}
 	return removed, nil
-}
-
-func goneIsChanged(err error) error {
-	if apierrors.IsNotFound(err) {
-		return errChanged
-	}
-	return err
 }
 
 // describe names an object in messages.

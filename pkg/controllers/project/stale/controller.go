@@ -34,6 +34,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/usage"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 const (
@@ -135,7 +136,7 @@ func projectChanged() predicate.Predicate {
 			}
 			return before.ResourceVersion == after.ResourceVersion || before.UID != after.UID ||
 				before.Generation != after.Generation ||
-				before.Annotations[pausedAnnotation] != after.Annotations[pausedAnnotation] ||
+				kit.IsPaused(before) != kit.IsPaused(after) ||
 				!before.Status.LastActivityTimestamp.Equal(after.Status.LastActivityTimestamp)
 		},
 		DeleteFunc: func(event.DeleteEvent) bool { return false },

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 func TestProjectChanged(t *testing.T) {
@@ -19,7 +20,7 @@ func TestProjectChanged(t *testing.T) {
 		"resync":                 {func(p *gardenerv1beta1.Project) { p.ResourceVersion = "1" }, true},
 		"spec":                   {func(p *gardenerv1beta1.Project) { p.Generation++ }, true},
 		"made anew":              {func(p *gardenerv1beta1.Project) { p.UID = "other" }, true},
-		"paused":                 {func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{pausedAnnotation: "true"} }, true},
+		"paused":                 {func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "true"} }, true},
 		"active":                 {active(on(3)), true},
 		"marked, by us":          {marked(on(3), on(4)), false},
 		"the phase":              {func(p *gardenerv1beta1.Project) { p.Status.Phase = gardenerv1beta1.ProjectReady }, false},

@@ -13,6 +13,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 const (
@@ -21,9 +22,6 @@ const (
 	lastWarning = day
 	// soon is the minimum delay between two reconciliations.
 	soon = time.Second
-
-	// pausedAnnotation with the value "true" stops the reconciliation of an object.
-	pausedAnnotation = "groundskeeper.io/paused"
 )
 
 // Reasons of the condition Stale while it is true, in chronological order.
@@ -84,7 +82,7 @@ type decision struct {
 // isConcerned reports whether a project is checked: it is neither being deleted nor paused, and it has a namespace with its
 // UID. The contents of a namespace that it was denied do not matter.
 func isConcerned(project *gardenerv1beta1.Project, namespace *corev1.Namespace) bool {
-	return project.DeletionTimestamp.IsZero() && project.Annotations[pausedAnnotation] != "true" &&
+	return project.DeletionTimestamp.IsZero() && !kit.IsPaused(project) &&
 		namespace != nil && namespace.DeletionTimestamp.IsZero() &&
 		namespace.Annotations[gardenerv1beta1.AnnotationProjectUID] == string(project.UID)
 }

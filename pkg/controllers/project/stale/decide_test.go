@@ -14,6 +14,7 @@ import (
 
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // birth is when the project of these tests was created.
@@ -86,7 +87,7 @@ func TestIsConcerned(t *testing.T) {
 	}{
 		"a project with its namespace": {testProject(), testNamespace(), true},
 		"being deleted":                {testProject(func(p *gardenerv1beta1.Project) { p.DeletionTimestamp = on(1) }), testNamespace(), false},
-		"paused":                       {testProject(func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{pausedAnnotation: "true"} }), testNamespace(), false},
+		"paused":                       {testProject(func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "true"} }), testNamespace(), false},
 		"no namespace":                 {testProject(), nil, false},
 		"a namespace of nobody":        {testProject(), &corev1.Namespace{}, false},
 		"a namespace of another":       {testProject(), testNamespace(gardenerv1beta1.AnnotationProjectUID, "2"), false},

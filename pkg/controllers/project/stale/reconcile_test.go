@@ -27,6 +27,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // cluster is a reconciler on a store, with a cache that may be behind it. It counts writes and can fail them.
@@ -315,7 +316,7 @@ func TestWhoIsNotConcernedIsLeftAlone(t *testing.T) {
 		"no name of a namespace": {testProject(marked(on(30), on(120)), func(p *gardenerv1beta1.Project) { p.Spec.Namespace = nil }), testNamespace()},
 		"no namespace":           {testProject(marked(on(30), on(120)))},
 		"another's namespace":    {testProject(marked(on(30), on(120))), testNamespace(gardenerv1beta1.AnnotationProjectUID, "2")},
-		"paused":                 {testProject(marked(on(30), on(120)), func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{pausedAnnotation: "true"} }), testNamespace()},
+		"paused":                 {testProject(marked(on(30), on(120)), func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "true"} }), testNamespace()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, objects...)

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // patience is how long nothing is deleted after a kind is no longer served: an API server that is being replaced removes its
@@ -46,8 +47,7 @@ func (r *reconciler) remove(ctx context.Context, seen *gardenerv1beta1.Project) 
 	if err := r.confirm(ctx, project); err != nil {
 		return retried(ctx, err)
 	}
-	asRead := client.Preconditions{UID: new(project.UID), ResourceVersion: new(project.ResourceVersion)}
-	if err := r.client.Delete(ctx, project, asRead); err != nil {
+	if err := r.client.Delete(ctx, project, client.Preconditions(kit.AsRead(project))); err != nil {
 		return retried(ctx, fmt.Errorf("delete stale project %q: %w", project.Name, err))
 	}
 	r.deletions.Inc()

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // due is a cluster whose project is to be deleted, as far as the cache knows: it stays as it is now.
@@ -37,7 +38,7 @@ func TestLastLookKeepsTheProject(t *testing.T) {
 		"another date":     func(c *cluster) { c.change(marked(on(30), on(140))) },
 		"no date":          func(c *cluster) { c.change(marked(on(30), nil)) },
 		"paused": func(c *cluster) {
-			c.change(func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{pausedAnnotation: "true"} })
+			c.change(func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "true"} })
 		},
 		"exempt":             func(c *cluster) { c.annotate(gardenerv1beta1.AnnotationSkipStaleCheck, "true") },
 		"another's":          func(c *cluster) { c.annotate(gardenerv1beta1.AnnotationProjectUID, "2") },

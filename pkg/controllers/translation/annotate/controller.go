@@ -30,6 +30,7 @@ import (
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
@@ -38,10 +39,6 @@ const (
 	ControllerName = "translation-annotate"
 	// fieldOwner is the manager of the fields we write, and the source of our events.
 	fieldOwner = "translation-annotate-controller"
-
-	// A pass that failed is tried again after a pause that doubles.
-	minBackoff = 50 * time.Millisecond
-	maxBackoff = 30 * time.Second
 	// A host that is not there yet is looked for more patiently: it comes when its agent runs.
 	minPatience = listingPause
 	maxPatience = 5 * time.Minute
@@ -80,7 +77,7 @@ func AddToManager(mgr manager.Manager, hosts Hosts, clock clock.PassiveClock) er
 		Named(ControllerName).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: 1, // what takes time is the listing, and that is for all
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
+			RateLimiter:             kit.RateLimiter[reconcile.Request](),
 		}).
 		For(&corev1.Node{}, builder.WithPredicates(changed())).
 		Complete(observe.Reconciler(ControllerName, r))

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // Reasons of Problems.
@@ -42,15 +43,8 @@ type Problem struct {
 	Message string
 }
 
-// Note returns the message as an event takes it: on one line, and not too long.
-func (p Problem) Note() string {
-	const most = 1024 // bytes, by the API server
-	note := strings.ReplaceAll(p.Message, "\n", "; ")
-	if len(note) <= most {
-		return note
-	}
-	return strings.ToValidUTF8(note[:most-len("…")], "") + "…"
-}
+// Note returns the message as an event takes it.
+func (p Problem) Note() string { return kit.Bounded(p.Message, kit.MaxEventMessage) }
 
 // Result is what an object becomes.
 type Result struct {

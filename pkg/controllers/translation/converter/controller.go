@@ -33,6 +33,7 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 const (
@@ -43,11 +44,6 @@ const (
 
 	// workers is how many passes there are at the same time.
 	workers = 8
-
-	// A pass that failed is tried again after a pause that doubles. The longest is short enough that all goes on soon
-	// after an outage.
-	minBackoff = 50 * time.Millisecond
-	maxBackoff = 30 * time.Second
 	// What somebody has to put right first is tried again more patiently.
 	minPatience = 5 * time.Second
 	maxPatience = 5 * time.Minute
@@ -118,7 +114,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 		Named(ControllerName).
 		WithOptions(controller.TypedOptions[unit]{
 			MaxConcurrentReconciles: workers,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[unit](minBackoff, maxBackoff),
+			RateLimiter:             kit.RateLimiter[unit](),
 		}).
 		WithLogConstructor(func(u *unit) logr.Logger {
 			logger := mgr.GetLogger().WithValues("controller", ControllerName)

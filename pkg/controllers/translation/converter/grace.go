@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // newcomerPeriod is how long a Node may lack the host-id that it never had before there is an event about it.
@@ -117,7 +118,7 @@ func (r *reconciler) confirmLoss(ctx context.Context, s *subject) error {
 	waiting := r.emitter.Node(node).Waiting
 	if apierrors.IsNotFound(err) || node.UID != s.owner.UID || node.DeletionTimestamp.IsZero() != s.object.GetDeletionTimestamp().IsZero() ||
 		waiting == nil || waiting.Reason != convert.ReasonHostIDMissing {
-		return fmt.Errorf("%s: %w", describe(s.owner), errChanged)
+		return fmt.Errorf("%s: %w", describe(s.owner), kit.ErrChanged)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 const (
@@ -27,7 +28,7 @@ const (
 func (r *reconciler) Reconcile(ctx context.Context, u unit) (reconcile.Result, error) {
 	o, result, err := r.look(ctx, u)
 	switch {
-	case isTerminating(err):
+	case kit.IsTerminating(err):
 		// The namespace takes no new object any more. The owner is about to be deleted, too, which is an event.
 		o, result, err = outcomeRetried, reconcile.Result{RequeueAfter: waitPeriod}, nil
 	case isTransient(err):

@@ -19,24 +19,16 @@ import (
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // maxParallelWrites bounds the requests of one pass that are under way at once. The Translations of a Service do not
 // depend on each other, and one after the other they would take as many round trips.
 const maxParallelWrites = 8
 
-// errChanged says that an object went away, or is another one, since it was looked at.
-var errChanged = errors.New("the object was changed concurrently")
-
-// isTransient says whether an error comes from looking at something that has changed since. Another pass settles it,
-// so there is nothing to tell anybody.
+// isTransient reports whether an error is caused by a concurrent change. The next reconciliation reads it, so it is not reported.
 func isTransient(err error) bool {
-	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || errors.Is(err, errChanged) || isTerminating(err)
-}
-
-// isTerminating reports whether a write was refused because its namespace is being deleted.
-func isTerminating(err error) bool {
-	return apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
+	return kit.IsConcurrentChange(err) || apierrors.IsAlreadyExists(err)
 }
 
 // refusal is a write that the API server will not have as it is, in its own words.
@@ -80,15 +72,6 @@ func (r *reconciler) carryOut(ctx context.Context, owner convert.Owner, p *plan)
 	return err
 }
 
-// goneIsChanged marks an error that says that what was to be changed is gone. A server that does not serve Translations
-// says something else.
-func goneIsChanged(err error) error {
-	if apierrors.IsNotFound(err) && !apierrors.HasStatusCause(err, metav1.CauseTypeUnexpectedServerResponse) {
-		return fmt.Errorf("%w: %w", errChanged, err)
-	}
-	return err
-}
-
 // create writes a copy: the answer of the server is put into what was sent.
 func (r *reconciler) create(ctx context.Context, translation *midonetv1.Translation) error {
 	if err := r.client.Create(ctx, translation.DeepCopy(), client.FieldOwner(fieldOwner)); err != nil {
@@ -101,7 +84,7 @@ func (r *reconciler) create(ctx context.Context, translation *midonetv1.Translat
 func (r *reconciler) patch(ctx context.Context, u update) error {
 	answer := &midonetv1.Translation{ObjectMeta: metav1.ObjectMeta{Namespace: u.current.Namespace, Name: u.current.Name}}
 	if err := r.client.Patch(ctx, answer, client.RawPatch(types.MergePatchType, u.patch), client.FieldOwner(fieldOwner)); err != nil {
-		return judged(goneIsChanged(err))
+		return judged(kit.NotFoundIsChanged(err))
 	}
 	operation := operationUpdate
 	if u.inherits {
@@ -113,10 +96,9 @@ func (r *reconciler) patch(ctx context.Context, u update) error {
 
 // remove deletes the very Translation that was read, in the state in which it was read.
 func (r *reconciler) remove(ctx context.Context, translation *midonetv1.Translation) error {
-	asRead := client.Preconditions{UID: new(translation.UID), ResourceVersion: new(translation.ResourceVersion)}
 	target := &midonetv1.Translation{ObjectMeta: metav1.ObjectMeta{Namespace: translation.Namespace, Name: translation.Name}}
-	if err := r.client.Delete(ctx, target, asRead); err != nil {
-		return judged(goneIsChanged(err))
+	if err := r.client.Delete(ctx, target, client.Preconditions(kit.AsRead(translation))); err != nil {
+		return judged(kit.NotFoundIsChanged(err))
 	}
 	r.writes.WithLabelValues(operationDelete).Inc()
 	return nil
@@ -132,7 +114,7 @@ func (r *reconciler) confirm(ctx context.Context, s *subject) error {
 	case client.IgnoreNotFound(err) != nil:
 		return fmt.Errorf("get %s: %w", describe(s.owner), err)
 	case err != nil, current.UID != s.owner.UID, current.DeletionTimestamp.IsZero() != s.object.GetDeletionTimestamp().IsZero():
-		return fmt.Errorf("%s: %w", describe(s.owner), errChanged)
+		return fmt.Errorf("%s: %w", describe(s.owner), kit.ErrChanged)
 	default:
 		return nil
 	}

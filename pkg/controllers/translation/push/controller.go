@@ -33,6 +33,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 const (
@@ -40,11 +41,6 @@ const (
 	ControllerName = "translation-push"
 	// fieldOwner is the manager of the fields we write, and the source of our events.
 	fieldOwner = "translation-push-controller"
-
-	// A write to the API server that failed is tried again after a pause that doubles. What fails in the backend has
-	// the engine's pauses.
-	minBackoff = 50 * time.Millisecond
-	maxBackoff = 30 * time.Second
 )
 
 // pusher is the engine as this controller uses it.
@@ -98,7 +94,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 		Named(ControllerName).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: options.Concurrency,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](minBackoff, maxBackoff),
+			RateLimiter:             kit.RateLimiter[reconcile.Request](),
 			// What a standby saw while another process pushed would be old by the time it leads. The cache, which takes
 			// longest, may be warm all the same.
 			EnableWarmup: new(false),

@@ -5,7 +5,6 @@ package push
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -13,6 +12,7 @@ import (
 
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 const (
@@ -36,7 +36,7 @@ func nextStatus(translation *midonetv1.Translation, outcome engine.Outcome, now 
 	at := metav1.NewTime(now).Rfc3339Copy()
 	condition := metav1.Condition{
 		Type: midonetv1.ConditionSynced, Status: metav1.ConditionFalse, Reason: string(outcome.Reason),
-		Message: bounded(outcome.Message, maxMessage), ObservedGeneration: translation.Generation, LastTransitionTime: at,
+		Message: kit.Bounded(outcome.Message, maxMessage), ObservedGeneration: translation.Generation, LastTransitionTime: at,
 	}
 	if outcome.Reason == engine.ReasonSynced {
 		condition.Status, condition.Message = metav1.ConditionTrue, messageSynced
@@ -75,20 +75,11 @@ func nextResources(before []midonetv1.BackendResourceStatus, pushed []engine.Pus
 	for i, p := range pushed {
 		next[i] = midonetv1.BackendResourceStatus{
 			Kind: p.Kind, Parent: p.Parent, ID: p.ID, State: midonetv1.BackendResourceState(p.State),
-			BodyHash: p.Hash, HTTPStatus: int32(p.Code), Message: bounded(p.Message, maxResourceMessage),
+			BodyHash: p.Hash, HTTPStatus: int32(p.Code), Message: kit.Bounded(p.Message, maxResourceMessage),
 		}
 		if next[i].LastTransitionTime = since[nameOf(&next[i])]; next[i].LastTransitionTime == nil {
 			next[i].LastTransitionTime = &at
 		}
 	}
 	return next
-}
-
-// bounded is a message on one line, and not longer than it may be.
-func bounded(message string, limit int) string {
-	message = strings.ReplaceAll(strings.ToValidUTF8(message, "?"), "\n", "; ")
-	if len(message) <= limit {
-		return message
-	}
-	return strings.ToValidUTF8(message[:limit-len("…")], "") + "…"
 }

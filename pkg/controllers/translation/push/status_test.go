@@ -102,18 +102,3 @@ func TestNextStatusIsStable(t *testing.T) {
 		t.Error(cmp.Diff(stored.Status, next))
 	}
 }
-
-func TestBounded(t *testing.T) {
-	for message, want := range map[string]string{
-		"short":                "short",
-		"two\nlines":           "two; lines",
-		"\xff":                 "?",
-		"0123456789abc":        "0123456…",
-		"012345€€€€":           "012345…",
-		strings.Repeat("€", 3): "€€€",
-	} {
-		if got := bounded(message, 10); got != want {
-			t.Errorf("%q became %q, want %q", message, got, want)
-		}
-	}
-}

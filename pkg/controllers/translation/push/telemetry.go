@@ -18,6 +18,7 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/telemetry"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
+	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
 // Actions of the events on a Translation. The reason is that of the condition.
@@ -28,13 +29,13 @@ const (
 
 // tell sends events for what a status did not say before, and logs a plan, of which there is nothing else to see.
 func (r *reconciler) tell(ctx context.Context, before, after *midonetv1.Translation, outcome engine.Outcome) {
-	message := bounded(outcome.Message, maxMessage)
+	message := kit.Bounded(outcome.Message, maxMessage)
 	if isStalled(after) && !isStalled(before) {
 		r.recorder.Eventf(after, nil, corev1.EventTypeWarning, string(outcome.Reason), actionPush, "%s", message)
 	}
 	if drifted := firstDrifted(after); drifted != nil && firstDrifted(before) == nil {
 		r.recorder.Eventf(after, nil, corev1.EventTypeWarning, string(engine.ReasonDrifted), actionCompareDrift, "%s",
-			bounded(drifted.Kind+" "+drifted.ID+": "+drifted.Message, maxMessage))
+			kit.Bounded(drifted.Kind+" "+drifted.ID+": "+drifted.Message, maxMessage))
 	}
 	if outcome.Reason == engine.ReasonPlanned {
 		log.FromContext(ctx).Info("Planned", "translation", client.ObjectKeyFromObject(after), "plan", message)
