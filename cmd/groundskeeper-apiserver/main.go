@@ -8,7 +8,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	genericapiserver "k8s.io/apiserver/pkg/server"
@@ -19,6 +18,7 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/workqueue"
 
 	"groundskeeper.io/groundskeeper/pkg/apiserver"
+	"groundskeeper.io/groundskeeper/pkg/process"
 	"groundskeeper.io/groundskeeper/pkg/version"
 )
 
@@ -27,9 +27,7 @@ import (
 const gcPercent = 150
 
 func main() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
+	process.SetGCPercent(gcPercent)
 	ctx := genericapiserver.SetupSignalContext()
 	options := apiserver.NewOptions()
 	command := &cobra.Command{

@@ -7,12 +7,12 @@ package main
 import (
 	"fmt"
 	"os"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/controller-runtime/pkg/manager/signals"
 
 	"groundskeeper.io/groundskeeper/pkg/manager"
+	"groundskeeper.io/groundskeeper/pkg/process"
 	"groundskeeper.io/groundskeeper/pkg/version"
 )
 
@@ -21,9 +21,7 @@ import (
 const gcPercent = 25
 
 func main() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
+	process.SetGCPercent(gcPercent)
 	ctx := signals.SetupSignalHandler()
 	o := manager.NewOptions()
 	cmd := &cobra.Command{

@@ -54,7 +54,7 @@ func TestUserErrors(t *testing.T) {
 		{[]string{"--config", file}, "error: " + file + `: line 3: unknown field "controller"`},
 		{[]string{"--config", file, "--print-config"}, "error: " + file + `: line 3: unknown field "controller"`},
 		{[]string{"--health-address", ":80000", "--print-config"}, "error: configuration: server.health.port: Invalid value: 80000: must be between 0 (any free port) and 65535"},
-		{[]string{"--kubeconfig", "testdata/none", "--health-address", "127.0.0.1:0"}, "error: kubeconfig testdata/none: stat testdata/none: no such file or directory"},
+		{[]string{"--kubeconfig", "testdata/none", "--health-address", "127.0.0.1:0"}, "error: kubeconfig testdata/none (--kubeconfig, clientConnection.kubeconfig): stat testdata/none: no such file or directory"},
 		{[]string{"--health-address", "127.0.0.1:0"}, "error: no kubeconfig is set (--kubeconfig, clientConnection.kubeconfig) and this is not a pod: unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined"},
 	} {
 		code, stdout, stderr := command(t, tc.args...)

@@ -23,6 +23,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
+	"groundskeeper.io/groundskeeper/pkg/process"
 )
 
 // needed are the flags without which there is nothing to do.
@@ -122,7 +123,7 @@ func TestBadFlags(t *testing.T) {
 		needed + "--prometheus-listen-address=a:b":           "--prometheus-listen-address: ",
 	} {
 		o, code, problems := read(t, args)
-		if code != exitUsage || o != nil || !strings.Contains(problems, want) || !strings.Contains(problems, "--help") {
+		if code != process.ExitUsage || o != nil || !strings.Contains(problems, want) || !strings.Contains(problems, "--help") {
 			t.Errorf("%s: exit code %d, %q", args, code, problems)
 		}
 	}
@@ -131,7 +132,7 @@ func TestBadFlags(t *testing.T) {
 func TestExitCodes(t *testing.T) {
 	var out, problems bytes.Buffer
 	fail := func(context.Context, *options) error { return errors.New("broken") }
-	if code := execute(t.Context(), strings.Fields(needed), environment, &out, &problems, fail); code != exitFailed || problems.String() != "error: broken\n" {
+	if code := execute(t.Context(), strings.Fields(needed), environment, &out, &problems, fail); code != process.ExitFailed || problems.String() != "error: broken\n" {
 		t.Errorf("exit code %d, %q", code, problems.String())
 	}
 	for _, args := range []string{"--help", "--version", "kubernetes --help", "kubernetes --version"} {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/process"
 )
 
 // neededByClouds are the flags without which there is nothing to do.
@@ -50,7 +51,7 @@ func TestBadOpenStackFlags(t *testing.T) {
 		needed + "--openstack-project-watchlist=a":          "unknown flag: --openstack-project-watchlist",
 	} {
 		o, code, problems := read(t, args)
-		if code != exitUsage || o != nil || !strings.Contains(problems, want) || !strings.Contains(problems, "--help") {
+		if code != process.ExitUsage || o != nil || !strings.Contains(problems, want) || !strings.Contains(problems, "--help") {
 			t.Errorf("%s: exit code %d, %q", args, code, problems)
 		}
 	}

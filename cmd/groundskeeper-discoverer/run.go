@@ -8,16 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"sync"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/utils/clock"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
@@ -25,6 +21,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/replica"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/telemetry"
+	"groundskeeper.io/groundskeeper/pkg/process"
 	"groundskeeper.io/groundskeeper/pkg/remote"
 	"groundskeeper.io/groundskeeper/pkg/remote/client"
 	"groundskeeper.io/groundskeeper/pkg/version"
@@ -43,7 +40,7 @@ func run(ctx context.Context, o *options) error {
 		_ = listener.Close()
 		return err
 	}
-	stop := serve(logger, listener, d.registry, d.replica.Check)
+	stop := process.Serve(logger, listener, process.Mux("/metrics", d.registry, process.Readyz(d.replica.Check)))
 	defer stop()
 	logger.Info("Starting", "version", version.Version(), "commit", version.Commit(), "server", d.server, "address", listener.Addr().String())
 	return d.run(ctx)
@@ -92,14 +89,9 @@ func newDiscoverer(o *options) (*discoverer, error) {
 // configOfThisCluster returns how to connect to the cluster that the copies are for. The file is the administrator's
 // own, so its content does not matter.
 func configOfThisCluster(o *options) (*rest.Config, error) {
-	var config *rest.Config
-	var err error
-	if o.gimbalKubeconfig == "" {
-		if config, err = rest.InClusterConfig(); err != nil {
-			return nil, fmt.Errorf("--gimbal-kubecfg-file is not given and this is not a pod: %w", err)
-		}
-	} else if config, err = clientcmd.BuildConfigFromFlags("", o.gimbalKubeconfig); err != nil {
-		return nil, fmt.Errorf("--gimbal-kubecfg-file: %w", err)
+	config, err := process.RESTConfig(o.gimbalKubeconfig, "--gimbal-kubecfg-file")
+	if err != nil {
+		return nil, err
 	}
 	return remote.Limited(config, remote.Options{QPS: o.qps, Burst: o.burst, Timeout: o.timeout, UserAgent: version.UserAgent(name)}), nil
 }
@@ -157,27 +149,4 @@ func (d *discoverer) run(ctx context.Context) error {
 	default:
 	}
 	return passing(ctx, d.hold(ctx))
-}
-
-// serve serves metrics and health over plain HTTP from the first moment. The returned function ends it.
-func serve(logger logr.Logger, listener net.Listener, registry *prometheus.Registry, ready func() error) (stop func()) {
-	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := ready(); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		_, _ = w.Write([]byte("ok"))
-	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			logger.Error(err, "Metrics and health are not served any more")
-		}
-	}()
-	return func() { _ = server.Close(); <-ended }
 }

@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +28,7 @@ import (
 
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/cleanup"
+	"groundskeeper.io/groundskeeper/pkg/process"
 	"groundskeeper.io/groundskeeper/pkg/version"
 )
 
@@ -54,7 +53,7 @@ func run(ctx context.Context, o *options) error {
 			return fmt.Errorf("--listen-address: %w", err)
 		}
 		address = listener.Addr().String()
-		defer serve(logger, listener, o.metricsPath, ready)()
+		defer process.Serve(logger, listener, health(o.metricsPath, ready))()
 	}
 	logger.Info("Starting", "version", version.Version(), "commit", version.Commit(), "server", config.Host, "address", address, "storageClasses", listOf(o.classes))
 	mgr, err := newManager(ctx, config, o, ready)
@@ -123,7 +122,7 @@ func newManager(ctx context.Context, config *rest.Config, o *options, ready *rea
 		LeaderElectionNamespace:       o.namespace,
 		LeaderElectionID:              name,
 		LeaderElectionReleaseOnCancel: true,
-		// serve serves both.
+		// The server of this command serves both.
 		Metrics:                metricsserver.Options{BindAddress: "0"},
 		HealthProbeBindAddress: "0",
 	})
@@ -137,25 +136,7 @@ func newManager(ctx context.Context, config *rest.Config, o *options, ready *rea
 	return mgr, err
 }
 
-// serve serves metrics and health over plain HTTP from the first moment. The returned function ends it.
-func serve(logger logr.Logger, listener net.Listener, metricsPath string, ready *readiness) (stop func()) {
-	mux := http.NewServeMux()
-	mux.Handle("GET "+metricsPath, promhttp.HandlerFor(metrics.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok")) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := ready.check(); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
-			return
-		}
-		_, _ = w.Write([]byte("ok"))
-	})
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			logger.Error(err, "Failed to serve metrics and health")
-		}
-	}()
-	return func() { _ = server.Close(); <-ended }
+// health serves metrics and health.
+func health(metricsPath string, ready *readiness) http.Handler {
+	return process.Mux(metricsPath, metrics.Registry, process.Readyz(ready.check))
 }

@@ -22,6 +22,7 @@ import (
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
+	"groundskeeper.io/groundskeeper/pkg/process"
 )
 
 // reviewer responds to access reviews.
@@ -90,7 +91,7 @@ func TestServe(t *testing.T) {
 		t.Fatal(err)
 	}
 	ready := &readiness{}
-	stop := serve(logr.Discard(), listener, "/m", ready)
+	stop := process.Serve(logr.Discard(), listener, health("/m", ready))
 	get := func(path string) (int, string) {
 		t.Helper()
 		response, err := http.Get("http://" + listener.Addr().String() + path)

@@ -6,19 +6,18 @@ package apiserver
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/component-base/metrics/legacyregistry"
 
 	"groundskeeper.io/groundskeeper/pkg/apiserver/embeddedetcd"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/hostprobe"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/storeidentity"
+	"groundskeeper.io/groundskeeper/pkg/process"
 	"groundskeeper.io/groundskeeper/pkg/registry/etcd"
 	"groundskeeper.io/groundskeeper/pkg/version"
 )
@@ -154,28 +153,12 @@ func (o *Options) probeHost(ctx context.Context) (kubernetes.Interface, []hostpr
 
 // hostConfig returns how the kube-apiserver is reached.
 func hostConfig(path string) (*rest.Config, error) {
-	config, err := loadKubeconfig(path)
+	config, err := process.RESTConfig(path, "--kubeconfig")
 	if err != nil {
 		return nil, err
 	}
 	config.UserAgent = version.UserAgent(componentName)
 	config.QPS = -1 // a limit of our own would only hide what is wrong
-	return config, nil
-}
-
-// loadKubeconfig reads a kubeconfig, or what a pod has when the path is empty.
-func loadKubeconfig(path string) (*rest.Config, error) {
-	if path == "" {
-		config, err := rest.InClusterConfig()
-		if err != nil {
-			return nil, fmt.Errorf("no kubeconfig is given (--kubeconfig) and this is not a pod: %w", err)
-		}
-		return config, nil
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", path)
-	if err != nil {
-		return nil, fmt.Errorf("cannot reach the kube-apiserver with --kubeconfig %q: %w", path, err)
-	}
 	return config, nil
 }
 

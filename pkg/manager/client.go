@@ -17,9 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	"groundskeeper.io/groundskeeper/pkg/process"
 	"groundskeeper.io/groundskeeper/pkg/version"
 )
 
@@ -28,34 +28,12 @@ const Name = "groundskeeper-controller-manager"
 
 // restConfig reads the kubeconfig, or takes the service account of the pod.
 func restConfig(connection v1alpha1.ClientConnectionConfiguration) (*rest.Config, error) {
-	config, err := loadRESTConfig(connection.Kubeconfig)
+	config, err := process.RESTConfig(connection.Kubeconfig, "--kubeconfig, clientConnection.kubeconfig")
 	if err != nil {
 		return nil, err
 	}
 	config.QPS, config.Burst = *connection.QPS, int(*connection.Burst)
 	config.UserAgent = version.UserAgent(Name)
-	return config, nil
-}
-
-func loadRESTConfig(kubeconfig string) (*rest.Config, error) {
-	if kubeconfig == "" {
-		config, err := rest.InClusterConfig()
-		if err != nil {
-			return nil, fmt.Errorf("no kubeconfig is set (--kubeconfig, clientConnection.kubeconfig) and this is not a pod: %w", err)
-		}
-		return config, nil
-	}
-	raw, err := (&clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}).Load()
-	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
-	}
-	config, err := clientcmd.NewDefaultClientConfig(*raw, &clientcmd.ConfigOverrides{}).ClientConfig()
-	if clientcmd.IsEmptyConfig(err) {
-		return nil, fmt.Errorf("kubeconfig %s: it has no cluster", kubeconfig)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
-	}
 	return config, nil
 }
 

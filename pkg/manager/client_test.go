@@ -71,9 +71,9 @@ func TestRESTConfigRefuses(t *testing.T) {
 	t.Setenv("KUBECONFIG", write(t, kubeconfig)) // not ours to follow
 	for name, tc := range map[string]struct{ file, want string }{
 		"none":       {"", "no kubeconfig is set (--kubeconfig, clientConnection.kubeconfig) and this is not a pod: unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined"},
-		"missing":    {"testdata/none", "kubeconfig testdata/none: stat testdata/none: no such file or directory"},
-		"empty":      {write(t, ""), "kubeconfig FILE: it has no cluster"},
-		"no context": {write(t, strings.Replace(kubeconfig, "current-context: a", "current-context: b", 1)), "kubeconfig FILE: invalid configuration: [context was not found for specified context: b, cluster has no server defined]"},
+		"missing":    {"testdata/none", "kubeconfig testdata/none (--kubeconfig, clientConnection.kubeconfig): stat testdata/none: no such file or directory"},
+		"empty":      {write(t, ""), "kubeconfig FILE (--kubeconfig, clientConnection.kubeconfig): it has no cluster"},
+		"no context": {write(t, strings.Replace(kubeconfig, "current-context: a", "current-context: b", 1)), "kubeconfig FILE (--kubeconfig, clientConnection.kubeconfig): invalid configuration: [context was not found for specified context: b, cluster has no server defined]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := restConfig(connection(tc.file))

@@ -31,6 +31,7 @@ import (
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
+	"groundskeeper.io/groundskeeper/pkg/process"
 )
 
 // watching is a controller that sends what it finds of every ConfigMap.
@@ -84,7 +85,7 @@ func TestManager(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stopHealth := serveHealth(logger, listener, ready, metrics.Registry, nil)
+	stopHealth := process.Serve(logger, listener, healthHandler(ready, metrics.Registry, nil))
 	stopped := make(chan error)
 	go func() { stopped <- mgr.Start(ctx) }()
 	object := <-found
