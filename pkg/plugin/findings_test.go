@@ -93,7 +93,7 @@ func TestFindings(t *testing.T) {
 		"kluster, no controllers": {kluster("", nil), "~ is not reconciled yet: are the controllers for Klusters enabled?"},
 		"kluster, going": {kluster(kubernikusv1.KlusterTerminating, deleted(kubernikusv1.DeorbitClaims), condition("Deorbited", "False", "Claims", "1 remains")),
 			"~ is being deleted, for 5 minutes, stage Claims, 1 remain: Claims: 1 remains"},
-		"kluster, stuck": {kluster(kubernikusv1.KlusterTerminating, deleted(kubernikusv1.DeorbitClaims), condition("Deorbited", "False", "Unreachable", "refused")),
+		"kluster, stuck": {kluster(kubernikusv1.KlusterTerminating, deleted(kubernikusv1.DeorbitClaims), condition("Deorbited", "False", "Unreachable", "no route")),
 			"! is being deleted, for 5 minutes, stage Claims, 1 remain: Unreachable: no route"},
 		"backend": {backend(gimbalv1.ClusterEnabled, nil, condition("Drained", "False", "Enabled", ""), condition("Discovered", "True", "Synced", "")), ""},
 		"backend, draining": {backend(gimbalv1.ClusterMaintenance, func(b *gimbalv1.DiscoveryBackend) {

@@ -163,7 +163,7 @@ func (r *removal) isRefused() {
 			r.Fatalf("want it refused with %q: %v %s", want, err, out)
 		}
 	}
-	refused("Give its file by --config")
+	refused("Pass its file with --config")
 	refused(`Restart the controller manager with "-translation-convert"`, "--config", r.converting)
 	if err := r.Managers[0].Stop(r.Context()); err != nil {
 		r.Fatal(err)

@@ -53,7 +53,7 @@ func withoutController(f *Found, o Options) (all []string) {
 	}
 	need := func(count int, title, controller, instead string) {
 		if count > 0 && !m.Runs(controller) {
-			all = append(all, fmt.Sprintf("%d %s, and the controller %q does not run, which has to release them. Turn it on (docs/configuration.md)%s", count, title, controller, instead))
+			all = append(all, fmt.Sprintf("%d %s, and the controller %q does not run, which has to release them. Enable it (docs/configuration.md)%s", count, title, controller, instead))
 		}
 	}
 	need(len(f.Projects), "Projects", controllerProject, "")

@@ -16,7 +16,7 @@ import (
 
 // Abandoned objects need no running controller; all others do.
 func TestAbandonedWithoutControllers(t *testing.T) {
-	const silent, unknown = "does not work", "is not known"
+	const silent, unknown = "does not work", "is unknown"
 	gone := func(f *Found) { f.Manager = Manager{Silent: "there is no Lease a/b"} }
 	hidden := func(f *Found) { f.Manager = Manager{Unknown: "there is no Deployment"} }
 	onlyKlusters := func(f *Found) { f.Projects, f.Backends, f.Translations = nil, nil, nil }

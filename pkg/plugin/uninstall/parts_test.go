@@ -175,7 +175,7 @@ func testStrandedRoles(t *testing.T) {
 	}
 	u, _ := inCluster(t, nil, role("gardeners", nil), role("ours", map[string]string{gardenerv1beta1.AnnotationCreatedForProject: "u"}))
 	names, err := u.rolesOfProjects(t.Context())
-	if err != nil || len(names) != 1 || names[0] != "clusterroles shop" {
+	if err != nil || len(names) != 1 || names[0] != "clusterroles ours" {
 		t.Errorf("roles = %q, %v, want the role that was created for a Project", names, err)
 	}
 }
@@ -183,7 +183,7 @@ func testStrandedRoles(t *testing.T) {
 // Objects created after the deletion keep the registrations.
 func TestMustBeEmpty(t *testing.T) {
 	u, _ := inCluster(t, nil, labelled(gardenerv1beta1.SchemeGroupVersion.String(), "Project", "", "late"))
-	if err := u.mustBeEmpty(t.Context(), groups()); err == nil || !strings.Contains(err.Error(), "projects late was made meanwhile") {
+	if err := u.mustBeEmpty(t.Context(), groups()); err == nil || !strings.Contains(err.Error(), "projects late was created meanwhile") {
 		t.Errorf("got %v", err)
 	}
 	if err := u.mustBeEmpty(t.Context(), sets.New("midonet.org")); err != nil {

@@ -56,12 +56,12 @@ func TestBlockers(t *testing.T) {
 	}{
 		"nothing": {},
 		"an API is unavailable": {func(f *Found) { f.Unavailable = []string{"v1.midonet.org: no endpoints"} }, nil,
-			"APIService v1.midonet.org: no endpoints. Bring the API server back"},
+			"APIService v1.midonet.org: no endpoints. Restore the API server"},
 		"owners are not served": {func(f *Found) { f.Stranded = []string{"namespaces garden-shop"} }, nil,
 			"the owners of 1 object are not served any more, so that Kubernetes does not delete them (namespaces garden-shop). Apply the manifests again"},
 		"no manager":       {func(f *Found) { f.Manager.Silent = "no manager renews Lease a/b" }, nil, "does not work (no manager renews Lease a/b)"},
 		"nothing to do":    {func(f *Found) { *f = Found{Served: groups(), Manager: Manager{Silent: "no Lease"}} }, nil, ""},
-		"no configuration": {func(f *Found) { f.Manager.Config, f.Manager.Unknown = nil, "no Deployment" }, nil, "(no Deployment). Give its file by --config"},
+		"no configuration": {func(f *Found) { f.Manager.Config, f.Manager.Unknown = nil, "no Deployment" }, nil, "(no Deployment). Pass its file with --config"},
 		"Projects": {func(f *Found) {
 			f.Manager.Config = configured(t, strings.Replace(everything, "{", "{enabled: ['*', -project], ", 1))
 		}, nil,
@@ -73,11 +73,11 @@ func TestBlockers(t *testing.T) {
 			f.Manager.Config = configured(t, strings.Replace(everything, "{", "{enabled: ['*', -discovery-maintenance], ", 1))
 			f.Backends[0].Cluster.ClusterStatus = gimbalv1.ClusterMaintenance
 		}, nil, `1 DiscoveryBackends in maintenance, and the controller "discovery-maintenance" does not run`},
-		"Klusters": {func(f *Found) { f.Manager.Config = configured(t, ""); f.Translations = nil }, nil, "by --abandon=klusters"},
+		"Klusters": {func(f *Found) { f.Manager.Config = configured(t, ""); f.Translations = nil }, nil, "with --abandon=klusters"},
 		"Klusters are abandoned": {func(f *Found) { f.Manager.Config = configured(t, ""); f.Translations = nil },
 			func(o *Options) { o.Abandon = []string{Klusters} }, ""},
-		"Translations":              {func(f *Found) { f.Manager.Config = configured(t, "controllers: {kluster: {enabled: true}}") }, nil, "by --abandon=translations"},
-		"Translations, only a plan": {func(f *Found) { f.Manager.Config.Controllers.Translation.Push.Mode = v1alpha1.PushModePlan }, nil, "by --abandon=translations"},
+		"Translations":              {func(f *Found) { f.Manager.Config = configured(t, "controllers: {kluster: {enabled: true}}") }, nil, "with --abandon=translations"},
+		"Translations, only a plan": {func(f *Found) { f.Manager.Config.Controllers.Translation.Push.Mode = v1alpha1.PushModePlan }, nil, "with --abandon=translations"},
 		"Translations are abandoned": {func(f *Found) { f.Manager.Config = configured(t, "controllers: {kluster: {enabled: true}}") },
 			func(o *Options) { o.Abandon = []string{Translations} }, ""},
 		"Translations come back": {func(f *Found) { f.Manager.Deployed = false }, nil, `Restart the controller manager with "-translation-convert"`},

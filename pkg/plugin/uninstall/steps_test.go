@@ -38,7 +38,7 @@ func TestUntil(t *testing.T) {
 			looks: []left{{names: []string{"a"}, why: "1"}, {names: []string{"a"}, why: "2"}, {names: []string{"a"}, why: "3"}}, want: "(a: 3)", after: time.Minute},
 		"an outage passes":    {looks: []left{{names: []string{"a"}}, {}, {}}, errs: []error{nil, errors.New("no response")}, after: 2 * time.Second},
 		"an outage stays":     {looks: []left{{names: []string{"a"}}, {}}, errs: []error{nil, errors.New("no response")}, want: "a: no response", after: time.Minute},
-		"it is denied":        {looks: []left{{}}, errs: []error{fmt.Errorf("%w: a", errRefused)}, want: "rejected: a", after: 0},
+		"it is denied":        {looks: []left{{}}, errs: []error{fmt.Errorf("%w: a", errRefused)}, want: "denied: a", after: 0},
 		"many have few words": {looks: []left{{names: []string{"a", "b", "c", "d", "e"}}}, want: "(a, b, c and 2 more)", after: time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
