@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backendresource tells what the backends know the resources of Translations by. The API server does not know which
-// backend is configured, so there is one answer for the kinds of all of them: for admission, which gives a resource to one
-// Translation, for the record of what an update takes out of one, and for the controller that writes them.
+// Package backendresource identifies the resources of Translations in the backends. The API server does not know which
+// backend is configured, so this package covers the kinds of all backends: for admission, which reserves a resource for one
+// Translation, for the record of the resources that an update removes, and for the controller that writes them.
 package backendresource
 
 import (
@@ -19,7 +19,7 @@ type Ref struct {
 	Kind string
 	// Parent is the id of the resource that it lies under, empty for a kind that stands alone.
 	Parent string
-	// ID tells it from others of the kind. It is empty for a kind of which a parent has one.
+	// ID distinguishes it from others of the kind. It is empty for a kind of which a parent has one.
 	ID string
 }
 

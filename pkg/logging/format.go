@@ -41,14 +41,14 @@ func (f *Format) String() string {
 // Type implements pflag.Value.
 func (*Format) Type() string { return "string" }
 
-// Install makes klog, log/slog and log write lines of JSON. Text leaves klog as it is.
+// Install makes klog, log/slog and log write lines of JSON. Text leaves klog unchanged.
 func (f *Format) Install(out io.Writer) {
 	if f.json {
 		Install(New(out, JSON, klogLevel{}))
 	}
 }
 
-// klogLevel is the level that klog's flag -v asks for, at this moment.
+// klogLevel is the current level of klog's flag -v.
 type klogLevel struct{}
 
 // Level implements slog.Leveler.

@@ -18,7 +18,7 @@ import (
 type fromAggregatorKey struct{}
 
 // FromAggregator returns a handler that marks requests for which trusted is true: their spans continue the trace that
-// the request names. Only requests that name one are asked about.
+// the request names. Only the origin of requests that name one is verified.
 func FromAggregator(next http.Handler, trusted func(*http.Request) bool) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("traceparent") != "" && trusted(r) {
@@ -48,7 +48,7 @@ func (t continuingTracer) Start(ctx context.Context, name string, options ...tra
 	if marked, _ := ctx.Value(fromAggregatorKey{}).(bool); !marked || !config.NewRoot() {
 		return t.Tracer.Start(ctx, name, options...)
 	}
-	// All but WithNewRoot and the link that goes with it.
+	// All options except WithNewRoot and its link.
 	same := []trace.SpanStartOption{trace.WithAttributes(config.Attributes()...), trace.WithSpanKind(config.SpanKind())}
 	if at := config.Timestamp(); !at.IsZero() {
 		same = append(same, trace.WithTimestamp(at))

@@ -25,11 +25,11 @@ import (
 type Service struct {
 	// Name is the name of the binary.
 	Name string
-	// Instance tells the replicas of a service apart.
+	// Instance distinguishes the replicas of a service.
 	Instance string
 }
 
-// NewProvider returns what makes the spans of a service. Whoever asked for it shuts it down, which sends what is left.
+// NewProvider returns the provider of the spans of a service. The caller shuts it down, which sends the remaining spans.
 // A collector that cannot be reached costs spans and a log line, no request.
 func NewProvider(ctx context.Context, config *tracingapi.TracingConfiguration, service Service, options ...otlptracegrpc.Option) (tracing.TracerProvider, error) {
 	provider, err := tracing.NewProvider(ctx, config, options, []resource.Option{resource.WithAttributes(
@@ -43,10 +43,10 @@ func NewProvider(ctx context.Context, config *tracingapi.TracingConfiguration, s
 	return provider, nil
 }
 
-// LogTo makes the library log to a logger; left alone it writes lines of its own to standard error. The library keeps
+// LogTo makes the library log to a logger; by default it writes its own lines to standard error. The library keeps
 // all of this in global variables, so it is called once per process.
 func LogTo(logger logr.Logger) {
-	// Instruments would be kept for ever, and nobody reads them.
+	// Instruments would be retained indefinitely, and are not read.
 	otel.SetMeterProvider(noop.NewMeterProvider())
 	otel.SetLogger(logger)
 	otel.SetErrorHandler(&errorLog{logger: logger})

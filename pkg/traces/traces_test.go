@@ -22,7 +22,7 @@ const (
 	remoteSpan  = "00f067aa0ba902b7"
 )
 
-// A request of a user continues the trace that the aggregator names, and nobody else's.
+// A request of a user continues the trace that the aggregator names, and no other trace.
 func TestContinuing(t *testing.T) {
 	for name, tc := range map[string]struct {
 		traceparent bool
@@ -38,7 +38,7 @@ func TestContinuing(t *testing.T) {
 			recorder := tracetest.NewSpanRecorder()
 			provider := Continuing(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)))
 			asked := false
-			// The library's filter, for somebody who is no administrator.
+			// The library's filter, for a user who is no administrator.
 			handler := FromAggregator(filters.WithTracing(http.NotFoundHandler(), provider), func(*http.Request) bool {
 				asked = true
 				return tc.trusted
@@ -49,7 +49,7 @@ func TestContinuing(t *testing.T) {
 			}
 			handler.ServeHTTP(httptest.NewRecorder(), request)
 			if asked != tc.asked {
-				t.Errorf("asked who it comes from: %t", asked)
+				t.Errorf("origin reviewed = %t", asked)
 			}
 			spans := recorder.Ended()
 			if len(spans) != 1 {

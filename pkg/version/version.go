@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package version says which version of Groundskeeper a binary is.
+// Package version has the version of Groundskeeper from which a binary was built.
 //
 // A release sets it with -ldflags "-X groundskeeper.io/groundskeeper/pkg/version.version=v1.2.3
-// -X groundskeeper.io/groundskeeper/pkg/version.commit=<sha>". Any other build says what the Go command
+// -X groundskeeper.io/groundskeeper/pkg/version.commit=<sha>". Any other build reports what the Go command
 // wrote into the binary. It is kept apart from the version of component-base, which decides about the
 // feature gates of Kubernetes.
 package version
@@ -22,7 +22,7 @@ var (
 	commit  string
 )
 
-// unreleased is the version of a build that nothing tells its version.
+// unreleased is the version of a build without a version.
 const unreleased = "v0.0.0-unreleased"
 
 // Version returns the semantic version with a leading v, for example v1.2.3.

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command bench measures Groundskeeper on a local control plane: real binaries, loopback, a folder that is thrown away.
-// It prints each figure for people on stderr and as a line of JSON on stdout, and fails when a figure misses its goal.
+// It prints each figure for users on stderr and as a line of JSON on stdout, and fails when a figure misses its goal.
 package main
 
 import (
@@ -40,7 +40,7 @@ func run() error {
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
-	reporter := &report.Reporter{People: os.Stderr, Programs: os.Stdout}
+	reporter := &report.Reporter{Users: os.Stderr, Programs: os.Stdout}
 	known := false
 	for _, benchmark := range []struct {
 		name string

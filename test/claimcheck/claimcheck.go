@@ -13,8 +13,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// Replay plays back all that ever happened in etcd below the prefix of our API server, and returns at how many revisions
-// claims or the objects that claim were written. At each of them
+// Replay plays back all that ever happened in etcd below the prefix of Groundskeeper's API server, and returns at how many
+// revisions claims or the objects that claim were written. At each of them
 //   - every Project holds the claim of its namespace, and every DiscoveryBackend that of its name,
 //   - there is no other claim, and
 //   - no claimed name is above another one.

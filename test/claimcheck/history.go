@@ -17,7 +17,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apis/scheme"
 )
 
-// The folders of what claims, below the prefix. The claims of a folder lie in the folder of the same name below /claims.
+// The directories of the objects with reserved names, below the prefix. The reservations of a directory are in the directory of
+// the same name below /claims.
 const (
 	projects = "/core.gardener.cloud/projects/"
 	backends = "/gimbal.heptio.com/discoverybackends/"

@@ -47,17 +47,17 @@ func TestHistory(t *testing.T) {
 		"names beside each other":              {[]write{{2, us, ""}, {2, claimUS, us}, {3, otherCluster, ""}, {3, claimUSA, otherCluster}}, ""},
 		"other keys":                           {[]write{{2, "/kubernikus.sap.cc/klusters/a/us", "x"}, {3, "/store", "x"}}, ""},
 
-		"no claim":                          {[]write{{2, p, "garden-x"}}, `garden-x/ is held by "", but needed by "` + p},
-		"a claim that comes later":          {[]write{{2, p, "garden-x"}, {3, claimX, p}}, "revision 2"},
-		"a claim that stays behind":         {[]write{{2, p, "garden-x"}, {2, claimX, p}, {3, p, deletion}}, "revision 3"},
-		"a claim that goes too early":       {[]write{{2, us, ""}, {2, claimUS, us}, {3, claimUS, deletion}}, "revision 3"},
-		"the claim of another name":         {[]write{{2, p, "garden-x"}, {2, claimY, p}}, "is held by"},
-		"a claim of another object":         {[]write{{2, p, "garden-x"}, {2, claimX, q}}, "is held by"},
-		"two objects with one name":         {[]write{{2, p, "garden-x"}, {2, claimX, p}, {3, q, "garden-x"}, {3, claimX, q}}, p + " and " + q + " both need"},
-		"a name above another":              {[]write{{2, us, ""}, {2, claimUS, us}, {3, east, ""}, {3, claimEast, east}}, "both held"},
-		"a name below another":              {[]write{{2, east, ""}, {2, claimEast, east}, {3, us, ""}, {3, claimUS, us}}, "both held"},
-		"a Project that nobody can decode":  {[]write{{2, p, "k8s:enc:"}}, "cannot read it"},
-		"a Project that holds no namespace": {[]write{{2, p, ""}}, "without a namespace"},
+		"no claim":                                {[]write{{2, p, "garden-x"}}, `garden-x/ is held by "", but needed by "` + p},
+		"a claim that comes later":                {[]write{{2, p, "garden-x"}, {3, claimX, p}}, "revision 2"},
+		"a claim that stays behind":               {[]write{{2, p, "garden-x"}, {2, claimX, p}, {3, p, deletion}}, "revision 3"},
+		"a reservation that is deleted too early": {[]write{{2, us, ""}, {2, claimUS, us}, {3, claimUS, deletion}}, "revision 3"},
+		"the claim of another name":               {[]write{{2, p, "garden-x"}, {2, claimY, p}}, "is held by"},
+		"a claim of another object":               {[]write{{2, p, "garden-x"}, {2, claimX, q}}, "is held by"},
+		"two objects with one name":               {[]write{{2, p, "garden-x"}, {2, claimX, p}, {3, q, "garden-x"}, {3, claimX, q}}, p + " and " + q + " both need"},
+		"a name above another":                    {[]write{{2, us, ""}, {2, claimUS, us}, {3, east, ""}, {3, claimEast, east}}, "both held"},
+		"a name below another":                    {[]write{{2, east, ""}, {2, claimEast, east}, {3, us, ""}, {3, claimUS, us}}, "both held"},
+		"a Project that cannot be decoded":        {[]write{{2, p, "k8s:enc:"}}, "cannot read it"},
+		"a Project that holds no namespace":       {[]write{{2, p, ""}}, "without a namespace"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := replay(t, test.writes)

@@ -46,7 +46,7 @@ func pages(t *testing.T) map[string]string {
 	return found
 }
 
-// anchors are the names of the headings of a page, as they are linked to.
+// anchors are the names of the headings of a pagein the form of links.
 func anchors(page string) []string {
 	var all []string
 	for _, match := range heading.FindAllStringSubmatch(page, -1) {
@@ -74,7 +74,7 @@ func TestLinks(t *testing.T) {
 				to = filepath.Join(filepath.Dir(path), target)
 			}
 			if _, err := os.Stat(to); err != nil {
-				t.Errorf("%s links to %s, which is not there", path, match[1])
+				t.Errorf("%s links to %s, which does not exist", path, match[1])
 				continue
 			}
 			if anchor != "" && !slices.Contains(anchors(all[to]), anchor) {

@@ -108,13 +108,13 @@ func (b *backups) testDisaster(t *testing.T) {
 	// Beside a Gardener it is Gardener's that serves Projects, and owns the namespace.
 	const beside = "--runtime-config=core.gardener.cloud/v1beta1=false"
 	b.command(t, 0, "no namespace was compared", "import", file, "--check-only", beside, own)
-	b.command(t, 1, "a server answers for kubernikus.sap.cc/v1", "import", file, fresh, beside, own)
+	b.command(t, 1, "a server serves kubernikus.sap.cc/v1", "import", file, fresh, beside, own)
 	orphan := client.RawPatch(types.JSONPatchType, []byte(`[{"op":"remove","path":"/metadata/ownerReferences"}]`))
 	if err := b.client.Patch(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: late.NamespaceName()}}, orphan); err != nil {
 		t.Fatal(err)
 	}
 	b.command(t, 0, "no namespace of the cluster would be deleted", "import", file, "--check-only", own)
-	b.command(t, 1, "a server answers for core.gardener.cloud/v1beta1", "import", file, fresh, own)
+	b.command(t, 1, "a server serves core.gardener.cloud/v1beta1", "import", file, fresh, own)
 	b.command(t, 1, "another process uses this directory", "import", file, "--embedded-etcd-dir="+dir, "--without-cluster")
 
 	b.replaceStore(t, "")

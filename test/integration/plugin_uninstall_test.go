@@ -291,7 +291,7 @@ func (r *removal) neverStarts() {
 		r.Errorf("it removes an API that may have objects: %v %s", err, out)
 	}
 	r.kubectl(r.T, "annotate", "namespace", "garden-former", gardenerv1beta1.AnnotationProjectUID+"-")
-	if out, err := r.uninstall(r.Context(), "--yes", "--timeout=90s"); err != nil || !strings.Contains(out, "our API was never served") {
+	if out, err := r.uninstall(r.Context(), "--yes", "--timeout=90s"); err != nil || !strings.Contains(out, "the API was never served") {
 		r.Fatalf("an installation that never started is not removed: %v %s", err, out)
 	}
 	if out, err := r.uninstall(r.Context()); err != nil || !strings.Contains(out, "nothing of an installation is there") {

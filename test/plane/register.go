@@ -40,7 +40,7 @@ func (p *Plane) prepareCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := rivalcrd.Refusal(rivals); err != nil {
+	if err := rivalcrd.Conflict(rivals); err != nil {
 		return err
 	}
 	paths := []string{"namespaces", "rbac"}

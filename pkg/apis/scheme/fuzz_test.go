@@ -18,8 +18,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 )
 
-// FuzzDecode sends JSON that nobody would write to the decoder of the server. It must not panic, and what it accepts
-// must be stored in one form only: read and written again, by JSON or protobuf, it stays as it is.
+// FuzzDecode sends malformed and unusual JSON to the decoder of the server. It must not panic, and what it accepts
+// must be stored in one form only: read and written again, by JSON or protobuf, it is unchanged.
 func FuzzDecode(f *testing.F) {
 	files, err := filepath.Glob("testdata/HEAD/*.json")
 	if err != nil || len(files) == 0 {
@@ -72,8 +72,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// decode decodes as the server does: the path of a request says which kind it is about. It returns nil for what the
-// server refuses.
+// decode decodes as the server does: the path of a request determines the kind. It returns nil for input that the server rejects.
 func decode(codecs serializer.CodecFactory, kind schema.GroupVersionKind, data []byte) runtime.Object {
 	object, _, err := codecs.UniversalDecoder(kind.GroupVersion()).Decode(data, &kind, nil)
 	if err != nil {
@@ -82,7 +81,7 @@ func decode(codecs serializer.CodecFactory, kind schema.GroupVersionKind, data [
 	return object
 }
 
-// isOurs says whether an object is one of the four kinds: the data may name any kind of the scheme.
+// isOurs reports whether an object is one of the four kinds: the data may name any kind of the scheme.
 func isOurs(scheme *runtime.Scheme, object runtime.Object) bool {
 	found, _, err := scheme.ObjectKinds(object)
 	return err == nil && slices.Contains(kinds(), found[0])

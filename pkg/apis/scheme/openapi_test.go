@@ -19,7 +19,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/generated/openapi"
 )
 
-// definitions are the types of our groups, by their names in OpenAPI, such as cloud.gardener.core.v1beta1.Project.
+// definitions are the types of Groundskeeper's groups, by their names in OpenAPI, such as cloud.gardener.core.v1beta1.Project.
 func definitions() map[string]spec.Schema {
 	all := openapi.GetOpenAPIDefinitions(spec.MustCreateRef)
 	groups := []string{}
@@ -36,7 +36,7 @@ func definitions() map[string]spec.Schema {
 	return ours
 }
 
-// isSentence says whether a description is at least one sentence: some words and a full stop.
+// isSentence reports whether a description is at least one sentence: some words and a full stop.
 func isSentence(description string) bool {
 	sentence, _, found := strings.Cut(strings.ReplaceAll(description, "\n", " ")+" ", ". ")
 	return found && len(strings.Fields(sentence)) >= 3

@@ -67,7 +67,7 @@ func TestRoundTripToUnstructured(t *testing.T) {
 	roundtrip.RoundtripToUnstructured(t, scheme, fuzzers, nil, direct)
 }
 
-// What a manifest goes through: version → YAML → version.
+// The conversions of a manifest: version → YAML → version.
 func TestRoundTripOfYAML(t *testing.T) {
 	scheme := newScheme(t)
 	codecs := serializer.NewCodecFactory(scheme)

@@ -77,7 +77,7 @@ func TestHub(t *testing.T) {
 	}
 }
 
-// A kind that is added to the versions and forgotten in the hub, or in this test, cannot be served.
+// A kind that is added to the versions and missing in the hub, or in this test, cannot be served.
 func TestNothingIsMissing(t *testing.T) {
 	known := map[schema.GroupVersionKind]bool{}
 	for _, kind := range kinds() {

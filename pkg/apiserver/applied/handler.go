@@ -4,7 +4,7 @@
 // Package applied brings what clients apply to the form in which it is stored, before the library compares the two.
 //
 // Server-side apply compares the manifest of one manager with what is stored, and a manifest that spells a member of a
-// Project in another way conflicts with whoever applied the same before. Defaulting comes too late: it sees the result.
+// Project in another way conflicts with the manager that applied the same before. Defaulting comes too late: it sees the result.
 package applied
 
 import (
@@ -22,11 +22,11 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// GetProject reads a Project as it is stored.
+// GetProject reads a Project in its stored form.
 type GetProject func(ctx context.Context, name string) (*gardenerv1beta1.Project, error)
 
-// Handler normalizes the Projects that are applied, and hands all other requests on as they are. Bodies of more than limit
-// bytes are left to the next handler, which refuses them; 0 is no limit.
+// Handler normalizes the Projects that are applied, and passes all other requests on unchanged. Bodies of more than limit
+// bytes are left to the next handler, which rejects them; 0 is no limit.
 func Handler(next http.Handler, limit int64, get GetProject) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isAppliedProject(r) {
@@ -42,7 +42,7 @@ func Handler(next http.Handler, limit int64, get GetProject) http.Handler {
 		if normal, ok := normalized(r.Context(), body, get); ok && err == nil && (limit <= 0 || int64(len(body)) <= limit) {
 			changed.Body, changed.ContentLength = closing{bytes.NewReader(normal), r.Body}, int64(len(normal))
 		} else {
-			// What cannot be read is refused by the one who reads it again.
+			// An invalid body is rejected by the next handler, which reads it again.
 			changed.Body = closing{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}
 		}
 		next.ServeHTTP(w, changed)
@@ -66,7 +66,7 @@ func isAppliedProject(r *http.Request) bool {
 }
 
 // normalized returns a manifest with the members and the owner in the form in which they are stored; false when it is in
-// that form already, or not one that can be read. Then the library says what is wrong with it.
+// that form already, or not one that can be read. The library then reports the error.
 func normalized(ctx context.Context, manifest []byte, get GetProject) ([]byte, bool) {
 	data, err := yaml.YAMLToJSONStrict(manifest)
 	if err != nil {
@@ -79,7 +79,7 @@ func normalized(ctx context.Context, manifest []byte, get GetProject) ([]byte, b
 	changed := normalizeProject(object)
 	info, _ := request.RequestInfoFrom(ctx)
 	if lacksOwner(object) {
-		// A Project that is not there yet, or cannot be read, is left to the library.
+		// A Project that does not exist yet, or cannot be read, is left to the library.
 		if stored, err := get(ctx, info.Name); err == nil && addOwner(object, &stored.Spec) {
 			changed = true
 		}

@@ -20,7 +20,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// What reaches the library of what is applied: members in the form in which they are stored, and all else as it is.
+// What reaches the library of what is applied: members in the form in which they are stored, and everything else unchanged.
 func TestHandler(t *testing.T) {
 	const head = "apiVersion: core.gardener.cloud/v1beta1\nkind: Project\n"
 	projects := request.RequestInfo{Verb: "patch", APIGroup: "core.gardener.cloud", Resource: "projects"}
@@ -37,7 +37,7 @@ func TestHandler(t *testing.T) {
 		"JSON":            {projects, "application/apply-patch+yaml; charset=utf-8", `{"apiVersion":"core.gardener.cloud/v1beta1","kind":"Project","spec":{"members":[{"kind":"User","name":"anna","roles":["viewer"]}]}}`, stored},
 		"several roles":   {projects, "", head + "spec: {members: [{kind: ServiceAccount, name: a, namespace: b, roles: [admin, uam]}]}\n", head + "spec:\n  members:\n  - kind: ServiceAccount\n    name: a\n    namespace: b\n    role: admin\n    roles:\n    - uam\n"},
 		"the owner":       {projects, "", head + "spec: {owner: {kind: Group, name: team}}\n", head + "spec:\n  owner:\n    apiGroup: rbac.authorization.k8s.io\n    kind: Group\n    name: team\n"},
-		"stored already":  {projects, "", "# as it is\n" + stored, "# as it is\n" + stored},
+		"stored already":  {projects, "", "# a comment\n" + stored, "# a comment\n" + stored},
 		"no members":      {projects, "", head + "spec: {description: a} # b\n", head + "spec: {description: a} # b\n"},
 		"set twice":       {projects, "", head + "spec: {members: [{kind: User, kind: User, name: anna}]}\n", head + "spec: {members: [{kind: User, kind: User, name: anna}]}\n"},
 		"no list":         {projects, "", head + "spec: {members: 5}\n", head + "spec: {members: 5}\n"},

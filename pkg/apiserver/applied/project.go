@@ -46,7 +46,7 @@ func lacksOwner(object map[string]any) bool {
 }
 
 // addOwner adds to the members of a manifest what the server added to those that are stored: the owner, or the role owner.
-// A manifest that names another owner than the stored one hands the Project over, and stays as it is.
+// A manifest that names another owner than the stored one hands the Project over, and remains unchanged.
 func addOwner(object map[string]any, stored *gardenerv1beta1.ProjectSpec) bool {
 	spec, ok := membersOf(object)
 	if !ok || stored.Owner == nil || spec.Owner != nil && !gardenerv1beta1.SameSubject(*spec.Owner, *stored.Owner) {
@@ -98,12 +98,12 @@ func defaultAPIGroup(subject map[string]any) bool {
 	return true
 }
 
-// normalizeRoles spells the roles of a member as they are stored: the first one as role, the others as roles.
+// normalizeRoles spells the roles of a member in their stored form: the first one as role, the others as roles.
 func normalizeRoles(member map[string]any) bool {
 	role, isRole := member["role"].(string)
 	list, isList := member["roles"].([]any)
 	if member["role"] != nil && !isRole || member["roles"] != nil && !isList {
-		return false // of another type: it is refused
+		return false // of another type: it is rejected
 	}
 	typed := gardenerv1beta1.ProjectMember{Role: role}
 	for _, each := range list {

@@ -102,7 +102,7 @@ func Namespaces(ctx context.Context, cluster kubernetes.Interface) ([]corev1.Nam
 	}
 }
 
-// Serving returns the first of the group versions that a server answers for in a cluster.
+// Serving returns the first of the group versions that a server serves in a cluster.
 func Serving(cluster kubernetes.Interface, served []schema.GroupVersion) (string, error) {
 	for _, groupVersion := range served {
 		version := groupVersion.String()

@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rivalcrd finds CustomResourceDefinitions of group versions that our server is to serve.
+// Package rivalcrd finds CustomResourceDefinitions of group versions that Groundskeeper's API server serves.
 //
-// While the host cluster has one, its kube-apiserver manages the APIService of that group version itself: it puts ours
-// back within seconds and serves the definition's objects instead. So nothing may be registered, and no server is ready,
-// until they are moved (docs/migration.md).
+// While the management cluster has one, its kube-apiserver manages the APIService of that group version: it reverts the
+// registration of Groundskeeper within seconds and serves the definition's objects instead. Therefore nothing may be registered,
+// and no server is ready, until the objects have been moved (docs/migration.md).
 package rivalcrd
 
 import (
@@ -38,7 +38,7 @@ type Finder struct {
 	served   []schema.GroupVersion
 }
 
-// NewFinder returns a Finder for the group versions that our server serves.
+// NewFinder returns a Finder for the group versions that Groundskeeper's API server serves.
 func NewFinder(cluster *rest.Config, served []schema.GroupVersion) (*Finder, error) {
 	names, err := metadata.NewForConfig(cluster)
 	if err != nil {
@@ -77,7 +77,7 @@ func (f *Finder) Find(ctx context.Context) ([]string, error) {
 	return rivals, nil
 }
 
-// isRival says whether a definition serves one of the group versions.
+// isRival reports whether a definition serves one of the group versions.
 func isRival(definition *unstructured.Unstructured, served []schema.GroupVersion) bool {
 	group, _, _ := unstructured.NestedString(definition.Object, "spec", "group")
 	versions, _, _ := unstructured.NestedSlice(definition.Object, "spec", "versions")
@@ -88,8 +88,8 @@ func isRival(definition *unstructured.Unstructured, served []schema.GroupVersion
 	})
 }
 
-// Refusal is the error that names rivals, nil when there are none.
-func Refusal(rivals []string) error {
+// Conflict is the error that names rivals, nil when there are none.
+func Conflict(rivals []string) error {
 	if len(rivals) == 0 {
 		return nil
 	}
@@ -97,10 +97,10 @@ func Refusal(rivals []string) error {
 		"its kube-apiserver takes those group versions back: move their objects and delete the definitions (docs/migration.md)", strings.Join(rivals, ", "))
 }
 
-// period is how long an answer of the readiness check counts.
+// period is how long a result of the readiness check is cached.
 const period = 30 * time.Second
 
-// ReadyCheck is a readiness check that fails while there are rivals. It asks the cluster once in a while; what it
+// ReadyCheck is a readiness check that fails while there are rivals. It queries the cluster periodically; what it
 // cannot find out does not make the server unready.
 func (f *Finder) ReadyCheck() healthz.HealthChecker {
 	var lock sync.Mutex
@@ -114,13 +114,13 @@ func (f *Finder) ReadyCheck() healthz.HealthChecker {
 		}
 		rivals, err := f.Find(request.Context())
 		if err != nil {
-			klog.FromContext(request.Context()).V(2).Info("Cannot look for CustomResourceDefinitions of our group versions", "reason", err)
+			klog.FromContext(request.Context()).V(2).Info("Failed to list CustomResourceDefinitions in Groundskeeper's API groups", "err", err)
 		} else {
-			refusal := Refusal(rivals)
-			if refusal != nil && last == nil { // the answer itself withholds the reason
-				klog.FromContext(request.Context()).Error(refusal, "Not ready")
+			conflict := Conflict(rivals)
+			if conflict != nil && last == nil { // the response itself has no reason
+				klog.FromContext(request.Context()).Error(conflict, "Not ready")
 			}
-			last = refusal
+			last = conflict
 		}
 		asked = time.Now()
 		return last

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package observe tells observers of each reconcile: one that makes spans, one that remembers what happened last. They
+// Package observe notifies observers of each reconcile: one that creates spans, one that records the last result. They
 // come with the context of the manager, so that controllers know nothing of them.
 package observe
 
@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Observer is told of reconciles.
+// Observer is notified of reconciles.
 type Observer interface {
 	// Begin is called before a reconcile, end after it, with its outcome. The reconcile gets the context.
 	Begin(ctx context.Context, controller, object string) (_ context.Context, end func(reconcile.Result, error))
@@ -31,7 +31,7 @@ func observers(ctx context.Context) []Observer {
 	return all
 }
 
-// begin tells the observers, and returns what tells them of the end.
+// begin notifies the observers, and returns the function that notifies them of the end.
 func begin(ctx context.Context, all []Observer, controller, object string) (context.Context, func(reconcile.Result, error)) {
 	ends := make([]func(reconcile.Result, error), len(all))
 	for i, observer := range all {
@@ -58,7 +58,7 @@ func Reconciler[request comparable](controller string, next reconcile.TypedRecon
 	})
 }
 
-// Pass tells the observers of a pass of a loop that is no controller. It is over when end is called.
+// Pass notifies the observers of a run of a background task that is no controller. It is over when end is called.
 func Pass(ctx context.Context, loop string) (_ context.Context, end func(error)) {
 	ctx, over := begin(ctx, observers(ctx), loop, "")
 	return ctx, func(err error) { over(reconcile.Result{}, err) }

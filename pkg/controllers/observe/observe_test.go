@@ -41,7 +41,7 @@ func TestSpans(t *testing.T) {
 			var inside trace.SpanContext
 			result, err := Reconciler("project", reconcile.Func(func(ctx context.Context, r reconcile.Request) (reconcile.Result, error) {
 				if r != request {
-					t.Errorf("asked for %s", r)
+					t.Errorf("request = %s", r)
 				}
 				inside = trace.SpanContextFromContext(ctx)
 				return tc.result, tc.err
@@ -54,7 +54,7 @@ func TestSpans(t *testing.T) {
 				t.Fatalf("%v", spans)
 			}
 			if !inside.Equal(spans[0].SpanContext()) {
-				t.Error("what the reconcile asks for is not part of its trace")
+				t.Error("the requests of the reconcile are not part of its trace")
 			}
 			tc.want["controller"], tc.want["object"], tc.want["reconcileID"] = "project", "team/a", ""
 			got := map[attribute.Key]string{}

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Object implements metav1.Object without having anything. A type that embeds it overrides what it does have; whoever tries
+// Object implements metav1.Object without having anything. A type that embeds it overrides what it does have; a caller that tries
 // to change an object of a cache learns of it by a panic.
 type Object struct{}
 

@@ -12,7 +12,7 @@ import (
 )
 
 // Register adds a metric to a registry and returns it. A registry that has it already, from an earlier manager in the
-// same process, goes on with the one it has.
+// same process, continues with the existing one.
 func Register[C prometheus.Collector](registry prometheus.Registerer, metric C) (C, error) {
 	err := registry.Register(metric)
 	var registered prometheus.AlreadyRegisteredError

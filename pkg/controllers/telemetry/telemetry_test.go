@@ -22,7 +22,7 @@ func TestRegister(t *testing.T) {
 	first.Inc()
 	second, err := Register(registry, counter())
 	if err != nil || testutil.ToFloat64(second) != 1 {
-		t.Errorf("the second one does not go on with the first: %v", err)
+		t.Errorf("the second one does not continue with the first: %v", err)
 	}
 	if _, err := Register(registry, prometheus.NewCounter(prometheus.CounterOpts{Name: "a", Help: "another"})); err == nil {
 		t.Error("a name that is taken is no error")

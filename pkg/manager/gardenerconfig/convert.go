@@ -39,7 +39,7 @@ func (f *File) election(c *configuration) error {
 		ResourceNamespace: theirs.ResourceNamespace, ResourceName: theirs.ResourceName,
 		LeaseDuration: theirs.LeaseDuration, RenewDeadline: theirs.RenewDeadline, RetryPeriod: theirs.RetryPeriod,
 	}
-	// Locks of other kinds are gone from Kubernetes' libraries.
+	// Locks of other kinds have been removed from Kubernetes' libraries.
 	if theirs.ResourceLock != "" && theirs.ResourceLock != "leases" {
 		f.Ignored = append(f.Ignored, "leaderElection.resourceLock")
 	}
@@ -115,7 +115,7 @@ func (t tlsServer) convert() (v1alpha1.CertificatesConfiguration, error) {
 	certificates := v1alpha1.CertificatesConfiguration{CertFile: t.ServerCertPath, KeyFile: t.ServerKeyPath}
 	if t.ServerCertDir != "" {
 		if t.ServerCertPath != "" || t.ServerKeyPath != "" {
-			return certificates, fmt.Errorf("serverCertDir goes with neither serverCertPath nor serverKeyPath")
+			return certificates, fmt.Errorf("serverCertDir cannot be combined with serverCertPath or serverKeyPath")
 		}
 		certificates.CertFile, certificates.KeyFile = filepath.Join(t.ServerCertDir, "tls.crt"), filepath.Join(t.ServerCertDir, "tls.key")
 	}
@@ -125,7 +125,7 @@ func (t tlsServer) convert() (v1alpha1.CertificatesConfiguration, error) {
 	return certificates, nil
 }
 
-// resourceSize converts server.resourceAdmissionConfiguration; its modes are ours in lower case.
+// resourceSize converts server.resourceAdmissionConfiguration; its modes are those of Groundskeeper in lower case.
 func (f *File) resourceSize(theirs *resourceAdmission) {
 	if theirs == nil {
 		return

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package gardenerconfig reads the configuration file of Gardener's controller manager, so that its users need not
-// write a new one. What Gardener configures and we have counts; the rest is ignored, and named.
+// write a new one. Fields of Gardener that Groundskeeper supports take effect; the others are ignored, and reported.
 package gardenerconfig
 
 import (
@@ -26,16 +26,16 @@ func Kind() schema.GroupVersionKind {
 
 // File is a file of Gardener's.
 type File struct {
-	// Config says the same in our terms. It is neither defaulted nor validated.
+	// Config is the same configuration in Groundskeeper's format. It is neither defaulted nor validated.
 	Config *v1alpha1.ControllerManagerConfiguration
-	// Ignored are the paths of the fields that mean nothing to us, sorted.
+	// Ignored are the paths of the fields that Groundskeeper does not support, sorted.
 	Ignored []string
 
 	lines   configfile.Lines
 	renamed []rename
 }
 
-// rename says that a field of ours is another one of Gardener's.
+// rename maps a field of Groundskeeper to one of Gardener.
 type rename struct{ ours, theirs string }
 
 // Decode reads a file. What a part that counts does not know is an error that names it and its line; the sections of
@@ -61,7 +61,7 @@ func Decode(data []byte) (*File, error) {
 	return f, nil
 }
 
-// Place puts an error about a field of ours where its reader finds it: at the line and under the name in the file.
+// Place puts an error about a field of Groundskeeper where its reader finds it: at the line and under the name in the file.
 func (f *File) Place(err *field.Error) error {
 	for _, r := range f.renamed {
 		if rest, ok := strings.CutPrefix(err.Field, r.ours); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
@@ -114,7 +114,7 @@ func either[T any](f *File, ours, newer string, a *T, older string, b *T) (*T, e
 	}
 }
 
-// set returns nil for zero: that is how Gardener says that a number is left out.
+// set returns nil for zero: in Gardener, zero is an omitted number.
 func set[T comparable](value T) *T {
 	if value == *new(T) {
 		return nil

@@ -45,7 +45,7 @@ func TestDecode(t *testing.T) {
 				RetryPeriod: &metav1.Duration{Duration: 5 * time.Second},
 			}
 		}, ""},
-		"lock that is gone": {"leaderElection: {resourceLock: configmapsleases}\n", func(*config) {}, "leaderElection.resourceLock"},
+		"lock that was removed": {"leaderElection: {resourceLock: configmapsleases}\n", func(*config) {}, "leaderElection.resourceLock"},
 		"log": {"logLevel: debug\nlogFormat: text\nkubernetesLogLevel: 3\n", func(c *config) {
 			c.Log = v1alpha1.LogConfiguration{Level: "debug", Format: "text"}
 		}, "kubernetesLogLevel"},
@@ -107,26 +107,26 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// Whatever is wrong is said under the name that the field has in the file, with its line.
+// An error names the field as in the file, with its line.
 func TestErrors(t *testing.T) {
 	for name, tc := range map[string]struct{ content, want string }{
-		"unknown section":  {"gardenClientConections: {}\n", `line 3: unknown field "gardenClientConections"`},
-		"unknown field":    {"gardenClientConnection:\n  kps: 1\n", `line 4: unknown field "gardenClientConnection.kps"`},
-		"unknown, project": {"controllers:\n  project:\n    staleGraceDays: 1\n    concurrentSyncs: x\n", `line 5: unknown field "controllers.project.staleGraceDays"; line 6: controllers.project.concurrentSyncs: expected a whole number of 32 bits, not string`},
-		"doubled":          {"logLevel: info\nlogLevel: info\n", `line 4: field "logLevel" is set twice, first on line 3`},
-		"two connections":  {"gardenClientConnection: {qps: 1}\nclientConnection: {qps: 1}\n", `line 4: clientConnection and gardenClientConnection are two names of one field: keep one`},
-		"two health":       {"server:\n  healthProbes: {port: 1}\n  http: {port: 1}\n", `line 5: server.http and server.healthProbes are two names of one field: keep one`},
-		"two webhooks":     {"server:\n  webhooks: {port: 1}\n  https: {port: 1}\n", `line 5: server.https and server.webhooks are two names of one field: keep one`},
-		"folder and file":  {"server:\n  https:\n    tls: {serverCertDir: a, serverKeyPath: b}\n", `line 5: server.https.tls: serverCertDir goes with neither serverCertPath nor serverKeyPath`},
-		"qps":              {"gardenClientConnection:\n  qps: -1\n", `line 4: gardenClientConnection.qps: Invalid value: -1: must be greater than 0`},
-		"qps, older":       {"clientConnection:\n  qps: -1\n", `line 4: clientConnection.qps: Invalid value: -1: must be greater than 0`},
-		"level":            {"logLevel: loud\n", `line 3: logLevel: Unsupported value: "loud": supported values: "debug", "info", "error"`},
-		"port":             {"server:\n  http: {port: -1}\n", `line 4: server.http.port: Invalid value: -1: must be between 0 (any free port) and 65535`},
-		"port, newer":      {"server:\n  webhooks:\n    port: -1\n", `line 5: server.webhooks.port: Invalid value: -1: must be between 0 (any free port) and 65535`},
-		"no key":           {"server:\n  https:\n    tls: {serverCertPath: a}\n", `line 5: server.https.tls.serverKeyPath: Required value: mode Files reads it`},
-		"mode":             {"server:\n  resourceAdmissionConfiguration: {operationMode: loud}\n", `line 4: server.resourceAdmissionConfiguration.operationMode: Unsupported value: "loud": supported values: "Block", "Log"`},
-		"limit":            {"server:\n  resourceAdmissionConfiguration:\n    limits:\n    - {apiGroups: [a], resources: [r]}\n", `line 6: server.resourceAdmissionConfiguration.limits[0].size: Required value: limit the size, the count, or both`},
-		"expiration":       {"controllers:\n  project: {staleExpirationTimeDays: 1}\n", `line 4: controllers.project.staleExpirationTimeDays: Invalid value: 1: must not be less than staleGracePeriodDays`},
+		"unknown section":    {"gardenClientConections: {}\n", `line 3: unknown field "gardenClientConections"`},
+		"unknown field":      {"gardenClientConnection:\n  kps: 1\n", `line 4: unknown field "gardenClientConnection.kps"`},
+		"unknown, project":   {"controllers:\n  project:\n    staleGraceDays: 1\n    concurrentSyncs: x\n", `line 5: unknown field "controllers.project.staleGraceDays"; line 6: controllers.project.concurrentSyncs: expected a whole number of 32 bits, not string`},
+		"doubled":            {"logLevel: info\nlogLevel: info\n", `line 4: field "logLevel" is set twice, first on line 3`},
+		"two connections":    {"gardenClientConnection: {qps: 1}\nclientConnection: {qps: 1}\n", `line 4: clientConnection and gardenClientConnection are two names of one field: keep one`},
+		"two health":         {"server:\n  healthProbes: {port: 1}\n  http: {port: 1}\n", `line 5: server.http and server.healthProbes are two names of one field: keep one`},
+		"two webhooks":       {"server:\n  webhooks: {port: 1}\n  https: {port: 1}\n", `line 5: server.https and server.webhooks are two names of one field: keep one`},
+		"directory and file": {"server:\n  https:\n    tls: {serverCertDir: a, serverKeyPath: b}\n", `line 5: server.https.tls: serverCertDir cannot be combined with serverCertPath or serverKeyPath`},
+		"qps":                {"gardenClientConnection:\n  qps: -1\n", `line 4: gardenClientConnection.qps: Invalid value: -1: must be greater than 0`},
+		"qps, older":         {"clientConnection:\n  qps: -1\n", `line 4: clientConnection.qps: Invalid value: -1: must be greater than 0`},
+		"level":              {"logLevel: loud\n", `line 3: logLevel: Unsupported value: "loud": supported values: "debug", "info", "error"`},
+		"port":               {"server:\n  http: {port: -1}\n", `line 4: server.http.port: Invalid value: -1: must be between 0 (any free port) and 65535`},
+		"port, newer":        {"server:\n  webhooks:\n    port: -1\n", `line 5: server.webhooks.port: Invalid value: -1: must be between 0 (any free port) and 65535`},
+		"no key":             {"server:\n  https:\n    tls: {serverCertPath: a}\n", `line 5: server.https.tls.serverKeyPath: Required value: mode Files reads it`},
+		"mode":               {"server:\n  resourceAdmissionConfiguration: {operationMode: loud}\n", `line 4: server.resourceAdmissionConfiguration.operationMode: Unsupported value: "loud": supported values: "Block", "Log"`},
+		"limit":              {"server:\n  resourceAdmissionConfiguration:\n    limits:\n    - {apiGroups: [a], resources: [r]}\n", `line 6: server.resourceAdmissionConfiguration.limits[0].size: Required value: limit the size, the count, or both`},
+		"expiration":         {"controllers:\n  project: {staleExpirationTimeDays: 1}\n", `line 4: controllers.project.staleExpirationTimeDays: Invalid value: 1: must not be less than staleGracePeriodDays`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string

@@ -13,7 +13,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 )
 
-// configuration is Gardener's ControllerManagerConfiguration as far as it is ours to follow. What only Gardener's own
+// configuration is Gardener's ControllerManagerConfiguration as far as Groundskeeper supports it. What only Gardener's own
 // controllers read is raw: it is allowed and ignored. Some fields have two names, an older and a newer one.
 // Source: controllermanager.config.gardener.cloud/v1alpha1 of github.com/gardener/gardener.
 type configuration struct {
@@ -92,7 +92,7 @@ type httpsServer struct {
 	TLS tlsServer `json:"tls"`
 }
 
-// tlsServer names the files of a certificate, or the folder of tls.crt and tls.key.
+// tlsServer names the files of a certificate, or the directory of tls.crt and tls.key.
 type tlsServer struct {
 	ServerCertPath string `json:"serverCertPath"`
 	ServerKeyPath  string `json:"serverKeyPath"`

@@ -59,7 +59,7 @@ type Interface interface {
 // Client is a client of one cluster. All requests share its limits.
 type Client struct{ core, discovery, coordination, gimbal rest.Interface }
 
-// New returns a client that connects as a config says.
+// New returns a client that connects according to a config.
 func New(config *rest.Config) (*Client, error) {
 	shared := rest.CopyConfig(config)
 	if shared.RateLimiter == nil && shared.QPS > 0 {

@@ -23,8 +23,8 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// answering is an API server that gives one answer, and remembers the last request.
-type answering struct {
+// fixedServer is an API server that always returns one response, and records the last request.
+type fixedServer struct {
 	mu     sync.Mutex
 	status int
 	answer runtime.Object
@@ -32,7 +32,7 @@ type answering struct {
 	request, contentType, body string
 }
 
-func (a *answering) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+func (a *fixedServer) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	body, _ := io.ReadAll(request.Body)
@@ -48,9 +48,9 @@ func (a *answering) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	_ = codecs.EncoderForVersion(info.Serializer, kinds[0].GroupVersion()).Encode(a.answer, w)
 }
 
-func newServer(t *testing.T, contentType string) (*answering, *Client) {
+func newServer(t *testing.T, contentType string) (*fixedServer, *Client) {
 	t.Helper()
-	server := &answering{status: http.StatusOK}
+	server := &fixedServer{status: http.StatusOK}
 	listening := httptest.NewServer(server)
 	t.Cleanup(listening.Close)
 	c, err := New(&rest.Config{Host: listening.URL, ContentConfig: rest.ContentConfig{ContentType: contentType, AcceptContentTypes: contentType}})
@@ -110,7 +110,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// The conditions of a deletion reach the server, and its refusal the caller.
+// The conditions of a deletion reach the server, and its rejection the caller.
 func TestDelete(t *testing.T) {
 	server, c := newServer(t, runtime.ContentTypeJSON)
 	server.status, server.answer = http.StatusConflict, &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonConflict, Code: http.StatusConflict}

@@ -85,7 +85,7 @@ func (r *resource[O, L, T, TL]) Watch(ctx context.Context, options metav1.ListOp
 	return r.of(r.client.Get(), &options).Timeout(timeout(options)).Watch(ctx)
 }
 
-// timeout returns how long the server may take, 0 when the options do not say.
+// timeout returns how long the server may take, 0 when the options do not specify it.
 func timeout(options metav1.ListOptions) time.Duration {
 	if options.TimeoutSeconds == nil {
 		return 0

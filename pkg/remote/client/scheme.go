@@ -14,7 +14,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// Nobody changes these after the start.
+// These do not change after startup.
 var (
 	scheme     = newScheme()
 	codecs     = serializer.NewCodecFactory(scheme)

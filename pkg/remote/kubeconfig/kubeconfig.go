@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubeconfig reads kubeconfigs that somebody else wrote into a Secret. Such a file says what our process does:
+// Package kubeconfig reads kubeconfigs that users wrote into a Secret. Such a file controls what Groundskeeper's process does:
 // it could have it run a command (exec), read its own files (tokenFile and its like) or send credentials in clear text.
 // Therefore only credentials inside the file are accepted, and only over https.
 //
@@ -28,13 +28,13 @@ import (
 // MaxSize is how many bytes a kubeconfig may have. A usual one has less than ten thousand.
 const MaxSize = 256 << 10
 
-// Check says whether a kubeconfig, in YAML or JSON, can be used.
+// Check reports whether a kubeconfig, in YAML or JSON, can be used.
 func Check(data []byte) error {
 	_, err := parse(data)
 	return err
 }
 
-// Load returns how to connect, as the current context of a kubeconfig says. Limits and the user agent are unset.
+// Load returns how to connect, according to the current context of a kubeconfig. Limits and the user agent are unset.
 func Load(data []byte) (*rest.Config, error) {
 	config, err := parse(data)
 	if err != nil {
@@ -94,7 +94,7 @@ func place(err error) string {
 	return ""
 }
 
-// check looks at every entry, used or not: the current context is easily changed.
+// check checks every entry, used or not: the current context is easily changed.
 func check(config *clientcmdv1.Config) error {
 	clusters, users, contexts := map[string]bool{}, map[string]bool{}, map[string]clientcmdv1.Context{}
 	for i, entry := range config.Clusters {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// secret is in everything that must not be told.
+// secret is in everything that must not be disclosed.
 const secret = "hunter2hunter2"
 
 // document is a kubeconfig with the given inside of its one cluster and its one user.
@@ -41,11 +41,11 @@ func TestAccepted(t *testing.T) {
 		"token":               document(server, token),
 		"password":            document(server, "username: me, password: "+secret),
 		"client certificate":  document(server+", certificate-authority-data: "+certificate, "client-certificate-data: "+certificate+", client-key-data: "+key),
-		"own authority":       document(server+", certificate-authority-data: "+certificate, token),
+		"own CA":              document(server+", certificate-authority-data: "+certificate, token),
 		"through a proxy":     document(server+", proxy-url: \"socks5://proxy:1080\"", token),
 		"another name":        document(server+", tls-server-name: kubernetes", token),
 		"not verified":        document(server+", insecure-skip-tls-verify: true", token),
-		"in somebody's name":  document(server, token+", as: somebody, as-groups: [x]"),
+		"impersonation":       document(server, token+", as: olivia, as-groups: [x]"),
 		"extensions":          document(server+", extensions: [{name: x, extension: {y: z}}]", token) + "preferences: {}\n",
 		"without a kind":      strings.Replace(document(server, token), "apiVersion: v1\nkind: Config\n", "", 1),
 		"as JSON":             `{"current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "a", "user": "b"}}], "clusters": [{"name": "a", "cluster": {"server": "https://h"}}], "users": [{"name": "b", "user": {"token": "x"}}]}`,
@@ -92,7 +92,7 @@ func TestRefused(t *testing.T) {
 		"token file":                {document(server, "tokenFile: /var/run/"+secret), "users[0].user.tokenFile"},
 		"certificate file":          {document(server, "client-certificate: /"+secret+", client-key-data: "+key), "users[0].user.client-certificate"},
 		"key file":                  {document(server, "client-key: "+secret+", client-certificate-data: "+certificate), "users[0].user.client-key"},
-		"authority file":            {document(server+", certificate-authority: "+secret, token), "clusters[0].cluster.certificate-authority"},
+		"CA file":                   {document(server+", certificate-authority: "+secret, token), "clusters[0].cluster.certificate-authority"},
 		"no server":                 {document("", token), "clusters[0].cluster.server"},
 		"clear text":                {document(`server: "http://`+secret+`"`, token), "https URL"},
 		"unix socket":               {document(`server: "unix:///run/`+secret+`"`, token), "https URL"},
@@ -100,7 +100,7 @@ func TestRefused(t *testing.T) {
 		"no URL":                    {document("server: "+secret, token), "https URL"},
 		"proxy on a socket":         {document(server+`, proxy-url: "unix:///`+secret+`"`, token), "clusters[0].cluster.proxy-url"},
 		"proxy with credentials":    {document(server+`, proxy-url: "http://me:`+secret+`@h"`, token), "clusters[0].cluster.proxy-url"},
-		"authority that is none":    {document(server+", certificate-authority-data: "+base64.StdEncoding.EncodeToString([]byte(secret)), token), "certificate-authority-data"},
+		"invalid CA":                {document(server+", certificate-authority-data: "+base64.StdEncoding.EncodeToString([]byte(secret)), token), "certificate-authority-data"},
 		"verified and not verified": {document(server+", insecure-skip-tls-verify: true, certificate-authority-data: "+certificate, token), "insecure-skip-tls-verify"},
 		"certificate without key":   {document(server, "client-certificate-data: "+certificate), "client-key-data"},
 		"key of another":            {document(server, "client-certificate-data: "+certificate+", client-key-data: "+otherKey), "client-key-data"},
@@ -122,7 +122,7 @@ func TestRefused(t *testing.T) {
 			continue
 		}
 		if strings.Contains(err.Error(), secret) {
-			t.Errorf("%s: the error tells what is in it: %v", name, err)
+			t.Errorf("%s: the error contains data of the kubeconfig: %v", name, err)
 		}
 		if _, err := Load([]byte(tc.text)); err == nil {
 			t.Errorf("%s: it was loaded", name)
@@ -130,7 +130,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// Whatever a kubeconfig has: no panic, no word of it in an error, and what passes makes our process run and read nothing.
+// For any kubeconfig: no panic, none of its data in an error, and an accepted one makes the process neither run nor read anything.
 func FuzzCheck(f *testing.F) {
 	certificate, key := serving(f)
 	for _, seed := range []string{
@@ -141,7 +141,7 @@ func FuzzCheck(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte, hidden string) {
 		if err := Check([]byte(string(data) + hidden)); err != nil && len(hidden) > 40 && strings.Contains(err.Error(), hidden) {
-			t.Errorf("it tells what is in it: %v", err)
+			t.Errorf("the error contains data of the kubeconfig: %v", err)
 		}
 		err := Check(data)
 		config, loadErr := Load(data)

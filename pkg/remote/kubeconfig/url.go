@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// isURL says whether a text is an absolute URL of one of the schemes, with a host and without what does not belong into
+// isURL reports whether a text is an absolute URL of one of the schemes, with a host and without what does not belong into
 // the address of a server. It rules out unix sockets and credentials that would end up in logs.
 func isURL(text string, schemes ...string) bool {
 	parsed, err := url.Parse(text)

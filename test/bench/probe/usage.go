@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package probe reads what processes of a benchmark have used, and what their metrics say.
+// Package probe reads the resource usage of the processes of a benchmark, and their metrics.
 package probe
 
 import (

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report prints what benchmarks measure: each figure as a line for people and as a line of JSON for programs.
+// Package report prints what benchmarks measure: each figure as a line of aligned text and as a line of JSON for programs.
 package report
 
 import (
@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// What each benchmark says of the machine, before and behind it: how much it has to do, and how long a piece of work takes that
-// is always the same.
+// What each benchmark reports about the machine, before and after it: how much it has to do, and how long a piece of work takes
+// that is always the same.
 const (
 	LoadAverage = "load average (1 min)"
 	Speed       = "a fixed piece of work"
@@ -25,7 +25,7 @@ type Figure struct {
 	Process   string `json:"process,omitempty"`
 	// Series names what is compared with others under the same name, "" where nothing is.
 	Series string `json:"series,omitempty"`
-	// Name says what was measured, in words that stay the same from run to run.
+	// Name identifies what was measured, and is the same in every run.
 	Name string `json:"name"`
 	// Value is in Unit: s, CPU-s, MiB, ms, µs, B (bytes), 1 (a count).
 	Value float64 `json:"value"`
@@ -39,22 +39,22 @@ type Figure struct {
 	Goal *float64 `json:"goal,omitempty"`
 }
 
-// Met says whether the value is within its goal. Without a goal it is.
+// Met reports whether the value is within its goal. Without a goal it is.
 func (f Figure) Met() bool { return f.Goal == nil || f.Value <= *f.Goal }
 
 // Fact is what is to be known about a run and is no figure, such as a version. It has a line of JSON, too.
 type Fact struct {
 	Benchmark string `json:"benchmark"`
-	// Fact says what it is about, Is what it says.
+	// Fact is its subject, Is its value.
 	Fact string `json:"fact"`
 	Is   string `json:"is"`
 }
 
 // Reporter writes figures and facts.
 type Reporter struct {
-	// People gets aligned text, Programs a line of JSON a figure.
-	People, Programs io.Writer
-	missed           int
+	// Users receives aligned text, Programs one line of JSON per figure.
+	Users, Programs io.Writer
+	missed          int
 }
 
 // Add writes a figure.
@@ -76,7 +76,7 @@ func (r *Reporter) Add(f Figure) error {
 	if f.Least != nil && f.Most != nil {
 		goal = strings.TrimSpace(fmt.Sprintf("%.2f to %.2f  %s", *f.Least, *f.Most, goal))
 	}
-	if _, err := fmt.Fprintf(r.People, "%-12s %-70s %10.3f %-6s %s\n", f.Benchmark, subject, f.Value, f.Unit, goal); err != nil {
+	if _, err := fmt.Fprintf(r.Users, "%-12s %-70s %10.3f %-6s %s\n", f.Benchmark, subject, f.Value, f.Unit, goal); err != nil {
 		return err
 	}
 	return json.NewEncoder(r.Programs).Encode(f)
@@ -84,7 +84,7 @@ func (r *Reporter) Add(f Figure) error {
 
 // State writes a fact.
 func (r *Reporter) State(f Fact) error {
-	if _, err := fmt.Fprintf(r.People, "%-12s %-70s %10s\n", f.Benchmark, f.Fact, f.Is); err != nil {
+	if _, err := fmt.Fprintf(r.Users, "%-12s %-70s %10s\n", f.Benchmark, f.Fact, f.Is); err != nil {
 		return err
 	}
 	return json.NewEncoder(r.Programs).Encode(f)

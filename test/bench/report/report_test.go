@@ -11,8 +11,8 @@ import (
 )
 
 func TestReporter(t *testing.T) {
-	var people, programs bytes.Buffer
-	r := &Reporter{People: &people, Programs: &programs}
+	var users, programs bytes.Buffer
+	r := &Reporter{Users: &users, Programs: &programs}
 	for _, f := range []Figure{
 		{Benchmark: "projects", Name: "time until all are Ready", Value: 20, Unit: "s", Objects: 1000, Goal: new(25.0)},
 		{Benchmark: "projects", Process: "manager", Name: "memory", Value: 120, Unit: "MiB", Goal: new(100.0)},
@@ -21,8 +21,8 @@ func TestReporter(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if r.Missed() != 1 || strings.Count(people.String(), "MISSED") != 1 {
-		t.Errorf("missed %d, text:\n%s", r.Missed(), people.String())
+	if r.Missed() != 1 || strings.Count(users.String(), "MISSED") != 1 {
+		t.Errorf("missed %d, text:\n%s", r.Missed(), users.String())
 	}
 	decoder := json.NewDecoder(&programs)
 	var first, second Figure

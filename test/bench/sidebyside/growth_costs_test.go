@@ -55,7 +55,7 @@ type broken struct{}
 func (broken) Write([]byte) (int, error) { return 0, errors.New("the disk is full") }
 
 func TestCostThatCannotBeReported(t *testing.T) {
-	c := &costs{reporter: &report.Reporter{People: broken{}, Programs: broken{}}}
+	c := &costs{reporter: &report.Reporter{Users: broken{}, Programs: broken{}}}
 	if c.add(cost{what: costHeap}) == nil {
 		t.Error("a figure was lost")
 	}

@@ -37,7 +37,7 @@ func TestOrder(t *testing.T) {
 func told(t *testing.T, tell func(*report.Reporter) error) []report.Figure {
 	t.Helper()
 	var programs bytes.Buffer
-	if err := tell(&report.Reporter{People: io.Discard, Programs: &programs}); err != nil {
+	if err := tell(&report.Reporter{Users: io.Discard, Programs: &programs}); err != nil {
 		t.Fatal(err)
 	}
 	var all []report.Figure

@@ -69,7 +69,7 @@ func TestReferenceFails(t *testing.T) {
 		"without a name": {map[string]string{"index.json": `{"manifests":[{"digest":"sha256:m"}]}`}, "with a name"},
 	} {
 		if _, err := Reference(pack(t, test.files)); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: error %v does not say %q", name, err, test.want)
+			t.Errorf("%s: error %v does not contain %q", name, err, test.want)
 		}
 	}
 	if _, err := Reference(filepath.Join(t.TempDir(), "none.tar")); err == nil || !strings.Contains(err.Error(), "make images") {

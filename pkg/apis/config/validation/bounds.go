@@ -16,7 +16,7 @@ import (
 
 const (
 	// MaxDays is the largest number of days that a time.Duration can hold. A larger one would wrap around and may be
-	// negative, so that a period of millions of days is over at once.
+	// negative, so that a period of millions of days would be over immediately.
 	MaxDays = int32(math.MaxInt64 / (24 * time.Hour))
 	// MaxDuration is the longest duration of a configuration. Durations are stretched by jitter, multiplied by up to six,
 	// and written to Leases as 32 bits of seconds; the longest one fits into all of these.

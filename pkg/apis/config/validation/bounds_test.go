@@ -30,7 +30,7 @@ func durations(value reflect.Value, path string, visit func(path string, period 
 	}
 }
 
-// Each duration that is too long is refused under its own name, with the largest value.
+// Each duration that is too long is rejected under its own name, with the largest value.
 func TestEveryDurationIsBounded(t *testing.T) {
 	config := &v1alpha1.ControllerManagerConfiguration{}
 	v1alpha1.SetObjectDefaults_ControllerManagerConfiguration(config)

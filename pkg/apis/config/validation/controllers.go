@@ -77,7 +77,7 @@ func validateProject(config *v1alpha1.ProjectControllerConfiguration, path *fiel
 	return errs
 }
 
-// countsNothing says what is wrong with a limit of the number of objects that would never count any: without a group it is
+// countsNothing returns what is wrong with a limit of the number of objects that would never count any: without a group it is
 // one of Kubernetes' core group, which has few resources.
 func countsNothing(limit string) string {
 	plural, counts := strings.CutPrefix(limit, "count/")

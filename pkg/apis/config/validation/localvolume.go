@@ -110,7 +110,7 @@ var refusedDrivers = []struct{ name, reason string }{
 	{"cinder.csi.openstack.org", "a volume of Cinder can be attached to another node"},
 }
 
-// refusedDriver says why the volumes of a driver must not be cleaned up; empty when they may.
+// refusedDriver returns why the volumes of a driver must not be cleaned up; empty when they may.
 func refusedDriver(name string) string {
 	for _, refused := range refusedDrivers {
 		if name == refused.name || strings.HasSuffix(name, "."+refused.name) {

@@ -11,7 +11,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 )
 
-// Two servers on one port are refused before either starts.
+// Two servers on one port are rejected before either starts.
 func TestPortsThatCollide(t *testing.T) {
 	address := func(host string, port int32) v1alpha1.AddressConfiguration {
 		return v1alpha1.AddressConfiguration{BindAddress: host, Port: &port}

@@ -70,13 +70,13 @@ func validateMidoNet(config *v1alpha1.MidoNetConfiguration, election *v1alpha1.L
 	case config.Username != "" && config.PasswordFile == "":
 		errs = append(errs, field.Required(path.Child("passwordFile"), "username is set: name the file that holds the password"))
 	case config.Username == "" && config.PasswordFile != "":
-		errs = append(errs, field.Required(path.Child("username"), "passwordFile is set: say whose password it is"))
+		errs = append(errs, field.Required(path.Child("username"), "passwordFile is set: set the user that it belongs to"))
 	}
 	timeout, spare := config.Timeout.Duration, election.LeaseDuration.Duration-election.RenewDeadline.Duration
 	switch {
 	case timeout <= 0:
 		errs = append(errs, field.Invalid(path.Child("timeout"), timeout.String(), "must be greater than 0s"))
-	case *election.LeaderElect && spare > 0 && timeout >= spare: // a spare of 0 is an error of its own
+	case *election.LeaderElect && spare > 0 && timeout >= spare: // a spare of 0 is a separate error
 		errs = append(errs, field.Invalid(path.Child("timeout"), timeout.String(), "must be shorter than leaderElection.leaseDuration less renewDeadline, "+
 			spare.String()+": a write of a former leader must not land after another one began"))
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validation says what is wrong with a configuration.
+// Package validation validates a configuration.
 package validation
 
 import (
@@ -113,7 +113,7 @@ func validateTracing(config *v1alpha1.TracingConfiguration, path *field.Path) fi
 func validateDebugging(config *v1alpha1.DebuggingConfiguration, path *field.Path) field.ErrorList {
 	errs := validateAddress(&config.AddressConfiguration, path)
 	if address, err := netip.ParseAddr(config.BindAddress); err != nil || !address.IsLoopback() {
-		errs = append(errs, field.Invalid(path.Child("bindAddress"), config.BindAddress, "must be a loopback address: whoever reaches it may read profiles"))
+		errs = append(errs, field.Invalid(path.Child("bindAddress"), config.BindAddress, "must be a loopback address: every client that reaches it can read profiles"))
 	}
 	return errs
 }

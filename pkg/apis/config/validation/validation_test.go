@@ -89,7 +89,7 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 		"rate above all":   {func(c *config) { c.Tracing.SamplingRatePerMillion = new(int32(1000001)) }, `tracing.samplingRatePerMillion: Invalid value: 1000001: must be between 0 (none) and 1000000 (all)`},
 
 		"debugging on IPv6":      {func(c *config) { c.Server.Debugging.BindAddress = "::1" }, ""},
-		"debugging for everyone": {func(c *config) { c.Server.Debugging.BindAddress = "0.0.0.0" }, `server.debugging.bindAddress: Invalid value: "0.0.0.0": must be a loopback address: whoever reaches it may read profiles`},
+		"debugging for everyone": {func(c *config) { c.Server.Debugging.BindAddress = "0.0.0.0" }, `server.debugging.bindAddress: Invalid value: "0.0.0.0": must be a loopback address: every client that reaches it can read profiles`},
 		"debugging port":         {func(c *config) { c.Server.Debugging.Port = new(int32(-1)) }, `server.debugging.port: Invalid value: -1: must be between 0 (any free port) and 65535`},
 
 		"no election":   {func(c *config) { c.LeaderElection.LeaderElect = new(false) }, ""},
@@ -129,7 +129,7 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 
 		"none":           {enabled(), ""},
 		"one":            {enabled("project"), ""},
-		"all but one":    {enabled("*", "-stale"), ""},
+		"all except one": {enabled("*", "-stale"), ""},
 		"unknown":        {enabled("*", "projects"), `controllers.enabled[1]: Unsupported value: "projects": supported values: "project", "stale"`},
 		"unknown out":    {enabled("*", "-projects"), `controllers.enabled[1]: Unsupported value: "projects": supported values: "project", "stale"`},
 		"star out":       {enabled("project", "-*"), `controllers.enabled[1]: Unsupported value: "*": supported values: "project", "stale"`},
@@ -294,7 +294,7 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 		"midonet, query":       {midonet(func(m *v1alpha1.MidoNetConfiguration) { m.URL = "http://midonet/midonet-api?a=b" }), `controllers.translation.midonet.url: Invalid value: "http://midonet/midonet-api?a=b": must end in /midonet-api`},
 		"midonet, secret":      {midonet(func(m *v1alpha1.MidoNetConfiguration) { m.URL = "http://me:secret@midonet/midonet-api" }), `controllers.translation.midonet.url: Invalid value: "http://me:xxxxx@midonet/midonet-api": must have no user and no password: use username and passwordFile`},
 		"midonet, no password": {midonet(func(m *v1alpha1.MidoNetConfiguration) { m.Username = "a" }), `controllers.translation.midonet.passwordFile: Required value: username is set: name the file that holds the password`},
-		"midonet, no user":     {midonet(func(m *v1alpha1.MidoNetConfiguration) { m.PasswordFile = "/a" }), `controllers.translation.midonet.username: Required value: passwordFile is set: say whose password it is`},
+		"midonet, no user":     {midonet(func(m *v1alpha1.MidoNetConfiguration) { m.PasswordFile = "/a" }), `controllers.translation.midonet.username: Required value: passwordFile is set: set the user that it belongs to`},
 		"midonet, timeout 0":   {midonet(func(m *v1alpha1.MidoNetConfiguration) { m.Timeout = duration(0) }), `controllers.translation.midonet.timeout: Invalid value: "0s": must be greater than 0s`},
 		"midonet, slow":        {midonet(func(m *v1alpha1.MidoNetConfiguration) { m.Timeout = duration(5 * time.Second) }), `controllers.translation.midonet.timeout: Invalid value: "5s": must be shorter than leaderElection.leaseDuration less renewDeadline, 5s: a write of a former leader must not land after another one began`},
 		"midonet, alone": {func(c *config) {
@@ -323,7 +323,7 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 			c.Controllers.Translation.Push.Concurrency, c.Controllers.Discovery.DrainConcurrency, c.Controllers.LocalVolume.WorkerThreads = new(int32(10001)), new(int32(10001)), new(int32(10001))
 		}, `controllers.project.concurrentSyncs: Invalid value: 10001: must be at most 10000; controllers.translation.push.concurrency: Invalid value: 10001: must be at most 10000; controllers.discovery.drainConcurrency: Invalid value: 10001: must be at most 10000; controllers.kluster.concurrentSyncs: Invalid value: 10001: must be at most 10000; controllers.localVolume.workerThreads: Invalid value: 10001: must be at most 10000`},
 
-		"everything at once": {func(c *config) {
+		"several problems": {func(c *config) {
 			c.ClientConnection.QPS = new(float32(0))
 			c.Log.Level = "loud"
 			c.Controllers.Project.ConcurrentSyncs = new(int32(0))

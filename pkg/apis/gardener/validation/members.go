@@ -79,7 +79,7 @@ func validateRoles(member *gardenerv1beta1.ProjectMember, fldPath *field.Path) f
 	return errs
 }
 
-// validateSubject checks what RBAC would refuse in a binding, so that no accepted project fails there.
+// validateSubject checks what RBAC would reject in a binding, so that no accepted project fails there.
 func validateSubject(subject rbacv1.Subject, fldPath *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if subject.Name == "" {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validation says which Projects the server accepts. Where Gardener has a message for a mistake, it is
+// Package validation defines which Projects the server accepts. Where Gardener has a message for a mistake, it is
 // the message here too.
 package validation
 
@@ -25,7 +25,7 @@ const MaxGeneratedNameLength = 50
 func ValidateProject(project *gardenerv1beta1.Project) field.ErrorList {
 	spec := field.NewPath("spec")
 	errs := validateName(project)
-	// A generated namespace is as good as the name: nobody gave it, so nobody is told about it.
+	// A generated namespace is as valid as the name. The user did not set it, so it is not reported.
 	if explicitNamespace(project.Spec.Namespace, project.Name, project.UID) {
 		errs = append(errs, validateNamespace(*project.Spec.Namespace, spec.Child("namespace"))...)
 	}

@@ -85,7 +85,7 @@ func expect(t *testing.T, errs field.ErrorList, fragments []string) {
 	t.Helper()
 	if len(fragments) == 0 {
 		if len(errs) != 0 {
-			t.Errorf("refused: %v", errs.ToAggregate())
+			t.Errorf("rejected: %v", errs.ToAggregate())
 		}
 		return
 	}
@@ -97,7 +97,7 @@ func expect(t *testing.T, errs field.ErrorList, fragments []string) {
 	}
 	for _, fragment := range fragments[1:] {
 		if !strings.Contains(errs[0].Error(), fragment) {
-			t.Errorf("error %q does not say %q", errs[0], fragment)
+			t.Errorf("error %q does not contain %q", errs[0], fragment)
 		}
 	}
 }
@@ -153,7 +153,7 @@ func TestValidateName(t *testing.T) {
 		})
 	}
 	if errs := validateName(&gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: "Team"}}); strings.Contains(errs.ToAggregate().Error(), "dots") {
-		t.Errorf("a name without dots is told about dots: %v", errs)
+		t.Errorf("a name without dots has an error about dots: %v", errs)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// dualApprovalResources can ask for a second person before they are deleted.
+// dualApprovalResources can require a second person to delete them.
 func dualApprovalResources() []string { return []string{"klusters", "shoots"} }
 
 // validateSpec checks a spec. Free texts that equal those of old are not checked again.

@@ -96,7 +96,7 @@ func TestValidateTolerations(t *testing.T) {
 	})
 }
 
-// The garden project gets two tolerations from the server. Whatever else its manifest says, they must be acceptable.
+// The garden project gets two tolerations from the server. They must be valid with any other content of its manifest.
 func TestValidateDefaultsOfGarden(t *testing.T) {
 	for _, whitelist := range [][]gardenerv1beta1.Toleration{
 		nil, {{Key: gardenerv1beta1.SeedProtectedTaint}}, {{Key: gardenerv1beta1.SeedProtectedTaint, Value: new("true")}}, {{Key: "other"}},

@@ -52,7 +52,7 @@ func TestValidateProjectUpdateLeavesStoredObjectsAlone(t *testing.T) {
 	stored.Spec.Description = new("")
 	stored.Spec.Members = append(stored.Spec.Members, member(rbacv1.Subject{Kind: "Robot"}, "king"))
 	for _, tc := range []change{
-		{"finalizer taken away", func(p *gardenerv1beta1.Project) { p.Finalizers = nil }, nil},
+		{"finalizer removed", func(p *gardenerv1beta1.Project) { p.Finalizers = nil }, nil},
 		{"annotation", func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{"a": "b"} }, nil},
 		{"mended", spec(func(s *gardenerv1beta1.ProjectSpec) { s.Members = s.Members[:1] }), nil},
 		{"changed and not mended", spec(func(s *gardenerv1beta1.ProjectSpec) { s.Members[1].Name, s.Members[1].Role = "r2", "viewer" }), []string{"spec.members[1].kind: Unsupported value"}},

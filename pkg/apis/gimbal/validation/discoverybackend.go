@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validation refuses DiscoveryBackends that could never be discovered. What one field alone can tell (an
+// Package validation rejects DiscoveryBackends that could never be discovered. Checks of a single field (an
 // unknown type, an interval below 1) is declared at the types and checked by generated code.
 package validation
 
@@ -28,7 +28,7 @@ func ValidateDiscoveryBackend(backend *gimbalv1.DiscoveryBackend) field.ErrorLis
 }
 
 // ValidateDiscoveryBackendUpdate checks a change of a DiscoveryBackend; both are normalized. A cluster that it leaves
-// alone is not judged again, so that the finalizer of any stored object can be taken away.
+// alone is not judged again, so that the finalizer of any stored object can be removed.
 func ValidateDiscoveryBackendUpdate(backend, old *gimbalv1.DiscoveryBackend) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&backend.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	if equality.Semantic.DeepEqual(backend.Cluster, old.Cluster) {

@@ -51,7 +51,7 @@ func expect(t *testing.T, errs field.ErrorList, fragments []string) {
 	t.Helper()
 	if len(fragments) == 0 {
 		if len(errs) != 0 {
-			t.Errorf("refused: %v", errs.ToAggregate())
+			t.Errorf("rejected: %v", errs.ToAggregate())
 		}
 		return
 	}
@@ -60,12 +60,12 @@ func expect(t *testing.T, errs field.ErrorList, fragments []string) {
 	}
 	for _, fragment := range fragments {
 		if !strings.Contains(errs[0].Error(), fragment) {
-			t.Errorf("error %q does not say %q", errs[0], fragment)
+			t.Errorf("error %q does not contain %q", errs[0], fragment)
 		}
 	}
 }
 
-// clusters are the rules for the cluster, which hold at creation and for changes alike.
+// clusters are the rules for the cluster, which apply to creation and changes.
 func clusters() []change {
 	cluster := func(mutate func(*gimbalv1.Cluster)) func(*gimbalv1.DiscoveryBackend) {
 		return func(b *gimbalv1.DiscoveryBackend) { mutate(&b.Cluster) }
@@ -160,7 +160,7 @@ func TestValidateDiscoveryBackendUpdate(t *testing.T) {
 	}
 }
 
-// An object that an older server or an import stored may break a rule. Whoever does not touch the cluster may change it.
+// An object that an older server or an import stored may break a rule. A change that does not touch the cluster is valid.
 func TestValidateDiscoveryBackendUpdateLeavesStoredObjectsAlone(t *testing.T) {
 	stored := goodBackend()
 	stored.Name = "1us"

@@ -67,7 +67,7 @@ func TestValidateDiscoveryBackendStatusUpdate(t *testing.T) {
 			old, backend := goodBackend(), goodBackend()
 			backend.Status = gimbalv1.DiscoveryBackendStatus{
 				Errors: []gimbalv1.DiscoveryError{
-					{Type: gimbalv1.ErrorConnection, Message: "https://198.51.100.1:6443 does not answer", StatusTime: &now},
+					{Type: gimbalv1.ErrorConnection, Message: "https://198.51.100.1:6443 does not respond", StatusTime: &now},
 				},
 				ObservedGeneration: 1,
 				Conditions:         []metav1.Condition{condition},

@@ -23,7 +23,7 @@ const (
 )
 
 // authenticationConfiguration is what is checked of an AuthenticationConfiguration. The API server of the workload
-// cluster knows the rest, which differs by its version, so that unknown fields are none of our business.
+// cluster knows the rest, which differs by its version, so that unknown fields are not checked here.
 type authenticationConfiguration struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`

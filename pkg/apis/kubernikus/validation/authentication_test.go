@@ -42,7 +42,7 @@ func TestAuthenticationConfiguration(t *testing.T) {
 	testCreate(t, []specCase{
 		{"none", authentication(""), nil},
 		{"no issuers", authentication(head + "anonymous: {enabled: false}\n"), nil},
-		{"an issuer, with fields we do not know", authentication(head + "jwt:\n- issuer: {url: https://issuer.example.org, audiences: [demo], later: x}\n  claimMappings: {username: {claim: sub}}\n"), nil},
+		{"an issuer, with unknown fields", authentication(head + "jwt:\n- issuer: {url: https://issuer.example.org, audiences: [demo], later: x}\n  claimMappings: {username: {claim: sub}}\n"), nil},
 		{"as JSON", authentication(`{"apiVersion":"apiserver.config.k8s.io/v1","kind":"AuthenticationConfiguration"}`), nil},
 		{"v1beta1", authentication(strings.Replace(head, "/v1", "/v1beta1", 1)), nil},
 		{"v1alpha1", authentication(strings.Replace(head, "/v1", "/v1alpha1", 1)), nil},

@@ -18,7 +18,7 @@ import (
 // minRouteGCInterval keeps one Kluster from flooding the OpenStack that it shares with others.
 const minRouteGCInterval = time.Second
 
-// validateCloudProvider refuses empty names where something would be deleted by them. "kubernetes", which other clusters
+// validateCloudProvider rejects empty names where something would be deleted by them. "kubernetes", which other clusters
 // may have as well, is a name that a cluster can have: nothing is deleted by it alone.
 func validateCloudProvider(spec *kubernikusv1.KlusterSpec, path *field.Path) field.ErrorList {
 	if spec.NoCloud {

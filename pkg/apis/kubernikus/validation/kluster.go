@@ -102,7 +102,7 @@ func validateSecretReferences(ref *kubernikusv1.SecretReference, path *field.Pat
 
 func validateSecretName(name string, path *field.Path) field.ErrorList {
 	if name == "" {
-		return nil // it is required, which the markers of the type say
+		return nil // it is required by a marker of the type
 	}
 	return invalidIfAny(path, name, validation.IsDNS1123Subdomain(name))
 }

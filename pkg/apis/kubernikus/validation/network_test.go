@@ -92,7 +92,7 @@ func TestOpenstackIDsAreImmutableOnceSet(t *testing.T) {
 			{"set later", "", id, ""},
 			{"kept", id, id, ""},
 			{"changed", id, other, "field cannot be modified once set"},
-			{"taken away", id, "", "field cannot be cleared once set"},
+			{"removed", id, "", "field cannot be cleared once set"},
 		} {
 			t.Run(name+" "+test.name, func(t *testing.T) {
 				old, changed := kluster(), kluster()

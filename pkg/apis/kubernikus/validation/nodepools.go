@@ -44,7 +44,7 @@ func validateNodePools(pools, old []kubernikusv1.NodePool, path *field.Path) fie
 	return errs
 }
 
-// validatePoolRemoval refuses to take out a pool that has nodes.
+// validatePoolRemoval rejects the removal of a pool that has nodes.
 func validatePoolRemoval(pools, old []kubernikusv1.NodePool, path *field.Path) field.ErrorList {
 	kept := poolsByName(pools)
 	var errs field.ErrorList

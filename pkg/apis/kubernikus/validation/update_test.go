@@ -65,7 +65,7 @@ func TestOldValuesDoNotBlock(t *testing.T) {
 		changed.Spec.SSHPublicKey = "ssh-rsa AAAA"
 		expect(t, rules.update(changed, imported))
 	})
-	t.Run("when a finalizer goes", func(t *testing.T) {
+	t.Run("when a finalizer is removed", func(t *testing.T) {
 		imported := imported.DeepCopy()
 		imported.Spec.SecretRef.Name, imported.Spec.AdvertiseAddress = "", "nowhere"
 		imported.Spec.CloudProvider.ClusterName = new("kubernetes")
@@ -104,7 +104,7 @@ func TestStatus(t *testing.T) {
 				SeenSnapshots: []kubernikusv1.SeenSnapshot{{ID: "1"}, {ID: "2"}},
 				SeenServices:  []kubernikusv1.SeenService{{UID: "1"}, {UID: "2"}},
 			}}, nil},
-		{"unknown phase", kubernikusv1.KlusterStatus{Phase: "Gone"}, []string{`status.phase: Unsupported value: "Gone"`}},
+		{"unknown phase", kubernikusv1.KlusterStatus{Phase: "Lost"}, []string{`status.phase: Unsupported value: "Lost"`}},
 		{"generation before the first", kubernikusv1.KlusterStatus{ObservedGeneration: -1}, []string{"status.observedGeneration: Invalid value"}},
 		{"a pool twice", kubernikusv1.KlusterStatus{NodePools: []kubernikusv1.NodePoolInfo{{Name: "a"}, {Name: "a"}}}, []string{"status.nodePools[1]: Duplicate value"}},
 		{"a pool without a name", kubernikusv1.KlusterStatus{NodePools: []kubernikusv1.NodePoolInfo{{}}}, []string{"status.nodePools[0].name: Required value"}},

@@ -20,7 +20,7 @@ func validateVersion(text string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-// validateVersionChange refuses what an upgrade of Kubernetes cannot do. A version that does not parse is reported
+// validateVersionChange rejects what an upgrade of Kubernetes cannot do. A version that does not parse is reported
 // elsewhere, and may be replaced by any other.
 func validateVersionChange(text, oldText string, path *field.Path) field.ErrorList {
 	old, err := parseVersion(oldText)

@@ -37,7 +37,7 @@ func TestVersionChange(t *testing.T) {
 		{"minor back", "1.30.5", "1.29.9", `spec.version: Invalid value: "1.29.9": must not be before`},
 		{"major back", "1.30.5", "0.31.0", `spec.version: Invalid value: "0.31.0": must not be before`},
 		{"release back to pre-release", "1.31.0", "1.31.0-rc.1", `spec.version: Invalid value: "1.31.0-rc.1": must not be before`},
-		{"taken away", "1.30.5", "", "spec.version: Required value: cannot be removed: keep 1.30.5"},
+		{"removed", "1.30.5", "", "spec.version: Required value: cannot be removed: keep 1.30.5"},
 		{"becomes nonsense", "1.30.5", "latest", `spec.version: Invalid value: "latest": must be a semantic version`},
 		{"imported nonsense is replaced", "v1.30", "1.31.0", ""},
 	} {

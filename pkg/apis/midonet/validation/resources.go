@@ -23,7 +23,7 @@ var kindPattern = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 type resourceID struct{ kind, id string }
 
 // validateResources checks every resource and that none is listed twice: two bodies for one resource would be pushed
-// in turns for ever.
+// alternately, indefinitely.
 func validateResources(resources []midonetv1.BackendResource, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	seen := make(map[resourceID]int, len(resources))
@@ -33,7 +33,7 @@ func validateResources(resources []midonetv1.BackendResource, path *field.Path) 
 			errs = append(errs, field.Invalid(path.Child("kind"), shorten(resource.Kind),
 				"must start with a capital and have only letters and digits, for instance HostInterfacePort"))
 		}
-		if resource.Body == "" { // the generated validation says so
+		if resource.Body == "" { // the generated validation reports it
 			continue
 		}
 		fields, err := parseBody(resource.Body)
@@ -74,7 +74,7 @@ func parseBody(body string) (map[string]json.RawMessage, error) {
 	return fields, nil
 }
 
-// shorten keeps a refused value from filling the answer.
+// shorten keeps a rejected value from filling the response.
 func shorten(value string) string {
 	const limit = 80
 	value = strings.ToValidUTF8(value, "\uFFFD")

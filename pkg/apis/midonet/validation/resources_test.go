@@ -100,7 +100,7 @@ func TestThousandsOfResources(t *testing.T) {
 	expect(t, whole(t, ValidateTranslation(translation), translation, nil), []string{"resources[4999]: Duplicate value", "resources[17]"})
 }
 
-// FuzzParseBody holds parseBody against the rule as it is written down: ^{.*}$, JSON, UTF-8.
+// FuzzParseBody compares parseBody with the documented rule: ^{.*}$, JSON, UTF-8.
 func FuzzParseBody(f *testing.F) {
 	for _, seed := range []string{
 		port, link, ``, `{`, `{}`, `{}{}`, `{"id":"a","id":"b"}`, ` {}`, "{}\n", "{\n}", "{\r}", `[{}]`, `{"a":{"b":[1,null,"}"]}}`,

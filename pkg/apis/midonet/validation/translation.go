@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validation refuses Translations that the backend could never take. What one field alone can tell (a missing
+// Package validation rejects Translations that the backend could never accept. Checks of a single field (a missing
 // kind, a parent that is no UUID) is declared at the types and checked by generated code.
 package validation
 
@@ -22,7 +22,7 @@ func ValidateTranslation(translation *midonetv1.Translation) field.ErrorList {
 }
 
 // ValidateTranslationUpdate checks a change of a Translation. What it leaves alone is not judged again: thousands of
-// bodies need not be parsed because a label changed, and the finalizer of any stored object can be taken away.
+// bodies need not be parsed because a label changed, and the finalizer of any stored object can be removed.
 func ValidateTranslationUpdate(translation, old *midonetv1.Translation) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&translation.ObjectMeta, &old.ObjectMeta, field.NewPath("metadata"))
 	if !equality.Semantic.DeepEqual(translation.OwnerReferences, old.OwnerReferences) || isGlobal(translation) != isGlobal(old) {
@@ -40,7 +40,7 @@ func ValidateTranslationStatusUpdate(translation, old *midonetv1.Translation) fi
 	return append(errs, metav1validation.ValidateConditions(translation.Status.Conditions, field.NewPath("status", "conditions"))...)
 }
 
-// validateOwner refuses what would make the garbage collector keep a Translation for a second owner, or delete a
+// validateOwner rejects what would make the garbage collector keep a Translation for a second owner, or delete a
 // global one with any.
 func validateOwner(translation *midonetv1.Translation) field.ErrorList {
 	owners := field.NewPath("metadata", "ownerReferences")

@@ -64,7 +64,7 @@ func expect(t *testing.T, errs field.ErrorList, fragments []string) {
 	t.Helper()
 	if len(fragments) == 0 {
 		if len(errs) != 0 {
-			t.Errorf("refused: %v", errs.ToAggregate())
+			t.Errorf("rejected: %v", errs.ToAggregate())
 		}
 		return
 	}
@@ -73,12 +73,12 @@ func expect(t *testing.T, errs field.ErrorList, fragments []string) {
 	}
 	for _, fragment := range fragments {
 		if !strings.Contains(errs[0].Error(), fragment) {
-			t.Errorf("error %q does not say %q", errs[0], fragment)
+			t.Errorf("error %q does not contain %q", errs[0], fragment)
 		}
 	}
 }
 
-// owners are the rules for the owner, which hold at creation and for changes alike.
+// owners are the rules for the owner, which apply to creation and changes.
 func owners() []change {
 	return []change{
 		{"no owner", func(o *midonetv1.Translation) { o.OwnerReferences = nil }, nil},
@@ -141,13 +141,13 @@ func TestValidateTranslationUpdate(t *testing.T) {
 	}
 }
 
-// An object that an older server or an import stored may break a rule. Whoever does not touch what is wrong may change it.
+// An object that an older server or an import stored may break a rule. A change that does not touch the invalid field is valid.
 func TestValidateTranslationUpdateLeavesStoredObjectsAlone(t *testing.T) {
 	stored := goodTranslation()
 	stored.OwnerReferences = append(stored.OwnerReferences, pod("web-1"))
 	stored.Resources = append(stored.Resources, midonetv1.BackendResource{Kind: "port", Parent: "x", Body: "x"})
 	for _, tc := range []change{
-		{"finalizer taken away", func(o *midonetv1.Translation) { o.Finalizers = nil }, nil},
+		{"finalizer removed", func(o *midonetv1.Translation) { o.Finalizers = nil }, nil},
 		{"label", func(o *midonetv1.Translation) { o.Labels["a"] = "b" }, nil},
 		{"resources mended, owners not", func(o *midonetv1.Translation) { o.Resources = o.Resources[:2] }, nil},
 		{"owners mended, resources not", func(o *midonetv1.Translation) { o.OwnerReferences = o.OwnerReferences[:1] }, nil},

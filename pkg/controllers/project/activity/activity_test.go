@@ -35,15 +35,15 @@ func TestHappened(t *testing.T) {
 		event kinds.Event
 		want  time.Time
 	}{
-		"created":                      {kinds.Event{New: object(noon, 1)}, noon},
-		"created while we were away":   {kinds.Event{New: object(noon.Add(-youth), 1)}, noon},
-		"too old to be created":        {kinds.Event{New: object(old, 1)}, time.Time{}},
-		"there before, and young":      {kinds.Event{New: object(noon.Add(-time.Minute), 1), Initial: true}, noon.Add(-time.Minute)},
-		"there before, and old":        {kinds.Event{New: object(old, 1), Initial: true}, time.Time{}},
-		"changed":                      {kinds.Event{Old: object(old, 1), New: object(old, 2)}, noon},
-		"touched, but not its spec":    {kinds.Event{Old: object(old, 1), New: object(old, 1)}, time.Time{}},
-		"another one of the same name": {kinds.Event{Old: object(old, 1), New: other}, noon},
-		"deleted":                      {kinds.Event{Old: object(old, 1)}, noon},
+		"created":                            {kinds.Event{New: object(noon, 1)}, noon},
+		"created while the manager was down": {kinds.Event{New: object(noon.Add(-youth), 1)}, noon},
+		"too old to be created":              {kinds.Event{New: object(old, 1)}, time.Time{}},
+		"there before, and young":            {kinds.Event{New: object(noon.Add(-time.Minute), 1), Initial: true}, noon.Add(-time.Minute)},
+		"there before, and old":              {kinds.Event{New: object(old, 1), Initial: true}, time.Time{}},
+		"changed":                            {kinds.Event{Old: object(old, 1), New: object(old, 2)}, noon},
+		"touched, but not its spec":          {kinds.Event{Old: object(old, 1), New: object(old, 1)}, time.Time{}},
+		"another one of the same name":       {kinds.Event{Old: object(old, 1), New: other}, noon},
+		"deleted":                            {kinds.Event{Old: object(old, 1)}, noon},
 	} {
 		if at, active := happened(test.event, noon); active == test.want.IsZero() || active && !at.Equal(test.want) {
 			t.Errorf("%s: %s, %t", name, at, active)
@@ -87,7 +87,7 @@ func newCluster(t *testing.T, change ...func(*gardenerv1beta1.Project, *corev1.N
 	return c
 }
 
-// happens is an activity, and the pass it leads to.
+// happens is an activity, and the reconciliation that it triggers.
 func (c *cluster) happens(at time.Time) error {
 	c.pending.note("garden-dev", at)
 	_, err := c.Reconcile(c.t.Context(), requestFor("garden-dev"))
@@ -104,7 +104,7 @@ func (c *cluster) last() *metav1.Time {
 	return project.Status.LastActivityTimestamp
 }
 
-// At most one write a minute, and none that goes back in time.
+// At most one write a minute, and none that sets an earlier time.
 func TestActivityIsCoalesced(t *testing.T) {
 	c := newCluster(t)
 	for _, step := range []struct {
@@ -158,11 +158,11 @@ func TestPending(t *testing.T) {
 
 func TestWhoseActivityIsNotWritten(t *testing.T) {
 	for name, change := range map[string]func(*gardenerv1beta1.Project, *corev1.Namespace){
-		"a namespace of nobody": func(_ *gardenerv1beta1.Project, n *corev1.Namespace) { n.Labels = nil },
+		"a namespace without a project": func(_ *gardenerv1beta1.Project, n *corev1.Namespace) { n.Labels = nil },
 		"a namespace of another": func(_ *gardenerv1beta1.Project, n *corev1.Namespace) {
 			n.Annotations[gardenerv1beta1.AnnotationProjectUID] = "2"
 		},
-		"a project that is not there": func(_ *gardenerv1beta1.Project, n *corev1.Namespace) {
+		"a project that does not exist": func(_ *gardenerv1beta1.Project, n *corev1.Namespace) {
 			n.Labels[gardenerv1beta1.LabelProjectName] = "other"
 		},
 		"no such namespace": func(_ *gardenerv1beta1.Project, n *corev1.Namespace) { n.Name = "garden-other" },

@@ -30,7 +30,7 @@ func project(name string, phase gardenerv1beta1.ProjectPhase) *gardenerv1beta1.P
 	return &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: gardenerv1beta1.ProjectStatus{Phase: phase}}
 }
 
-// A census counts what is in the cache of the latest manager, at the time it is asked.
+// A census counts what is in the cache of the latest manager, at the time of the scrape.
 func TestCensus(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	census := Census{Name: "projects", Help: "By phase.", Label: "phase", Values: []string{"Ready", "Failed"},

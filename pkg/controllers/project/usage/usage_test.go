@@ -47,7 +47,7 @@ func (s *store) Find(_ context.Context, resource schema.GroupResource, query kin
 	return found, nil
 }
 
-// add adds an object as it is kept, of its content.
+// add adds the stored form of an object with this content.
 func (s *store) add(resource schema.GroupResource, namespace, name string, content map[string]any) {
 	all, _ := followed(defaults())
 	object := &kinds.Object{Identity: kinds.Identity{Namespace: namespace, Name: name}}
@@ -98,33 +98,33 @@ func TestOf(t *testing.T) {
 		prepare func(*store)
 		want    string
 	}{
-		"nothing":                   {func(*store) {}, ""},
-		"things elsewhere":          {func(s *store) { s.add(Klusters, "b", "k", nil); s.add(Shoots, "b", "s", nil) }, ""},
-		"a kluster":                 {func(s *store) { s.add(Klusters, "a", "k", nil) }, "klusters.kubernikus.sap.cc"},
-		"a discovery backend":       {func(s *store) { s.add(DiscoveryBackends, "a", "k", nil) }, "discoverybackends.gimbal.heptio.com"},
-		"a translation":             {func(s *store) { s.add(Translations, "a", "k", nil) }, "translations.midonet.org"},
-		"a shoot":                   {func(s *store) { s.add(Shoots, "a", "s", nil) }, "shoots.core.gardener.cloud"},
-		"a plant":                   {func(s *store) { s.add(Plants, "a", "p", nil) }, "plants.core.gardener.cloud"},
-		"a backup entry":            {func(s *store) { s.add(BackupEntries, "a", "b", nil) }, "backupentries.core.gardener.cloud"},
-		"a secret":                  {func(s *store) { s.add(Secrets, "a", "s", nil) }, ""},
-		"a quota":                   {func(s *store) { s.add(Quotas, "a", "q", nil) }, ""},
-		"bindings":                  {func(s *store) { s.add(SecretBindings, "a", "b", secretBinding(ref("a", "s"))) }, ""},
-		"a secret of a shoot":       {used(SecretBindings, secretBinding(ref("a", "s")), Secrets, shoot("secretBindingName", "sb")), "secrets"},
-		"a quota of a shoot":        {used(SecretBindings, secretBinding(ref("b", "other"), ref("b", "s"), ref("a", "s")), Quotas, shoot("secretBindingName", "sb")), "quotas.core.gardener.cloud"},
-		"credentials of a shoot":    {used(CredentialsBindings, credentialsBinding("v1", "Secret", ref("a", "s")), Secrets, shoot("credentialsBindingName", "sb")), "secrets"},
-		"a workload identity":       {used(CredentialsBindings, credentialsBinding("security.gardener.cloud/v1alpha1", "WorkloadIdentity", ref("a", "s")), WorkloadIdentities, shoot("credentialsBindingName", "sb")), "workloadidentities.security.gardener.cloud"},
-		"an internal secret":        {used(CredentialsBindings, credentialsBinding("core.gardener.cloud/v1beta1", "InternalSecret", ref("a", "s")), InternalSecrets, shoot("credentialsBindingName", "sb")), "internalsecrets.core.gardener.cloud"},
-		"another version of a kind": {used(CredentialsBindings, credentialsBinding("security.gardener.cloud/v1", "WorkloadIdentity", ref("a", "s")), WorkloadIdentities, shoot("credentialsBindingName", "sb")), "workloadidentities.security.gardener.cloud"},
-		"an identity that is gone":  {used(CredentialsBindings, credentialsBinding("security.gardener.cloud/v1alpha1", "WorkloadIdentity", ref("a", "gone")), WorkloadIdentities, shoot("credentialsBindingName", "sb")), ""},
-		"an idle identity":          {used(CredentialsBindings, credentialsBinding("security.gardener.cloud/v1alpha1", "WorkloadIdentity", ref("a", "s")), WorkloadIdentities, shoot("credentialsBindingName", "another")), ""},
-		"another kind of the name":  {used(CredentialsBindings, credentialsBinding("security.gardener.cloud/v1alpha1", "WorkloadIdentity", ref("a", "s")), Secrets, shoot("credentialsBindingName", "sb")), ""},
-		"a quota of credentials":    {used(CredentialsBindings, withQuota(credentialsBinding("v1", "Secret", ref("b", "s")), ref("a", "s")), Quotas, shoot("credentialsBindingName", "sb")), "quotas.core.gardener.cloud"},
-		"an unknown kind elsewhere": {used(CredentialsBindings, credentialsBinding("example.com/v1", "Vault", ref("b", "s")), Secrets, shoot("credentialsBindingName", "sb")), ""},
-		"an unknown kind, idle":     {used(CredentialsBindings, credentialsBinding("example.com/v1", "Vault", ref("a", "s")), Secrets, shoot("credentialsBindingName", "another")), ""},
+		"nothing":                      {func(*store) {}, ""},
+		"things elsewhere":             {func(s *store) { s.add(Klusters, "b", "k", nil); s.add(Shoots, "b", "s", nil) }, ""},
+		"a kluster":                    {func(s *store) { s.add(Klusters, "a", "k", nil) }, "klusters.kubernikus.sap.cc"},
+		"a discovery backend":          {func(s *store) { s.add(DiscoveryBackends, "a", "k", nil) }, "discoverybackends.gimbal.heptio.com"},
+		"a translation":                {func(s *store) { s.add(Translations, "a", "k", nil) }, "translations.midonet.org"},
+		"a shoot":                      {func(s *store) { s.add(Shoots, "a", "s", nil) }, "shoots.core.gardener.cloud"},
+		"a plant":                      {func(s *store) { s.add(Plants, "a", "p", nil) }, "plants.core.gardener.cloud"},
+		"a backup entry":               {func(s *store) { s.add(BackupEntries, "a", "b", nil) }, "backupentries.core.gardener.cloud"},
+		"a secret":                     {func(s *store) { s.add(Secrets, "a", "s", nil) }, ""},
+		"a quota":                      {func(s *store) { s.add(Quotas, "a", "q", nil) }, ""},
+		"bindings":                     {func(s *store) { s.add(SecretBindings, "a", "b", secretBinding(ref("a", "s"))) }, ""},
+		"a secret of a shoot":          {used(SecretBindings, secretBinding(ref("a", "s")), Secrets, shoot("secretBindingName", "sb")), "secrets"},
+		"a quota of a shoot":           {used(SecretBindings, secretBinding(ref("b", "other"), ref("b", "s"), ref("a", "s")), Quotas, shoot("secretBindingName", "sb")), "quotas.core.gardener.cloud"},
+		"credentials of a shoot":       {used(CredentialsBindings, credentialsBinding("v1", "Secret", ref("a", "s")), Secrets, shoot("credentialsBindingName", "sb")), "secrets"},
+		"a workload identity":          {used(CredentialsBindings, credentialsBinding("security.gardener.cloud/v1alpha1", "WorkloadIdentity", ref("a", "s")), WorkloadIdentities, shoot("credentialsBindingName", "sb")), "workloadidentities.security.gardener.cloud"},
+		"an internal secret":           {used(CredentialsBindings, credentialsBinding("core.gardener.cloud/v1beta1", "InternalSecret", ref("a", "s")), InternalSecrets, shoot("credentialsBindingName", "sb")), "internalsecrets.core.gardener.cloud"},
+		"another version of a kind":    {used(CredentialsBindings, credentialsBinding("security.gardener.cloud/v1", "WorkloadIdentity", ref("a", "s")), WorkloadIdentities, shoot("credentialsBindingName", "sb")), "workloadidentities.security.gardener.cloud"},
+		"an identity that was deleted": {used(CredentialsBindings, credentialsBinding("security.gardener.cloud/v1alpha1", "WorkloadIdentity", ref("a", "gone")), WorkloadIdentities, shoot("credentialsBindingName", "sb")), ""},
+		"an idle identity":             {used(CredentialsBindings, credentialsBinding("security.gardener.cloud/v1alpha1", "WorkloadIdentity", ref("a", "s")), WorkloadIdentities, shoot("credentialsBindingName", "another")), ""},
+		"another kind of the name":     {used(CredentialsBindings, credentialsBinding("security.gardener.cloud/v1alpha1", "WorkloadIdentity", ref("a", "s")), Secrets, shoot("credentialsBindingName", "sb")), ""},
+		"a quota of credentials":       {used(CredentialsBindings, withQuota(credentialsBinding("v1", "Secret", ref("b", "s")), ref("a", "s")), Quotas, shoot("credentialsBindingName", "sb")), "quotas.core.gardener.cloud"},
+		"an unknown kind elsewhere":    {used(CredentialsBindings, credentialsBinding("example.com/v1", "Vault", ref("b", "s")), Secrets, shoot("credentialsBindingName", "sb")), ""},
+		"an unknown kind, idle":        {used(CredentialsBindings, credentialsBinding("example.com/v1", "Vault", ref("a", "s")), Secrets, shoot("credentialsBindingName", "another")), ""},
 		"in use besides an unknown": {func(s *store) {
 			used(CredentialsBindings, withQuota(credentialsBinding("example.com/v1", "Vault", ref("a", "v")), ref("a", "s")), Quotas, shoot("credentialsBindingName", "sb"))(s)
 		}, "quotas.core.gardener.cloud"},
-		"a binding nobody uses":     {used(SecretBindings, secretBinding(ref("a", "s")), Secrets, shoot("secretBindingName", "another")), ""},
+		"an unused binding":         {used(SecretBindings, secretBinding(ref("a", "s")), Secrets, shoot("secretBindingName", "another")), ""},
 		"a binding of another kind": {used(SecretBindings, secretBinding(ref("a", "s")), Secrets, shoot("credentialsBindingName", "sb")), ""},
 		"a secret that is missing":  {used(SecretBindings, secretBinding(ref("a", "missing")), Secrets, shoot("secretBindingName", "sb")), ""},
 		"a secret of another":       {used(SecretBindings, secretBinding(ref("b", "s")), Secrets, shoot("secretBindingName", "sb")), ""},
@@ -145,7 +145,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// A reference to something that is not known here, or cannot be read, is not the same as none: nobody can say whether the
+// A reference to something that is not known here, or cannot be read, is not the same as none: it is unknown whether the
 // project is in use.
 func TestOfUnknown(t *testing.T) {
 	const security = "security.gardener.cloud/v1alpha1"
@@ -187,7 +187,7 @@ func used(binding schema.GroupResource, content map[string]any, of schema.GroupR
 	}
 }
 
-// Of what cannot be listed nobody knows whether it uses the project: each kind that is asked for, failing alone, is an
+// It is unknown whether objects that cannot be listed use the project: each required kind whose list fails is an
 // error.
 func TestOfFails(t *testing.T) {
 	prepared := func() *store {
@@ -249,12 +249,12 @@ func TestTouched(t *testing.T) {
 		event kinds.Event
 		want  string
 	}{
-		"a plant":          {kinds.Event{Resource: Plants, New: &kinds.Object{Identity: kinds.Identity{Namespace: "z"}}}, "z"},
-		"a shoot comes":    {kinds.Event{Resource: Shoots, New: after}, "b c"},
-		"a shoot goes":     {kinds.Event{Resource: Shoots, Old: before}, "a b q"},
-		"a shoot changes":  {kinds.Event{Resource: Shoots, Old: before, New: after}, "a b c q"},
-		"a binding moves":  {kinds.Event{Resource: SecretBindings, Old: s.objects[SecretBindings][0], New: s.objects[SecretBindings][1]}, "a b d q"},
-		"a binding leaves": {kinds.Event{Resource: CredentialsBindings, Old: s.objects[CredentialsBindings][0]}, "b c"},
+		"a plant":            {kinds.Event{Resource: Plants, New: &kinds.Object{Identity: kinds.Identity{Namespace: "z"}}}, "z"},
+		"a shoot comes":      {kinds.Event{Resource: Shoots, New: after}, "b c"},
+		"a shoot is deleted": {kinds.Event{Resource: Shoots, Old: before}, "a b q"},
+		"a shoot changes":    {kinds.Event{Resource: Shoots, Old: before, New: after}, "a b c q"},
+		"a binding moves":    {kinds.Event{Resource: SecretBindings, Old: s.objects[SecretBindings][0], New: s.objects[SecretBindings][1]}, "a b d q"},
+		"a binding leaves":   {kinds.Event{Resource: CredentialsBindings, Old: s.objects[CredentialsBindings][0]}, "b c"},
 	} {
 		got, err := usageOf().Touched(t.Context(), s, test.event)
 		if err != nil || strings.Join(got, " ") != test.want {

@@ -22,7 +22,7 @@ import (
 )
 
 // NewStrict returns a fake client that does what a server does and a fake one does not: every write makes a new
-// resource version, and one that means another object or another version is refused.
+// resource version, and a request for another object or another version is rejected.
 func NewStrict(t testing.TB, objects ...runtime.Object) *fake.Clientset {
 	t.Helper()
 	var version atomic.Int64

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// fake-midonet serves the fake of MidoNet on loopback, to be used by hand. GET /_fake/ shows what it holds.
+// fake-midonet serves the fake of MidoNet on loopback, for manual use. GET /_fake/ shows what it holds.
 package main
 
 import (
@@ -73,7 +73,7 @@ func execute(ctx context.Context, args []string, out, problems io.Writer) int {
 	flags.StringVar(&file, "password-file", "", "file with the password of the user, instead of --password")
 	flags.StringVar(&options.Project, "project", "", "tenant that a login must name; empty: any")
 	flags.DurationVar(&options.TokenLifetime, "token-lifetime", time.Hour, "how long a token is good for")
-	flags.DurationVar(&latency, "latency", 0, "pause before each answer")
+	flags.DurationVar(&latency, "latency", 0, "pause before each response")
 	cmd.MarkFlagsMutuallyExclusive("password", "password-file")
 	cmd.SetArgs(args)
 	cmd.SetOut(out)
@@ -87,7 +87,7 @@ func execute(ctx context.Context, args []string, out, problems io.Writer) int {
 
 // serve listens and prints where, until the context ends.
 func serve(ctx context.Context, address string, fake http.Handler, out io.Writer) error {
-	// It answers anybody who asks, so that it must not be reachable from outside.
+	// It responds to every client, so that it must not be reachable from outside.
 	if a, err := netip.ParseAddrPort(address); err != nil || !a.Addr().IsLoopback() {
 		return fmt.Errorf("--address: %q is not a loopback address with a port, like 127.0.0.1:8181", address)
 	}
