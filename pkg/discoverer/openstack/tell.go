@@ -93,6 +93,6 @@ func (u *Upstream) set(ctx context.Context, subject string, err error, problems 
 		if subject != u.Subject {
 			u.Meters.Error(problem.Type)
 		}
-		logr.FromContextOrDiscard(ctx).Info("Not everything of the backend can be discovered, what is here of it stays as it is", "type", problem.Type, "problem", problem.Message, "cause", err)
+		logr.FromContextOrDiscard(ctx).Info("Failed to discover a part of the backend, its copies remain unchanged", "type", problem.Type, "problem", problem.Message, "err", err)
 	}
 }

@@ -49,7 +49,7 @@ func (r *Replica) process(ctx context.Context, key types.NamespacedName) {
 		r.queue.Forget(key)
 		return
 	case isTransient(err):
-		logr.FromContextOrDiscard(ctx).V(1).Info("Something changed meanwhile, trying again", "service", key.String(), "reason", err.Error())
+		logr.FromContextOrDiscard(ctx).V(1).Info("An object changed meanwhile, retrying", "service", key.String(), "err", err)
 		r.queue.AddRateLimited(key)
 		return
 	default:

@@ -107,6 +107,6 @@ func (r *routes) find(ctx context.Context, key routeKey) (*kinds.Object, error) 
 
 // unknown tries again soon: nothing is decided by what is not known completely.
 func unknown(ctx context.Context, err error) reconcile.Result {
-	log.FromContext(ctx).V(1).Info("Not everything is known yet, waiting", "reason", err.Error())
+	log.FromContext(ctx).V(1).Info("Waiting for the caches", "err", err)
 	return reconcile.Result{RequeueAfter: unknownPeriod}
 }

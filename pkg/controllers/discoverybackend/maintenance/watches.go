@@ -200,7 +200,7 @@ func (w *watches) addRoutesOf(ctx context.Context, backend string) {
 	w.addRoutes(ctx, byBackend, backend)
 	services, err := w.cluster.reader.Find(ctx, servicesResource(), kinds.Query{Index: byBackend, Value: backend})
 	if err != nil {
-		log.FromContext(ctx).V(1).Info("Not all Services are known yet", "reason", err.Error()) // each that comes asks for its routes
+		log.FromContext(ctx).V(1).Info("Waiting for the cache of Services", "err", err) // each new Service enqueues its routes
 	}
 	for _, service := range services {
 		w.addRoutes(ctx, byService, service.Namespace+"/"+service.Name)
@@ -218,7 +218,7 @@ func (w *watches) addRoutes(ctx context.Context, index, value string) {
 	for _, resource := range w.routeResources() {
 		found, err := w.cluster.reader.Find(ctx, resource, kinds.Query{Index: index, Value: value})
 		if err != nil {
-			log.FromContext(ctx).V(1).Info("Not all routes are known yet", "reason", err.Error())
+			log.FromContext(ctx).V(1).Info("Waiting for the caches of routes", "err", err)
 		}
 		for _, object := range found {
 			queue.Add(routeKey{resource, types.NamespacedName{Namespace: object.Namespace, Name: object.Name}})

@@ -54,7 +54,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		return reconcile.Result{}, nil
 	}
 	if apierrors.IsConflict(err) {
-		log.FromContext(ctx).V(1).Info("Something changed meanwhile, trying again", "reason", err.Error())
+		log.FromContext(ctx).V(1).Info("An object changed meanwhile, retrying", "err", err)
 		outcome, result, err = outcomeRetried, reconcile.Result{RequeueAfter: retryPeriod}, nil
 	}
 	r.meters.passes.WithLabelValues(string(outcome)).Inc()

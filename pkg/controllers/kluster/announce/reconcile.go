@@ -54,7 +54,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		wait, err = blockedPause, r.writeCondition(ctx, live, notAnnounced(ReasonNotServed, "%v", err))
 	}
 	if apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) {
-		log.FromContext(ctx).V(1).Info("Something changed meanwhile, trying again", "kluster", request)
+		log.FromContext(ctx).V(1).Info("An object changed meanwhile, retrying", "kluster", request)
 		return reconcile.Result{RequeueAfter: conflictPause}, nil
 	}
 	if err != nil {

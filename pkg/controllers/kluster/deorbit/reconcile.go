@@ -50,7 +50,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		err = r.conclude(ctx, k)
 	}
 	if apierrors.IsConflict(err) {
-		log.FromContext(ctx).V(1).Info("Something changed meanwhile, trying again", "reason", err.Error())
+		log.FromContext(ctx).V(1).Info("An object changed meanwhile, retrying", "err", err)
 		return reconcile.Result{RequeueAfter: conflictPause}, nil
 	}
 	if err != nil {

@@ -91,7 +91,7 @@ func (c connector) clean(ctx context.Context, b blueprint, v *view, cluster else
 		}
 		v.stopped(err)
 		if _, forbidden := errors.AsType[*elsewhere.ForbiddenError](err); err != nil && !forbidden {
-			log.FromContext(ctx).V(1).Info("The local volume cleanup in a workload cluster is begun anew", "kluster", b.key, "reason", err.Error())
+			log.FromContext(ctx).V(1).Info("Restarting the local volume cleanup in a workload cluster", "kluster", b.key, "err", err)
 		}
 		if c.options.Clock.Since(began) > steady {
 			pauses = c.pauses

@@ -51,7 +51,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case errors.Is(err, engine.ErrUnknownClaim):
 		return reconcile.Result{}, nil // it went meanwhile
 	case err != nil && backend.ReasonOf(err) == backend.Fenced:
-		log.FromContext(ctx).V(1).Info("Not pushed", "reason", err.Error())
+		log.FromContext(ctx).V(1).Info("Deferred the push of a Translation", "err", err)
 		return reconcile.Result{RequeueAfter: fencedPause}, nil
 	case errors.Is(ctx.Err(), context.Canceled):
 		return reconcile.Result{}, nil // the process ends

@@ -96,7 +96,7 @@ func (p *pass) deleteOrphan(ctx context.Context, s backend.Observed) error {
 	case ends(ctx, err):
 		return err
 	default:
-		p.e.o.Log.Info("An orphan could not be deleted", "resource", s.String(), "error", err.Error())
+		p.e.o.Log.Info("Failed to delete an orphan", "resource", s.String(), "err", err)
 	}
 	return nil
 }
