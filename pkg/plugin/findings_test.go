@@ -104,7 +104,7 @@ func TestFindings(t *testing.T) {
 			b.Status.Errors = []gimbalv1.DiscoveryError{{Type: "ConnectionError", Message: "no route"}}
 		}, condition("Available", "False", "NoImage", "none"), condition("Ready", "False", "NoImage", "none")), "! Available: NoImage: none\n! ConnectionError: no route"},
 		"translation":          {translation(nil, condition("Synced", "True", "Synced", "")), ""},
-		"translation, stalled": {translation(nil, condition("Synced", "False", "Failed", "x"), condition("Stalled", "True", "Refused", "409")), "! Refused: 409"},
+		"translation, stalled": {translation(nil, condition("Synced", "False", "Failed", "x"), condition("Stalled", "True", "Conflict", "409")), "! Conflict: 409"},
 		"translation, drifted": {translation(func(tr *midonetv1.Translation) {
 			tr.Status.Resources = []midonetv1.BackendResourceStatus{{State: midonetv1.BackendResourceDrifted}, {State: midonetv1.BackendResourceSynced}}
 		}), "! 1 of 2 resources were changed in MidoNet by another client"},

@@ -173,9 +173,9 @@ func testStrandedRoles(t *testing.T) {
 		m.Labels, m.Annotations = map[string]string{gardenerv1beta1.LabelProjectName: "shop"}, annotations
 		return m
 	}
-	u, _ := inCluster(t, nil, role("gardeners", nil), role("ours", map[string]string{gardenerv1beta1.AnnotationCreatedForProject: "u"}))
+	u, _ := inCluster(t, nil, role("gardeners", nil), role("shop", map[string]string{gardenerv1beta1.AnnotationCreatedForProject: "u"}))
 	names, err := u.rolesOfProjects(t.Context())
-	if err != nil || len(names) != 1 || names[0] != "clusterroles ours" {
+	if err != nil || len(names) != 1 || names[0] != "clusterroles shop" {
 		t.Errorf("roles = %q, %v, want the role that was created for a Project", names, err)
 	}
 }
