@@ -189,7 +189,7 @@ func (r *removal) isShown() {
 		}
 		for _, want := range []string{
 			"kept: 1 member, namespace " + r.kept.Namespace, "namespaces stay", "Klusters are detached", r.announced.Namespace + "/announced: its announcement is withdrawn",
-			"1. DiscoveryBackends come back to service", "gimbal-discovery/" + r.us.Name + ": 1 routes", "Translations are deleted, and what they made is taken out",
+			"1. DiscoveryBackends come back to service", "gimbal-discovery/" + r.us.Name + ": 1 routes", "Translations are deleted, and their resources are removed from MidoNet",
 			"apiservices v1.midonet.org", "validatingwebhookconfigurations groundskeeper", "Objects of the installation are deleted", "clusterroles gardener.cloud:admin", "groundskeeper-system with 0 pods",
 		} {
 			if !strings.Contains(out, want) {
