@@ -134,7 +134,7 @@ var portQuestions = []question{
 	{name: "delete that port", method: del, path: neutron + "ports/{port}", status: 204},
 
 	{name: "a port with a pair that is none", method: post, path: neutron + "ports", body: wrap("port", "network_id", "{network}", "allowed_address_pairs",
-		[]any{map[string]any{"ip_address": "nonsense"}}), status: 400, has: []string{"allowed_address_pairs", "nonsense"}},
+		[]any{map[string]any{"ip_address": "nonsense"}}), status: 400, has: []string{"'nonsense' is not a valid IP address"}},
 	{name: "a port with address pairs", method: post, path: neutron + "ports", body: wrap("port", "network_id", "{network}", "allowed_address_pairs",
 		[]any{map[string]any{"ip_address": "10.0.0.200"}, map[string]any{"ip_address": "10.9.0.0/24"}}),
 		status: 201, has: []string{`"ip_address":"10.0.0.200"`, `"ip_address":"10.9.0.0/24"`}, keep: "parent"},

@@ -189,7 +189,7 @@ func (n newPort) pairsAreRight() *problem {
 	for _, pair := range n.AddressPairs {
 		_, noAddress := netip.ParseAddr(pair.Address)
 		if _, noRange := netip.ParsePrefix(pair.Address); noAddress != nil && noRange != nil {
-			return badRequest("HTTPBadRequest", "Invalid input for allowed_address_pairs. Reason: '%s' is not a valid IP address.", pair.Address)
+			return badRequest("HTTPBadRequest", "'%s' is not a valid IP address", pair.Address)
 		}
 	}
 	return nil
