@@ -76,11 +76,11 @@ func testBadCertificate(t *testing.T, o *orbit) {
 	d.paths()
 	kept := d.kept()
 	d.leave()
-	d.landed("Deorbited", kept...)
+	d.landed("Leftovers", kept...)
 	d.tells("ClusterUnreachable", "certificate")
 	for _, thing := range d.things() {
-		if !listed(d.k.Status.Deorbit.Retained, thing.kind, thing.id, "never seen in the cluster") {
-			t.Errorf("%s %s is not in %+v", thing.kind, thing.id, d.k.Status.Deorbit.Retained)
+		if !listed(d.k.Status.Deorbit.Remaining, thing.kind, thing.id, neverSeen) {
+			t.Errorf("remaining = %+v, want %s %s", d.k.Status.Deorbit.Remaining, thing.kind, thing.id)
 		}
 	}
 }

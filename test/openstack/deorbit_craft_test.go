@@ -157,8 +157,50 @@ func (d *craft) landed(reason string, left ...string) {
 	if left = slices.Sorted(slices.Values(left)); !slices.Equal(got, left) {
 		d.t.Errorf("%q is left, want %q; deorbit %+v", got, left, d.k.Status.Deorbit)
 	}
+	at := d.k.Status.Deorbit
+	for _, thing := range d.things() {
+		if !listed(at.Remaining, thing.kind, thing.id, "") && !listed(at.Retained, thing.kind, thing.id, "") {
+			d.t.Errorf("remaining = %+v, retained = %+v, want %s %s in one of them", at.Remaining, at.Retained, thing.kind, thing.id)
+		}
+	}
 	d.unharmed(d.neighbour)
 	d.tells("Deorbited", "")
+}
+
+// inventory checks that the project has nothing but what the neighbour has, whatever it is called: each object that the other
+// clusters made has been deleted, or was listed as left over and then swept.
+func (o *orbit) inventory(t *testing.T) {
+	t.Helper()
+	known := map[string]bool{}
+	for _, thing := range o.neighbour.had {
+		known[thing.id] = true
+	}
+	a := o.home.in(t)
+	for path, key := range map[string]string{
+		"block-storage/volumes/detail": "volumes", "block-storage/snapshots/detail": "snapshots",
+		"load-balancer/v2/lbaas/loadbalancers": "loadbalancers", "network/v2.0/floatingips?project_id=" + a.projectID: "floatingips",
+		"network/v2.0/security-groups?project_id=" + a.projectID: "security_groups",
+	} {
+		got := a.call(http.MethodGet, path, nil)
+		objects, ok := got.body[key].([]any)
+		if got.status != http.StatusOK || !ok {
+			t.Fatalf("GET %s: %d %s", path, got.status, got.text)
+		}
+		for _, entry := range objects {
+			if object := entry.(map[string]any); !known[object["id"].(string)] && object["name"] != "default" {
+				t.Errorf("the project still has one of the %s: %v", key, object)
+			}
+		}
+	}
+	for _, key := range []string{"listeners", "pools"} {
+		for _, entry := range a.call(http.MethodGet, "load-balancer/v2/lbaas/"+key, nil).body[key].([]any) {
+			for _, parent := range entry.(map[string]any)["loadbalancers"].([]any) {
+				if !known[parent.(map[string]any)["id"].(string)] {
+					t.Errorf("the project still has one of the %s: %v", key, entry)
+				}
+			}
+		}
+	}
 }
 
 // unharmed checks that a Kluster has all that it had, as it was.

@@ -40,6 +40,9 @@ func TestDeorbit(t *testing.T) {
 				{"no snapshots", testWithoutSnapshots}, // before there are any
 				{"happy", testHappyPath},
 				{"webhooks", testWebhooks},
+				{"policy", testPolicyThatRefuses},
+				{"ports", testPortsOfADeadController},
+				{"routes", testRoutesThatComeBack},
 				{"volumes", testVolumesThatStay},
 				{"pending", testPendingAndDead},
 				{"blinking", testBlinking},
@@ -52,6 +55,7 @@ func TestDeorbit(t *testing.T) {
 			{"certificate", testBadCertificate},
 			{"stuck", testStuckLoadBalancer},
 			{"conflict", testIdentityConflict},
+			{"swapped", testSwappedSecret},
 		} {
 			t.Run(c.name, func(t *testing.T) {
 				t.Parallel()
@@ -59,7 +63,11 @@ func TestDeorbit(t *testing.T) {
 			})
 		}
 	})
+	o.inventory(t)
 }
+
+// neverSeen begins the reason of what carries the tag of a cluster that could not be looked at.
+const neverSeen = "never seen: the cluster could not be looked at"
 
 func during(text time.Duration) *metav1.Duration { return &metav1.Duration{Duration: text} }
 
@@ -217,7 +225,7 @@ func testBlinking(t *testing.T, o *orbit) {
 	}
 }
 
-// Without its API server OpenStack is cleaned up by names, and volumes that nobody saw stay.
+// Without its API server OpenStack is cleaned up by names, and volumes that were never seen are left over.
 func testDownForGood(t *testing.T, o *orbit) {
 	d := o.launch(t, "down", nil)
 	volume := d.claim("data", "cinder")
@@ -225,10 +233,10 @@ func testDownForGood(t *testing.T, o *orbit) {
 	d.paths()
 	o.killed(t)
 	d.leave()
-	d.landed("Deorbited", "Volume "+volume)
+	d.landed("Leftovers", "Volume "+volume)
 	d.tells("ClusterUnreachable", "refused")
-	if retained := d.k.Status.Deorbit.Retained; !listed(retained, "Volume", volume, "never seen in the cluster") {
-		t.Errorf("retained %+v", retained)
+	if remaining := d.k.Status.Deorbit.Remaining; !listed(remaining, "Volume", volume, neverSeen) {
+		t.Errorf("remaining = %+v, want the volume with reason %q", remaining, neverSeen)
 	}
 }
 

@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+)
+
+const refused = "which refused its deletion"
+
+// What a ValidatingAdmissionPolicy in the cluster refuses to delete is not deleted in OpenStack either, also when the stages
+// inside the cluster have run out of time.
+func testPolicyThatRefuses(t *testing.T, o *orbit) {
+	d := o.launch(t, "policy", func(d *craft) { d.k.Spec.Deorbit.StageTimeout = during(3 * time.Second) })
+	volume := d.claim("data", "cinder")
+	d.serve("web")
+	meta := metav1.ObjectMeta{Name: "keep-data"}
+	policy := &admissionv1.ValidatingAdmissionPolicy{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicySpec{
+		FailurePolicy: new(admissionv1.Fail), Validations: []admissionv1.Validation{{Expression: "false", Message: "it is kept"}},
+		MatchConstraints: &admissionv1.MatchResources{
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{corev1.LabelMetadataName: d.k.Name}},
+			ResourceRules: []admissionv1.NamedRuleWithOperations{{RuleWithOperations: admissionv1.RuleWithOperations{
+				Operations: []admissionv1.OperationType{admissionv1.Delete},
+				Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"persistentvolumeclaims", "services"}},
+			}}},
+		}}}
+	binding := &admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: meta.Name, ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}}}
+	d.make(policy, binding)
+	t.Cleanup(func() {
+		for _, object := range []client.Object{binding, policy} {
+			if err := d.inside.Delete(context.Background(), object); err != nil {
+				t.Error(err)
+			}
+		}
+		within(t, "the policy is forgotten", func() error { // the API server learns of it after a moment
+			err := d.inside.Delete(context.Background(), d.pending("data", "cinder"), client.DryRunAll)
+			return client.IgnoreNotFound(err)
+		})
+	})
+	within(t, "the policy refuses", func() error {
+		if err := d.inside.Delete(t.Context(), d.pending("data", "cinder"), client.DryRunAll); !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
+			return fmt.Errorf("not yet: %w", err)
+		}
+		return nil
+	})
+	var left []string
+	for _, thing := range d.things() {
+		left = append(left, thing.kind+" "+thing.id)
+	}
+	d.leave()
+	d.until("only what the cluster refused remains", func() error {
+		at := d.k.Status.Deorbit
+		if at == nil || at.Stage != kubernikusv1.DeorbitRelease || !listed(at.Remaining, "Volume", volume, refused) ||
+			!listed(at.Remaining, "LoadBalancer", d.of("LoadBalancer"), refused) {
+			return fmt.Errorf("deorbit %+v", at)
+		}
+		return nil
+	})
+	d.selfDestruct()
+	d.landed("Leftovers", left...)
+}
+
+// The security group of a Service is removed from the port of a node when the cloud controller manager is dead, and all other
+// groups of the port stay.
+func testPortsOfADeadController(t *testing.T, o *orbit) {
+	d := o.launch(t, "ports", func(d *craft) { d.k.Spec.Deorbit.StageTimeout = during(3 * time.Second) })
+	d.serve("web")
+	group := d.of("SecurityGroup")
+	ports := d.call(http.MethodGet, "network/v2.0/ports?device_id="+o.node, nil).body["ports"].([]any)
+	port := ports[0].(map[string]any)
+	path := "network/v2.0/ports/" + port["id"].(string)
+	before := port["security_groups"].([]any)
+	// As the cloud controller manager does: the tag first, then the group.
+	d.must(http.MethodPut, path+"/tags/"+group, nil)
+	d.must(http.MethodPut, path, wrap("port", "security_groups", append(slices.Clone(before), group)))
+	t.Cleanup(func() { d.call(http.MethodPut, path, wrap("port", "security_groups", before)) })
+	d.standin.SetDead(true)
+	d.leave()
+	d.landed("Deorbited")
+	after := d.must(http.MethodGet, path, nil)
+	if !slices.Equal(after["security_groups"].([]any), before) || len(after["tags"].([]any)) != 0 {
+		t.Errorf("groups = %v, tags = %v, want the groups %v alone", after["security_groups"], after["tags"], before)
+	}
+}
+
+// A route that a cloud controller manager makes again and again is left alone while its node lives, and left over in the end.
+func testRoutesThatComeBack(t *testing.T, o *orbit) {
+	d := o.launch(t, "routes", func(d *craft) { d.k.Spec.Deorbit.StageTimeout = during(10 * time.Second) })
+	d.paths()
+	begin := strings.TrimSuffix(*d.k.Spec.ClusterCIDR, "0.0/16")
+	route := hops(begin + "1.0/24 10.0.0.5")
+	writer, done, ended := d.in(t), make(chan struct{}), make(chan struct{})
+	go func() { // the resync of the route controller
+		defer close(ended)
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				writer.call(http.MethodPut, "network/v2.0/routers/"+d.router+"/add_extraroutes", route)
+			}
+		}
+	}()
+	stop := func() {
+		if done != nil {
+			close(done)
+			<-ended
+			done = nil
+		}
+	}
+	t.Cleanup(func() {
+		stop()
+		d.call(http.MethodPut, "network/v2.0/routers/"+d.router+"/remove_extraroutes", route)
+	})
+	d.leave()
+	d.remains("Route", begin+"1.0/24", "it came back after it was removed")
+	d.tells("RoutesCameBack", "")
+	d.landed("Leftovers", "Route "+begin+"1.0/24")
+	stop()
+}
+
+// A Secret that leads to another project holds Deorbit up: there, everything seems to have gone.
+func testSwappedSecret(t *testing.T, o *orbit) {
+	d := o.register(t, "swapped", o.nowhere(t), func(d *craft) { d.k.Spec.Deorbit.UnseenVolumes = kubernikusv1.DeletionPolicyDelete })
+	d.outfit()
+	d.had = d.things()
+	other := newProject(t)
+	right := d.secret.Data
+	d.edit(d.secret, func() {
+		d.secret.Data = other.secret("", "", other.password).Data
+		d.secret.Data["kubeconfig"] = right["kubeconfig"]
+	})
+	d.is(kubernikusv1.ConditionOpenStackReachable, "False/CloudChanged")
+	d.leave()
+	d.is(kubernikusv1.ConditionDeorbited, "False/CloudChanged")
+	d.unharmed(d)
+	d.edit(d.secret, func() { d.secret.Data = right })
+	d.landed("Deorbited")
+}
