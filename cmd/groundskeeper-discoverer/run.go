@@ -141,7 +141,7 @@ func (d *discoverer) run(ctx context.Context) error {
 	})
 	// One that is restarted while its backend is being deleted must not copy before it knows that.
 	if _, err := d.maintenance.withheld(ctx); err != nil {
-		logr.FromContextOrDiscard(ctx).Info("Cannot tell whether the backend is being deleted", "err", err.Error())
+		logr.FromContextOrDiscard(ctx).Info("Cannot determine whether the backend is being deleted", "err", err)
 	}
 	select {
 	case <-d.maintenance.deleted:

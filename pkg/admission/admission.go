@@ -81,8 +81,8 @@ type Settings struct {
 	QuotaLabels []string
 }
 
-// Initializer gives plugins what they need from us: the quota plugin, the counting of objects; our own, a client of the
-// server that they are part of, and their settings.
+// Initializer injects the dependencies of plugins: the quota plugin gets the evaluators of objects, Groundskeeper's own plugins
+// a client of the server that they are part of, and their settings.
 func Initializer(own versioned.Interface, settings Settings) admission.PluginInitializer {
 	return pluginInitializer{own, settings}
 }

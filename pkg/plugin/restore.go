@@ -36,7 +36,7 @@ func newRestore(c *command) *cobra.Command {
 			return c.restore(cmd.Context(), name, yes, preview)
 		},
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask for confirmation")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not prompt for confirmation")
 	cmd.Flags().BoolVar(&preview, "dry-run", false, "show what would be restored, and change nothing")
 	return cmd
 }
@@ -80,7 +80,7 @@ func (c *command) restore(ctx context.Context, name string, yes, preview bool) e
 	return c.restoreWith(ctx, backend, references, yes, preview)
 }
 
-// restoreWith shows what comes back, asks, and restores it.
+// restoreWith shows what is restored, prompts, and restores it.
 func (c *command) restoreWith(ctx context.Context, backend *gimbalv1.DiscoveryBackend, references restorer, yes, preview bool) error {
 	switch {
 	case !backend.DeletionTimestamp.IsZero():

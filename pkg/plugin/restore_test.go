@@ -51,8 +51,8 @@ func TestRestoreReferences(t *testing.T) {
 		"declined":          {found: []release.Restoration{web}, answer: "n\n", fails: "nothing was changed"},
 		"nothing recorded":  {yes: true, prints: []string{"No route has a record"}},
 		"only edited":       {found: []release.Restoration{edited}, yes: true, prints: []string{"skipped"}},
-		"a route refused":   {found: []release.Restoration{web, refused}, yes: true, writes: 1, fails: "denied"},
-		"routes unknown":    {err: errors.New("list httpproxies: no answer"), yes: true, fails: "no answer"},
+		"a route rejected":  {found: []release.Restoration{web, refused}, yes: true, writes: 1, fails: "denied"},
+		"routes unknown":    {err: errors.New("list httpproxies: timeout"), yes: true, fails: "timeout"},
 		"it is deleted":     {change: func(b *gimbalv1.DiscoveryBackend) { b.DeletionTimestamp = &now }, yes: true, fails: "is being deleted"},
 		"it is maintenance": {change: func(b *gimbalv1.DiscoveryBackend) { b.Cluster.ClusterStatus = gimbalv1.ClusterMaintenance }, yes: true, fails: "is in maintenance"},
 	} {

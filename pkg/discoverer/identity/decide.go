@@ -47,17 +47,17 @@ func decide(recorded, observed []gimbalv1.ClusterIdentity, confirmation string) 
 	if len(recorded) == 0 {
 		return first, observed
 	}
-	comparable := false
+	compared := false
 	for _, old := range recorded {
 		if slices.Contains(observed, old) {
 			return same, merged(recorded, observed)
 		}
-		comparable = comparable || find(observed, old.Object) >= 0
+		compared = compared || find(observed, old.Object) >= 0
 	}
 	switch {
 	case confirmation != "" && slices.ContainsFunc(observed, func(now gimbalv1.ClusterIdentity) bool { return now.ID == confirmation }):
 		return confirmed, observed
-	case comparable:
+	case compared:
 		return another, recorded
 	default:
 		return unreadable, recorded

@@ -119,7 +119,7 @@ func testKlustersAreDetachedOrDeorbited(t *testing.T) {
 // The API server requires a confirmation of a backend that routes refer to.
 func TestBackendsAreConfirmed(t *testing.T) {
 	w := newWorld(t, &gimbalv1.DiscoveryBackend{ObjectMeta: named("gimbal-discovery", "us")})
-	if line, err := w.deleteBackends(t.Context()); err != nil || line != "1 DiscoveryBackends are gone" {
+	if line, err := w.deleteBackends(t.Context()); err != nil || line != "1 DiscoveryBackends have been deleted" {
 		t.Fatalf("%q, %v", line, err)
 	}
 	if got := w.deleted[0].GetAnnotations()[gardenerv1beta1.AnnotationConfirmDeletion]; got != "true" {

@@ -53,8 +53,8 @@ func (p *Plugin) needsConfirmation(b *gimbalv1.DiscoveryBackend) bool {
 	return mayBeReferenced(b)
 }
 
-// mayBeReferenced reports whether routes refer to a backend, or may do so: as long as they were not counted, every backend
-// that has copies counts as referenced.
+// mayBeReferenced reports whether routes refer to a backend, or possibly do: until they have been counted, every backend that
+// has copies counts as referenced.
 func mayBeReferenced(b *gimbalv1.DiscoveryBackend) bool {
 	routes := b.Status.Routes
 	if routes != nil && routes.Matching > 0 {

@@ -34,7 +34,7 @@ func routes(matching, alone int32, names ...string) *gimbalv1.RouteStatus {
 	return r
 }
 
-// deleting asks for the deletion of a backend, and returns what the request is warned of.
+// deleting requests the deletion of a backend, and returns the warnings.
 func deleting(t *testing.T, plugin *Plugin, backend *gimbalv1.DiscoveryBackend, dryRun bool) ([]string, error) {
 	t.Helper()
 	var warned warnings
@@ -108,13 +108,13 @@ func TestValidateNeedsTheConfirmationOfBackends(t *testing.T) {
 				plugin.SetConfirmedBackends(tc.which)
 				warned, err := deleting(t, plugin, discoveryBackend(tc.namespace, tc.status, annotations(confirm, given)), given == "")
 				if refused := tc.needed && given != "true"; refused != apierrors.IsForbidden(err) || err != nil != refused {
-					t.Fatalf("refused = %v, want %v", err, refused)
+					t.Fatalf("rejected = %v, want %v", err, refused)
 				}
 				if err != nil && !strings.HasSuffix(err.Error(), refusal) {
-					t.Errorf("refusal = %v, want %q", err, refusal)
+					t.Errorf("error = %v, want %q", err, refusal)
 				}
 				if r := tc.status.Routes; r != nil && r.Matching > 0 && len(warned) != 1 {
-					t.Errorf("warnings = %q, want one, refused or not", warned)
+					t.Errorf("warnings = %q, want one, rejected or not", warned)
 				}
 			})
 		}
