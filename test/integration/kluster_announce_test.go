@@ -248,6 +248,7 @@ func (a *announcement) takenDown() {
 	a.d.edit(a.T, a.k, func() { a.k.Spec.Discovery.Enabled = true })
 	a.d.is(a.T, a.k, kubernikusv1.ConditionAnnounced, "True/Announced")
 	a.has("announced again", func(*gimbalv1.DiscoveryBackend) bool { return true })
+	a.service(a.backend, "web-page") // the first one was deleted with the backend
 	a.edit(a.route, func(route *unstructured.Unstructured) {
 		route.Object["spec"] = a.parse(announcedRoute).Object["spec"]
 	})

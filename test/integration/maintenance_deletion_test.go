@@ -5,6 +5,7 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -36,7 +37,7 @@ func (s *shop) deletedInMaintenance() {
 	udp := s.apply("user", strings.Replace(udpRouteManifest, ", {name: eu-web, port: 80}", "", 1))
 	s.drain(s.us)
 	s.drain(s.eu)
-	if err := s.c.Delete(s.Context(), s.us); err != nil {
+	if err := errors.Join(confirm(s.Context(), s.c, s.us), s.c.Delete(s.Context(), s.us)); err != nil {
 		s.Fatal(err)
 	}
 	eventually(s.T, func(ctx context.Context) error {

@@ -379,7 +379,7 @@ func (s *shop) backendDeleted() {
 	}
 	// Without its finalizer nobody takes the references out of routes. Another one holds it.
 	finalizers(`["example.com/hold"]`)
-	if err := s.c.Delete(s.Context(), s.us); err != nil {
+	if err := errors.Join(confirm(s.Context(), s.c, s.us), s.c.Delete(s.Context(), s.us)); err != nil {
 		s.Fatal(err)
 	}
 	s.weights(route, "[0 1][0 30]")

@@ -115,8 +115,9 @@ func (s *shop) create(objects ...client.Object) {
 // service makes a Service of a backend, as its discoverer would.
 func (s *shop) service(backend *gimbalv1.DiscoveryBackend, name string) {
 	s.Helper()
+	labels := map[string]string{gimbalv1.LabelBackend: backend.Name, "app.kubernetes.io/managed-by": discoverer}
 	s.create(&corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name, Labels: map[string]string{gimbalv1.LabelBackend: backend.Name}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: name, Labels: labels},
 		Spec:       corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Ports: []corev1.ServicePort{{Name: "a", Port: 80}, {Name: "b", Port: 81}}},
 	})
 	s.endpoints(backend, name, name+"-0", true)

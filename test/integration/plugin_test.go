@@ -73,7 +73,7 @@ spec:
 		s.Errorf("it deletes what is protected: %v %s", err, out)
 	}
 	s.kubectl(s.T, "annotate", "--namespace", s.namespace, "kluster/web", kubernikusv1.TerminationProtectionAnnotation+"-")
-	if out, err := s.plugin("y\n", deorbit...); err == nil || !strings.Contains(out, "no controller would take down") {
+	if out, err := s.plugin("y\n", deorbit...); err == nil || !strings.Contains(out, "no controller would deorbit") {
 		s.Errorf("it deletes what no controller takes down: %v %s", err, out)
 	}
 	s.kubectl(s.T, "patch", "--namespace", s.namespace, "kluster/web", "--subresource=status", "--type=merge", "--patch", // as the controllers do

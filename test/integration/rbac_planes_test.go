@@ -99,18 +99,18 @@ func wayIn(t *testing.T, p *plane.Plane, name string, paths ...string) string {
 // missing. With it, and with the checks that nothing was forbidden, no rule can be removed without a test that fails. It
 // says nothing after a run of some of the tests, as with -short.
 func checkRightsAreNeeded() error {
-	for _, name := range []string{"test.run", "test.skip"} {
-		if flag.Lookup(name).Value.String() != "" {
-			return nil
-		}
-	}
-	if testing.Short() {
+	if selected() || testing.Short() {
 		return nil
 	}
 	if unneeded := used.Unneeded(isProvedByTest); len(unneeded) > 0 {
 		return fmt.Errorf("nothing in this run needed these rights of artifacts/:\n%s", strings.Join(unneeded, "\n"))
 	}
 	return nil
+}
+
+// selected reports whether only some of the tests run.
+func selected() bool {
+	return flag.Lookup("test.run").Value.String() != "" || flag.Lookup("test.skip").Value.String() != ""
 }
 
 // isProvedByTest says whether a test of its own proves that a right is needed.

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -93,7 +94,7 @@ func showTranslations(n *network, ns string) {
 	if out := run("wait", "--for=condition=Synced", "translations", "--all", "--timeout=2m"); strings.Count(out, "condition met") < 10 {
 		n.t.Errorf("wait: %s", out)
 	}
-	if out := strings.Fields(strings.SplitN(run("get", "tr", "pod.4.web-0-0"), "\n", 3)[1]); len(out) != 5 || out[1] != "Pod/web-0-0" || out[2] != "2" || out[3] != "True" {
+	if out := strings.Fields(strings.SplitN(run("get", "tr", "pod.4.web-0-0"), "\n", 3)[1]); len(out) != 6 || !slices.Equal(out[:5], []string{"pod.4.web-0-0", "True", "Pod/web-0-0", "2", "True"}) {
 		n.t.Errorf("get: %v", out)
 	}
 }
