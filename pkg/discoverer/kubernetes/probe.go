@@ -26,7 +26,7 @@ import (
 
 // Probe asks the backend for one Service and one EndpointSlice, now and every period, until ctx is done, and calls tell
 // with what is wrong, nil when it answers. A watch does not show that credentials have expired: it goes on with them for
-// up to an hour; nor, for a while, that nobody is there any more, or another cluster.
+// up to an hour; nor, for a while, that the cluster no longer exists, or has been replaced.
 func (u *Upstream) Probe(ctx context.Context, ticking clock.WithTicker, period time.Duration, tell func(*report.Problem)) {
 	ticker := ticking.NewTicker(period)
 	defer ticker.Stop()

@@ -95,7 +95,7 @@ func (k *Kind) without(r *removal, namespace string, of func(removedFrom) bool) 
 func (k *Kind) record(object *unstructured.Unstructured, elements []element, to Removal) bool {
 	removals, err := readRemovals(object)
 	if err != nil {
-		removals = nil // it serves nobody any more
+		removals = nil // a record that cannot be read restores nothing, and is replaced
 	}
 	for _, e := range elements {
 		from := removedFrom{Backend: to.Backend, Time: metav1.NewTime(to.Time.UTC().Truncate(time.Second))}
