@@ -12,8 +12,12 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// openStack has the clients of OpenStack that the controllers of Klusters share, once one of them asks for them.
-type openStack struct{ shared *openstack.Clients }
+// openStack has the clients of OpenStack that the controllers of Klusters share, once one of them asks for them. They
+// write while the fence is open.
+type openStack struct {
+	fence  func() error
+	shared *openstack.Clients
+}
 
 func (o *openStack) clients(config v1alpha1.OpenStackConfiguration) (*openstack.Clients, error) {
 	if o.shared != nil {
@@ -25,7 +29,7 @@ func (o *openStack) clients(config v1alpha1.OpenStackConfiguration) (*openstack.
 	}
 	o.shared, err = openstack.NewClients(openstack.Options{
 		QPS: *config.QPS, Burst: int(*config.Burst), Timeout: config.Timeout.Duration,
-		UserAgent: "groundskeeper-controller-manager", Telemetry: counts, Clock: clock.RealClock{},
+		UserAgent: "groundskeeper-controller-manager", Telemetry: counts, Clock: clock.RealClock{}, BeforeWrite: o.fence,
 	})
 	return o.shared, err
 }

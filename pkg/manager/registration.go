@@ -46,7 +46,7 @@ const systemNamespace = "groundskeeper-system"
 func controllers(fence *Fence) []controller {
 	now := clock.RealClock{}
 	network := &midoNet{fence: fence}
-	clouds := &openStack{}
+	clouds := &openStack{fence: fence.Check}
 	wakes := &routegc.Wakes{}
 	translations := kinds.NewCached(usage.Translations, &midonetv1.Translation{}, packed.Metadata)
 	projects := &usage.Shared{Cached: []*kinds.Cached{translations}}

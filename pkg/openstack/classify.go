@@ -45,6 +45,7 @@ func classify(op string, err error, now time.Time, secrets ...string) error {
 		e.Op, err = fmt.Sprintf("%s: page %d", e.Op, failed.number), failed.err
 	}
 	answer, answered := errors.AsType[gophercloud.ErrUnexpectedResponseCode](err)
+	fence, fenced := errors.AsType[fencedError](err)
 	_, missing := errors.AsType[*gophercloud.ErrEndpointNotFound](err)
 	switch {
 	case answered:
@@ -60,6 +61,8 @@ func classify(op string, err error, now time.Time, secrets ...string) error {
 		e.Reason, e.Err = ReasonIncomplete, err
 	case errors.Is(err, errNoTurn):
 		e.Reason, e.Err = ReasonRateLimited, errNoTurn
+	case fenced:
+		e.Reason, e.Err = ReasonCanceled, fmt.Errorf("not sent: %w", fence.error)
 	case errors.Is(err, context.Canceled):
 		e.Reason, e.Err = ReasonCanceled, context.Canceled
 	default:

@@ -38,7 +38,7 @@ const (
 	ReasonServiceMissing Reason = "ServiceMissing"
 	// ReasonIncomplete means that the answer is known to be partial, so that nothing may be concluded from it.
 	ReasonIncomplete Reason = "IncompleteAnswer"
-	// ReasonCanceled means that the caller gave up.
+	// ReasonCanceled means that the caller gave up, or may not write any more (Options.BeforeWrite).
 	ReasonCanceled Reason = "Canceled"
 )
 

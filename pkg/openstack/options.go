@@ -49,6 +49,9 @@ type Options struct {
 	Telemetry *Telemetry
 	// Wrap is put around the connections to the clouds, to see each attempt at a request; nil: nothing is.
 	Wrap func(http.RoundTripper) http.RoundTripper
+	// BeforeWrite is asked before each attempt at a change of the cloud, when it is its turn; its error ends the call. It
+	// is how a lease fences writes: an attempt may come long after the first one. nil: all are sent.
+	BeforeWrite func() error
 	// Clock tells the time; nil: the real one.
 	Clock clock.PassiveClock
 }
@@ -75,6 +78,9 @@ func (o Options) complete() (Options, error) {
 	}
 	if o.MaxBackoff == 0 {
 		o.MaxBackoff = max(DefaultMaxBackoff, o.MinBackoff)
+	}
+	if o.BeforeWrite == nil {
+		o.BeforeWrite = func() error { return nil }
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

@@ -46,7 +46,7 @@ func (r retry) failed(ctx context.Context, method, _ string, _ *gophercloud.Requ
 			return err
 		}
 		header = answer.ResponseHeader
-	} else if errors.Is(err, errNoTurn) {
+	} else if _, fenced := errors.AsType[fencedError](err); fenced || errors.Is(err, errNoTurn) {
 		return err
 	}
 	return r.again(ctx, method, header, err, failures)

@@ -103,6 +103,50 @@ func TestRetriesAtTheWire(t *testing.T) {
 	}
 }
 
+// Each attempt at a change asks BeforeWrite, and none follows its error. Reads and logins do not ask.
+func TestBeforeWrite(t *testing.T) {
+	s := newFake(t, fake.Options{})
+	lost := errors.New("the lease is lost")
+	for name, c := range map[string]struct {
+		allowed int
+		fault   fake.Fault
+	}{
+		"at the first attempt": {0, fake.Fault{}},
+		"after a 503":          {1, fake.Fault{Method: http.MethodDelete, Status: 503}},
+		"after a cut answer":   {1, fake.Fault{Method: http.MethodDelete, Cut: fake.CutAnswer}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			id, asked := s.AddVolume("garden", fake.Volume{Name: "data"}), 0
+			o := quick()
+			o.BeforeWrite = func() error {
+				if asked++; asked > c.allowed {
+					return lost
+				}
+				return nil
+			}
+			client, err := newClients(t, o).Get(t.Context(), secretFor(s, "u", "1", secretWord))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.allowed > 0 {
+				s.Inject(c.fault)
+			}
+			defer s.Heal()
+			s.Requests()
+			err = client.BlockStorage().DeleteVolume(t.Context(), id)
+			if !errors.Is(err, lost) || ReasonOf(err) != ReasonCanceled {
+				t.Errorf("error %v, want that the lease is lost", err)
+			}
+			if sent := count(s.Requests(), http.MethodDelete, "/volume/v3/volumes/"+id); sent != c.allowed || asked != c.allowed+1 {
+				t.Errorf("%d deletions were sent, asked %d times, want %d", sent, asked, c.allowed)
+			}
+			if _, err := client.BlockStorage().Volumes(t.Context()); err != nil || asked != c.allowed+1 {
+				t.Errorf("reading: %v, asked %d times", err, asked)
+			}
+		})
+	}
+}
+
 func TestAuthenticationIsNotRepeated(t *testing.T) {
 	s := newFake(t, fake.Options{})
 	s.Inject(fake.Fault{Method: http.MethodPost, Status: 503})

@@ -4,6 +4,7 @@
 package openstack
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -25,6 +26,12 @@ var errNoTurn = errors.New("no turn within the limit of requests to this cloud: 
 // errLongAnswer means that an answer was cut.
 var errLongAnswer = fmt.Errorf("the answer is longer than %d bytes", answerLimit)
 
+// fencedError means that Options.BeforeWrite did not let a request go.
+type fencedError struct{ error }
+
+// Unwrap is why.
+func (e fencedError) Unwrap() error { return e.error }
+
 // identityService is the label of requests to Keystone and to what is found by its catalog.
 const identityService = "identity"
 
@@ -44,18 +51,15 @@ type transport struct {
 
 // RoundTrip sends one request.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	if err := t.turns.Wait(req.Context()); err != nil {
-		if req.Body != nil {
-			_ = req.Body.Close()
-		}
-		if cause := req.Context().Err(); cause != nil {
-			return nil, cause
-		}
-		return nil, errNoTurn
-	}
 	service, ok := req.Context().Value(serviceKey{}).(string)
 	if !ok {
 		service = identityService
+	}
+	if err := t.mayLeave(req, service); err != nil {
+		if req.Body != nil {
+			_ = req.Body.Close()
+		}
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(req.Context(), t.options.Timeout)
 	started := t.options.Clock.Now()
@@ -69,6 +73,20 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	t.options.Telemetry.request(service, req.Method, resp.StatusCode, took)
 	resp.Body = &body{ReadCloser: resp.Body, left: answerLimit, end: cancel}
 	return resp, nil
+}
+
+// mayLeave waits for the turn of a request, and asks whether it may change something then. A login changes nothing.
+func (t *transport) mayLeave(req *http.Request, service string) error {
+	if err := t.turns.Wait(req.Context()); err != nil {
+		return cmp.Or(req.Context().Err(), errNoTurn)
+	}
+	if req.Method == http.MethodGet || req.Method == http.MethodHead || service == identityService {
+		return nil
+	}
+	if err := t.options.BeforeWrite(); err != nil {
+		return fencedError{err}
+	}
+	return nil
 }
 
 // body is an answer that is bounded in length, and in time until it is closed.

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
+	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
+)
+
+// The shared clients change no cloud when the fence is closed, and read it.
+func TestCloudsAreFenced(t *testing.T) {
+	cloud := fake.New(fake.Options{})
+	t.Cleanup(cloud.Close)
+	cloud.AddUser("gardener", "first", "garden")
+	volume := cloud.AddVolume("garden", fake.Volume{Name: "data"})
+	lost := errors.New("the lease is lost")
+	clouds := &openStack{fence: func() error { return lost }}
+	clients, err := clouds.clients(v1alpha1.OpenStackConfiguration{
+		QPS: ptr.To[float32](1000), Burst: ptr.To[int32](1000), Timeout: &metav1.Duration{Duration: time.Minute},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := clients.Get(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "cloud", UID: "1", ResourceVersion: "1"},
+		Data: map[string][]byte{"clouds.yaml": []byte(`{clouds: {cloud: {auth: {auth_url: "` + cloud.AuthURL() +
+			`", username: gardener, password: first, user_domain_name: Default, project_id: garden}}}}`)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := client.BlockStorage().DeleteVolume(t.Context(), volume); !errors.Is(err, lost) {
+		t.Errorf("deleting: %v", err)
+	}
+	if all, err := client.BlockStorage().Volumes(t.Context()); err != nil || len(all) != 1 {
+		t.Errorf("reading: %v, %v", all, err)
+	}
+}
