@@ -62,7 +62,8 @@ generate: build ## Generate deepcopy, defaults, validation, OpenAPI, clients, pr
 	go run ./hack/permissions
 	go run ./hack/reference $(BIN) docs/reference
 
-verify: generate ## Fail when generated code is stale
+verify: generate ## Fail when generated code is stale, or when a generator changed a module
+	@go mod verify >/dev/null
 	@git diff --exit-code --stat -- pkg hack charts docs
 	@new=$$(git ls-files --others --exclude-standard -- pkg hack charts docs); [[ -z "$$new" ]] || { echo "generated, but not in git:"; echo "$$new"; exit 1; }
 

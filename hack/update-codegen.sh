@@ -21,6 +21,8 @@ KUBE_CODEGEN_READONLY_PKGS=("${KUBE_CODEGEN_READONLY_PKGS[@]:1}")
 kube::codegen::gen_helpers --boilerplate hack/boilerplate.go.txt "$apis"
 KUBE_CODEGEN_READONLY_PKGS=("${readonly_packages[@]}")
 
+# Without this, openapi-gen would write the names of models into the module cache.
+KUBE_CODEGEN_READONLY_PKGS+=(k8s.io/api/rbac/v1)
 kube::codegen::gen_openapi --extra-pkgs k8s.io/api/rbac/v1 \
   --output-dir "$generated/openapi" --output-pkg "$module/$generated/openapi" \
   --output-model-name-file zz_generated.model_name.go \
