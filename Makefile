@@ -9,7 +9,7 @@ SHELL := /bin/bash
 
 BIN := _output/bin
 VERSION := groundskeeper.io/groundskeeper/pkg/version
-STAMP := -X $(VERSION).version=$(shell git describe --tags 2>/dev/null) -X $(VERSION).commit=$(shell git rev-parse --short HEAD 2>/dev/null)
+STAMP := -s -w -X $(VERSION).version=$(shell git describe --tags 2>/dev/null) -X $(VERSION).commit=$(shell git rev-parse --short HEAD 2>/dev/null)
 # Every build uses these flags, so that whatever is compiled once is compiled once: for the binaries, the images, the tests,
 # and for every other clone, because -trimpath keeps the directory of the clone out of the build cache's keys. gRPC's own
 # traces keep the linker from dropping unreachable code, a third of the binary. With fieldsv1string, objects with equal

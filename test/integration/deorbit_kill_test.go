@@ -214,7 +214,7 @@ func (d *doomed) goDown(t *testing.T) {
 	}
 	d.remove(t)
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, 10*time.Minute, true, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 10*time.Minute, true, func(ctx context.Context) (bool, error) {
 		var failed error
 		if deaths, failed = d.killer.revive(ctx, d.flags...); failed != nil {
 			return false, failed

@@ -10,11 +10,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
@@ -77,6 +79,16 @@ func newKlusterPlane(t *testing.T, change ...func(*plane.Options)) *klusterPlane
 	return d
 }
 
+// version is that of the kube-apiserver of the plane.
+func (d *klusterPlane) version(t *testing.T) string {
+	t.Helper()
+	served, err := discovery.NewDiscoveryClientForConfigOrDie(d.Config()).ServerVersion()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return served.GitVersion
+}
+
 // register creates a Kluster and its Secret.
 func (d *klusterPlane) register(t *testing.T, name, podRange string) (*kubernikusv1.Kluster, *corev1.Secret) {
 	t.Helper()
@@ -84,7 +96,7 @@ func (d *klusterPlane) register(t *testing.T, name, podRange string) (*kuberniku
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := klusterIn(d.namespace, name, "1.36.3")
+	k := klusterIn(d.namespace, name, strings.TrimPrefix(d.version(t), "v"))
 	k.Spec.ClusterCIDR = new(podRange)
 	k.Spec.CloudProvider = kubernikusv1.CloudProvider{ClusterName: &name, CSIClusterID: &name}
 	clouds := `{clouds: {cloud: {auth: {auth_url: "` + d.cloud.AuthURL() + `", username: gardener, password: first, user_domain_name: Default, project_id: garden}}}}`
@@ -148,7 +160,7 @@ func TestKluster(t *testing.T) {
 	k, secret := d.register(t, "web", "100.100.0.0/16")
 	d.is(t, k, kubernikusv1.ConditionAPIServerReachable, "True/Reachable")
 	d.is(t, k, kubernikusv1.ConditionOpenStackReachable, "True/Reachable")
-	if k.Status.Phase != kubernikusv1.KlusterRunning || k.Status.ApiserverVersion != "v1.36.3" || k.RouterID() != d.router || k.Status.Openstack.LBSubnetID == "" {
+	if k.Status.Phase != kubernikusv1.KlusterRunning || k.Status.ApiserverVersion != d.version(t) || k.RouterID() != d.router || k.Status.Openstack.LBSubnetID == "" {
 		t.Errorf("status %+v, %+v", k.Status, k.Status.Openstack)
 	}
 	d.routesAre(t, live, second, foreign, siblings)

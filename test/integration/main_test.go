@@ -10,6 +10,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -135,7 +136,11 @@ func as(t *testing.T, user string, groups ...string) client.WithWatch {
 func eventually(t *testing.T, condition func(ctx context.Context) error) {
 	t.Helper()
 	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	// Many tests wait at once, and each attempt takes several processes some work: who waits for long asks less often.
+	pause := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.25, Steps: math.MaxInt, Cap: 500 * time.Millisecond}
+	err := pause.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 		now := condition(ctx)
 		// An attempt that was cut off by the end of the time says less than the one before.
 		if now == nil || last == nil || ctx.Err() == nil {
