@@ -23,11 +23,16 @@ KUBE_CODEGEN_READONLY_PKGS=("${readonly_packages[@]}")
 
 # Without this, openapi-gen would write the names of models into the module cache.
 KUBE_CODEGEN_READONLY_PKGS+=(k8s.io/api/rbac/v1)
+mkdir -p _output
+touch _output/generating
 kube::codegen::gen_openapi --extra-pkgs k8s.io/api/rbac/v1 \
   --output-dir "$generated/openapi" --output-pkg "$module/$generated/openapi" \
   --output-model-name-file zz_generated.model_name.go \
   --report-filename hack/api-violations.list ${UPDATE_API_VIOLATIONS:+--update-report} \
   --boilerplate hack/boilerplate.go.txt "$apis"
+
+changed=$(find "$(go list -m -f '{{.Dir}}' k8s.io/api)" -newer _output/generating -type f)
+[[ -z $changed ]] || { echo "openapi-gen changed a module: $changed" >&2; exit 1; }
 
 kube::codegen::gen_client --with-watch --with-applyconfig --prefers-protobuf \
   --applyconfig-externals k8s.io/api/rbac/v1.Subject:k8s.io/client-go/applyconfigurations/rbac/v1 \
