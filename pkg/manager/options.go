@@ -20,7 +20,7 @@ import (
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/pkg/apis/config/validation"
-	"groundskeeper.io/groundskeeper/pkg/manager/configfile"
+	"groundskeeper.io/groundskeeper/pkg/configfile"
 	"groundskeeper.io/groundskeeper/pkg/manager/gardenerconfig"
 )
 

@@ -18,7 +18,7 @@ import (
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 	"groundskeeper.io/groundskeeper/pkg/apis/config/validation"
-	"groundskeeper.io/groundskeeper/pkg/manager/configfile"
+	"groundskeeper.io/groundskeeper/pkg/configfile"
 )
 
 const head = "apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\n"

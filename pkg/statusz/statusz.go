@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"groundskeeper.io/groundskeeper/pkg/manager/configfile"
+	"groundskeeper.io/groundskeeper/pkg/configfile"
 	"groundskeeper.io/groundskeeper/pkg/version"
 )
 

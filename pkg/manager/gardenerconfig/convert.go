@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
-	"groundskeeper.io/groundskeeper/pkg/manager/configfile"
+	"groundskeeper.io/groundskeeper/pkg/configfile"
 )
 
 func (f *File) connection(c *configuration) error {

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
-	"groundskeeper.io/groundskeeper/pkg/manager/configfile"
+	"groundskeeper.io/groundskeeper/pkg/configfile"
 	"groundskeeper.io/groundskeeper/pkg/manager/gardenerconfig"
 )
 

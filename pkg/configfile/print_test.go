@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"groundskeeper.io/groundskeeper/pkg/manager/configfile"
+	"groundskeeper.io/groundskeeper/pkg/configfile"
 )
 
 func TestPrint(t *testing.T) {
