@@ -18,6 +18,7 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/workqueue"
 
 	"groundskeeper.io/groundskeeper/pkg/apiserver"
+	"groundskeeper.io/groundskeeper/pkg/apiserver/commands"
 	"groundskeeper.io/groundskeeper/pkg/process"
 	"groundskeeper.io/groundskeeper/pkg/version"
 )
@@ -51,7 +52,7 @@ func main() {
 	options.AddFlags(command.Flags())
 	options.GroupHelp(command)
 	command.CompletionOptions.DisableDefaultCmd = true
-	command.AddCommand(newExportCommand(ctx), newImportCommand(ctx), newRewriteCommand(ctx))
+	command.AddCommand(commands.Export(ctx), commands.Import(ctx), commands.Rewrite(ctx))
 	if err := cli.RunNoErrOutput(command); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		os.Exit(1)

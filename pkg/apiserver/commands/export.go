@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package commands
 
 import (
 	"context"
@@ -24,7 +24,8 @@ type exportOptions struct {
 	keep    int
 }
 
-func newExportCommand(ctx context.Context) *cobra.Command {
+// Export is the command that writes a backup of the store to a file, a directory or standard output.
+func Export(ctx context.Context) *cobra.Command {
 	o := &exportOptions{}
 	command := &cobra.Command{
 		Use:   "export [FILE]",

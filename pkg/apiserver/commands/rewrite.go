@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package commands
 
 import (
 	"context"
@@ -22,7 +22,8 @@ type rewriteOptions struct {
 	qps     float32
 }
 
-func newRewriteCommand(ctx context.Context) *cobra.Command {
+// Rewrite is the command that writes every stored object again: in the current version, with the current encryption.
+func Rewrite(ctx context.Context) *cobra.Command {
 	o := &rewriteOptions{}
 	command := &cobra.Command{
 		Use:   "rewrite-storage",

@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package commands has the subcommands of groundskeeper-apiserver that work on its store: export, import and
+// rewrite-storage.
+package commands
 
 import (
 	"context"

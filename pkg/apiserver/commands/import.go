@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package commands
 
 import (
 	"context"
@@ -28,7 +28,8 @@ type importOptions struct {
 	allowInvalid   bool
 }
 
-func newImportCommand(ctx context.Context) *cobra.Command {
+// Import is the command that writes a backup into an empty store, after checking it against the cluster.
+func Import(ctx context.Context) *cobra.Command {
 	o := &importOptions{enablement: genericoptions.NewAPIEnablementOptions()}
 	command := &cobra.Command{
 		Use:   "import FILE",
