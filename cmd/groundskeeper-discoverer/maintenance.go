@@ -47,7 +47,7 @@ func newMaintenance(asking, watching client.DiscoveryBackends, namespace, name s
 			tell(backend.Status.EndpointsDrained)
 		},
 		// Its endpoints are deleted with it, unchanged.
-		Gone: func(*gimbalv1.DiscoveryBackend, bool) {},
+		Deleted: func(*gimbalv1.DiscoveryBackend, bool) {},
 	})
 	return m, err
 }

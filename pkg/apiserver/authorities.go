@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// authoritiesTimeout bounds how long a request waits for the authorities of clients.
-	authoritiesTimeout  = 10 * time.Second
+	// clientCAsTimeout bounds how long a request waits for the CAs of clients.
+	clientCAsTimeout    = 10 * time.Second
 	authoritiesInterval = 10 * time.Millisecond
 )
 
-// authorities are those that the certificates of clients, and of the aggregator in their name, are verified by. The
-// library takes them from the host cluster by a watch that begins when the port is open already. Until the first answer
-// it takes everybody for anonymous: users would be told that they may not do what they may.
-type authorities struct {
+// clientCAs are those that the certificates of clients, and of the aggregator in their name, are verified by. The library takes
+// them from the management cluster by a watch that begins when the port is open already. Until the first response it treats every
+// client as anonymous: users would be denied requests that they are allowed to make.
+type clientCAs struct {
 	// wanted are the bundles, in PEM, and loaded returns all that the server has.
 	wanted []string
 	loaded func() []byte
@@ -36,14 +36,14 @@ type authorities struct {
 	complete atomic.Bool
 }
 
-// hostAuthorities reads which bundles the library will take from the host cluster.
-func hostAuthorities(ctx context.Context, host kubernetes.Interface, o *genericoptions.DelegatingAuthenticationOptions, loaded func() []byte) (*authorities, error) {
+// hostCAs reads which bundles the library will take from the management cluster.
+func hostCAs(ctx context.Context, host kubernetes.Interface, o *genericoptions.DelegatingAuthenticationOptions, loaded func() []byte) (*clientCAs, error) {
 	const namespace, name = metav1.NamespaceSystem, "extension-apiserver-authentication"
 	published, err := host.CoreV1().ConfigMaps(namespace).Get(ctx, name, metav1.GetOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the authorities of clients from ConfigMap %s/%s: %w", namespace, name, err)
+		return nil, fmt.Errorf("cannot read the CAs of clients from ConfigMap %s/%s: %w", namespace, name, err)
 	}
-	a := &authorities{loaded: loaded}
+	a := &clientCAs{loaded: loaded}
 	for key, file := range map[string]string{"client-ca-file": o.ClientCert.ClientCA, "requestheader-client-ca-file": o.RequestHeader.ClientCAFile} {
 		if bundle := strings.TrimSpace(published.Data[key]); bundle != "" && file == "" {
 			a.wanted = append(a.wanted, bundle)
@@ -52,8 +52,8 @@ func hostAuthorities(ctx context.Context, host kubernetes.Interface, o *generico
 	return a, nil
 }
 
-// known says whether every authority is loaded.
-func (a *authorities) known() bool {
+// known reports whether every CA is loaded.
+func (a *clientCAs) known() bool {
 	if a.complete.Load() {
 		return true
 	}
@@ -67,20 +67,20 @@ func (a *authorities) known() bool {
 	return true
 }
 
-// before returns next for requests that wait until the authorities are known. When that takes too long, next judges all
-// the same: without an authority it trusts nobody.
-func (a *authorities) before(next authenticator.Request) authenticator.Request {
+// before returns next for requests that wait until the CAs are known. When that takes too long, next judges even so: without a CA
+// it trusts no client.
+func (a *clientCAs) before(next authenticator.Request) authenticator.Request {
 	return authenticator.RequestFunc(func(request *http.Request) (*authenticator.Response, bool, error) {
 		if !a.known() {
-			_ = wait.PollUntilContextTimeout(request.Context(), authoritiesInterval, authoritiesTimeout, false,
+			_ = wait.PollUntilContextTimeout(request.Context(), authoritiesInterval, clientCAsTimeout, false,
 				func(context.Context) (bool, error) { return a.known(), nil })
 		}
 		return next.AuthenticateRequest(request)
 	})
 }
 
-// bundleOf returns a function that returns the bundle of a provider as it is at the moment. The library's own joins the
-// bundles of all its sources anew whenever it is asked; this one does when a source says that it changed.
+// bundleOf returns a function that returns the bundle of a provider in its current state. The library's own joins the bundles of
+// all its sources again whenever it is queried; this one does when a source reports that it changed.
 func bundleOf(provider dynamiccertificates.CAContentProvider) func() []byte {
 	b := &bundle{provider: provider}
 	provider.AddListener(b)
@@ -94,7 +94,7 @@ type bundle struct {
 	last     atomic.Pointer[joined]
 }
 
-// joined is a bundle as it was after so many changes.
+// joined is a bundle in its state after that many changes.
 type joined struct {
 	changes int64
 	content []byte

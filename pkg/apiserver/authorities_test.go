@@ -41,7 +41,7 @@ func TestHostAuthorities(t *testing.T) {
 			})
 			o := genericoptions.NewDelegatingAuthenticationOptions()
 			o.ClientCert.ClientCA, o.RequestHeader.ClientCAFile = test.clientCA, test.requestCA
-			a, err := hostAuthorities(t.Context(), host, o, nil)
+			a, err := hostCAs(t.Context(), host, o, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,16 +50,16 @@ func TestHostAuthorities(t *testing.T) {
 			}
 		})
 	}
-	if _, err := hostAuthorities(t.Context(), fake.NewClientset(), genericoptions.NewDelegatingAuthenticationOptions(), nil); err == nil {
+	if _, err := hostCAs(t.Context(), fake.NewClientset(), genericoptions.NewDelegatingAuthenticationOptions(), nil); err == nil {
 		t.Error("a host without the ConfigMap is no error")
 	}
 }
 
-// A request that comes too early waits, and is judged as one that comes later; one whose client goes away does not.
+// A request that comes too early waits, and is judged as one that comes later; one whose client is deleted does not.
 func TestRequestsWaitForAuthorities(t *testing.T) {
 	var loaded atomic.Value
 	loaded.Store("clients")
-	a := &authorities{wanted: []string{"clients", "proxy"}, loaded: func() []byte { return []byte(loaded.Load().(string)) }}
+	a := &clientCAs{wanted: []string{"clients", "proxy"}, loaded: func() []byte { return []byte(loaded.Load().(string)) }}
 	judged := make(chan string, 2)
 	next := a.before(authenticator.RequestFunc(func(request *http.Request) (*authenticator.Response, bool, error) {
 		judged <- loaded.Load().(string)
@@ -68,7 +68,7 @@ func TestRequestsWaitForAuthorities(t *testing.T) {
 	ask := func(ctx context.Context) {
 		response, ok, err := next.AuthenticateRequest(httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil))
 		if err != nil || !ok || response.User.GetName() != "alice" {
-			t.Errorf("the answer is changed: %v, %v, %v", response, ok, err)
+			t.Errorf("the response is changed: %v, %v, %v", response, ok, err)
 		}
 	}
 	done := make(chan struct{})
@@ -89,7 +89,7 @@ func TestRequestsWaitForAuthorities(t *testing.T) {
 	ask(t.Context())
 }
 
-// sources counts how often it is asked, and can change while it is.
+// sources counts how often it is queried, and can change while it is.
 type sources struct {
 	dynamiccertificates.CAContentProvider
 	asked     int

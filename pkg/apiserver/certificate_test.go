@@ -38,7 +38,7 @@ func TestValidateSelfManaged(t *testing.T) {
 	}
 }
 
-// Every APIService of the artifacts is told of the authority.
+// Every APIService of the artifacts receives the CA.
 func TestRegistrationsAreThoseOfTheArtifacts(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "..", "artifacts", "apiservice", "v*.yaml"))
 	if err != nil {
@@ -59,7 +59,7 @@ func TestRegistrationsAreThoseOfTheArtifacts(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
 		if !known[name] || !strings.Contains(string(rights), name) {
-			t.Errorf("APIService %s is not told of the authority, or we have no right to", name)
+			t.Errorf("APIService %s does not have the CA, or Groundskeeper has no permission to write it", name)
 		}
 	}
 }
@@ -68,6 +68,6 @@ func TestServingCertificate(t *testing.T) {
 	keeper := &certificates.Keeper{}
 	certificate, key := servingCertificate{keeper}.CurrentCertKeyContent()
 	if certificate != nil || key != nil || (servingCertificate{keeper}).Name() == "" {
-		t.Error("there is a certificate that nobody made")
+		t.Error("there is a certificate that was not issued")
 	}
 }

@@ -39,7 +39,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/version"
 )
 
-// config builds what a server is made of. The revision of every write is told to written.
+// config builds what a server is made of. The revision of every write is reported to written.
 func (o *Options) config(ctx context.Context, a api, written func(revision int64)) (*genericapiserver.RecommendedConfig, error) {
 	config := genericapiserver.NewRecommendedConfig(a.codecs)
 	if err := o.describe(config); err != nil {
@@ -48,7 +48,7 @@ func (o *Options) config(ctx context.Context, a api, written func(revision int64
 	if err := o.ServerRun.ApplyTo(&config.Config); err != nil {
 		return nil, err
 	}
-	// The library asks for the gates of Kubernetes, not for ours.
+	// The library queries the feature gates of Kubernetes, not those of Groundskeeper.
 	config.FeatureGate = utilfeature.DefaultFeatureGate
 	config.Flagz = flagz.NamedFlagSetsReader{FlagSets: o.flags}
 	config.EffectiveVersion = o.ServerRun.ComponentGlobalsRegistry.EffectiveVersionFor(basecompatibility.DefaultKubeComponent)
@@ -115,7 +115,7 @@ type groupedStorage struct {
 	*serverstorage.DefaultStorageFactory
 }
 
-// ResourcePrefix is the folder of a resource in etcd, below the prefix of the server.
+// ResourcePrefix is the directory of a resource in etcd, below the prefix of the server.
 func (groupedStorage) ResourcePrefix(r schema.GroupResource) string {
 	return r.Group + "/" + r.Resource
 }
@@ -127,7 +127,7 @@ func (o *Options) applyServing(config *genericapiserver.RecommendedConfig) error
 			return fmt.Errorf("cannot make a certificate: %w", err)
 		}
 	}
-	port := o.SecureServing.BindPort // the library forgets it when it cannot listen
+	port := o.SecureServing.BindPort // the library discards it when it cannot listen
 	if err := o.SecureServing.ApplyTo(&config.SecureServing, &config.LoopbackClientConfig); err != nil {
 		return fmt.Errorf("cannot serve on --bind-address %s, --secure-port %d: %w", o.SecureServing.BindAddress, port, err)
 	}
@@ -142,7 +142,7 @@ func (o *Options) applyServing(config *genericapiserver.RecommendedConfig) error
 	return nil
 }
 
-// applyHandlers adds a handler of ours behind those of the library: requests that reach it were authorized.
+// applyHandlers adds a handler owned by Groundskeeper behind those of the library: requests that reach it were authorized.
 func applyHandlers(config *genericapiserver.RecommendedConfig) error {
 	own, err := loopbackClient(config)
 	if err != nil {
@@ -157,7 +157,7 @@ func applyHandlers(config *genericapiserver.RecommendedConfig) error {
 	return nil
 }
 
-// loopbackClient returns a client of the server itself. It asks within requests, whose number is limited.
+// loopbackClient returns a client of the server itself. It sends its requests within others, whose number is limited.
 func loopbackClient(config *genericapiserver.RecommendedConfig) (versioned.Interface, error) {
 	loopback := rest.CopyConfig(config.LoopbackClientConfig)
 	loopback.QPS = -1
@@ -169,7 +169,7 @@ func loopbackClient(config *genericapiserver.RecommendedConfig) (versioned.Inter
 	return own, nil
 }
 
-// applyHost connects the server to the kube-apiserver: who users are, what they may do, what admission asks for.
+// applyHost connects the server to the kube-apiserver: who users are, what they are allowed to do, what admission requires.
 func (o *Options) applyHost(ctx context.Context, a api, config *genericapiserver.RecommendedConfig) error {
 	if err := o.Authentication.ApplyTo(&config.Authentication, config.SecureServing, config.OpenAPIConfig); err != nil {
 		return fmt.Errorf("cannot authenticate with --authentication-kubeconfig %q: %w", o.Authentication.RemoteKubeConfigFile, err)
@@ -190,7 +190,7 @@ func (o *Options) applyHost(ctx context.Context, a api, config *genericapiserver
 	if err := o.CoreAPI.ApplyTo(config); err != nil {
 		return fmt.Errorf("cannot use --kubeconfig %q: %w", o.CoreAPI.CoreAPIKubeconfigPath, err)
 	}
-	// Admission writes the usage of quotas within requests: the kube-apiserver's fairness is the limit, not ours.
+	// Admission writes the usage of quotas within requests: the kube-apiserver's fairness is the limit, not Groundskeeper's.
 	config.ClientConfig.QPS = -1
 	rivals, err := rivalcrd.NewFinder(config.ClientConfig, a.served())
 	if err != nil {
@@ -202,11 +202,11 @@ func (o *Options) applyHost(ctx context.Context, a api, config *genericapiserver
 		return err
 	}
 	if !o.Authentication.SkipInClusterLookup {
-		authorities, err := hostAuthorities(ctx, kube, o.Authentication, bundle)
+		clientCAs, err := hostCAs(ctx, kube, o.Authentication, bundle)
 		if err != nil {
 			return err
 		}
-		config.Authentication.Authenticator = authorities.before(config.Authentication.Authenticator)
+		config.Authentication.Authenticator = clientCAs.before(config.Authentication.Authenticator)
 	}
 	objects, err := dynamic.NewForConfig(config.ClientConfig)
 	if err != nil {

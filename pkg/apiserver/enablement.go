@@ -32,8 +32,8 @@ func known() []schema.GroupVersion {
 // served are the group versions that --runtime-config leaves.
 func (o *Options) served() ([]schema.GroupVersion, error) { return Served(o.APIEnablement) }
 
-// Served are the group versions that --runtime-config leaves, by default all. What another server of the cluster serves
-// is not ours: neither its kinds, nor its APIService, nor the namespaces that its Projects own.
+// Served are the group versions that --runtime-config leaves, by default all. What another server of the cluster serves is not
+// Groundskeeper's: neither its kinds, nor its APIService, nor the namespaces that its Projects own.
 func Served(enablement *genericoptions.APIEnablementOptions) ([]schema.GroupVersion, error) {
 	scheme, err := newScheme()
 	if err != nil {

@@ -56,7 +56,7 @@ func TestServedRefuses(t *testing.T) {
 			t.Errorf("%q: error %v, want %q", flag, err, want)
 		}
 		if invalid := o.Validate(); err != nil && (invalid == nil || !strings.Contains(invalid.Error(), err.Error())) {
-			t.Errorf("%q: the options are valid but for %v", flag, invalid)
+			t.Errorf("%q: the options are valid except for %v", flag, invalid)
 		}
 	}
 }
@@ -73,14 +73,14 @@ func TestWhatIsNotServedIsNotTouched(t *testing.T) {
 	}
 	for _, target := range registrations(served) {
 		if strings.Contains(target.Name(), "gardener") {
-			t.Errorf("%s would be told of our authority", target.Name())
+			t.Errorf("%s would receive the CA of Groundskeeper", target.Name())
 		}
 	}
 	if prefix := projectKeys(served); prefix != "" {
-		t.Errorf("the store is asked for Projects below %q", prefix)
+		t.Errorf("the store lists Projects below %q", prefix)
 	}
 	if prefix := projectKeys(known()); prefix != "core.gardener.cloud/projects" {
-		t.Errorf("the store is asked for Projects below %q", prefix)
+		t.Errorf("the store lists Projects below %q", prefix)
 	}
 }
 

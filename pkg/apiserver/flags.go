@@ -34,8 +34,7 @@ func (o *Options) FlagSets() cliflag.NamedFlagSets {
 	return sets
 }
 
-// GroupHelp makes --help of the command show the flags that AddFlags bound in their groups; its subcommands go on as
-// they are.
+// GroupHelp makes --help of the command show the flags that AddFlags bound in their groups; its subcommands are unaffected.
 func (o *Options) GroupHelp(command *cobra.Command) {
 	usage, help := command.UsageFunc(), command.HelpFunc()
 	command.SetUsageFunc(func(c *cobra.Command) error {

@@ -44,34 +44,34 @@ const (
 	watchTerminationGracePeriod = 5 * time.Second
 )
 
-// Options are what the flags say.
+// Options are the values of the flags.
 type Options struct {
 	*genericoptions.RecommendedOptions
 	// ServerRun are the options of the HTTP server and the feature gates.
 	ServerRun *genericoptions.ServerRunOptions
-	// APIEnablement says which group versions are served.
+	// APIEnablement reports which group versions are served.
 	APIEnablement *genericoptions.APIEnablementOptions
 	// LogFormat is how log lines look (InstallLog).
 	LogFormat logging.Format
-	// EmbeddedEtcdDir is the folder of an etcd inside this process, for those who run none. It is used when no
-	// --etcd-servers are given.
+	// EmbeddedEtcdDir is the directory of an etcd inside this process, for those who run none. It is used when no --etcd-servers
+	// are given.
 	EmbeddedEtcdDir string
 	// EmbeddedEtcdUnsafeNoFsync makes the embedded etcd quick and forgetful, for tests.
 	EmbeddedEtcdUnsafeNoFsync bool
-	// AcceptStore acknowledges that the store recorded in the cluster is lost: the value that the refusal prints.
+	// AcceptStore acknowledges that the store recorded in the cluster is lost: the value that the rejection prints.
 	AcceptStore string
-	// AuthorizeAnyNameFirst asks for the right to all objects before the right to one.
+	// AuthorizeAnyNameFirst checks the permission on all objects before the permission on one.
 	AuthorizeAnyNameFirst bool
-	// SelfManagedCertificates makes the serving certificate, keeps it in a Secret that all replicas share, tells the
-	// APIServices of its authority, and replaces it before it ends.
+	// SelfManagedCertificates makes the serving certificate, keeps it in a Secret that all replicas share, publishes its CA to the
+	// APIServices, and replaces it before it ends.
 	SelfManagedCertificates bool
 	// DiscoveryAdminNamespaces are the namespaces whose DiscoveryBackends publish in every namespace.
 	DiscoveryAdminNamespaces []string
 	// DiscoveryDeletionConfirmation is which DiscoveryBackends need a confirmation to be deleted while routes refer to them.
 	DiscoveryDeletionConfirmation string
-	// ProjectQuotaLabels are the keys of labels of Projects that select their quota: to change them needs a verb of its own.
+	// ProjectQuotaLabels are the keys of labels of Projects that select their quota: to change them needs a dedicated verb.
 	ProjectQuotaLabels []string
-	// Standalone runs without a kube-apiserver: everybody may do everything. For trying out, on loopback only.
+	// Standalone runs without a kube-apiserver: every client is allowed to do everything. For trying out, on loopback only.
 	Standalone bool
 
 	// flags are what AddFlags bound.
@@ -93,14 +93,14 @@ func NewOptions() *Options {
 	o.Etcd.DeleteCollectionWorkers = deleteCollectionWorkers
 	o.ServerRun.ShutdownWatchTerminationGracePeriod = watchTerminationGracePeriod
 	o.SecureServing.BindPort = 8443
-	o.SecureServing.ServerCert.CertDirectory = "" // a certificate that nobody was given lives in memory
+	o.SecureServing.ServerCert.CertDirectory = "" // without given certificate files, one is kept in memory
 	o.Admission.RecommendedPluginOrder = admission.Order()
 	admission.Register(o.Admission.Plugins)
 	o.ExtraAdmissionInitializers = o.admissionInitializers
 	return o
 }
 
-// admissionInitializers give admission a client of the server itself, and what flags say.
+// admissionInitializers give admission a client of the server itself, and the values of flags.
 func (o *Options) admissionInitializers(config *genericapiserver.RecommendedConfig) ([]apiadmission.PluginInitializer, error) {
 	own, err := loopbackClient(config)
 	if err != nil {
@@ -113,8 +113,8 @@ func (o *Options) admissionInitializers(config *genericapiserver.RecommendedConf
 	})}, nil
 }
 
-// componentGlobals registers two components: "kube", whose feature gates the library asks for and which therefore has
-// Kubernetes' version, and ours. With our version as the library's, every gate of Kubernetes would be off.
+// componentGlobals registers two components: "kube", whose feature gates the library queries and which therefore has Kubernetes'
+// version, and that of Groundskeeper. With Groundskeeper's version as the library's, every gate of Kubernetes would be off.
 func componentGlobals() basecompatibility.ComponentGlobalsRegistry {
 	registry := compatibility.DefaultComponentGlobalsRegistry
 	kube := basecompatibility.NewEffectiveVersionFromString(baseversion.DefaultKubeBinaryVersion, "1.34", "1.34")
@@ -124,8 +124,8 @@ func componentGlobals() basecompatibility.ComponentGlobalsRegistry {
 	return registry
 }
 
-// Watches are not compressed unless a flag enables it. The library would compress each event by itself, which hardly reduces small
-// objects, and the kube-apiserver would decompress it to pass it on.
+// Watches are not compressed unless a flag enables it. The library would compress each event automatically, which hardly reduces
+// small objects, and the kube-apiserver would decompress it to pass it on.
 func init() {
 	utilruntime.Must(utilfeature.DefaultMutableFeatureGate.OverrideDefault(features.WatchListCompression, false))
 }
@@ -158,7 +158,7 @@ func (o *Options) Validate() error {
 		errs = append(errs, errors.New("there is no etcd: give --etcd-servers, or --embedded-etcd-dir for a server that has its own"))
 	}
 	if len(o.Etcd.EtcdServersOverrides) > 0 {
-		errs = append(errs, errors.New("--etcd-servers-overrides is not supported: the identity of the store speaks of one etcd, give it as --etcd-servers"))
+		errs = append(errs, errors.New("--etcd-servers-overrides is not supported: the identity of the store mentions one etcd, pass it as --etcd-servers"))
 	}
 	if scopes := deletionconfirmation.BackendScopes(); !slices.Contains(scopes, deletionconfirmation.Backends(o.DiscoveryDeletionConfirmation)) {
 		errs = append(errs, fmt.Errorf("--discovery-deletion-confirmation must be one of %q, not %q", scopes, o.DiscoveryDeletionConfirmation))
@@ -187,7 +187,7 @@ func (o *Options) Validate() error {
 	return utilerrors.NewAggregate(errs)
 }
 
-// validateSelfManaged says what a server that makes its certificate itself cannot have.
+// validateSelfManaged reports options that a server that issues its own certificate cannot have.
 func (o *Options) validateSelfManaged() []error {
 	var errs []error
 	if pair := o.SecureServing.ServerCert.CertKey; pair.CertFile != "" || pair.KeyFile != "" {
@@ -199,7 +199,7 @@ func (o *Options) validateSelfManaged() []error {
 	return errs
 }
 
-// validateLibrary is the library's own validation, without its complaint about etcd servers, which we have words for.
+// validateLibrary is the library's own validation, without its complaint about etcd servers, which Groundskeeper reports itself.
 func (o *Options) validateLibrary() []error {
 	library := *o.RecommendedOptions
 	etcd := *o.Etcd

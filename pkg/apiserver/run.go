@@ -24,8 +24,8 @@ import (
 
 // Run serves until the context ends, then drains and stops. The options are complete and valid.
 //
-// The order matters: what could refuse the start comes before the port is opened, because the aggregator and the
-// garbage collector of the host cluster believe a server as soon as it answers.
+// The order matters: what could reject the start comes before the port is opened, because the aggregator and the garbage collector
+// of the management cluster believe a server as soon as it responds.
 func Run(ctx context.Context, o *Options) error {
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -109,7 +109,7 @@ func (o *Options) newServer(ctx context.Context, written func(revision int64)) (
 	if err != nil {
 		return nil, err
 	}
-	// Not ready before every kind can be read: the library leaves this to us.
+	// Not ready before every kind can be read: the library does not do this.
 	if err := server.AddPostStartHook("storage-readiness", server.StorageReadinessHook.Hook); err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (o *Options) newServer(ctx context.Context, written func(revision int64)) (
 	return server, server.InstallAPIGroups(groups...)
 }
 
-// probeHost turns off what the host cluster does not serve, and returns a client of it, and what is off.
+// probeHost disables what the management cluster does not serve, and returns a client of it, and what is off.
 func (o *Options) probeHost(ctx context.Context) (kubernetes.Interface, []hostprobe.Disabled, error) {
 	config, err := hostConfig(o.CoreAPI.CoreAPIKubeconfigPath)
 	if err != nil {
@@ -158,11 +158,11 @@ func hostConfig(path string) (*rest.Config, error) {
 		return nil, err
 	}
 	config.UserAgent = version.UserAgent(componentName)
-	config.QPS = -1 // a limit of our own would only hide what is wrong
+	config.QPS = -1 // another limit would only hide the fault
 	return config, nil
 }
 
-// verifyStore refuses a store that is not the one that the cluster knows. The caller closes it.
+// verifyStore rejects a store that is not the one that the cluster knows. The caller closes it.
 func (o *Options) verifyStore(ctx context.Context, host kubernetes.Interface) (*storeidentity.Recorder, func(), error) {
 	served, err := o.served()
 	if err != nil {

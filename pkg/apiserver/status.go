@@ -22,13 +22,13 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/statusz"
 )
 
-// statusPath is the page of what is ours; the library has its own, /statusz, with versions and paths.
+// statusPath is Groundskeeper's page; the library has its own, /statusz, with versions and paths.
 const statusPath = "/statusz/groundskeeper"
 
 // policiesTimeout bounds how long the page waits for the kube-apiserver.
 const policiesTimeout = 5 * time.Second
 
-// status is that page. It has no names of our objects and no credentials.
+// status is that page. It has no names of objects and no credentials.
 type status struct {
 	statusz.Component
 	Kubernetes  kubernetesStatus  `json:"kubernetes"`
@@ -49,7 +49,7 @@ type storeStatus struct {
 	// ID and Revision are what the cluster knows the store by, without a host they are empty.
 	ID       string `json:"id,omitempty"`
 	Revision int64  `json:"revision,omitempty"`
-	// Etcd are the servers, or the folder of the one in this process.
+	// Etcd are the servers, or the directory of the one in this process.
 	Etcd       string `json:"etcd"`
 	Embedded   bool   `json:"embedded"`
 	Prefix     string `json:"prefix"`
@@ -57,7 +57,7 @@ type storeStatus struct {
 }
 
 type certificateStatus struct {
-	// From says who provides it: self-managed, files or made at the start.
+	// From reports who provides it: self-managed, files or made at the start.
 	From  string   `json:"from"`
 	Names []string `json:"names,omitempty"`
 	Ends  string   `json:"ends,omitempty"`
@@ -66,7 +66,7 @@ type certificateStatus struct {
 type admissionStatus struct {
 	On  []string         `json:"on"`
 	Off []disabledStatus `json:"off"`
-	// Policies are those that refuse every request, as this server is not allowed to read their parameters.
+	// Policies are those that reject every request, as this server is not allowed to read their parameters.
 	Policies []policyparams.Problem `json:"policies,omitempty"`
 }
 
@@ -75,7 +75,7 @@ type disabledStatus struct {
 	Why  string `json:"why"`
 }
 
-// diagnosis is what the page tells of, gathered while the server starts.
+// diagnosis is what the page reports of, gathered while the server starts.
 type diagnosis struct {
 	started  time.Time
 	now      func() time.Time
@@ -136,7 +136,7 @@ func (d *diagnosis) store() storeStatus {
 	return s
 }
 
-// admission says which plugins are on, and why one is not.
+// admission reports which plugins are on, and why one is not.
 func (d *diagnosis) admission() admissionStatus {
 	page := admissionStatus{On: []string{}, Off: []disabledStatus{}}
 	o := d.options
@@ -159,7 +159,7 @@ func (d *diagnosis) admission() admissionStatus {
 	return page
 }
 
-// policies returns the policies whose parameters this server cannot read. When that cannot be found out, it says so.
+// policies returns the policies whose parameters this server cannot read. When that cannot be found out, it reports so.
 func (d *diagnosis) policies() []policyparams.Problem {
 	if d.host == nil {
 		return nil
@@ -174,7 +174,7 @@ func (d *diagnosis) policies() []policyparams.Problem {
 	return problems
 }
 
-// describe says for which names a certificate is, and when it ends.
+// describe reports the names in a certificate and its expiry.
 func describe(certificate, _ []byte) (names []string, ends string) {
 	block, _ := pem.Decode(certificate)
 	if block == nil {

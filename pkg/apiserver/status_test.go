@@ -56,7 +56,7 @@ func TestAdmissionStatus(t *testing.T) {
 	}
 }
 
-// The page names policies whose parameters the server cannot read, and says so when it cannot find out.
+// The page names policies whose parameters the server cannot read, and reports so when it cannot find out.
 func TestPoliciesStatus(t *testing.T) {
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: "limits"},
 		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{ParamKind: &admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"}}}
@@ -72,10 +72,10 @@ func TestPoliciesStatus(t *testing.T) {
 		t.Errorf("policies = %+v", problems)
 	}
 	host.PrependReactor("list", "validatingadmissionpolicies", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return true, nil, errors.New("kube-apiserver is away")
+		return true, nil, errors.New("kube-apiserver is unavailable")
 	})
-	if problems := (&diagnosis{host: host}).policies(); len(problems) != 1 || problems[0].Policy != "unknown" || !strings.Contains(problems[0].Reason, "is away") {
-		t.Errorf("policies without an answer = %+v", problems)
+	if problems := (&diagnosis{host: host}).policies(); len(problems) != 1 || problems[0].Policy != "unknown" || !strings.Contains(problems[0].Reason, "is unavailable") {
+		t.Errorf("policies without a response = %+v", problems)
 	}
 	if problems := (&diagnosis{}).policies(); problems != nil {
 		t.Errorf("policies without a host = %+v", problems)

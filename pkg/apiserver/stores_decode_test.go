@@ -69,7 +69,7 @@ func TestDecodeNamesWhatIsWrong(t *testing.T) {
 	}
 	_, problems := decode(t, &backup.File{Header: backup.Header{Resources: []backup.Count{{Group: "core.gardener.cloud", Version: "v1beta1", Kind: "Project", Resource: "projects", Objects: 2}}},
 		Lines: [][]byte{bytes.TrimSpace(good)}})
-	if len(problems.Broken) != 1 || problems.Broken[0].Error() != "the file has 1 objects of projects.core.gardener.cloud, its first line says 2" {
+	if len(problems.Broken) != 1 || problems.Broken[0].Error() != "the file has 1 objects of projects.core.gardener.cloud, its first line specifies 2" {
 		t.Errorf("counts: %v", problems.Broken)
 	}
 }

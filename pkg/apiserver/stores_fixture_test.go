@@ -35,7 +35,7 @@ type testStore struct {
 	etcd *etcdkubernetes.Client
 }
 
-// newStore opens a store in an etcd of its own.
+// newStore opens a store in a dedicated etcd.
 func newStore(t *testing.T, options ...func(*Options)) testStore {
 	t.Helper()
 	return openStore(t, etcdtest.Run(t), options...)
@@ -87,7 +87,7 @@ func (s testStore) resource(t *testing.T, kind string) backup.Resource {
 	return backup.Resource{}
 }
 
-// create writes an object as it is.
+// create writes an object unchanged.
 func (s testStore) create(t *testing.T, kind string, obj runtime.Object) error {
 	t.Helper()
 	resource, m := s.resource(t, kind), obj.(metav1.Object)
@@ -161,7 +161,7 @@ func aBackend(namespace, name string) *gimbalv1.DiscoveryBackend {
 	return b
 }
 
-// lines are those of a file without what says where it was stored.
+// lines are those of a file without what reports where it was stored.
 func lines(t *testing.T, file *backup.File) []string {
 	t.Helper()
 	objects, problems := decode(t, file)

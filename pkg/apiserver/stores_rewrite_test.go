@@ -35,7 +35,7 @@ func (s testStore) rewritten(t *testing.T, want int, prefix string) {
 	t.Helper()
 	for _, want := range []int{want, 0} {
 		r, err := backup.Rewrite(t.Context(), *s.Store, unlimited, quiet)
-		if err != nil || r.Written != want || r.Written+r.Current != r.Total || r.Gone != 0 {
+		if err != nil || r.Written != want || r.Written+r.Current != r.Total || r.Deleted != 0 {
 			t.Fatalf("%+v, %v, want %d written", r, err, want)
 		}
 	}
@@ -91,7 +91,7 @@ func TestRewriteLeavesWhatIsCurrent(t *testing.T) {
 	}
 }
 
-// What clients write and delete meanwhile is neither lost nor brought back, and a rewrite that was cut off goes on.
+// What clients write and delete meanwhile is neither lost nor brought back, and a rewrite that was cut off continues.
 func TestRewriteWhileOthersWrite(t *testing.T) {
 	s := newStore(t, encrypted(t, oldKey, newKey))
 	const n = 40
@@ -103,7 +103,7 @@ func TestRewriteWhileOthersWrite(t *testing.T) {
 	written, last := map[string]string{}, "" // of the last write it is open whether it was done
 	stop := atOnce(t, func(ctx context.Context, i int) error {
 		projects := server.resource(t, "Project").Store.Storage.Storage
-		if i%n == n-1 { // it comes anew as soon as it is gone
+		if i%n == n-1 { // it comes again as soon as it has been deleted
 			if err := projects.Delete(ctx, key(i), &gardenerv1beta1.Project{}, nil, storage.ValidateAllObjectFunc, nil, storage.DeleteOptions{}); err != nil {
 				return err
 			}

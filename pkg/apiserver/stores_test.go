@@ -114,7 +114,7 @@ func TestExportAndImport(t *testing.T) {
 	}
 }
 
-// While somebody writes, a backup has what was there at one revision, over all kinds.
+// While a user writes, a backup has what was there at one revision, over all kinds.
 func TestExportIsOfOneRevision(t *testing.T) {
 	s := newStore(t)
 	kluster := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: "k", UID: "uid-k", CreationTimestamp: metav1.Now()}}
@@ -157,7 +157,7 @@ func TestExportOfALaterVersion(t *testing.T) {
 	_, err := s.etcd.Put(t.Context(), EtcdPrefix+"/new.example.com/things/a", "data")
 	must(t, err)
 	if _, err := backup.Export(t.Context(), *s.Store, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), "3 keys") || !strings.Contains(err.Error(), "knows of 2") {
-		t.Errorf("it says %v", err)
+		t.Errorf("it reports %v", err)
 	}
 }
 
@@ -167,11 +167,11 @@ func TestExportOfWhatCannotBeRead(t *testing.T) {
 	must(t, etcd.create(t, "Project", aProject("p", "garden-p")))
 	s := openStore(t, etcd.etcd)
 	if _, err := backup.Export(t.Context(), *s.Store, &bytes.Buffer{}); err == nil || !strings.Contains(err.Error(), EtcdPrefix+"/core.gardener.cloud/projects/p") {
-		t.Errorf("it says %v", err)
+		t.Errorf("it reports %v", err)
 	}
 }
 
-// An import that was interrupted goes on; what somebody changed meanwhile is not taken for what was imported.
+// An import that was interrupted continues; what a user changed meanwhile is not taken for what was imported.
 func TestImportAgain(t *testing.T) {
 	from, to := newStore(t), newStore(t)
 	for _, name := range []string{"a", "b", "c", "d"} {
@@ -192,7 +192,7 @@ func TestImportAgain(t *testing.T) {
 			return obj, nil
 		}), nil))
 	if _, err := backup.Import(t.Context(), *to.Store, objects, quiet); err == nil || !strings.Contains(err.Error(), `Project "b": the store has another object of this name`) {
-		t.Errorf("it says %v", err)
+		t.Errorf("it reports %v", err)
 	}
 	after := to.values(t)
 	delete(before, "/core.gardener.cloud/projects/b")

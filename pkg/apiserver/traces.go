@@ -22,9 +22,9 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/traces"
 )
 
-// applyTraces makes spans of requests, and of what they ask of etcd and of the kube-apiserver. The library's own way
-// would call this server "apiserver", as the kube-apiserver calls itself, and leave out etcd and authorization.
-// Without --tracing-config-file nothing changes.
+// applyTraces makes spans of requests, and of of their requests to etcd and to the kube-apiserver. The library's own way would call
+// this server "apiserver", as the kube-apiserver calls itself, and leave out etcd and authorization. Without --tracing-config-file
+// nothing changes.
 func (o *Options) applyTraces(ctx context.Context, config *genericapiserver.RecommendedConfig) error {
 	if o.Traces.ConfigFile == "" {
 		return nil
@@ -70,7 +70,7 @@ func egressToCollector(selector *egressselector.EgressSelector) ([]otlptracegrpc
 	}))}, nil
 }
 
-// continueTraces lets requests that come through the aggregator continue its trace, whoever the user is.
+// continueTraces lets requests that come through the aggregator continue its trace, regardless of the user.
 func (o *Options) continueTraces(config *genericapiserver.RecommendedConfig, isAggregator func(*http.Request) bool) {
 	if o.Traces.ConfigFile == "" {
 		return

@@ -29,13 +29,13 @@ func join(certificates []*x509.Certificate) []byte {
 	return bundle.Bytes()
 }
 
-// trusts says whether a bundle has an authority.
+// trusts reports whether a bundle has a CA.
 func trusts(bundle, authority []byte) bool {
 	wanted := split(authority)
 	return len(wanted) == 1 && slices.ContainsFunc(split(bundle), wanted[0].Equal)
 }
 
-// trusting returns the bundle with an authority that it may have already.
+// trusting returns the bundle with a CA that it may have already.
 func trusting(bundle, authority []byte) []byte {
 	if trusts(bundle, authority) {
 		return bundle

@@ -13,8 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Expiry is the metric of when a certificate ends, wherever it comes from: a Keeper, an Issuer, or files that somebody else
-// replaces. It is asked with each scrape. Without a certificate there is no sample.
+// Expiry is the metric of when a certificate expires, wherever it comes from: a Keeper, an Issuer, or files that another client
+// replaces. It is queried with each scrape. Without a certificate there is no sample.
 type Expiry struct {
 	current func() (*x509.Certificate, error)
 	desc    *prometheus.Desc

@@ -39,8 +39,8 @@ type cluster struct {
 	revision int
 	// secretWrites and targetWrites count what succeeded.
 	secretWrites, targetWrites int
-	// refuse makes writes of targets fail.
-	refuse bool
+	// failWrites makes writes of targets fail.
+	failWrites bool
 	// known are the pairs of certificate and bundle that were found to fit; to check a signature takes long.
 	known map[string]bool
 	// keepers are the replicas whose certificates every client must accept at any time.
@@ -59,7 +59,7 @@ func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
 	c.objects.PrependReactor("update", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.refuse {
+		if c.failWrites {
 			return true, nil, apierrors.NewForbidden(schema.GroupResource{}, "x", nil)
 		}
 		c.targetWrites++
@@ -147,7 +147,7 @@ func (c *cluster) keeper() *Keeper {
 	return k
 }
 
-// bundles returns what the targets say, one entry a webhook.
+// bundles returns the bundles of the targets, one entry a webhook.
 func (c *cluster) bundles() map[string]string {
 	c.t.Helper()
 	bundles := map[string]string{}
@@ -172,7 +172,7 @@ func (c *cluster) bundles() map[string]string {
 	return bundles
 }
 
-// accepted complains when a client that believes the targets would refuse a replica.
+// accepted complains when a client that believes the targets would reject a replica.
 func (c *cluster) accepted() error {
 	for i, k := range c.keepers {
 		served, err := k.GetCertificate(nil)
@@ -191,7 +191,7 @@ func (c *cluster) accepted() error {
 			roots := x509.NewCertPool()
 			roots.AppendCertsFromPEM(bundle)
 			if _, err := served.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: host, CurrentTime: time.Now()}); err != nil {
-				return fmt.Errorf("replica %d is refused by clients of %s: %w", i, target, err)
+				return fmt.Errorf("replica %d is rejected by clients of %s: %w", i, target, err)
 			}
 			c.known[key] = true
 		}

@@ -16,20 +16,20 @@ import (
 
 // issuance is what an Issuer knows.
 type issuance struct {
-	// name is that of the Secret of the authority.
+	// name is that of the Secret of the CA.
 	name   string
 	now    time.Time
 	timing Timing
-	// signer is nil when there is no authority, or none that could be used.
+	// signer is nil when there is no CA, or none that could be used.
 	signer    *signer
 	authority keptSecret
 	leaves    []keptLeaf
 }
 
-// keptSecret is a Secret as it was read; nil when there is none.
+// keptSecret is a Secret in the state that was read; nil when there is none.
 type keptSecret struct{ secret *corev1.Secret }
 
-// keptLeaf is a certificate as it should be, and as it is.
+// keptLeaf is a certificate as it should be, and the stored one.
 type keptLeaf struct {
 	Leaf
 	keptSecret
@@ -38,7 +38,7 @@ type keptLeaf struct {
 	bundle []byte
 }
 
-// issuing is one Secret to write: that of the authority when leaf is nil.
+// issuing is one Secret to write: that of the CA when leaf is nil.
 type issuing struct {
 	secret, why string
 	kept        keptSecret
@@ -47,17 +47,17 @@ type issuing struct {
 
 // plan decides what to write next; nil: nothing.
 //
-// An authority that is lost is not replaced while there is a certificate of it that somebody may use: whoever reads it
-// trusts the lost one until it starts again, and would refuse those of a new one.
+// A CA that is lost is not replaced while there is a certificate of it that may be in use: a program that reads it trusts the lost
+// one until it restarts, and would reject those of a new one.
 func (v issuance) plan() (*issuing, error) {
 	if v.signer == nil {
 		for _, leaf := range v.leaves {
 			if leaf.pair.valid(v.now) {
-				return nil, fmt.Errorf("the authority is lost, and secret %s has a certificate of it until %s: restore its secret, or delete all of them and restart whoever uses them",
+				return nil, fmt.Errorf("the CA is lost, and secret %s has a certificate of it until %s: restore its secret, or delete all of them and restart the programs that use them",
 					leaf.Secret, leaf.pair.tls.Leaf.NotAfter.Format(time.RFC3339))
 			}
 		}
-		return &issuing{secret: v.name, why: "there is no authority", kept: v.authority}, nil
+		return &issuing{secret: v.name, why: "there is no CA", kept: v.authority}, nil
 	}
 	for _, leaf := range v.leaves {
 		if why := v.due(leaf); why != "" {
@@ -65,13 +65,13 @@ func (v issuance) plan() (*issuing, error) {
 		}
 	}
 	if !v.now.Before(v.signer.certificate.NotAfter.Add(-v.timing.RenewBefore)) {
-		return nil, fmt.Errorf("the authority ends at %s: delete its secret and those that it signed, and restart whoever uses them",
+		return nil, fmt.Errorf("the CA expires at %s: delete its secret and those that it signed, and restart the programs that use them",
 			v.signer.certificate.NotAfter.Format(time.RFC3339))
 	}
 	return nil, nil
 }
 
-// due says why a certificate is to be issued; "": it is not.
+// due reports why a certificate is to be issued; "": it is not.
 func (v issuance) due(leaf keptLeaf) string {
 	switch {
 	case leaf.secret == nil:
@@ -79,7 +79,7 @@ func (v issuance) due(leaf keptLeaf) string {
 	case leaf.pair == nil:
 		return "it cannot be used"
 	case !bytes.Equal(leaf.pair.authority, v.signer.pem) || !bytes.Equal(leaf.bundle, v.signer.pem):
-		return "it is not of this authority"
+		return "it is not of this CA"
 	case !leaf.describes(leaf.pair.tls.Leaf):
 		return "it is for other names or uses"
 	}
@@ -90,7 +90,7 @@ func (v issuance) due(leaf keptLeaf) string {
 	return "it ends soon"
 }
 
-// end is when a certificate that is issued now ends: never after the authority.
+// end is when a certificate that is issued now ends: never after the CA.
 func (v issuance) end() time.Time {
 	end := v.now.Add(v.timing.Validity)
 	if last := v.signer.certificate.NotAfter; last.Before(end) {
@@ -99,7 +99,7 @@ func (v issuance) end() time.Time {
 	return end.Truncate(time.Second) // a certificate has no fractions
 }
 
-// describes says whether a certificate is the leaf's.
+// describes reports whether a certificate is the leaf's.
 func (l Leaf) describes(certificate *x509.Certificate) bool {
 	names, addresses := l.hosts()
 	return certificate.Subject.CommonName == l.CommonName && slices.Equal(certificate.DNSNames, names) &&

@@ -18,38 +18,38 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// lookAgain is how often an Issuer looks at its Secrets when there is nothing to do.
+// lookAgain is how often an Issuer checks its Secrets when there is nothing to do.
 const lookAgain = 5 * time.Minute
 
-// IssuerOptions say what certificates are kept, and where.
+// IssuerOptions specify what certificates are kept, and where.
 type IssuerOptions struct {
-	// Name and Namespace are those of the Secret with the authority and its key. Only an Issuer reads it.
+	// Name and Namespace are those of the Secret with the CA and its key. Only an Issuer reads it.
 	Name, Namespace string
-	// Leaves are the certificates that the authority signs.
+	// Leaves are the certificates that the CA signs.
 	Leaves []Leaf
-	// Timing says when they are replaced: Validity and RenewBefore.
+	// Timing specifies when they are replaced: Validity and RenewBefore.
 	Timing Timing
 }
 
-// Leaf is a certificate in a Secret of its own, beside its key and the certificate of the authority.
+// Leaf is a certificate in a dedicated Secret, beside its key and the certificate of the CA.
 type Leaf struct {
 	// Secret is the name of the Secret.
 	Secret string
 	// Server is what the metric of its end calls it.
 	Server string
-	// CommonName is what the certificate says who it is.
+	// CommonName is what the certificate reports who it is.
 	CommonName string
 	// Hosts are the DNS names, wildcards too, and IP addresses of a server; none for a client.
 	Hosts []string
-	// Usages say whether it is a server, a client or both.
+	// Usages specify whether it is a server, a client or both.
 	Usages []x509.ExtKeyUsage
 }
 
-// Issuer keeps certificates for programs that read their own from files again with every connection, and the authority
-// only when they start, as etcd does: a Keeper's way, a new authority with every certificate, would lock them out. The
-// authority therefore lasts for ten years, and its key is kept, apart from what it signs.
+// Issuer keeps certificates for programs that read their own from files again with every connection, and the CA only when they
+// start, as etcd does: a Keeper's way, a new CA with every certificate, would lock them out. The CA therefore lasts for ten years,
+// and its key is kept, apart from what it signs.
 //
-// Replicas do not elect a leader: writes are optimistic, and whoever comes second reads what the first wrote.
+// Replicas do not elect a leader: writes are optimistic, and the second writer reads what the first wrote.
 type Issuer struct {
 	options IssuerOptions
 	secrets kubernetes.Interface
@@ -60,7 +60,7 @@ type Issuer struct {
 func NewIssuer(config *rest.Config, options IssuerOptions) (*Issuer, error) {
 	secrets, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("authority %s: %w", options.Name, err)
+		return nil, fmt.Errorf("CA %s: %w", options.Name, err)
 	}
 	options.Timing = options.Timing.withDefaults()
 	return &Issuer{options: options, secrets: secrets}, nil
@@ -90,7 +90,7 @@ func (i *Issuer) Run(ctx context.Context) {
 	}
 }
 
-// pass does what is to be done and says for how long nothing will be. Each step reads all Secrets and writes one.
+// pass does what is to be done and returns how long there will be nothing to do. Each step reads all Secrets and writes one.
 func (i *Issuer) pass(ctx context.Context) (time.Duration, error) {
 	for range maxSteps + len(i.options.Leaves) {
 		v, err := i.read(ctx)
@@ -108,7 +108,7 @@ func (i *Issuer) pass(ctx context.Context) (time.Duration, error) {
 			return 0, err
 		}
 	}
-	return 0, fmt.Errorf("secrets of the authority %s/%s: somebody else writes them all the time", i.options.Namespace, i.options.Name)
+	return 0, fmt.Errorf("secrets of the CA %s/%s: another client writes them all the time", i.options.Namespace, i.options.Name)
 }
 
 // read reads all Secrets, to the last one whatever is wrong with another: when each ends is to be known. What cannot be
@@ -140,7 +140,7 @@ func (i *Issuer) read(ctx context.Context) (issuance, error) {
 	return v, errors.Join(errs...)
 }
 
-// secret reads one Secret, nil when there is none. One of somebody else's comes with an error.
+// secret reads one Secret, nil when there is none. One of another client's comes with an error.
 func (i *Issuer) secret(ctx context.Context, name string) (*corev1.Secret, error) {
 	secret, err := i.secrets.CoreV1().Secrets(i.options.Namespace).Get(ctx, name, metav1.GetOptions{})
 	switch {
@@ -154,8 +154,7 @@ func (i *Issuer) secret(ctx context.Context, name string) (*corev1.Secret, error
 	return secret, nil
 }
 
-// write makes what is to be made and writes its Secret. That somebody else was first is no error: the next step reads
-// again.
+// write makes what is to be made and writes its Secret. That another client was first is no error: the next step reads again.
 func (i *Issuer) write(ctx context.Context, v issuance, todo *issuing) error {
 	data, err := todo.make(v)
 	if err != nil {

@@ -37,8 +37,8 @@ func mount(t *testing.T, secret *corev1.Secret, dir string) transport.TLSInfo {
 	}
 }
 
-// etcd, started as artifacts/install/high-availability starts it, takes renewed certificates without a restart, and lets
-// nobody be a member who is a client.
+// etcd, started as artifacts/install/high-availability starts it, takes renewed certificates without a restart, and does not accept
+// a client as a member.
 func TestIssuerOfEtcd(t *testing.T) {
 	issuer := &Issuer{options: issuerOptions(), secrets: fake.NewClientset()}
 	issuer.options.Leaves[0].Hosts = []string{"*.db.system.svc", "localhost", "127.0.0.1"}
@@ -77,7 +77,7 @@ func TestIssuerOfEtcd(t *testing.T) {
 		_, err = c.Get(t.Context(), "key")
 		return err
 	}
-	// joins asks what members ask each other.
+	// joins sends the request that members send to each other.
 	joins := func(info transport.TLSInfo) error {
 		config, err := info.ClientConfig()
 		if err != nil {
@@ -112,7 +112,7 @@ func TestIssuerOfEtcd(t *testing.T) {
 			t.Error(err)
 		}
 		if err := joins(server); err != nil {
-			t.Errorf("a member is refused: %v", err)
+			t.Errorf("a member is rejected: %v", err)
 		}
 		if err := joins(client); err == nil {
 			t.Error("a client is taken for a member")

@@ -36,7 +36,7 @@ func ends(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	return samples
 }
 
-// When each certificate ends is told, also while nothing can be renewed.
+// The expiry of each certificate is reported, also while nothing can be renewed.
 func TestIssuerTellsWhenCertificatesEnd(t *testing.T) {
 	issuingRun(t, 1, func(t *testing.T, i *issuers) {
 		end := func(name, trusting string) float64 {
@@ -57,25 +57,25 @@ func TestIssuerTellsWhenCertificatesEnd(t *testing.T) {
 		for _, name := range []string{"server", "ca"} {
 			i.edit(t, name, foreign)
 			if _, err := later.pass(t.Context()); !errors.Is(err, errForeign) {
-				t.Fatalf("it says %v", err)
+				t.Fatalf("it reports %v", err)
 			}
 			if diff := cmp.Diff(want, ends(t, registry)); diff != "" {
-				t.Errorf("%s is somebody else's, -want +got:\n%s", name, diff)
+				t.Errorf("%s is another client's, -want +got:\n%s", name, diff)
 			}
 		}
 		i.edit(t, "server", func(s *corev1.Secret) { s.Labels = map[string]string{managedLabel: "true"} })
 		i.edit(t, "ca", nil)
-		if _, err := later.pass(t.Context()); err == nil || !strings.Contains(err.Error(), "the authority is lost") {
-			t.Fatalf("it says %v", err)
+		if _, err := later.pass(t.Context()); err == nil || !strings.Contains(err.Error(), "the CA is lost") {
+			t.Fatalf("it reports %v", err)
 		}
 		if diff := cmp.Diff(want, ends(t, registry)); diff != "" {
-			t.Errorf("the authority is lost, -want +got:\n%s", diff)
+			t.Errorf("the CA is lost, -want +got:\n%s", diff)
 		}
 		i.edit(t, "client", nil)
 		_, _ = later.pass(t.Context())
 		delete(want, "db-client")
 		if diff := cmp.Diff(want, ends(t, registry)); diff != "" {
-			t.Errorf("a certificate is gone, -want +got:\n%s", diff)
+			t.Errorf("a certificate was deleted, -want +got:\n%s", diff)
 		}
 	})
 }

@@ -88,7 +88,7 @@ func (i *issuers) edit(t *testing.T, name string, how func(*corev1.Secret)) {
 	}
 }
 
-// leaf is the certificate in a Secret, which whoever trusts the bundle in another one accepts.
+// leaf is the certificate in a Secret, which a client that trusts the bundle in another Secret accepts.
 func (i *issuers) leaf(t *testing.T, name, trusting string, use x509.ExtKeyUsage, host string) *x509.Certificate {
 	t.Helper()
 	secret := i.secret(t, name)
@@ -119,7 +119,7 @@ func TestIssuer(t *testing.T) {
 		for _, name := range []string{"server", "client"} {
 			for entry, data := range i.secret(t, name).Data {
 				if bytes.Contains(data, key) {
-					t.Errorf("%s of %s has the key of the authority", entry, name)
+					t.Errorf("%s of %s has the key of the CA", entry, name)
 				}
 			}
 		}
@@ -134,12 +134,12 @@ func TestIssuer(t *testing.T) {
 			t.Errorf("it was not replaced: it ends at %s", second.NotAfter)
 		}
 		if !bytes.Equal(before.Data[corev1.TLSCertKey], i.secret(t, "ca").Data[corev1.TLSCertKey]) {
-			t.Error("the authority was replaced")
+			t.Error("the CA was replaced")
 		}
 	})
 }
 
-// What is lost or tampered with is made again, by the same authority.
+// What is lost or tampered with is made again, by the same CA.
 func TestIssuerRestores(t *testing.T) {
 	issuingRun(t, 1, func(t *testing.T, i *issuers) {
 		for what, how := range map[string]func(*corev1.Secret){
@@ -166,22 +166,22 @@ func TestIssuerRestores(t *testing.T) {
 	})
 }
 
-// A lost authority is not replaced while there is a certificate that somebody may use.
+// A lost CA is not replaced while there is a certificate that may be in use.
 func TestIssuerKeepsWhatALostAuthoritySigned(t *testing.T) {
 	issuingRun(t, 2, func(t *testing.T, i *issuers) {
 		first := i.leaf(t, "server", "client", x509.ExtKeyUsageServerAuth, "localhost")
 		i.edit(t, "ca", nil)
 		i.pass(time.Hour)
 		if _, err := i.kube.CoreV1().Secrets("system").Get(t.Context(), "ca", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			t.Fatalf("there is another authority: %v", err)
+			t.Fatalf("there is another CA: %v", err)
 		}
 		if _, err := i.all[0].pass(t.Context()); err == nil || !strings.Contains(err.Error(), "restore its secret") {
-			t.Errorf("it says %v", err)
+			t.Errorf("it reports %v", err)
 		}
 		if !i.leaf(t, "server", "client", x509.ExtKeyUsageServerAuth, "localhost").Equal(first) {
 			t.Error("the certificate was replaced")
 		}
-		// Whoever wants another authority deletes everything of the old one.
+		// To get another CA, a user deletes everything of the old one.
 		i.edit(t, "server", nil)
 		i.edit(t, "client", nil)
 		i.pass(lookAgain + time.Minute)
@@ -198,12 +198,12 @@ func TestIssuerLeavesForeignSecrets(t *testing.T) {
 			t.Error("it was overwritten")
 		}
 		if _, err := i.all[0].pass(t.Context()); err == nil || !strings.Contains(err.Error(), errForeign.Error()) {
-			t.Errorf("it says %v", err)
+			t.Errorf("it reports %v", err)
 		}
 	})
 }
 
-// Nothing outlives the authority, and that it ends is told in time.
+// Nothing outlives the CA, and its expiry is reported in advance.
 func TestIssuerNearTheEndOfItsAuthority(t *testing.T) {
 	issuingRun(t, 1, func(t *testing.T, i *issuers) {
 		v, err := i.all[0].read(t.Context())
@@ -216,7 +216,7 @@ func TestIssuerNearTheEndOfItsAuthority(t *testing.T) {
 			t.Fatalf("a certificate that ended long ago is left: %v", err)
 		}
 		if end := v.end(); !end.Equal(last) {
-			t.Errorf("a certificate would end at %s, the authority at %s", end, last)
+			t.Errorf("a certificate would end at %s, the CA at %s", end, last)
 		}
 		for n := range v.leaves {
 			v.leaves[n].pair.tls.Leaf.NotAfter = last
@@ -225,8 +225,8 @@ func TestIssuerNearTheEndOfItsAuthority(t *testing.T) {
 			t.Errorf("%v is issued again in vain: %v", todo, err)
 		}
 		v.now = last.Add(-day / 2)
-		if _, err := v.plan(); err == nil || !strings.Contains(err.Error(), "the authority ends at") {
-			t.Errorf("it says %v", err)
+		if _, err := v.plan(); err == nil || !strings.Contains(err.Error(), "the CA ends at") {
+			t.Errorf("it reports %v", err)
 		}
 	})
 }

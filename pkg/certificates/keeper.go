@@ -1,17 +1,17 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package certificates keeps the serving certificate of a server that nobody gives one: it makes a pair and the
-// authority that signs it, keeps them in a Secret that all replicas share, tells clients of the authority (caBundle of
-// APIServices and webhooks), and replaces all of it before it ends, without a request that fails.
+// Package certificates keeps the serving certificate of a server that was given none: it makes a pair and the CA that signs it,
+// keeps them in a Secret that all replicas share, publishes the CA to clients (caBundle of APIServices and webhooks), and replaces
+// all of it before it ends, without a request that fails.
 //
-// A certificate is replaced in steps, each of which is one write of the Secret: the next pair is *staged*, so that the
-// bundle has its authority beside the old one; when every client has had the bundle for a while it is *promoted*, and
-// all replicas serve it; when that was a while ago the bundle is *pruned* of the old authority. The decision (plan.go)
-// is a pure function of what a replica knows. Replicas do not elect a leader: updates are optimistic, the first wins.
+// A certificate is replaced in steps, each of which is one write of the Secret: the next pair is *staged*, so that the bundle has
+// its CA beside the old one; when every client has had the bundle for a while it is *promoted*, and all replicas serve it; when
+// that was a while ago the bundle is *pruned* of the old CA. The decision (plan.go) is a pure function of what a replica knows.
+// Replicas do not elect a leader: updates are optimistic, the first wins.
 //
-// An authority signs one certificate, and its key is never stored: the Secret has nothing that could sign another. An
-// Issuer is for programs that would not learn of the next authority in time, such as etcd: there one authority stays.
+// A CA signs one certificate, and its key is never stored: the Secret has nothing that could sign another. An Issuer is for
+// programs that would not learn of the next CA before it signs, such as etcd: there one CA stays.
 package certificates
 
 import (
@@ -35,25 +35,25 @@ import (
 const fieldManager = "groundskeeper-certificates"
 
 const (
-	// resync is how often everything is looked at even when nothing happens.
+	// resync is how often everything is checked even when nothing happens.
 	resync = time.Hour
-	// A pass that failed is tried again after a pause that doubles.
+	// A reconciliation that failed is tried again after a pause that doubles.
 	minPause, maxPause = time.Second, 30 * time.Second
 )
 
-// Options say whose certificate is kept, and where.
+// Options specify whose certificate is kept, and where.
 type Options struct {
 	// Name and Namespace are those of the Secret. The name is the common name of the certificate, too.
 	Name, Namespace string
 	// Hosts are the DNS names and IP addresses of the server.
 	Hosts []string
-	// Targets are told which authorities to trust. One that does not exist is told when it appears.
+	// Targets are given CAs to trust. One that does not exist is notified when it appears.
 	Targets []Target
-	// Timing says when certificates are replaced.
+	// Timing specifies when certificates are replaced.
 	Timing Timing
 }
 
-// ServiceHosts are the names of a server behind a Service, and those of loopback for whoever forwards its port.
+// ServiceHosts are the names of a server behind a Service, and those of loopback for clients that forward its port.
 func ServiceHosts(name, namespace string) []string {
 	return []string{name + "." + namespace + ".svc", name + "." + namespace, name, "localhost", "127.0.0.1", "::1"}
 }
@@ -67,7 +67,7 @@ type Keeper struct {
 
 	served atomic.Pointer[pair]
 
-	mu        sync.Mutex // one pass at a time
+	mu        sync.Mutex // one reconciliation at a time
 	published published
 	loadedAt  time.Time
 
@@ -114,7 +114,7 @@ func (k *Keeper) Prepare(ctx context.Context) error {
 	pause := minPause
 	for k.served.Load() == nil {
 		if _, err := k.pass(ctx); err != nil {
-			if problem == nil || ctx.Err() == nil { // an attempt that was cut off says less than the one before
+			if problem == nil || ctx.Err() == nil { // an attempt that was cut off has less information than the one before
 				problem = err
 			}
 			select {

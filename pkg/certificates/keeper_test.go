@@ -55,7 +55,7 @@ func (c *cluster) pass(t *testing.T, d, step time.Duration) {
 	}
 }
 
-// wake tells replicas that something changed, as their watches would.
+// wake notifies replicas that something changed, as their watches would.
 func (c *cluster) wake(t *testing.T) { t.Helper(); c.pass(t, resync, resync) }
 
 func TestRotation(t *testing.T) {
@@ -90,7 +90,7 @@ func TestRotation(t *testing.T) {
 	})
 }
 
-// Whoever is slow to learn of the other's certificate is still accepted.
+// A client that is slow to learn of the other's certificate is still accepted.
 func TestRotationStepByStep(t *testing.T) {
 	run(t, 1, func(t *testing.T, c *cluster) {
 		old := c.current().current
@@ -139,7 +139,7 @@ func TestReplicasStartAtOnce(t *testing.T) {
 	})
 }
 
-// Whatever becomes of the Secret, requests go on, and afterwards another certificate is served.
+// Whatever becomes of the Secret, requests continue, and afterwards another certificate is served.
 func TestSecretIsTampered(t *testing.T) {
 	foreign, err := issue("tls", []string{host}, 90*24*time.Hour)
 	if err != nil {
@@ -150,8 +150,8 @@ func TestSecretIsTampered(t *testing.T) {
 		"emptied":                func(s *corev1.Secret) { s.Data = nil },
 		"garbage":                func(s *corev1.Secret) { s.Data[corev1.TLSCertKey] = []byte("garbage") },
 		"another key":            func(s *corev1.Secret) { s.Data[corev1.TLSPrivateKeyKey] = foreign.key },
-		"without its authority":  func(s *corev1.Secret) { s.Data[bundleKey] = foreign.authority },
-		"without any authority":  func(s *corev1.Secret) { delete(s.Data, bundleKey) },
+		"without its CA":         func(s *corev1.Secret) { s.Data[bundleKey] = foreign.authority },
+		"without any CA":         func(s *corev1.Secret) { delete(s.Data, bundleKey) },
 		"with a pair of another": func(s *corev1.Secret) { p := foreignOnce(t); (&state{current: p, bundle: p.authority}).encodeInto(s) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -181,7 +181,7 @@ func TestSecretIsTampered(t *testing.T) {
 	}
 }
 
-// A Secret that somebody else keeps is neither served nor written.
+// A Secret that another client keeps is neither served nor written.
 func TestForeignSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster(t)
@@ -198,7 +198,7 @@ func TestForeignSecret(t *testing.T) {
 	})
 }
 
-// A replica that was away while the others went on, and whose authority they forgot, is accepted soon.
+// A replica that was unavailable while the others continued, and whose CA they discarded, is accepted soon.
 func TestLateReplica(t *testing.T) {
 	run(t, 1, func(t *testing.T, c *cluster) {
 		late := c.keeper()
@@ -245,28 +245,28 @@ func TestManualEditsAreCorrected(t *testing.T) {
 	})
 }
 
-// While a client cannot be told, the old certificate is served.
+// While the bundle of a client cannot be written, the old certificate is served.
 func TestNothingIsServedThatClientsDoNotKnow(t *testing.T) {
 	run(t, 1, func(t *testing.T, c *cluster) {
 		old := c.current().current
 		c.mu.Lock()
-		c.refuse = true
+		c.failWrites = true
 		c.mu.Unlock()
 		c.pass(t, 7*24*time.Hour, 4*time.Hour)
 		if staged := c.current(); !staged.current.equal(old) || staged.next == nil {
-			t.Fatalf("it went on: %+v", staged)
+			t.Fatalf("it continued: %+v", staged)
 		}
 		c.mu.Lock()
-		c.refuse = false
+		c.failWrites = false
 		c.mu.Unlock()
 		c.pass(t, 2*time.Minute, 100*time.Millisecond)
 		if c.current().current.equal(old) {
-			t.Error("it does not go on")
+			t.Error("it does not continue")
 		}
 	})
 }
 
-// A target that is made later is told, too; one that is never made holds up nothing.
+// A target that is made later receives the bundle, too; one that is never created blocks nothing.
 func TestMissingTargets(t *testing.T) {
 	run(t, 1, func(t *testing.T, c *cluster) {
 		if len(c.bundles()) != 1 {

@@ -25,15 +25,15 @@ import (
 // backdated is how long before its making a certificate begins to be valid: clocks are set differently.
 const backdated = time.Hour
 
-// pair is a serving certificate with its private key and the authority that signed it.
+// pair is a serving certificate with its private key and the CA that signed it.
 type pair struct {
 	certificate, key []byte // in PEM
 	authority        []byte // the authority's certificate, in PEM
 	tls              *tls.Certificate
 }
 
-// issue makes an authority and lets it sign one certificate. The key of the authority is forgotten right after: what
-// nobody has nobody can steal, and the next certificate gets an authority of its own.
+// issue makes a CA and lets it sign one certificate. The key of the CA is discarded right after: a key that is not stored cannot be
+// stolen, and each certificate gets a dedicated CA.
 func issue(name string, hosts []string, validity time.Duration) (*pair, error) {
 	now := time.Now()
 	serial := make([]byte, 16)
@@ -49,8 +49,8 @@ func issue(name string, hosts []string, validity time.Duration) (*pair, error) {
 			BasicConstraintsValid: true,
 		}
 	}
-	// Clients look for the authority by its name, so no two may have the same.
-	authority := template(fmt.Sprintf("%s authority %x", name, serial[1:9]), 0)
+	// Clients look for the CA by its name, so no two may have the same.
+	authority := template(fmt.Sprintf("%s CA %x", name, serial[1:9]), 0)
 	authority.IsCA, authority.MaxPathLenZero, authority.KeyUsage = true, true, x509.KeyUsageCertSign
 	leaf := template(name, 1)
 	leaf.KeyUsage, leaf.ExtKeyUsage = x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
@@ -68,8 +68,7 @@ func issue(name string, hosts []string, validity time.Duration) (*pair, error) {
 	return parsePair(leafPEM, keyPEM, authorityPEM)
 }
 
-// sign makes two keys, signs the authority by itself and the leaf by the authority, and returns all but the key of the
-// authority.
+// sign makes two keys, signs the CA automatically and the leaf by the CA, and returns all except the key of the CA.
 func sign(authority, leaf *x509.Certificate) (authorityPEM, leafPEM, keyPEM []byte, err error) {
 	signer, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -99,8 +98,8 @@ func encode(der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: der})
 }
 
-// parsePair checks that key and certificate belong together and that an authority of the bundle signed it. Whether it
-// is valid by now is not asked. No error has any of what was given.
+// parsePair checks that key and certificate belong together and that a CA of the bundle signed it. Whether it is valid by now is
+// not checked. No error has any of the given data.
 func parsePair(certificate, key, bundle []byte) (*pair, error) {
 	loaded, err := tls.X509KeyPair(certificate, key)
 	if err != nil {
@@ -114,20 +113,20 @@ func parsePair(certificate, key, bundle []byte) (*pair, error) {
 			return &pair{certificate: certificate, key: key, authority: encode(authority.Raw), tls: &loaded}, nil
 		}
 	}
-	return nil, errors.New("no authority of the bundle signed the certificate")
+	return nil, errors.New("no CA of the bundle signed the certificate")
 }
 
-// equal says whether two pairs have the same certificate.
+// equal reports whether two pairs have the same certificate.
 func (p *pair) equal(other *pair) bool {
 	return p != nil && other != nil && bytes.Equal(p.tls.Leaf.Raw, other.tls.Leaf.Raw)
 }
 
-// valid says whether clients accept the certificate at a time.
+// valid reports whether clients accept the certificate at a time.
 func (p *pair) valid(now time.Time) bool {
 	return p != nil && !now.Before(p.tls.Leaf.NotBefore) && now.Before(p.tls.Leaf.NotAfter)
 }
 
-// covers says whether the certificate is for all the hosts.
+// covers reports whether the certificate is for all the hosts.
 func (p *pair) covers(hosts []string) bool {
 	for _, host := range hosts {
 		if p.tls.Leaf.VerifyHostname(host) != nil {

@@ -52,7 +52,7 @@ func TestIssue(t *testing.T) {
 	}
 	authority, otherAuthority := split(p.authority)[0], split(other.authority)[0]
 	if authority.Subject.String() == otherAuthority.Subject.String() || authority.SerialNumber.Cmp(p.tls.Leaf.SerialNumber) == 0 {
-		t.Error("two certificates cannot be told apart")
+		t.Error("two certificates cannot be distinguished")
 	}
 	if p.tls.Leaf.IsCA || !authority.IsCA || !authority.MaxPathLenZero {
 		t.Error("the certificate could sign others")
@@ -73,7 +73,7 @@ func TestTheSecretCannotSign(t *testing.T) {
 		keys++
 		for _, authority := range split(secret.Data[bundleKey]) {
 			if key.(*ecdsa.PrivateKey).PublicKey.Equal(authority.PublicKey) {
-				t.Errorf("%s is the key of an authority", name)
+				t.Errorf("%s is the key of a CA", name)
 			}
 		}
 	}

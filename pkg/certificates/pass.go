@@ -15,11 +15,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// maxSteps bounds a pass: from nothing to a pruned bundle it takes fewer.
+// maxSteps bounds a reconciliation: from nothing to a pruned bundle it takes fewer.
 const maxSteps = 10
 
-// pass does what is to be done and says for how long nothing will be. Each step reads the Secret, tells the targets of
-// its bundle, serves what may be served, and writes the Secret at most once.
+// pass does what is to be done and returns how long there will be nothing to do. Each step reads the Secret, notifies the targets
+// of its bundle, serves what may be served, and writes the Secret at most once.
 func (k *Keeper) pass(ctx context.Context) (time.Duration, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -46,7 +46,7 @@ func (k *Keeper) pass(ctx context.Context) (time.Duration, error) {
 			return 0, err
 		}
 	}
-	return 0, fmt.Errorf("secret %s/%s: somebody else writes it all the time", k.options.Namespace, k.options.Name)
+	return 0, fmt.Errorf("secret %s/%s: another client writes it all the time", k.options.Namespace, k.options.Name)
 }
 
 // view is what this replica knows now.
@@ -86,7 +86,7 @@ func (k *Keeper) read(ctx context.Context) (*corev1.Secret, *state, error) {
 	return secret, stored, nil
 }
 
-// write does an action. That somebody else was first is no error: the next step reads again.
+// write does an action. That another client was first is no error: the next step reads again.
 func (k *Keeper) write(ctx context.Context, secret *corev1.Secret, v view, todo action) error {
 	next, err := v.after(todo, func() (*pair, error) { return issue(k.options.Name, k.options.Hosts, k.options.Timing.Validity) })
 	if err != nil {
@@ -113,7 +113,7 @@ func (k *Keeper) write(ctx context.Context, secret *corev1.Secret, v view, todo 
 	return fmt.Errorf("write secret %s/%s: %w", k.options.Namespace, k.options.Name, err)
 }
 
-// publishAll tells every target of the bundle, and notes since when all of them have it.
+// publishAll writes the bundle to every target, and notes since when all of them have it.
 func (k *Keeper) publishAll(ctx context.Context, bundle []byte) error {
 	var errs []error
 	wrote := false

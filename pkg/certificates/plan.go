@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Timing says when certificates are replaced. The zero value of each field is its default.
+// Timing specifies when certificates are replaced. The zero value of each field is its default.
 type Timing struct {
 	// Validity is how long a certificate is valid, by default 90 days.
 	Validity time.Duration
 	// RenewBefore is how long before its end a certificate is replaced, by default 30 days.
 	RenewBefore time.Duration
-	// Settle is how long every client must have been told of an authority before its certificate is served, by default
-	// 10 s: the replicas of kube-apiserver learn of it by a watch.
+	// Settle is how long every client must have had a CA before its certificate is served, by default 10 s: the replicas of
+	// kube-apiserver learn of it by a watch.
 	Settle time.Duration
-	// Drain is how long a certificate must have been served before the authority of the one before is forgotten, by
-	// default 30 s: the other replicas of the server learn of it by a watch.
+	// Drain is how long a certificate must have been served before the CA of the one before is discarded, by default 30 s: the
+	// other replicas of the server learn of it by a watch.
 	Drain time.Duration
 }
 
@@ -40,16 +40,16 @@ const (
 	keep action = "keep"
 	// begin: there is nothing that could be served, so make a pair.
 	begin action = "begin"
-	// restore: the Secret was lost or replaced. Put back what is served, and stage a new pair: whoever took the Secret
-	// away wants another one.
+	// restore: the Secret was lost or replaced. Put back what is served, and stage a new pair: the user that deleted the Secret
+	// wants another one.
 	restore action = "restore"
 	// remember: what is served here is not in the bundle.
 	remember action = "remember"
-	// stage: make the next pair, so that clients learn of its authority.
+	// stage: make the next pair, so that clients learn of its CA.
 	stage action = "stage"
 	// promote: every client trusts the next pair, so serve it.
 	promote action = "promote"
-	// prune: the bundle has authorities whose certificates nobody serves any more.
+	// prune: the bundle has CAs whose certificates no replica serves any more.
 	prune action = "prune"
 )
 
@@ -68,8 +68,8 @@ type view struct {
 	stable time.Duration
 }
 
-// plan decides what is to be done with the Secret. Every replica decides for itself; whoever writes first wins, and the
-// others decide again.
+// plan decides what is to be done with the Secret. Every replica decides for itself; the first write takes effect, and the others
+// decide again.
 func (v view) plan() action {
 	servedValid := v.served.valid(v.now)
 	switch {
@@ -95,7 +95,7 @@ func (v view) plan() action {
 	return keep
 }
 
-// due says whether the stored pair has to be replaced.
+// due reports whether the stored pair has to be replaced.
 func (v view) due() bool {
 	return !v.now.Before(v.renewal()) || !v.stored.current.covers(v.hosts)
 }
@@ -108,14 +108,14 @@ func (v view) nextUsable() bool {
 	return v.stored.next.valid(v.now) && v.stored.next.covers(v.hosts)
 }
 
-// switches says whether this replica may serve the stored pair from now on: clients trust it, or there is nothing better
-// to serve.
+// switches reports whether this replica may serve the stored pair from now on: clients trust it, or there is nothing better to
+// serve.
 func (v view) switches() bool {
 	return v.stored != nil && v.stored.current.valid(v.now) && !v.served.equal(v.stored.current) &&
 		(!v.served.valid(v.now) || v.published >= v.timing.Settle)
 }
 
-// wait is how long nothing has to be done, as long as nobody else does anything.
+// wait is how long nothing has to be done, as long as no other client does anything.
 func (v view) wait(longest time.Duration) time.Duration {
 	switch {
 	case v.stored == nil:

@@ -38,7 +38,7 @@ func TestPlan(t *testing.T) {
 		"promoted, served for a while": {func(v *view) {
 			v.stored, v.served, v.stable = &state{current: fresh, bundle: both}, fresh, 30*time.Second
 		}, prune, false},
-		"another pair, ours forgotten":           {func(v *view) { v.stored = &state{current: elsewhere, bundle: elsewhere.authority} }, remember, false},
+		"another pair, the local one discarded":  {func(v *view) { v.stored = &state{current: elsewhere, bundle: elsewhere.authority} }, remember, false},
 		"all is over":                            {func(v *view) { v.now = now.Add(91 * day) }, begin, false},
 		"all is over, nothing is served":         {func(v *view) { v.now, v.served = now.Add(91*day), nil }, begin, false},
 		"published for long, other bundle since": {func(v *view) { v.stored = &state{current: fresh, bundle: both}; v.published = 0 }, keep, false},

@@ -5,16 +5,16 @@ package certificates
 
 import "time"
 
-// remind is how often a problem that lasts is told again: logs of the day that it began on may be gone.
+// remind is how often a problem that lasts is reported again: logs of the day that it began on may have been deleted.
 const remind = 24 * time.Hour
 
-// problem is what the log was told last.
+// problem is what was logged last.
 type problem struct {
 	text string
 	told time.Time
 }
 
-// isNews says whether to tell an error: another one, or one that lasts since it was told a day ago.
+// isNews reports whether to log an error: another one, or one that lasts since it was logged a day ago.
 func (p *problem) isNews(err error, now time.Time) bool {
 	if p.text == err.Error() && now.Sub(p.told) < remind {
 		return false

@@ -11,8 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// seen are the certificates that an Issuer read last, in PEM, by their Secrets: those of somebody else, too, as whoever
-// reads the Secret uses them.
+// seen are the certificates that an Issuer read last, in PEM, by their Secrets: those of another client, too, because the readers
+// of the Secret use them.
 type seen struct {
 	lock         sync.Mutex
 	certificates map[string][]byte

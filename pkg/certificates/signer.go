@@ -20,17 +20,17 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// authorityValidity is how long an authority is good whose key is kept.
+// authorityValidity is how long a CA is good whose key is kept.
 const authorityValidity = 10 * 365 * 24 * time.Hour
 
-// signer is an authority with its key.
+// signer is a CA with its key.
 type signer struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
 	pem         []byte // the certificate
 }
 
-// decodeSigner reads the Secret of an authority; no Secret is no authority. No error has any of what was read.
+// decodeSigner reads the Secret of a CA; no Secret is no CA. No error has any of what was read.
 func decodeSigner(secret *corev1.Secret) (*signer, error) {
 	if secret == nil {
 		return nil, nil
@@ -41,7 +41,7 @@ func decodeSigner(secret *corev1.Secret) (*signer, error) {
 	}
 	key, ok := loaded.PrivateKey.(crypto.Signer)
 	if !ok || !loaded.Leaf.IsCA {
-		return nil, errors.New("it is no authority")
+		return nil, errors.New("it is no CA")
 	}
 	return &signer{certificate: loaded.Leaf, key: key, pem: encode(loaded.Leaf.Raw)}, nil
 }
@@ -59,7 +59,7 @@ func (i *issuing) make(v issuance) (map[string][]byte, error) {
 	template := &x509.Certificate{
 		SerialNumber: serial, NotBefore: v.now.Add(-backdated), NotAfter: v.now.Add(authorityValidity), BasicConstraintsValid: true,
 		IsCA: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-		// Clients look for an authority by its name, so no two may have the same.
+		// Clients look for a CA by its name, so no two may have the same.
 		Subject: pkix.Name{CommonName: fmt.Sprintf("%s %x", i.secret, serial)},
 	}
 	parent, signs := template, crypto.Signer(key)

@@ -14,14 +14,14 @@ import (
 // managedLabel marks the Secrets that a Keeper made. It touches no other.
 const managedLabel = "groundskeeper.io/self-managed-certificate"
 
-// Keys of the Secret, beside those of every Secret of type kubernetes.io/tls. There is no key of an authority.
+// Keys of the Secret, beside those of every Secret of type kubernetes.io/tls. There is no key of a CA.
 const (
 	bundleKey          = "ca.crt"
 	nextCertificateKey = "next.crt"
 	nextPrivateKeyKey  = "next.key"
 )
 
-// errForeign says that somebody else's Secret has the name of ours.
+// errForeign means that a Secret of another owner has the name of Groundskeeper's.
 var errForeign = errors.New("it was not made by this server")
 
 // state is what the Secret holds.
@@ -30,7 +30,7 @@ type state struct {
 	current *pair
 	// next is what they will serve when every client trusts it; nil most of the time.
 	next *pair
-	// bundle has the authorities that clients are told to trust, in PEM.
+	// bundle has the CAs that clients trust, in PEM.
 	bundle []byte
 }
 
@@ -40,7 +40,7 @@ func decode(secret *corev1.Secret) (*state, error) {
 	if err != nil {
 		return nil, fmt.Errorf("secret %s/%s: %w", secret.Namespace, secret.Name, err)
 	}
-	// Normalised, so that what was edited by hand is published the way we write it.
+	// Normalised, so that what was edited manually is published the way Groundskeeper writes it.
 	s := &state{current: current, bundle: join(split(secret.Data[bundleKey]))}
 	if next, err := parsePair(secret.Data[nextCertificateKey], secret.Data[nextPrivateKeyKey], s.bundle); err == nil {
 		s.next = next

@@ -15,11 +15,11 @@ import (
 	"k8s.io/client-go/util/retry"
 )
 
-// Target is an object that tells clients of a server which authorities to trust, in a field caBundle.
+// Target is an object that specifies which CAs clients of a server trust, in a field caBundle.
 type Target struct {
 	resource schema.GroupVersionResource
 	name     string
-	// set puts the bundle, in base64, into the object and says whether that changed it.
+	// set puts the bundle, in base64, into the object and reports whether that changed it.
 	set func(object map[string]any, bundle string) (changed bool, err error)
 }
 
@@ -42,7 +42,7 @@ func setInAPIService(object map[string]any, bundle string) (bool, error) {
 	if err != nil || spec["service"] == nil || spec["caBundle"] == bundle {
 		return false, err
 	}
-	// The server refuses it beside a bundle.
+	// The server rejects it beside a bundle.
 	delete(spec, "insecureSkipTLSVerify")
 	spec["caBundle"] = bundle
 	return true, unstructured.SetNestedMap(object, spec, "spec")
@@ -98,7 +98,7 @@ func (k *Keeper) publish(ctx context.Context, target Target, bundle []byte) (wro
 		return err
 	})
 	if err != nil {
-		return false, fmt.Errorf("write the authority of %s to %s %s: %w", k.options.Name, target.resource.Resource, target.name, err)
+		return false, fmt.Errorf("write the CA of %s to %s %s: %w", k.options.Name, target.resource.Resource, target.name, err)
 	}
 	return wrote, nil
 }

@@ -14,9 +14,9 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// watch tells of every change of the Secret and of the targets. Only their metadata is watched, one object each, so that
-// neither keys nor anybody else's objects are kept in memory. The watches end some time after ctx is done: one that waits
-// for a server that does not answer sleeps on, and nobody has to wait for it.
+// watch reports every change of the Secret and of the targets. Only their metadata is watched, one object each, so that neither
+// keys nor anybody else's objects are kept in memory. The watches end some time after ctx is done: one that waits for a server that
+// does not respond sleeps on, and no client has to wait for it.
 func (k *Keeper) watch(ctx context.Context) <-chan struct{} {
 	changed := make(chan struct{}, 1)
 	notify := func() {

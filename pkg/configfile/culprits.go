@@ -14,14 +14,13 @@ import (
 type culprit struct {
 	path string
 	err  error
-	// value is what was refused. duration reports that a duration would be accepted in its place.
+	// value is what was rejected. duration reports that a duration would be accepted in its place.
 	value    any
 	duration bool
 }
 
-// culprits returns the smallest parts of value that decode refuses, in the order of their lines. Decoders
-// stop at the first error and do not all say where it was (a bad duration does not), so each part is tried
-// alone, inside the maps and lists around it.
+// culprits returns the smallest parts of value that decode rejects, in the order of their lines. Decoders stop at the first error
+// and do not all report where it was (a bad duration does not), so each part is tried alone, inside the maps and lists around it.
 func culprits(value any, lines Lines, path string, decode func(any) error) []culprit {
 	var found []culprit
 	switch value := value.(type) {

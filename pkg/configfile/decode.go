@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package configfile reads and prints versioned configuration files. It is strict: whatever the type does not
-// know, knows twice or cannot hold is an error that names the field and its line, and all of them are
-// reported at once.
+// Package configfile reads and prints versioned configuration files. It is strict: whatever the type does not know, knows twice or
+// cannot hold is an error that names the field and its line, and all of them are reported together.
 package configfile
 
 import (
@@ -54,7 +53,7 @@ func DecodeField[T any](raw json.RawMessage, lines Lines, path string) (*T, erro
 	return object, nil
 }
 
-// decodeAt decodes the value at a path and says everything that is wrong with it.
+// decodeAt decodes the value at a path and reports all errors in it.
 func decodeAt[T any](value any, lines Lines, path string) (*T, Errors) {
 	object, err := decodeValue[T](value)
 	if err == nil {
@@ -68,7 +67,7 @@ func decodeAt[T any](value any, lines Lines, path string) (*T, Errors) {
 	return nil, errs
 }
 
-// APIVersion returns the apiVersion of the document in data, empty when it has none or cannot be parsed: Decode says why.
+// APIVersion returns the apiVersion of the document in data, empty when it has none or cannot be parsed: Decode reports why.
 func APIVersion(data []byte) string {
 	var meta struct {
 		APIVersion string `yaml:"apiVersion"`
@@ -112,7 +111,7 @@ func decodeValue[T any](value any) (*T, error) {
 	return object, nil
 }
 
-// describe says in a user's words what is wrong with a field.
+// describe explains in a user's words what is wrong with a field.
 func describe(culprit culprit) error {
 	var unknown kjson.FieldError
 	if errors.As(culprit.err, &unknown) {

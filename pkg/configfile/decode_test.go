@@ -95,7 +95,7 @@ func TestDecodeRefuses(t *testing.T) {
 		"a duration as a number":    {head + "oven:\n  timer: 15\n", `line 4: oven.timer: 15 is no duration, write one such as 12h or 1h30m`},
 		"a duration as a map":       {head + "oven:\n  timer: {a: b}\n", `line 4: oven.timer: {"a":"b"} is no duration, write one such as 12h or 1h30m`},
 
-		"everything at once": {
+		"everything at the same time": {
 			head + "zoo: 1\nname: a\nname: b\noven: {timer: x}\nseats: a\nfridge: 1\n",
 			`line 5: field "name" is set twice, first on line 4; line 3: unknown field "zoo"; ` +
 				`line 6: oven.timer: "x" is no duration, write one such as 12h or 1h30m; line 7: seats: expected a whole number of 32 bits, not string; ` +

@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// octal is a number with a leading zero, which YAML 1.1 takes for octal and people do not.
+// octal is a number with a leading zero, which YAML 1.1 takes for octal and users do not.
 var octal = regexp.MustCompile(`^([-+]?)0+([0-7_]+)$`)
 
 // document is a parsed file: its value as encoding/json would have it, and where each field stands.

@@ -18,7 +18,7 @@ import (
 // thousands of copies some remain.
 func String[S ~string](s S) S { return S(unique.Make(string(s)).Value()) }
 
-// Object replaces what objects of its kind have in common. Nobody else may have the object yet.
+// Object replaces what objects of its kind have in common. No other client may have the object yet.
 func Object(object runtime.Object) {
 	if translation, ok := object.(*midonetv1.Translation); ok {
 		resources(translation)

@@ -20,7 +20,7 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// full returns a Translation with strings of its own in all fields.
+// full returns a Translation with distinct strings in all fields.
 func full() *midonetv1.Translation {
 	own := strings.Clone
 	now := metav1.NewTime(time.Unix(1, 0))

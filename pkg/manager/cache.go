@@ -18,11 +18,11 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 )
 
-// cacheOptions puts together what the controllers ask of the cache they share.
+// cacheOptions puts together what the controllers require of the cache they share.
 func cacheOptions(controllers []controller, scheme *runtime.Scheme) (cache.Options, error) {
 	options := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
-		// A read of what nobody watches is a mistake that would fill the cache with a whole kind.
+		// A read of objects without a watch is a mistake that would fill the cache with a whole kind.
 		ReaderFailOnMissingInformer: true,
 		ByObject:                    map[client.Object]cache.ByObject{},
 	}
@@ -67,9 +67,9 @@ func newClient(config *rest.Config, options client.Options) (client.Client, erro
 	return client.New(config, options)
 }
 
-// watchedOnly is the cache as the client sees it: only of kinds that a controller watches. To see its own
-// writes the client asks for an informer of everything it reads or writes, past ReaderFailOnMissingInformer,
-// and so one write of a Secret would keep all Secrets of the cluster in memory.
+// watchedOnly is the cache as the client sees it: only of kinds that a controller watches. To see its own writes the client
+// requests an informer of everything it reads or writes, past ReaderFailOnMissingInformer, and so one write of a Secret would keep
+// all Secrets of the cluster in memory.
 type watchedOnly struct{ cache.Cache }
 
 // GetInformer implements cache.Informers.
@@ -78,7 +78,7 @@ func (w watchedOnly) GetInformer(ctx context.Context, object client.Object, opti
 	if !ok {
 		return nil, fmt.Errorf("%T is not an object", object)
 	}
-	// The name does not matter: what is asked is whether there is an informer that could know it.
+	// The name does not matter: the question is whether there is an informer that could have it.
 	err := w.Get(ctx, client.ObjectKey{Name: "any"}, probe)
 	if missing := (*cache.ErrResourceNotCached)(nil); errors.As(err, &missing) {
 		return nil, fmt.Errorf("no controller watches it, so read it live, or write it with client.DisableReadYourWritesConsistency: %w", err)

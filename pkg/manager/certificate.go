@@ -15,10 +15,10 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/certificates"
 )
 
-// Names of what the self-managed certificate of the webhooks is kept in and told to.
+// Names of what the self-managed certificate of the webhooks is stored in and published to.
 const (
 	certificateSecret = Name + "-tls"
-	// Those of artifacts/webhooks, and the one that is applied by whoever sets limits.
+	// Those of artifacts/webhooks, and the one that is applied by users that set limits.
 	webhookConfiguration      = "groundskeeper"
 	resourceSizeConfiguration = "groundskeeper-resource-size"
 )
@@ -59,7 +59,7 @@ func (f files) run(ctx context.Context, loaded func()) {
 	}
 }
 
-// selfManaged is made, told to clients and replaced by us.
+// selfManaged is issued, published to clients and replaced by Groundskeeper.
 type selfManaged struct{ *certificates.Keeper }
 
 func (s selfManaged) run(ctx context.Context, loaded func()) {

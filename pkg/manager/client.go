@@ -37,9 +37,9 @@ func restConfig(connection v1alpha1.ClientConnectionConfiguration) (*rest.Config
 	return config, nil
 }
 
-// waitForAPIs waits until the API server answers and serves the given group versions. It asks every interval
-// and gives up after timeout: a manager that is stuck without saying so helps nobody, and whoever supervises
-// the process starts it again. A server whose certificate is refused is not waited for.
+// waitForAPIs waits until the API server responds and serves the given group versions. It queries every interval and gives up after
+// timeout: a manager that is stuck without reporting so is of no use, and the supervisor of the process restarts it. A server whose
+// certificate is rejected is not waited for.
 func waitForAPIs(ctx context.Context, config *rest.Config, apis []schema.GroupVersion, interval, timeout time.Duration) error {
 	config = rest.CopyConfig(config)
 	config.Timeout = 5 * time.Second // of one request, so that a silent server is noticed
@@ -76,7 +76,7 @@ func waitForAPIs(ctx context.Context, config *rest.Config, apis []schema.GroupVe
 	}
 }
 
-// probeAPIs asks for the version of the server and for each group version once.
+// probeAPIs requests the version of the server and for each group version once.
 func probeAPIs(ctx context.Context, client rest.Interface, apis []schema.GroupVersion) error {
 	get := func(path string) error {
 		err := client.Get().AbsPath(path).Do(ctx).Error()

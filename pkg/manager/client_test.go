@@ -60,7 +60,7 @@ func TestRESTConfig(t *testing.T) {
 	if want := Name + "/" + version.Version() + " ("; !strings.HasPrefix(config.UserAgent, want) {
 		t.Errorf("user agent %q does not begin with %q", config.UserAgent, want)
 	}
-	// controller-runtime chooses protobuf by kind, but only when nobody chose before.
+	// controller-runtime chooses protobuf by kind, but only when no content type is set.
 	if config.ContentType != "" {
 		t.Errorf("the content type is %q", config.ContentType)
 	}
@@ -68,7 +68,7 @@ func TestRESTConfig(t *testing.T) {
 
 func TestRESTConfigRefuses(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	t.Setenv("KUBECONFIG", write(t, kubeconfig)) // not ours to follow
+	t.Setenv("KUBECONFIG", write(t, kubeconfig)) // must be ignored
 	for name, tc := range map[string]struct{ file, want string }{
 		"none":       {"", "no kubeconfig is set (--kubeconfig, clientConnection.kubeconfig) and this is not a pod: unable to load in-cluster configuration, KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT must be defined"},
 		"missing":    {"testdata/none", "kubeconfig testdata/none (--kubeconfig, clientConnection.kubeconfig): stat testdata/none: no such file or directory"},
@@ -92,14 +92,14 @@ var (
 	ponds   = schema.GroupVersion{Group: "ponds", Version: "v1"}
 )
 
-// status answers with an API error of the given code.
+// status responds with an API error of the given code.
 func status(w http.ResponseWriter, code int) {
 	http.Error(w, http.StatusText(code), code)
 }
 
 func TestWaitForAPIs(t *testing.T) {
 	for name, tc := range map[string]struct {
-		// handler answers the n-th request, counted from 1.
+		// handler responds to the n-th request, counted from 1.
 		handler func(n int32, w http.ResponseWriter, path string)
 		// want is the error, with the server as SERVER. Empty: none.
 		want string
@@ -127,7 +127,7 @@ func TestWaitForAPIs(t *testing.T) {
 		}, "API server SERVER: gardens/v1: the server is currently unable to handle the request (gave up after 100ms)"},
 		"unauthorized": {func(_ int32, w http.ResponseWriter, path string) {
 			status(w, http.StatusUnauthorized)
-		}, "API server SERVER: the server has asked for the client to provide credentials (gave up after 100ms)"},
+		}, "API server SERVER: the server has requested the client to provide credentials (gave up after 100ms)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -22,11 +22,11 @@ import (
 type controller struct {
 	// name is what controllers.enabled calls it.
 	name string
-	// off says why the configuration leaves it nothing to do, so that it does not run; empty: it runs. nil: it always does.
+	// off reports why the configuration disables it, so that it does not run; empty: it runs. nil: it always does.
 	off func(config *v1alpha1.ControllersConfiguration) (why string)
 	// apis are the group versions it cannot start without.
 	apis []schema.GroupVersion
-	// waits says that with this configuration it waits for its apis by itself. nil: it never does.
+	// waits reports that with this configuration it waits for its apis automatically. nil: it never does.
 	waits func(config *v1alpha1.ControllersConfiguration) bool
 	// needs are permissions that not every installation grants, with this configuration; it waits for them, and the others do
 	// not. nil: none.
@@ -63,7 +63,7 @@ func selectEnabled(controllers []controller, enabled []string) []controller {
 	return selected
 }
 
-// dropOff takes out the controllers that the configuration leaves nothing to do, with a log line each.
+// dropOff removes the controllers that the configuration leaves nothing to do, with a log line each.
 func dropOff(logger logr.Logger, controllers []controller, config *v1alpha1.ControllersConfiguration) []controller {
 	return slices.DeleteFunc(slices.Clone(controllers), func(c controller) bool {
 		why := ""
@@ -77,7 +77,7 @@ func dropOff(logger logr.Logger, controllers []controller, config *v1alpha1.Cont
 	})
 }
 
-// isEnabled says whether the list of enabled controllers selects one.
+// isEnabled reports whether the list of enabled controllers selects one.
 func isEnabled(name string, enabled []string) bool {
 	in := slices.Contains(enabled, "*") || slices.Contains(enabled, name)
 	return in && !slices.Contains(enabled, "-"+name)

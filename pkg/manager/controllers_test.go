@@ -77,7 +77,7 @@ func TestControllers(t *testing.T) {
 	projects, translations := schema.GroupVersion{Group: "core.gardener.cloud", Version: "v1beta1"}, schema.GroupVersion{Group: "midonet.org", Version: "v1"}
 	backends := schema.GroupVersion{Group: "gimbal.heptio.com", Version: "v1"}
 	klusters := schema.GroupVersion{Group: "kubernikus.sap.cc", Version: "v1"}
-	// Without a MidoNet and an image nobody asks for their APIs, which a host with Projects alone does not serve.
+	// Without a MidoNet and an image no controller requests their APIs, which a host with Projects alone does not serve.
 	config := &v1alpha1.ControllersConfiguration{}
 	if diff := cmp.Diff([]schema.GroupVersion{projects}, requiredAPIs(dropOff(logr.Discard(), all, config), config)); diff != "" {
 		t.Error(diff)
@@ -87,7 +87,7 @@ func TestControllers(t *testing.T) {
 		t.Errorf("without a MidoNet, an image and Klusters %d controllers do not run", got)
 	}
 	if !slices.Contains(running, "discovery-operator") {
-		t.Error("without an image nobody releases DiscoveryBackends")
+		t.Error("without an image no controller releases DiscoveryBackends")
 	}
 	config.Translation.MidoNet.URL, config.Discovery.Image, config.Kluster.Enabled = "http://midonet/midonet-api", "discoverer", new(true)
 	if diff := cmp.Diff([]schema.GroupVersion{projects, backends, translations, klusters}, requiredAPIs(append(all, all...), config)); diff != "" {

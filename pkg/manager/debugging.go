@@ -20,10 +20,10 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/logging"
 )
 
-// maxVerbosity is the highest verbosity that means something to a library of ours.
+// maxVerbosity is the highest verbosity that means something to one of the libraries.
 const maxVerbosity = 10
 
-// serveDebugging serves profiles and the level of the log, when the configuration says so. stop ends it.
+// serveDebugging serves profiles and the level of the log if the configuration enables it. stop ends it.
 func serveDebugging(ctx context.Context, logger logr.Logger, config v1alpha1.DebuggingConfiguration, level *logLevel) (stop func(), err error) {
 	if !*config.Enabled {
 		return func() {}, nil
@@ -33,7 +33,7 @@ func serveDebugging(ctx context.Context, logger logr.Logger, config v1alpha1.Deb
 		return nil, fmt.Errorf("server.debugging: %w", err)
 	}
 	logger.Info("Serving profiles and the log level", "debugging", listener.Addr().String())
-	// A profile takes as long as its reader asks for.
+	// A profile takes as long as its reader requests.
 	server := &http.Server{Handler: debuggingHandler(logger, level), ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan struct{})
 	go func() {

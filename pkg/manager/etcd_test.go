@@ -24,7 +24,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 )
 
-// When the certificates end is a metric of the manager.
+// When the certificates expire is a metric of the manager.
 func TestEtcdCertificatesHaveMetrics(t *testing.T) {
 	made, _, err := cert.GenerateSelfSignedCertKey("localhost", nil, nil)
 	if err != nil {
@@ -34,10 +34,10 @@ func TestEtcdCertificatesHaveMetrics(t *testing.T) {
 	read := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if path.Base(r.URL.Path) == etcdName+"-ca" && passes.Add(1) == 2 {
-			close(read) // all that was asked for before has been read
+			close(read) // all that was requested before has been read
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(&corev1.Secret{ // somebody else's, so nothing is written
+		_ = json.NewEncoder(w).Encode(&corev1.Secret{ // another client's, so nothing is written
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, Data: map[string][]byte{corev1.TLSCertKey: made},
 		})
 	}))
@@ -88,7 +88,7 @@ func TestEtcdCertificatesFitTheManifests(t *testing.T) {
 		"API servers are no members":           client.CommonName != server.CommonName,
 		"API servers mount their certificate":  strings.Contains(api, "secretName: "+client.Secret+","),
 		"all of them may be written":           strings.Contains(roles, "resourceNames: ["+options.Name+", "+server.Secret+", "+client.Secret+"]"),
-		"nobody mounts the authority":          !strings.Contains(members+api, options.Name),
+		"no container mounts the CA":           !strings.Contains(members+api, options.Name),
 		"the name of a client is not in DNS":   len(client.Hosts) == 0,
 		"everything is in the right namespace": options.Namespace == systemNamespace,
 	} {

@@ -18,8 +18,8 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 )
 
-// fakeAPI is as much of an API server as a manager talks to: discovery, one Lease, one ConfigMap to list and to
-// watch, and no Project. It remembers who asked for what.
+// fakeAPI is as much of an API server as a manager talks to: discovery, one Lease, one ConfigMap to list and to watch, and no
+// Project. It remembers who requested what.
 type fakeAPI struct {
 	t  *testing.T
 	mu sync.Mutex
@@ -67,14 +67,14 @@ func newFakeAPI(t *testing.T) (*fakeAPI, http.Handler) {
 	})
 }
 
-// asked returns the headers of the first request for a path, nil when there was none.
-func (f *fakeAPI) asked(path string) http.Header {
+// headersOf returns the headers of the first request for a path, nil when there was none.
+func (f *fakeAPI) headersOf(path string) http.Header {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.requests[path]
 }
 
-// holder returns who holds the Lease, "" when nobody does.
+// holder returns who holds the Lease, "" when it is not held.
 func (f *fakeAPI) holder() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -14,9 +14,9 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 )
 
-// Fence says whether this process may still write as the leader to something that knows nothing of the Lease. The
-// elector alone is too late for that: it gives up a retry period after the renew deadline, and a machine that was
-// suspended goes on working before it looks at the time.
+// Fence reports whether this process may still write as the leader to something that knows nothing of the Lease. The elector alone
+// is too late for that: it gives up a retry period after the renew deadline, and a machine that was suspended continues working
+// before it checks the time.
 //
 // Another replica takes the Lease leaseDuration after the last renewal at the earliest. A write that starts while the
 // fence is open and ends within leaseDuration less renewDeadline has therefore landed by then.
@@ -28,7 +28,7 @@ type Fence struct {
 	now      func() instant
 
 	mu sync.Mutex
-	// held says that the last request made us the holder of the Lease; renewed is when it was sent.
+	// held reports that the last request made this process the holder of the Lease; renewed is when it was sent.
 	held    bool
 	renewed instant
 }
@@ -40,7 +40,7 @@ type instant struct {
 	monotonic time.Duration
 }
 
-// since returns how long ago the earlier moment was, by the clock that says longer.
+// since returns how long ago the earlier moment was, by the clock that measured more.
 func (i instant) since(earlier instant) time.Duration {
 	return max(i.monotonic-earlier.monotonic, i.wall.Sub(earlier.wall))
 }
@@ -61,8 +61,8 @@ func newFence(election v1alpha1.LeaderElectionConfiguration) *Fence {
 	return fence
 }
 
-// Check returns nil when a write may start. Its error says why not; the same write may be tried again, by whoever
-// holds the Lease then.
+// Check returns nil when a write may start. Its error reports why not; the same write may be tried again, by the holder of the
+// Lease at that time.
 func (f *Fence) Check() error {
 	if f.deadline == 0 {
 		return nil
@@ -92,12 +92,12 @@ func (f *Fence) holder() (lease string, held bool, renewed time.Duration) {
 	return f.lease, true, f.now().since(f.renewed)
 }
 
-// guard returns a lock that tells the fence of what becomes of it. The lock is one of the Lease of the fence.
+// guard returns a lock that notifies the fence of its outcome. The lock is one of the Lease of the fence.
 func (f *Fence) guard(lock resourcelock.Interface) resourcelock.Interface {
 	return &guardedLock{Interface: lock, fence: f}
 }
 
-// opened notes that a request that was sent at that moment made us the holder.
+// opened notes that a request that was sent at that moment made this process the holder.
 func (f *Fence) opened(sent instant) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -116,7 +116,7 @@ type guardedLock struct {
 	fence *Fence
 }
 
-// Get implements resourcelock.Interface. That somebody else holds the lock closes the fence.
+// Get implements resourcelock.Interface. That another client holds the lock closes the fence.
 func (l *guardedLock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	record, raw, err := l.Interface.Get(ctx)
 	if err == nil && record.HolderIdentity != l.Identity() {
@@ -135,8 +135,8 @@ func (l *guardedLock) Update(ctx context.Context, record resourcelock.LeaderElec
 	return l.write(record, func() error { return l.Interface.Update(ctx, record) })
 }
 
-// write tells the fence of a request that makes us the holder, or nobody. The time that counts is that of sending it:
-// the others may have seen the renewal long before its answer is here.
+// write notifies the fence of a request that makes this process the holder, or none. The time that counts is that of sending it:
+// the others may have seen the renewal long before its response is here.
 func (l *guardedLock) write(record resourcelock.LeaderElectionRecord, send func() error) error {
 	if record.HolderIdentity != l.Identity() {
 		l.fence.closed() // before the others can know

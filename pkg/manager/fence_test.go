@@ -131,7 +131,7 @@ func TestFence(t *testing.T) {
 			}
 			s.pass(1, 1)
 		}, "10s ago"},
-		"the answer was slow": {func(t *testing.T, s *stage) {
+		"the response was slow": {func(t *testing.T, s *stage) {
 			s.inner.took = func() { s.pass(deadline, deadline) }
 			create(t, s)
 		}, "10s ago"},
@@ -141,7 +141,7 @@ func TestFence(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "does not hold"},
-		"released, and the answer was lost": {func(t *testing.T, s *stage) {
+		"released, and the response was lost": {func(t *testing.T, s *stage) {
 			create(t, s)
 			s.inner.fails = func() error { return errors.New("timeout") }
 			if err := s.lock.Update(t.Context(), resourcelock.LeaderElectionRecord{}); err == nil {
@@ -154,7 +154,7 @@ func TestFence(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, ""},
-		"taken by somebody else": {func(t *testing.T, s *stage) {
+		"taken by another client": {func(t *testing.T, s *stage) {
 			create(t, s)
 			s.inner.record = &resourcelock.LeaderElectionRecord{HolderIdentity: "you"}
 			if _, _, err := s.lock.Get(t.Context()); err != nil {
@@ -177,7 +177,7 @@ func TestFence(t *testing.T) {
 	}
 }
 
-// Without an election there is nobody to wait for.
+// Without an election there is no holder to wait for.
 func TestFenceWithoutElection(t *testing.T) {
 	config := election()
 	config.LeaderElect = new(false)

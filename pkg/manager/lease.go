@@ -35,7 +35,7 @@ func newLock(restConfig *rest.Config, scheme *runtime.Scheme, election v1alpha1.
 	}
 	identity := hostname + "_" + string(uuid.NewUUID())
 	config := rest.AddUserAgent(rest.CopyConfig(restConfig), "leader-election")
-	config.Timeout = max(election.RenewDeadline.Duration/2, time.Second) // a request that hangs leaves time for another one
+	config.Timeout = max(election.RenewDeadline.Duration/2, time.Second) // a request that blocks leaves time for another one
 	events, err := corev1client.NewForConfig(restConfig)
 	if err != nil {
 		return nil, nil, fmt.Errorf("events of the Lease: %w", err)

@@ -19,7 +19,7 @@ import (
 // logLevel is the level of a log, which may change while the process runs.
 type logLevel struct{ slog.LevelVar }
 
-// set shows lines from a level on, those of klog, which has a level of its own, too.
+// set shows lines from a level on, those of klog, which has a dedicated level, too.
 func (l *logLevel) set(level slog.Level) {
 	l.Set(level)
 	var verbosity klog.Level

@@ -30,11 +30,11 @@ import (
 // startTimeout is how long the manager waits at its start for the API server and the APIs it needs.
 const startTimeout = 30 * time.Second
 
-// reconcileTimeout ends a reconcile that hangs; it is tried again. A usual one takes milliseconds.
+// reconcileTimeout ends a reconcile that blocks; it is tried again. A usual one takes milliseconds.
 const reconcileTimeout = 2 * time.Minute
 
-// run runs the enabled controllers until ctx is done. An end that was asked for is not an error. The fence is that of
-// the configured election.
+// run runs the enabled controllers until ctx is done. An end that was requested is not an error. The fence is that of the
+// configured election.
 func run(ctx context.Context, config *v1alpha1.ControllerManagerConfiguration, logger logr.Logger, fence *Fence, controllers []controller) error {
 	ctx = logr.NewContext(ctx, logger)
 	restConfig, err := restConfig(config.ClientConnection)
@@ -109,7 +109,7 @@ func newManager(ctx context.Context, restConfig *rest.Config, config *v1alpha1.C
 	mgr, err := ctrl.NewManager(restConfig, ctrl.Options{
 		Scheme: scheme,
 		Logger: logr.FromContextOrDiscard(ctx),
-		// Reconciles have what the context has; when they end is for the manager to say.
+		// Reconciles inherit the values of the context; the manager ends them.
 		BaseContext: func() context.Context { return context.WithoutCancel(ctx) },
 		Cache:       cacheOptions,
 		NewClient:   newClient,
@@ -118,7 +118,7 @@ func newManager(ctx context.Context, restConfig *rest.Config, config *v1alpha1.C
 			EnableWarmup:     new(true),
 			// The list of controllers has no name twice, and a test may run a second manager.
 			SkipNameValidation: new(true),
-			// A client that waits to see its own write has no limit of its own.
+			// A client that waits to see its own write has no separate limit.
 			ReconciliationTimeout: reconcileTimeout,
 		},
 		LeaderElection:                      *election.LeaderElect,

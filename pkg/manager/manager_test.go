@@ -99,9 +99,9 @@ func TestManager(t *testing.T) {
 		t.Errorf("the leader may not write: %v", err)
 	}
 	if err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-		return api.asked("/api/v1/namespaces/groundskeeper-system/events") != nil, nil
+		return api.headersOf("/api/v1/namespaces/groundskeeper-system/events") != nil, nil
 	}); err != nil {
-		t.Errorf("no event tells who leads: %v", err)
+		t.Errorf("no event reports who leads: %v", err)
 	}
 	if hostname, err := os.Hostname(); err != nil || !strings.HasPrefix(api.holder(), hostname+"_") {
 		t.Errorf("the lease is held by %q: it does not name the host", api.holder())
@@ -112,7 +112,7 @@ func TestManager(t *testing.T) {
 		}
 	}
 	if _, body := get(t, "http://"+listener.Addr().String()+"/metrics"); !strings.Contains(body, `leader_election_master_status{name="groundskeeper-controller-manager"} 1`) {
-		t.Errorf("the metrics do not tell the leader:\n%s", body)
+		t.Errorf("the metrics do not report the leader:\n%s", body)
 	}
 
 	t.Run("talks protobuf", func(t *testing.T) {
@@ -120,13 +120,13 @@ func TestManager(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, path := range []string{"/api/v1/configmaps", "/apis/core.gardener.cloud/v1beta1/projects"} {
-			if accept := api.asked(path).Get("Accept"); !strings.HasPrefix(accept, "application/vnd.kubernetes.protobuf") {
-				t.Errorf("%s is asked for as %q", path, accept)
+			if accept := api.headersOf(path).Get("Accept"); !strings.HasPrefix(accept, "application/vnd.kubernetes.protobuf") {
+				t.Errorf("%s is requested as %q", path, accept)
 			}
 		}
 	})
-	t.Run("says who it is", func(t *testing.T) {
-		if agent := api.asked("/api/v1/configmaps").Get("User-Agent"); agent != "me/v1" {
+	t.Run("reports who it is", func(t *testing.T) {
+		if agent := api.headersOf("/api/v1/configmaps").Get("User-Agent"); agent != "me/v1" {
 			t.Errorf("got %q", agent)
 		}
 	})
@@ -144,10 +144,10 @@ func TestManager(t *testing.T) {
 				t.Errorf("%s: got %v", name, err)
 			}
 		}
-		if api.asked("/api/v1/secrets") != nil {
+		if api.headersOf("/api/v1/secrets") != nil {
 			t.Error("secrets were listed")
 		}
-		if err := c.Update(ctx, secret, client.DisableReadYourWritesConsistency); err == nil || api.asked("/api/v1/namespaces/default/secrets/a") == nil {
+		if err := c.Update(ctx, secret, client.DisableReadYourWritesConsistency); err == nil || api.headersOf("/api/v1/namespaces/default/secrets/a") == nil {
 			t.Errorf("a write without a read did not reach the server: %v", err)
 		}
 	})
@@ -179,7 +179,7 @@ func TestManagerStandby(t *testing.T) {
 		TypeMeta:   metav1.TypeMeta{Kind: "Lease", APIVersion: "coordination.k8s.io/v1"},
 		ObjectMeta: metav1.ObjectMeta{Name: config.LeaderElection.ResourceName, Namespace: config.LeaderElection.ResourceNamespace, ResourceVersion: "1"},
 		Spec: coordinationv1.LeaseSpec{
-			HolderIdentity:       new("somebody else"),
+			HolderIdentity:       new("another client"),
 			LeaseDurationSeconds: new(int32(3600)),
 			AcquireTime:          &metav1.MicroTime{Time: time.Now()},
 			RenewTime:            &metav1.MicroTime{Time: time.Now()},
@@ -199,12 +199,12 @@ func TestManagerStandby(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if api.asked("/api/v1/configmaps") == nil {
+	if api.headersOf("/api/v1/configmaps") == nil {
 		t.Error("it is ready without a list")
 	}
 	select {
 	case <-mgr.Elected():
-		t.Error("it took the lease of somebody else")
+		t.Error("it took the lease of another client")
 	default:
 	}
 	if err := fence.Check(); err == nil {
@@ -214,7 +214,7 @@ func TestManagerStandby(t *testing.T) {
 	if err := <-stopped; err != nil {
 		t.Error(err)
 	}
-	if holder := api.holder(); holder != "somebody else" {
+	if holder := api.holder(); holder != "another client" {
 		t.Errorf("the lease is held by %q", holder)
 	}
 }
@@ -268,18 +268,18 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// While it waits for the API server a manager lives, is not ready, and stops when it is told to.
+// While it waits for the API server a manager lives, is not ready, and stops on request.
 func TestRunWaits(t *testing.T) {
-	asked := make(chan struct{}, 100)
+	headersOf := make(chan struct{}, 100)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		status(w, http.StatusServiceUnavailable)
-		asked <- struct{}{}
+		headersOf <- struct{}{}
 	}))
 	t.Cleanup(server.Close)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	health, stopped := startRun(ctx, t, server.URL)
-	<-asked
+	<-headersOf
 	if code, body := get(t, health+"/healthz"); code != http.StatusOK {
 		t.Errorf("healthz: %d %s", code, body)
 	}

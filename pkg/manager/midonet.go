@@ -11,7 +11,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
-// midoNet is the one client of MidoNet's API that the controllers of Translations share, once one of them asks for it.
+// midoNet is the one client of MidoNet's API that the controllers of Translations share, once one of them requests it.
 type midoNet struct {
 	fence  *Fence
 	shared *midonet.Client
@@ -28,7 +28,7 @@ func (m *midoNet) client(config v1alpha1.MidoNetConfiguration) (*midonet.Client,
 	return m.shared, nil
 }
 
-// noMidoNet says that the controllers of Translations have no backend.
+// noMidoNet reports that the controllers of Translations have no backend.
 func noMidoNet(config *v1alpha1.ControllersConfiguration) string {
 	if config.Translation.MidoNet.URL == "" {
 		return "controllers.translation.midonet.url is empty"

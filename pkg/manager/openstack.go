@@ -12,8 +12,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// openStack has the clients of OpenStack that the controllers of Klusters share, once one of them asks for them. They
-// write while the fence is open.
+// openStack has the clients of OpenStack that the controllers of Klusters share, once one of them requests them. They write while
+// the fence is open.
 type openStack struct {
 	fence  func() error
 	shared *openstack.Clients
@@ -34,8 +34,8 @@ func (o *openStack) clients(config v1alpha1.OpenStackConfiguration) (*openstack.
 	return o.shared, err
 }
 
-// noKlusters says that the controllers of Klusters are off: they read Secrets, which takes rights that nobody has
-// without being asked.
+// noKlusters reports that the controllers of Klusters are off: they read Secrets, which takes permissions that no client has by
+// default.
 func noKlusters(config *v1alpha1.ControllersConfiguration) string {
 	if config.Kluster.Enabled == nil || !*config.Kluster.Enabled {
 		return "controllers.kluster.enabled is false"

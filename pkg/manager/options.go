@@ -42,19 +42,19 @@ type Options struct {
 	WebhookCertFile, WebhookKeyFile string
 	// EtcdCertificates keeps the certificates of the etcd of artifacts/install/high-availability.
 	EtcdCertificates bool
-	// Verbosity shows log lines up to this verbosity, whatever log.level says. 0: as log.level says.
+	// Verbosity shows log lines up to this verbosity, regardless of log.level. 0: as set by log.level.
 	Verbosity int
 
 	// Out receives the printed configuration, Log the log.
 	Out, Log io.Writer
 
-	// logsToTerminal says that people read the log as it is written.
+	// logsToTerminal reports whether users read the log while it is written.
 	logsToTerminal bool
 
 	config *v1alpha1.ControllerManagerConfiguration
 	// place puts an error about the configuration where its reader finds it.
 	place func(*field.Error) error
-	// ignored are the fields of a file of Gardener's that mean nothing to us.
+	// ignored are the fields of a file of Gardener's that mean nothing to Groundskeeper.
 	ignored []string
 }
 
@@ -107,7 +107,7 @@ func (o *Options) Complete() error {
 	return nil
 }
 
-// Validate says everything that is wrong with the completed options, in one error.
+// Validate reports all errors in the completed options, in one error.
 func (o *Options) Validate() error {
 	if o.Verbosity < 0 {
 		return fmt.Errorf("-v: %d is negative", o.Verbosity)
@@ -147,7 +147,7 @@ func (o *Options) Run(ctx context.Context) error {
 	return run(ctx, o.config, logger, fence, controllers(fence))
 }
 
-// load reads the configuration file, ours or Gardener's. No file is an empty configuration.
+// load reads the configuration file, Groundskeeper's or Gardener's. No file is an empty configuration.
 func (o *Options) load() (*v1alpha1.ControllerManagerConfiguration, error) {
 	if o.ConfigFile == "" {
 		o.place = func(err *field.Error) error { return err }

@@ -23,7 +23,7 @@ import (
 
 const head = "apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\n"
 
-// write puts content into a file of its own and returns its path.
+// write puts content into a dedicated file and returns its path.
 func write(t *testing.T, content string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
@@ -52,7 +52,7 @@ func effective(t *testing.T, change func(*Options)) string {
 	return out.String()
 }
 
-// The golden file is what the documentation promises; UPDATE_GOLDEN=1 writes it anew.
+// The golden file is what the documentation promises; UPDATE_GOLDEN=1 writes it again.
 func TestDefaults(t *testing.T) {
 	golden := filepath.Join("testdata", "defaults.yaml")
 	got := effective(t, func(*Options) {})
@@ -92,7 +92,7 @@ func TestDefaultsAreDocumented(t *testing.T) {
 	}
 }
 
-// A file of Gardener's is as good as ours, and what it has for others is named.
+// A file of Gardener's is as valid as Groundskeeper's, and what it has for others is named.
 func TestGardenerFile(t *testing.T) {
 	file := write(t, "apiVersion: controllermanager.config.gardener.cloud/v1alpha1\nkind: ControllerManagerConfiguration\n"+
 		"gardenClientConnection: {qps: 7}\ncontrollers: {project: {staleGracePeriodDays: 3}, seed: {}}\n")

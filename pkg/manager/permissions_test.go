@@ -21,7 +21,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 )
 
-// reviewing answers reviews by a function.
+// reviewing responds to reviews by a function.
 func reviewing(allowed func(authorizationv1.ResourceAttributes) (bool, error)) permitted {
 	clients := fake.NewClientset()
 	clients.PrependReactor("create", "selfsubjectaccessreviews", func(action clienttesting.Action) (bool, runtime.Object, error) {

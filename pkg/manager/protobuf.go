@@ -21,7 +21,7 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// ourAPI is a group version of ours, with a resource of it.
+// ourAPI is a group version of Groundskeeper, with a resource of it.
 type ourAPI struct {
 	resource schema.GroupVersionResource
 	register func(*runtime.Scheme) error
@@ -36,8 +36,8 @@ func ourAPIs() []ourAPI {
 	}
 }
 
-// useProtobuf makes clients talk protobuf about our kinds: of groups that it does not know to have it, controller-runtime
-// talks JSON. A group whose kinds are custom resources refuses protobuf, and is talked to in JSON.
+// useProtobuf makes clients use protobuf for Groundskeeper's kinds: of groups that it does not know to have it, controller-runtime
+// talks JSON. A group whose kinds are custom resources rejects protobuf, and is talked to in JSON.
 func useProtobuf(ctx context.Context, config *rest.Config) error {
 	client, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
@@ -55,7 +55,7 @@ func useProtobuf(ctx context.Context, config *rest.Config) error {
 	return nil
 }
 
-// refusesProtobuf asks for one object. Any other answer than a refusal, an error too, says nothing against protobuf.
+// refusesProtobuf requests one object. Any other response than a rejection, an error too, does not exclude protobuf.
 func refusesProtobuf(ctx context.Context, client rest.Interface, resource schema.GroupVersionResource) bool {
 	err := client.Get().AbsPath("/apis", resource.Group, resource.Version, resource.Resource).Param("limit", "1").
 		SetHeader("Accept", runtime.ContentTypeProtobuf).Do(ctx).Error()

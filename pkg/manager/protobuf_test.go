@@ -13,14 +13,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Only a server that refuses protobuf is talked to in JSON.
+// Only a server that rejects protobuf is talked to in JSON.
 func TestRefusesProtobuf(t *testing.T) {
 	for answer, want := range map[int]bool{
 		http.StatusOK: false, http.StatusNotAcceptable: true, http.StatusNotFound: false, http.StatusForbidden: false, http.StatusInternalServerError: false,
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/apis/core.gardener.cloud/v1beta1/projects" || r.Header.Get("Accept") != runtime.ContentTypeProtobuf {
-				t.Errorf("asked for %s as %s", r.URL.Path, r.Header.Get("Accept"))
+				t.Errorf("requested %s as %s", r.URL.Path, r.Header.Get("Accept"))
 			}
 			w.WriteHeader(answer)
 		}))

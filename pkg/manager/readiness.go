@@ -30,7 +30,7 @@ type readiness struct {
 	held map[string]string
 }
 
-// follower follows kinds that may not be served. Idle says which it does not follow, and why.
+// follower follows kinds that may not be served. Idle reports which it does not follow, and why.
 type follower interface{ Idle() []string }
 
 // check returns an error that names what is waited for.
@@ -78,7 +78,7 @@ func (r *readiness) follow(controller string, f follower) {
 	r.followers[controller] = append(r.followers[controller], f)
 }
 
-// idle says which kinds a controller does not follow, and why.
+// idle reports which kinds a controller does not follow, and why.
 func (r *readiness) idle(controller string) []string {
 	r.mu.Lock()
 	followers := r.followers[controller]

@@ -41,8 +41,8 @@ import (
 // systemNamespace is where controllers keep what they have to remember.
 const systemNamespace = "groundskeeper-system"
 
-// controllers is the list of all controllers, in the order they are added. Those that write to something that knows
-// nothing of the Lease ask the fence first; for the list alone it may be nil.
+// controllers is the list of all controllers, in the order they are added. Those that write to something that knows nothing of the
+// Lease check the fence first; for the list alone it may be nil.
 func controllers(fence *Fence) []controller {
 	now := clock.RealClock{}
 	network := &midoNet{fence: fence}
@@ -106,7 +106,7 @@ func controllers(fence *Fence) []controller {
 			},
 		},
 		{
-			// It waits for DiscoveryBackends by itself: a host may have discoverers of its own, or no backends at all.
+			// It waits for DiscoveryBackends automatically: a host may have its own discoverers, or no backends at all.
 			name: maintenance.ControllerName,
 			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
 				return maintenance.AddToManager(mgr, config.Discovery, now)
@@ -199,7 +199,7 @@ func controllers(fence *Fence) []controller {
 			}),
 		},
 		{
-			// It waits for DiscoveryBackends by itself: a host may have none.
+			// It waits for DiscoveryBackends automatically: a host may have none.
 			name:  announce.ControllerName,
 			off:   noKlusters,
 			needs: klusterGrant,
@@ -235,7 +235,7 @@ func controllers(fence *Fence) []controller {
 	}
 }
 
-// withoutImage says that the operator runs no discoverers. Then there may be no DiscoveryBackends at all.
+// withoutImage reports that the operator runs no discoverers. Then there may be no DiscoveryBackends at all.
 func withoutImage(config *v1alpha1.ControllersConfiguration) bool {
 	return config.Discovery.Image == ""
 }

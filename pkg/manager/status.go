@@ -29,7 +29,7 @@ const (
 	stateRunning = "running"
 )
 
-// statusPage is the page /statusz. It has no names of objects and nothing that somebody may not know who may read metrics.
+// statusPage is the page /statusz. It has no names of objects and nothing that a reader of the metrics is not allowed to know.
 type statusPage struct {
 	statusz.Component
 	Role        string             `json:"role"`
@@ -54,14 +54,14 @@ type controllerStatus struct {
 	outcomes
 }
 
-// overview knows what the page tells of.
+// overview has what the page reports.
 type overview struct {
 	started  time.Time
 	now      func() time.Time
 	fence    *Fence
 	ready    *readiness
 	activity *tally
-	// all are the controllers in their order; off says why one does not run.
+	// all are the controllers in their order; off reports why one does not run.
 	all []string
 	off map[string]string
 }

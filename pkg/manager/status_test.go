@@ -152,7 +152,7 @@ func TestDebugging(t *testing.T) {
 	}
 }
 
-// Nothing of it is served unless somebody asked for it.
+// Nothing of it is served unless it is enabled.
 func TestDebuggingIsOff(t *testing.T) {
 	stop, err := serveDebugging(context.Background(), logr.Discard(), v1alpha1.DebuggingConfiguration{Enabled: new(false)}, nil)
 	if err != nil {

@@ -29,7 +29,7 @@ func trace(ctx context.Context, restConfig *rest.Config, config v1alpha1.Tracing
 	}
 	logger := logr.FromContextOrDiscard(ctx)
 	traces.LogTo(logger.WithName("traces"))
-	hostname, _ := os.Hostname() // without one, replicas cannot be told apart
+	hostname, _ := os.Hostname() // without one, replicas cannot be distinguished
 	provider, err := traces.NewProvider(ctx, &tracingapi.TracingConfiguration{
 		Endpoint: new(config.Endpoint), SamplingRatePerMillion: config.SamplingRatePerMillion,
 	}, traces.Service{Name: Name, Instance: hostname})

@@ -118,7 +118,7 @@ func (s *webhookServer) serve(ctx context.Context, ready *readiness) (stop func(
 		last, done := context.WithTimeout(context.WithoutCancel(ctx), webhookStop)
 		defer done()
 		if err := server.Shutdown(last); err != nil {
-			_ = server.Close() // whoever still asks is cut off
+			_ = server.Close() // clients with open requests are cut off
 		}
 		cancel()
 		group.Wait()

@@ -61,14 +61,14 @@ func webhooksOn(certificates v1alpha1.CertificatesConfiguration) v1alpha1.Webhoo
 	return config
 }
 
-// trusting returns a client that trusts a certificate and connects anew each time.
+// trusting returns a client that trusts a certificate and connects again each time.
 func trusting(certificate []byte) *http.Client {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(certificate)
 	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots}}}
 }
 
-// accepted says whether a client that trusts a certificate gets an answer.
+// accepted reports whether a client that trusts a certificate gets a response.
 func accepted(url string, certificate []byte) error {
 	response, err := trusting(certificate).Get(url)
 	if err != nil {
@@ -151,7 +151,7 @@ func parsePort(t *testing.T, port string) int32 {
 	return *address.Port
 }
 
-// At its end the server takes no new reviews and answers those it has.
+// At its end the server takes no new reviews and completes those it has.
 func TestWebhookServerStopsGracefully(t *testing.T) {
 	files := newPairFiles(t)
 	certificate, key := newPEM(t)
@@ -175,7 +175,7 @@ func TestWebhookServerStopsGracefully(t *testing.T) {
 	})
 	ctx, cancel := context.WithCancel(logr.NewContext(t.Context(), logr.Discard()))
 	stop := server.serve(ctx, &readiness{})
-	cancel() // the process is told to stop; what runs goes on
+	cancel() // the process receives the signal to stop; what runs continues
 	url, answer, stopped := "https://"+server.listener.Addr().String(), make(chan string, 1), make(chan struct{})
 	go func() {
 		response, err := trusting(certificate).Get(url)

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Host is a machine that runs MidoNet's agent (models.Host). The agent makes it; we only read it.
+// Host is a machine that runs MidoNet's agent (models.Host). The agent makes it; Groundskeeper only reads it.
 type Host struct {
 	// ID is a UUID.
 	ID string `json:"id"`
 	// Name is the host name of the machine.
 	Name string `json:"name"`
-	// Alive says that the agent runs.
+	// Alive reports that the agent runs.
 	Alive bool `json:"alive"`
 }
 
@@ -30,7 +30,7 @@ type HostInterfacePort struct {
 	InterfaceName string `json:"interfaceName"`
 }
 
-// MACPort says behind which port of a bridge a MAC address is; the bridge is its parent (models.MacPort).
+// MACPort specifies behind which port of a bridge a MAC address is; the bridge is its parent (models.MacPort).
 type MACPort struct {
 	// MACAddr is six bytes in hexadecimal with colons.
 	MACAddr string `json:"macAddr"`
@@ -38,7 +38,7 @@ type MACPort struct {
 	PortID string `json:"portId"`
 }
 
-// IPv4MACPair is an answer that a bridge, its parent, gives to ARP (models.Ip4MacPair).
+// IPv4MACPair is a response that a bridge, its parent, gives to ARP (models.Ip4MacPair).
 type IPv4MACPair struct {
 	// IP is an IPv4 address.
 	IP string `json:"ip"`
@@ -84,7 +84,7 @@ func checkMAC(field, mac string) error {
 	return nil
 }
 
-// checkUUID wants the canonical spelling, because two spellings of one id would be two resources to us.
+// checkUUID wants the canonical spelling, because two spellings of one id would be two resources to Groundskeeper.
 func checkUUID(field, id string) error {
 	ok := len(id) == 36
 	for i := 0; ok && i < len(id); i++ {

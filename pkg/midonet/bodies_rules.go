@@ -7,7 +7,7 @@ package midonet
 const (
 	// NormalRoute forwards to a port.
 	NormalRoute = "Normal"
-	// LocalRoute ends at the router. The server makes one for each port of a router; it goes with the port.
+	// LocalRoute ends at the router. The server makes one for each port of a router; it is deleted with the port.
 	LocalRoute = "Local"
 )
 
@@ -39,11 +39,11 @@ type Chain struct {
 	ID string `json:"id"`
 	// TenantID is the name of the owner.
 	TenantID string `json:"tenantId,omitempty"`
-	// Name is for people.
+	// Name is for users.
 	Name string `json:"name,omitempty"`
 }
 
-// Types of a Rule that we use.
+// Types of a Rule that Groundskeeper uses.
 const (
 	JumpRule        = "jump"
 	DNATRule        = "dnat"
@@ -66,7 +66,7 @@ const EtherTypeIPv4 = 2048
 type Rule struct {
 	// ID is a UUID.
 	ID string `json:"id"`
-	// Type says what the rule does: jump, dnat, snat, rev_dnat, rev_snat, accept, drop, reject or return.
+	// Type reports what the rule does: jump, dnat, snat, rev_dnat, rev_snat, accept, drop, reject or return.
 	Type string `json:"type"`
 	// DLType is the EtherType of the packet, 1536 to 65535.
 	DLType int `json:"dlType,omitempty"`
@@ -74,13 +74,13 @@ type Rule struct {
 	NWSrcAddress string `json:"nwSrcAddress,omitempty"`
 	// NWSrcLength is the length of that network's prefix in bits.
 	NWSrcLength int `json:"nwSrcLength,omitempty"`
-	// NWDstAddress is the IPv4 address of the network that the packet goes to.
+	// NWDstAddress is the IPv4 address of the network that the packet is sent to.
 	NWDstAddress string `json:"nwDstAddress,omitempty"`
 	// NWDstLength is the length of that network's prefix in bits.
 	NWDstLength int `json:"nwDstLength,omitempty"`
 	// NWProto is the number of the protocol over IP: 6 is TCP, 17 is UDP.
 	NWProto int `json:"nwProto,omitempty"`
-	// TPDst is the range of ports that the packet goes to.
+	// TPDst is the range of ports that the packet is sent to.
 	TPDst *PortRange `json:"tpDst,omitempty"`
 	// JumpChainID is the UUID of the chain that a rule of type jump leads to.
 	JumpChainID string `json:"jumpChainId,omitempty"`
@@ -88,8 +88,8 @@ type Rule struct {
 	FlowAction string `json:"flowAction,omitempty"`
 	// NATTargets are the addresses and ports that a rule of type dnat or snat chooses from.
 	NATTargets []NATTarget `json:"natTargets,omitempty"`
-	// Position is the rule's place in the chain, 1 is the head. Without it the rule goes to the head; beyond the end
-	// plus one it is refused.
+	// Position is the rule's place in the chain, 1 is the head. Without it the rule is sent to the head; beyond the end plus one it
+	// is rejected.
 	Position int `json:"position,omitempty"`
 }
 

@@ -28,7 +28,7 @@ type Router struct {
 	ID string `json:"id"`
 	// TenantID is the name of the owner.
 	TenantID string `json:"tenantId,omitempty"`
-	// Name is for people.
+	// Name is for users.
 	Name string `json:"name,omitempty"`
 	// InboundFilterID is the UUID of the chain that packets pass when they come in; empty: none.
 	InboundFilterID string `json:"inboundFilterId,omitempty"`
@@ -42,7 +42,7 @@ type Bridge struct {
 	ID string `json:"id"`
 	// TenantID is the name of the owner.
 	TenantID string `json:"tenantId,omitempty"`
-	// Name is for people.
+	// Name is for users.
 	Name string `json:"name,omitempty"`
 	// InboundFilterID is the UUID of the chain that packets pass when they come in; empty: none.
 	InboundFilterID string `json:"inboundFilterId,omitempty"`
@@ -50,7 +50,7 @@ type Bridge struct {
 	OutboundFilterID string `json:"outboundFilterId,omitempty"`
 }
 
-// Types of a Port. The type also says what kind its parent is of.
+// Types of a Port. The type also reports what kind its parent is of.
 const (
 	BridgePort = "Bridge"
 	RouterPort = "Router"

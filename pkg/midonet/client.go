@@ -34,10 +34,10 @@ type Client struct {
 // errRefused marks calls that are wrong in themselves and were not sent.
 var errRefused = errors.New("not sent")
 
-// errFenced marks writes that Options.BeforeWrite stopped. They are refused, too.
+// errFenced marks writes that Options.BeforeWrite stopped. They are rejected, too.
 var errFenced = fmt.Errorf("%w: this process may not write now", errRefused)
 
-// Create makes a resource. An answer that was lost makes the caller's next try a conflict: after one, Get tells.
+// Create makes a resource. A response that was lost makes the caller's next try a conflict: after one, Get determines the outcome.
 func (c *Client) Create(ctx context.Context, r Resource) error {
 	k, err := kindFor(Create, r.Ref)
 	if err != nil {
@@ -45,17 +45,17 @@ func (c *Client) Create(ctx context.Context, r Resource) error {
 	}
 	b, err := k.Decode(r.Body)
 	if err != nil {
-		return refuse(Create, r.Ref, err)
+		return invalid(Create, r.Ref, err)
 	}
 	path, err := k.createPath(b, r.Parent)
 	if err != nil {
-		return refuse(Create, r.Ref, err)
+		return invalid(Create, r.Ref, err)
 	}
 	_, err = c.do(ctx, request{verb: Create, ref: r.Ref, method: http.MethodPost, path: path, body: r.Body, contentType: k.MediaType})
 	return err
 }
 
-// Update replaces a resource. A field that the body leaves out is cleared, but for ids, ports, peers and bindings.
+// Update replaces a resource. A field that the body leaves out is cleared, except for ids, ports, peers and bindings.
 func (c *Client) Update(ctx context.Context, r Resource) error {
 	k, err := kindFor(Update, r.Ref)
 	if err != nil {
@@ -63,14 +63,14 @@ func (c *Client) Update(ctx context.Context, r Resource) error {
 	}
 	path, err := k.itemPath(r.Parent, r.ID)
 	if err != nil {
-		return refuse(Update, r.Ref, err)
+		return invalid(Update, r.Ref, err)
 	}
 	_, err = c.do(ctx, request{verb: Update, ref: r.Ref, method: http.MethodPut, path: path, body: r.Body, contentType: k.MediaType})
 	return err
 }
 
-// Delete removes a resource and what the server removes with it. One that is gone is an error for which IsNotFound
-// holds, but not for a Router, a Route and a TunnelZone, whose absence the server does not tell.
+// Delete removes a resource and what the server removes with it. One that has been deleted is an error for which IsNotFound holds,
+// but not for a Router, a Route and a TunnelZone, whose absence the server does not report.
 func (c *Client) Delete(ctx context.Context, ref Ref) error {
 	k, err := kindFor(Delete, ref)
 	if err != nil {
@@ -78,7 +78,7 @@ func (c *Client) Delete(ctx context.Context, ref Ref) error {
 	}
 	path, err := k.itemPath(ref.Parent, ref.ID)
 	if err != nil {
-		return refuse(Delete, ref, err)
+		return invalid(Delete, ref, err)
 	}
 	_, err = c.do(ctx, request{verb: Delete, ref: ref, method: http.MethodDelete, path: path})
 	return err
@@ -92,7 +92,7 @@ func (c *Client) Get(ctx context.Context, ref Ref) (Resource, error) {
 	}
 	path, err := k.itemPath(ref.Parent, ref.ID)
 	if err != nil {
-		return Resource{}, refuse(Get, ref, err)
+		return Resource{}, invalid(Get, ref, err)
 	}
 	data, err := c.do(ctx, request{verb: Get, ref: ref, method: http.MethodGet, path: path, accept: k.MediaType})
 	if err != nil {
@@ -104,11 +104,11 @@ func (c *Client) Get(ctx context.Context, ref Ref) (Resource, error) {
 	return Resource{Ref: ref, Body: data}, nil
 }
 
-// Query says what to list.
+// Query reports what to list.
 type Query struct {
 	// Kind is the kind of the resources.
 	Kind string
-	// ParentKind and Parent say under which resource; both empty for a kind that stands alone.
+	// ParentKind and Parent specify under which resource; both empty for a kind that stands alone.
 	ParentKind, Parent string
 	// Tenant narrows a list of routers, bridges or chains to one owner; empty: of all.
 	Tenant string
@@ -124,12 +124,12 @@ func (c *Client) List(ctx context.Context, q Query) ([]Resource, error) {
 	}
 	path, err := k.collectionPath(q.ParentKind, q.Parent)
 	if err != nil {
-		return nil, refuse(List, ref, err)
+		return nil, invalid(List, ref, err)
 	}
 	var query url.Values
 	if q.Tenant != "" {
 		if !k.tenants {
-			return nil, refuse(List, ref, fmt.Errorf("%s cannot be listed by tenant", k.Name))
+			return nil, invalid(List, ref, fmt.Errorf("%s cannot be listed by tenant", k.Name))
 		}
 		query = url.Values{"tenant_id": {q.Tenant}}
 	}
@@ -139,7 +139,7 @@ func (c *Client) List(ctx context.Context, q Query) ([]Resource, error) {
 	}
 	var items []json.RawMessage
 	if err := json.Unmarshal(data, &items); err != nil || items == nil {
-		return nil, &Error{Op: List.String(), Ref: ref, Err: errors.Join(errors.New("the answer is not a list"), err)}
+		return nil, &Error{Op: List.String(), Ref: ref, Err: errors.Join(errors.New("the response is not a list"), err)}
 	}
 	resources := make([]Resource, 0, len(items))
 	for _, item := range items {
@@ -170,23 +170,23 @@ func (c *Client) Hosts(ctx context.Context) ([]Host, error) {
 	return hosts, nil
 }
 
-// errInvalid marks answers with a resource that is not understood.
-var errInvalid = errors.New("the answer is not understood")
+// errInvalid marks responds with a resource that is not understood.
+var errInvalid = errors.New("the response is not understood")
 
 // kindFor finds the kind and wants it to have the verb.
 func kindFor(v Verb, ref Ref) (Kind, error) {
 	k, ok := KindNamed(ref.Kind)
 	switch {
 	case !ok:
-		return k, refuse(v, ref, fmt.Errorf("kind %q is not one of MidoNet's", ref.Kind))
+		return k, invalid(v, ref, fmt.Errorf("kind %q is not one of MidoNet's", ref.Kind))
 	case !k.Has(v):
-		return k, refuse(v, ref, fmt.Errorf("MidoNet cannot %s a %s", v, k.Name))
+		return k, invalid(v, ref, fmt.Errorf("MidoNet cannot %s a %s", v, k.Name))
 	default:
 		return k, nil
 	}
 }
 
-// refuse is the error of a call that is wrong in itself.
-func refuse(v Verb, ref Ref, err error) error {
+// invalid is the error of a call that is wrong in itself.
+func invalid(v Verb, ref Ref, err error) error {
 	return &Error{Op: v.String(), Ref: ref, Err: fmt.Errorf("%w: %w", errRefused, err)}
 }

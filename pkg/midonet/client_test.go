@@ -42,7 +42,7 @@ func connect(t *testing.T, f fake.Options, o Options) (*fake.Server, *Client, *[
 	return server, c, noPauses(c)
 }
 
-// noPauses makes the client go on at once, and never spreads its pauses.
+// noPauses makes the client continue immediately, and never spreads its pauses.
 func noPauses(c *Client) *[]time.Duration {
 	var pauses []time.Duration
 	c.random = func() float64 { return 0 }
@@ -112,8 +112,8 @@ func TestEveryKind(t *testing.T) {
 			}
 		}
 	}
-	if got := server.Refusals(); len(got) > 0 {
-		t.Errorf("the server refused %v", got)
+	if got := server.Rejections(); len(got) > 0 {
+		t.Errorf("the server rejected %v", got)
 	}
 	for _, r := range slices.Backward(resources) {
 		if err := c.Delete(t.Context(), r.Ref); err != nil {
@@ -147,7 +147,7 @@ func TestListsOfTenantsAndHosts(t *testing.T) {
 	}
 }
 
-// What the API has no way to do is refused here, and never sent.
+// What the API has no way to do is rejected here, and never sent.
 func TestNotSent(t *testing.T) {
 	server, c, _ := connect(t, fake.Options{}, Options{})
 	ctx := t.Context()
@@ -176,18 +176,18 @@ func TestNotSent(t *testing.T) {
 		},
 	} {
 		if err := call(); !errors.Is(err, errRefused) || IsTransient(err) {
-			t.Errorf("%s: %v, want a refusal for good", name, err)
+			t.Errorf("%s: %v, want a rejection permanently", name, err)
 		}
 	}
 	if got := server.Requests(); len(got) > 0 {
-		t.Errorf("the server was asked %v", got)
+		t.Errorf("the server was queried %v", got)
 	}
 }
 
 // A list that is not whole is an error, never a shorter list.
 func TestBrokenAnswers(t *testing.T) {
-	for name, answer := range map[string]string{"not a list": `{}`, "null": `null`, "cut": `[{"id":"` + chainID + `"}`, "empty": ``} {
-		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(answer)) }))
+	for name, response := range map[string]string{"not a list": `{}`, "null": `null`, "cut": `[{"id":"` + chainID + `"}`, "empty": ``} {
+		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(response)) }))
 		c, err := New(Options{URL: web.URL})
 		if err != nil {
 			t.Fatal(err)

@@ -5,5 +5,5 @@
 // media types and bodies (kinds.go, bodies_*.go), and one client that logs in, times out, and tries again what is safe
 // to try again (client.go).
 //
-// It sends a body as it was given, byte for byte, so that a field that is not modelled here still reaches the server.
+// It sends a body unchanged, byte for byte, so that a field that is not modelled here still reaches the server.
 package midonet

@@ -21,11 +21,11 @@ type Error struct {
 	Op string
 	// Ref is the resource, or for a list the kind and the parent.
 	Ref Ref
-	// Status is the code of the server's answer, 0 when none came.
+	// Status is the code of the server's response, 0 when none came.
 	Status int
 	// Message is the server's, shortened; empty when it gave none.
 	Message string
-	// Err is why there is no answer, or none that can be read; nil when the server refused.
+	// Err is why there is no response, or none that can be read; nil when the server rejected.
 	Err error
 }
 
@@ -47,10 +47,10 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap is the reason why there is no answer.
+// Unwrap is the reason why there is no response.
 func (e *Error) Unwrap() error { return e.Err }
 
-// StatusOf is the code of the server's answer, 0 when there was none or the error is not of a call.
+// StatusOf is the code of the server's response, 0 when there was none or the error is not of a call.
 func StatusOf(err error) int {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Status
@@ -58,22 +58,22 @@ func StatusOf(err error) int {
 	return 0
 }
 
-// IsNotFound says that the resource, or one that it refers to, does not exist.
+// IsNotFound reports that the resource, or one that it refers to, does not exist.
 func IsNotFound(err error) bool { return StatusOf(err) == http.StatusNotFound }
 
-// IsConflict says that the server has something else in that place, or lost a race. Only a Get can tell.
+// IsConflict reports that the server has something else in that place, or lost a race. Only a Get can determine which.
 func IsConflict(err error) bool { return StatusOf(err) == http.StatusConflict }
 
-// IsFenced says that Options.BeforeWrite stopped the write.
+// IsFenced reports that Options.BeforeWrite stopped the write.
 func IsFenced(err error) bool { return errors.Is(err, errFenced) }
 
-// IsInvalid says that the call was wrong in itself and was not sent.
+// IsInvalid reports that the call was wrong in itself and was not sent.
 func IsInvalid(err error) bool { return errors.Is(err, errRefused) && !IsFenced(err) }
 
-// IsInvalidAnswer reports whether the server answered with a resource that is not understood.
+// IsInvalidAnswer reports whether the server responded with a resource that is not understood.
 func IsInvalidAnswer(err error) bool { return errors.Is(err, errInvalid) }
 
-// IsLogin says that logging in failed.
+// IsLogin reports that logging in failed.
 func IsLogin(err error) bool {
 	for e, ok := errors.AsType[*Error](err); ok; e, ok = errors.AsType[*Error](e.Err) {
 		if e.Op == opLogin {
@@ -83,8 +83,8 @@ func IsLogin(err error) bool {
 	return false
 }
 
-// IsTransient says that the same call may succeed later without anybody's doing: no answer came, or the server was
-// busy or broken. A 500 is one of those, but for an entry of a MAC or ARP table it can also mean that the entry exists.
+// IsTransient reports that the same call may succeed later without anybody's doing: no response came, or the server was busy or
+// broken. A 500 is one of those, except for an entry of a MAC or ARP table it can also mean that the entry exists.
 func IsTransient(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -103,7 +103,7 @@ func IsTransient(err error) bool {
 	}
 }
 
-// notSent says that the request never left: nobody was there to take it.
+// notSent reports that the request never left: no server accepted it.
 func notSent(err error) bool {
 	op, ok := errors.AsType[*net.OpError](err)
 	return ok && op.Op == "dial"
@@ -120,14 +120,14 @@ func withoutURL(err error) error {
 // messageLimit is how many bytes of a server's message are kept.
 const messageLimit = 1024
 
-// message reads the server's message out of the body of an error, {"message","code"} as a rule, and takes out secrets.
+// message reads the server's message out of the body of an error, {"message","code"} as a rule, and removes secrets.
 func message(body []byte, secrets ...string) string {
-	var answer struct {
+	var response struct {
 		Message string `json:"message"`
 	}
 	text := string(body)
-	if json.Unmarshal(body, &answer) == nil {
-		text = answer.Message
+	if json.Unmarshal(body, &response) == nil {
+		text = response.Message
 	}
 	for _, secret := range secrets {
 		if secret != "" {

@@ -55,7 +55,7 @@ type Kind struct {
 	collections []collection
 	// item is the path of GET, PUT and DELETE. {parent} and {id} stand for the two ids.
 	item string
-	// tenants says that the list can be narrowed to a tenant.
+	// tenants reports that the list can be narrowed to a tenant.
 	tenants bool
 	newBody func() Body
 }
@@ -63,7 +63,7 @@ type Kind struct {
 // collection is where the resources of a kind lie under one kind of parent.
 type collection struct{ parentKind, path string }
 
-// Has says whether the API has the verb for the kind.
+// Has reports whether the API has the verb for the kind.
 func (k Kind) Has(v Verb) bool { return k.Verbs&v == v }
 
 // ParentKinds are the kinds that a parent can be of; none when the kind stands alone.
@@ -146,7 +146,7 @@ func checkSegment(id string) error {
 		}
 	}
 	if strings.Trim(id, ".") == "" {
-		return fmt.Errorf("%q is a way to another folder", id)
+		return fmt.Errorf("%q is a way to another directory", id)
 	}
 	return nil
 }

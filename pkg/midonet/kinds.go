@@ -6,7 +6,7 @@ package midonet
 // all is every verb.
 const all = Create | Get | Update | Delete | List
 
-// kinds is the API as far as we use it, in the order of references. It is never written to.
+// kinds is the API as far as Groundskeeper uses it, in the order of references. It is never written to.
 //
 // MacPort-v2 is spelled as the server's own constants do; the server compares that one without regard to case.
 var kinds = []Kind{

@@ -21,11 +21,11 @@ const (
 	DefaultMaxBackoff = 2 * time.Second
 )
 
-// Options say which MidoNet to talk to and how.
+// Options specify which MidoNet to talk to and how.
 type Options struct {
 	// URL is the root of the API, for instance http://midonet:8181/midonet-api. It has no user and no password.
 	URL string
-	// Credentials are for logging in. Without a user name nobody logs in, and requests have no token.
+	// Credentials are for logging in. Without a user name there is no login, and requests have no token.
 	Credentials Credentials
 	// Password, if not nil, gives the password at each login, in place of that of the credentials: it may change while
 	// the client lives. Its error ends the login and must not hold the password.
@@ -38,11 +38,11 @@ type Options struct {
 	// MinBackoff and MaxBackoff are the first and the longest pause between two attempts. A pause is twice the one
 	// before it, less a random part of up to half. 0: DefaultMinBackoff, DefaultMaxBackoff.
 	MinBackoff, MaxBackoff time.Duration
-	// BeforeWrite is asked before each attempt at a write; its error ends the call. It is how a lease fences writes.
-	// nil: all may go.
+	// BeforeWrite is queried before each attempt at a write; its error ends the call. It is how a lease fences writes. nil: all may
+	// go.
 	BeforeWrite func() error
-	// Observe is told of each answer: the kind ("login" for a login), the method, the status code (0 when none came)
-	// and how long it took. nil: nobody is told. It is called from many goroutines.
+	// Observe is notified of each response: the kind ("login" for a login), the method, the status code (0 when none came) and how
+	// long it took. nil: no observer. It is called from many goroutines.
 	Observe func(kind, method string, code int, took time.Duration)
 	// Transport sends requests; nil: a copy of net/http's with room for many connections to one host.
 	Transport http.RoundTripper

@@ -33,7 +33,7 @@ func TestPasswordFile(t *testing.T) {
 	}
 }
 
-// Each login asks for the password; a server that repeats it does not get it into an error.
+// Each login requests the password; a server that repeats it does not get it into an error.
 func TestPasswordOfTheMoment(t *testing.T) {
 	passwords := []string{"old", "new"}
 	var asked int
@@ -46,19 +46,19 @@ func TestPasswordOfTheMoment(t *testing.T) {
 	}
 	_, err := c.Hosts(t.Context())
 	if !IsLogin(err) || IsInvalid(err) || IsFenced(err) || asked != 1 {
-		t.Errorf("the old password, asked for %d times: %v", asked, err)
+		t.Errorf("the old password, requested %d times: %v", asked, err)
 	}
 	c.session.until = c.session.until.Add(-loginPause)
 	_, err = c.Hosts(t.Context())
 	if err == nil || IsLogin(err) || strings.Contains(err.Error(), "new") || asked != 2 {
-		t.Errorf("the new password, asked for %d times: %v", asked, err)
+		t.Errorf("the new password, requested %d times: %v", asked, err)
 	}
 	if _, err = c.Hosts(t.Context()); err != nil || asked != 2 {
-		t.Errorf("with a token, asked for %d times: %v", asked, err)
+		t.Errorf("with a token, requested %d times: %v", asked, err)
 	}
 }
 
-// A password that cannot be had is no login.
+// A password that is unavailable is no login.
 func TestNoPassword(t *testing.T) {
 	server, c, _ := connect(t, fake.Options{Username: "admin", Password: "open"}, Options{
 		Credentials: Credentials{Username: "admin"},
@@ -69,7 +69,7 @@ func TestNoPassword(t *testing.T) {
 	}
 }
 
-// What a status says of a resource is checked before it becomes a path.
+// What a status reports about a resource is checked before it becomes a path.
 func TestRefCheck(t *testing.T) {
 	for _, good := range []Ref{{"Chain", "", chainID}, {"Rule", chainID, ruleID}, {"PortLink", bPortID, ""}, {"IPv4MACPair", bridgeID, "10.1.0.2_ac-ca-ba-00-00-11"}} {
 		if err := good.Check(); err != nil {
@@ -83,7 +83,7 @@ func TestRefCheck(t *testing.T) {
 	}
 }
 
-// A write that the fence stops, and one that is wrong in itself, are told apart.
+// A write that the fence stops, and one that is wrong in itself, are distinguished.
 func TestKindsOfRefusal(t *testing.T) {
 	_, c, _ := connect(t, fake.Options{}, Options{BeforeWrite: func() error { return errors.New("no Lease") }})
 	if err := c.Delete(t.Context(), Ref{Kind: "Chain", ID: chainID}); !IsFenced(err) || IsInvalid(err) || IsTransient(err) {

@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// answerLimit is the most that is read of an answer, in bytes: a list of a million rules fits.
+// answerLimit is the most that is read of a response, in bytes: a list of a million rules fits.
 const answerLimit = 512 << 20
 
 // New makes a client. It does not connect.
@@ -63,14 +63,14 @@ type request struct {
 
 func (r request) write() bool { return r.method != http.MethodGet }
 
-// answer is what came back.
-type answer struct {
+// response is what came back.
+type response struct {
 	status     int
 	body       []byte
 	retryAfter time.Duration
 }
 
-// do sends a request until it is answered, refused for good, or out of attempts or time.
+// do sends a request until there is a response, rejected permanently, or out of attempts or time.
 func (c *Client) do(ctx context.Context, r request) ([]byte, error) {
 	if r.write() {
 		// The whole of a write is short, so that one that was begun with a lease cannot end long after it.
@@ -91,7 +91,7 @@ func (c *Client) do(ctx context.Context, r request) ([]byte, error) {
 		}
 		if err == nil && a.status == http.StatusUnauthorized && !loggedIn && token != "" {
 			// The token ended before its time. One new one is enough to know.
-			c.session.forget(token)
+			c.session.discard(token)
 			loggedIn = true
 			attempt--
 			continue
@@ -107,12 +107,12 @@ func (c *Client) do(ctx context.Context, r request) ([]byte, error) {
 }
 
 // attempt sends a request once, with a token if there is a user.
-func (c *Client) attempt(ctx context.Context, r request) (answer, string, error) {
+func (c *Client) attempt(ctx context.Context, r request) (response, string, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
 	defer cancel()
 	token, err := c.session.get(ctx, c)
 	if err != nil {
-		return answer{}, "", err
+		return response{}, "", err
 	}
 	header := http.Header{}
 	if token != "" {
@@ -128,31 +128,31 @@ func (c *Client) attempt(ctx context.Context, r request) (answer, string, error)
 	return a, token, err
 }
 
-// send is one request and its answer.
-func (c *Client) send(ctx context.Context, kind, method, path string, query url.Values, header http.Header, body []byte) (answer, error) {
+// send is one request and its response.
+func (c *Client) send(ctx context.Context, kind, method, path string, query url.Values, header http.Header, body []byte) (response, error) {
 	target := c.base.JoinPath(path)
 	target.RawQuery = query.Encode()
 	req, err := http.NewRequestWithContext(ctx, method, target.String(), bytes.NewReader(body))
 	if err != nil {
-		return answer{}, err
+		return response{}, err
 	}
 	req.Header = header
 	started := c.clock.Now()
 	resp, err := c.http.Do(req)
 	if err != nil {
 		c.options.Observe(kind, method, 0, c.clock.Since(started))
-		return answer{}, withoutURL(err)
+		return response{}, withoutURL(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	data, err := io.ReadAll(io.LimitReader(resp.Body, answerLimit+1))
 	c.options.Observe(kind, method, resp.StatusCode, c.clock.Since(started))
 	switch {
 	case err != nil:
-		return answer{}, fmt.Errorf("the answer broke off: %w", err)
+		return response{}, fmt.Errorf("the response broke off: %w", err)
 	case len(data) > answerLimit:
-		return answer{}, fmt.Errorf("%w: the answer is longer than %d bytes", errRefused, answerLimit)
+		return response{}, fmt.Errorf("%w: the response is longer than %d bytes", errRefused, answerLimit)
 	}
-	a := answer{status: resp.StatusCode, body: data}
+	a := response{status: resp.StatusCode, body: data}
 	if seconds, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && seconds > 0 {
 		a.retryAfter = time.Duration(min(seconds, 3600)) * time.Second
 	}
@@ -191,7 +191,7 @@ func (c *Client) backoff(attempt int) time.Duration {
 }
 
 // failure is the error of the last attempt.
-func (c *Client) failure(r request, a answer, token string, err error) error {
+func (c *Client) failure(r request, a response, token string, err error) error {
 	e := &Error{Op: r.verb.String(), Ref: r.ref, Status: a.status, Err: err}
 	if login, ok := errors.AsType[*Error](err); ok {
 		e.Err = login

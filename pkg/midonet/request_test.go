@@ -17,7 +17,7 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/midonet"
 )
 
-// What is sent again: reads, replacements and deletions whenever the server may do better; a POST only when it cannot
+// What is sent again: reads, replacements and deletions whenever the server is allowed to do better; a POST only when it cannot
 // have been worked on.
 func TestRetries(t *testing.T) {
 	chain := Ref{Kind: "Chain", ID: chainID}
@@ -106,7 +106,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// A server that says how long to wait is believed, up to the longest pause.
+// A server that reports how long to wait is believed, up to the longest pause.
 func TestRetryAfter(t *testing.T) {
 	for header, want := range map[string]time.Duration{"1": time.Second, "100": 2 * time.Second, "x": 100 * time.Millisecond, "-1": 100 * time.Millisecond} {
 		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -148,11 +148,11 @@ func TestBeforeWrite(t *testing.T) {
 	}
 	server.Heal()
 	if _, err := c.Hosts(t.Context()); err != nil || asked != 3 {
-		t.Errorf("a read asked %d times, %v", asked-3, err)
+		t.Errorf("a read queried %d times, %v", asked-3, err)
 	}
 }
 
-// A call ends with its time or its context, and says so.
+// A call ends with its time or its context, and reports so.
 func TestTimeout(t *testing.T) {
 	server, c, _ := connect(t, fake.Options{}, Options{Timeout: time.Millisecond, Attempts: 2})
 	if err := server.Inject(fake.Fault{Latency: time.Hour}); err != nil {
@@ -169,7 +169,7 @@ func TestTimeout(t *testing.T) {
 	}
 }
 
-// Nobody there is an error for another time, and each attempt is observed.
+// An absent server is a temporary error, and each attempt is observed.
 func TestObserve(t *testing.T) {
 	var seen []string
 	observe := func(kind, method string, code int, _ time.Duration) {

@@ -13,8 +13,8 @@ import (
 
 // Body is the typed body of a kind: a pointer to one of TunnelZone, Port, Rule and so on.
 type Body interface {
-	// Key tells the resource from the others of its kind and parent: the last segment of its path. It is empty for
-	// a kind whose path ends with the kind.
+	// Key distinguishes the resource from the others of its kind and parent: the last segment of its path. It is empty for a kind
+	// whose path ends with the kind.
 	Key() string
 	// check wants what the key is made of. The rest is for the server to judge.
 	check() error
@@ -51,7 +51,7 @@ func (r Ref) Identity() Ref {
 	return r
 }
 
-// Check says what is wrong with a Ref that comes from outside; nil when there can be such a resource.
+// Check reports what is wrong with a Ref that comes from outside; nil when there can be such a resource.
 func (r Ref) Check() error {
 	k, ok := KindNamed(r.Kind)
 	if !ok {
@@ -67,15 +67,15 @@ func (r Ref) Check() error {
 // Resource is one resource with its body.
 type Resource struct {
 	Ref
-	// Body is the JSON that goes over the wire, or came over it.
+	// Body is the JSON that is sent over the wire, or came over it.
 	Body json.RawMessage
 	// Invalid is why an element of a list is not understood, and nil for all others. Its ID is what can be read of it,
 	// which may be nothing.
 	Invalid error
 }
 
-// NewResource makes a resource of what a Translation says. The error names the field that is wrong; an unknown kind is
-// an error, a field that is not modelled here is not.
+// NewResource makes a resource of an entry of a Translation. The error names the field that is wrong; an unknown kind is an error,
+// a field that is not modelled here is not.
 func NewResource(kind, parent, body string) (Resource, error) {
 	r, _, err := ParseResource(kind, parent, body)
 	return r, err
@@ -107,7 +107,7 @@ func (k Kind) Decode(data []byte) (Body, error) {
 	return b, nil
 }
 
-// read reads as much of a body as can be: a field of another type than ours keeps none of the others from being read.
+// read reads as much of a body as can be: a field of another type than in the model keeps none of the others from being read.
 func (k Kind) read(data []byte) (Body, error) {
 	b := k.newBody()
 	err := kjson.UnmarshalCaseSensitivePreserveInts(data, b)
@@ -125,7 +125,7 @@ func (k Kind) element(parent string, data json.RawMessage) Resource {
 	b, err := k.read(data)
 	r := Resource{Ref: Ref{Kind: k.Name, Parent: parent, ID: b.Key()}, Body: data, Invalid: err}
 	if err != nil {
-		// As we would write it: an id in capitals is still that id, and one that has no place in a path is none.
+		// As Groundskeeper would write it: an id in capitals is still that id, and one that has no place in a path is none.
 		if r.ID = strings.ToLower(r.ID); checkSegment(r.ID) != nil {
 			r.ID = ""
 		}
@@ -133,7 +133,7 @@ func (k Kind) element(parent string, data json.RawMessage) Resource {
 	return r
 }
 
-// createPath is where a resource with this body is made. A kind that nobody can make has its collection, too.
+// createPath is where a resource with this body is made. A kind that cannot be created has its collection, too.
 func (k Kind) createPath(b Body, parent string) (string, error) {
 	parentKind := k.collections[0].parentKind
 	if p, ok := b.(interface{ parentKind() string }); ok {

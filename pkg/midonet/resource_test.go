@@ -71,7 +71,7 @@ func TestNewResourceRefuses(t *testing.T) {
 	}
 }
 
-// A body of our making goes over the wire as it is, fields that are not modelled included.
+// A body from the model is sent unchanged, fields that are not modelled included.
 func TestBodyIsKept(t *testing.T) {
 	body := `{"id":"` + bPortID + `", "type":"Bridge","vlanId":7}`
 	if r := resource(t, "Port", bridgeID, body); string(r.Body) != body {
@@ -79,7 +79,7 @@ func TestBodyIsKept(t *testing.T) {
 	}
 }
 
-// Whatever a Translation says, it is refused or becomes a resource whose path stays in its place.
+// Whatever a Translation contains, it is rejected or becomes a resource whose path stays in its place.
 func FuzzNewResource(f *testing.F) {
 	for _, k := range Kinds() {
 		f.Add(k.Name, bridgeID, `{"id":"`+chainID+`","type":"Bridge","hostId":"`+chainID+`","portId":"`+bPortID+`","peerId":"`+bPortID+`","macAddr":"0a:58:0a:01:00:05","ip":"10.0.0.1","mac":"0a:58:0a:01:00:05"}`)
@@ -101,7 +101,7 @@ func FuzzNewResource(f *testing.F) {
 	})
 }
 
-// Whatever a server answers to a login, there is an error or a token that fits into a header.
+// Whatever a server responds to a login, there is an error or a token that fits into a header.
 func FuzzDecodeToken(f *testing.F) {
 	f.Add([]byte(`{"key":"k","expires":"2026-07-02T20:09:01Z"}`))
 	f.Add([]byte(`{"key":"k","expires":1783022941000}`))
@@ -112,7 +112,7 @@ func FuzzDecodeToken(f *testing.F) {
 	})
 }
 
-// Whatever a server says, its message is short, one line, valid, and without the secret.
+// Whatever a server responds, its message is short, one line, valid, and without the secret.
 func FuzzMessage(f *testing.F) {
 	f.Add([]byte(`{"message":"token s3cret is bad","code":401}`))
 	f.Add([]byte("<html>\xff\n" + strings.Repeat("ä", 2000)))

@@ -18,16 +18,16 @@ const (
 	opLogin = "log in"
 	// expiryMargin is how long before its end a token is replaced, so that it lasts for a request.
 	expiryMargin = 30 * time.Second
-	// loginPause is how long a refused user is not tried again, so that we do not get the user locked out.
+	// loginPause is how long a rejected user is not tried again, so that Groundskeeper does not get the user locked out.
 	loginPause = 10 * time.Second
 )
 
 // session holds the token. One goroutine logs in, the others wait for it.
 type session struct {
-	// turn is held while the token is looked at or fetched. It is a channel so that waiting ends with a context.
+	// turn is held while the token is checked or fetched. It is a channel so that waiting ends with a context.
 	turn    chan struct{}
 	token   string
-	expires time.Time // zero: unknown, a 401 will tell
+	expires time.Time // zero: unknown, a 401 will show
 	refused *Error    // of the last login, until refusedUntil
 	until   time.Time
 }
@@ -65,8 +65,8 @@ func (s *session) get(ctx context.Context, c *Client) (string, error) {
 	return token, nil
 }
 
-// forget drops a token that the server did not take, unless somebody has replaced it already.
-func (s *session) forget(token string) {
+// discard drops a token that the server did not take, unless another goroutine has replaced it already.
+func (s *session) discard(token string) {
 	s.turn <- struct{}{}
 	defer func() { <-s.turn }()
 	if s.token == token {
@@ -101,17 +101,17 @@ func (c *Client) login(ctx context.Context) (string, time.Time, error) {
 	return token, expires, nil
 }
 
-// decodeToken reads the answer to a login. Its errors do not repeat the answer.
+// decodeToken reads the response to a login. Its errors do not repeat the response.
 func decodeToken(data []byte) (token string, expires time.Time, err error) {
 	var t struct {
 		Key     string `json:"key"`
 		Expires any    `json:"expires"`
 	}
 	if json.Unmarshal(data, &t) != nil {
-		return "", time.Time{}, errors.New("the answer is not {\"key\", \"expires\"}")
+		return "", time.Time{}, errors.New("the response is not {\"key\", \"expires\"}")
 	}
 	if t.Key == "" {
-		return "", time.Time{}, errors.New("the answer has no token in \"key\"")
+		return "", time.Time{}, errors.New("the response has no token in \"key\"")
 	}
 	if strings.ContainsFunc(t.Key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return "", time.Time{}, errors.New("the token has characters that no header can have")

@@ -55,14 +55,14 @@ func TestTokens(t *testing.T) {
 	get(1)
 	clock.Step(time.Second)
 	get(2)
-	if got := server.Refusals(); len(got) > 0 {
-		t.Errorf("the server refused %v", got)
+	if got := server.Rejections(); len(got) > 0 {
+		t.Errorf("the server rejected %v", got)
 	}
 	server.RevokeTokens()
 	get(3)
 }
 
-// A refused user is not tried again for a while, and no error has the password.
+// A rejected user is not tried again for a while, and no error has the password.
 func TestRefusedLogin(t *testing.T) {
 	clock := testclock.NewFakeClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
 	server, c, _ := connect(t, fake.Options{Username: "admin", Password: "open"}, Options{Credentials: Credentials{Username: "admin", Password: "s3cret"}})
@@ -70,7 +70,7 @@ func TestRefusedLogin(t *testing.T) {
 	for range 3 {
 		_, err := c.Hosts(t.Context())
 		if err == nil || !strings.HasPrefix(err.Error(), "list Host: log in: 401 Unauthorized: ") || strings.Contains(err.Error(), "s3cret") || IsTransient(err) {
-			t.Errorf("error %v, want a refused login without the password", err)
+			t.Errorf("error %v, want a rejected login without the password", err)
 		}
 	}
 	if got := logins(server); got != 1 {
@@ -93,7 +93,7 @@ func TestBusyLogin(t *testing.T) {
 	}
 }
 
-// A server that echoes secrets, or sends us elsewhere, gets nothing out.
+// A server that echoes secrets, or redirects the client, gets no secret.
 func TestSecretsStay(t *testing.T) {
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the token was sent elsewhere") }))
 	defer elsewhere.Close()

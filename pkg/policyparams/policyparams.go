@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package policyparams finds admission policies that refuse every request for our kinds, because our API server is not
-// allowed to read the parameters of the policy (spec.paramKind). A kube-apiserver may read everything, so that such a policy
-// works for all other kinds, and the refusal only says that the parameters are not yet synced.
+// Package policyparams finds admission policies that reject every request for Groundskeeper's kinds, because Groundskeeper's API
+// server is not allowed to read the parameters of the policy (spec.paramKind). A kube-apiserver may read everything, so that such a
+// policy works for all other kinds, and the rejection only reports that the parameters are not yet synced.
 package policyparams
 
 import (
@@ -23,10 +23,10 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// AggregationLabel makes a ClusterRole part of what our API server may read as parameters of policies.
+// AggregationLabel makes a ClusterRole part of what Groundskeeper's API server may read as parameters of policies.
 const AggregationLabel = "groundskeeper.io/aggregate-to-policy-parameters"
 
-// Problem is a policy that refuses every request for our kinds that it matches.
+// Problem is a policy that rejects every request for Groundskeeper's kinds that it matches.
 type Problem struct {
 	// Policy is its kind and name.
 	Policy string `json:"policy"`
@@ -34,10 +34,11 @@ type Problem struct {
 	Reason string `json:"reason"`
 }
 
-// Allowed reports whether our API server has a verb on all objects of a resource.
+// Allowed reports whether Groundskeeper's API server has a verb on all objects of a resource.
 type Allowed func(ctx context.Context, resource schema.GroupVersionResource, verb string) (bool, error)
 
-// Find returns the policies whose parameters our API server cannot read. Policies that a cluster does not serve yet are none.
+// Find returns the policies whose parameters Groundskeeper's API server cannot read. Policies that a cluster does not serve yet are
+// none.
 func Find(ctx context.Context, host kubernetes.Interface, mapper meta.RESTMapper, allowed Allowed) ([]Problem, error) {
 	validating, err := listValidating(ctx, host.AdmissionregistrationV1())
 	if err != nil {
@@ -60,7 +61,7 @@ func Find(ctx context.Context, host kubernetes.Interface, mapper meta.RESTMapper
 	return problems, nil
 }
 
-// obstacle returns what keeps our API server from reading parameters of a kind, "" for nothing.
+// obstacle returns what keeps Groundskeeper's API server from reading parameters of a kind, "" for nothing.
 func obstacle(ctx context.Context, kind schema.GroupVersionKind, mapper meta.RESTMapper, allowed Allowed) (string, error) {
 	mapping, err := mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
@@ -82,7 +83,7 @@ func obstacle(ctx context.Context, kind schema.GroupVersionKind, mapper meta.RES
 	if len(missing) == 0 {
 		return "", nil
 	}
-	return fmt.Sprintf("groundskeeper-apiserver is not allowed to %s %s, its parameters, and refuses what it matches: create a ClusterRole that allows it, with the label %s=true",
+	return fmt.Sprintf("groundskeeper-apiserver is not allowed to %s %s, its parameters, and rejects what it matches: create a ClusterRole that allows it, with the label %s=true",
 		strings.Join(missing, ", "), mapping.Resource.GroupResource(), AggregationLabel), nil
 }
 
@@ -92,7 +93,7 @@ type parameter struct {
 	param schema.GroupVersionKind
 }
 
-// parameterized returns the policies that read parameters for requests for our kinds.
+// parameterized returns the policies that read parameters for requests for Groundskeeper's kinds.
 func parameterized(policies []policy) []parameter {
 	var all []parameter
 	for _, p := range policies {
@@ -105,7 +106,7 @@ func parameterized(policies []policy) []parameter {
 	return all
 }
 
-// coversOurs reports whether resource rules select one of our groups. Without any, they select all that is asked about.
+// coversOurs reports whether resource rules select one of Groundskeeper's groups. Without any, they select everything.
 func coversOurs(match *admissionregistrationv1.MatchResources) bool {
 	if match == nil || len(match.ResourceRules) == 0 {
 		return true

@@ -71,7 +71,7 @@ func TestFind(t *testing.T) {
 	} {
 		allowed := func(_ context.Context, resource schema.GroupVersionResource, verb string) (bool, error) {
 			if resource.Resource != "configmaps" {
-				t.Errorf("%s: asked about %s", tc.name, resource)
+				t.Errorf("%s: queried about %s", tc.name, resource)
 			}
 			return strings.Contains(tc.allowed, verb), nil
 		}
@@ -100,7 +100,7 @@ func TestFind(t *testing.T) {
 // What cannot be found out is an error; what is not served is nothing.
 func TestFindWithoutAnswers(t *testing.T) {
 	objects := []runtime.Object{validating(&admissionregistrationv1.ParamKind{APIVersion: "v1", Kind: "ConfigMap"}, nil), bound("limits", true, nil)}
-	away := errors.New("kube-apiserver is away")
+	away := errors.New("kube-apiserver is unavailable")
 	for _, resource := range []string{"validatingadmissionpolicies", "validatingadmissionpolicybindings", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"} {
 		for _, answer := range []error{away, apierrors.NewNotFound(schema.GroupResource{Resource: resource}, "")} {
 			host := fake.NewClientset(objects...)
@@ -132,7 +132,7 @@ func TestReviews(t *testing.T) {
 				return true, review, nil
 			case *authorizationv1.SubjectAccessReview:
 				if review.Spec.User != "system:serviceaccount:groundskeeper-system:groundskeeper-apiserver" {
-					t.Errorf("asked about %s", review.Spec.User)
+					t.Errorf("queried about %s", review.Spec.User)
 				}
 				asked, review.Status.Allowed = review.Spec.ResourceAttributes, true
 				return true, review, nil
@@ -141,7 +141,7 @@ func TestReviews(t *testing.T) {
 		})
 		allowed, err := ask(host)(t.Context(), secrets, "list")
 		if diff := cmp.Diff(&authorizationv1.ResourceAttributes{Verb: "list", Version: "v1", Resource: "secrets"}, asked); !allowed || err != nil || diff != "" {
-			t.Errorf("%s: %t, %v, asked (-want +got):\n%s", name, allowed, err, diff)
+			t.Errorf("%s: %t, %v, queried (-want +got):\n%s", name, allowed, err, diff)
 		}
 		host.PrependReactor("create", name, func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, errors.New("away") })
 		if _, err := ask(host)(t.Context(), secrets, "list"); err == nil {

@@ -13,13 +13,13 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// account is the service account of our API server, as artifacts/ and the chart install it.
+// account is the service account of Groundskeeper's API server, as artifacts/ and the chart install it.
 const (
 	accountNamespace = "groundskeeper-system"
 	account          = "system:serviceaccount:" + accountNamespace + ":groundskeeper-apiserver"
 )
 
-// Self asks whether whoever the client belongs to has a permission: our API server itself.
+// Self checks whether the user of the client has a permission: Groundskeeper's API server itself.
 func Self(host kubernetes.Interface) Allowed {
 	return func(ctx context.Context, resource schema.GroupVersionResource, verb string) (bool, error) {
 		review, err := host.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
@@ -32,7 +32,7 @@ func Self(host kubernetes.Interface) Allowed {
 	}
 }
 
-// Server asks whether the service account of our API server has a permission, in the name of somebody else.
+// Server checks whether the service account of Groundskeeper's API server has a permission, in the name of another client.
 func Server(host kubernetes.Interface) Allowed {
 	return func(ctx context.Context, resource schema.GroupVersionResource, verb string) (bool, error) {
 		review, err := host.AuthorizationV1().SubjectAccessReviews().Create(ctx, &authorizationv1.SubjectAccessReview{

@@ -14,12 +14,12 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 )
 
-// validatedPageSize is how many objects are read at once to be validated, as many as the library deletes at once.
+// validatedPageSize is how many objects are read at a time to be validated, as many as the library deletes at a time.
 const validatedPageSize = 500
 
-// DeleteCollection deletes the objects that the list options choose. The library asks admission about each object when
-// it is about to delete it, so that one that is refused leaves those behind it, and not those before it. Where that
-// would leave half of a collection gone (Kind.AllOrNone), all objects are asked about before the first one goes.
+// DeleteCollection deletes the objects that the list options choose. The library calls admission for each object when it is about
+// to delete it, so that one that is rejected leaves those behind it, and not those before it. Where that would leave half of a
+// collection deleted (Kind.AllOrNone), all objects are reviewed before the first one is deleted.
 func (r *REST[T]) DeleteCollection(ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, listOptions *internalversion.ListOptions) (runtime.Object, error) {
 	if r.kind.AllOrNone {
 		if err := validateEach(ctx, r.List, validate, listOptions); err != nil {
@@ -29,8 +29,8 @@ func (r *REST[T]) DeleteCollection(ctx context.Context, validate rest.ValidateOb
 	return r.Store.DeleteCollection(ctx, validate, options, listOptions)
 }
 
-// validateEach validates each object that a DeleteCollection with the same list options would delete. It returns the
-// first refusal, and an error when it cannot list them to the end.
+// validateEach validates each object that a DeleteCollection with the same list options would delete. It returns the first
+// rejection, and an error when it cannot list them to the end.
 func validateEach(ctx context.Context, list func(context.Context, *internalversion.ListOptions) (runtime.Object, error), validate rest.ValidateObjectFunc, options *internalversion.ListOptions) error {
 	if validate == nil {
 		return nil

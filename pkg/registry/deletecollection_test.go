@@ -19,10 +19,10 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// pages are the answers to one list after the other, and what was asked.
+// pages are the responses to one list after the other, and what was queried.
 type pages struct {
 	answers []page
-	asked   []string
+	lists   []string
 }
 
 type page struct {
@@ -32,7 +32,7 @@ type page struct {
 }
 
 func (p *pages) list(_ context.Context, options *internalversion.ListOptions) (runtime.Object, error) {
-	p.asked = append(p.asked, fmt.Sprintf("%s limit %d from %q at %q%s", options.LabelSelector, options.Limit, options.Continue, options.ResourceVersion, options.ResourceVersionMatch))
+	p.lists = append(p.lists, fmt.Sprintf("%s limit %d from %q at %q%s", options.LabelSelector, options.Limit, options.Continue, options.ResourceVersion, options.ResourceVersionMatch))
 	answer := p.answers[0]
 	p.answers = p.answers[1:]
 	list := &kubernikusv1.KlusterList{ListMeta: metav1.ListMeta{Continue: answer.more}}
@@ -51,20 +51,20 @@ func TestValidateEach(t *testing.T) {
 		name    string
 		options *internalversion.ListOptions
 		answers []page
-		refuse  string // the name that is refused
-		asked   []string
+		refuse  string // the name that is rejected
+		lists   []string
 		seen    string
 		want    string // part of the error
 	}{
 		{"all", selected, []page{{names: []string{"a", "b"}}}, "", []string{`a=b limit 500 from "" at ""`}, "a b", ""},
 		{"none", selected, []page{{}}, "", []string{`a=b limit 500 from "" at ""`}, "", ""},
-		{"the last one is refused", selected, []page{{names: []string{"a", "b"}}}, "b", []string{`a=b limit 500 from "" at ""`}, "a b", "b is refused"},
-		{"the first one is refused", selected, []page{{names: []string{"a", "b"}}}, "a", []string{`a=b limit 500 from "" at ""`}, "a", "a is refused"},
-		{"one of the next page is refused", selected, []page{{names: []string{"a"}, more: "x"}, {names: []string{"b"}}}, "b",
-			[]string{`a=b limit 500 from "" at ""`, `a=b limit 500 from "x" at ""`}, "a b", "b is refused"},
+		{"the last one is rejected", selected, []page{{names: []string{"a", "b"}}}, "b", []string{`a=b limit 500 from "" at ""`}, "a b", "b is rejected"},
+		{"the first one is rejected", selected, []page{{names: []string{"a", "b"}}}, "a", []string{`a=b limit 500 from "" at ""`}, "a", "a is rejected"},
+		{"one of the next page is rejected", selected, []page{{names: []string{"a"}, more: "x"}, {names: []string{"b"}}}, "b",
+			[]string{`a=b limit 500 from "" at ""`, `a=b limit 500 from "x" at ""`}, "a b", "b is rejected"},
 		{"at a revision, which the token has", atRevision, []page{{names: []string{"a"}, more: "x"}, {names: []string{"b"}}}, "",
 			[]string{` limit 500 from "" at "7"Exact`, ` limit 500 from "x" at ""`}, "a b", ""},
-		{"no more than asked for", limited, []page{{names: []string{"a", "b"}, more: "x"}}, "", []string{` limit 2 from "" at ""`}, "a b", ""},
+		{"no more than requested", limited, []page{{names: []string{"a", "b"}, more: "x"}}, "", []string{` limit 2 from "" at ""`}, "a b", ""},
 		{"no list", selected, []page{{err: expired}}, "", []string{`a=b limit 500 from "" at ""`}, "", "too old"},
 		{"half a list", selected, []page{{names: []string{"a"}, more: "x"}, {err: expired}}, "",
 			[]string{`a=b limit 500 from "" at ""`, `a=b limit 500 from "x" at ""`}, "a", "too old"},
@@ -75,14 +75,14 @@ func TestValidateEach(t *testing.T) {
 			err := validateEach(t.Context(), p.list, func(_ context.Context, object runtime.Object) error {
 				name := object.(*kubernikusv1.Kluster).Name
 				if seen = append(seen, name); name == tc.refuse {
-					return errors.New(name + " is refused")
+					return errors.New(name + " is rejected")
 				}
 				return nil
 			}, tc.options)
 			if (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), tc.want) {
 				t.Errorf("got %v, want %q", err, tc.want)
 			}
-			if diff := cmp.Diff(tc.asked, p.asked); diff != "" {
+			if diff := cmp.Diff(tc.lists, p.lists); diff != "" {
 				t.Errorf("lists (-want +got):\n%s", diff)
 			}
 			if got := strings.Join(seen, " "); got != tc.seen {
@@ -94,8 +94,8 @@ func TestValidateEach(t *testing.T) {
 		})
 	}
 	p := &pages{answers: []page{{names: []string{"a"}}}}
-	if err := validateEach(t.Context(), p.list, nil, selected); err != nil || len(p.asked) > 0 {
-		t.Errorf("without admission: %v, asked %v", err, p.asked)
+	if err := validateEach(t.Context(), p.list, nil, selected); err != nil || len(p.lists) > 0 {
+		t.Errorf("without admission: %v, queried %v", err, p.lists)
 	}
 	if err := validateEach(t.Context(), p.list, func(context.Context, runtime.Object) error { return nil }, nil); err != nil {
 		t.Errorf("without options: %v", err)

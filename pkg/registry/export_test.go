@@ -9,7 +9,7 @@ import (
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
 )
 
-// Store is the store behind a status subresource, for tests that look at its strategy.
+// Store is the store behind a status subresource, for tests that check its strategy.
 func (r *StatusREST) Store() *genericregistry.Store { return r.store }
 
 // IsOutdated reports whether an object has another summary of its conditions than this version writes.

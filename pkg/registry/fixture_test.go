@@ -205,12 +205,12 @@ func (s served) updateStatus(t testing.TB, o, old registry.Object) error {
 	return rest.BeforeUpdate(s.status.UpdateStrategy, s.request(t, o, "status"), o, old)
 }
 
-// stored is a good object as it is stored after its creation.
+// stored is a good object in the state that is stored after its creation.
 func (s served) stored(t testing.TB) registry.Object {
 	t.Helper()
 	o := s.good()
 	if err := s.create(t, o); err != nil {
-		t.Fatalf("a good object is refused: %v", err)
+		t.Fatalf("a good object is rejected: %v", err)
 	}
 	o.SetResourceVersion("1")
 	return o

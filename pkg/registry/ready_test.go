@@ -76,7 +76,7 @@ func TestReadyOnlyWhenReconciled(t *testing.T) {
 	})
 }
 
-// A writer of the status cannot say that an object is ready: its conditions say so, or not.
+// A writer of the status cannot report that an object is ready: its conditions report so, or not.
 func TestReadyCannotBeClaimed(t *testing.T) {
 	forEach(t, func(t *testing.T, kind served) {
 		old := kind.stored(t)

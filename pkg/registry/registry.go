@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package registry stores and serves kinds. What all kinds have in common is here, once: the store, the status
-// subresource, the strategy around creation and update, and the table that kubectl prints. What differs from kind
-// to kind is a Kind, in a package of its own below this one.
+// Package registry stores and serves kinds. What all kinds have in common is here, once: the store, the status subresource, the
+// strategy around creation and update, and the table that kubectl prints. What differs from kind to kind is a Kind, in a dedicated
+// package below this one.
 package registry
 
 import (
@@ -41,11 +41,11 @@ type Kind[T Object] struct {
 	Resource, Singular string
 	// ShortNames are further names on the command line, Categories the groups it belongs to there.
 	ShortNames, Categories []string
-	// Namespaced says whether objects live in namespaces.
+	// Namespaced reports whether objects live in namespaces.
 	Namespaced bool
 	// Finalizer is on every object from its creation to its deletion; "" for none.
 	Finalizer string
-	// AllOrNone makes a DELETECOLLECTION delete nothing when admission refuses to delete one of the objects.
+	// AllOrNone makes a DELETECOLLECTION delete nothing when admission rejects the deletion of one of the objects.
 	AllOrNone bool
 	// DesiredFields are the top-level JSON fields that users write: neither metadata nor status.
 	DesiredFields []string
@@ -63,9 +63,9 @@ type Kind[T Object] struct {
 	// it is known, with the object before the write, an empty one for a new object. It does not change lists that another
 	// object may share. It may be nil.
 	Summarize func(obj, old T, now time.Time)
-	// Warn returns what to warn somebody of who makes a valid change, dry runs included. It may be nil.
+	// Warn returns the warnings for a user that makes a valid change, dry runs included. It may be nil.
 	Warn func(obj, old T) []string
-	// SelectableFields are what field selectors can ask for beside name and namespace. It may be nil.
+	// SelectableFields are what field selectors can request beside name and namespace. It may be nil.
 	SelectableFields func(T) fields.Set
 	// IndexedFields are the selectable fields that the watch cache keeps an index of.
 	IndexedFields []string

@@ -82,7 +82,7 @@ func TestNamesOnTheCommandLine(t *testing.T) {
 	}
 }
 
-// predicate is what a list with a field selector asks the storage for.
+// predicate is what a list with a field selector queries the storage for.
 func (s served) predicate(t *testing.T, selector string) storage.SelectionPredicate {
 	t.Helper()
 	field, err := fields.ParseSelector(selector)
@@ -153,7 +153,7 @@ func TestLabelSelectors(t *testing.T) {
 	})
 }
 
-// An index that the predicate does not name is never used: every list would look at every object.
+// An index that the predicate does not name is never used: every list would check every object.
 func TestIndexes(t *testing.T) {
 	forEach(t, func(t *testing.T, kind served) {
 		if kind.resource != "projects" {
@@ -194,12 +194,12 @@ func TestAnotherKindIsRefused(t *testing.T) {
 type noOptions struct{}
 
 func (noOptions) GetRESTOptions(schema.GroupResource, runtime.Object) (generic.RESTOptions, error) {
-	return generic.RESTOptions{}, errors.New("etcd is gone")
+	return generic.RESTOptions{}, errors.New("etcd is unavailable")
 }
 
 func TestStorageFails(t *testing.T) {
 	_, err := registry.NewStorage(project.Kind(), newScheme(t), noOptions{})
-	if want := "cannot store projects.core.gardener.cloud: etcd is gone"; err == nil || err.Error() != want {
+	if want := "cannot store projects.core.gardener.cloud: etcd is unavailable"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

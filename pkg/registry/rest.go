@@ -16,7 +16,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/registry/claims"
 )
 
-// REST serves the objects of a kind. On a dry run it refuses a claimed name as the real request would be.
+// REST serves the objects of a kind. On a dry run it rejects a claimed name as the real request would be.
 type REST[T Object] struct {
 	claims.Store
 	kind Kind[T]

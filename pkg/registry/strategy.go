@@ -32,8 +32,8 @@ func (strategy[T]) WarningsOnCreate(context.Context, runtime.Object) []string {
 	return nil
 }
 
-// WarningsOnUpdate is asked after the change was prepared and found valid. A change of the status never warns: what
-// users write is back to what it was by then.
+// WarningsOnUpdate is queried after the change was prepared and found valid. A change of the status never warns: what users wrote
+// has been reverted by then.
 func (s strategy[T]) WarningsOnUpdate(_ context.Context, obj, old runtime.Object) []string {
 	if s.kind.Warn == nil {
 		return nil
@@ -54,8 +54,8 @@ func (s strategy[T]) PrepareForCreate(_ context.Context, obj runtime.Object) {
 	s.summarize(o, s.kind.New(), o.GetCreationTimestamp().Time)
 }
 
-// PrepareForUpdate keeps the status and, until the object is being deleted, the finalizer: a manifest that is
-// replaced as it was written must not lose them.
+// PrepareForUpdate keeps the status and, until the object is being deleted, the finalizer: a manifest that is replaced as written
+// must not lose them.
 func (s strategy[T]) PrepareForUpdate(_ context.Context, obj, old runtime.Object) {
 	o, before := obj.(T), old.(T)
 	s.kind.CopyStatus(o, before)
@@ -79,7 +79,7 @@ func (s strategy[T]) ValidateUpdate(_ context.Context, obj, old runtime.Object) 
 	return s.kind.Rules.ValidateUpdate(obj.(T), old.(T))
 }
 
-// GetResetFields says that nobody owns a status by writing the object.
+// GetResetFields excludes the status from what a writer of the object owns.
 func (s strategy[T]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return s.resetFields("status")
 }
@@ -104,7 +104,7 @@ func (s strategy[T]) normalize(o T) {
 	}
 }
 
-// summarize writes Ready, Reconciling and Stalled, whatever the writer of the object says of them.
+// summarize writes Ready, Reconciling and Stalled, whatever the writer of the object reports about them.
 func (s strategy[T]) summarize(o, before T, now time.Time) {
 	if s.kind.Summarize != nil {
 		s.kind.Summarize(o, before, now)
@@ -130,7 +130,7 @@ func (s statusStrategy[T]) ValidateUpdate(_ context.Context, obj, old runtime.Ob
 	return s.kind.Rules.ValidateStatusUpdate(obj.(T), old.(T))
 }
 
-// GetResetFields says that an applier of the status owns nothing else.
+// GetResetFields excludes everything else from what an applier of the status owns.
 func (s statusStrategy[T]) GetResetFields() map[fieldpath.APIVersion]*fieldpath.Set {
 	return s.resetFields(append([]string{"metadata"}, s.kind.DesiredFields...)...)
 }
@@ -153,7 +153,7 @@ func keepTimes(o, before Object) {
 	}
 }
 
-// sameManagers says whether the entries are the same but for their times, by which they are sorted.
+// sameManagers reports whether the entries are the same except for their times, by which they are sorted.
 func sameManagers(entries, before []metav1.ManagedFieldsEntry) bool {
 	if len(entries) != len(before) {
 		return false

@@ -68,7 +68,7 @@ func TestUpdate(t *testing.T) {
 		{"generation", func(_ served, o registry.Object) { o.SetGeneration(7) }, 1},
 		{"status", func(s served, o registry.Object) { s.observe(o) }, 1},
 		{"finalizer", func(_ served, o registry.Object) { o.SetFinalizers(nil) }, 1},
-		{"the whole object, replaced as it was sent first", func(s served, o registry.Object) {
+		{"the whole object, replaced as sent first", func(s served, o registry.Object) {
 			again := s.good()
 			again.SetResourceVersion(o.GetResourceVersion())
 			reflect.ValueOf(o).Elem().Set(reflect.ValueOf(again).Elem())
@@ -211,7 +211,7 @@ func TestUpdateStatusKeepsTheResourceVersionOfTheClient(t *testing.T) {
 	})
 }
 
-// Each kind has rules of its own and rules at its types; both must be asked for the object and for its status.
+// Each kind has its own rules and rules on its types; both must be checked for the object and for its status.
 func TestRefusals(t *testing.T) {
 	refused := func(t *testing.T, what string, err error) {
 		t.Helper()
@@ -260,7 +260,7 @@ func TestResetFields(t *testing.T) {
 		if diff := cmp.Diff([]string{"status"}, paths(kind.store.GetResetFields(), kind)); diff != "" {
 			t.Errorf("what an applier of the object does not own (-want +got):\n%s", diff)
 		}
-		// Every field of the type but the status, so that a new one cannot be forgotten.
+		// Every field of the type but the status, so that a new one cannot be discarded.
 		want := []string{"metadata"}
 		for field := range reflect.TypeOf(kind.good()).Elem().Fields() {
 			name, _, _ := strings.Cut(field.Tag.Get("json"), ",")

@@ -123,7 +123,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// Every cell has the type that its column announces, and every column says what it is.
+// Every cell has the type that its column announces, and every column reports what it is.
 func TestColumns(t *testing.T) {
 	forEach(t, func(t *testing.T, kind served) {
 		table, err := kind.store.ConvertToTable(t.Context(), kind.stored(t), nil)

@@ -30,12 +30,12 @@ func TestTimeOfAnApplyAlone(t *testing.T) {
 		change  func(served, registry.Object)
 		written bool
 	}{
-		"the time alone":                {entries: later},
-		"the time and a label":          {later, func(_ served, o registry.Object) { o.SetLabels(map[string]string{"a": "b"}) }, true},
-		"the time and what is wanted":   {later, func(s served, o registry.Object) { s.change(o) }, true},
-		"another field becomes owned":   {[]metav1.ManagedFieldsEntry{entry("gitops", "{a,c}", 1), entry("other", "{b}", 2)}, nil, true},
-		"somebody else owns":            {append(slices.Clone(stored), entry("third", "{c}", 3)), nil, true},
-		"somebody owns nothing anymore": {later[:1], nil, true},
+		"the time alone":                 {entries: later},
+		"the time and a label":           {later, func(_ served, o registry.Object) { o.SetLabels(map[string]string{"a": "b"}) }, true},
+		"the time and what is wanted":    {later, func(s served, o registry.Object) { s.change(o) }, true},
+		"another field becomes owned":    {[]metav1.ManagedFieldsEntry{entry("gitops", "{a,c}", 1), entry("other", "{b}", 2)}, nil, true},
+		"another client owns":            {append(slices.Clone(stored), entry("third", "{c}", 3)), nil, true},
+		"a manager owns nothing anymore": {later[:1], nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			forEach(t, func(t *testing.T, kind served) {

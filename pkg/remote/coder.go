@@ -36,7 +36,7 @@ func newCoder[T Object](example T, trim func(T) T, index func(T) string) (*coder
 	return &coder[T]{example: example, trim: trim, index: index}, nil
 }
 
-// pack returns an object, or what is packed already, as it is kept.
+// pack returns an object, or what is packed already, in the form that is cached.
 func (c *coder[T]) pack(object any) (*entry, error) {
 	if packed, ok := object.(*entry); ok {
 		return packed, nil

@@ -16,9 +16,9 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/remote/kubeconfig"
 )
 
-// Options are what a kubeconfig does not say about a connection.
+// Options are what a kubeconfig does not report about a connection.
 type Options struct {
-	// QPS and Burst limit the requests. 0 means no limit of our own.
+	// QPS and Burst limit the requests. 0 means no client-side limit.
 	QPS   float32
 	Burst int
 	// Timeout ends a request that takes longer. 0 means none, which watches need.
@@ -29,8 +29,8 @@ type Options struct {
 	Wrap transport.WrapperFunc
 }
 
-// Config returns how to connect, by the text of a kubeconfig. It refuses one that would make this process run a
-// command or read a file. No error has anything of the text in it.
+// Config returns how to connect, by the text of a kubeconfig. It rejects one that would make this process run a command or read a
+// file. No error has anything of the text in it.
 func Config(text []byte, options Options) (*rest.Config, error) {
 	config, err := kubeconfig.Load(text)
 	if err != nil {

@@ -20,9 +20,8 @@ type Object interface {
 	metav1.Object
 }
 
-// Informers are caches of one kind of objects, of all namespaces or of some. They live as long as the context of Run.
-// Objects are kept as bytes: a struct of the API has room for all that an object may say, and what is kept of it says
-// little.
+// Informers are caches of one kind of objects, of all namespaces or of some. They live as long as the context of Run. Objects are
+// kept as bytes: a struct of the API has room for every field of an object, and the cached part has few.
 type Informers[T Object] struct {
 	example     T
 	source      Source
@@ -56,13 +55,13 @@ type Handlers[T Object] struct {
 	Set func(T)
 	// Changed is called before Set for an object that was there before. It may be nil.
 	Changed func(before, now T)
-	// Gone is called for an object that is there no more. watched says that the server told of its deletion; otherwise
-	// it is missing in a listing.
-	Gone func(object T, watched bool)
+	// Deleted is called for an object that is there no more. watched reports that the server reported its deletion; otherwise it is
+	// missing in a listing.
+	Deleted func(object T, watched bool)
 }
 
-// Handle makes the handlers be called, before Run. The returned function says whether they were called for all that was
-// there in the beginning. An error is a programming error.
+// Handle makes the handlers be called, before Run. The returned function reports whether they were called for all that was there in
+// the beginning. An error is a programming error.
 func (i *Informers[T]) Handle(handlers Handlers[T]) (synced func() bool, err error) {
 	for _, store := range i.byNamespace {
 		if store.Synced() {
@@ -83,7 +82,7 @@ func (i *Informers[T]) Run(ctx context.Context) {
 	group.Wait()
 }
 
-// Synced says whether all that is there was listed once, and the handlers were called for it.
+// Synced reports whether all that is there was listed once, and the handlers were called for it.
 func (i *Informers[T]) Synced() bool {
 	for _, store := range i.byNamespace {
 		if !store.Synced() {

@@ -43,7 +43,7 @@ func service(namespace, name string) *corev1.Service {
 	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{"big": "x"}, Labels: map[string]string{"app": "web"}}}
 }
 
-// Only what is asked for is kept, of some namespaces, until the context ends; then nothing runs any more.
+// Only what is requested is kept, of some namespaces, until the context ends; then nothing runs any more.
 func TestInformers(t *testing.T) {
 	client := fake.NewClientset(service("a", "one"), service("b", "two"), service("c", "three"))
 	byApp := func(s *corev1.Service) string { return s.Labels["app"] }
@@ -59,9 +59,9 @@ func TestInformers(t *testing.T) {
 		Changed: func(before, now *corev1.Service) {
 			events <- "changed " + before.Labels["app"] + " to " + now.Labels["app"]
 		},
-		Gone: func(s *corev1.Service, watched bool) {
+		Deleted: func(s *corev1.Service, watched bool) {
 			if watched {
-				events <- "gone " + s.Name
+				events <- "deleted " + s.Name
 			}
 		},
 	})
@@ -101,7 +101,7 @@ func TestInformers(t *testing.T) {
 	if err := client.CoreV1().Services("a").Delete(ctx, "one", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	if event := <-events; event != "gone one" {
+	if event := <-events; event != "deleted one" {
 		t.Error(event)
 	}
 	count := 0

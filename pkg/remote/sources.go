@@ -19,8 +19,8 @@ type Lister[L runtime.Object] interface {
 	Watch(ctx context.Context, options metav1.ListOptions) (watch.Interface, error)
 }
 
-// From returns where the objects come from that selectors select: those of a typed client for each namespace. client is
-// what it belongs to; one that is made for tests says of itself that its watches do not begin with what is there.
+// From returns where the objects come from that selectors select: those of a typed client for each namespace. client is what it
+// belongs to; one that is made for tests reports about itself that its watches do not begin with what is there.
 func From[C Lister[L], L runtime.Object](client any, selected metav1.ListOptions, typed func(namespace string) C) Source {
 	return func(namespace string) cache.ListerWatcher {
 		typed := typed(namespace)

@@ -39,7 +39,7 @@ func (s *store[T]) Add(object any) error { return s.set(object) }
 // Update implements cache.ReflectorStore.
 func (s *store[T]) Update(object any) error { return s.set(object) }
 
-// Delete implements cache.ReflectorStore. The handlers get the last state, which the server tells with the deletion.
+// Delete implements cache.ReflectorStore. The handlers get the last state, which the server sends with the deletion.
 func (s *store[T]) Delete(object any) error {
 	last, err := s.coder.pack(object)
 	if err != nil {
@@ -79,14 +79,14 @@ func (s *store[T]) Replace(objects []any, _ string) error {
 // Resync implements cache.ReflectorStore.
 func (s *store[T]) Resync() error { return nil }
 
-// Synced says whether a first listing is here and was told of.
+// Synced reports whether a first listing is here and was notified of.
 func (s *store[T]) Synced() bool {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return s.synced
 }
 
-// set keeps an object and tells of it, unless this version is here.
+// set keeps an object and reports it, unless this version is here.
 func (s *store[T]) set(object any) error {
 	now, err := s.coder.pack(object)
 	if err != nil {
@@ -107,7 +107,7 @@ func (s *store[T]) set(object any) error {
 
 func (s *store[T]) gone(last *entry, watched bool) {
 	for _, handlers := range s.handlers {
-		handlers.Gone(s.coder.unpack(last), watched)
+		handlers.Deleted(s.coder.unpack(last), watched)
 	}
 }
 

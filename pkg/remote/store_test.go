@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// watched is a cache that a test fills, and what its handlers were told.
+// watched is a cache that a test fills, and what its handlers were notified.
 func watched(t *testing.T) (informers *Informers[*corev1.Service], filled *store[*corev1.Service], told func() []string) {
 	t.Helper()
 	informers, err := NewInformers(nil, nil, &corev1.Service{}, func(s *corev1.Service) *corev1.Service { return s }, func(s *corev1.Service) string { return s.Labels["app"] })
@@ -28,7 +28,7 @@ func watched(t *testing.T) (informers *Informers[*corev1.Service], filled *store
 		Changed: func(before, now *corev1.Service) {
 			events = append(events, before.ResourceVersion+" to "+now.ResourceVersion)
 		},
-		Gone: func(s *corev1.Service, watched bool) {
+		Deleted: func(s *corev1.Service, watched bool) {
 			how := " missing"
 			if watched {
 				how = " deleted"
@@ -49,7 +49,7 @@ func versioned(name, version, app string) *corev1.Service {
 	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, ResourceVersion: version, Labels: map[string]string{"app": app}}}
 }
 
-// The handlers are told what has changed and nothing else, whether a watch or a listing shows it.
+// The handlers are notified of what has changed and nothing else, whether a watch or a listing shows it.
 func TestStoreTells(t *testing.T) {
 	informers, filled, told := watched(t)
 	for _, step := range []struct {
@@ -61,7 +61,7 @@ func TestStoreTells(t *testing.T) {
 		{"nothing new", func() error { return filled.Replace([]any{versioned("b", "2", "x"), versioned("a", "1", "x")}, "9") }, nil},
 		{"added", func() error { return filled.Add(versioned("c", "3", "y")) }, []string{"set c 3"}},
 		{"changed", func() error { return filled.Update(versioned("a", "4", "y")) }, []string{"1 to 4", "set a 4"}},
-		{"told again", func() error { return filled.Update(versioned("a", "4", "y")) }, nil},
+		{"notified again", func() error { return filled.Update(versioned("a", "4", "y")) }, nil},
 		{"deleted", func() error { return filled.Delete(versioned("c", "5", "y")) }, []string{"c 5 deleted"}},
 		{"never there", func() error { return filled.Delete(versioned("d", "6", "y")) }, nil},
 		{"missed meanwhile", func() error { return filled.Replace([]any{versioned("a", "7", "x"), versioned("e", "8", "x")}, "9") }, []string{"4 to 7", "set a 7", "set e 8", "b 2 missing"}},
@@ -70,14 +70,14 @@ func TestStoreTells(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := told(); !slices.Equal(got, step.want) {
-			t.Errorf("%s: told %q, want %q", step.name, got, step.want)
+			t.Errorf("%s: notified %q, want %q", step.name, got, step.want)
 		}
 	}
 	if err := filled.Add(&corev1.Pod{}); err == nil {
 		t.Error("took a Pod for a Service")
 	}
 	if _, err := informers.Handle(Handlers[*corev1.Service]{}); err == nil {
-		t.Error("handlers came too late, and nobody said so")
+		t.Error("handlers came too late, and no error was reported")
 	}
 }
 
@@ -112,7 +112,7 @@ func TestStoreIndex(t *testing.T) {
 	}
 }
 
-// What is packed comes back as it was, each time as an object of its own, and a listing is packed as it comes.
+// What is packed comes back unchanged, each time as a dedicated object, and a listing is packed as it comes.
 func TestPack(t *testing.T) {
 	informers, filled, _ := watched(t)
 	want := versioned("a", "1", "x")

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package statusz serves a page that says how a process is, as text for people and as JSON.
+// Package statusz serves a page that reports how a process is, as text for users and as JSON.
 package statusz
 
 import (
@@ -16,7 +16,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/version"
 )
 
-// Component says which process it is. A page begins with one.
+// Component reports which process it is. A page begins with one.
 type Component struct {
 	Name      string `json:"name"`
 	Version   string `json:"version"`
@@ -34,8 +34,8 @@ func NewComponent(name string, started, now time.Time) Component {
 	}
 }
 
-// Handler serves what read returns, which has JSON tags: as JSON when the client asks for it (Accept: application/json),
-// as YAML in plain text otherwise. The page is for people and may change with every version.
+// Handler serves what read returns, which has JSON tags: as JSON when the client requests it (Accept: application/json), as YAML in
+// plain text otherwise. The page is for users and may change with every version.
 func Handler(read func() any) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var body bytes.Buffer

@@ -98,8 +98,8 @@ func isSynced(t *testing.T, translations typedmidonetv1.TranslationInterface, na
 	return tr.Status.ObservedGeneration == tr.Generation && meta.IsStatusConditionTrue(tr.Status.Conditions, midonetv1.ConditionSynced)
 }
 
-// The pusher in a manager: what Translations want lands, shrinks, is repaired on demand, costs nothing after a restart,
-// and goes.
+// The pusher in a manager: what Translations want lands, shrinks, is repaired on demand, costs nothing after a restart, and is
+// deleted.
 func TestPusher(t *testing.T) {
 	backend := fake.New(fake.Options{})
 	web := httptest.NewServer(backend)
@@ -140,12 +140,12 @@ func TestPusher(t *testing.T) {
 	if got := content(); got != "Chain a, Chain b, Chain c, Rule f" {
 		t.Errorf("the backend has %s", got)
 	}
-	for _, refusal := range backend.Refusals() {
-		t.Errorf("refused: %v", refusal)
+	for _, refusal := range backend.Rejections() {
+		t.Errorf("rejected: %v", refusal)
 	}
 
 	patch("chains.4.a", map[string]any{"resources": chains("ab")})
-	eventually(t, "the third chain goes", func() bool { return content() == "Chain a, Chain b, Rule f" })
+	eventually(t, "the third chain is deleted", func() bool { return content() == "Chain a, Chain b, Rule f" })
 	eventually(t, "the chains are in sync", func() bool { return isSynced(t, translations, "chains.4.a") })
 
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, url+"/rules/"+chainID('f'), nil)
@@ -203,7 +203,7 @@ func TestPusher(t *testing.T) {
 		}
 	}
 
-	// Deleted while nobody pushes: the finalizers wait for the next process.
+	// Deleted while no pusher runs: the finalizers wait for the next process.
 	for _, name := range []string{"chains.4.a", "rule.4.a"} {
 		if err := translations.Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
@@ -211,7 +211,7 @@ func TestPusher(t *testing.T) {
 	}
 	stop = startPusher(t, namespace, url)
 	for _, name := range []string{"chains.4.a", "rule.4.a"} {
-		eventually(t, name+" is gone", func() bool {
+		eventually(t, name+" has been deleted", func() bool {
 			_, err := translations.Get(t.Context(), name, metav1.GetOptions{})
 			return apierrors.IsNotFound(err)
 		})

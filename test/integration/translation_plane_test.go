@@ -74,7 +74,7 @@ controllers:
 // on returns the network for a subtest.
 func (n *network) on(t *testing.T) *network { return &network{Plane: n.Plane, t: t, c: n.c} }
 
-// page asks one of the fake's own pages; out may be nil.
+// page queries one of the fake's own pages; out may be nil.
 func (n *network) page(method, path string, in, out any) {
 	n.t.Helper()
 	if err := n.ask(n.t.Context(), method, path, in, out); err != nil {
@@ -113,16 +113,16 @@ func (n *network) ask(ctx context.Context, method, path string, in, out any) err
 	return nil
 }
 
-// traffic is what the fake was asked for.
+// traffic is what the fake was requested.
 type traffic struct {
 	Counts []struct {
 		fakemidonet.Count
 		Requests int `json:"requests"`
 	} `json:"counts"`
-	Refused []fakemidonet.Refusal `json:"refused"`
+	Refused []fakemidonet.Rejection `json:"refused"`
 }
 
-// requests returns what the fake was asked for since the last forget.
+// requests returns what the fake was requested since the last discard.
 func (n *network) requests() traffic {
 	n.t.Helper()
 	var seen traffic
@@ -145,7 +145,7 @@ func (t traffic) by(methods ...string) int {
 	return total
 }
 
-// byHand returns a client of the fake, for changes that no Translation asks for.
+// byHand returns a client of the fake, for changes that no Translation requests.
 func (n *network) byHand() *midonet.Client {
 	n.t.Helper()
 	username, file := n.MidoNetLogin()
@@ -246,7 +246,7 @@ func (n *network) pod(namespace, name, node, ip string) *corev1.Pod {
 	return pod
 }
 
-// service makes a Service; endpoints are written by hand.
+// service makes a Service; endpoints are written manually.
 func (n *network) service(namespace, name string, ports ...corev1.ServicePort) *corev1.Service {
 	n.t.Helper()
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: corev1.ServiceSpec{Ports: ports}}
@@ -282,7 +282,7 @@ func (n *network) translations(ctx context.Context) ([]midonetv1.Translation, er
 	return list.Items, err
 }
 
-// notSynced complains about a Translation that the backend does not have as it is now.
+// notSynced complains about a Translation that the backend does not have at present.
 func notSynced(t *midonetv1.Translation) error {
 	condition := meta.FindStatusCondition(t.Status.Conditions, midonetv1.ConditionSynced)
 	switch {

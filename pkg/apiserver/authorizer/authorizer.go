@@ -3,27 +3,25 @@
 
 // Package authorizer saves subject access reviews.
 //
-// An aggregated server asks the kube-apiserver about each request and caches the answers, one per
-// user, verb and object. A client that reads a thousand objects one by one therefore asks a thousand
-// times, at the 200 reviews a second that the kube-apiserver lets one server ask. AnyNameFirst asks
-// for the right to every object first, whose answer is one for all of them.
+// An aggregated server queries the kube-apiserver about each request and caches the responses, one per user, verb and object. A
+// client that reads a thousand objects one by one therefore queries a thousand times, at the 200 reviews a second that the
+// kube-apiserver lets one server send. AnyNameFirst requests the right to every object first, whose response is one for all of
+// them.
 //
 // # Soundness
 //
-// Only an Allow of the wider question is final. Everything else (no opinion, a denial, an error) is
-// followed by the question as it was asked, and that answer counts. So a user whose role names
-// objects (resourceNames) keeps exactly those, and an authorizer that denies the wide question and
-// allows the narrow one is obeyed.
+// Only an Allow of the wider question is final. Everything else (no opinion, a denial, an error) is followed by the original
+// question, and that response counts. So a user whose role names objects (resourceNames) keeps exactly those, and an authorizer
+// that denies the wide question and allows the narrow one is obeyed.
 //
-// An Allow of the wider question must imply an Allow of the narrower one. RBAC only ever adds
-// rights: a rule without resourceNames allows every name, and a rule with resourceNames allows the
-// names it lists and no other. The wider question asks for AnyName, which no object has and no rule
-// lists, so that only a rule without resourceNames can allow it. It does not ask for the empty name:
-// RBAC would match that with resourceNames [""], a rule that a template writes when its value is
-// missing, and that allows no named object at all.
+// An Allow of the wider question must imply an Allow of the narrower one. RBAC only ever adds permissions: a rule without
+// resourceNames allows every name, and a rule with resourceNames allows the names it lists and no other. The wider question
+// requests AnyName, which no object has and no rule lists, so that only a rule without resourceNames can allow it. It does not
+// request the empty name: RBAC would match that with resourceNames [""], a rule that a template writes when its value is missing,
+// and that allows no named object at all.
 //
-// A webhook authorizer that allows most names and denies some ("everything but prod-*") breaks the
-// implication. With such a one the wider question must be turned off.
+// A webhook authorizer that allows most names and denies some ("everything but prod-*") breaks the implication. With such a one the
+// wider question must be disabled.
 package authorizer
 
 import (
@@ -34,11 +32,11 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// AnyName is the name in the wider question. No object of ours can have it, as it is no DNS label.
+// AnyName is the name in the wider question. No object of Groundskeeper can have it, because it is not a DNS label.
 const AnyName = "(any name)"
 
-// AnyNameFirst returns an authorizer that asks delegate for the right to the objects of every name
-// before the right to the named one. Requests that name no object pass through.
+// AnyNameFirst returns an authorizer that requests from delegate the right to the objects of every name before the right to the
+// named one. Requests that name no object pass through.
 func AnyNameFirst(delegate authorizer.Authorizer) authorizer.Authorizer {
 	return anyNameFirst{delegate}
 }
@@ -62,7 +60,7 @@ func (a anyNameFirst) ConditionsAwareAuthorize(ctx context.Context, request auth
 	return a.Authorizer.ConditionsAwareAuthorize(ctx, request)
 }
 
-// everyName tells whether the user may do this to objects of every name.
+// everyName reports whether the user is allowed to do this to objects of every name.
 func (a anyNameFirst) everyName(ctx context.Context, request authorizer.Attributes) (bool, string) {
 	if !request.IsResourceRequest() || request.GetName() == "" {
 		return false, ""

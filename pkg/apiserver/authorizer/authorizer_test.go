@@ -18,7 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
-// counting answers from a table by name, and keeps the questions.
+// counting responds from a table by name, and keeps the questions.
 type counting struct {
 	answers map[string]authorizer.Decision // by name
 	err     map[string]error
@@ -75,7 +75,7 @@ func TestAnyNameFirst(t *testing.T) {
 		{name: "this name denied", request: get("x"), answers: map[string]authorizer.Decision{"x": deny}, want: deny, reason: "reason of x", wantAsks: []string{AnyName, "x"}},
 		{name: "an error is not final", request: get("x"), answers: map[string]authorizer.Decision{"x": allow}, err: map[string]error{AnyName: down}, want: allow, reason: "reason of x", wantAsks: []string{AnyName, "x"}},
 		{name: "an allow with an error is not final", request: get("x"), answers: map[string]authorizer.Decision{AnyName: allow}, err: map[string]error{AnyName: down}, want: none, reason: "reason of x", wantAsks: []string{AnyName, "x"}},
-		{name: "the error of the last answer", request: get("x"), err: map[string]error{"x": down}, want: none, wantErr: down, reason: "reason of x", wantAsks: []string{AnyName, "x"}},
+		{name: "the error of the last response", request: get("x"), err: map[string]error{"x": down}, want: none, wantErr: down, reason: "reason of x", wantAsks: []string{AnyName, "x"}},
 		{name: "no name", request: get(""), answers: map[string]authorizer.Decision{AnyName: allow}, want: none, reason: "reason of ", wantAsks: []string{""}},
 		{name: "no resource", request: nonResource, answers: map[string]authorizer.Decision{AnyName: allow}, want: none, reason: "reason of x", wantAsks: []string{"x"}},
 	} {
@@ -86,7 +86,7 @@ func TestAnyNameFirst(t *testing.T) {
 				t.Errorf("got %v, %q, %v", got, reason, err)
 			}
 			if !slices.Equal(delegate.names, test.wantAsks) {
-				t.Errorf("asked for %q, want %q", delegate.names, test.wantAsks)
+				t.Errorf("requested %q, want %q", delegate.names, test.wantAsks)
 			}
 
 			delegate = &counting{answers: test.answers, err: test.err}
@@ -95,14 +95,14 @@ func TestAnyNameFirst(t *testing.T) {
 				t.Errorf("with conditions: got %v", decision)
 			}
 			if !slices.Equal(delegate.names, test.wantAsks) {
-				t.Errorf("with conditions: asked for %q, want %q", delegate.names, test.wantAsks)
+				t.Errorf("with conditions: requested %q, want %q", delegate.names, test.wantAsks)
 			}
 		})
 	}
 }
 
-// TestOneQuestionForAllNames is what the wrapper is for: a delegate that caches answers is asked one
-// question, however many objects are read.
+// TestOneQuestionForAllNames is what the wrapper is for: a delegate that caches responds is queried one question, however many
+// objects are read.
 func TestOneQuestionForAllNames(t *testing.T) {
 	delegate := &counting{answers: map[string]authorizer.Decision{AnyName: authorizer.DecisionAllow}}
 	a := AnyNameFirst(delegate)
@@ -114,12 +114,12 @@ func TestOneQuestionForAllNames(t *testing.T) {
 	}
 	slices.Sort(delegate.names)
 	if names := slices.Compact(delegate.names); len(names) != 1 {
-		t.Errorf("asked %d different questions", len(names))
+		t.Errorf("queried %d different questions", len(names))
 	}
 }
 
-// TestWiderQuestion has everything but the name and the selectors of the one that was asked: a watch
-// of one object names it by a selector.
+// TestWiderQuestion has everything but the name and the selectors of the one that was queried: a watch of one object names it by a
+// selector.
 func TestWiderQuestion(t *testing.T) {
 	request := get("x")
 	request.FieldSelectorRequirements = fields.Requirements{{Operator: selection.Equals, Field: "metadata.name", Value: "x"}}
@@ -165,7 +165,7 @@ func TestNoObjectHasAnyName(t *testing.T) {
 	}
 }
 
-// BenchmarkAnyNameFirst asks for the right to one object that the right to all gives.
+// BenchmarkAnyNameFirst requests the right to one object that the right to all gives.
 func BenchmarkAnyNameFirst(b *testing.B) {
 	delegate := &counting{answers: map[string]authorizer.Decision{AnyName: authorizer.DecisionAllow}}
 	asked := AnyNameFirst(delegate)

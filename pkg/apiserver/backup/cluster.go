@@ -22,7 +22,7 @@ import (
 type Comparison struct {
 	// Lost are namespaces that a Project owns which the backup does not have.
 	Lost []Lost
-	// Missing are the namespaces of Projects of the backup that do not exist in the cluster. They come anew, and empty.
+	// Missing are the namespaces of Projects of the backup that do not exist in the cluster. They come again, and empty.
 	Missing []string
 }
 
@@ -33,7 +33,7 @@ type Lost struct {
 	UID, Has types.UID
 }
 
-// String says it in words.
+// String reports it in words.
 func (l Lost) String() string {
 	if l.Has == "" {
 		return fmt.Sprintf("namespace %s belongs to Project %s (uid %s), which the backup does not have", l.Namespace, l.Project, l.UID)
@@ -41,13 +41,13 @@ func (l Lost) String() string {
 	return fmt.Sprintf("namespace %s belongs to Project %s with uid %s; the one in the backup has uid %s", l.Namespace, l.Project, l.UID, l.Has)
 }
 
-// ServesProjects says whether namespaces can belong to objects of ours. Where another server of the cluster serves
-// Projects, they belong to its objects, whatever a backup of ours has.
+// ServesProjects reports whether namespaces can belong to Groundskeeper's objects. Where another server of the cluster serves
+// Projects, they belong to its objects, regardless of the content of a backup.
 func ServesProjects(served []schema.GroupVersion) bool {
 	return slices.Contains(served, gardenerv1beta1.SchemeGroupVersion)
 }
 
-// Compare tells what the garbage collector and our controllers would make of the namespaces of a cluster, were the
+// Compare reports what the garbage collector and Groundskeeper's controllers would make of the namespaces of a cluster, were the
 // objects of a backup served in these group versions.
 func Compare(served []schema.GroupVersion, objects []Object, namespaces []corev1.Namespace) Comparison {
 	if !ServesProjects(served) {
@@ -64,7 +64,7 @@ func Compare(served []schema.GroupVersion, objects []Object, namespaces []corev1
 	for _, namespace := range namespaces {
 		exists[namespace.Name] = true
 		if !namespace.DeletionTimestamp.IsZero() {
-			continue // it goes anyway
+			continue // it is deleted even so
 		}
 		for _, owner := range namespace.OwnerReferences {
 			if isProject(owner) && projects[owner.Name] != owner.UID {
@@ -112,7 +112,7 @@ func Serving(cluster kubernetes.Interface, served []schema.GroupVersion) (string
 			return version, nil
 		case apierrors.IsNotFound(err), apierrors.IsServiceUnavailable(err):
 		default:
-			return "", fmt.Errorf("cannot ask the cluster whether somebody serves %s: %w", version, err)
+			return "", fmt.Errorf("cannot determine from the cluster whether a server uses %s: %w", version, err)
 		}
 	}
 	return "", nil

@@ -74,11 +74,11 @@ func TestServing(t *testing.T) {
 	served := []schema.GroupVersion{gardenerv1beta1.SchemeGroupVersion, kubernikusv1.SchemeGroupVersion}
 	cluster := fake.NewClientset()
 	if got, err := Serving(cluster, served); got != "" || err != nil {
-		t.Errorf("nobody serves: %q, %v", got, err)
+		t.Errorf("no server: %q, %v", got, err)
 	}
 	cluster.Resources = []*metav1.APIResourceList{{GroupVersion: schema.GroupVersion{Group: "core.gardener.cloud", Version: "v1beta1"}.String()}}
 	if got, err := Serving(cluster, served); got != "core.gardener.cloud/v1beta1" || err != nil {
-		t.Errorf("somebody serves: %q, %v", got, err)
+		t.Errorf("a server runs: %q, %v", got, err)
 	}
 	if got, err := Serving(cluster, served[1:]); got != "" || err != nil {
 		t.Errorf("a Gardener serves its Projects: %q, %v", got, err)

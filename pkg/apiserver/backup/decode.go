@@ -39,7 +39,7 @@ func (o Object) String() string {
 type Problems struct {
 	// Broken are lines that cannot be imported at all.
 	Broken []error
-	// Invalid are objects that can be read, but that creation would refuse today, with the fields.
+	// Invalid are objects that can be read, but that creation would reject today, with the fields.
 	Invalid []error
 }
 
@@ -65,7 +65,7 @@ func Decode(ctx context.Context, file *File, resources []Resource) ([]Object, Pr
 	}
 	for _, want := range file.Header.Resources {
 		if got := counts[want.GroupVersionKind()]; len(d.problems.Broken) == 0 && got != want.Objects {
-			d.problems.Broken = append(d.problems.Broken, fmt.Errorf("the file has %d objects of %s.%s, its first line says %d", got, want.Resource, want.Group, want.Objects))
+			d.problems.Broken = append(d.problems.Broken, fmt.Errorf("the file has %d objects of %s.%s, its first line reports %d", got, want.Resource, want.Group, want.Objects))
 		}
 	}
 	return objects, d.problems
@@ -104,7 +104,7 @@ func (d *decoder) decode(ctx context.Context, line int, data []byte) (Object, er
 	return object, d.check(object)
 }
 
-// check looks at what storage needs and the API always has.
+// check checks what storage needs and the API always has.
 func (d *decoder) check(object Object) error {
 	m := object.Meta
 	switch namespaced := object.Resource.Store.CreateStrategy.NamespaceScoped(); {

@@ -23,10 +23,10 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/version"
 )
 
-// page is how many objects are read at once.
+// page is how many objects are read at a time.
 const page = 500
 
-// Export writes all objects of a store, as they were at one revision. Servers may write meanwhile.
+// Export writes all objects of a store, in their state at one revision. Servers may write meanwhile.
 func Export(ctx context.Context, store Store, out io.Writer) (Header, error) {
 	stored, revision, err := storeidentity.Stored(ctx, store.KV, store.Prefix)
 	if err != nil {
@@ -60,7 +60,7 @@ func Export(ctx context.Context, store Store, out io.Writer) (Header, error) {
 	return header, w.Close()
 }
 
-// count tells how many keys below one there were at a revision.
+// count reports how many keys below one there were at a revision.
 func (s Store) count(ctx context.Context, below string, revision int64) (int64, error) {
 	prefix := s.key(below) + "/"
 	found, err := s.KV.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithCountOnly(), clientv3.WithRev(revision))

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backup writes all objects of a store into a file, reads such a file back into an empty store, and writes the
-// objects of a store anew with today's encoding and encryption.
+// Package backup writes all objects of a store into a file, reads such a file back into an empty store, and writes the objects of a
+// store again with today's encoding and encryption.
 //
 // All three work on storage, below admission and below everything that the API does to what users write: uids, owner
 // references, finalizers, times, statuses and generations stay. With another uid of a Project, Kubernetes' garbage
@@ -24,7 +24,7 @@ import (
 )
 
 const (
-	// Format is what the first line of every file says it is.
+	// Format is what the first line of every file reports it is.
 	Format = "groundskeeper-backup"
 	// FormatVersion is the version of the format that this program writes, and the one that it reads.
 	FormatVersion = 1
@@ -32,7 +32,7 @@ const (
 
 // Header is the first line of a file.
 type Header struct {
-	// Format and Version say how to read the rest.
+	// Format and Version report how to read the rest.
 	Format  string `json:"format"`
 	Version int    `json:"version"`
 	// Program is the version of the program that wrote the file.
@@ -56,7 +56,7 @@ type Count struct {
 	Objects  int    `json:"objects"`
 }
 
-// GroupVersionKind returns what the objects say they are.
+// GroupVersionKind returns the type that the objects declare.
 func (c Count) GroupVersionKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: c.Group, Version: c.Version, Kind: c.Kind}
 }
@@ -80,7 +80,7 @@ type end struct {
 	SHA256  string `json:"sha256"`
 }
 
-// parseHeader reads the first line. It says what else the file may be.
+// parseHeader reads the first line. It reports what else the file may be.
 func parseHeader(line []byte) (Header, error) {
 	var h Header
 	if err := json.Unmarshal(line, &h); err != nil || h.Format != Format {

@@ -44,7 +44,7 @@ func projects(n int) Header {
 	}
 }
 
-// sealed ends lines with a checksum that is right, as somebody would who edits a file and knows how.
+// sealed ends lines with a checksum that is correct, as a user would who edits a file and knows the format.
 func sealed(lines ...string) []byte {
 	data := []byte(strings.Join(lines, "\n") + "\n")
 	sum := sha256.Sum256(data)
@@ -85,13 +85,13 @@ func TestRoundTripOfFiles(t *testing.T) {
 		if _, err := Read(bytes.NewReader(data[:cut])); err == nil {
 			r.Fatalf("the first %d of %d bytes are taken for the whole file", cut, len(data))
 		}
-		// The last line is JSON that may be spelled otherwise; what it says of the others may not.
+		// The last line is JSON that may be spelled otherwise; what it reports about the others may not.
 		body := bytes.LastIndexByte(data[:len(data)-1], '\n')
 		at, bit := rapid.IntRange(0, body).Draw(r, "at"), rapid.IntRange(0, 7).Draw(r, "bit")
 		altered := bytes.Clone(data)
 		altered[at] ^= 1 << bit
 		if _, err := Read(bytes.NewReader(altered)); err == nil {
-			r.Fatalf("byte %d was changed, and nobody noticed", at)
+			r.Fatalf("byte %d was changed without being detected", at)
 		}
 	})
 }
@@ -114,14 +114,14 @@ func TestRefusedFiles(t *testing.T) {
 		"a line more":               {string(good) + object + "\n", "truncated"},
 		"two files":                 {string(good) + string(good), "was altered"},
 		"Windows line ends":         {strings.ReplaceAll(string(good), "\n", "\r\n"), "was altered"},
-		"an object less, sealed":    {string(sealed(head, object)), "the file has 1 objects, its first line says 2"},
+		"an object less, sealed":    {string(sealed(head, object)), "the file has 1 objects, its first line specifies 2"},
 		"a negative count":          {string(sealed(strings.Replace(head, `"objects":2`, `"objects":-1`, 1))), "-1 objects of projects"},
 		"a checksum of another one": {strings.Join(lines[:3], "") + string(sealed(head, object, object+" "))[len(head)+2*len(object)+4:], "was altered"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Read(strings.NewReader(test.data))
 			if err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("it says %v, not %q", err, test.want)
+				t.Errorf("it reports %v, not %q", err, test.want)
 			}
 		})
 	}
@@ -147,7 +147,7 @@ func TestWriterRefuses(t *testing.T) {
 	}
 }
 
-// FuzzRead reads what nobody wrote. It must not panic, and what it accepts must be a file that can be written again.
+// FuzzRead reads arbitrary input. It must not panic, and what it accepts must be a file that can be written again.
 func FuzzRead(f *testing.F) {
 	good := fileOf(f, projects(2), `{"kind":"Project","metadata":{"name":"a"}}`, `{"kind":"Project"}`)
 	f.Add(good)

@@ -16,17 +16,17 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// workers is how many objects are written at once: each waits for etcd's disk.
+// workers is how many objects are written at a time: each waits for etcd's disk.
 const workers = 16
 
-// Imported tells how far an import has come.
+// Imported reports how far an import has come.
 type Imported struct {
 	// Created were written, Present were there already, from an import that was interrupted.
 	Created, Present int64
 }
 
-// Import writes objects into storage, each with the name that it claims in one transaction. An object that is there
-// already, as it is in the file, is left alone; one that differs ends the import. Progress is told now and then.
+// Import writes objects into storage, each with the name that it claims in one transaction. An object that exists and equals that
+// in the file is left alone; one that differs ends the import. Progress is reported periodically.
 func Import(ctx context.Context, store Store, objects []Object, progress func(Imported)) (Imported, error) {
 	resources := map[schema.GroupVersionKind]Resource{}
 	for _, resource := range store.Resources {
@@ -70,9 +70,9 @@ func Import(ctx context.Context, store Store, objects []Object, progress func(Im
 	return now(), context.Cause(ctx)
 }
 
-// create writes one object, unless it is there. It tells whether it wrote.
+// create writes one object, unless it is there. It reports whether it wrote.
 func create(ctx context.Context, resource Resource, object Object) (bool, error) {
-	copied := object.Object.DeepCopyObject() // storage takes out what it does not store
+	copied := object.Object.DeepCopyObject() // storage removes what it does not store
 	accessor, err := meta.Accessor(copied)
 	if err != nil {
 		return false, err
@@ -92,7 +92,7 @@ func create(ctx context.Context, resource Resource, object Object) (bool, error)
 	accessor.SetResourceVersion(object.Meta.GetResourceVersion())
 	stored.GetObjectKind().SetGroupVersionKind(object.Object.GetObjectKind().GroupVersionKind())
 	if !apiequality.Semantic.DeepEqual(stored, object.Object) {
-		return false, errors.New("the store has another object of this name: somebody wrote into it; empty it and import again")
+		return false, errors.New("the store has another object of this name: a user wrote into it; empty it and import again")
 	}
 	return false, nil
 }

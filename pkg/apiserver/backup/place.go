@@ -18,7 +18,7 @@ import (
 // partial ends the name of a file that is being written.
 const partial = ".partial"
 
-// fileMode lets nobody else read what users wrote: members of projects, logins of routers, and what may come.
+// fileMode lets no other client read what users wrote: members of projects, logins of routers, and what may come.
 const fileMode = 0o600
 
 // WriteFile makes a file that is whole or not there: it is written beside, flushed to the disk and renamed.
@@ -70,15 +70,15 @@ var (
 	ownPartial = regexp.MustCompile(`^groundskeeper-\d{8}T\d{6}Z\.jsonl\.partial$`)
 )
 
-// abandoned is how long nothing was written to a file that nobody writes any more.
+// abandoned is how long nothing was written to a file that no client writes any more.
 const abandoned = time.Hour
 
-// NameAt is the name of a file in a folder of backups.
+// NameAt is the name of a file in a directory of backups.
 func NameAt(now time.Time) string {
 	return "groundskeeper-" + now.UTC().Format(timestamp) + ".jsonl"
 }
 
-// Expire removes the oldest backups of a folder but the newest ones, and returns their names. Other files stay.
+// Expire removes the oldest backups of a directory but the newest ones, and returns their names. Other files stay.
 func Expire(folder string, keep int) ([]string, error) {
 	files, err := filesIn(folder, ownName)
 	if err != nil {
@@ -94,8 +94,8 @@ func Expire(folder string, keep int) ([]string, error) {
 	return expired, nil
 }
 
-// Tidy removes from a folder of backups what exports that were killed had written, and returns the names: Expire does not
-// see them, and a volume that they fill takes no backup any more. What another export may be writing stays.
+// Tidy removes from a directory of backups what exports that were killed had written, and returns the names: Expire does not see
+// them, and a volume that they fill takes no backup any more. What another export may be writing stays.
 func Tidy(folder string, now time.Time) ([]string, error) {
 	files, err := filesIn(folder, ownPartial)
 	var removed []string
@@ -118,7 +118,7 @@ func Tidy(folder string, now time.Time) ([]string, error) {
 	return removed, errors.Join(errs...)
 }
 
-// filesIn are the files of a folder with names of ours, the oldest first.
+// filesIn are the files of a directory with names of exports, the oldest first.
 func filesIn(folder string, names *regexp.Regexp) ([]os.DirEntry, error) {
 	entries, err := os.ReadDir(folder)
 	return slices.DeleteFunc(entries, func(entry os.DirEntry) bool {

@@ -80,13 +80,13 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// What killed exports left behind goes, and nothing else: another export may be writing still.
+// What killed exports left behind is deleted, and nothing else: another export may be writing still.
 func TestTidy(t *testing.T) {
 	folder, now := t.TempDir(), time.Now()
 	old, stopped, fresh := NameAt(now.Add(-9*time.Hour))+partial, NameAt(now.Add(-61*time.Minute))+partial, NameAt(now)+partial
 	for name, written := range map[string]time.Time{
 		old: now.Add(-8 * time.Hour), stopped: now.Add(-time.Hour), fresh: now,
-		// It began long ago, and goes on.
+		// It began long ago, and continues.
 		NameAt(now.Add(-5*time.Hour)) + partial: now.Add(-59 * time.Minute),
 		NameAt(now.Add(-7 * time.Hour)):         now.Add(-7 * time.Hour),
 		"groundskeeper-mine.jsonl" + partial:    now.Add(-8 * time.Hour),
@@ -111,6 +111,6 @@ func TestTidy(t *testing.T) {
 		t.Errorf("left: %v, %v", entries, err)
 	}
 	if _, err := Tidy(filepath.Join(folder, "none"), now); err == nil {
-		t.Error("a folder that is not there is tidy")
+		t.Error("a directory that does not exist is tidy")
 	}
 }

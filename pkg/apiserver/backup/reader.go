@@ -22,10 +22,10 @@ type File struct {
 	Sum string
 }
 
-// errTruncated says that the end is missing.
+// errTruncated means that the end is missing.
 var errTruncated = errors.New("the file is truncated: its last line, with the number of objects and the checksum, is missing")
 
-// Read reads a file to its end and checks that it is whole. What the objects say is not looked at.
+// Read reads a file to its end and checks that it is whole. The content of the objects is not checked.
 //
 // All of the file is kept in memory: what is checked is what will be imported.
 func Read(r io.Reader) (*File, error) {
@@ -57,10 +57,10 @@ func Read(r io.Reader) (*File, error) {
 	objects := lines[1 : len(lines)-1]
 	sum := sha256.Sum256(data[:len(data)-len(last)])
 	if got := hex.EncodeToString(sum[:]); got != t.End.SHA256 {
-		return nil, fmt.Errorf("the file was altered: its lines have the checksum %s, the last line says %s", got, t.End.SHA256)
+		return nil, fmt.Errorf("the file was altered: its lines have the checksum %s, the last line reports %s", got, t.End.SHA256)
 	}
 	if t.End.Objects != len(objects) || header.Objects() != len(objects) {
-		return nil, fmt.Errorf("the file has %d objects, its first line says %d and its last line %d", len(objects), header.Objects(), t.End.Objects)
+		return nil, fmt.Errorf("the file has %d objects, its first line reports %d and its last line %d", len(objects), header.Objects(), t.End.Objects)
 	}
 	for i := range objects {
 		objects[i] = bytes.TrimSuffix(objects[i], []byte("\n"))

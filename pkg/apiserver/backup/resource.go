@@ -37,7 +37,7 @@ type Resource struct {
 	Store *genericregistry.Store
 	// Codec writes objects as the API shows them.
 	Codec runtime.Encoder
-	// Decoder reads them. It refuses a field that it does not know: it would be lost.
+	// Decoder reads them. It rejects a field that it does not know: it would be lost.
 	Decoder runtime.Decoder
 }
 
@@ -56,7 +56,7 @@ func (r Resource) storageKey(ctx context.Context, namespace, name string) (strin
 	return r.Store.KeyFunc(genericapirequest.WithNamespace(ctx, namespace), name)
 }
 
-// validate tells what creation would refuse of an object.
+// validate reports what creation would reject of an object.
 func (r Resource) validate(ctx context.Context, namespace string, obj runtime.Object) field.ErrorList {
 	ctx = genericapirequest.WithNamespace(ctx, namespace)
 	ctx = genericapirequest.WithRequestInfo(ctx, &genericapirequest.RequestInfo{

@@ -15,26 +15,25 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// keysPage is how many keys are read at once.
+// keysPage is how many keys are read at a time.
 const keysPage = 10000
 
-// Rewritten tells how far a rewrite has come.
+// Rewritten reports how far a rewrite has come.
 type Rewritten struct {
 	// Total is how many objects there were when it looked.
 	Total int
-	// Written were in another encoding, or encrypted with another key than new objects would be. Current were not, and
-	// Gone were deleted meanwhile: neither was written.
-	Written, Current, Gone int
+	// Written were in another encoding, or encrypted with another key than new objects would be. Current were not, and Deleted were
+	// deleted meanwhile: neither was written.
+	Written, Current, Deleted int
 	// Failed could not be read or written.
 	Failed []error
 }
 
-// done is how many objects were looked at.
-func (r Rewritten) done() int { return r.Written + r.Current + r.Gone + len(r.Failed) }
+// done is how many objects were checked.
+func (r Rewritten) done() int { return r.Written + r.Current + r.Deleted + len(r.Failed) }
 
-// Rewrite writes every object anew that is not stored as it would be today, and no other. It replaces exactly what it
-// read, so servers may write meanwhile. The limiter bounds the writes. Run again, it goes on where it ended: what is
-// current is only read.
+// Rewrite writes every object again that is not stored as it would be today, and no other. It replaces exactly what it read, so
+// servers may write meanwhile. The limiter bounds the writes. Run again, it continues where it ended: what is current is only read.
 func Rewrite(ctx context.Context, store Store, limiter flowcontrol.RateLimiter, progress func(Rewritten)) (Rewritten, error) {
 	var r Rewritten
 	keys := make([][]string, len(store.Resources))
@@ -52,7 +51,7 @@ func Rewrite(ctx context.Context, store Store, limiter flowcontrol.RateLimiter, 
 			case ctx.Err() != nil:
 				return r, ctx.Err()
 			case storage.IsNotFound(err):
-				r.Gone++
+				r.Deleted++
 			case err != nil:
 				r.Failed = append(r.Failed, fmt.Errorf("%s: %w", store.key(key), err))
 			case written:
@@ -95,8 +94,8 @@ func (s Store) keys(ctx context.Context, root string) ([]string, error) {
 	}
 }
 
-// rewrite reads an object and writes it back. Storage leaves out the write when nothing would change: neither the bytes
-// of the object, nor the key that encrypts them. It tells whether it wrote.
+// rewrite reads an object and writes it back. Storage leaves out the write when nothing would change: neither the bytes of the
+// object, nor the key that encrypts them. It reports whether it wrote.
 func rewrite(ctx context.Context, resource Resource, key string) (bool, error) {
 	var read uint64
 	obj := resource.Store.NewFunc()

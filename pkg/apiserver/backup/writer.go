@@ -22,7 +22,7 @@ type Writer struct {
 	objects int
 }
 
-// NewWriter writes the first line, which says what will come.
+// NewWriter writes the first line, which reports what will come.
 func NewWriter(out io.Writer, header Header) (*Writer, error) {
 	header.Format, header.Version = Format, FormatVersion
 	w := &Writer{out: bufio.NewWriter(out), sum: sha256.New(), header: header}
@@ -43,7 +43,7 @@ func (w *Writer) Write(object []byte) error {
 	return w.line(object)
 }
 
-// Close writes the last line. It fails when there were not as many objects as the first line says.
+// Close writes the last line. It fails when there were not as many objects as the first line specifies.
 func (w *Writer) Close() error {
 	if want := w.header.Objects(); w.objects != want {
 		return fmt.Errorf("%d objects were written instead of %d", w.objects, want)

@@ -28,16 +28,16 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// authority signs certificates of clients.
-type authority struct {
+// testCA signs certificates of clients.
+type testCA struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 	serial      int64
 }
 
-func newAuthority(t testing.TB, name string) *authority {
+func newAuthority(t testing.TB, name string) *testCA {
 	t.Helper()
-	a := &authority{key: newKey(t)}
+	a := &testCA{key: newKey(t)}
 	a.certificate = a.sign(t, &x509.Certificate{Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true}, time.Now().Add(time.Hour), a.key)
 	return a
 }
@@ -51,7 +51,7 @@ func newKey(t testing.TB) *ecdsa.PrivateKey {
 	return key
 }
 
-func (a *authority) sign(t testing.TB, template *x509.Certificate, until time.Time, key *ecdsa.PrivateKey) *x509.Certificate {
+func (a *testCA) sign(t testing.TB, template *x509.Certificate, until time.Time, key *ecdsa.PrivateKey) *x509.Certificate {
 	t.Helper()
 	a.serial++
 	template.SerialNumber, template.NotBefore, template.NotAfter = big.NewInt(a.serial), time.Now().Add(-time.Minute), until
@@ -71,17 +71,17 @@ func (a *authority) sign(t testing.TB, template *x509.Certificate, until time.Ti
 }
 
 // client returns the certificate of a client.
-func (a *authority) client(t testing.TB, name string, until time.Time) *x509.Certificate {
+func (a *testCA) client(t testing.TB, name string, until time.Time) *x509.Certificate {
 	t.Helper()
 	template := &x509.Certificate{Subject: pkix.Name{CommonName: name, Organization: []string{"gardeners"}}, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	return a.sign(t, template, until, newKey(t))
 }
 
-func (a *authority) pem() []byte {
+func (a *testCA) pem() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw})
 }
 
-// bundle is a bundle of authorities that may change, and counts who verifies by it.
+// bundle is a bundle of CAs that may change, and counts who verifies by it.
 type bundle struct {
 	dynamiccertificates.CAContentProvider
 	verified int
@@ -92,7 +92,7 @@ func (b *bundle) VerifyOptions() (x509.VerifyOptions, bool) {
 	return b.CAContentProvider.VerifyOptions()
 }
 
-func (b *bundle) set(t testing.TB, a *authority) {
+func (b *bundle) set(t testing.TB, a *testCA) {
 	t.Helper()
 	static, err := dynamiccertificates.NewStaticCAContent("test", a.pem())
 	if err != nil {
@@ -101,10 +101,10 @@ func (b *bundle) set(t testing.TB, a *authority) {
 	b.CAContentProvider = static
 }
 
-// world is a server with the library's authenticator, and ours before it.
+// world is a server with the library's authenticator, and that of Groundskeeper before it.
 type world struct {
 	testing.TB
-	clients, proxies *authority
+	clients, proxies *testCA
 	clientBundle     bundle
 	proxyBundle      bundle
 	clock            *clocktesting.FakePassiveClock
@@ -148,7 +148,7 @@ func request(headers map[string]string, certificates ...*x509.Certificate) *http
 	return r
 }
 
-// verdict is an answer as text.
+// verdict is a response as text.
 func verdict(response *authenticator.Response, ok bool, err error) string {
 	if err != nil || !ok {
 		return fmt.Sprintf("%v, %v", ok, err)
@@ -156,7 +156,7 @@ func verdict(response *authenticator.Response, ok bool, err error) string {
 	return fmt.Sprintf("%s %s %v %v", response.User.GetName(), response.User.GetUID(), response.User.GetGroups(), response.User.GetExtra())
 }
 
-// want judges a request and says how often the library was asked and certificates were verified for it.
+// want judges a request and reports how often the library was queried and certificates were verified for it.
 func (w *world) want(headers map[string]string, user string, asked, verified int, certificates ...*x509.Certificate) {
 	w.Helper()
 	w.asked, w.clientBundle.verified, w.proxyBundle.verified = 0, 0, 0
@@ -165,13 +165,13 @@ func (w *world) want(headers map[string]string, user string, asked, verified int
 	if ok && err == nil {
 		name = response.User.GetName()
 	}
-	got := fmt.Sprintf("%s, asked %d, verified %d", name, w.asked, w.clientBundle.verified+w.proxyBundle.verified)
-	if want := fmt.Sprintf("%s, asked %d, verified %d", user, asked, verified); got != want {
+	got := fmt.Sprintf("%s, queried %d, verified %d", name, w.asked, w.clientBundle.verified+w.proxyBundle.verified)
+	if want := fmt.Sprintf("%s, queried %d, verified %d", user, asked, verified); got != want {
 		w.Errorf("%v: %s, want %s (%v)", headers, got, want, err)
 	}
 }
 
-// Whatever comes, twice, the answers are the library's.
+// Whatever comes, twice, the responses are the library's.
 func TestAnswersAsTheLibrary(t *testing.T) {
 	w := newWorld(t)
 	later := time.Now().Add(time.Hour)
@@ -197,7 +197,7 @@ func TestAnswersAsTheLibrary(t *testing.T) {
 			for range 2 {
 				got := verdict(w.AuthenticateRequest(request(headers, certificates...)))
 				if diff := cmp.Diff(verdict(w.library.AuthenticateRequest(request(headers, certificates...))), got); diff != "" {
-					t.Errorf("%v with certificate %s (-the library +ours):\n%s", headers, name, diff)
+					t.Errorf("%v with certificate %s (-the library +Groundskeeper's):\n%s", headers, name, diff)
 				}
 			}
 		}
@@ -214,7 +214,7 @@ func TestVerifiesOnceInAWhile(t *testing.T) {
 	alice, aggregator := w.clients.client(t, "alice", later), w.proxies.client(t, "aggregator", later)
 	bob, eve := map[string]string{"X-Remote-User": "bob"}, map[string]string{"X-Remote-User": "eve"}
 	for range 2 {
-		w.want(nil, "alice", 1, 3, alice) // by ours, and by both of the library's
+		w.want(nil, "alice", 1, 3, alice) // by Groundskeeper's, and by both of the library's
 		w.want(bob, "bob", 0, 1, aggregator)
 		for range 3 {
 			w.want(nil, "alice", 0, 0, alice)
@@ -245,7 +245,7 @@ func TestAnotherBundleEndsAnswers(t *testing.T) {
 
 func TestTheEndOfACertificateEndsItsAnswer(t *testing.T) {
 	w := newWorld(t)
-	end := w.clock.Now().Add(30 * time.Minute).Truncate(time.Second) // the library looks at a clock of its own
+	end := w.clock.Now().Add(30 * time.Minute).Truncate(time.Second) // the library checks a dedicated clock
 	alice := w.clients.client(t, "alice", end)
 	w.clock.SetTime(end.Add(-2 * time.Second))
 	w.want(nil, "alice", 1, 3, alice)
@@ -255,7 +255,7 @@ func TestTheEndOfACertificateEndsItsAnswer(t *testing.T) {
 	w.want(nil, "alice", 1, 3, alice)
 }
 
-// A token is looked at each time, and who has it is not taken for the owner of the certificate afterwards.
+// A token is checked each time, and who has it is not taken for the owner of the certificate afterwards.
 func TestTokensAreNotRemembered(t *testing.T) {
 	w := newWorld(t)
 	stranger := newAuthority(t, "others").client(t, "mallory", time.Now().Add(time.Hour))
@@ -276,7 +276,7 @@ func TestTokensAreNotRemembered(t *testing.T) {
 func TestChainsAreNotRemembered(t *testing.T) {
 	w := newWorld(t)
 	later := time.Now().Add(time.Hour)
-	branch := &authority{key: newKey(t)}
+	branch := &testCA{key: newKey(t)}
 	branch.certificate = w.clients.sign(t, &x509.Certificate{Subject: pkix.Name{CommonName: "branch"}, IsCA: true, BasicConstraintsValid: true}, later, branch.key)
 	alice := branch.client(t, "alice", later)
 	for range 2 {
@@ -295,7 +295,7 @@ func TestIsAggregator(t *testing.T) {
 	}{
 		"nobody":             {nil, false},
 		"the aggregator":     {[]*x509.Certificate{aggregator}, true},
-		"with its authority": {[]*x509.Certificate{aggregator, w.proxies.certificate}, true},
+		"with its CA":        {[]*x509.Certificate{aggregator, w.proxies.certificate}, true},
 		"a name not allowed": {[]*x509.Certificate{w.proxies.client(t, "somebody", later)}, false},
 		"a client":           {[]*x509.Certificate{w.clients.client(t, "aggregator", later)}, false},
 	} {
@@ -306,7 +306,7 @@ func TestIsAggregator(t *testing.T) {
 		}
 	}
 	if New(w.library, nil, func() []byte { return nil }, w.clock).IsAggregator(request(nil, aggregator)) {
-		t.Error("somebody is the aggregator where there is none")
+		t.Error("a client is the aggregator where there is none")
 	}
 }
 
@@ -342,7 +342,7 @@ func BenchmarkAuthenticateRequest(b *testing.B) {
 			headers := r.Header.Clone()
 			b.ReportAllocs()
 			for b.Loop() {
-				r.Header = headers.Clone() // those of the aggregator are taken away
+				r.Header = headers.Clone() // those of the aggregator are removed
 				if _, ok, err := w.AuthenticateRequest(r); !ok || err != nil {
 					b.Fatal(ok, err)
 				}

@@ -72,7 +72,7 @@ func makePrivate(path string) error {
 	return os.Chmod(path, fileutil.PrivateDirMode)
 }
 
-// fitsSocket tells whether a path can be that of a unix socket and stands unchanged in a URL.
+// fitsSocket reports whether a path can be that of a unix socket and stands unchanged in a URL.
 func fitsSocket(path string) bool {
 	u := url.URL{Path: path}
 	return len(path) <= maxSocketPath && u.EscapedPath() == path

@@ -63,7 +63,7 @@ func TestDataSurvivesKill(t *testing.T) {
 			t.Fatal(lines.Err())
 		}
 	}
-	refuse(t, Config{Dir: dir}, dir, "another process uses this directory")
+	failsToStart(t, Config{Dir: dir}, dir, "another process uses this directory")
 	if err := command.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// The etcd that we install has one quota, embedded or not: half of its volume, and the alert fires below it.
+// The etcd that Groundskeeper installs has one quota, embedded or not: half of its volume, and the alert fires below it.
 func TestOneQuota(t *testing.T) {
 	const gib = 1 << 30
 	read := func(path string) string {
@@ -46,7 +46,7 @@ func TestOneQuota(t *testing.T) {
 			t.Errorf("%s: it fires at %s of %s GiB, where the quota is %d GiB: %v", path, threshold[1], threshold[2], quotaBytes/gib, err)
 		}
 		if said := fmt.Sprintf("of its quota of %d GiB.", quotaBytes/gib); !strings.Contains(rules, said) {
-			t.Errorf("%s: the alert does not say %q", path, said)
+			t.Errorf("%s: the alert does not report %q", path, said)
 		}
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 )
 
-// ErrInUse says that another process runs an etcd in the directory.
+// ErrInUse means that another process runs an etcd in the directory.
 var ErrInUse = errors.New("another process uses this directory (--embedded-etcd-dir)")
 
-// Exists tells whether there is the data of an etcd in a directory.
+// Exists reports whether there is the data of an etcd in a directory.
 func Exists(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, "etcd", "member"))
 	return err == nil

@@ -9,13 +9,12 @@
 //
 // # Size
 //
-// The API server compacts old revisions every five minutes (--etcd-compaction-interval), so etcd's
-// own compaction stays off. Compaction frees pages inside the database file, which keeps its size;
-// a start returns them to the disk when they are at least 100 MiB. The database holds 4 GiB, as that of
-// artifacts/install/high-availability does: of the volume half is left to write it anew, and for what
-// etcd logs. A Project takes about 2 KiB. Beyond that etcd refuses writes until it is defragmented and
-// its alarm is disarmed: etcdctl --endpoints=unix://<dir>/etcd/client.sock defrag, then alarm disarm. A
-// backup is etcdctl snapshot save with the same endpoint.
+// The API server compacts old revisions every five minutes (--etcd-compaction-interval), so etcd's own compaction stays off.
+// Compaction frees pages inside the database file, which keeps its size; a start returns them to the disk when they are at least
+// 100 MiB. The database holds 4 GiB, as that of artifacts/install/high-availability does: of the volume half is left to write it
+// again, and for what etcd logs. A Project takes about 2 KiB. Beyond that etcd rejects writes until it is defragmented and its
+// alarm is disarmed: etcdctl --endpoints=unix://<dir>/etcd/client.sock defrag, then alarm disarm. A backup is etcdctl snapshot save
+// with the same endpoint.
 package embeddedetcd
 
 import (
@@ -36,7 +35,7 @@ const (
 	stopTimeout         = 30 * time.Second
 )
 
-// Config says where the data is and how much etcd writes to the log.
+// Config specifies where the data is and how much etcd writes to the log.
 type Config struct {
 	// Dir is the directory of the data. It is created when it does not exist; everything lies in its
 	// subdirectory etcd, which only the owner of the process can enter.
@@ -83,8 +82,8 @@ func Start(ctx context.Context, config Config) (*Server, error) {
 // Endpoint returns the address for etcd clients in this process (--etcd-servers).
 func (s *Server) Endpoint() string { return s.dir.endpoint() }
 
-// Failed returns a channel that receives one error when etcd ends by itself, for example because the
-// disk is full. The API server cannot go on then.
+// Failed returns a channel that receives one error when etcd ends automatically, for example because the disk is full. The API
+// server cannot continue then.
 func (s *Server) Failed() <-chan error { return s.failed }
 
 // Stop ends etcd, 30 s at most, and gives the directory free. Call it when the API server has served

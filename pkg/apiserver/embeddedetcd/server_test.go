@@ -53,8 +53,8 @@ func get(t *testing.T, c *clientv3.Client, key string) string {
 	return string(found.Kvs[0].Value)
 }
 
-// refuse starts an etcd that cannot start, and checks that the error is one line with what is wanted.
-func refuse(t *testing.T, config Config, want ...string) {
+// failsToStart starts an etcd that cannot start, and checks that the error is one line with what is wanted.
+func failsToStart(t *testing.T, config Config, want ...string) {
 	t.Helper()
 	s, err := Start(t.Context(), config)
 	if err == nil {
@@ -91,7 +91,7 @@ func TestDataSurvivesARestartAndAMove(t *testing.T) {
 	}
 }
 
-// A new store that serves and cannot say its version is an error in etcd's log, and there is nothing to do about it.
+// A new store that serves and cannot report its version is an error in etcd's log, and there is nothing to do about it.
 func TestNewStoreHasAVersion(t *testing.T) {
 	s, err := Start(t.Context(), Config{Dir: t.TempDir(), UnsafeNoFsync: true, batchInterval: time.Hour})
 	if err != nil {
@@ -106,7 +106,7 @@ func TestNewStoreHasAVersion(t *testing.T) {
 func TestOneProcessPerDirectory(t *testing.T) {
 	dir := t.TempDir()
 	s := run(t, dir)
-	refuse(t, Config{Dir: dir}, dir, "another process uses this directory")
+	failsToStart(t, Config{Dir: dir}, dir, "another process uses this directory")
 	put(t, connect(t, s), "key", "value") // the first is unharmed
 }
 

@@ -46,11 +46,11 @@ func start(ctx context.Context, config Config, dir *directory, level zapcore.Lev
 		return nil, context.Cause(ctx)
 	}
 	if err := waitReady(ctx, etcd, died); err != nil {
-		go func() { etcd.Close(); dir.close() }() // it may hang
+		go func() { etcd.Close(); dir.close() }() // it may block
 		return nil, err
 	}
-	// A new store says which version its files have only with its first commit. etcd may look for that before, logs an
-	// error and looks again: an alarm for nothing.
+	// A new store reports which version its files have only with its first commit. etcd may look for that before, logs an error and
+	// rechecks: an alarm for nothing.
 	etcd.Server.KV().Commit()
 	setLevel(level)
 	s := &Server{etcd: etcd, dir: dir, failed: make(chan error, 1), stopping: make(chan struct{})}
@@ -67,8 +67,8 @@ type result struct {
 	err  error
 }
 
-// abandon closes an etcd that starts after all, when nobody waits for it any more: it may have waited
-// for the lock of another etcd. Until then it has the directory.
+// abandon closes an etcd that starts after all, when no caller waits for it any more: it may have waited for the lock of another
+// etcd. Until then it has the directory.
 func abandon(started <-chan result, died <-chan error, dir *directory) {
 	select {
 	case r := <-started:

@@ -20,13 +20,13 @@ func TestUnwritable(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refuse(t, Config{Dir: filepath.Join(file, "data")}, "cannot write to", file, "--embedded-etcd-dir")
+	failsToStart(t, Config{Dir: filepath.Join(file, "data")}, "cannot write to", file, "--embedded-etcd-dir")
 	// A lock that is a directory cannot be opened for writing, by root either.
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "etcd", "lock"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	refuse(t, Config{Dir: dir}, "cannot write to", dir, "--embedded-etcd-dir")
+	failsToStart(t, Config{Dir: dir}, "cannot write to", dir, "--embedded-etcd-dir")
 }
 
 func TestDamagedData(t *testing.T) {
@@ -35,20 +35,20 @@ func TestDamagedData(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "etcd", "member", "snap", "db"), []byte(strings.Repeat("damaged", 10000)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	refuse(t, Config{Dir: dir}, dir, "database")
+	failsToStart(t, Config{Dir: dir}, dir, "database")
 	// The lock is free again.
-	refuse(t, Config{Dir: dir}, dir, "database")
+	failsToStart(t, Config{Dir: dir}, dir, "database")
 }
 
 func TestStartIsBounded(t *testing.T) {
 	dir := t.TempDir()
 	run(t, dir).Stop()
-	// Somebody else holds the database, who does not know our lock: etcd would wait for ever.
+	// Another process that does not know Groundskeeper's lock has locked the database: etcd would wait indefinitely.
 	db, err := bbolt.Open(filepath.Join(dir, "etcd", "member", "snap", "db"), 0o600, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	refuse(t, Config{Dir: dir, StartTimeout: time.Second}, dir, "did not start within 1s")
+	failsToStart(t, Config{Dir: dir, StartTimeout: time.Second}, dir, "did not start within 1s")
 	if err := db.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func TestStartIsBounded(t *testing.T) {
 	cancel()
 	if s, err := Start(ctx, Config{Dir: dir}); err == nil {
 		s.Stop()
-		t.Error("it started though nobody wants it any more")
+		t.Error("it started although no caller waits for it any more")
 	}
 	waitFree(t, dir)
 }
@@ -82,7 +82,7 @@ func waitFree(t *testing.T, dir string) {
 }
 
 func TestLogLevel(t *testing.T) {
-	refuse(t, Config{Dir: t.TempDir(), LogLevel: "loud"}, `"loud"`, "debug, info, warn or error")
+	failsToStart(t, Config{Dir: t.TempDir(), LogLevel: "loud"}, `"loud"`, "debug, info, warn or error")
 	for _, level := range []string{"", "error"} {
 		s, err := Start(t.Context(), Config{Dir: t.TempDir(), LogLevel: level})
 		if err != nil {

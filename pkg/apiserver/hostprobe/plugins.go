@@ -73,7 +73,7 @@ func decide(features []feature, found map[schema.GroupVersionResource]access) []
 	return disabled
 }
 
-// obstacle says why a resource cannot be watched, "" when it can.
+// obstacle reports why a resource cannot be watched, "" when it can.
 func (a access) obstacle(resource schema.GroupVersionResource) string {
 	name := fmt.Sprintf("%s (%s)", resource.Resource, resource.GroupVersion())
 	switch {

@@ -29,7 +29,7 @@ import (
 	basecompatibility "k8s.io/component-base/compatibility"
 )
 
-// watched starts the informers that start asks for, and returns what they list.
+// watched starts the informers that start requests, and returns what they list.
 func watched(t *testing.T, start func(*fake.Clientset, informers.SharedInformerFactory)) []string {
 	t.Helper()
 	client := fake.NewClientset()
@@ -72,7 +72,7 @@ func TestFeaturesAreWhatTheLibraryWatches(t *testing.T) {
 			}
 		})
 		if !slices.Equal(got, known[name]) {
-			t.Errorf("%s watches %v, we know of %v", name, got, known[name])
+			t.Errorf("%s watches %v, Groundskeeper knows of %v", name, got, known[name])
 		}
 		delete(known, name)
 	}
@@ -80,7 +80,7 @@ func TestFeaturesAreWhatTheLibraryWatches(t *testing.T) {
 		flowcontrol.New(factory, client.FlowcontrolV1(), 1)
 	})
 	if !slices.Equal(got, known[PriorityAndFairness]) {
-		t.Errorf("%s watches %v, we know of %v", PriorityAndFairness, got, known[PriorityAndFairness])
+		t.Errorf("%s watches %v, Groundskeeper knows of %v", PriorityAndFairness, got, known[PriorityAndFairness])
 	}
 	delete(known, PriorityAndFairness)
 	if len(known) > 0 {

@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package hostprobe finds out at start what the host cluster offers.
+// Package hostprobe finds out at start what the management cluster offers.
 //
-// An admission plugin that watches a resource of the host refuses every write until its informer has
-// synced. Where the host does not serve that resource, or does not let this server list it, that is
-// for ever. Such plugins are turned off instead, each with one line in the log. A host that does not
-// answer is an error: it says nothing about what it serves, and a server without admission because
-// its host was slow would be worse than none.
+// An admission plugin that watches a resource of the host rejects every write until its informer has synced. Where the host does
+// not serve that resource, or does not let this server list it, that is indefinitely. Such plugins are disabled instead, each with
+// one line in the log. A host that does not respond is an error: it reports nothing about what it serves, and a server without
+// admission because its host was slow would be worse than none.
 package hostprobe
 
 import (
@@ -31,8 +30,8 @@ const (
 	retryInterval  = time.Second
 )
 
-// Probe returns the admission plugins and features that must be off on this host, after one line in
-// the log for each. It asks until the host answers, at most for the timeout (0: 30 s).
+// Probe returns the admission plugins and features that must be off on this host, after one line in the log for each. It retries
+// until the host responds, at most for the timeout (0: 30 s).
 func Probe(ctx context.Context, host kubernetes.Interface, timeout time.Duration) ([]Disabled, error) {
 	if timeout == 0 {
 		timeout = defaultTimeout
@@ -47,14 +46,14 @@ func Probe(ctx context.Context, host kubernetes.Interface, timeout time.Duration
 			found, last = answers, nil
 			return true, nil
 		}
-		// An attempt that was cut off by the end of ctx says less than the one before.
+		// An attempt that was cut off by the end of ctx has less information than the one before.
 		if ctx.Err() == nil || last == nil {
 			last = err
 		}
 		return false, nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("the kube-apiserver does not tell what it serves (--kubeconfig), gave up after %s: %w", timeout, cmp.Or(last, err))
+		return nil, fmt.Errorf("the kube-apiserver does not report what it serves (--kubeconfig), gave up after %s: %w", timeout, cmp.Or(last, err))
 	}
 	disabled := decide(features(), found)
 	for _, d := range disabled {
@@ -63,7 +62,7 @@ func Probe(ctx context.Context, host kubernetes.Interface, timeout time.Duration
 	return disabled, nil
 }
 
-// inspect asks the host about each resource once.
+// inspect queries the host about each resource once.
 func inspect(ctx context.Context, host kubernetes.Interface, features []feature) (map[schema.GroupVersionResource]access, error) {
 	found := map[schema.GroupVersionResource]access{}
 	served := map[schema.GroupVersion]sets.Set[string]{}
@@ -112,7 +111,7 @@ func resources(ctx context.Context, host kubernetes.Interface, gv schema.GroupVe
 	return names, nil
 }
 
-// allowed asks whether this server may do something with all objects of a resource.
+// allowed checks whether this server is allowed to do something with all objects of a resource.
 func allowed(ctx context.Context, host kubernetes.Interface, resource schema.GroupVersionResource, verb string) (bool, error) {
 	review, err := host.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, &authorizationv1.SelfSubjectAccessReview{
 		Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &authorizationv1.ResourceAttributes{

@@ -41,8 +41,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// newHost is a cluster that serves some resources of each group version, and lets us do all but what
-// is denied ("verb resource").
+// newHost is a cluster that serves some resources of each group version, and lets Groundskeeper do all except what is denied ("verb
+// resource").
 func newHost(served map[string][]string, denied ...string) *fake.Clientset {
 	client := fake.NewClientset()
 	for gv, resources := range served {
@@ -61,7 +61,7 @@ func newHost(served map[string][]string, denied ...string) *fake.Clientset {
 	return client
 }
 
-// kubernetes136 is what a 1.36 serves of what we ask for.
+// kubernetes136 is what a 1.36 serves of what Groundskeeper requests.
 func kubernetes136() map[string][]string {
 	return map[string][]string{
 		"v1": {"namespaces", "pods", "resourcequotas"},
@@ -137,7 +137,7 @@ func TestProbeOfAHostThatFails(t *testing.T) {
 	}
 }
 
-// The last attempt ends with the time there is, and only says so; the reason is that of the one before.
+// The last attempt ends with the time there is, and only reports so; the reason is that of the one before.
 func TestProbeSaysWhatWasWrongBefore(t *testing.T) {
 	down := errors.New("connection refused")
 	host := newHost(kubernetes136())

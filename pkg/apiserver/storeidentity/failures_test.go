@@ -35,8 +35,8 @@ func TestHostThatCannotBeAsked(t *testing.T) {
 		"create forbidden":  {answer("create", "configmaps", forbidden("configmaps")), []string{"write ConfigMap groundskeeper-system/groundskeeper-store", "apply the RBAC", "no RBAC"}},
 		"list forbidden":    {answer("list", "namespaces", forbidden("namespaces")), []string{"list namespaces", "apply the RBAC", "no RBAC"}},
 		"unauthorized":      {answer("get", "configmaps", apierrors.NewUnauthorized("who?")), []string{"get ConfigMap", "who?"}},
-		"unreachable":       {answer("get", "configmaps", errors.New("connection refused")), []string{"does not answer", "--kubeconfig", "connection refused"}},
-		"overloaded":        {answer("list", "namespaces", apierrors.NewTooManyRequests("later", 1)), []string{"does not answer", "list namespaces", "later"}},
+		"unreachable":       {answer("get", "configmaps", errors.New("connection refused")), []string{"does not respond", "--kubeconfig", "connection refused"}},
+		"overloaded":        {answer("list", "namespaces", apierrors.NewTooManyRequests("later", 1)), []string{"does not respond", "list namespaces", "later"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w.wipe(t)
@@ -45,7 +45,7 @@ func TestHostThatCannotBeAsked(t *testing.T) {
 			defer w.host.setFail(nil)
 			config := w.config()
 			config.Timeout = 2 * time.Second
-			refused(t, config, test.want...)
+			rejected(t, config, test.want...)
 		})
 	}
 	t.Run("unreachable for a while", func(t *testing.T) {
@@ -65,13 +65,13 @@ func TestSpoiledRecords(t *testing.T) {
 	w := newWorld(t)
 	for _, value := range []string{"", "nothing", "{}", `{"id":""}`} {
 		w.restore(t, map[string]string{prefix + "/store": value})
-		refused(t, w.config(), prefix+"/store", "does not name a store")
+		rejected(t, w.config(), prefix+"/store", "does not name a store")
 	}
 	w.wipe(t)
 	for _, data := range []map[string]string{nil, {"id": "a"}, {"revision": "1"}, {"id": "a", "revision": "x"}, {"id": "a", "revision": "-1"}} {
 		w.host.set(&Record{})
 		w.host.configMap.Data = data
-		refused(t, w.config(), "groundskeeper-system/groundskeeper-store", "does not name a store")
+		rejected(t, w.config(), "groundskeeper-system/groundskeeper-store", "does not name a store")
 	}
 }
 
@@ -81,5 +81,5 @@ func TestEtcdThatDoesNotAnswer(t *testing.T) {
 	if err := w.etcd.Close(); err != nil {
 		t.Fatal(err)
 	}
-	refused(t, config, fmt.Sprintf("etcd key %s/store", prefix))
+	rejected(t, config, fmt.Sprintf("etcd key %s/store", prefix))
 }

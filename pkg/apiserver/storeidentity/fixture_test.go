@@ -27,7 +27,7 @@ const (
 	project = prefix + "/core.gardener.cloud/projects/p"
 )
 
-// world is a store and a host cluster.
+// world is a store and a management cluster.
 type world struct {
 	etcd *etcd.Client
 	host *fakeHost
@@ -87,7 +87,7 @@ func (w *world) restore(t *testing.T, keys map[string]string) {
 	}
 }
 
-// fakeHost is a host cluster that checks resource versions, as the fake clientset does not.
+// fakeHost is a management cluster that checks resource versions, as the fake clientset does not.
 type fakeHost struct {
 	client kubernetes.Interface
 
@@ -95,7 +95,7 @@ type fakeHost struct {
 	configMap *corev1.ConfigMap
 	version   int
 	writes    int
-	// fail, unless nil, may answer a request in place of the host.
+	// fail, unless nil, may respond to a request in place of the host.
 	fail func(verb, resource string) error
 }
 
@@ -187,7 +187,7 @@ func (h *fakeHost) countWrites() int {
 	return h.writes
 }
 
-// namespace returns a namespace, of a project when role says so, owned by kind.
+// namespace returns a namespace, of a project when role reports so, owned by kind.
 func namespace(name, role, apiVersion, kind string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name:            name,

@@ -36,10 +36,10 @@ const (
 	retryInterval = time.Second
 )
 
-// host is the part of the host cluster that remembers the store.
+// host is the part of the management cluster that remembers the store.
 type host struct {
 	client kubernetes.Interface
-	// patient calls again until the context ends when there is no answer.
+	// patient calls again until the context ends when there is no response.
 	patient bool
 }
 
@@ -64,8 +64,7 @@ func (h host) record(ctx context.Context) (*Record, string, error) {
 	return &Record{ID: configMap.Data[idKey], Revision: revision}, configMap.ResourceVersion, nil
 }
 
-// write makes the cluster remember a record, if the ConfigMap is still at the version. It tells
-// whether it was.
+// write makes the cluster remember a record, if the ConfigMap is still at the version. It reports whether it was.
 func (h host) write(ctx context.Context, record Record, version string) (bool, error) {
 	configMap := &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: Name, ResourceVersion: version},
@@ -115,8 +114,7 @@ func isProject(owner metav1.OwnerReference) bool {
 	return err == nil && version.Group == projectGroup && owner.Kind == projectKind
 }
 
-// call asks the cluster; a patient one until it answers. An answer is returned as it is, or with what
-// to do about it.
+// call queries the cluster; a patient one until it responds. A response is returned unchanged, or with what to do about it.
 func (h host) call(ctx context.Context, what string, ask func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, retryInterval, true, func(ctx context.Context) (bool, error) {
@@ -133,7 +131,7 @@ func (h host) call(ctx context.Context, what string, ask func(context.Context) e
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
 		return fmt.Errorf("store identity: the kube-apiserver does not let this server %s, apply the RBAC of the installation: %w", what, err)
 	case kit.IsUnavailable(err), ctx.Err() != nil:
-		return fmt.Errorf("store identity: the kube-apiserver does not answer (%s), check --kubeconfig: %w", what, cmp.Or(last, err))
+		return fmt.Errorf("store identity: the kube-apiserver does not respond (%s), check --kubeconfig: %w", what, cmp.Or(last, err))
 	}
 	return err
 }

@@ -3,20 +3,16 @@
 
 // Package storeidentity keeps a server from serving a store that is not the one the cluster knows.
 //
-// Kubernetes' garbage collector deletes an object whose owner answers "not found", or has another
-// uid. Every project namespace is owned by a Project. A server that comes back with an empty store,
-// or with an older state of it, would therefore lose them all within seconds. So each store has a
-// random id, and the host cluster remembers it together with the last revision written; a server
-// whose store does not match ends before it listens, as the garbage collector needs no more than
-// discovery to begin.
+// Kubernetes' garbage collector deletes an object whose owner responds "not found", or has another uid. Every project namespace is
+// owned by a Project. A server that comes back with an empty store, or with an older state of it, would therefore lose them all
+// within seconds. So each store has a random id, and the management cluster remembers it together with the last revision written; a
+// server whose store does not match ends before it listens, as the garbage collector needs no more than discovery to begin.
 //
-// The store tells its state by the key <prefix>/store, a JSON object {id, revision}. The revision is
-// that of the last recorded write, not etcd's current one: a state that was restored with
-// etcdutl snapshot restore --bump-revision, or into an etcd that others use too, has a current
-// revision that says nothing. A write is recorded in the store first and then in the cluster, so that
-// the store is never behind the cluster, unless it was put back. What was written in the last seconds
-// before a crash (see Recorder) is unrecorded until a server runs again: the loss of exactly that is
-// not noticed.
+// The state of the store is the key <prefix>/store, a JSON object {id, revision}. The revision is that of the last recorded write,
+// not etcd's current one: a state that was restored with etcdutl snapshot restore --bump-revision, or into an etcd that others use
+// too, has a current revision that reports nothing. A write is recorded in the store first and then in the cluster, so that the
+// store is never behind the cluster, unless it was put back. What was written in the last seconds before a crash (see Recorder) is
+// unrecorded until a server runs again: the loss of exactly that is not noticed.
 package storeidentity
 
 import (
@@ -31,15 +27,15 @@ import (
 )
 
 const (
-	// Namespace is that of the ConfigMap in the host cluster.
+	// Namespace is that of the ConfigMap in the management cluster.
 	Namespace = "groundskeeper-system"
-	// Name is that of the ConfigMap in the host cluster.
+	// Name is that of the ConfigMap in the management cluster.
 	Name = "groundskeeper-store"
 
 	defaultTimeout = 30 * time.Second
 )
 
-// Config says where store and cluster are.
+// Config specifies where store and cluster are.
 type Config struct {
 	// KV reaches etcd.
 	KV clientv3.KV
@@ -48,16 +44,16 @@ type Config struct {
 	// Projects is the prefix of the keys of Projects below Prefix: core.gardener.cloud/projects. Empty: another server
 	// of the cluster serves Projects, and no namespace belongs to an object of this store.
 	Projects string
-	// Host is a client of the host cluster.
+	// Host is a client of the management cluster.
 	Host kubernetes.Interface
 	// Accept is the value of --accept-store.
 	Accept string
-	// Timeout bounds how long Verify waits for an API server that does not answer. 0 means 30 s.
+	// Timeout bounds how long Verify waits for an API server that does not respond. 0 means 30 s.
 	Timeout time.Duration
 }
 
-// Verify returns the record of the store that the server may serve, or an error of one line: the
-// refusal, or that store or cluster cannot be asked. Servers that start at once agree on one store.
+// Verify returns the record of the store that the server may serve, or an error of one line: the rejection, or that store or
+// cluster cannot be queried. Servers that start immediately agree on one store.
 func Verify(ctx context.Context, config Config) (Record, error) {
 	if config.Timeout == 0 {
 		config.Timeout = defaultTimeout
@@ -113,8 +109,8 @@ func verify(ctx context.Context, config Config, store store, host host) (Record,
 	}
 }
 
-// adopt gives the store the id by which the cluster is to know it, unless it has one of its own. It is not done when
-// another server changed the store meanwhile.
+// adopt gives the store the id by which the cluster is to know it, unless it has one already. It is not done when another server
+// changed the store meanwhile.
 func adopt(ctx context.Context, facts Facts, store store) (Record, bool, error) {
 	id := string(uuid.NewUUID())
 	if facts.Recorded != nil && facts.Stored != nil && facts.Recorded.ID == facts.Stored.ID {

@@ -23,8 +23,8 @@ func verified(t *testing.T, config Config) Record {
 	return record
 }
 
-// refused checks that the server does not start, with one line that has what is wanted.
-func refused(t *testing.T, config Config, want ...string) {
+// rejected checks that the server does not start, with one line that has what is wanted.
+func rejected(t *testing.T, config Config, want ...string) {
 	t.Helper()
 	_, err := Verify(t.Context(), config)
 	if err == nil {
@@ -101,7 +101,7 @@ func TestRecreatedConfigMap(t *testing.T) {
 func TestEmptyStoreBesideProjectNamespaces(t *testing.T) {
 	for name, test := range map[string]struct {
 		namespace *corev1.Namespace
-		refused   bool
+		rejected  bool
 	}{
 		"owned by a Project":         {namespace("garden-p", "project", "core.gardener.cloud/v1beta1", "Project"), true},
 		"owned by one of v1":         {namespace("garden-p", "project", "core.gardener.cloud/v1", "Project"), true},
@@ -116,13 +116,13 @@ func TestEmptyStoreBesideProjectNamespaces(t *testing.T) {
 			w := newWorld(t)
 			w.host = newHost(test.namespace)
 			config := w.config()
-			if !test.refused {
+			if !test.rejected {
 				verified(t, config)
 				return
 			}
-			refused(t, config, "garden-p", "--accept-store=empty")
+			rejected(t, config, "garden-p", "--accept-store=empty")
 			if len(w.dump(t)) != 0 || w.host.countWrites() != 0 {
-				t.Error("a refused server wrote")
+				t.Error("a rejected server wrote")
 			}
 			config.Accept = "empty"
 			first := verified(t, config)

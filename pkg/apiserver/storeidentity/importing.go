@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
-// ErrNotEmpty says that a store holds objects, or that another backup is being imported into it.
+// ErrNotEmpty means that a store holds objects, or that another backup is being imported into it.
 var ErrNotEmpty = errors.New("the store is not empty")
 
-// errImporting says that only a part of the objects may be there.
+// errImporting means that only a part of the objects may be there.
 var errImporting = errors.New("a backup was not imported to its end")
 
 // Importing is a store that an import fills. No server serves it until the import is finished: half of the objects are
@@ -28,7 +28,7 @@ type Importing struct {
 	source string
 }
 
-// Stored returns what a store says of itself, nil when it says nothing, and the revision of etcd at which it does.
+// Stored returns what a store reports about itself, nil when it reports nothing, and the revision of etcd at which it does.
 func Stored(ctx context.Context, kv clientv3.KV, prefix string) (*Record, int64, error) {
 	s := store{kv: kv, prefix: prefix}
 	found, err := s.kv.Get(ctx, s.key())
@@ -42,16 +42,15 @@ func Stored(ctx context.Context, kv clientv3.KV, prefix string) (*Record, int64,
 	return stored, found.Header.Revision, err
 }
 
-// CheckImport tells whether BeginImport would begin.
+// CheckImport reports whether BeginImport would begin.
 func CheckImport(ctx context.Context, config Config, source string) error {
 	s := store{kv: config.KV, prefix: config.Prefix}
 	_, _, err := s.importing(ctx, source)
 	return err
 }
 
-// BeginImport closes an empty store to servers, and gives it an id of its own: what it will hold is another state than
-// any that the cluster knows. The source names what is imported. An import of the same source that was interrupted is
-// taken up.
+// BeginImport closes an empty store to servers, and gives it a dedicated id: what it will hold is another state than any that the
+// cluster knows. The source names what is imported. An import of the same source that was interrupted is taken up.
 func BeginImport(ctx context.Context, config Config, source string) (*Importing, error) {
 	i := &Importing{config: config, store: store{kv: config.KV, prefix: config.Prefix}, source: source}
 	for {
@@ -75,8 +74,8 @@ func BeginImport(ctx context.Context, config Config, source string) (*Importing,
 	}
 }
 
-// Finish opens the store to servers. Where the host cluster is known, its record says first that this is the store.
-// Otherwise the server asks to accept it.
+// Finish opens the store to servers. Where the management cluster is known, its record reports first that this is the store.
+// Otherwise the server requests to accept it.
 func (i *Importing) Finish(ctx context.Context) (Record, error) {
 	revision, err := i.store.revision(ctx)
 	if err != nil {
@@ -127,27 +126,27 @@ func (s store) importing(ctx context.Context, source string) (id string, revisio
 			return "", 0, fmt.Errorf("%w: an import of another backup (sum %s) has begun; finish it, or empty the store", ErrNotEmpty, m.Import)
 		}
 	}
-	all, err := s.kv.Get(ctx, s.folder(), clientv3.WithPrefix(), clientv3.WithCountOnly())
+	all, err := s.kv.Get(ctx, s.prefixOfKeys(), clientv3.WithPrefix(), clientv3.WithCountOnly())
 	if err != nil {
-		return "", 0, fmt.Errorf("etcd keys %s: %w", s.folder(), err)
+		return "", 0, fmt.Errorf("etcd keys %s: %w", s.prefixOfKeys(), err)
 	}
 	if others := all.Count - int64(len(found.Kvs)); others > 0 {
-		return "", 0, fmt.Errorf("%w: etcd has %d keys below %s", ErrNotEmpty, others, s.folder())
+		return "", 0, fmt.Errorf("%w: etcd has %d keys below %s", ErrNotEmpty, others, s.prefixOfKeys())
 	}
 	return "", revision, nil
 }
 
-// begin writes the marker, if the store is empty and its key is still at the revision. It tells whether it was.
+// begin writes the marker, if the store is empty and its key is still at the revision. It reports whether it was.
 func (s store) begin(ctx context.Context, m marker, revision int64) (bool, error) {
 	value, err := json.Marshal(m)
 	if err != nil {
 		return false, err
 	}
-	// The version of a key that is not there is 0, and so is that of an empty range.
+	// The version of a key that does not exist is 0, and so is that of an empty range.
 	txn, err := s.kv.Txn(ctx).If(
 		clientv3.Compare(clientv3.ModRevision(s.key()), "=", revision),
-		clientv3.Compare(clientv3.Version(s.folder()).WithRange(s.key()), "=", 0),
-		clientv3.Compare(clientv3.Version(s.key()+"\x00").WithRange(clientv3.GetPrefixRangeEnd(s.folder())), "=", 0),
+		clientv3.Compare(clientv3.Version(s.prefixOfKeys()).WithRange(s.key()), "=", 0),
+		clientv3.Compare(clientv3.Version(s.key()+"\x00").WithRange(clientv3.GetPrefixRangeEnd(s.prefixOfKeys())), "=", 0),
 	).Then(clientv3.OpPut(s.key(), string(value))).Commit()
 	if err != nil {
 		return false, fmt.Errorf("etcd key %s: %w", s.key(), err)
@@ -155,5 +154,5 @@ func (s store) begin(ctx context.Context, m marker, revision int64) (bool, error
 	return txn.Succeeded, nil
 }
 
-// folder is what all keys of the server begin with.
-func (s store) folder() string { return s.key()[:len(s.key())-len("store")] }
+// prefixOfKeys is what all keys of the server begin with.
+func (s store) prefixOfKeys() string { return s.key()[:len(s.key())-len("store")] }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A store that is being filled is served by nobody, and by everybody afterwards: the cluster knows it then.
+// No server serves a store that is being filled. Afterwards every server does, because the cluster knows it then.
 func TestImport(t *testing.T) {
 	w := newWorld(t)
 	w.host.set(&Record{ID: "lost", Revision: 1 << 40})
@@ -19,23 +19,23 @@ func TestImport(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	refused := func(when string) {
+	rejected := func(when string) {
 		t.Helper()
 		if _, err := Verify(t.Context(), config); err == nil || !strings.Contains(err.Error(), "run groundskeeper-apiserver import again with the same file (sum sum)") {
 			t.Errorf("%s: %v", when, err)
 		}
 		if _, _, err := Stored(t.Context(), config.KV, config.Prefix); !errors.Is(err, errImporting) {
-			t.Errorf("%s: it says of itself %v", when, err)
+			t.Errorf("%s: it reports about itself %v", when, err)
 		}
 	}
-	refused("empty")
+	rejected("empty")
 	w.putProject(t)
-	refused("half full")
+	rejected("half full")
 	w.host.set(nil)
-	refused("half full, and the cluster knows no store")
+	rejected("half full, and the cluster knows no store")
 	w.host.set(&Record{ID: "lost", Revision: 1 << 40})
 	config.Accept = "lost@1099511627776"
-	refused("half full, and acknowledged")
+	rejected("half full, and acknowledged")
 	config.Accept = ""
 
 	// It was interrupted.
@@ -58,7 +58,7 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// The end of an import was cut off after the cluster was told: it is taken up, and nobody serves until then.
+// The end of an import was cut off after the cluster was notified: it is taken up, and no client serves until then.
 func TestImportInterruptedAtItsEnd(t *testing.T) {
 	w := newWorld(t)
 	importing, err := BeginImport(t.Context(), w.config(), "sum")
@@ -102,7 +102,7 @@ func TestImportNeedsAnEmptyStore(t *testing.T) {
 		})
 	}
 	w := newWorld(t)
-	if _, err := w.etcd.Put(t.Context(), "/registry/pods/a", "of somebody else"); err != nil {
+	if _, err := w.etcd.Put(t.Context(), "/registry/pods/a", "of another client"); err != nil {
 		t.Fatal(err)
 	}
 	if err := CheckImport(t.Context(), w.config(), "sum"); err != nil {
@@ -115,11 +115,11 @@ func TestImportNeedsAnEmptyStore(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := BeginImport(t.Context(), w.config(), "other"); !errors.Is(err, ErrNotEmpty) {
-		t.Errorf("two imports of different files at once: %v", err)
+		t.Errorf("two imports of different files at the same time: %v", err)
 	}
 }
 
-// Without a cluster nobody is told, so the server asks.
+// Without a cluster there is nothing to record, so the server requires a confirmation.
 func TestImportWithoutCluster(t *testing.T) {
 	w := newWorld(t)
 	w.host.set(&Record{ID: "lost", Revision: 7})
@@ -136,7 +136,7 @@ func TestImportWithoutCluster(t *testing.T) {
 	}
 	config = w.config()
 	if _, err := Verify(t.Context(), config); err == nil || !strings.Contains(err.Error(), "--accept-store=lost@7") {
-		t.Errorf("it says %v", err)
+		t.Errorf("it reports %v", err)
 	}
 	config.Accept = "lost@7"
 	if verified, err := Verify(t.Context(), config); err != nil || verified.ID != record.ID {

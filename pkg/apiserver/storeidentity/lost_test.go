@@ -27,16 +27,16 @@ func TestLostStoreIsRefused(t *testing.T) {
 
 	t.Run("wiped", func(t *testing.T) {
 		w.wipe(t)
-		refused(t, w.config(), prefix, "is empty", flag)
+		rejected(t, w.config(), prefix, "is empty", flag)
 		if len(w.dump(t)) != 0 {
-			t.Error("a refused server wrote")
+			t.Error("a rejected server wrote")
 		}
 	})
 	t.Run("older state, higher revision", func(t *testing.T) {
 		w.restore(t, backup)
-		refused(t, w.config(), prefix, "older state", flag)
+		rejected(t, w.config(), prefix, "older state", flag)
 	})
-	t.Run("put right again", func(t *testing.T) {
+	t.Run("repaired again", func(t *testing.T) {
 		w.restore(t, current)
 		if got := verified(t, w.config()); got != recorded {
 			t.Errorf("got %v, want %v", got, recorded)
@@ -44,11 +44,11 @@ func TestLostStoreIsRefused(t *testing.T) {
 	})
 	t.Run("id deleted", func(t *testing.T) {
 		w.restore(t, map[string]string{project: "data"})
-		refused(t, w.config(), prefix, "has no id", flag)
+		rejected(t, w.config(), prefix, "has no id", flag)
 	})
 	t.Run("other store", func(t *testing.T) {
 		w.restore(t, map[string]string{project: "data", prefix + "/store": `{"id":"other","revision":99999}`})
-		refused(t, w.config(), prefix, "store other", flag)
+		rejected(t, w.config(), prefix, "store other", flag)
 	})
 	t.Run("accepted", func(t *testing.T) {
 		config := w.config()
@@ -60,7 +60,7 @@ func TestLostStoreIsRefused(t *testing.T) {
 		// The flag stays in the Deployment: it starts, and does not cover the next loss.
 		verified(t, config)
 		w.wipe(t)
-		refused(t, config, "is empty", "--accept-store=other@99999")
+		rejected(t, config, "is empty", "--accept-store=other@99999")
 	})
 }
 
@@ -99,12 +99,12 @@ func TestAcceptedCopyIsAnotherStore(t *testing.T) {
 	accepted := w.host.recorded(t)
 	for _, id := range ids {
 		if id != accepted || id.ID == first.ID || id.Revision >= lost.Revision {
-			t.Fatalf("servers that started at once have %v, the host knows %v; %v was lost", ids, accepted, lost)
+			t.Fatalf("servers that started immediately have %v, the host knows %v; %v was lost", ids, accepted, lost)
 		}
 	}
 	branch := save(accepted)
 	w.restore(t, original)
-	refused(t, config, "store "+first.ID, "--accept-store="+branch.String())
+	rejected(t, config, "store "+first.ID, "--accept-store="+branch.String())
 	w.restore(t, early)
-	refused(t, config, "store "+first.ID, "--accept-store="+branch.String())
+	rejected(t, config, "store "+first.ID, "--accept-store="+branch.String())
 }

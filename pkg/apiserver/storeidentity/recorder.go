@@ -19,8 +19,8 @@ const (
 	writeTimeout    = 10 * time.Second
 )
 
-// ErrReplaced says that the store under a running server is no longer the one it started with. The
-// server must end: it would answer "not found" for everything the old store held.
+// ErrReplaced means that the store under a running server is no longer the one it started with. The server must end: it would
+// respond "not found" for everything the old store held.
 var ErrReplaced = errors.New("the store was replaced under the running server")
 
 // Recorder keeps the record of the store current while the server runs.
@@ -29,7 +29,7 @@ type Recorder struct {
 	Interval time.Duration
 	// Clock is the real one when nil.
 	Clock clock.WithTicker
-	// Metrics are told what comes of each attempt; nil: nobody is.
+	// Metrics are notified of what comes of each attempt; nil: no metrics.
 	Metrics *Metrics
 
 	config   Config

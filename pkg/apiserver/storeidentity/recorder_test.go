@@ -17,7 +17,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// running is a Recorder that runs on a clock of its own.
+// running is a Recorder that runs on a dedicated clock.
 type running struct {
 	*Recorder
 	clock *clocktesting.FakeClock
@@ -116,7 +116,7 @@ func TestRecordersNeverGoBack(t *testing.T) {
 	if n := w.host.countWrites(); n != 2 { // the first start, and the one ahead
 		t.Errorf("%d writes to the host", n)
 	}
-	// At once, too: the last word is the highest.
+	// Immediately, too: the last word is the highest.
 	var wg sync.WaitGroup
 	for i := range int64(8) {
 		wg.Go(func() {

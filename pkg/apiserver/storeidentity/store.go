@@ -14,7 +14,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// store is the part of etcd that tells which store it is.
+// store is the part of etcd that reports which store it is.
 type store struct {
 	kv     clientv3.KV
 	prefix string
@@ -24,13 +24,13 @@ type store struct {
 type marker struct {
 	ID       string `json:"id"`
 	Revision int64  `json:"revision"`
-	// Import names the backup that is being imported. While it does, nobody serves the store.
+	// Import names the backup that is being imported. While it does, no server serves the store.
 	Import string `json:"import,omitempty"`
 }
 
 func (s store) key() string { return path.Join("/", s.prefix, "store") }
 
-// record reads what the store says of itself, nil when it says nothing.
+// record reads what the store reports about itself, nil when it reports nothing.
 func (s store) record(ctx context.Context) (*Record, error) {
 	found, err := s.kv.Get(ctx, s.key())
 	if err != nil {
@@ -42,7 +42,7 @@ func (s store) record(ctx context.Context) (*Record, error) {
 	return s.decode(found.Kvs[0])
 }
 
-// holds tells whether there is an object below a resource's prefix.
+// holds reports whether there is an object below a resource's prefix.
 func (s store) holds(ctx context.Context, resource string) (bool, error) {
 	prefix := path.Join("/", s.prefix, resource) + "/"
 	found, err := s.kv.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithCountOnly())
@@ -61,7 +61,7 @@ func (s store) revision(ctx context.Context) (int64, error) {
 	return found.Header.Revision, nil
 }
 
-// create gives the store an id unless it has one, and returns what it says then.
+// create gives the store an id unless it has one, and returns its id.
 func (s store) create(ctx context.Context, id string) (Record, error) {
 	value, err := json.Marshal(marker{ID: id})
 	if err != nil {
@@ -85,9 +85,9 @@ func (s store) create(ctx context.Context, id string) (Record, error) {
 	return *record, nil
 }
 
-// branch gives another id to a store that was put back to an older state: its revisions are counted once more from
-// there, so by the old id neither the state that was given up nor a later copy could be told from it. It is not done
-// when the store says something else by now.
+// branch gives another id to a store that was put back to an older state: its revisions are counted once more from there, so by the
+// old id neither the state that was given up nor a later copy could be reported from it. It is not done when the store reports
+// something else by now.
 func (s store) branch(ctx context.Context, from Record, id string) (Record, bool, error) {
 	found, err := s.kv.Get(ctx, s.key())
 	if err != nil {
@@ -114,7 +114,7 @@ func (s store) advance(ctx context.Context, to Record) (Record, error) {
 			return Record{}, fmt.Errorf("etcd key %s: %w", s.key(), err)
 		}
 		if len(found.Kvs) == 0 {
-			return Record{}, fmt.Errorf("%w: etcd key %s is gone", ErrReplaced, s.key())
+			return Record{}, fmt.Errorf("%w: etcd key %s has been deleted", ErrReplaced, s.key())
 		}
 		current, err := s.decode(found.Kvs[0])
 		if errors.Is(err, errImporting) {
@@ -137,7 +137,7 @@ func (s store) advance(ctx context.Context, to Record) (Record, error) {
 	}
 }
 
-// replace writes what the store says of itself, if that is still what was read. It tells whether it was.
+// replace writes what the store reports about itself, if that is still what was read. It reports whether it was.
 func (s store) replace(ctx context.Context, read *mvccpb.KeyValue, to Record) (bool, error) {
 	value, err := json.Marshal(marker{ID: to.ID, Revision: to.Revision})
 	if err != nil {

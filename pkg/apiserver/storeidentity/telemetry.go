@@ -11,14 +11,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Metrics tell how the record of the store is kept. A nil one tells nothing.
+// Metrics report how the record of the store is kept. A nil one reports nothing.
 type Metrics struct {
 	recorded prometheus.Gauge
 	failures prometheus.Counter
 }
 
-// NewMetrics makes the metrics and registers them. A registry that has them already, from an earlier server in the same
-// process, goes on with those.
+// NewMetrics makes the metrics and registers them. A registry that has them already, from an earlier server in the same process,
+// continues with those.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	recorded, first := register(registry, prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "groundskeeper_store_recorded_timestamp_seconds",

@@ -27,7 +27,7 @@ func TestMetrics(t *testing.T) {
 	(*Metrics)(nil).Observe(at, nil)
 	second, err := NewMetrics(registry)
 	if err != nil || testutil.ToFloat64(second.failures) != 1 {
-		t.Errorf("the second server of the process does not go on with the metrics of the first: %v", err)
+		t.Errorf("the second server of the process does not continue with the metrics of the first: %v", err)
 	}
 	taken := prometheus.NewRegistry()
 	taken.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "groundskeeper_store_record_failures_total", Help: "another"}))

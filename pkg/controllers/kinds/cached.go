@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Cached is a resource all of whose objects a cache of this process may have anyway. Where there are 100,000, a Set need
-// not watch and keep them a second time: it follows them in the informer of that cache.
+// Cached is a resource all of whose objects a cache of this process may have even so. Where there are 100,000, a Set need not watch
+// and keep them a second time: it follows them in the informer of that cache.
 type Cached struct {
 	example  reflect.Type
 	metadata func(object any) metav1.Object
@@ -25,9 +25,9 @@ type Cached struct {
 	informer cache.SharedIndexInformer
 }
 
-// NewCached returns a resource whose objects are asked of the cache as the example is. The function returns the metadata
-// of an object as the cache keeps it, nil when it is no such object. A Set follows the resource in the cache when that
-// has its informer before the Set starts; otherwise, and when a kind asks for a Value or has Indexes, by itself.
+// NewCached returns a resource whose objects are queried of the cache as the example is. The function returns the metadata of an
+// object as the cache keeps it, nil when it is no such object. A Set follows the resource in the cache when that has its informer
+// before the Set starts; otherwise, and when a kind requests a Value or has Indexes, automatically.
 func NewCached(resource schema.GroupResource, example runtime.Object, metadata func(object any) metav1.Object) *Cached {
 	return &Cached{example: reflect.TypeOf(example), metadata: metadata, requests: requests{resource: resource}}
 }

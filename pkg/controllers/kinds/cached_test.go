@@ -82,7 +82,7 @@ func (g *grove) run(t *testing.T) {
 	t.Cleanup(func() { cancel(); <-ended })
 }
 
-// What a cache has is found there, as it would be by a watch of the Set's own, and is not asked for again.
+// What a cache has is found there, as it would be by a watch of the Set's own, and is not requested again.
 func TestFindCached(t *testing.T) {
 	c := newCluster(t, tree("a", "oak"), tree("a", "elm"), tree("b", "oak"))
 	g := newGrove(t, c)
@@ -129,33 +129,33 @@ func TestFindCached(t *testing.T) {
 	}
 }
 
-// Of objects that are in a cache the same is told as of others.
+// Of objects that are in a cache the same is reported as of others.
 func TestTellCached(t *testing.T) {
 	c := newCluster(t, tree("a", "oak"))
 	g := newGrove(t, c)
 	g.run(t)
-	told := make(chan string, 100)
-	tell := func(e Event) {
+	subscribers := make(chan string, 100)
+	notify := func(e Event) {
 		version := func(object *Object) string {
 			if object == nil {
 				return ""
 			}
 			return fmt.Sprintf("%s/%s@%s", object.Namespace, object.Name, object.ResourceVersion)
 		}
-		told <- fmt.Sprintf("%s -> %s %t", version(e.Old), version(e.New), e.Initial)
+		subscribers <- fmt.Sprintf("%s -> %s %t", version(e.Old), version(e.New), e.Initial)
 	}
 	next := func(want string) {
 		t.Helper()
 		select {
-		case got := <-told:
+		case got := <-subscribers:
 			if got != want {
-				t.Errorf("told %q, not %q", got, want)
+				t.Errorf("notified %q, want %q", got, want)
 			}
 		case <-time.After(30 * time.Second):
-			t.Fatalf("%q was not told", want)
+			t.Fatalf("%q was not notified", want)
 		}
 	}
-	c.Tell(tell, trees)
+	c.Subscribe(notify, trees)
 	c.run(t)
 	c.settled(t)
 	next(" -> a/oak@7 true")
@@ -180,14 +180,14 @@ func TestTellCached(t *testing.T) {
 	}
 	next("a/elm@8 ->  false")
 
-	// While the kind is not served nothing is told, whatever the cache says.
+	// While the kind is not served nothing is notified, regardless of the cache.
 	c.serve(trees, false)
 	if got := names(t, c.Watched(), trees, Query{}); got != nil {
-		t.Errorf("a kind that has gone has %q", got)
+		t.Errorf("a kind that has been deleted has %q", got)
 	}
 	g.requests.mu.Lock()
 	if g.requests.failed != nil {
-		t.Error("who has ended is told of failures")
+		t.Error("who has ended is notified of failures")
 	}
 	g.requests.mu.Unlock()
 	ash := tree("a", "ash")
@@ -197,7 +197,7 @@ func TestTellCached(t *testing.T) {
 	eventually(t, func() bool { return len(g.informer.GetStore().ListKeys()) == 2 })
 	c.serve(trees, true)
 	c.settled(t)
-	back := []string{<-told, <-told}
+	back := []string{<-subscribers, <-subscribers}
 	slices.Sort(back)
 	if diff := cmp.Diff([]string{" -> a/ash@7 true", " -> a/oak@7 true"}, back); diff != "" {
 		t.Error(diff)
@@ -246,7 +246,7 @@ func TestRequestsOfACache(t *testing.T) {
 		want string
 	}{
 		{watching, nil, ""},
-		{watching, errors.New("gone"), "watch trees.example.com: gone"},
+		{watching, errors.New("gone"), "watch trees.example.com: deleted"},
 		{watching, nil, ""},
 	} {
 		from := g.requests.noted(&cache.ListWatch{WatchFuncWithContext: func(context.Context, metav1.ListOptions) (apiwatch.Interface, error) {
@@ -264,14 +264,14 @@ func TestRequestsOfACache(t *testing.T) {
 		}
 	}
 	eventually(t, func() bool { return <-c.looks == retryPeriod })
-	// The end of a request says nothing.
+	// The end of a request reports nothing.
 	cancel()
 	if err := g.requests.note(watching, "list", errors.New("canceled")); err == nil || g.requests.problem() != nil {
 		t.Errorf("the end is a failure: %v", g.requests.problem())
 	}
 }
 
-// A Set follows by itself what the cache has no informer of.
+// A Set follows automatically what the cache has no informer of.
 func TestNotCached(t *testing.T) {
 	c := newCluster(t, tree("a", "oak"))
 	c.source.Cached = []*Cached{NewCached(trees, &metav1.PartialObjectMetadata{}, leafMetadata)}

@@ -42,18 +42,18 @@ func testKinds() []Kind {
 	}
 }
 
-// cluster is a Set on an API server that serves what it is told to.
+// cluster is a Set on an API server that serves what it is instructed to.
 type cluster struct {
 	*Set
 	metadata *metadatafake.FakeMetadataClient
 	dynamic  *fake.FakeDynamicClient
 	time     *testclock.FakePassiveClock
-	// looks receives the pause after each look at discovery; the next look comes when it is taken.
+	// looks receives the pause after each check of discovery; the next look comes when it is taken.
 	looks chan time.Duration
 
-	mu     sync.Mutex
-	served map[schema.GroupResource]any // true, false or an error
-	told   []string
+	mu          sync.Mutex
+	served      map[schema.GroupResource]any // true, false or an error
+	subscribers []string
 }
 
 func newCluster(t *testing.T, objects ...runtime.Object) *cluster {
@@ -106,12 +106,12 @@ func (c *cluster) find(_ context.Context, kind *Kind) (*schema.GroupVersionResou
 	return nil, nil
 }
 
-// serve says whether a kind is served, or why nobody can say, and has the Set look.
+// serve reports whether a kind is served, or why that is unknown, and has the Set look.
 func (c *cluster) serve(resource schema.GroupResource, answer any) {
 	c.mu.Lock()
 	c.served[resource] = answer
 	c.mu.Unlock()
-	// Of two looks, the second began after the answer.
+	// Of two looks, the second began after the response.
 	<-c.looks
 	<-c.looks
 }

@@ -15,13 +15,11 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// Finder finds the version in which the API server serves a kind; nil means that it does not. An error means that
-// nobody can say.
+// Finder finds the version in which the API server serves a kind; nil means that it does not. An error means that it is unknown.
 type Finder func(ctx context.Context, kind *Kind) (*schema.GroupVersionResource, error)
 
-// NewFinder returns a Finder that asks the API server for the very group. A RESTMapper, or the list of all groups,
-// will not do: they take a group whose server does not answer for one that does not exist, and here that would let go
-// what is in use.
+// NewFinder returns a Finder that queries the API server for the very group. A RESTMapper, or the list of all groups, will not do:
+// they take a group whose server does not respond for one that does not exist, and here that would let go what is in use.
 func NewFinder(client discovery.DiscoveryInterfaceWithContext) Finder {
 	return func(ctx context.Context, kind *Kind) (*schema.GroupVersionResource, error) {
 		versions := kind.Versions

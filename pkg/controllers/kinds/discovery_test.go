@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// A kind is served, or not, or nobody can say: a group that does not answer is not one that does not exist.
+// A kind is served, or not, or it is unknown: a group that does not respond is not one that does not exist.
 func TestFinder(t *testing.T) {
 	group := func(preferred string, versions ...string) *metav1.APIGroup {
 		g := &metav1.APIGroup{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "APIGroup"}, Name: "example.com"}
@@ -41,25 +41,25 @@ func TestFinder(t *testing.T) {
 		want    string
 		wantErr string
 	}{
-		"served":                      {pinned, map[string]any{"/apis/example.com/v1": list("example.com/v1", "others", "trees")}, "v1", ""},
-		"a group without the kind":    {pinned, map[string]any{"/apis/example.com/v1": list("example.com/v1", "others", "trees/status")}, "", ""},
-		"no group":                    {pinned, nil, "", ""},
-		"the server does not answer":  {pinned, map[string]any{"/apis/example.com/v1": http.StatusServiceUnavailable}, "", "discover example.com/v1: "},
-		"forbidden":                   {pinned, map[string]any{"/apis/example.com/v1": http.StatusForbidden}, "", "discover example.com/v1: "},
-		"the best of some versions":   {either, map[string]any{"/apis/example.com/v1": list("example.com/v1", "trees"), "/apis/example.com/v3": list("example.com/v3", "trees")}, "v3", ""},
-		"the other of some versions":  {either, map[string]any{"/apis/example.com/v1": list("example.com/v1", "trees"), "/apis/example.com/v2": list("example.com/v2", "trees")}, "v1", ""},
-		"no group, any version":       {tree, nil, "", ""},
-		"the preferred version":       {tree, map[string]any{"/apis/example.com": group("v2", "v1", "v2"), "/apis/example.com/v1": list("example.com/v1", "trees"), "/apis/example.com/v2": list("example.com/v2", "trees")}, "v2", ""},
-		"only in another version":     {tree, map[string]any{"/apis/example.com": group("v2", "v1", "v2"), "/apis/example.com/v1": list("example.com/v1", "trees"), "/apis/example.com/v2": list("example.com/v2")}, "v1", ""},
-		"one version does not answer": {tree, map[string]any{"/apis/example.com": group("v2", "v1", "v2"), "/apis/example.com/v1": list("example.com/v1", "trees"), "/apis/example.com/v2": http.StatusServiceUnavailable}, "", "discover example.com/v2: "},
-		"the group does not answer":   {tree, map[string]any{"/apis/example.com": http.StatusInternalServerError}, "", "discover example.com: "},
-		"only in an unknown version":  {strict, map[string]any{"/apis/example.com": group("v2", "v2"), "/apis/example.com/v2": list("example.com/v2", "trees")}, "", "trees.example.com is served as v2 only, and this controller manager reads v1: update it"},
-		"unknown version, not asked":  {pinned, map[string]any{"/apis/example.com": group("v2", "v2"), "/apis/example.com/v2": list("example.com/v2", "trees")}, "", ""},
-		"another version without it":  {strict, map[string]any{"/apis/example.com": group("v2", "v1", "v2"), "/apis/example.com/v2": list("example.com/v2", "others")}, "", ""},
-		"strict, no group":            {strict, nil, "", ""},
-		"strict, no answer":           {strict, map[string]any{"/apis/example.com": http.StatusServiceUnavailable}, "", "discover example.com: "},
-		"strict, known version":       {strict, map[string]any{"/apis/example.com/v1": list("example.com/v1", "trees")}, "v1", ""},
-		"a kind of Kubernetes' own":   {Kind{GroupResource: schema.GroupResource{Resource: "secrets"}}, map[string]any{"/api/v1": list("v1", "secrets")}, "v1", ""},
+		"served":                       {pinned, map[string]any{"/apis/example.com/v1": list("example.com/v1", "others", "trees")}, "v1", ""},
+		"a group without the kind":     {pinned, map[string]any{"/apis/example.com/v1": list("example.com/v1", "others", "trees/status")}, "", ""},
+		"no group":                     {pinned, nil, "", ""},
+		"the server does not respond":  {pinned, map[string]any{"/apis/example.com/v1": http.StatusServiceUnavailable}, "", "discover example.com/v1: "},
+		"forbidden":                    {pinned, map[string]any{"/apis/example.com/v1": http.StatusForbidden}, "", "discover example.com/v1: "},
+		"the best of some versions":    {either, map[string]any{"/apis/example.com/v1": list("example.com/v1", "trees"), "/apis/example.com/v3": list("example.com/v3", "trees")}, "v3", ""},
+		"the other of some versions":   {either, map[string]any{"/apis/example.com/v1": list("example.com/v1", "trees"), "/apis/example.com/v2": list("example.com/v2", "trees")}, "v1", ""},
+		"no group, any version":        {tree, nil, "", ""},
+		"the preferred version":        {tree, map[string]any{"/apis/example.com": group("v2", "v1", "v2"), "/apis/example.com/v1": list("example.com/v1", "trees"), "/apis/example.com/v2": list("example.com/v2", "trees")}, "v2", ""},
+		"only in another version":      {tree, map[string]any{"/apis/example.com": group("v2", "v1", "v2"), "/apis/example.com/v1": list("example.com/v1", "trees"), "/apis/example.com/v2": list("example.com/v2")}, "v1", ""},
+		"one version does not respond": {tree, map[string]any{"/apis/example.com": group("v2", "v1", "v2"), "/apis/example.com/v1": list("example.com/v1", "trees"), "/apis/example.com/v2": http.StatusServiceUnavailable}, "", "discover example.com/v2: "},
+		"the group does not respond":   {tree, map[string]any{"/apis/example.com": http.StatusInternalServerError}, "", "discover example.com: "},
+		"only in an unknown version":   {strict, map[string]any{"/apis/example.com": group("v2", "v2"), "/apis/example.com/v2": list("example.com/v2", "trees")}, "", "trees.example.com is served as v2 only, and this controller manager reads v1: update it"},
+		"unknown version, not queried": {pinned, map[string]any{"/apis/example.com": group("v2", "v2"), "/apis/example.com/v2": list("example.com/v2", "trees")}, "", ""},
+		"another version without it":   {strict, map[string]any{"/apis/example.com": group("v2", "v1", "v2"), "/apis/example.com/v2": list("example.com/v2", "others")}, "", ""},
+		"strict, no group":             {strict, nil, "", ""},
+		"strict, no response":          {strict, map[string]any{"/apis/example.com": http.StatusServiceUnavailable}, "", "discover example.com: "},
+		"strict, known version":        {strict, map[string]any{"/apis/example.com/v1": list("example.com/v1", "trees")}, "v1", ""},
+		"a kind of Kubernetes' own":    {Kind{GroupResource: schema.GroupResource{Resource: "secrets"}}, map[string]any{"/api/v1": list("v1", "secrets")}, "v1", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

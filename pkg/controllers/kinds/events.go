@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// Event is something that happened to an object. Which of Old and New are there says what: New alone, it was created;
-// Old alone, it was deleted; both, it was changed.
+// Event is something that happened to an object. Which of Old and New are there reports what: New alone, it was created; Old alone,
+// it was deleted; both, it was changed.
 type Event struct {
 	Resource schema.GroupResource
 	Old, New *Object
@@ -20,7 +20,7 @@ type Event struct {
 	Initial bool
 }
 
-// Object is the object as it is now, or was at last.
+// Object is the current object, or its last state.
 func (e *Event) Object() *Object {
 	if e.New != nil {
 		return e.New
@@ -28,7 +28,7 @@ func (e *Event) Object() *Object {
 	return e.Old
 }
 
-// handler is told the events of some resources.
+// handler is notified of the events of some resources.
 type handler struct {
 	resources []schema.GroupResource
 	handle    func(Event)
@@ -36,22 +36,22 @@ type handler struct {
 
 func (h *handler) wants(kind *Kind) bool { return slices.Contains(h.resources, kind.GroupResource) }
 
-// Tell calls a function for each event of the resources from now on, those of kinds that appear later included.
+// Subscribe calls a function for each event of the resources from now on, those of kinds that appear later included.
 // Objects that are there already come first, as initial ones. The function must not block.
-func (s *Set) Tell(handle func(Event), resources ...schema.GroupResource) {
+func (s *Set) Subscribe(handle func(Event), resources ...schema.GroupResource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	added := handler{resources: resources, handle: handle}
 	s.handlers = append(s.handlers, added)
 	for _, kind := range s.kinds {
 		if state := s.states[kind.GroupResource]; state.watch != nil && added.wants(kind) {
-			state.watch.tell(handle)
+			state.watch.notify(handle)
 		}
 	}
 }
 
-// tell adds a function that is told the events of the watch.
-func (w *watch) tell(handle func(Event)) {
+// notify adds a function that is notified of the events of the watch.
+func (w *watch) notify(handle func(Event)) {
 	event := func(before, after any, initial bool) {
 		e := Event{Resource: w.kind.GroupResource, Old: w.object(before), New: w.object(after), Initial: initial}
 		if e.Old != nil || e.New != nil {
@@ -74,11 +74,11 @@ func (w *watch) tell(handle func(Event)) {
 		},
 	})
 	if err == nil {
-		w.told = append(w.told, registration)
+		w.subscribers = append(w.subscribers, registration)
 	}
 }
 
-// isSameVersion says that nothing happened to an object.
+// isSameVersion reports that nothing happened to an object.
 func isSameVersion(before, after any) bool {
 	old, isOld := before.(metav1.Object)
 	now, isNow := after.(metav1.Object)

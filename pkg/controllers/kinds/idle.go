@@ -3,7 +3,7 @@
 
 package kinds
 
-// Idle says of each kind whose objects are not followed why they are not, for people.
+// Idle reports about each kind whose objects are not followed why they are not, for users.
 func (s *Set) Idle() []string {
 	var idle []string
 	for _, kind := range s.kinds {

@@ -1,12 +1,11 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kinds follows objects of kinds that the API server may or may not serve: a kind that appears is watched, one
-// that goes away is forgotten, and whenever it cannot be told what is there, whoever asks gets an error instead of
-// less than there is.
+// Package kinds follows objects of kinds that the API server may or may not serve: a kind that appears is watched, one that is
+// deleted is discarded, and while the objects that exist are unknown, readers get an error instead of an incomplete list.
 //
-// Of each object only its identity is kept, and what a kind asks for by Value. The controllers of one manager share a
-// Set, so that each kind is watched once.
+// Of each object only its identity is kept, and what a kind requests by Value. The controllers of one manager share a Set, so that
+// each kind is watched once.
 package kinds
 
 import (
@@ -20,7 +19,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/intern"
 )
 
-// Kind is a kind to follow. The zero value of all but GroupResource is a kind of which only metadata is read.
+// Kind is a kind to follow. The zero value of all except GroupResource is a kind of which only metadata is read.
 type Kind struct {
 	schema.GroupResource
 	// Versions are those that can be read, the best first. Empty: whatever the server prefers.
@@ -32,13 +31,13 @@ type Kind struct {
 	Value func(content map[string]any) any
 	// Metadata does so for a kind without Value, of which only metadata is read.
 	Metadata func(object metav1.Object) any
-	// Indexes say by which values an object is found, by the name of the index.
+	// Indexes specify by which values an object is found, by the name of the index.
 	Indexes map[string]func(*Object) []string
 	// While names kinds of the same Set, before this one: without any of them this one is not watched. Empty: always.
 	While []schema.GroupResource
 }
 
-// Object is what is kept of an object: its identity, and what its kind asks for.
+// Object is what is kept of an object: its identity, and what its kind requests.
 type Object struct {
 	Identity
 	// Value is what Kind.Value returned.
@@ -97,7 +96,7 @@ func (k *Kind) object(meta metav1.Object, content map[string]any) *Object {
 	return kept
 }
 
-// selects says whether a query selects an object.
+// selects reports whether a query selects an object.
 func (k *Kind) selects(query Query, object *Object) bool {
 	if query.Namespace != "" && object.Namespace != query.Namespace || query.Name != "" && object.Name != query.Name {
 		return false

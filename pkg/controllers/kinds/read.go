@@ -16,30 +16,30 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// pageSize is how many objects a live list asks for at once.
+// pageSize is how many objects a live list requests at a time.
 const pageSize = 500
 
-// Reader finds objects. A kind that is not served has none. An error means that nobody can say what there is, so that
-// nothing may be concluded from what is missing.
+// Reader finds objects. A kind that is not served has none. An error means that it is unknown what exists, so that nothing may be
+// concluded from what is missing.
 type Reader interface {
 	Find(ctx context.Context, resource schema.GroupResource, query Query) ([]*Object, error)
-	// Serves reports whether a resource is there to be read at all: whoever was referred to one that is not knows nothing
-	// about what was referred to.
+	// Serves reports whether a resource is there to be read at all: for a reference to one that cannot be read, nothing is known
+	// about its target.
 	Serves(ctx context.Context, resource schema.GroupResource) (bool, error)
 }
 
-// Watched returns a Reader of what the watches know. It asks the API server nothing, and fails while a watch, or the
-// question whether there is to be one, is not settled.
+// Watched returns a Reader of what the watches know. It queries the API server nothing, and fails while a watch, or the question
+// whether there is to be one, is not settled.
 func (s *Set) Watched() Reader { return watched{set: s} }
 
-// Known lists what the watches know of the objects in a namespace, be it late or not complete: good enough to tell
-// people, and not to decide by.
+// Known lists what the watches know of the objects in a namespace, be it late or not complete: good enough to inform users, and not
+// to decide by.
 func (s *Set) Known(resource schema.GroupResource, namespace string) ([]*Object, error) {
 	return watched{set: s, lenient: true}.Find(context.Background(), resource, Query{Namespace: namespace})
 }
 
-// Served returns the version in which the objects of a resource are watched, nil when it is not served. An error means
-// that nobody can say, or that not all of its objects are known.
+// Served returns the version in which the objects of a resource are watched, nil when it is not served. An error means that it is
+// unknown, or that not all of its objects are known.
 func (s *Set) Served(resource schema.GroupResource) (*schema.GroupVersionResource, error) {
 	if err := s.problem(resource); err != nil {
 		return nil, err
@@ -112,14 +112,14 @@ func (s *Set) watchOf(resource schema.GroupResource) (*Kind, *watch) {
 	return nil, nil
 }
 
-// Live returns a Reader that asks the API server, discovery included. It is what a deletion goes by. A kind that was
-// served and is not any more is an error for the time of patience, for ever when that is 0: its server may be away for
-// a moment, and its objects with it.
+// Live returns a Reader that queries the API server, discovery included. Deletions are decided by it. A kind that was served and is
+// not any more is an error for the time of patience, indefinitely when that is 0: its server may be away for a moment, and its
+// objects with it.
 func (s *Set) Live(patience time.Duration) Reader {
 	return &live{set: s, patience: patience, served: map[schema.GroupResource]*schema.GroupVersionResource{}}
 }
 
-// live asks once for each kind whether it is served: it lives for one decision only.
+// live determines once for each kind whether it is served: it lives for one decision only.
 type live struct {
 	set      *Set
 	patience time.Duration
@@ -208,7 +208,7 @@ func (s *Set) missing(kind *Kind, patience time.Duration) error {
 	case state.watch == nil && patience > 0 && s.clock.Since(state.lost) >= patience:
 		return nil
 	case patience > 0:
-		return fmt.Errorf("%s is not served any more: bring it back, or wait %s after it was removed for good", kind.GroupResource, patience)
+		return fmt.Errorf("%s is not served any more: bring it back, or wait %s after it was removed permanently", kind.GroupResource, patience)
 	}
 	return fmt.Errorf("%s is not served any more: restore it, or restart the controller manager if it was removed permanently", kind.GroupResource)
 }

@@ -43,7 +43,7 @@ func TestFind(t *testing.T) {
 			}
 		}
 		if _, err := reader.Find(t.Context(), schema.GroupResource{Resource: "weeds"}, Query{}); err == nil {
-			t.Errorf("%s: a kind that nobody asked to follow is no error", name)
+			t.Errorf("%s: a kind that no controller follows is no error", name)
 		}
 		found, err := reader.Find(t.Context(), gardens, Query{Namespace: "a"})
 		if err != nil || len(found) != 1 || found[0].Value != "oak" {
@@ -61,10 +61,10 @@ func TestFind(t *testing.T) {
 		if diff := cmp.Diff(want, found[0].Identity); diff != "" {
 			t.Errorf("%s keeps:\n%s", name, diff)
 		}
-		told, err := meta.Accessor(found[0])
-		if err != nil || told.GetNamespace() != "b" || told.GetName() != "oak" || told.GetUID() != whole.UID ||
-			told.GetResourceVersion() != whole.ResourceVersion || told.GetGeneration() != whole.Generation || told.GetCreationTimestamp() != whole.CreationTimestamp {
-			t.Errorf("%s tells of %+v, error %v", name, told, err)
+		subscribers, err := meta.Accessor(found[0])
+		if err != nil || subscribers.GetNamespace() != "b" || subscribers.GetName() != "oak" || subscribers.GetUID() != whole.UID ||
+			subscribers.GetResourceVersion() != whole.ResourceVersion || subscribers.GetGeneration() != whole.Generation || subscribers.GetCreationTimestamp() != whole.CreationTimestamp {
+			t.Errorf("%s reports of %+v, error %v", name, subscribers, err)
 		}
 	}
 }
@@ -86,7 +86,7 @@ func TestFindFails(t *testing.T) {
 		}
 	}
 	if known, err := c.Known(trees, "a"); err != nil || len(known) != 1 {
-		t.Errorf("what is known is not told: %v, %v", known, err)
+		t.Errorf("what is known is not returned: %v, %v", known, err)
 	}
 	c.serve(gardens, true)
 	c.settled(t)
@@ -115,7 +115,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// What a kind asks for of the metadata is kept, by the watch and by a live list alike.
+// What a kind requests of the metadata is kept, by the watch and by a live list.
 func TestMetadata(t *testing.T) {
 	c := newCluster(t, tree("a", "oak"))
 	c.run(t)

@@ -21,7 +21,7 @@ type requests struct {
 
 	mu  sync.Mutex
 	err error
-	// failed, if not nil, is told of each failure.
+	// failed, if not nil, is notified of each failure.
 	failed func()
 }
 
@@ -39,7 +39,7 @@ func (r *requests) noted(from cache.ListerWatcherWithContext) *cache.ListWatch {
 	}
 }
 
-// note remembers how a request went. One that was cut off because the informer ends says nothing.
+// note remembers how a request went. One that was cut off because the informer ends reports nothing.
 func (r *requests) note(ctx context.Context, verb string, err error) error {
 	if ctx.Err() != nil {
 		return err
@@ -56,8 +56,8 @@ func (r *requests) note(ctx context.Context, verb string, err error) error {
 	return err
 }
 
-// tell has a function told of each failure from now on; nil: none. It must not block.
-func (r *requests) tell(failed func()) {
+// notify has a function notified of each failure from now on; nil: none. It must not block.
+func (r *requests) notify(failed func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.failed = failed

@@ -23,7 +23,7 @@ const (
 	retryPeriod = 2 * time.Second
 	// settlePeriod is how often Settled looks.
 	settlePeriod = 50 * time.Millisecond
-	// discoveryTimeout bounds the questions about one kind, so that a server that hangs does not hold up the others.
+	// discoveryTimeout bounds the questions about one kind, so that a server that blocks does not block the others.
 	discoveryTimeout = 10 * time.Second
 )
 
@@ -36,7 +36,7 @@ type Set struct {
 	find   Finder
 	source Source
 	clock  clock.PassiveClock
-	// after makes the pauses between two looks at discovery.
+	// after makes the pauses between two checks discovery.
 	after func(time.Duration) <-chan time.Time
 	// period is the pause between two looks while all is well.
 	period time.Duration
@@ -88,7 +88,7 @@ func (s *Set) Start(ctx context.Context) error {
 			s.stop()
 			return nil
 		case <-s.hurry:
-			// Not faster than the pause after a failure: a watch that cannot work would ask for one look after the other.
+			// Not faster than the pause after a failure: a watch that cannot work would request one manage the other.
 			select {
 			case <-ctx.Done():
 			case <-s.after(retryPeriod):
@@ -98,7 +98,7 @@ func (s *Set) Start(ctx context.Context) error {
 	}
 }
 
-// look finds out which kinds are served, and begins and ends watches accordingly. It says whether all is well.
+// look finds out which kinds are served, and begins and ends watches accordingly. It reports whether all is well.
 func (s *Set) look(ctx context.Context) bool {
 	found, errs := make([]*schema.GroupVersionResource, len(s.kinds)), make([]error, len(s.kinds))
 	var group sync.WaitGroup
@@ -145,7 +145,7 @@ func (s *Set) settle(ctx context.Context, kind *Kind, found *schema.GroupVersion
 		state.watch, state.lost = newWatch(kind, *found, s.source), time.Time{}
 		for _, handler := range s.handlers {
 			if handler.wants(kind) {
-				state.watch.tell(handler.handle)
+				state.watch.notify(handler.handle)
 			}
 		}
 		state.watch.start(ctx, s.urge)
@@ -154,17 +154,17 @@ func (s *Set) settle(ctx context.Context, kind *Kind, found *schema.GroupVersion
 	return state.watch == nil || state.watch.problem() == nil
 }
 
-// worthIt says whether what a kind is watched for is there. The lock is held.
+// worthIt reports whether what a kind is watched for is there. The lock is held.
 func (s *Set) worthIt(kind *Kind) bool {
 	return len(kind.While) == 0 || slices.ContainsFunc(kind.While, func(other schema.GroupResource) bool {
 		return s.states[other] != nil && s.states[other].watch != nil
 	})
 }
 
-// Look asks for a look at discovery soon, by somebody who knows that kinds came or went.
+// Look requests a check of discovery soon, by another client who knows that kinds came or went.
 func (s *Set) Look() { s.urge() }
 
-// urge asks for a look at discovery: a watch has failed, perhaps because its kind is gone.
+// urge requests a check of discovery: a watch has failed, perhaps because its kind has been deleted.
 func (s *Set) urge() {
 	select {
 	case s.hurry <- struct{}{}:
@@ -209,7 +209,7 @@ func (s *Set) Settled(ctx context.Context, resources ...schema.GroupResource) er
 	if err == nil || errors.Is(ctx.Err(), context.Canceled) {
 		return nil
 	}
-	return fmt.Errorf("the API server does not answer for %s", strings.Join(missing, ", "))
+	return fmt.Errorf("the API server does not respond for %s", strings.Join(missing, ", "))
 }
 
 // problem is why it is not known what objects a resource has.

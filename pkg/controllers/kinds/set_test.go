@@ -14,11 +14,11 @@ import (
 	clientgotesting "k8s.io/client-go/testing"
 )
 
-// As long as it is not known what there is, nobody may go by it.
+// As long as that is unknown what exists, nothing may be decided by it.
 func TestNothingIsKnownAtFirst(t *testing.T) {
 	c := newCluster(t)
 	if _, err := c.Watched().Find(t.Context(), trees, Query{}); err == nil {
-		t.Error("a Set that does not run says that there is nothing")
+		t.Error("a Set that does not run reports that there is nothing")
 	}
 	block := make(chan struct{})
 	c.metadata.PrependReactor("list", "trees", func(clientgotesting.Action) (bool, runtime.Object, error) {
@@ -34,7 +34,7 @@ func TestNothingIsKnownAtFirst(t *testing.T) {
 	}
 	expired, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
 	defer cancel()
-	if err := c.Settled(expired, trees, gardens); err == nil || err.Error() != "the API server does not answer for trees.example.com" {
+	if err := c.Settled(expired, trees, gardens); err == nil || err.Error() != "the API server does not respond for trees.example.com" {
 		t.Errorf("got %v", err)
 	}
 	stopped, stop := context.WithCancel(t.Context())
@@ -46,7 +46,7 @@ func TestNothingIsKnownAtFirst(t *testing.T) {
 	c.settled(t)
 }
 
-// Kinds come and go. While one that was there is away, nothing may be deleted for some time, or for ever.
+// Kinds come and go. While one that was there is unavailable, nothing may be deleted for some time, or indefinitely.
 func TestKindsComeAndGo(t *testing.T) {
 	c := newCluster(t, tree("a", "oak"))
 	c.served = map[schema.GroupResource]any{trees: false, gardens: false, hedges: true}
@@ -75,19 +75,19 @@ func TestKindsComeAndGo(t *testing.T) {
 	c.served[trees] = false
 	c.mu.Unlock()
 	if _, err := c.Live(time.Hour).Find(t.Context(), trees, Query{}); err == nil {
-		t.Error("a kind that has just gone has no objects")
+		t.Error("a kind that has just been deleted has no objects")
 	}
 	c.serve(trees, false)
 	c.serve(gardens, false)
 	c.settled(t)
 	if got := names(t, c.Watched(), trees, Query{}); got != nil {
-		t.Errorf("a kind that has gone has %q", got)
+		t.Errorf("a kind that has been deleted has %q", got)
 	}
 	if _, watch := c.watchOf(hedges); watch != nil {
 		t.Error("hedges are still watched")
 	}
 	for patience, want := range map[time.Duration]string{
-		time.Hour: "trees.example.com is not served any more: bring it back, or wait 1h0m0s after it was removed for good",
+		time.Hour: "trees.example.com is not served any more: bring it back, or wait 1h0m0s after it was removed permanently",
 		0:         "trees.example.com is not served any more: restore it, or restart the controller manager if it was removed permanently",
 	} {
 		if _, err := c.Live(patience).Find(t.Context(), trees, Query{}); err == nil || err.Error() != want {
@@ -99,7 +99,7 @@ func TestKindsComeAndGo(t *testing.T) {
 		t.Errorf("after an hour: %v", err)
 	}
 	if _, err := c.Live(0).Find(t.Context(), trees, Query{}); err == nil {
-		t.Error("a kind that is never forgotten is forgotten after an hour")
+		t.Error("a kind that is never discarded is discarded after an hour")
 	}
 	c.serve(trees, true)
 	c.settled(t)
@@ -108,7 +108,7 @@ func TestKindsComeAndGo(t *testing.T) {
 	}
 }
 
-// A watch that fails is noticed, and looked after soon.
+// A watch that fails is noticed, and managed soon.
 func TestWatchFails(t *testing.T) {
 	c := newCluster(t)
 	c.metadata.PrependReactor("list", "trees", func(clientgotesting.Action) (bool, runtime.Object, error) {

@@ -22,7 +22,7 @@ import (
 type Source struct {
 	Metadata metadata.Interface
 	Dynamic  dynamic.Interface
-	// Cached are resources that a cache of this process has anyway.
+	// Cached are resources that a cache of this process has even so.
 	Cached []*Cached
 }
 
@@ -61,15 +61,15 @@ func (l wholeLister) watch(ctx context.Context, options metav1.ListOptions) (api
 	return l.Watch(ctx, options)
 }
 
-// watch follows the objects of one kind in one version, by an informer of its own or one of a cache.
+// watch follows the objects of one kind in one version, by a dedicated informer or one of a cache.
 type watch struct {
 	kind     *Kind
 	resource schema.GroupVersionResource
 	requests *requests
 	informer cache.SharedIndexInformer
 
-	// told are who is told of events. The lock of the Set guards it.
-	told []cache.ResourceEventHandlerRegistration
+	// subscribers are who is notified of events. The lock of the Set guards it.
+	subscribers []cache.ResourceEventHandlerRegistration
 
 	// cached is where the informer is from, nil when it is the watch's own. Then the others end it.
 	cached *Cached
@@ -108,10 +108,10 @@ func newWatch(kind *Kind, resource schema.GroupVersionResource, source Source) *
 	return w
 }
 
-// start follows the objects until the context ends or stop is called. A failure is told.
+// start follows the objects until the context ends or stop is called. A failure is notified.
 func (w *watch) start(ctx context.Context, failed func()) {
 	if w.cached != nil {
-		w.requests.tell(failed)
+		w.requests.notify(failed)
 		return
 	}
 	ctx, w.cancel = context.WithCancel(ctx)
@@ -127,8 +127,8 @@ func (w *watch) stop() {
 		w.cancel()
 		return
 	}
-	w.requests.tell(nil)
-	for _, registration := range w.told {
+	w.requests.notify(nil)
+	for _, registration := range w.subscribers {
 		_ = w.informer.RemoveEventHandler(registration) // it knows what it gave
 	}
 }

@@ -43,7 +43,7 @@ func TestPresence(t *testing.T) {
 			i.SetNode(labelled("n", hostname, "g"))
 			i.RemoveNode("n")
 		}, absent, ""},
-		"registered anew without label": {byLabel(nodeID, "u"), func(i *Inventory) {
+		"registered again without label": {byLabel(nodeID, "u"), func(i *Inventory) {
 			i.SetNode(labelled("n", hostname, "n", nodeID, "u"))
 			i.RemoveNode("n")
 			i.SetNode(labelled("n", hostname, "n"))
@@ -59,7 +59,7 @@ func TestPresence(t *testing.T) {
 			i.RemoveNode("n")
 			i.SetNode(labelled("m", hostname, "g"))
 		}, uncertain, "node m"},
-		"registered anew with another label": {byLabel(hostname, "h"), func(i *Inventory) {
+		"registered again with another label": {byLabel(hostname, "h"), func(i *Inventory) {
 			i.SetNode(labelled("n", hostname, "h", nodeID, "u"))
 			i.RemoveNode("n")
 			i.SetNode(labelled("n", hostname, "g", nodeID, "u"))
@@ -75,7 +75,7 @@ func TestPresence(t *testing.T) {
 		"never seen, one lacks the label":                 {byLabel(hostname, "h"), func(i *Inventory) { i.SetNode(labelled("n")) }, uncertain, "a node without the label kubernetes.io/hostname could be the one"},
 		"known as a label only, and one lacks it":         {byLabel(nodeID, "u"), func(i *Inventory) { i.SetNode(labelled("n", nodeID, "u")); i.SetNode(labelled("m")); i.RemoveNode("n") }, uncertain, "a node without the label openebs.io/nodeid"},
 		"the last one without the label got it":           {byLabel(nodeID, "u"), func(i *Inventory) { i.SetNode(labelled("m")); i.SetNode(labelled("m", nodeID, "v")) }, absent, ""},
-		"the last one without the label is gone":          {byLabel(nodeID, "u"), func(i *Inventory) { i.SetNode(labelled("m")); i.RemoveNode("m") }, absent, ""},
+		"the last one without the label has been deleted": {byLabel(nodeID, "u"), func(i *Inventory) { i.SetNode(labelled("m")); i.RemoveNode("m") }, absent, ""},
 		"the name of a node, and another lacks the label": {byLabel(nodeID, "n"), func(i *Inventory) { i.SetNode(labelled("n", nodeID, "n")); i.SetNode(labelled("m")); i.RemoveNode("n") }, absent, ""},
 		"named by metadata.name, labels do not matter":    {byLabel("", "a"), func(i *Inventory) { i.SetNode(labelled("m")) }, absent, ""},
 		"a label that no volume uses does not matter":     {byLabel(hostname, "h"), func(i *Inventory) { i.SetNode(labelled("m", hostname, "m")) }, absent, ""},
@@ -84,7 +84,7 @@ func TestPresence(t *testing.T) {
 			i.SetNode(labelled("n", hostname, "g"))
 			i.SetVolume(on("v", "h"))
 		}, uncertain, "node n"},
-		"the volume is made anew while its node is unknown": {byLabel(hostname, "h"), func(i *Inventory) {
+		"the volume is recreated while its node is unknown": {byLabel(hostname, "h"), func(i *Inventory) {
 			i.SetNode(labelled("n", hostname, "h"))
 			i.RemoveNode("n")
 			i.RemoveVolume("v")
@@ -120,7 +120,7 @@ func TestPresence(t *testing.T) {
 	}
 }
 
-// What a record says about an absence counts only when it is proven to be the same one.
+// What a record reports about an absence counts only when it is proven to be the same one.
 func TestInventoryRestore(t *testing.T) {
 	minutes := func(m float64) time.Time { return noon.Add(time.Duration(m * float64(time.Minute))) }
 	for name, test := range map[string]struct {
@@ -128,19 +128,19 @@ func TestInventoryRestore(t *testing.T) {
 		happen func(*Inventory)
 		want   map[string]time.Time
 	}{
-		"confirmed a moment ago":           {Memory{Missing: map[string]time.Time{"a": minutes(-60)}, Confirmed: noon}, nil, map[string]time.Time{"a": minutes(-60)}},
-		"what nobody saw does not count":   {Memory{Missing: map[string]time.Time{"a": noon.Add(-40 * time.Second)}, Confirmed: noon.Add(-10 * time.Second)}, nil, map[string]time.Time{"a": noon.Add(-30 * time.Second)}},
-		"confirmed a lease ago":            {Memory{Missing: map[string]time.Time{"a": minutes(-60)}, Confirmed: noon.Add(-Lease)}, nil, map[string]time.Time{"a": noon}},
-		"never confirmed":                  {Memory{Missing: map[string]time.Time{"a": minutes(-60)}}, nil, map[string]time.Time{"a": noon}},
-		"a clock that was behind":          {Memory{Missing: map[string]time.Time{"a": noon.Add(-22 * time.Second)}, Confirmed: noon.Add(-12 * time.Second)}, nil, map[string]time.Time{"a": noon.Add(-10 * time.Second)}},
-		"a clock that was far behind":      {Memory{Missing: map[string]time.Time{"a": minutes(-90)}, Confirmed: minutes(-60)}, nil, map[string]time.Time{"a": noon}},
-		"a clock that was ahead":           {Memory{Missing: map[string]time.Time{"a": minutes(-90)}, Confirmed: noon.Add(time.Second)}, nil, map[string]time.Time{"a": noon}},
-		"missing after it was confirmed":   {Memory{Missing: map[string]time.Time{"a": minutes(60)}, Confirmed: noon}, nil, map[string]time.Time{"a": noon}},
-		"not recorded":                     {Memory{Confirmed: noon}, nil, map[string]time.Time{"a": noon}},
-		"another node is recorded":         {Memory{Missing: map[string]time.Time{"b": minutes(-60)}, Confirmed: noon}, nil, map[string]time.Time{"a": noon}},
-		"it is back":                       {Memory{Missing: map[string]time.Time{"a": minutes(-60)}, Confirmed: noon}, func(i *Inventory) { i.SetNode(testNode("a", "a")) }, map[string]time.Time{}},
-		"a relabelled node":                {Memory{Seen: map[string][]string{"a": {"n"}}}, func(i *Inventory) { i.SetNode(testNode("n", "b")) }, map[string]time.Time{}},
-		"a node that was seen and is gone": {Memory{Seen: map[string][]string{"a": {"n"}}}, nil, map[string]time.Time{"a": noon}},
+		"confirmed a moment ago":                    {Memory{Missing: map[string]time.Time{"a": minutes(-60)}, Confirmed: noon}, nil, map[string]time.Time{"a": minutes(-60)}},
+		"what was not observed does not count":      {Memory{Missing: map[string]time.Time{"a": noon.Add(-40 * time.Second)}, Confirmed: noon.Add(-10 * time.Second)}, nil, map[string]time.Time{"a": noon.Add(-30 * time.Second)}},
+		"confirmed a lease ago":                     {Memory{Missing: map[string]time.Time{"a": minutes(-60)}, Confirmed: noon.Add(-Lease)}, nil, map[string]time.Time{"a": noon}},
+		"never confirmed":                           {Memory{Missing: map[string]time.Time{"a": minutes(-60)}}, nil, map[string]time.Time{"a": noon}},
+		"a clock that was behind":                   {Memory{Missing: map[string]time.Time{"a": noon.Add(-22 * time.Second)}, Confirmed: noon.Add(-12 * time.Second)}, nil, map[string]time.Time{"a": noon.Add(-10 * time.Second)}},
+		"a clock that was far behind":               {Memory{Missing: map[string]time.Time{"a": minutes(-90)}, Confirmed: minutes(-60)}, nil, map[string]time.Time{"a": noon}},
+		"a clock that was ahead":                    {Memory{Missing: map[string]time.Time{"a": minutes(-90)}, Confirmed: noon.Add(time.Second)}, nil, map[string]time.Time{"a": noon}},
+		"missing after it was confirmed":            {Memory{Missing: map[string]time.Time{"a": minutes(60)}, Confirmed: noon}, nil, map[string]time.Time{"a": noon}},
+		"not recorded":                              {Memory{Confirmed: noon}, nil, map[string]time.Time{"a": noon}},
+		"another node is recorded":                  {Memory{Missing: map[string]time.Time{"b": minutes(-60)}, Confirmed: noon}, nil, map[string]time.Time{"a": noon}},
+		"it is back":                                {Memory{Missing: map[string]time.Time{"a": minutes(-60)}, Confirmed: noon}, func(i *Inventory) { i.SetNode(testNode("a", "a")) }, map[string]time.Time{}},
+		"a relabelled node":                         {Memory{Seen: map[string][]string{"a": {"n"}}}, func(i *Inventory) { i.SetNode(testNode("n", "b")) }, map[string]time.Time{}},
+		"a node that was seen and has been deleted": {Memory{Seen: map[string][]string{"a": {"n"}}}, nil, map[string]time.Time{"a": noon}},
 		"it was back in between": {Memory{Missing: map[string]time.Time{"a": minutes(-60)}, Confirmed: noon}, func(i *Inventory) {
 			i.SetNode(testNode("a", "a"))
 			i.RemoveNode("a")
@@ -160,7 +160,7 @@ func TestInventoryRestore(t *testing.T) {
 	}
 }
 
-// A restart goes on to know which nodes had a name, also when the label changes meanwhile, and whether it was ever seen.
+// A restart continues to know which nodes had a name, also when the label changes meanwhile, and whether it was ever seen.
 func TestMemory(t *testing.T) {
 	i, _ := newTestInventory(t)
 	i.SetNode(testNode("n1", "a"))
@@ -180,7 +180,7 @@ func TestMemory(t *testing.T) {
 	again.SetVolume(on("v", "a"))
 	again.Restore(memory)
 	if again.IsStale("v") || len(again.Uncertain()) != 1 {
-		t.Error("the node that was relabelled is forgotten")
+		t.Error("the node that was relabelled is discarded")
 	}
 	again.RemoveNode("n1")
 	if stale := again.Stale(); len(stale) != 1 || stale[0].Unknown {
@@ -192,7 +192,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// A change of labels is worth a pass, which reports it.
+// A change of labels is worth a reconciliation, which reports it.
 func TestRelabelIsReported(t *testing.T) {
 	i, _ := newTestInventory(t, "a")
 	i.SetNode(testNode("n", "h"))
@@ -210,7 +210,7 @@ func TestRelabelIsReported(t *testing.T) {
 		{func() bool { return i.SetNode(testNode("n", "g")) }, true},
 	} {
 		if got := change.change(); got != change.want {
-			t.Errorf("step %d: worth a pass = %v, want %v", step, got, change.want)
+			t.Errorf("step %d: worth a reconciliation = %v, want %v", step, got, change.want)
 		}
 	}
 }
@@ -267,12 +267,12 @@ func TestCensus(t *testing.T) {
 		toDo map[string]bool
 		want Census
 	}{
-		"what the events told":             {nil, both, Census{Nodes: 3, Missing: 2, Live: 2}},
-		"with nothing left to do on one":   {nil, onlyA, Census{Nodes: 3, Missing: 1, Live: 2}},
-		"a live list that is further":      {live("c"), onlyA, Census{Nodes: 1, Missing: 2, Live: 1}},
-		"a live list that has one back":    {live("a", "b", "c"), both, Census{Nodes: 3, Missing: 1, Live: 3}},
-		"a live list that has nobody left": {live(), both, Census{Missing: 4}},
-		"a node that was relabelled":       {relabelled, both, Census{Nodes: 2, Missing: 2, Live: 2}},
+		"what the events reported":           {nil, both, Census{Nodes: 3, Missing: 2, Live: 2}},
+		"with nothing left to do on one":     {nil, onlyA, Census{Nodes: 3, Missing: 1, Live: 2}},
+		"a live list that is further":        {live("c"), onlyA, Census{Nodes: 1, Missing: 2, Live: 1}},
+		"a live list that has one back":      {live("a", "b", "c"), both, Census{Nodes: 3, Missing: 1, Live: 3}},
+		"a live list that has no nodes left": {live(), both, Census{Missing: 4}},
+		"a node that was relabelled":         {relabelled, both, Census{Nodes: 2, Missing: 2, Live: 2}},
 	} {
 		if diff := cmp.Diff(test.want, i.census(test.live, maps.Clone(test.toDo))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)

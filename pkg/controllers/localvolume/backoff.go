@@ -15,7 +15,7 @@ const (
 	maxRetry = 5 * time.Minute
 )
 
-// Backoffs are the objects for which something failed, each with a pause of its own. It is for one goroutine.
+// Backoffs are the objects for which something failed, each with a dedicated pause. It is for one goroutine.
 type Backoffs map[types.UID]backoff
 
 type backoff struct {
@@ -35,7 +35,7 @@ func (b Backoffs) Failures(uid types.UID) int { return b[uid].failures }
 // Until returns when the pause of an object is over.
 func (b Backoffs) Until(uid types.UID) time.Time { return b[uid].until }
 
-// Keep forgets all objects but those.
+// Keep discards all objects but those.
 func (b Backoffs) Keep(uids map[types.UID]bool) {
 	for uid := range b {
 		if !uids[uid] {

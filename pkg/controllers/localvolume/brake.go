@@ -23,8 +23,8 @@ type Census struct {
 	Live int
 }
 
-// brake returns why nothing may be deleted, or "". limit is the fraction of missing nodes that engages it,
-// acknowledged how many missing nodes somebody said are all right.
+// brake returns why nothing may be deleted, or "". limit is the fraction of missing nodes that engages it, acknowledged how many
+// missing nodes a user acknowledged.
 func brake(census Census, limit float64, acknowledged int) string {
 	if limit >= brakeOff || census.Missing == 0 || census.Missing <= acknowledged {
 		return ""

@@ -11,15 +11,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
-// Beat confirms that the process runs and reaches the API server, so that no change of a node was missed. After a gap of
-// a lease or longer, all absences begin anew: a watch that was interrupted need not report a node that came and went.
+// Beat confirms that the process runs and reaches the API server, so that no change of a node was missed. After a gap of a lease or
+// longer, all absences start over: a watch that was interrupted need not report a node that came and went.
 func (s *Site) Beat(ctx context.Context) {
 	if !s.Inventory.Synced() {
 		return
 	}
 	if err := s.LoadRecord(ctx); err != nil {
 		log.FromContext(ctx).Error(err, "Failed to read the record of missing nodes")
-		return // what has not been read must not be older than what we observe
+		return // what has not been read must not be older than what Groundskeeper observes
 	}
 	if len(s.Inventory.Missing()) > 0 {
 		if err := s.Client.List(ctx, nodeMetadataList(), client.Limit(1)); err != nil {
@@ -33,7 +33,7 @@ func (s *Site) Beat(ctx context.Context) {
 	}
 }
 
-// confirm notes that nothing was missed until now, and reports whether that was not so and all absences begin anew.
+// confirm notes that nothing was missed until now, and reports whether that was not so and all absences start over.
 func (s *Site) confirm() (interrupted bool) {
 	s.mu.Lock()
 	now := s.Clock.Now()
@@ -50,7 +50,7 @@ func (s *Site) confirm() (interrupted bool) {
 func (s *Site) certain() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.confirmed.IsZero() { // the first pass came before the first beat
+	if s.confirmed.IsZero() { // the first reconciliation came before the first beat
 		s.confirmed = s.Clock.Now()
 	}
 	return s.Clock.Now().Sub(s.confirmed) < Lease

@@ -17,12 +17,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// provisionerFinalizer is the finalizer of the external provisioner: the volume stays until the driver has deleted what it
-// stored. Where the driver runs on the node alone, that is for ever when the node is gone.
+// provisionerFinalizer is the finalizer of the external provisioner: the volume stays until the driver has deleted what it stored.
+// Where the driver runs on the node alone, that is indefinitely when the node has been deleted.
 const provisionerFinalizer = "external-provisioner.volume.kubernetes.io/finalizer"
 
-// decideCSI decides about a stale CSI volume. It belongs to its driver, which has the grace period to delete it. Only when
-// that is asked for, a volume that the driver did not delete is deleted, and then released from the driver's finalizers.
+// decideCSI decides about a stale CSI volume. It belongs to its driver, which has the grace period to delete it. Only when that is
+// requested, a volume that the driver did not delete is deleted, and then released from the driver's finalizers.
 func decideCSI(in VolumeInput) Decision {
 	volume := in.Volume
 	driver := volume.Spec.CSI.Driver
@@ -57,8 +57,8 @@ func decideCSI(in VolumeInput) Decision {
 	return Decision{Action: Keep}
 }
 
-// driverFinalizers returns the finalizers of a CSI volume that its driver should remove: the external provisioner's, and
-// those of the driver's own domain. Those of Kubernetes, and of anyone else, are not ours to remove.
+// driverFinalizers returns the finalizers of a CSI volume that its driver should remove: the external provisioner's, and those of
+// the driver's own domain. Those of Kubernetes, and of anyone else, must not be removed by Groundskeeper.
 func driverFinalizers(volume *corev1.PersistentVolume) []string {
 	var found []string
 	for _, finalizer := range volume.Finalizers {
@@ -71,15 +71,15 @@ func driverFinalizers(volume *corev1.PersistentVolume) []string {
 	return found
 }
 
-// ReleaseNotice says what was not cleaned up.
+// ReleaseNotice reports what was not cleaned up.
 func ReleaseNotice(subject *Subject) string {
 	volume := subject.Volume
 	return fmt.Sprintf("Released the volume from %s without its CSI driver %s, because %s. What the driver stored for it on the disk of the node, volume handle %q, was not cleaned up: delete it there if the disk is used again.",
-		strings.Join(driverFinalizers(volume), ", "), volume.Spec.CSI.Driver, Gone(subject.Nodes), volume.Spec.CSI.VolumeHandle)
+		strings.Join(driverFinalizers(volume), ", "), volume.Spec.CSI.Driver, Absent(subject.Nodes), volume.Spec.CSI.VolumeHandle)
 }
 
-// ReleaseExactly removes the finalizers of its driver from the very CSI volume that was decided about, in the state in
-// which it was. It reports false when the volume is gone or has changed.
+// ReleaseExactly removes the finalizers of its driver from the very CSI volume that was decided about, in the state in which it
+// was. It reports false when the volume has been deleted or has changed.
 func (s *Site) ReleaseExactly(ctx context.Context, volume *corev1.PersistentVolume) (bool, error) {
 	removed := driverFinalizers(volume)
 	kept := slices.DeleteFunc(slices.Clone(volume.Finalizers), func(finalizer string) bool { return slices.Contains(removed, finalizer) })

@@ -18,14 +18,14 @@ const (
 	OptOutValue      = "disabled"
 )
 
-// Action is what is to be done with an object of a node that is gone.
+// Action is what is to be done with an object of a node that has been deleted.
 type Action string
 
 // The actions.
 const (
 	// Keep leaves it alone.
 	Keep Action = "Keep"
-	// Wait leaves it alone until a point in time.
+	// Wait leaves it alone until a given time.
 	Wait Action = "Wait"
 	// Delete deletes it.
 	Delete Action = "Delete"
@@ -33,12 +33,12 @@ const (
 	Release Action = "Release"
 )
 
-// Decision says what is to be done, and why nothing is.
+// Decision reports what is to be done, and why nothing is.
 type Decision struct {
 	Action Action
-	// Until is when a Wait is over, or when what is kept is looked at again.
+	// Until is when a Wait is over, or when what is kept is rechecked.
 	Until time.Time
-	// Skipped tells people why an object that looks as if it should be deleted is not; empty when that is as usual.
+	// Skipped reports to users why an object that looks as if it should be deleted is not; empty when that is as usual.
 	Skipped string
 }
 
@@ -47,7 +47,7 @@ type ClaimInput struct {
 	// Volume is a stale volume, Claim what its claimRef names, nil when there is none of that name.
 	Volume *corev1.PersistentVolume
 	Claim  *corev1.PersistentVolumeClaim
-	// NamespaceOptedOut says that the namespace of the claim has the annotation.
+	// NamespaceOptedOut reports that the namespace of the claim has the annotation.
 	NamespaceOptedOut bool
 	// Since is when the last of the nodes of the volume went missing, Delay how long that must be ago.
 	Since time.Time
@@ -81,8 +81,8 @@ func DecideClaim(in ClaimInput) Decision {
 	return Decision{Action: Delete}
 }
 
-// DecidePods decides about the pods that wait for the claim of a stale volume. The claim has to be gone, as the claimRef of
-// the volume remembers it; they are left to Kubernetes for as long as the claim would have been.
+// DecidePods decides about the pods that wait for the claim of a stale volume. The claim has to have been deleted, as the claimRef
+// of the volume remembers it; they are left to Kubernetes for as long as the claim would have been.
 func DecidePods(in ClaimInput) Decision {
 	ref := in.Volume.Spec.ClaimRef
 	if ref == nil || ref.UID == "" || in.Claim != nil && in.Claim.UID == ref.UID || optedOut(in.Volume) || in.NamespaceOptedOut {
@@ -94,33 +94,33 @@ func DecidePods(in ClaimInput) Decision {
 	return Decision{Action: Delete}
 }
 
-// settleTime is how long a node has to be missing before its unclaimed volumes go. It spares a node that is made anew
-// at once, and shows how many nodes go together before the first volume does.
+// settleTime is how long a node has to be missing before its unclaimed volumes go. It spares a node that is recreated immediately,
+// and shows how many nodes go together before the first volume does.
 const settleTime = time.Second
 
 // VolumeInput is what decides about a volume.
 type VolumeInput struct {
 	// Volume is a stale volume.
 	Volume *corev1.PersistentVolume
-	// NamespaceOptedOut says that the namespace of its claimRef has the annotation.
+	// NamespaceOptedOut reports that the namespace of its claimRef has the annotation.
 	NamespaceOptedOut bool
 	// IncludeFailed treats the phase Failed as Released.
 	IncludeFailed bool
 	// Since is when the last of the nodes of the volume went missing.
 	Since time.Time
 	Now   time.Time
-	// Unknown says that a node of the volume was never seen, DeleteUnknown that such volumes may be deleted after Delay.
+	// Unknown reports that a node of the volume was never seen, DeleteUnknown that such volumes may be deleted after Delay.
 	Unknown, DeleteUnknown bool
 	Delay                  time.Duration
 	// PhaseSince is since when the volume is known to have its phase, and Grace how long Kubernetes and the provisioner or
 	// driver of a volume have to delete it, unless it is a local one.
 	PhaseSince time.Time
 	Grace      time.Duration
-	// ReleaseCSI says that CSI volumes may be deleted and released from their driver's finalizers.
+	// ReleaseCSI reports that CSI volumes may be deleted and released from their driver's finalizers.
 	ReleaseCSI bool
 }
 
-// DecideVolume decides about a stale volume itself: nobody may have it, or nobody may want what was on it.
+// DecideVolume decides about a stale volume itself: it may have no claim, or its content may no longer be wanted.
 func DecideVolume(in VolumeInput) Decision {
 	volume := in.Volume
 	if volume.Spec.CSI != nil {
@@ -157,7 +157,7 @@ func DecideVolume(in VolumeInput) Decision {
 	return Decision{Action: Delete}
 }
 
-// skippedByAnnotation says which annotation keeps a volume; empty when none does.
+// skippedByAnnotation reports which annotation keeps a volume; empty when none does.
 func skippedByAnnotation(in VolumeInput) string {
 	switch {
 	case optedOut(in.Volume):
@@ -168,8 +168,8 @@ func skippedByAnnotation(in VolumeInput) string {
 	return ""
 }
 
-// decideUnknown decides about a free volume of a node that was never seen: it may have been made before its node, by hand,
-// from a repository or a backup. Then its reclaim policy and its claimRef are all that says whether anyone wants it.
+// decideUnknown decides about a free volume of a node that was never seen: it may have been made before its node, manually, from a
+// repository or a backup. Then its reclaim policy and its claimRef are all that reports whether anyone wants it.
 func decideUnknown(in VolumeInput) Decision {
 	until := in.Since.Add(max(in.Delay, settleTime))
 	volume := in.Volume

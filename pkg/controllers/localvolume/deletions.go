@@ -19,7 +19,7 @@ import (
 
 // Target is what one of the two controllers deletes of a stale volume: its claim, or itself.
 type Target struct {
-	// Noun is what people call it: claim or volume.
+	// Noun is what users call it: claim or volume.
 	Noun string
 	// Object returns it, and Decision what was decided about it.
 	Object   func(*Subject) client.Object
@@ -34,17 +34,17 @@ type Target struct {
 	Deleted, Failed func(*Subject)
 }
 
-// Deletions deletes what is due, and remembers what it deleted and what it told. It is for one goroutine.
+// Deletions deletes what is due, and remembers what it deleted and what it reported. It is for one goroutine.
 type Deletions struct {
 	site   *Site
 	target Target
 	// retries are the objects whose deletion failed. They come last, so that they keep nothing else waiting.
 	retries Backoffs
-	// deleted are the objects that were deleted and are not gone yet, released those that were released after that.
+	// deleted are the objects that were deleted and have not been deleted yet, released those that were released after that.
 	deleted, released map[types.UID]bool
-	// told is what was last told of objects that stay, or go now.
-	told Told
-	// more says that more is due than fits into a batch.
+	// reported is what was last notified of objects that stay, or go now.
+	reported Reported
+	// more reports that more is due than fits into a batch.
 	more bool
 	// unreported is how many were deleted and not logged yet.
 	unreported int
@@ -52,18 +52,18 @@ type Deletions struct {
 
 // NewDeletions returns the deletions of one kind of target.
 func (s *Site) NewDeletions(target Target) *Deletions {
-	return &Deletions{site: s, target: target, retries: Backoffs{}, deleted: map[types.UID]bool{}, released: map[types.UID]bool{}, told: Told{}}
+	return &Deletions{site: s, target: target, retries: Backoffs{}, deleted: map[types.UID]bool{}, released: map[types.UID]bool{}, reported: Reported{}}
 }
 
-// Has says whether an object was deleted and is not gone yet.
+// Has reports whether an object was deleted and has not been deleted yet.
 func (d *Deletions) Has(uid types.UID) bool { return d.deleted[uid] }
 
-// Skip tells an object why it stays, once.
+// Skip reports to an object why it stays, once.
 func (d *Deletions) Skip(subject *Subject, why string) {
-	d.tell(subject, EventSkipped, fmt.Sprintf("%s, but the %s is retained: %s.", GoneSentence(subject.Nodes), d.target.Noun, why))
+	d.announce(subject, EventSkipped, fmt.Sprintf("%s, but the %s is retained: %s.", AbsentSentence(subject.Nodes), d.target.Noun, why))
 }
 
-// Keep forgets all objects but those.
+// Keep discards all objects but those.
 func (d *Deletions) Keep(uids map[types.UID]bool) {
 	for _, done := range []map[types.UID]bool{d.deleted, d.released} {
 		for uid := range done {
@@ -73,12 +73,12 @@ func (d *Deletions) Keep(uids map[types.UID]bool) {
 		}
 	}
 	d.retries.Keep(uids)
-	d.told.Keep(uids)
+	d.reported.Keep(uids)
 }
 
-// Next returns after how long the next pass is due when no event comes: when something is due, when the first wait or the
-// first pause after a failure is over, and at the latest after the interval, while something is stale. The second result
-// is false when nothing is.
+// Next returns after how long the next reconciliation is due when no event comes: when something is due, when the first wait or the
+// first pause after a failure is over, and at the latest after the interval, while something is stale. The second result is false
+// when nothing is.
 func (d *Deletions) Next(subjects []Subject) (time.Duration, bool) {
 	if len(subjects) == 0 {
 		return 0, false
@@ -105,8 +105,8 @@ func (d *Deletions) Next(subjects []Subject) (time.Duration, bool) {
 	return max(next, PassInterval), true
 }
 
-// Act deletes the objects whose time has come, if anything may be deleted. A deletion that fails is logged, and tried
-// again later: it is no reason to put off anything else.
+// Act deletes the objects whose time has come, if anything may be deleted. A deletion that fails is logged, and tried again later:
+// it is no reason to defers anything else.
 func (d *Deletions) Act(ctx context.Context, subjects []Subject) error {
 	now := d.site.Clock.Now()
 	// Those that failed least come first, in the order of their names.
@@ -129,7 +129,7 @@ func (d *Deletions) Act(ctx context.Context, subjects []Subject) error {
 			return false
 		}
 		uid := d.target.Object(s).GetUID()
-		is := !done[uid] && !now.Before(d.retries.Until(uid)) && (!d.site.DryRun() || d.told[uid] != d.pretence(s))
+		is := !done[uid] && !now.Before(d.retries.Until(uid)) && (!d.site.DryRun() || d.reported[uid] != d.pretence(s))
 		if is {
 			due++
 		}
@@ -153,28 +153,28 @@ func (d *Deletions) Act(ctx context.Context, subjects []Subject) error {
 	return nil
 }
 
-// pretence is what an object is told in a dry run.
+// pretence is what an object is reported in a dry run.
 func (d *Deletions) pretence(s *Subject) string {
-	return fmt.Sprintf("Dry run: this %s would be deleted, because %s.", d.target.Noun, Gone(s.Nodes))
+	return fmt.Sprintf("Dry run: this %s would be deleted, because %s.", d.target.Noun, Absent(s.Nodes))
 }
 
-// pretend tells what would be deleted, once.
+// pretend reports what would be deleted, once.
 func (d *Deletions) pretend(ctx context.Context, subjects []Subject) {
 	for i := range subjects {
-		d.tell(&subjects[i], EventSkipped, d.pretence(&subjects[i]))
+		d.announce(&subjects[i], EventSkipped, d.pretence(&subjects[i]))
 	}
 	log.FromContext(ctx).Info("Dry run: "+d.target.Noun+"s would be deleted", "count", len(subjects))
 }
 
-// delete deletes objects, several at once, after their events.
+// delete deletes objects, several concurrently, after their events.
 func (d *Deletions) delete(ctx context.Context, permit *Permit, subjects []Subject) error {
 	releases := func(i int) bool { return d.target.Decision(&subjects[i]).Action == Release }
 	for i := range subjects {
 		if releases(i) {
-			d.tell(&subjects[i], EventReleased, d.target.Notice(&subjects[i]))
+			d.announce(&subjects[i], EventReleased, d.target.Notice(&subjects[i]))
 			continue
 		}
-		d.tell(&subjects[i], EventDeleting, fmt.Sprintf("%s, because %s.", d.target.Announcement(&subjects[i]), Gone(subjects[i].Nodes)))
+		d.announce(&subjects[i], EventDeleting, fmt.Sprintf("%s, because %s.", d.target.Announcement(&subjects[i]), Absent(subjects[i].Nodes)))
 	}
 	done, failed := make([]bool, len(subjects)), make([]bool, len(subjects))
 	err := d.site.Each(len(subjects), func(i int) (err error) {
@@ -213,10 +213,10 @@ func (d *Deletions) delete(ctx context.Context, permit *Permit, subjects []Subje
 	return err
 }
 
-// tell records an event, unless the last one about the object said the same.
-func (d *Deletions) tell(subject *Subject, reason, message string) {
+// announce records an event, unless the last one about the object was the same.
+func (d *Deletions) announce(subject *Subject, reason, message string) {
 	object := d.target.Object(subject)
-	if d.told.New(object.GetUID(), message) {
+	if d.reported.New(object.GetUID(), message) {
 		d.site.Recorder.Event(object, corev1.EventTypeNormal, reason, message)
 	}
 }

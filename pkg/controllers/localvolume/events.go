@@ -21,7 +21,7 @@ import (
 
 // Reasons of the events.
 const (
-	// EventScheduled, on a claim: its node is gone, and it will be deleted. The original's name.
+	// EventScheduled, on a claim: its node has been deleted, and it will be deleted. The original's name.
 	EventScheduled = "ReferencedNodeDeleted"
 	// EventCancelled, on a claim: its node is back.
 	EventCancelled = "LocalVolumeCleanupCancelled"
@@ -29,7 +29,7 @@ const (
 	EventDeleting = "LocalVolumeCleanupDeleting"
 	// EventSkipped, on a claim or a volume: it looks as if it should be deleted, and stays.
 	EventSkipped = "LocalVolumeCleanupSkipped"
-	// EventNotNodeBound, on a volume: it does not say which nodes it is on, so that it is never touched.
+	// EventNotNodeBound, on a volume: it does not report which nodes it is on, so that it is never touched.
 	EventNotNodeBound = "LocalVolumeNotNodeBound"
 	// EventUnsupported, on a volume: its source is not enabled, so that it is never touched.
 	EventUnsupported = "LocalVolumeSourceUnsupported"
@@ -37,7 +37,7 @@ const (
 	EventReleased = "LocalVolumeReleased"
 	// EventNodeUncertain, on a volume: no node has the name that it uses, but one that exists may have had it.
 	EventNodeUncertain = "ReferencedNodeUncertain"
-	// EventPodDeleted, on a pod: it waited for a claim that is gone.
+	// EventPodDeleted, on a pod: it waited for a claim that has been deleted.
 	EventPodDeleted = "LocalVolumeCleanupPodDeleted"
 	// EventBrakeEngaged and EventBrakeReleased, on the record: so many nodes are missing that nothing is deleted, and
 	// the end of that.
@@ -47,25 +47,25 @@ const (
 
 // Recorder takes events.
 type Recorder interface {
-	// Event tells something about an object. It returns at once.
+	// Event records an event about an object. It returns immediately.
 	Event(object client.Object, eventType, reason, message string)
 }
 
 const (
-	// component is the source of our events.
+	// component is the source of Groundskeeper's events.
 	component = "local-volume-node-cleanup"
 	// EventQueue is how many events wait at most in a large cluster; further ones are dropped. A queue takes 8 bytes for each.
 	EventQueue = 20000
-	// eventSenders is how many events are sent at once.
+	// eventSenders is how many events are sent concurrently.
 	eventSenders = 4
 	// eventTimeout ends the sending of one event, and of all that are left at the end.
 	eventTimeout = 5 * time.Second
-	// maxEventPrefix is what the API server takes of a name, with our suffix.
+	// maxEventPrefix is what the API server takes of a name, with the suffix.
 	maxEventPrefix = 200
 )
 
-// EventSender sends events with a client of its own, so that they take nothing from the deletions, in the order in
-// which they came. It only ever creates them: the right to do that is all it needs.
+// EventSender sends events with a dedicated client, so that they take nothing from the deletions, in the order in which they came.
+// It only ever creates them: the right to do that is all it needs.
 type EventSender struct {
 	client  client.Client
 	clock   clock.PassiveClock
@@ -152,7 +152,7 @@ func (s *EventSender) flush(ctx context.Context) {
 	}
 }
 
-// send creates an event. One that cannot be created is counted and forgotten: its namespace may be on its way out.
+// send creates an event. One that cannot be created is counted and discarded: its namespace may be on its way out.
 func (s *EventSender) send(ctx context.Context, event *corev1.Event) {
 	ctx, cancel := context.WithTimeout(ctx, eventTimeout)
 	defer cancel()

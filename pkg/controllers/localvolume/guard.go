@@ -17,8 +17,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
-// look lists the nodes live: the metadata of all of them in one request, because a volume may name a node by a label.
-// The API server answers such a list from a state no older than the request.
+// look lists the nodes live: the metadata of all of them in one request, because a volume may name a node by a label. The API
+// server responds such a list from a state no older than the request.
 func (s *Site) look(ctx context.Context) (*nodeSet, error) {
 	list := nodeMetadataList()
 	if err := s.Client.List(ctx, list); err != nil {
@@ -40,15 +40,15 @@ type Permit struct {
 	live *nodeSet
 }
 
-// Clear returns those of the subjects that are due and may be deleted now, MaxBatch at most, and the leave to do so.
-// There are none while the brake is engaged, by what the events told or by what a live look at the nodes shows. An
-// error means that the nodes cannot be read: then nothing may be deleted either. Subjects that come first are due first.
+// Clear returns those of the subjects that are due and may be deleted now, MaxBatch at most, and the leave to do so. There are none
+// while the brake is engaged, according to the events or a live list of the nodes. An error means that the nodes cannot be read:
+// then nothing may be deleted either. Subjects that come first are due first.
 func (s *Site) Clear(ctx context.Context, subjects []Subject, isDue func(*Subject) bool) (*Permit, []Subject, error) {
 	if braked, err := s.braked(ctx, nil, subjects); braked || err != nil {
 		return nil, nil, err
 	}
 	if !s.certain() {
-		return nil, nil, nil // the next beat begins all absences anew
+		return nil, nil, nil // the next beat begins all absences again
 	}
 	var due []Subject
 	for i := range subjects {
@@ -70,8 +70,8 @@ func (s *Site) Clear(ctx context.Context, subjects []Subject, isDue func(*Subjec
 	return permit, slices.DeleteFunc(due, func(subject Subject) bool { return !permit.Allows(subject.Stale) }), nil
 }
 
-// Allows has the last word about one volume: none of its nodes was there when the batch began, in the absence that was
-// decided about, and none has come since. For a node that was there the delay begins anew.
+// Allows has the last word about one volume: none of its nodes was there when the batch began, in the absence that was decided
+// about, and none has come since. For a node that was there the delay starts over.
 func (p *Permit) Allows(stale Stale) bool {
 	if !p.site.certain() {
 		return false
@@ -83,7 +83,7 @@ func (p *Permit) Allows(stale Stale) bool {
 	return p.site.Inventory.StillStale(stale)
 }
 
-// braked reports whether the brake is engaged. live nil is what the events said.
+// braked reports whether the brake is engaged. live nil is the state from the events.
 func (s *Site) braked(ctx context.Context, live *nodeSet, subjects []Subject) (bool, error) {
 	toDo := map[string]bool{}
 	for i := range subjects {
@@ -107,7 +107,7 @@ func (s *Site) braked(ctx context.Context, live *nodeSet, subjects []Subject) (b
 	return reason != "", nil
 }
 
-// announceBrake tells when the brake engages and when it is released.
+// announceBrake reports when the brake engages and when it is released.
 func (s *Site) announceBrake(ctx context.Context, census Census, reason string) {
 	s.mu.Lock()
 	was := s.brakeEngaged
@@ -127,10 +127,10 @@ func (s *Site) announceBrake(ctx context.Context, census Census, reason string) 
 	}
 }
 
-// DeleteExactly deletes the very object that was decided about, in the state in which it was. It says false when the
-// object is gone or has changed: its event leads to another decision.
+// DeleteExactly deletes the very object that was decided about, in the state in which it was. It returns false when the object has
+// been deleted or has changed: its event leads to another decision.
 func (s *Site) DeleteExactly(ctx context.Context, object client.Object) (bool, error) {
-	// As metadata: of a typed object the client would decode, encode and decode again what the API server answers.
+	// As metadata: of a typed object the client would decode, encode and decode again what the API server responds.
 	named := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: object.GetNamespace(), Name: object.GetName()}}
 	named.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kindOf(object)))
 	err := s.Client.Delete(ctx, named, client.Preconditions(kit.AsRead(object)))

@@ -25,7 +25,7 @@ type Inventory struct {
 	clock   clock.PassiveClock
 
 	mu sync.Mutex
-	// synced says that all that exists was reported: before, what is not known says nothing.
+	// synced reports that all that exists was reported: before, what is not known reports nothing.
 	synced bool
 	// volumes are the volumes of opted-in classes, and untouched those of them that are never cleaned up.
 	volumes   map[string]*volume
@@ -45,7 +45,7 @@ type volume struct {
 	// pins name its nodes, and nodes are the names alone; none when it is not bound to nodes.
 	pins  []pin
 	nodes []string
-	// unsupported and unbound say why it is never cleaned up.
+	// unsupported and unbound report why it is never cleaned up.
 	unsupported, unbound string
 	// phaseSince is since when it is known to have its phase.
 	phaseSince time.Time
@@ -54,7 +54,7 @@ type volume struct {
 // absence is one unbroken time that a node is missing.
 type absence struct {
 	since time.Time
-	// witnessed says that its begin was seen. Otherwise the node was missing already when we came, and since is then.
+	// witnessed reports that its begin was seen. Otherwise the node was missing already when Groundskeeper came, and since is then.
 	witnessed bool
 }
 
@@ -64,7 +64,7 @@ type Stale struct {
 	Nodes  []string
 	// Since is when the last of them went missing.
 	Since time.Time
-	// Unknown says that one of them was never seen: the volume may have been made before its node.
+	// Unknown reports that one of them was never seen: the volume may have been made before its node.
 	Unknown bool
 	// PhaseSince is since when the volume is known to have its phase.
 	PhaseSince time.Time
@@ -81,19 +81,19 @@ func NewInventory(config configv1alpha1.LocalVolumeConfiguration, clock clock.Pa
 	}
 }
 
-// SetNode learns of a Node as it is now, and reports whether that changes which nodes are missing, or uncertain.
+// SetNode records the current state of a Node, and reports whether that changes which nodes are missing, or uncertain.
 func (i *Inventory) SetNode(node metav1.Object) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	names, lacksChanged := i.nodes.set(node)
 	for _, name := range i.nodes.nodes[node.GetName()].names {
 		i.remember(node.GetName(), name)
-		i.identity(name).answered(node.GetName(), i.nodes.exists)
+		i.identity(name).addMatch(node.GetName(), i.nodes.exists)
 	}
 	return i.nodesChanged(node.GetName(), names, lacksChanged)
 }
 
-// RemoveNode learns that a Node is gone, and reports the same as SetNode.
+// RemoveNode learns that a Node has been deleted, and reports the same as SetNode.
 func (i *Inventory) RemoveNode(name string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -119,7 +119,7 @@ func (i *Inventory) nodesChanged(node string, names []string, lacksChanged bool)
 	for _, name := range names {
 		changed = i.review(name, true) || changed
 	}
-	for name := range i.had[node] { // it may have come or gone
+	for name := range i.had[node] { // it may have appeared or disappeared
 		changed = i.review(name, true) || changed
 	}
 	if lacksChanged { // rare: the first Node without a label, or the last one
@@ -139,7 +139,7 @@ func (i *Inventory) identity(name string) *identity {
 	return i.names[name]
 }
 
-// prune forgets the Nodes that do not exist of a name that no volume uses.
+// prune discards the Nodes that do not exist of a name that no volume uses.
 func (i *Inventory) prune(name string) {
 	id := i.names[name]
 	if id == nil || len(id.volumes) > 0 {
@@ -159,8 +159,8 @@ func (i *Inventory) prune(name string) {
 	}
 }
 
-// SetVolume learns of a volume as it is now, and reports whether that is worth a pass: it is stale, or was, or does not
-// name its nodes.
+// SetVolume records the current state of a volume, and reports whether that is worth a reconciliation: it is stale, or was, or does
+// not name its nodes.
 func (i *Inventory) SetVolume(object *corev1.PersistentVolume) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -200,7 +200,7 @@ func (i *Inventory) SetVolume(object *corev1.PersistentVolume) bool {
 	return wasStale || i.isStale(known.nodes) || before == nil && i.isUncertain(known.nodes)
 }
 
-// RemoveVolume learns that a volume is gone, and reports whether it was stale.
+// RemoveVolume learns that a volume has been deleted, and reports whether it was stale.
 func (i *Inventory) RemoveVolume(name string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -241,8 +241,8 @@ func (i *Inventory) unpin(before, now *volume) {
 	}
 }
 
-// review brings missing up to date for one name, and reports whether it is or was missing or uncertain and that changed. A
-// node that is back, for however short a time, has lost nothing: what it was missing for is forgotten at once.
+// review brings missing up to date for one name, and reports whether it is or was missing or uncertain and that changed. A node
+// that is back, for however short a time, has lost nothing: what it was missing for is discarded immediately.
 func (i *Inventory) review(name string, witnessed bool) bool {
 	id := i.names[name]
 	if id == nil {
@@ -264,7 +264,7 @@ func (i *Inventory) review(name string, witnessed bool) bool {
 	return before != id.state && (troubled(before) || troubled(id.state))
 }
 
-// MarkSynced says that everything that exists has been reported. Nothing is missing before.
+// MarkSynced reports that everything that exists has been reported. Nothing is missing before.
 func (i *Inventory) MarkSynced() {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Memory is what outlives a process: since when nodes are missing, and which Nodes answered to the names that volumes use.
+// Memory is what outlives a process: since when nodes are missing, and which Nodes responded to the names that volumes use.
 type Memory struct {
 	Missing map[string]time.Time
-	// Seen has the Nodes that answered to a name, for each name that volumes use and a Node ever had.
+	// Seen has the Nodes that responded to a name, for each name that volumes use and a Node ever had.
 	Seen map[string][]string
 	// Confirmed is when the one who remembers last observed that all of Missing was still missing, by its own clock.
 	Confirmed time.Time
@@ -32,10 +32,10 @@ func (i *Inventory) Memory() Memory {
 	return m
 }
 
-// Restore takes over what an earlier process knew. Which Nodes answered to a name counts always. The time since a node
-// is missing counts only for nodes that were missing already when we came, and only when it was confirmed less than a
-// lease ago: in a longer gap the node may have been back. What the other observed is then added to what we do, so that
-// neither a gap nor a clock that differs makes an absence look longer than it is.
+// Restore takes over what an earlier process knew. Which Nodes responded to a name counts always. The time since a node is missing
+// counts only for nodes that were missing already when Groundskeeper came, and only when it was confirmed less than a lease ago: in
+// a longer gap the node may have been back. What the other observed is then added to what Groundskeeper does, so that neither a gap
+// nor a clock that differs makes an absence look longer than it is.
 func (i *Inventory) Restore(m Memory) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -63,7 +63,7 @@ func (i *Inventory) Restore(m Memory) {
 	}
 }
 
-// Interrupt begins the absence of nodes anew: one of them was seen although its event has not come yet.
+// Interrupt begins the absence of nodes again: one of them was seen although its event has not come yet.
 func (i *Inventory) Interrupt(nodes []string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -74,7 +74,7 @@ func (i *Inventory) Interrupt(nodes []string) {
 	}
 }
 
-// InterruptAll begins the absence of all nodes anew: for a while nothing could be observed, and they may have been back.
+// InterruptAll begins the absence of all nodes again: for a while nothing could be observed, and they may have been back.
 func (i *Inventory) InterruptAll() {
 	i.mu.Lock()
 	defer i.mu.Unlock()

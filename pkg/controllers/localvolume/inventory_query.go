@@ -69,7 +69,7 @@ func (i *Inventory) since(nodes []string) (last time.Time) {
 	return last
 }
 
-// Stale returns the stale volumes, ordered by name. It looks at the volumes of missing nodes only.
+// Stale returns the stale volumes, ordered by name. It checks the volumes of missing nodes only.
 func (i *Inventory) Stale() []Stale {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -118,7 +118,7 @@ func (i *Inventory) isUncertain(nodes []string) bool {
 	if !slices.ContainsFunc(nodes, i.nameIsUncertain) {
 		return false
 	}
-	return !slices.ContainsFunc(nodes, func(name string) bool { return len(i.nodes.answering[name]) > 0 })
+	return !slices.ContainsFunc(nodes, func(name string) bool { return len(i.nodes.matching[name]) > 0 })
 }
 
 func (i *Inventory) nameIsUncertain(name string) bool { return i.names[name].state == uncertain }
@@ -146,11 +146,11 @@ func (i *Inventory) untouchedBecause(reason func(*volume) string) []Untouched {
 	return found
 }
 
-// Answers reports whether a Node has that name, or that value of a topology label.
-func (i *Inventory) Answers(name string) bool {
+// Matches reports whether a Node has that name, or that value of a topology label.
+func (i *Inventory) Matches(name string) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	return len(i.nodes.answering[name]) > 0
+	return len(i.nodes.matching[name]) > 0
 }
 
 // stillAbsent reports whether none of the nodes of another state of the cluster could be one of these.
@@ -180,7 +180,7 @@ func (i *Inventory) MissingNodes() int {
 	return len(nodes)
 }
 
-// addNodes adds the nodes that a name stands for: the Nodes that answered to it, or an unknown one.
+// addNodes adds the nodes that a name stands for: the Nodes that responded to it, or an unknown one.
 func (i *Inventory) addNodes(nodes map[string]bool, name string) {
 	for node, last := range i.names[name].nodes {
 		if last {
@@ -192,8 +192,8 @@ func (i *Inventory) addNodes(nodes map[string]bool, name string) {
 	}
 }
 
-// census counts the nodes that volumes name: live are those present, and missing those that have something to be
-// deleted, or of which the event of their loss has not come yet. live nil is what the events said.
+// census counts the nodes that volumes name: live are those present, and missing those that have something to be deleted, or of
+// which the event of their loss has not come yet. live nil is the state from the events.
 func (i *Inventory) census(live *nodeSet, toDo map[string]bool) Census {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -208,7 +208,7 @@ func (i *Inventory) census(live *nodeSet, toDo map[string]bool) Census {
 		_, known := i.missing[name]
 		switch state, _ := live.presenceOf(name, id); {
 		case state == present:
-			maps.Copy(there, live.answering[name])
+			maps.Copy(there, live.matching[name])
 		case state == uncertain:
 			for node := range id.nodes {
 				if live.exists(node) {

@@ -63,16 +63,16 @@ func TestInventoryStale(t *testing.T) {
 		volume *corev1.PersistentVolume
 		stale  bool
 	}{
-		"its node is gone":                {nil, on("v", "a"), true},
-		"its node exists":                 {[]*metav1.PartialObjectMetadata{testNode("a", "a")}, on("v", "a"), false},
-		"another node exists":             {[]*metav1.PartialObjectMetadata{testNode("b", "b")}, on("v", "a"), true},
-		"a node has that hostname":        {[]*metav1.PartialObjectMetadata{testNode("n1", "a")}, on("v", "a"), false},
-		"a node has that name":            {[]*metav1.PartialObjectMetadata{testNode("a", "other")}, on("v", "a"), false},
-		"one of its nodes exists":         {[]*metav1.PartialObjectMetadata{testNode("b", "b")}, on("v", "a", "b"), false},
-		"both of its nodes are gone":      {nil, on("v", "a", "b"), true},
-		"one of several opted-in classes": {nil, with(on("v", "a"), func(s *corev1.PersistentVolumeSpec) { s.StorageClassName = "fast" }), true},
-		"another class":                   {nil, with(on("v", "a"), func(s *corev1.PersistentVolumeSpec) { s.StorageClassName = "other" }), false},
-		"no class":                        {nil, with(on("v", "a"), func(s *corev1.PersistentVolumeSpec) { s.StorageClassName = "" }), false},
+		"its node has been deleted":           {nil, on("v", "a"), true},
+		"its node exists":                     {[]*metav1.PartialObjectMetadata{testNode("a", "a")}, on("v", "a"), false},
+		"another node exists":                 {[]*metav1.PartialObjectMetadata{testNode("b", "b")}, on("v", "a"), true},
+		"a node has that hostname":            {[]*metav1.PartialObjectMetadata{testNode("n1", "a")}, on("v", "a"), false},
+		"a node has that name":                {[]*metav1.PartialObjectMetadata{testNode("a", "other")}, on("v", "a"), false},
+		"one of its nodes exists":             {[]*metav1.PartialObjectMetadata{testNode("b", "b")}, on("v", "a", "b"), false},
+		"both of its nodes have been deleted": {nil, on("v", "a", "b"), true},
+		"one of several opted-in classes":     {nil, with(on("v", "a"), func(s *corev1.PersistentVolumeSpec) { s.StorageClassName = "fast" }), true},
+		"another class":                       {nil, with(on("v", "a"), func(s *corev1.PersistentVolumeSpec) { s.StorageClassName = "other" }), false},
+		"no class":                            {nil, with(on("v", "a"), func(s *corev1.PersistentVolumeSpec) { s.StorageClassName = "" }), false},
 		"a CSI source": {nil, with(on("v", "a"), func(s *corev1.PersistentVolumeSpec) {
 			s.PersistentVolumeSource = corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{}}
 		}), false},
@@ -151,18 +151,18 @@ func TestInventorySeveralNodes(t *testing.T) {
 func TestInventoryVolumes(t *testing.T) {
 	i, clock := newTestInventory(t, "a")
 	if i.SetVolume(on("v", "a")) || i.SetVolume(on("w", "b")) != true {
-		t.Error("only the stale one is worth a pass")
+		t.Error("only the stale one is worth a reconciliation")
 	}
 	if diff := cmp.Diff([]string{"w"}, staleNames(i)); diff != "" {
 		t.Error(diff)
 	}
 	clock.Step(time.Minute)
-	i.SetVolume(on("w", "b")) // an update does not begin the time anew
+	i.SetVolume(on("w", "b")) // an update does not begin the time again
 	if since := i.Missing()["b"]; !since.Equal(noon) {
 		t.Errorf("missing since %s", since)
 	}
 	if !i.RemoveVolume("w") || i.RemoveVolume("w") || len(i.Missing()) > 0 {
-		t.Error("a node without volumes is missing to nobody")
+		t.Error("a node without volumes is not counted as missing")
 	}
 	if i.RemoveVolume("v") || i.names["b"] != nil || len(i.volumes) > 0 {
 		t.Errorf("something is left: %v", i.names)
@@ -173,7 +173,7 @@ func TestInventoryVolumes(t *testing.T) {
 		t.Error("a volume that does not name its nodes is worth one message")
 	}
 	if i.RemoveVolume("z"); len(i.NotNodeBound()) != 0 {
-		t.Error("it is gone")
+		t.Error("it has been deleted")
 	}
 }
 

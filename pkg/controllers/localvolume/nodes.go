@@ -11,20 +11,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// nodeSet is a set of Nodes, with the names they answer to and the topology labels they lack.
+// nodeSet is a set of Nodes, with the names they respond to and the topology labels they lack.
 type nodeSet struct {
 	topologyKeys []string
 	nodes        map[string]nodeNames
-	// answering has the Nodes that answer to a name, lacking the number of Nodes without a topology label.
-	answering map[string]map[string]bool
-	lacking   map[string]int
+	// matching has the Nodes that response to a name, lacking the number of Nodes without a topology label.
+	matching map[string]map[string]bool
+	lacking  map[string]int
 }
 
-// nodeNames are the names a Node answers to, and the topology labels it does not have.
+// nodeNames are the names a Node responds to, and the topology labels it does not have.
 type nodeNames struct{ names, lacks []string }
 
 func newNodeSet(topologyKeys []string) *nodeSet {
-	return &nodeSet{topologyKeys: topologyKeys, nodes: map[string]nodeNames{}, answering: map[string]map[string]bool{}, lacking: map[string]int{}}
+	return &nodeSet{topologyKeys: topologyKeys, nodes: map[string]nodeNames{}, matching: map[string]map[string]bool{}, lacking: map[string]int{}}
 }
 
 // set adds or replaces a Node and returns the names whose Nodes changed. lacksChanged reports that a topology label is
@@ -61,15 +61,15 @@ func (n *nodeSet) replace(node string, now nodeNames) (changed []string, lacksCh
 		return nil, lacksChanged
 	}
 	for _, name := range before.names {
-		if delete(n.answering[name], node); len(n.answering[name]) == 0 {
-			delete(n.answering, name)
+		if delete(n.matching[name], node); len(n.matching[name]) == 0 {
+			delete(n.matching, name)
 		}
 	}
 	for _, name := range now.names {
-		if n.answering[name] == nil {
-			n.answering[name] = map[string]bool{}
+		if n.matching[name] == nil {
+			n.matching[name] = map[string]bool{}
 		}
-		n.answering[name][node] = true
+		n.matching[name][node] = true
 	}
 	if n.nodes[node] = now; now.names == nil {
 		delete(n.nodes, node)
@@ -85,9 +85,9 @@ func (n *nodeSet) exists(node string) bool {
 
 // identity is what is known about a name by which volumes mean a node.
 type identity struct {
-	// nodes are the Nodes that have answered to the name since volumes use it, or since they exist: labels are mutable,
-	// so that such a Node may be the one although it does not answer any more. false: it is gone, and another Node has
-	// answered since.
+	// nodes are the Nodes that have responded to the name since volumes use it, or since they exist: labels are mutable, so that
+	// such a Node may be the one although it does not have that name any more. false: it has been deleted, and another Node has
+	// responded since.
 	nodes map[string]bool
 	// keys are the labels by which volumes use the name, with the number of these volumes.
 	keys map[string]int
@@ -100,8 +100,8 @@ type identity struct {
 // maxFormer is how many Nodes are remembered at most of a name that another Node has taken over.
 const maxFormer = 16
 
-// answered notes that a Node answers to the name.
-func (id *identity) answered(node string, exists func(string) bool) {
+// addMatch notes that a Node responds to the name.
+func (id *identity) addMatch(node string, exists func(string) bool) {
 	former := 0
 	for other := range id.nodes {
 		if exists(other) {
@@ -116,22 +116,22 @@ func (id *identity) answered(node string, exists func(string) bool) {
 	id.nodes[node] = true
 }
 
-// presence is what a nodeSet says about a name.
+// presence is what a nodeSet reports about a name.
 type presence string
 
 const (
-	// present: a Node answers to the name.
+	// present: a Node responds to the name.
 	present presence = "Present"
-	// uncertain: no Node answers to the name, but one that exists could be the node.
+	// uncertain: no Node responds to the name, but one that exists could be the node.
 	uncertain presence = "Uncertain"
 	// absent: no Node that exists could be the node.
 	absent presence = "Absent"
 )
 
-// presenceOf decides whether a name means a Node that exists, and says why that is uncertain. A name that was never
-// the name of a Node object, only the value of a label, can belong to any Node that lacks the label.
+// presenceOf decides whether a name means a Node that exists, and reports why that is uncertain. A name that was never the name of
+// a Node object, only the value of a label, can belong to any Node that lacks the label.
 func (n *nodeSet) presenceOf(name string, id *identity) (presence, string) {
-	if len(n.answering[name]) > 0 {
+	if len(n.matching[name]) > 0 {
 		return present, ""
 	}
 	for _, node := range slices.Sorted(maps.Keys(id.nodes)) {

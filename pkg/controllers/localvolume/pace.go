@@ -10,20 +10,20 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// quiet is how long nothing must change before a pass begins.
+// quiet is how long nothing must change before a reconciliation begins.
 const quiet = 250 * time.Millisecond
 
-// Pace says when the next pass of a controller is due. Changes come in crowds: nodes that are lost together, claims
-// that go one after the other. A pass waits for a moment of quiet, but not for ever, so that one look at the nodes
-// settles the crowd, and what is deleted next does not hold up what is being deleted.
+// Pace reports when the next reconciliation of a controller is due. Changes come in crowds: nodes that are lost together, claims
+// that go one after the other. A reconciliation waits for a moment of quiet, but not indefinitely, so that one check of the nodes
+// settles the crowd, and what is deleted next does not block what is being deleted.
 type Pace struct {
 	clock    clock.PassiveClock
 	patience time.Duration
 
 	mu sync.Mutex
-	// first and last are when something changed since the last pass began; zero when nothing did.
+	// first and last are when something changed since the last reconciliation began; zero when nothing did.
 	first, last time.Time
-	// ended is when the last pass ended.
+	// ended is when the last reconciliation ended.
 	ended time.Time
 }
 
@@ -36,7 +36,7 @@ func (s *Site) NewPace(patience time.Duration) *Pace {
 	return p
 }
 
-// changed says that there is something new to look at.
+// changed reports that there is something new to check.
 func (p *Pace) changed() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -46,7 +46,7 @@ func (p *Pace) changed() {
 	}
 }
 
-// Begin returns how long to wait yet; 0 begins a pass.
+// Begin returns how long to wait yet; 0 begins a reconciliation.
 func (p *Pace) Begin() time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -62,7 +62,7 @@ func (p *Pace) Begin() time.Duration {
 	return 0
 }
 
-// End says that the pass is over.
+// End reports that the reconciliation is over.
 func (p *Pace) End() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

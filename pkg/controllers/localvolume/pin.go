@@ -18,13 +18,13 @@ const nodeNameField = "metadata.name"
 // is empty.
 type pin struct{ key, name string }
 
-// pinsOf returns the pins of the nodes that a volume can be used on, sorted: values of one of the topology keys, or
-// names of Node objects. There are none unless every term of the required node affinity names nodes: a zone, NotIn,
-// Exists or an unknown key in place of it, an empty term, or no term at all, does not say which nodes have to be gone
-// before the volume is of no use.
+// pinsOf returns the pins of the nodes that a volume can be used on, sorted: values of one of the topology keys, or names of Node
+// objects. There are none unless every term of the required node affinity names nodes: a zone, NotIn, Exists or an unknown key in
+// place of it, an empty term, or no term at all, does not report which nodes have to have been deleted before the volume is of no
+// use.
 //
-// Terms are OR-ed and expressions AND-ed: In [1,2] and In [2,3] of one key is node 2. A term that names nodes by two
-// keys names those of either: it is the careful reading, as all of them have to be gone.
+// Terms are OR-ed and expressions AND-ed: In [1,2] and In [2,3] of one key is node 2. A term that names nodes by two keys names
+// those of either: it is the careful reading, as all of them have to have been deleted.
 func pinsOf(volume *corev1.PersistentVolume, topologyKeys []string) []pin {
 	var pins []pin
 	for _, term := range pinnedTerms(volume, topologyKeys) {

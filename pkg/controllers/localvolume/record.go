@@ -23,33 +23,33 @@ import (
 )
 
 const (
-	// RecordName is the name of the ConfigMap that says since when nodes are missing: a key per node, its value an
-	// RFC 3339 time.
+	// RecordName is the name of the ConfigMap that records since when nodes are missing: a key per node, its value an RFC 3339
+	// time.
 	RecordName = "groundskeeper-missing-nodes"
-	// SeenPrefix begins the keys of that ConfigMap that say which Nodes answered to a name that volumes use: the name
-	// follows, and the value has the Nodes, separated by commas. No name of a node and no label value begins like this.
+	// SeenPrefix begins the keys of that ConfigMap that report which Nodes responded to a name that volumes use: the name follows,
+	// and the value has the Nodes, separated by commas. No name of a node and no label value begins like this.
 	SeenPrefix = "_seen."
 	// ConfirmedAnnotation on that ConfigMap is when all the nodes in it were last confirmed to be missing.
 	ConfirmedAnnotation = "groundskeeper.io/missing-nodes-confirmed"
-	// AcknowledgeAnnotation on that ConfigMap is how many missing nodes somebody said are all right.
+	// AcknowledgeAnnotation on that ConfigMap is how many missing nodes a user acknowledged.
 	AcknowledgeAnnotation = "groundskeeper.io/acknowledge-missing-nodes"
 )
 
-// record keeps what should outlive the process in a ConfigMap, so that a restart neither loses nor restarts the time that
-// nodes are missing. Without the rights to do so it keeps nothing.
+// record keeps what should outlive the process in a ConfigMap, so that a restart neither loses nor restarts the time that nodes are
+// missing. Without the permissions to do so it keeps nothing.
 type record struct {
 	client    client.Client
 	namespace string
 
 	// mu guards what follows; both controllers read the acknowledgement.
 	mu sync.Mutex
-	// lacking says that there is nowhere to keep anything, loaded that it was read once.
+	// lacking reports that there is nowhere to keep anything, loaded that it was read once.
 	lacking, loaded bool
 	// stored is what the ConfigMap had when it was last read or written, and nil when that is not known.
 	stored *corev1.ConfigMap
 }
 
-// load reads the record once and returns what it says, nil when that was done before.
+// load reads the record once and returns its content, nil when that was done before.
 func (r *record) load(ctx context.Context) (*Memory, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -64,7 +64,7 @@ func (r *record) load(ctx context.Context) (*Memory, error) {
 	return memoryOf(object), nil
 }
 
-// read reads the ConfigMap; one without a resource version does not exist, and nil says that it must not be read.
+// read reads the ConfigMap; one without a resource version does not exist, and nil reports that it must not be read.
 func (r *record) read(ctx context.Context) (*corev1.ConfigMap, error) {
 	object := &corev1.ConfigMap{}
 	err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: RecordName}, object)
@@ -172,7 +172,7 @@ func recordData(memory Memory) map[string]string {
 	return data
 }
 
-// memoryOf reads the record. What is no time says nothing, and is overwritten.
+// memoryOf reads the record. What is no time reports nothing, and is overwritten.
 func memoryOf(object *corev1.ConfigMap) *Memory {
 	memory := &Memory{Missing: map[string]time.Time{}, Seen: map[string][]string{}}
 	for key, value := range object.Data {
@@ -186,7 +186,7 @@ func memoryOf(object *corev1.ConfigMap) *Memory {
 	return memory
 }
 
-// acknowledged reads how many missing nodes somebody said are all right.
+// acknowledged reads how many missing nodes a user acknowledged.
 func (r *record) acknowledged(ctx context.Context) (int, error) {
 	r.mu.Lock()
 	lacking := r.lacking

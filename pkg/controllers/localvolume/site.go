@@ -23,10 +23,10 @@ import (
 )
 
 const (
-	// PassInterval is the least pause between two passes of a controller: what happens in between is settled by one
-	// look at the nodes.
+	// PassInterval is the least pause between two reconciliations of a controller: what happens in between is settled by one check
+	// of the nodes.
 	PassInterval = time.Second
-	// MaxBatch is how many objects are deleted at most after one look at the nodes.
+	// MaxBatch is how many objects are deleted at most after one check of the nodes.
 	MaxBatch = 1000
 	// Lease is how long an absence counts as one after it was confirmed last. It is the lease of a leader: a process that
 	// was stopped, or cut off from the API server, for longer does not know what happened meanwhile.
@@ -35,12 +35,12 @@ const (
 	beatInterval = Lease / 3
 )
 
-// Pass is the request of both controllers: look at everything that is stale. There is one of it.
+// Pass is the request of both controllers: check everything that is stale. There is one of it.
 type Pass struct{}
 
 // Dependencies are what a Site works with. They all belong to one cluster.
 type Dependencies struct {
-	// Name tells clusters apart in metrics; empty for the one that the process runs for.
+	// Name distinguishes clusters in metrics; empty for the one that the process runs for.
 	Name string
 	// Cache has the PersistentVolumes, PersistentVolumeClaims and the metadata of Nodes and Namespaces. It should be
 	// built with CacheOptions.
@@ -56,7 +56,7 @@ type Dependencies struct {
 	// RecordNamespace is the namespace of the ConfigMap RecordName. NoRecord does without it.
 	RecordNamespace string
 	NoRecord        bool
-	// Namespaces says that namespaces may be listed and watched: without them their annotations are not seen.
+	// Namespaces reports that namespaces may be listed and watched: without them their annotations are not seen.
 	Namespaces bool
 }
 
@@ -67,7 +67,7 @@ type Site struct {
 	Inventory *Inventory
 
 	record *record
-	// slots has room for as many deletions as may be under way at once.
+	// slots has room for as many deletions as may be under way concurrently.
 	slots  chan struct{}
 	synced chan struct{}
 
@@ -95,7 +95,7 @@ func NewSite(d Dependencies) *Site {
 	}
 }
 
-// Known is closed when everything that exists was told, so that passes can begin.
+// Known is closed when everything that exists was notified, so that passes can begin.
 func (s *Site) Known() <-chan struct{} { return s.synced }
 
 // LoadRecord takes over what an earlier process knew of nodes. It has to succeed before the first decision; later calls
@@ -113,7 +113,7 @@ func (s *Site) LoadRecord(ctx context.Context) error {
 func (s *Site) SaveRecord(ctx context.Context, subjects []Subject) error {
 	memory := s.Inventory.Memory()
 	if !s.certain() {
-		return nil // what nobody could observe is not confirmed
+		return nil // what could not be observed is not confirmed
 	}
 	return s.record.save(ctx, memory, slices.ContainsFunc(subjects, func(subject Subject) bool { return subject.pending() }))
 }
@@ -123,11 +123,11 @@ func (s *Site) recordObject() client.Object {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: s.RecordNamespace, Name: RecordName}}
 }
 
-// DryRun says that nothing is to be deleted.
+// DryRun reports that nothing is to be deleted.
 func (s *Site) DryRun() bool { return *s.Config.DryRun }
 
-// Each calls a function with 0 to n-1, as many at once as there are worker threads, and returns when all calls have. It
-// goes on after an error, and returns the first few.
+// Each calls a function with 0 to n-1, as many concurrently as there are worker threads, and returns when all calls have. It
+// continues after an error, and returns the first few.
 func (s *Site) Each(n int, do func(i int) error) error {
 	var group sync.WaitGroup
 	var mu sync.Mutex
@@ -151,7 +151,7 @@ func (s *Site) Each(n int, do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// PodsReleased says that no pod waits for the claim of a volume any more, so that the volume is free to be deleted.
+// PodsReleased reports that no pod waits for the claim of a volume any more, so that the volume is free to be deleted.
 func (s *Site) PodsReleased(volume types.UID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -164,7 +164,7 @@ func (s *Site) podsAreReleased(volume types.UID) bool {
 	return s.released[volume]
 }
 
-// KeepReleased forgets PodsReleased of all volumes but those.
+// KeepReleased discards PodsReleased of all volumes but those.
 func (s *Site) KeepReleased(volumes map[types.UID]bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -175,7 +175,7 @@ func (s *Site) KeepReleased(volumes map[types.UID]bool) {
 	}
 }
 
-// notify asks both controllers for a pass.
+// notify queries both controllers for a reconciliation.
 func (s *Site) notify() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,8 +17,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 )
 
-// CacheOptions makes a cache keep of volumes and claims only what is read here. Whoever else reads these kinds from
-// that cache does not see the rest.
+// CacheOptions makes a cache keep of volumes and claims only what is read here. Other readers of these kinds in that cache do not
+// see the rest.
 func CacheOptions() (map[client.Object]cache.ByObject, error) {
 	return map[client.Object]cache.ByObject{
 		&corev1.PersistentVolume{}:      {Transform: trimVolume},
@@ -73,8 +73,8 @@ func trimMeta(object metav1.Object) metav1.ObjectMeta {
 	return kept
 }
 
-// Source tells a Site what its cache sees, and the queue when that asks for a pass. It is synced when everything that
-// exists has been told.
+// Source reports to a Site what its cache sees, and the queue when that requests a reconciliation. It is synced when everything
+// that exists has been notified.
 func (s *Site) Source() source.TypedSyncingSource[Pass] {
 	kinds := []source.TypedSyncingSource[Pass]{
 		watch(s, nodeMetadata(), handlers[*metav1.PartialObjectMetadata]{
@@ -101,7 +101,7 @@ func (s *Site) Source() source.TypedSyncingSource[Pass] {
 	return &siteSource{site: s, kinds: kinds}
 }
 
-// handlers update the Site and say whether a pass is needed. before is nil for what is new.
+// handlers update the Site and report whether a reconciliation is needed. before is nil for what is new.
 type handlers[object client.Object] struct {
 	set    func(before, now object) bool
 	remove func(object) bool
@@ -120,7 +120,7 @@ func watch[object client.Object](s *Site, kind object, h handlers[object]) sourc
 			then(h.set(none, e.Object))
 		},
 		UpdateFunc: func(_ context.Context, e event.TypedUpdateEvent[object], _ queue) {
-			// A resync tells nothing, and one of all volumes should cost nothing.
+			// A resync reports nothing, and one of all volumes should cost nothing.
 			if e.ObjectOld.GetResourceVersion() != e.ObjectNew.GetResourceVersion() {
 				then(h.set(e.ObjectOld, e.ObjectNew))
 			}
@@ -154,7 +154,7 @@ func (f *siteSource) WaitForSync(ctx context.Context) error {
 			return err
 		}
 	}
-	// A source that was stopped while it waited says nothing, and has not told everything.
+	// A source that was stopped while it waited reports nothing, and has not reported everything.
 	if ctx.Err() == nil {
 		f.site.Inventory.MarkSynced()
 		close(f.site.synced)

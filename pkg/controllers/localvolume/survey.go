@@ -20,11 +20,11 @@ type Subject struct {
 	// changed.
 	Claim                         *corev1.PersistentVolumeClaim
 	ClaimDecision, VolumeDecision Decision
-	// PodsDecision is about pods that wait for a claim that is gone. Without --delete-pending-pods it is to keep them.
+	// PodsDecision is about pods that wait for a claim that has been deleted. Without --delete-pending-pods it is to keep them.
 	PodsDecision Decision
 }
 
-// toDo says whether something is still to be deleted, now or later.
+// toDo reports whether something is still to be deleted, now or later.
 func (s *Subject) toDo() bool {
 	if s.ClaimDecision.Action != Keep || s.VolumeDecision.Action != Keep || s.PodsDecision.Action != Keep {
 		return true
@@ -99,7 +99,7 @@ func (s *Site) claim(ctx context.Context, ref *corev1.ObjectReference) (*corev1.
 	return claim, nil
 }
 
-// namespaceState is what a namespace says about the claims in it.
+// namespaceState is what a namespace specifies for the claims in it.
 type namespaceState struct{ known, optedOut bool }
 
 func (s *Site) namespace(ctx context.Context, name string, seen map[string]namespaceState) (namespaceState, error) {

@@ -22,8 +22,8 @@ type Metrics struct {
 	Missing, NotNodeBound, Unsupported, Brake *prometheus.GaugeVec
 }
 
-// NewMetrics makes the metrics and registers them. A registry that has them already, from an earlier site of the same
-// process, goes on counting.
+// NewMetrics makes the metrics and registers them. A registry that has them already, from an earlier site of the same process,
+// continues counting.
 func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	const original = "local_volume_node_cleanup_"
 	counter := func(name, help string) prometheus.Counter {
@@ -53,8 +53,8 @@ func NewMetrics(registry prometheus.Registerer) (*Metrics, error) {
 	)
 }
 
-// Forget takes away the gauges of a cluster that is not looked at any more.
-func (m *Metrics) Forget(cluster string) {
+// Drop removes the gauges of a cluster that is not checked any more.
+func (m *Metrics) Drop(cluster string) {
 	for _, gauge := range []*prometheus.GaugeVec{m.Missing, m.NotNodeBound, m.Unsupported, m.Brake} {
 		gauge.DeleteLabelValues(cluster)
 	}
@@ -75,11 +75,11 @@ func register[collector prometheus.Collector](registry prometheus.Registerer, me
 	return nil
 }
 
-// Told remembers what was told about objects, so that each thing is told once. It is for one goroutine.
-type Told map[types.UID]string
+// Reported remembers what was notified of objects, so that each thing is reported once. It is for one goroutine.
+type Reported map[types.UID]string
 
-// New says whether the message about an object is another one than the last.
-func (t Told) New(uid types.UID, message string) bool {
+// New reports whether the message about an object is another one than the last.
+func (t Reported) New(uid types.UID, message string) bool {
 	if last, ok := t[uid]; ok && last == message {
 		return false
 	}
@@ -87,8 +87,8 @@ func (t Told) New(uid types.UID, message string) bool {
 	return true
 }
 
-// Keep forgets all objects but those.
-func (t Told) Keep(uids map[types.UID]bool) {
+// Keep discards all objects but those.
+func (t Reported) Keep(uids map[types.UID]bool) {
 	for uid := range t {
 		if !uids[uid] {
 			delete(t, uid)
@@ -104,11 +104,11 @@ func Nodes(nodes []string) string {
 	return "One of the nodes " + strings.Join(nodes, ", ")
 }
 
-// GoneSentence returns that nodes do not exist, as the beginning of a sentence.
-func GoneSentence(nodes []string) string { return "N" + strings.TrimPrefix(Gone(nodes), "n") }
+// AbsentSentence returns that nodes do not exist, as the beginning of a sentence.
+func AbsentSentence(nodes []string) string { return "N" + strings.TrimPrefix(Absent(nodes), "n") }
 
-// Gone returns that nodes do not exist, within a sentence.
-func Gone(nodes []string) string {
+// Absent returns that nodes do not exist, within a sentence.
+func Absent(nodes []string) string {
 	if len(nodes) == 1 {
 		return "node " + nodes[0] + " does not exist"
 	}

@@ -30,8 +30,8 @@ func newTestMetrics(t *testing.T) *Metrics {
 	return metrics
 }
 
-// Events arrive, of cluster-wide objects in namespace default, and nothing but creations is asked for. What is left
-// at the end is sent.
+// Events arrive, of cluster-wide objects in namespace default, and nothing but creations is requested. What is left at the end is
+// sent.
 func TestEventSender(t *testing.T) {
 	var mu sync.Mutex
 	var created []corev1.Event
@@ -65,7 +65,7 @@ func TestEventSender(t *testing.T) {
 		got[event.Reason] = fmt.Sprintf("%s %s %s/%s %s", event.Namespace, of.Kind, of.Namespace, of.Name[:1], of.UID)
 		names[event.Name] = true
 		if len(event.Name) > 253 || len(event.Message) > 1024 || event.ReportingController == "" || event.ReportingInstance == "" || event.Action == "" || !event.EventTime.Time.Equal(noon) {
-			t.Errorf("the API server would refuse %+v", event)
+			t.Errorf("the API server would reject %+v", event)
 		}
 	}
 	for reason, want := range map[string]string{"R1": "default PersistentVolume /v uid-v", "R2": "ns PersistentVolumeClaim ns/c uid-c", "R3": "sys ConfigMap sys/n "} {
@@ -78,7 +78,7 @@ func TestEventSender(t *testing.T) {
 	}
 }
 
-// A queue that is full loses events, and holds nobody up.
+// A queue that is full loses events, and blocks no caller.
 func TestEventSenderFull(t *testing.T) {
 	metrics := newTestMetrics(t)
 	sender := NewEventSender(fake.NewClientBuilder().Build(), testingclock.NewFakePassiveClock(noon), metrics, EventQueue)
@@ -90,7 +90,7 @@ func TestEventSenderFull(t *testing.T) {
 	}
 }
 
-// The metrics have the names of the original, and a second site of a process goes on counting.
+// The metrics have the names of the original, and a second site of a process continues counting.
 func TestMetrics(t *testing.T) {
 	registry := prometheus.NewRegistry()
 	first, err := NewMetrics(registry)

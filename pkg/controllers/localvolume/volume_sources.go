@@ -14,7 +14,7 @@ import (
 	configv1alpha1 "groundskeeper.io/groundskeeper/pkg/apis/config/v1alpha1"
 )
 
-// volumeSources says which sources of volumes are enabled, and by which labels their volumes name a node.
+// volumeSources reports which sources of volumes are enabled, and by which labels their volumes name a node.
 type volumeSources struct {
 	local, hostPath bool
 	// nodeKeys are the labels for local and hostPath volumes, drivers those of each CSI driver, and all has every one of them.
@@ -91,7 +91,7 @@ func oneNode(terms [][]pin) bool {
 	return len(terms) > 0
 }
 
-// sourceOf returns the name of the source of a volume, as it is in a manifest.
+// sourceOf returns the name of the source of a volume, as in a manifest.
 func sourceOf(volume *corev1.PersistentVolume) string {
 	source := reflect.ValueOf(volume.Spec.PersistentVolumeSource)
 	for i := range source.NumField() {

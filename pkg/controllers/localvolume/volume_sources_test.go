@@ -51,10 +51,10 @@ func allSources() configv1alpha1.LocalVolumeConfiguration {
 	return config
 }
 
-// The volumes that real drivers make, by what their documentation and code say.
+// The volumes that real drivers make, according to their documentation and code.
 func TestRealDrivers(t *testing.T) {
 	for name, test := range map[string]struct {
-		// from says where the shape is documented.
+		// from reports where the shape is documented.
 		from   string
 		volume *corev1.PersistentVolume
 		want   []string
@@ -162,7 +162,7 @@ func TestUnsupported(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !i.SetVolume(trimmed.(*corev1.PersistentVolume)) {
-			t.Errorf("%s: it is not worth a pass", name)
+			t.Errorf("%s: it is not worth a reconciliation", name)
 		}
 		found := i.Unsupported()
 		if (len(found) == 1) != (test.want != "") || len(found) == 1 && !strings.Contains(found[0].Why, test.want) {
@@ -183,7 +183,7 @@ func TestDriverFinalizers(t *testing.T) {
 	}
 }
 
-// The time of a phase begins anew with the phase, and with another volume of the name.
+// The time of a phase starts over with the phase, and with another volume of the name.
 func TestPhaseSince(t *testing.T) {
 	i, clock := newTestInventory(t)
 	set := func(uid string, phase corev1.PersistentVolumePhase) {
@@ -199,7 +199,7 @@ func TestPhaseSince(t *testing.T) {
 		clock.Step(1)
 		set(phase.uid, phase.phase)
 		if got := i.Stale()[0].PhaseSince.Equal(clock.Now()); got != phase.anew {
-			t.Errorf("step %d: begins anew = %v", step, got)
+			t.Errorf("step %d: starts over = %v", step, got)
 		}
 	}
 }

@@ -32,13 +32,13 @@ const pageSize = 500
 type Options struct {
 	// Backend is the name of the backend.
 	Backend string
-	// Client asks the backend, and has a timeout. Watching watches it, and has none.
+	// Client queries the backend, and has a timeout. Watching watches it, and has none.
 	Client, Watching client.Interface
-	// Namespaces are those that are asked for, all when there are none.
+	// Namespaces are those that are requested, all when there are none.
 	Namespaces []string
 	// Annotations are the keys of the annotations that are copied.
 	Annotations []string
-	// ExternalNames says that Services of type ExternalName are copied.
+	// ExternalNames reports that Services of type ExternalName are copied.
 	ExternalNames bool
 	// Recognize returns an error if the cluster with this identity must not be copied. It may be nil: every cluster is copied.
 	Recognize func(ctx context.Context, observed []gimbalv1.ClusterIdentity) error
@@ -46,7 +46,7 @@ type Options struct {
 	Clock     clock.PassiveClock
 }
 
-// Listener is told of changes. A Replica is one.
+// Listener is notified of changes. A Replica is one.
 type Listener interface {
 	Touch(key types.NamespacedName)
 	Deleted(key types.NamespacedName, copies ...guard.Ref)
@@ -81,7 +81,7 @@ func New(options Options) (*Upstream, error) {
 	return u, err
 }
 
-// Listen makes a listener be told of changes. It is called once, before Watch.
+// Listen makes a listener be notified of changes. It is called once, before Watch.
 func (u *Upstream) Listen(to Listener) error {
 	services, err := u.services.Handle(remote.Handlers[*corev1.Service]{
 		Set: func(service *corev1.Service) {
@@ -89,7 +89,7 @@ func (u *Upstream) Listen(to Listener) error {
 			u.Meters.ServiceEvent(key, u.Clock.Now())
 			to.Touch(key)
 		},
-		Gone: func(service *corev1.Service, watched bool) {
+		Deleted: func(service *corev1.Service, watched bool) {
 			key := keyOf(service)
 			if !watched {
 				to.Touch(key)
@@ -112,7 +112,7 @@ func (u *Upstream) Listen(to Listener) error {
 			u.Meters.EndpointsEvent(key, u.Clock.Now())
 			to.Touch(key)
 		},
-		Gone: func(slice *discoveryv1.EndpointSlice, watched bool) {
+		Deleted: func(slice *discoveryv1.EndpointSlice, watched bool) {
 			key := serviceOf(slice)
 			if !watched {
 				to.Touch(key)
@@ -133,7 +133,7 @@ func (u *Upstream) Watch(ctx context.Context) {
 	group.Wait()
 }
 
-// Synced says whether everything was listed once.
+// Synced reports whether everything was listed once.
 func (u *Upstream) Synced() bool {
 	for _, synced := range u.synced {
 		if !synced() {
@@ -172,7 +172,7 @@ func (u *Upstream) Source(key types.NamespacedName) (source *desired.Source, exc
 	return source, false
 }
 
-// Copies lists the backend anew, in pages, and returns the copies that its Services should have.
+// Copies lists the backend again, in pages, and returns the copies that its Services should have.
 func (u *Upstream) Copies(ctx context.Context) (sets.Set[guard.Ref], error) {
 	if err := u.verify(ctx); err != nil {
 		return nil, err

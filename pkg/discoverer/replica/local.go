@@ -65,27 +65,27 @@ func newLocal(r *Replica) (*local, error) {
 		return nil, err
 	}
 	return l, l.handle(l.namespaces.Handle(remote.Handlers[*corev1.Namespace]{
-		Set:  func(namespace *corev1.Namespace) { r.namespaceChanged(namespace.Name) },
-		Gone: func(namespace *corev1.Namespace, _ bool) { r.namespaceChanged(namespace.Name) },
+		Set:     func(namespace *corev1.Namespace) { r.namespaceChanged(namespace.Name) },
+		Deleted: func(namespace *corev1.Namespace, _ bool) { r.namespaceChanged(namespace.Name) },
 	}))
 }
 
-// handlers have the sources of copies looked at that change.
+// handlers have the sources of copies checked that change.
 func handlers[T remote.Object](r *Replica, sourceOf func(backend string, object metav1.Object) (types.NamespacedName, bool)) remote.Handlers[T] {
 	return remote.Handlers[T]{
 		Changed: func(before, now T) {
 			key, ours := sourceOf(r.Backend, before)
-			if after, still := sourceOf(r.Backend, now); ours && (!still || after != key) { // somebody changed its labels
+			if after, still := sourceOf(r.Backend, now); ours && (!still || after != key) { // a user changed its labels
 				r.Touch(key)
 			}
 		},
 		Set: func(object T) {
-			// The echo of our own write needs no look.
+			// The echo of an own write needs no check.
 			if key, ok := sourceOf(r.Backend, object); ok && !r.caughtUp(key, object) {
 				r.Touch(key)
 			}
 		},
-		Gone: func(object T, _ bool) {
+		Deleted: func(object T, _ bool) {
 			if key, ok := sourceOf(r.Backend, object); ok {
 				r.isGone(key, object)
 				r.Touch(key)

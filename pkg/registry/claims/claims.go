@@ -17,7 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/storage/value"
 )
 
-// Config says where the objects of one resource are stored and how they are read.
+// Config specifies where the objects of one resource are stored and how they are read.
 type Config struct {
 	Rule Rule
 	// KV reaches etcd.
@@ -65,8 +65,8 @@ func (c *Claims) claimed(claim string) string {
 // object returns the etcd key of an object whose storage key is known.
 func (c *Claims) object(key string) string { return c.prefix + "/" + strings.TrimPrefix(key, "/") }
 
-// holds tells whether the holder of a claim lives and still yields the name, and the revision of the
-// holder which it looked at (0: there is none). A holder that cannot be read is an error: it might.
+// holds reports whether the holder of a claim lives and still yields the name, and the revision of the holder that it read (0:
+// there is none). A holder that cannot be read is an error: it might.
 func (c *Claims) holds(ctx context.Context, claim *mvccpb.KeyValue) (bool, int64, error) {
 	holder, name := string(claim.Value), c.claimed(string(claim.Key))
 	found, err := c.KV.Get(ctx, holder)

@@ -134,7 +134,7 @@ func TestRefusedWritesClaimNothing(t *testing.T) {
 		}
 	}
 	if after := c.revision(t); after != before {
-		t.Errorf("refused requests wrote: revision %d, before %d", after, before)
+		t.Errorf("rejected requests wrote: revision %d, before %d", after, before)
 	}
 	c.check(t, "taken/=one/first")
 }

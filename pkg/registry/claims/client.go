@@ -17,7 +17,7 @@ import (
 const (
 	// maxAttempts bounds how often one write is tried while claims of vanished objects are in its way.
 	maxAttempts = 8
-	// maxBelow bounds how many claims below a name one attempt looks at.
+	// maxBelow bounds how many claims below a name one attempt checks.
 	maxBelow = 64
 )
 
@@ -64,7 +64,7 @@ func (c client) OptimisticPut(ctx context.Context, key string, value []byte, rev
 		}
 		found, rivals := split(txn.Responses)
 		if found.GetModRevision() != revision {
-			resp.KV = found // the object changed meanwhile: the store tries again or refuses
+			resp.KV = found // the object changed meanwhile: the store tries again or rejects
 			return resp, nil
 		}
 		for _, rival := range rivals {
@@ -97,7 +97,7 @@ func (c client) OptimisticDelete(ctx context.Context, key string, revision int64
 	return resp, nil
 }
 
-// free returns the compares that hold while a name is free, and the reads that tell why it is not.
+// free returns the compares that hold while a name is free, and the reads that report why it is not.
 func (c *Claims) free(name string) ([]clientv3.Cmp, []clientv3.Op, error) {
 	ancestors, err := c.Rule.ancestors(name)
 	if err != nil {
@@ -122,16 +122,16 @@ func (c *Claims) release(name, key string) clientv3.Op {
 		[]clientv3.Op{clientv3.OpDelete(claim)}, nil)
 }
 
-// settle refuses a change while the holder of the claim in its way lives, and removes the claim of a
-// holder that is gone or holds another name by now. Both revisions guard the removal: when either
-// changes meanwhile nothing happens, and the next attempt looks again.
+// settle rejects a change while the holder of the claim in its way lives, and removes the claim of a holder that has been deleted
+// or holds another name by now. Both revisions guard the removal: when either changes meanwhile nothing happens, and the next
+// attempt rechecks.
 func (c *Claims) settle(ctx context.Context, change *change, rival *mvccpb.KeyValue) error {
 	holds, revision, err := c.holds(ctx, rival)
 	if err != nil {
 		return err
 	}
 	if holds {
-		return c.Rule.Refused(change.obj, c.claimed(string(rival.Key)))
+		return c.Rule.Rejection(change.obj, c.claimed(string(rival.Key)))
 	}
 	_, err = c.KV.Txn(ctx).If(
 		clientv3.Compare(clientv3.ModRevision(string(rival.Key)), "=", rival.ModRevision),
@@ -140,7 +140,7 @@ func (c *Claims) settle(ctx context.Context, change *change, rival *mvccpb.KeyVa
 	return err
 }
 
-// split divides what a refused transaction read: the object (nil: there is none) and the claims.
+// split divides what a rejected transaction read: the object (nil: there is none) and the claims.
 func split(responses []*pb.ResponseOp) (object *mvccpb.KeyValue, claims []*mvccpb.KeyValue) {
 	for i, response := range responses {
 		kvs := response.GetResponseRange().GetKvs()

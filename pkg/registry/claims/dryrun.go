@@ -14,7 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/util/dryrun"
 )
 
-// Checker tells without writing whether an object could take its name.
+// Checker reports without writing whether an object could take its name.
 type Checker interface {
 	// CheckClaim returns the error that a write of the object under the storage key would return
 	// because its name is taken, or nil. Old is what the write replaces, nil when it creates.
@@ -53,16 +53,16 @@ func (s checkedStorage) CheckClaim(ctx context.Context, key string, obj, old run
 			if holds, _, err := s.claims.holds(ctx, claim); err != nil {
 				return err
 			} else if holds {
-				return s.claims.Rule.Refused(obj, s.claims.claimed(string(claim.Key)))
+				return s.claims.Rule.Rejection(obj, s.claims.claimed(string(claim.Key)))
 			}
 		}
 	}
 	return nil
 }
 
-// Store is a generic store whose dry runs are refused like the writes they stand for. The generic
-// store never reaches its storage on a dry run, so Store asks the Checker beneath it where admission
-// ends and the write would begin. A storage that is no Checker refuses nothing.
+// Store is a generic store whose dry runs are rejected like the writes they stand for. The generic store never reaches its storage
+// on a dry run, so Store calls the Checker beneath it where admission ends and the write would begin. A storage that is no Checker
+// rejects nothing.
 type Store struct {
 	*genericregistry.Store
 }

@@ -63,7 +63,7 @@ func byNode() claims.Rule {
 	return claims.Rule{
 		Separator: "/",
 		Name:      func(o runtime.Object) string { return o.(*example.Pod).Spec.NodeName },
-		Refused:   refused,
+		Rejection: refused,
 	}
 }
 
@@ -72,7 +72,7 @@ func byName() claims.Rule {
 	return claims.Rule{
 		Separator: "-",
 		Name:      func(o runtime.Object) string { return o.(*example.Pod).Name },
-		Refused:   refused,
+		Rejection: refused,
 	}
 }
 
@@ -155,7 +155,7 @@ func (t transformers) TransformerForResource(schema.GroupResource) value.Transfo
 
 var dryRun = []string{metav1.DryRunAll}
 
-// strategy accepts everything but a message that says "invalid".
+// strategy accepts everything but a message that is "invalid".
 type strategy struct {
 	runtime.ObjectTyper
 	names.NameGenerator
@@ -172,7 +172,7 @@ func (strategy) WarningsOnUpdate(_ context.Context, _, _ runtime.Object) []strin
 
 func (strategy) Validate(_ context.Context, o runtime.Object) field.ErrorList {
 	if message := o.(*example.Pod).Status.Message; message == "invalid" {
-		return field.ErrorList{field.Invalid(field.NewPath("status", "message"), message, "is said to be invalid")}
+		return field.ErrorList{field.Invalid(field.NewPath("status", "message"), message, "is reported to be invalid")}
 	}
 	return nil
 }

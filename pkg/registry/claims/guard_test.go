@@ -69,7 +69,7 @@ func TestStaleClaimIsRemovedOnlyWhileItIsStale(t *testing.T) {
 		"holder takes the name back": {holder: encode("else"), meanwhile: map[string]string{holder: encode("node")}, want: errTaken, wantClaim: holder},
 		"holder leaves":              {holder: encode("else"), meanwhile: map[string]string{holder: ""}, want: nil, wantClaim: wanting},
 		"another takes it":           {meanwhile: map[string]string{other: encode("node"), claim: other}, want: errTaken, wantClaim: other},
-		"claim goes":                 {meanwhile: map[string]string{claim: ""}, want: nil, wantClaim: wanting},
+		"claim is deleted":           {meanwhile: map[string]string{claim: ""}, want: nil, wantClaim: wanting},
 	} {
 		t.Run(name, func(t *testing.T) {
 			etcd := etcdtest.Run(t)
@@ -97,7 +97,7 @@ func TestStaleClaimIsRemovedOnlyWhileItIsStale(t *testing.T) {
 				Rule: Rule{
 					Separator: "/",
 					Name:      func(o runtime.Object) string { return o.(*example.Pod).Spec.NodeName },
-					Refused:   func(runtime.Object, string) error { return errTaken },
+					Rejection: func(runtime.Object, string) error { return errTaken },
 				},
 				KV: kv, Prefix: "r", Resource: schema.GroupResource{Group: "g", Resource: "pods"},
 				Transformer: identity.NewEncryptCheckTransformer(), Decoder: etcd3.NewDefaultDecoder(codec, storage.APIObjectVersioner{}),

@@ -47,7 +47,7 @@ func checkHistory(t *testing.T, c *cluster, rule claims.Rule) {
 type history struct {
 	revision        int64
 	revisions, most int
-	// want and have map claims to their holders: as the objects say, and as they are.
+	// want and have map claims to their holders: as the objects require, and as stored.
 	want, have map[string]string
 	// yields maps objects to their claims.
 	yields  map[string]string
@@ -91,7 +91,7 @@ func (h *history) check(t *testing.T, rule claims.Rule) {
 	h.most = max(h.most, len(h.yields))
 	for _, claim := range h.touched {
 		if h.want[claim] != h.have[claim] {
-			t.Errorf("revision %d: %s is held by %q, the objects say %q", h.revision, claim, h.have[claim], h.want[claim])
+			t.Errorf("revision %d: %s is held by %q, the objects require %q", h.revision, claim, h.have[claim], h.want[claim])
 		}
 		if h.have[claim] == "" {
 			continue

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apiserver/pkg/apis/example"
 )
 
-// race runs all requests at once and returns their errors.
+// race runs all requests concurrently and returns their errors.
 func race(requests ...func() error) []error {
 	errs := make([]error, len(requests))
 	var wg sync.WaitGroup
@@ -29,7 +29,7 @@ func race(requests ...func() error) []error {
 	return errs
 }
 
-// checkOneWinner fails unless exactly one request succeeded and all others were refused.
+// checkOneWinner fails unless exactly one request succeeded and all others were rejected.
 func checkOneWinner(t *testing.T, round string, errs []error) {
 	t.Helper()
 	won := 0
@@ -109,8 +109,8 @@ func TestOneOfManyUpdatesToOneName(t *testing.T) {
 	checkHistory(t, c, byNode())
 }
 
-// TestAbandonedRequests ends requests at any moment: what was answered is lost, what was sent may be
-// done or not, and object and claim agree all the same.
+// TestAbandonedRequests ends requests at any moment: responses are lost, what was sent may be done or not, and object and claim
+// agree even so.
 func TestAbandonedRequests(t *testing.T) {
 	c := newCluster(t)
 	servers := []*server{c.server(t, byNode()), c.server(t, byNode())}
@@ -133,7 +133,7 @@ func TestAbandonedRequests(t *testing.T) {
 				case 3:
 					err = s.delete(ctx, "one", name)
 				}
-				// etcd may know of the end first; a read, then, is answered as one that found no etcd.
+				// etcd may know of the end first; a read, then, gets the response of one that found no etcd.
 				abandoned := ctx.Err() != nil || errors.Is(err, rpctypes.ErrTimeout) || apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err)
 				cancel()
 				expected := err == nil || abandoned || slices.ContainsFunc(

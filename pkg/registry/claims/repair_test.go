@@ -89,8 +89,8 @@ func TestCorruptHolder(t *testing.T) {
 	c.check(t, "node/=one/next")
 }
 
-// TestManyStaleClaims finds more claims of vanished objects than one request removes: it gives up
-// with an answer that makes clients try again, and the next one goes on.
+// TestManyStaleClaims finds more claims of vanished objects than one request removes: it gives up with a response that makes
+// clients try again, and the next one continues.
 func TestManyStaleClaims(t *testing.T) {
 	c := newCluster(t)
 	s := c.server(t, byName())

@@ -4,12 +4,11 @@
 // Package claims keeps names unique: an object takes its name in the very etcd transaction that
 // writes the object, and gives it back in the one that deletes it.
 //
-// A claim is an etcd key, <prefix>/claims/<group>/<resource>/<name><separator>, whose value is the
-// etcd key of the object that holds the name. It lies outside the prefix of every resource, so that
-// no list and no watch ever sees it. Because object and claim change together, there is nothing to
-// lease, to sweep or to repair after a crash: at every revision of etcd either both exist or neither.
-// Only a hand in etcd, or the unsafe deletion of a corrupt object, leaves a claim behind; the next
-// object that wants the name notices that the holder is gone and removes it.
+// A claim is an etcd key, <prefix>/claims/<group>/<resource>/<name><separator>, whose value is the etcd key of the object that
+// holds the name. It lies outside the prefix of every resource, so that no list and no watch ever sees it. Because object and claim
+// change together, there is nothing to lease, to sweep or to repair after a crash: at every revision of etcd either both exist or
+// neither. Only a hand in etcd, or the unsafe deletion of a corrupt object, leaves a claim behind; the next object that wants the
+// name notices that the holder has been deleted and removes it.
 //
 // Encryption at rest covers values: the name that is claimed stands in plain text in a key, as the
 // name of every object does.
@@ -27,7 +26,7 @@ import (
 // one is compared per level above the name, one for the name, one for the object, one is nested.
 const maxAncestors = 125
 
-// Rule says which name an object takes.
+// Rule reports which name an object takes.
 //
 // A name is free when neither it, nor a name above it, nor a name below it is taken. Levels are
 // divided by Separator: with "-", "us" is above "us-east", but not above "usa". A rule whose names
@@ -41,15 +40,15 @@ type Rule struct {
 	// zero object. An update may change the name, but not to one above or below the old one.
 	Name func(runtime.Object) string
 
-	// Refused returns the error for an object that wants a name while the name held, equal to it,
+	// Rejection returns the error for an object that wants a name while the name held, equal to it,
 	// above it or below it, belongs to another object.
-	Refused func(obj runtime.Object, held string) error
+	Rejection func(obj runtime.Object, held string) error
 }
 
 // validate reports what is missing in a rule.
 func (r Rule) validate() error {
-	if r.Separator == "" || r.Name == nil || r.Refused == nil {
-		return fmt.Errorf("a claim rule needs a separator, a name and a refusal")
+	if r.Separator == "" || r.Name == nil || r.Rejection == nil {
+		return fmt.Errorf("a claim rule needs a separator, a name and a rejection")
 	}
 	return nil
 }
@@ -65,7 +64,7 @@ func (r Rule) above(name string) []string {
 	return names
 }
 
-// ancestors returns the names above a name, or the refusal of a name with too many levels.
+// ancestors returns the names above a name, or the rejection of a name with too many levels.
 func (r Rule) ancestors(name string) ([]string, error) {
 	names := r.above(name)
 	if len(names) > maxAncestors {

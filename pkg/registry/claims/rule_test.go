@@ -80,8 +80,8 @@ func TestRenameBelowItselfIsRefused(t *testing.T) {
 func TestIncompleteRule(t *testing.T) {
 	whole := byNode()
 	for name, rule := range map[string]claims.Rule{
-		"separator": {Name: whole.Name, Refused: whole.Refused},
-		"name":      {Separator: "/", Refused: whole.Refused},
+		"separator": {Name: whole.Name, Rejection: whole.Rejection},
+		"name":      {Separator: "/", Rejection: whole.Rejection},
 		"refusal":   {Separator: "/", Name: whole.Name},
 	} {
 		if _, err := claims.New(claims.Config{Rule: rule, Resource: pods}); err == nil {

@@ -30,8 +30,8 @@ func changeFrom(ctx context.Context) *change {
 	return c
 }
 
-// Storage returns next with writes that say which names they take and give back. Next must write
-// through the Client of these claims.
+// Storage returns next with writes that report which names they take and give back. Next must write through the Client of these
+// claims.
 func (c *Claims) Storage(next storage.Interface) storage.Interface {
 	return claimingStorage{Interface: next, rule: c.Rule}
 }
@@ -46,8 +46,8 @@ func (s claimingStorage) Create(ctx context.Context, key string, obj, out runtim
 	return s.Interface.Create(withChange(ctx, &change{take: s.rule.Name(obj), obj: obj}), key, obj, out, ttl)
 }
 
-// GuaranteedUpdate takes the new name and gives back the old one when the update changes it. The
-// store calls tryUpdate again when the object changed meanwhile: each call decides anew.
+// GuaranteedUpdate takes the new name and gives back the old one when the update changes it. The store calls tryUpdate again when
+// the object changed meanwhile: each call decides again.
 func (s claimingStorage) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool,
 	preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cached runtime.Object) error {
 	next := &change{}
@@ -66,9 +66,9 @@ func (s claimingStorage) GuaranteedUpdate(ctx context.Context, key string, desti
 	return s.Interface.GuaranteedUpdate(withChange(ctx, next), key, destination, ignoreNotFound, preconditions, try, cached)
 }
 
-// Delete gives back the name of the object. The store validates the object that it is about to
-// delete, and again when it changed meanwhile, so the last one validated is the one deleted. It
-// validates nil in place of an object that it cannot read: the claim stays until somebody wants it.
+// Delete gives back the name of the object. The store validates the object that it is about to delete, and again when it changed
+// meanwhile, so the last one validated is the one deleted. It validates nil in place of an object that it cannot read: the claim
+// stays until another object wants it.
 func (s claimingStorage) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
 	validate storage.ValidateObjectFunc, cached runtime.Object, opts storage.DeleteOptions) error {
 	next := &change{}

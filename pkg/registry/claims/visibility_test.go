@@ -67,7 +67,7 @@ func TestLeaseIsKept(t *testing.T) {
 	if claim.Kvs[0].Lease != 0 {
 		t.Error("the claim has a lease")
 	}
-	// The lease ends: the object goes, its name is free again.
+	// The lease ends: the object is deleted, its name is free again.
 	_, err = c.Revoke(t.Context(), clientv3.LeaseID(object.Kvs[0].Lease))
 	must(t, err)
 	must(t, s.create(t.Context(), pod("one", "next", "node")))

@@ -41,10 +41,10 @@ const (
 	keepaliveTimeout = 10 * time.Second
 )
 
-// refusalTimeout bounds the request that asks why there is no connection.
-const refusalTimeout = 5 * time.Second
+// connectTimeout bounds the request that determines why there is no connection.
+const connectTimeout = 5 * time.Second
 
-// logger is what all clients log to. One of their own, which they make without it, counts messages in half a MiB of memory.
+// logger is what all clients log to. Their default, which they create without it, counts messages in half a MiB of memory.
 var logger = sync.OnceValues(func() (*zap.Logger, error) { return logutil.CreateDefaultZapLogger(clientv3.ClientLogLevel()) })
 
 // NewClient connects to etcd as the library's storage factory does (k8s.io/apiserver
@@ -83,7 +83,7 @@ func NewClient(ctx context.Context, config storagebackend.TransportConfig) (*kub
 	}
 	if err := waitReady(ctx, client); err != nil {
 		_ = client.Close()
-		return nil, fmt.Errorf("etcd %s (--etcd-servers) cannot be reached: %w", strings.Join(config.ServerList, ","), refusal(clientConfig, err))
+		return nil, fmt.Errorf("etcd %s (--etcd-servers) cannot be reached: %w", strings.Join(config.ServerList, ","), connectError(clientConfig, err))
 	}
 	return client, nil
 }
@@ -123,7 +123,7 @@ func dialOptions(config storagebackend.TransportConfig) ([]grpc.DialOption, erro
 	})), nil
 }
 
-// traced says whether somebody may collect spans. The library's options have a provider that makes none by default.
+// traced reports whether spans may be collected. The library's options have a provider that makes none by default.
 func traced(provider trace.TracerProvider) bool {
 	if provider == nil {
 		return false
@@ -167,10 +167,10 @@ func waitReady(ctx context.Context, client *kubernetes.Client) error {
 	}
 }
 
-// refusal returns why a connection did not come to stand: a refused port, a certificate that does not
-// match. The connection itself does not tell; the one attempt of a request does.
-func refusal(config clientv3.Config, otherwise error) error {
-	ctx, cancel := context.WithTimeout(context.Background(), refusalTimeout)
+// connectError returns why a connection did not come to stand: a rejected port, a certificate that does not match. The connection itself
+// does not report it; the single attempt of a request does.
+func connectError(config clientv3.Config, otherwise error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), connectTimeout)
 	defer cancel()
 	config.MaxUnaryRetries, config.Logger = 1, zap.NewNop()
 	client, err := clientv3.New(config)

@@ -26,7 +26,7 @@ import (
 
 var clientPrefix = clientv3.WithPrefix()
 
-// certificate writes a self-signed certificate for loopback, which is its own authority.
+// certificate writes a self-signed certificate for loopback, which is its own CA.
 func certificate(t *testing.T) (certFile, keyFile string) {
 	t.Helper()
 	certPEM, keyPEM, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
@@ -109,7 +109,7 @@ func TestClientMetricsAreShared(t *testing.T) {
 		t.Fatal(err)
 	}
 	if first != second {
-		t.Error("two clients have metrics of their own: one of them is not registered")
+		t.Error("two clients have dedicated metrics: one of them is not registered")
 	}
 }
 
@@ -129,7 +129,7 @@ func TestClientLogIsShared(t *testing.T) {
 	}
 }
 
-// What the server starts with when nobody asked for traces makes no work for each request to etcd.
+// What the server starts with without traces adds no work for each request to etcd.
 func TestTracesAreMadeForSomebody(t *testing.T) {
 	defaults := storagebackend.NewDefaultConfig("/registry", nil).Transport
 	collected := defaults

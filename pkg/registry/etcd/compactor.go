@@ -31,8 +31,8 @@ type compactor struct {
 	users  int
 }
 
-// start returns the compactor of a cluster, and a function that ends its use. An interval of 0 means
-// that nobody compacts: the compactor is nil then.
+// start returns the compactor of a cluster, and a function that ends its use. An interval of 0 means that no client compacts: the
+// compactor is nil then.
 func (c *compactors) start(config storagebackend.TransportConfig, interval time.Duration) (etcd3.Compactor, func(), error) {
 	if interval == 0 {
 		return nil, func() {}, nil

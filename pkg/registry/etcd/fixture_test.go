@@ -58,7 +58,7 @@ func byNode() map[schema.GroupResource]claims.Rule {
 	return map[schema.GroupResource]claims.Rule{pods: {
 		Separator: "/",
 		Name:      func(o runtime.Object) string { return o.(*example.Pod).Spec.NodeName },
-		Refused: func(o runtime.Object, held string) error {
+		Rejection: func(o runtime.Object, held string) error {
 			return apierrors.NewForbidden(pods, o.(*example.Pod).Name, fmt.Errorf("%s is taken", held))
 		},
 	}}

@@ -32,8 +32,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/registry/claims"
 )
 
-// Getter hands out the REST options of each resource, with our storage in place of the library's.
-// One Getter serves all resources of one server.
+// Getter hands out the REST options of each resource, with Groundskeeper's storage in place of the library's. One Getter serves all
+// resources of one server.
 type Getter struct {
 	next       generic.RESTOptionsGetter
 	options    *genericoptions.EtcdOptions
@@ -46,7 +46,7 @@ type Getter struct {
 //
 //   - next is what EtcdOptions.ApplyWithStorageFactoryTo put into the server's configuration: it knows
 //     codecs, encryption and etcd servers of each resource.
-//   - options are those same options; they say which resources have a watch cache.
+//   - options are those same options; they report which resources have a watch cache.
 //   - rules are the names that objects take, for the resources that have any.
 //   - written, unless nil, is called with the revision of every write and every deletion of an object
 //     by this process, concurrently and not in order.
@@ -91,7 +91,7 @@ func (g *Getter) decorate(config *storagebackend.ConfigForResource, resourcePref
 		delegator, below := cacher.NewCacheDelegator(watchCache, store), destroy
 		store, destroy = delegator, func() { delegator.Stop(); watchCache.Stop(); below() }
 	}
-	store = answering{store}
+	store = available{store}
 	if held != nil {
 		store = held.Checked(store)
 	}
@@ -179,7 +179,7 @@ func (c interning) Decode(data []byte, defaults *schema.GroupVersionKind, into r
 	return object, kind, err
 }
 
-// observed tells the revision of every write that goes through it.
+// observed reports the revision of every write that passes through it.
 type observed struct {
 	kubernetes.Interface
 	written func(revision int64)

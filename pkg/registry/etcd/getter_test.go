@@ -74,7 +74,7 @@ func TestWrittenSeesEveryWrite(t *testing.T) {
 		}
 		want = append(want, revision.Revision)
 	}
-	// Neither a refused write nor one that changes nothing counts.
+	// Neither a rejected write nor one that changes nothing counts.
 	if err := create(t.Context(), s, newPod("a", "")); err == nil {
 		t.Error("an object was created twice")
 	}

@@ -48,7 +48,7 @@ func TestWatchCacheAndClaimsAreOptional(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer destroy()
-			// Without a cache, storage is ready at once; with one, it becomes ready.
+			// Without a cache, storage is ready immediately; with one, it becomes ready.
 			if err := wait.PollUntilContextTimeout(t.Context(), 10*time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
 				return s.ReadinessCheck() == nil, nil
 			}); err != nil {
@@ -56,7 +56,7 @@ func TestWatchCacheAndClaimsAreOptional(t *testing.T) {
 			}
 			_, checks := s.(claims.Checker)
 			below := s
-			if above, is := s.(answering); is {
+			if above, is := s.(available); is {
 				below = above.Interface
 			}
 			_, delegates := below.(*cacher.CacheDelegator)

@@ -19,13 +19,13 @@ import (
 // retryAfterSeconds is when clients read again. A new leader of etcd is elected within two seconds.
 const retryAfterSeconds = 1
 
-// answering tells clients that they may try again while etcd does not respond: it has no leader, or a member went with the
-// request. The library lets such an error through as an internal one (500), which clients take for final.
-type answering struct {
+// available informs clients that they may try again while etcd does not respond: it has no leader, or a member went with the
+// request. The library returns such an error as an internal one (500), which clients take for final.
+type available struct {
 	storage.Interface
 }
 
-// readAgain is the error of a read: 503 with Retry-After, which clients repeat by themselves.
+// readAgain is the error of a read: 503 with Retry-After, which clients repeat automatically.
 func readAgain(err error) error {
 	if !unavailable(err) {
 		return err
@@ -35,8 +35,8 @@ func readAgain(err error) error {
 	return again
 }
 
-// openWrite is the error of a write: 504 (Timeout) says that it is open whether it was done. Repeated blindly, a creation
-// that was done would come back as AlreadyExists, so that is for the client to decide.
+// openWrite is the error of a write: 504 (Timeout) reports that it is open whether it was done. Repeated blindly, a creation that
+// was done would come back as AlreadyExists, so that is for the client to decide.
 func openWrite(err error) error {
 	if !unavailable(err) {
 		return err
@@ -44,7 +44,7 @@ func openWrite(err error) error {
 	return apierrors.NewTimeoutError("etcd does not respond, and the write may have succeeded: "+err.Error(), 0)
 }
 
-// unavailable says whether etcd could not answer.
+// unavailable reports whether etcd could not respond.
 func unavailable(err error) bool {
 	if err == nil {
 		return false
@@ -57,28 +57,28 @@ func unavailable(err error) bool {
 }
 
 // Create implements storage.Interface.
-func (a answering) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
+func (a available) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
 	return openWrite(a.Interface.Create(ctx, key, obj, out, ttl))
 }
 
 // GuaranteedUpdate implements storage.Interface.
-func (a answering) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool,
+func (a available) GuaranteedUpdate(ctx context.Context, key string, destination runtime.Object, ignoreNotFound bool,
 	preconditions *storage.Preconditions, tryUpdate storage.UpdateFunc, cached runtime.Object) error {
 	return openWrite(a.Interface.GuaranteedUpdate(ctx, key, destination, ignoreNotFound, preconditions, tryUpdate, cached))
 }
 
 // Delete implements storage.Interface.
-func (a answering) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
+func (a available) Delete(ctx context.Context, key string, out runtime.Object, preconditions *storage.Preconditions,
 	validate storage.ValidateObjectFunc, cached runtime.Object, opts storage.DeleteOptions) error {
 	return openWrite(a.Interface.Delete(ctx, key, out, preconditions, validate, cached, opts))
 }
 
 // Get implements storage.Interface.
-func (a answering) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
+func (a available) Get(ctx context.Context, key string, opts storage.GetOptions, out runtime.Object) error {
 	return readAgain(a.Interface.Get(ctx, key, opts, out))
 }
 
 // GetList implements storage.Interface.
-func (a answering) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
+func (a available) GetList(ctx context.Context, key string, opts storage.ListOptions, list runtime.Object) error {
 	return readAgain(a.Interface.GetList(ctx, key, opts, list))
 }

@@ -18,54 +18,54 @@ import (
 	"k8s.io/apiserver/pkg/storage"
 )
 
-// refusing is a storage that fails.
-type refusing struct {
+// failing is a storage that fails.
+type failing struct {
 	storage.Interface
 	err error
 }
 
-func (r refusing) Create(context.Context, string, runtime.Object, runtime.Object, uint64) error {
+func (r failing) Create(context.Context, string, runtime.Object, runtime.Object, uint64) error {
 	return r.err
 }
 
-func (r refusing) GuaranteedUpdate(context.Context, string, runtime.Object, bool, *storage.Preconditions, storage.UpdateFunc, runtime.Object) error {
+func (r failing) GuaranteedUpdate(context.Context, string, runtime.Object, bool, *storage.Preconditions, storage.UpdateFunc, runtime.Object) error {
 	return r.err
 }
 
-func (r refusing) Delete(context.Context, string, runtime.Object, *storage.Preconditions, storage.ValidateObjectFunc, runtime.Object, storage.DeleteOptions) error {
+func (r failing) Delete(context.Context, string, runtime.Object, *storage.Preconditions, storage.ValidateObjectFunc, runtime.Object, storage.DeleteOptions) error {
 	return r.err
 }
 
-func (r refusing) Get(context.Context, string, storage.GetOptions, runtime.Object) error {
+func (r failing) Get(context.Context, string, storage.GetOptions, runtime.Object) error {
 	return r.err
 }
 
-func (r refusing) GetList(context.Context, string, storage.ListOptions, runtime.Object) error {
+func (r failing) GetList(context.Context, string, storage.ListOptions, runtime.Object) error {
 	return r.err
 }
 
-// Clients repeat reads by themselves while etcd does not answer, and are told that it is open what became of a write.
+// Clients repeat reads automatically while etcd does not respond, and learn that the outcome of a write is unknown.
 func TestAnswering(t *testing.T) {
 	for name, test := range map[string]struct {
 		err  error
 		away bool
 	}{
-		"nothing":          {nil, false},
-		"no leader":        {rpctypes.ErrNoLeader, true},
-		"timed out":        {rpctypes.ErrTimeoutDueToLeaderFail, true},
-		"wrapped":          {fmt.Errorf("reading: %w", rpctypes.ErrTimeout), true},
-		"connection lost":  {status.Error(codes.Unavailable, "error reading from server: EOF"), true},
-		"compacted":        {rpctypes.ErrCompacted, false},
-		"too large":        {rpctypes.ErrRequestTooLarge, false},
-		"canceled":         {context.Canceled, false},
-		"an object's":      {storage.NewKeyNotFoundError("key", 1), false},
-		"admission's":      {apierrors.NewInternalError(errors.New("webhook")), false},
-		"somebody else's":  {errors.New("other"), false},
-		"a deadline's":     {context.DeadlineExceeded, false},
-		"a status of ours": {apierrors.NewServiceUnavailable("other"), false},
+		"nothing":                   {nil, false},
+		"no leader":                 {rpctypes.ErrNoLeader, true},
+		"timed out":                 {rpctypes.ErrTimeoutDueToLeaderFail, true},
+		"wrapped":                   {fmt.Errorf("reading: %w", rpctypes.ErrTimeout), true},
+		"connection lost":           {status.Error(codes.Unavailable, "error reading from server: EOF"), true},
+		"compacted":                 {rpctypes.ErrCompacted, false},
+		"too large":                 {rpctypes.ErrRequestTooLarge, false},
+		"canceled":                  {context.Canceled, false},
+		"an object's":               {storage.NewKeyNotFoundError("key", 1), false},
+		"admission's":               {apierrors.NewInternalError(errors.New("webhook")), false},
+		"another error":             {errors.New("other"), false},
+		"a deadline's":              {context.DeadlineExceeded, false},
+		"a status of Groundskeeper": {apierrors.NewServiceUnavailable("other"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, ctx := answering{refusing{err: test.err}}, t.Context()
+			s, ctx := available{failing{err: test.err}}, t.Context()
 			for what, err := range map[string]error{
 				"create": s.Create(ctx, "", nil, nil, 0),
 				"update": s.GuaranteedUpdate(ctx, "", nil, false, nil, nil, nil),

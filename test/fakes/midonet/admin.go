@@ -14,15 +14,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// pages are for tests in other processes and for people with curl:
+// pages are for tests in other processes and for users with curl:
 //
 //	GET    /_fake/            what the fake holds, to read
 //	GET    /_fake/content     the same as JSON
-//	DELETE /_fake/content     forget all but the hosts
-//	GET    /_fake/requests    how many requests came, by method, path and code, and the last that were refused
+//	DELETE /_fake/content     discard all except the hosts
+//	GET    /_fake/requests    how many requests came, by method, path and code, and the last that were rejected
 //	DELETE /_fake/requests    count from 0
 //	GET    /_fake/hosts       the hosts
-//	PUT    /_fake/hosts/NAME  add a host of that name; the answer has its id
+//	PUT    /_fake/hosts/NAME  add a host of that name; the response has its id
 //	GET    /_fake/faults      the faults that are set
 //	POST   /_fake/faults      set a Fault, for instance {"method":"POST","path":"/chains","status":503,"times":3}
 //	DELETE /_fake/faults      take all faults away
@@ -95,7 +95,7 @@ func (s *Server) AddHost(name string) string {
 	return id
 }
 
-// Reset forgets all but the hosts.
+// Reset discards all except the hosts.
 func (s *Server) Reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,7 +20,7 @@ func (s *Server) login(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if o.Project != "" && r.Header.Get("X-Auth-Project") != o.Project {
-		writeProblem(w, refuse(http.StatusUnauthorized, "no rights in this project"))
+		writeProblem(w, refuse(http.StatusUnauthorized, "no permissions in this project"))
 		return
 	}
 	token, expires := rand.Text(), o.Now().Add(o.TokenLifetime)

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// login asks for a token and returns the code and the token.
+// login requests a token and returns the code and the token.
 func login(t *testing.T, url, user, password, project string) (int, string) {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodPost, url+Root+"/login", http.NoBody)
@@ -32,7 +32,7 @@ func login(t *testing.T, url, user, password, project string) (int, string) {
 	_ = json.NewDecoder(resp.Body).Decode(&token)
 	if resp.StatusCode == http.StatusOK {
 		if _, err := time.Parse(time.RFC3339, token.Expires); err != nil || token.Key == "" {
-			t.Errorf("login answered %+v, want key and expires", token)
+			t.Errorf("login responded %+v, want key and expires", token)
 		}
 	}
 	return resp.StatusCode, token.Key
@@ -59,7 +59,7 @@ func TestLogin(t *testing.T) {
 	}
 }
 
-// A request needs a token of ours that has not ended.
+// A request needs a token of Groundskeeper that has not ended.
 func TestTokens(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	s, url := start(t, Options{Username: "admin", Password: "open", TokenLifetime: time.Minute, Now: func() time.Time { return now }})

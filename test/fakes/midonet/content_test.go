@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// read GETs a path and decodes the answer.
+// read GETs a path and decodes the response.
 func read[T any](t *testing.T, url, path string) T {
 	t.Helper()
 	var value T
@@ -34,7 +34,7 @@ func order(t *testing.T, url, chain string) string {
 	return got
 }
 
-// A rule without a position goes to the head; deletions close the gap; the position is that of the moment.
+// A rule without a position is sent to the head; deletions close the gap; the position is that of the moment.
 func TestRulePositions(t *testing.T) {
 	_, url := start(t, Options{}, world()...)
 	add := func(digit, position string) {
@@ -80,7 +80,7 @@ func TestReplace(t *testing.T) {
 	}
 }
 
-// What a list shows: one tenant's when asked for, a router's own local routes, the bindings of a host.
+// What a list shows: one tenant's when requested, a router's own local routes, the bindings of a host.
 func TestLists(t *testing.T) {
 	host := HostID("node-a")
 	_, url := start(t, Options{}, append(world(),
@@ -109,7 +109,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// A filter goes with its chain; the bridge stays.
+// A filter is deleted with its chain; the bridge stays.
 func TestFiltersGoWithTheirChain(t *testing.T) {
 	s, url := start(t, Options{}, append(world(), step{method: "DELETE", path: "/chains/" + chain, code: 204})...)
 	if b := read[map[string]any](t, url, "/bridges/"+bridge); b["inboundFilterId"] != nil {
@@ -128,7 +128,7 @@ func TestFiltersGoWithTheirChain(t *testing.T) {
 	}
 }
 
-// The listing is for people: names, and chains in order.
+// The listing is for users: names, and chains in order.
 func TestListing(t *testing.T) {
 	host := HostID("node-a")
 	s, _ := start(t, Options{}, append(world(),

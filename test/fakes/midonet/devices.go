@@ -95,8 +95,8 @@ func serverFields() []string {
 	return []string{"hostId", "interfaceName", "peerId", "tunnelKey", "deviceId", "active"}
 }
 
-// updatePort replaces all of a port but its id, its link and its binding. The MAC address of a router's port goes when
-// it is left out.
+// updatePort replaces all of a port but its id, its link and its binding. The MAC address of a router's port is deleted when it is
+// left out.
 func (s *Server) updatePort(o *object, f fields) *problem {
 	if f.text("type") != o.fields.text("type") {
 		return refuse(http.StatusBadRequest, "the type of a port cannot change")
@@ -136,7 +136,7 @@ func (s *Server) createLink(_, id string, f fields) (string, *problem) {
 	return "", nil
 }
 
-// unlink answers DELETE /ports/{id}/link. A port without a link is no error.
+// unlink responds DELETE /ports/{id}/link. A port without a link is no error.
 func (s *Server) unlink(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

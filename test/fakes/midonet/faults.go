@@ -20,7 +20,7 @@ const (
 	CutAnswer = "answer"
 )
 
-// Fault is something that goes wrong with requests. Its zero value goes wrong with none.
+// Fault is something that fails with requests. Its zero value fails with none.
 type Fault struct {
 	// Method is the method of the requests; empty: any.
 	Method string `json:"method,omitempty"`
@@ -30,18 +30,18 @@ type Fault struct {
 	Skip int `json:"skip,omitempty"`
 	// Times is how many fail then; 0: all.
 	Times int `json:"times,omitempty"`
-	// Latency is a pause before the server looks at the request.
+	// Latency is a pause before the server checks the request.
 	Latency time.Duration `json:"-"`
-	// Status is the code to answer with instead, and Message the text; 0: the server answers.
+	// Status is the code to respond with instead, and Message the text; 0: the server responds.
 	Status  int    `json:"status,omitempty"`
 	Message string `json:"message,omitempty"`
 	// Cut is CutRequest or CutAnswer; empty: the connection holds.
 	Cut string `json:"cut,omitempty"`
-	// Rewrite changes the body of an answer that is no error, as another version of the server would; nil: it stays.
+	// Rewrite changes the body of a response that is no error, as another version of the server would; nil: it stays.
 	Rewrite func(body []byte) []byte `json:"-"`
 }
 
-// fault is a Fault as JSON has it, with its latency as people write it: 5ms, 2s.
+// fault is a Fault as JSON has it, with its latency as users write it: 5ms, 2s.
 type fault struct {
 	Fault
 	Latency string `json:"latency,omitempty"`

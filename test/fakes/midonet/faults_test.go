@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// post makes a chain and says what came of it: the code, or 0 when the connection was cut.
+// post makes a chain and reports what came of it: the code, or 0 when the connection was cut.
 func post(t *testing.T, url string) int {
 	t.Helper()
 	req, err := http.NewRequest(http.MethodPost, url+Root+"/chains", strings.NewReader(`{}`))
@@ -89,7 +89,7 @@ func TestLatency(t *testing.T) {
 	}
 }
 
-// A client that goes away ends the pause, and the server does nothing.
+// A client that is deleted ends the pause, and the server does nothing.
 func TestLatencyEndsWithTheClient(t *testing.T) {
 	s, url := start(t, Options{})
 	if err := s.Inject(Fault{Latency: time.Hour}); err != nil {
@@ -103,7 +103,7 @@ func TestLatencyEndsWithTheClient(t *testing.T) {
 	}
 	if resp, err := client.Do(req); err == nil {
 		_ = resp.Body.Close()
-		t.Error("the request was answered")
+		t.Error("the request got a response")
 	}
 	if len(s.Content()) != 2 {
 		t.Errorf("the server has %v, want the two hosts", s.Content())
@@ -134,7 +134,7 @@ func TestDecodeFault(t *testing.T) {
 	}
 }
 
-// The pages do by hand what the methods do in tests.
+// The pages do manually what the methods do in tests.
 func TestPages(t *testing.T) {
 	s, url := start(t, Options{Username: "admin", Password: "open"})
 	call := func(method, path, body string, want int) string {
@@ -180,8 +180,8 @@ func TestPages(t *testing.T) {
 		t.Errorf("%d writes, want 2", got)
 	}
 	call("DELETE", "/_fake/requests", "", 204)
-	if len(s.Requests()) != 0 || len(s.Refusals()) != 0 {
-		t.Errorf("requests %v and refusals %v are left", s.Requests(), s.Refusals())
+	if len(s.Requests()) != 0 || len(s.Rejections()) != 0 {
+		t.Errorf("requests %v and rejections %v are left", s.Requests(), s.Rejections())
 	}
 	if got := call("GET", "/_fake/", "", 200); !strings.Contains(got, "hosts (3)") {
 		t.Errorf("listing is %s", got)

@@ -33,7 +33,7 @@ func (f fields) number(name string) int64 {
 	return i
 }
 
-// check says what is wrong with the value of a field; empty: nothing.
+// check reports what is wrong with the value of a field; empty: nothing.
 type check func(value any) string
 
 // decodeFields reads a body: one JSON object with fields of the kind only, each of its type. Anything else is 400.
@@ -179,7 +179,7 @@ func isObject(known map[string]check) check {
 	}
 }
 
-// isListOf wants a list of values that pass.
+// isListOf wants a list of values that reconciliation.
 func isListOf(c check) check {
 	return func(value any) string {
 		list, ok := value.([]any)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Whatever a body is, it is refused with 400 or taken as fields that can be shown again and read again.
+// Whatever a body is, it is rejected with 400 or taken as fields that can be shown again and read again.
 func FuzzDecodeFields(f *testing.F) {
 	for _, body := range []string{`{}`, `null`, `{"id":"` + chain + `"}`, `{"type":"jump","position":1}`, `{"natTargets":[{"portFrom":1e3}]}`, `{"portSubnet":["10.0.0.1/8"]}`, `{"tpDst":{"start":1,"end":2}}`} {
 		for _, kind := range []string{"Chain", "Rule", "Port"} {
@@ -19,7 +19,7 @@ func FuzzDecodeFields(f *testing.F) {
 		got, p := decodeFields(kind, body)
 		if p != nil {
 			if p.status != 400 || p.message == "" {
-				t.Errorf("refused with %+v, want 400 and a reason", p)
+				t.Errorf("rejected with %+v, want 400 and a reason", p)
 			}
 			return
 		}
@@ -28,12 +28,12 @@ func FuzzDecodeFields(f *testing.F) {
 			t.Fatal(err)
 		}
 		if _, p := decodeFields(kind, data); p != nil {
-			t.Errorf("%s was taken as %s, which is refused: %s", body, data, p.message)
+			t.Errorf("%s was taken as %s, which is rejected: %s", body, data, p.message)
 		}
 	})
 }
 
-// Whatever a fault is, it is refused or can be set.
+// Whatever a fault is, it is rejected or can be set.
 func FuzzDecodeFault(f *testing.F) {
 	f.Add([]byte(`{"method":"POST","path":"/chains","status":503,"times":3,"latency":"5ms"}`))
 	f.Add([]byte(`{"cut":"answer"}`))

@@ -28,7 +28,7 @@ const (
 	fresh  = "00000000-0000-4000-8000-0000000000ff" // of nothing
 )
 
-// step is a request and the code of its answer.
+// step is a request and the code of its response.
 type step struct {
 	method, path, body string
 	code               int
@@ -107,7 +107,7 @@ func (st step) do(t *testing.T, url string) (int, http.Header, string) {
 	return resp.StatusCode, resp.Header, string(data)
 }
 
-// want sends the request and checks the code, and that a refusal has the server's form.
+// want sends the request and checks the code, and that a rejection has the server's form.
 func (st step) want(t *testing.T, url string) string {
 	t.Helper()
 	code, _, body := st.do(t, url)
@@ -120,7 +120,7 @@ func (st step) want(t *testing.T, url string) string {
 			Code    int
 		}
 		if err := json.Unmarshal([]byte(body), &refusal); err != nil || refusal.Code != code || refusal.Message == "" {
-			t.Errorf("%s %s: refusal %q has not the form {message, code}", st.method, st.path, body)
+			t.Errorf("%s %s: rejection %q has not the form {message, code}", st.method, st.path, body)
 		}
 	}
 	return body

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Listing is all that the fake holds as a tree for people: names where there are names, chains in their order.
+// Listing is all that the fake holds as a tree for users: names where there are names, chains in their order.
 func (s *Server) Listing() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,7 +32,7 @@ func (l *listing) line(depth int, format string, args ...any) {
 	l.text.WriteString(strings.Repeat("  ", depth) + line + "\n")
 }
 
-// name is what people call a resource; its id when they call it nothing.
+// name is what users call a resource; its id when they call it nothing.
 func (l *listing) name(kind, id string) string {
 	if o := l.store.objects[key{kind, id}]; o != nil && o.fields.text("name") != "" {
 		return o.fields.text("name")

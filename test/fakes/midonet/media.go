@@ -11,14 +11,13 @@ import (
 	"slices"
 )
 
-// media is how a kind goes over the wire.
+// media is how a kind is encoded.
 type media struct {
 	item, collection string
-	// plainJSON says that application/json will do as well.
+	// plainJSON reports that application/json will do as well.
 	plainJSON bool
-	// annotated kinds have their media types declared to the server's framework: it compares them without regard to
-	// case and parameters, and answers 415 to a wrong Content-Type. The others compare the header letter by letter
-	// and answer 406.
+	// annotated kinds have their media types declared to the server's framework: it compares them without regard to case and
+	// parameters, and responds 415 to a wrong Content-Type. The others compare the header letter by letter and respond with 406.
 	annotated bool
 }
 
@@ -54,7 +53,7 @@ func mediaOf(kind string) media {
 	}
 }
 
-// matches says whether a header names the type.
+// matches reports whether a header names the type.
 func (m media) matches(header, want string) bool {
 	accepted := []string{want}
 	if m.plainJSON {
@@ -106,7 +105,7 @@ func checkAccept(r *http.Request, kind string, collection bool) *problem {
 	return nil
 }
 
-// writeJSON answers a GET.
+// writeJSON responds to a GET.
 func writeJSON(w http.ResponseWriter, r *http.Request, value any) {
 	w.Header().Set("Content-Type", r.Header.Get("Accept"))
 	_ = json.NewEncoder(w).Encode(value)

@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// get answers with one resource.
+// get responds with one resource.
 func (s *Server) get(kind string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if p := checkAccept(r, kind, false); p != nil {
@@ -37,7 +37,7 @@ func (s *Server) get(kind string) http.HandlerFunc {
 	}
 }
 
-// list answers with all resources of a kind, those under a parent when the kind has one.
+// list responds with all resources of a kind, those under a parent when the kind has one.
 func (s *Server) list(kind, parentKind string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if p := checkAccept(r, kind, true); p != nil {

@@ -11,34 +11,34 @@ import (
 	"strings"
 )
 
-// Count says of which requests a number is.
+// Count reports about which requests a number is.
 type Count struct {
 	Method string `json:"method"`
 	// Path is the path with * for each id, for instance /chains/*/rules.
 	Path string `json:"path"`
-	// Code is the answer; 0: the connection was cut before there was one.
+	// Code is the response; 0: the connection was cut before there was one.
 	Code int `json:"code"`
 }
 
-// Refusal is a request that was refused.
-type Refusal struct {
+// Rejection is a request that was rejected.
+type Rejection struct {
 	Method  string `json:"method"`
 	Path    string `json:"path"`
 	Code    int    `json:"code"`
 	Message string `json:"message"`
 }
 
-// refusalLimit is how many refusals are kept, the last ones.
+// refusalLimit is how many rejections are kept, the last ones.
 const refusalLimit = 1000
 
-// count notes an answer. A latency that the client did not wait for counts as a cut.
+// count notes a response. A latency that the client did not wait for counts as a cut.
 func (s *Server) count(r *http.Request, path string, code int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.counts[Count{r.Method, withoutIDs(path), code}]++
 }
 
-// note keeps a refusal for people to read.
+// note keeps a rejection for users to read.
 func (s *Server) note(r *http.Request, path string, answer *httptest.ResponseRecorder) {
 	var body struct {
 		Message string `json:"message"`
@@ -46,7 +46,7 @@ func (s *Server) note(r *http.Request, path string, answer *httptest.ResponseRec
 	_ = json.Unmarshal(answer.Body.Bytes(), &body)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.failed = append(s.failed, Refusal{r.Method, path, answer.Code, body.Message})
+	s.failed = append(s.failed, Rejection{r.Method, path, answer.Code, body.Message})
 	if len(s.failed) > refusalLimit {
 		s.failed = slices.Delete(s.failed, 0, len(s.failed)-refusalLimit)
 	}
@@ -85,14 +85,14 @@ func (s *Server) Writes() int {
 	return writes
 }
 
-// Refusals are the last requests that were refused, oldest first.
-func (s *Server) Refusals() []Refusal {
+// Rejections are the last requests that were rejected, oldest first.
+func (s *Server) Rejections() []Rejection {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.failed)
 }
 
-// ResetRequests counts from 0 and forgets the refusals.
+// ResetRequests counts from 0 and discards the rejections.
 func (s *Server) ResetRequests() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,9 +115,9 @@ func (s *Server) listRequests(w http.ResponseWriter, _ *http.Request) {
 		}
 		return a.Code - b.Code
 	})
-	refusals := s.Refusals()
+	refusals := s.Rejections()
 	if refusals == nil {
-		refusals = []Refusal{}
+		refusals = []Rejection{}
 	}
 	page(w, map[string]any{"counts": rows, "refused": refusals})
 }

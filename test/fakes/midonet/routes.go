@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// routes is the API: its paths, methods and who answers them.
+// routes is the API: its paths, methods and who responds to them.
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /login", s.login)
@@ -74,7 +74,7 @@ func (s *Server) routes() *http.ServeMux {
 	return mux
 }
 
-// create answers a POST: 201 with the place of what was made, or a refusal.
+// create responds to a POST: 201 with the place of what was made, or a rejection.
 func (s *Server) create(kind string, add func(kind, parent string, f fields) (string, *problem)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		f, p := fieldsOf(r, kind)
@@ -92,7 +92,7 @@ func (s *Server) create(kind string, add func(kind, parent string, f fields) (st
 	}
 }
 
-// update answers a PUT: 204, or a refusal. That the resource is missing comes first.
+// update responds to a PUT: 204, or a rejection. That the resource is missing comes first.
 func (s *Server) update(kind string, change func(o *object, f fields) *problem) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		f, p := fieldsOf(r, kind)
@@ -110,7 +110,7 @@ func (s *Server) update(kind string, change func(o *object, f fields) *problem) 
 	}
 }
 
-// remove answers a DELETE. Of three kinds the server does not tell whether there was one.
+// remove responds to a DELETE. Of three kinds the server does not report whether there was one.
 func (s *Server) remove(kind string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		s.mu.Lock()
@@ -148,7 +148,7 @@ func exists(kind, id string) *problem {
 	return refuse(http.StatusConflict, "there is a %s %s already", kind, id)
 }
 
-// newID is the id of a body, or a new one, and refuses one that is taken.
+// newID is the id of a body, or a new one, and rejects one that is taken.
 func (s *Server) newID(kind string, f fields) (string, *problem) {
 	id := strings.ToLower(f.text("id"))
 	if id == "" {

@@ -5,7 +5,7 @@ package midonet
 
 import "testing"
 
-// Each rule of the real server, as a request to the world and the code of its answer.
+// Each rule of the real server, as a request to the world and the code of its response.
 func TestRules(t *testing.T) {
 	hostA, hostB := HostID("node-a"), HostID("node-b")
 	jump := `{"type":"jump","jumpChainId":"` + target + `"`

@@ -19,7 +19,7 @@ import (
 // Root is the path that the API is under, as on the real server.
 const Root = "/midonet-api"
 
-// Options say how the fake behaves.
+// Options specify how the fake behaves.
 type Options struct {
 	// Username, Password and Project are what a login must have. Without a user name no request needs a token; without
 	// a project any will do.
@@ -42,7 +42,7 @@ type Server struct {
 	store  *store
 	tokens map[string]time.Time // token → its end
 	counts map[Count]int
-	failed []Refusal
+	failed []Rejection
 }
 
 // New makes a fake without any content.
@@ -59,7 +59,7 @@ func New(o Options) *Server {
 	return s
 }
 
-// wait takes its time, unless the client goes away.
+// wait takes its time, unless the client is deleted.
 func wait(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -69,7 +69,7 @@ func wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// ServeHTTP answers a request of the API or of the pages.
+// ServeHTTP responds to a request of the API or of the pages.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path, ok := strings.CutPrefix(r.URL.Path, Root)
 	if !ok {
@@ -89,7 +89,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if fault.Cut == CutRequest {
 		s.count(r, path, 0)
-		panic(http.ErrAbortHandler) // closes the connection without an answer
+		panic(http.ErrAbortHandler) // closes the connection without a response
 	}
 	answer := httptest.NewRecorder()
 	if fault.Status != 0 {
@@ -115,7 +115,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body)
 }
 
-// serveAPI checks the token and hands on. What the mux itself says about paths and methods gets MidoNet's form.
+// serveAPI checks the token and hands on. The response of the mux itself about paths and methods gets MidoNet's form.
 func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/login" {
 		if p := s.authorize(r); p != nil {
@@ -133,7 +133,7 @@ func (s *Server) serveAPI(w http.ResponseWriter, r *http.Request) {
 	writeProblem(w, refuse(answer.Code, "%s", http.StatusText(answer.Code)))
 }
 
-// problem is a refusal.
+// problem is a rejection.
 type problem struct {
 	status  int
 	message string
@@ -143,7 +143,7 @@ func refuse(status int, format string, args ...any) *problem {
 	return &problem{status: status, message: fmt.Sprintf(format, args...)}
 }
 
-// writeProblem answers in the form of the server: {"message", "code"}.
+// writeProblem responds in the form of the server: {"message", "code"}.
 func writeProblem(w http.ResponseWriter, p *problem) {
 	w.Header().Set("Content-Type", vendor("Error-v1"))
 	w.WriteHeader(p.status)

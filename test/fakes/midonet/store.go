@@ -70,7 +70,7 @@ func (s *store) set(o *object, f fields) {
 	s.refer(o)
 }
 
-// remove takes out one resource, and nothing with it.
+// remove removes one resource, and nothing with it.
 func (s *store) remove(o *object) {
 	s.unrefer(o)
 	delete(s.objects, o.key)

@@ -133,7 +133,7 @@ func (s *Server) createARP(kind, bridge string, f fields) (string, *problem) {
 	return id, nil
 }
 
-// dashed is a MAC address as it is written in a path. isMAC has seen it.
+// dashed is a MAC address as written in a path. isMAC has seen it.
 func dashed(mac string) string {
 	a, _ := net.ParseMAC(mac)
 	return strings.ReplaceAll(a.String(), ":", "-")

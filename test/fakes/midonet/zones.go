@@ -25,8 +25,8 @@ func (s *Server) createZone(kind, _ string, f fields) (string, *problem) {
 	return id, nil
 }
 
-// updateZone replaces a tunnel zone. The check of the name finds the zone itself, too: a PUT that keeps the name is
-// refused, as it is on the real server.
+// updateZone replaces a tunnel zone. The check of the name finds the zone itself, too: a PUT that keeps the name is rejected, as on
+// the real server.
 func (s *Server) updateZone(o *object, f fields) *problem {
 	if p := required(f, "name", "type"); p != nil {
 		return p
@@ -100,7 +100,7 @@ func (s *Server) createBinding(_, host string, f fields) (string, *problem) {
 	return port.id, nil
 }
 
-// unbind answers DELETE /hosts/{parent}/ports/{id}. The server asks only whether the port exists.
+// unbind responds DELETE /hosts/{parent}/ports/{id}. The server queries only whether the port exists.
 func (s *Server) unbind(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -21,7 +21,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 )
 
-// gatherPeriod is how long events of routes are gathered before their backends are looked at.
+// gatherPeriod is how long events of routes are gathered before their backends are checked.
 const gatherPeriod = 200 * time.Millisecond
 
 // watches turn events of what is followed into requests.
@@ -47,21 +47,21 @@ func (w *watches) followRoutes(ctx context.Context, queue workqueue.TypedRateLim
 	w.mu.Lock()
 	w.routes = queue
 	w.mu.Unlock()
-	w.cluster.set.Tell(func(e kinds.Event) {
+	w.cluster.set.Subscribe(func(e kinds.Event) {
 		object := e.Object()
 		queue.Add(routeKey{e.Resource, types.NamespacedName{Namespace: object.Namespace, Name: object.Name}})
 	}, w.routeResources()...)
-	w.cluster.set.Tell(func(e kinds.Event) {
+	w.cluster.set.Subscribe(func(e kinds.Event) {
 		if targetChanged(e) {
 			w.addRoutes(ctx, byService, e.Object().Namespace+"/"+e.Object().Name)
 		}
 	}, servicesResource())
-	w.cluster.set.Tell(func(e kinds.Event) {
+	w.cluster.set.Subscribe(func(e kinds.Event) {
 		for _, service := range servicesOfSlices(e) {
 			w.addRoutes(ctx, byService, service)
 		}
 	}, slicesResource())
-	w.cluster.set.Tell(func(e kinds.Event) {
+	w.cluster.set.Subscribe(func(e kinds.Event) {
 		before, after := backendIn(e.Old), backendIn(e.New)
 		if before == nil || after == nil || drainChanged(before, after) {
 			w.addRoutesOf(ctx, e.Object().Name)
@@ -75,11 +75,11 @@ func (w *watches) followBackends(ctx context.Context, queue workqueue.TypedRateL
 	w.mu.Lock()
 	w.backends = queue
 	w.mu.Unlock()
-	w.cluster.set.Tell(func(e kinds.Event) {
+	w.cluster.set.Subscribe(func(e kinds.Event) {
 		object := e.Object()
 		queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: object.Namespace, Name: object.Name}})
 	}, backendsResource())
-	w.cluster.set.Tell(func(e kinds.Event) {
+	w.cluster.set.Subscribe(func(e kinds.Event) {
 		names := map[string]bool{}
 		for _, object := range []*kinds.Object{e.Old, e.New} {
 			if object != nil {
@@ -91,14 +91,14 @@ func (w *watches) followBackends(ctx context.Context, queue workqueue.TypedRateL
 			w.tellBackendsOf(ctx, e.Object().Namespace+"/"+e.Object().Name)
 		}
 	}, servicesResource())
-	w.cluster.set.Tell(func(e kinds.Event) {
+	w.cluster.set.Subscribe(func(e kinds.Event) {
 		for _, service := range servicesOfSlices(e) {
 			w.tellBackendsOf(ctx, service)
 		}
 	}, slicesResource())
-	w.cluster.set.Tell(func(e kinds.Event) { w.tellBackends(ctx, w.concerned(ctx, e)...) }, w.routeResources()...)
-	// A definition that comes or goes brings or takes a kind of route.
-	w.cluster.set.Tell(func(e kinds.Event) {
+	w.cluster.set.Subscribe(func(e kinds.Event) { w.tellBackends(ctx, w.concerned(ctx, e)...) }, w.routeResources()...)
+	// A definition that is created or deleted adds or removes a kind of route.
+	w.cluster.set.Subscribe(func(e kinds.Event) {
 		if resource := schema.ParseGroupResource(e.Object().Name); !e.Initial && slices.Contains(w.routeResources(), resource) {
 			w.cluster.set.Look()
 		}
@@ -127,11 +127,11 @@ func servicesOfSlices(e kinds.Event) []string {
 	return slices.Compact(all)
 }
 
-// tellBackendsOf asks for a look at the backends of all routes that name a Service: it may be an alternative to them.
+// tellBackendsOf requests a check of the backends of all routes that name a Service: it may be an alternative to them.
 func (w *watches) tellBackendsOf(ctx context.Context, service string) {
 	names := map[string]bool{}
 	for _, resource := range w.routeResources() {
-		// Routes of a kind that is not known yet have events of their own to come.
+		// Routes of a kind that is not known yet have dedicated events to come.
 		found, _ := w.cluster.reader.Find(ctx, resource, kinds.Query{Index: byService, Value: service})
 		for _, object := range found {
 			for _, name := range w.concerned(ctx, kinds.Event{New: object}) {
@@ -157,7 +157,7 @@ func (w *watches) concerned(ctx context.Context, e kinds.Event) []string {
 			continue
 		}
 		for _, service := range kept.view.Services() {
-			// What is not known yet has an event of its own to come.
+			// What is not known yet has a dedicated event to come.
 			found, _ := w.cluster.reader.Find(ctx, servicesResource(), kinds.Query{Namespace: service.Namespace, Name: service.Name})
 			for _, object := range found {
 				names[label(object)] = true
@@ -167,7 +167,7 @@ func (w *watches) concerned(ctx context.Context, e kinds.Event) []string {
 	return slices.Collect(maps.Keys(names))
 }
 
-// tellBackends asks for a look at backends soon: one look for many events.
+// tellBackends requests a check of backends soon: one look for many events.
 func (w *watches) tellBackends(ctx context.Context, names ...string) {
 	w.mu.Lock()
 	queue := w.backends
@@ -177,7 +177,7 @@ func (w *watches) tellBackends(ctx context.Context, names ...string) {
 	}
 	all, err := w.cluster.backends(ctx)
 	if err != nil {
-		return // all backends are still to come, and are looked at then
+		return // all backends are still to come, and are checked then
 	}
 	for _, name := range names {
 		if backend := all[name]; backend != nil {
@@ -186,7 +186,7 @@ func (w *watches) tellBackends(ctx context.Context, names ...string) {
 	}
 }
 
-// endpointsChanged is told that EndpointSlices of a backend changed. That matters while they are withheld.
+// endpointsChanged is notified that EndpointSlices of a backend changed. That matters while they are withheld.
 func (w *watches) endpointsChanged(name string) {
 	ctx := context.Background()
 	all, err := w.cluster.backends(ctx)
@@ -195,7 +195,7 @@ func (w *watches) endpointsChanged(name string) {
 	}
 }
 
-// addRoutesOf asks for a look at all routes of a backend.
+// addRoutesOf requests a check of all routes of a backend.
 func (w *watches) addRoutesOf(ctx context.Context, backend string) {
 	w.addRoutes(ctx, byBackend, backend)
 	services, err := w.cluster.reader.Find(ctx, servicesResource(), kinds.Query{Index: byBackend, Value: backend})
@@ -207,7 +207,7 @@ func (w *watches) addRoutesOf(ctx context.Context, backend string) {
 	}
 }
 
-// addRoutes asks for a look at the routes that an index finds. Those of a kind that is not known yet come with it.
+// addRoutes requests a check of the routes that an index finds. Those of a kind that is not known yet come with it.
 func (w *watches) addRoutes(ctx context.Context, index, value string) {
 	w.mu.Lock()
 	queue := w.routes
@@ -235,7 +235,7 @@ func backendIn(object *kinds.Object) *gimbalv1.DiscoveryBackend {
 	return backend
 }
 
-// drainChanged says whether routes may have to be written after a change of a backend.
+// drainChanged reports whether routes may have to be written after a change of a backend.
 func drainChanged(before, after *gimbalv1.DiscoveryBackend) bool {
 	return before.UID != after.UID || before.Cluster.ClusterStatus != after.Cluster.ClusterStatus ||
 		before.Cluster.DrainPolicy != after.Cluster.DrainPolicy || before.Status.EndpointsDrained != after.Status.EndpointsDrained

@@ -18,9 +18,9 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/observe"
 )
 
-// messageNoImage does not say that no discoverer runs: somebody may run one by hand, or a former one may go on.
-const messageNoImage = "no discoverer is started or looked after: set controllers.discovery.image, see docs/backend-add.md; " +
-	"one that runs all the same is left alone"
+// messageNoImage does not report that no discoverer runs: a user may run one manually, or a former one may continue.
+const messageNoImage = "no discoverer is started or managed: set controllers.discovery.image, see docs/backend-add.md; " +
+	"one that runs even so is left alone"
 
 // watchWithoutImage adds the controller without an image. It waits for DiscoveryBackends to be served, and watches
 // nothing else.
@@ -36,7 +36,7 @@ func (r *reconciler) watchWithoutImage(mgr manager.Manager) error {
 	return newBuilder(mgr).WatchesRawSource(source.Func(follow(set))).Complete(observe.Reconciler(ControllerName, r))
 }
 
-// backendKind is DiscoveryBackends, of which only metadata is kept: a pass reads the backend itself.
+// backendKind is DiscoveryBackends, of which only metadata is kept: a reconciliation reads the backend itself.
 func backendKind() kinds.Kind {
 	return kinds.Kind{GroupResource: gimbalv1.Resource("discoverybackends"), Versions: []string{gimbalv1.SchemeGroupVersion.Version}}
 }
@@ -44,7 +44,7 @@ func backendKind() kinds.Kind {
 // follow makes a request of each event of a backend.
 func follow(set *kinds.Set) func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	return func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		set.Tell(func(e kinds.Event) {
+		set.Subscribe(func(e kinds.Event) {
 			backend := e.Object()
 			queue.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: backend.Namespace, Name: backend.Name}})
 		}, backendKind().GroupResource)
@@ -52,8 +52,8 @@ func follow(set *kinds.Set) func(context.Context, workqueue.TypedRateLimitingInt
 	}
 }
 
-// reportNoImage says in the status of a backend that lives that no discoverer is run for it. What the status said of a
-// former one goes.
+// reportNoImage reports in the status of a backend that lives that no discoverer is run for it. What the status reported about a
+// former one is removed.
 func (r *reconciler) reportNoImage(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (outcome, error) {
 	if err := r.writeStatus(ctx, backend, findings{noImage: true}); err != nil {
 		return outcomeFailed, err

@@ -33,11 +33,11 @@ func (d direction) way() way {
 	return desired.Restore
 }
 
-// sightings count, for each direction, how often the watch told of a slice that is to be changed for it.
+// sightings count, for each direction, how often the watch notified of a slice that is to be changed for it.
 type sightings [2]uint64
 
-// finished is a direction into which all slices of a backend were brought, and what had been sighted before they were
-// listed. What is sighted later is looked at again.
+// finished is a direction into which all slices of a backend were brought, and what had been sighted before they were listed. What
+// is sighted later is rechecked.
 type finished struct {
 	uid types.UID
 	direction
@@ -64,7 +64,7 @@ func (e *Endpoints) Start(ctx context.Context) error {
 // NeedLeaderElection implements manager.LeaderElectionRunnable: a replica that waits knows all that it will need.
 func (*Endpoints) NeedLeaderElection() bool { return false }
 
-// Synced says whether the watch knows all slices.
+// Synced reports whether the watch knows all slices.
 func (e *Endpoints) Synced() bool {
 	return !slices.ContainsFunc(e.watched, func(i *remote.Informers[*discoveryv1.EndpointSlice]) bool { return !i.Synced() })
 }
@@ -77,8 +77,8 @@ func (e *Endpoints) watch() error {
 			return err
 		}
 		_, err = informers.Handle(remote.Handlers[*discoveryv1.EndpointSlice]{
-			Set:  e.sighted,
-			Gone: func(*discoveryv1.EndpointSlice, bool) {}, // nothing is left to do for it
+			Set:     e.sighted,
+			Deleted: func(*discoveryv1.EndpointSlice, bool) {}, // nothing is left to do for it
 		})
 		if err != nil {
 			return err
@@ -119,7 +119,7 @@ func (e *Endpoints) sighted(slice *discoveryv1.EndpointSlice) {
 	}
 }
 
-// isDone says whether there is nothing to do, and what was sighted so far. Without the watch nobody knows.
+// isDone reports whether there is nothing to do, and what was sighted so far. Without the watch it is unknown.
 func (e *Endpoints) isDone(backend *gimbalv1.DiscoveryBackend, to direction) (sighted uint64, done bool) {
 	synced := e.Synced()
 	e.mu.Lock()

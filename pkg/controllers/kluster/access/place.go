@@ -43,8 +43,8 @@ func (p Place) differs(other Place) bool {
 // Moved reports whether the Secret of a Kluster leads to another place than at registration.
 func Moved(k *kubernikusv1.Kluster, at Place) bool { return remembered(k).differs(at) }
 
-// CheckPlace fails when the Secret of a Kluster leads to another place than at registration, and nobody accepted that: to
-// the new place the servers, routers and volumes of the cluster are all gone.
+// CheckPlace fails when the Secret of a Kluster leads to another place than at registration, and no user accepted that: to the new
+// place the servers, routers and volumes of the cluster are all deleted.
 func CheckPlace(k *kubernikusv1.Kluster, at Place) error {
 	if !Moved(k, at) || k.Annotations[kubernikusv1.AcceptCloudAnnotation] == at.String() {
 		return nil
@@ -54,7 +54,7 @@ func CheckPlace(k *kubernikusv1.Kluster, at Place) error {
 			at, remembered(k), kubernikusv1.AcceptCloudAnnotation, at)}
 }
 
-// CheckSecret is CheckPlace by what the data of a Secret and the status say, without asking the cloud.
+// CheckSecret is CheckPlace by what the data of a Secret and the status reports, without querying the cloud.
 func CheckSecret(k *kubernikusv1.Kluster, data map[string][]byte) error {
 	if c := meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionOpenStackReachable); c != nil && c.Reason == kubernikusv1.ReasonCloudChanged {
 		return errors.New(c.Message)

@@ -16,8 +16,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
-// Conditions gives conditions of a Kluster their time and generation, and says whether they differ from those that are
-// there. The time of a condition stays as long as its status does.
+// Conditions gives conditions of a Kluster their time and generation, and reports whether they differ from those that are there.
+// The time of a condition stays as long as its status does.
 func Conditions(k *kubernikusv1.Kluster, reported []metav1.Condition, now time.Time) (next []metav1.Condition, changed bool) {
 	for _, c := range reported {
 		c.Message, c.ObservedGeneration = Bounded(c.Message), k.Generation

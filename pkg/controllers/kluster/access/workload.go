@@ -33,19 +33,19 @@ var workloadKeys = []string{KeyKubeconfig, KeyAuthority, KeyCertificate, KeyPriv
 
 // Failures to find the way into a workload cluster that are no mistakes.
 var (
-	// ErrNoWorkload means that the Secret says nothing of a workload cluster.
-	ErrNoWorkload = fmt.Errorf("has neither key %q nor key %q: set one of them for the cluster to be looked at", KeyKubeconfig, KeyCertificate)
-	// ErrNoHost means that nobody has written yet where the API server is.
-	ErrNoHost = fmt.Errorf("status.apiserver is empty: whoever builds the cluster writes it, or set key %q", KeyKubeconfig)
+	// ErrNoWorkload means that the Secret reports nothing of a workload cluster.
+	ErrNoWorkload = fmt.Errorf("has neither key %q nor key %q: set one of them for the cluster to be checked", KeyKubeconfig, KeyCertificate)
+	// ErrNoHost means that the address of the API server is not written yet.
+	ErrNoHost = fmt.Errorf("status.apiserver is empty: the component that builds the cluster writes it, or set key %q", KeyKubeconfig)
 )
 
-// HasWorkload says whether the data of a Secret has a way into a workload cluster.
+// HasWorkload reports whether the data of a Secret has a way into a workload cluster.
 func HasWorkload(data map[string][]byte) bool {
 	return len(data[KeyKubeconfig]) > 0 || len(data[KeyCertificate]) > 0
 }
 
-// Workload is how to connect to the API server of a Kluster, by the data of its Secret. Limits and the user agent are
-// unset. An error that is neither ErrNoWorkload nor ErrNoHost says what is wrong with a key.
+// Workload is how to connect to the API server of a Kluster, by the data of its Secret. Limits and the user agent are unset. An
+// error that is neither ErrNoWorkload nor ErrNoHost reports what is wrong with a key.
 func Workload(k *kubernikusv1.Kluster, data map[string][]byte) (*rest.Config, error) {
 	if text := data[KeyKubeconfig]; len(text) > 0 {
 		config, err := kubeconfig.Load(text)

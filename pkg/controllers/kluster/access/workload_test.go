@@ -52,7 +52,7 @@ func TestWorkload(t *testing.T) {
 		"none":             {nil, "https://second.example", "", access.ErrNoWorkload.Error()},
 		"no host":          {kubernikus(certificate, key, certificate), "", "", access.ErrNoHost.Error()},
 		"clear text":       {kubernikus(certificate, key, certificate), "http://second.example", "", "status.apiserver is not an https URL"},
-		"no authority":     {kubernikus(certificate, key, nil), "https://second.example", "", `key "tls-ca.pem" has no certificate`},
+		"no CA":            {kubernikus(certificate, key, nil), "https://second.example", "", `key "tls-ca.pem" has no certificate`},
 		"another's key":    {kubernikus(certificate, other, certificate), "https://second.example", "", "are not a certificate and its key"},
 		"broken":           {map[string][]byte{access.KeyKubeconfig: []byte("token: " + token)}, "", "", `key "kubeconfig": the kubeconfig has a field that is unknown`},
 		"a command inside": {map[string][]byte{access.KeyKubeconfig: []byte(strings.Replace(string(kubeconfigFor("https://a.example")), `"token":"`+token+`"`, `"exec":{"command":"`+token+`"}`, 1))}, "", "", "exec runs a command"},

@@ -8,8 +8,8 @@
 // name and uid do, and the finalizer of Deorbit. What lacks these labels is never touched. What is not wanted any more is
 // withdrawn: traffic is moved away first (withdraw.go). Of a Kluster that is being deleted Deorbit does so.
 //
-// A pass reads from the API server, decides by pure functions (plan.go, step.go) and writes only what differs. Before the
-// first object is made the condition Announced is there, and it goes after the last one: a Kluster without it has none.
+// A reconciliation reads from the API server, decides by pure functions (plan.go, step.go) and writes only what differs. Before the
+// first object is made the condition Announced is there, and it is deleted after the last one: a Kluster without it has none.
 package announce
 
 import (
@@ -29,11 +29,11 @@ import (
 const (
 	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
 	ControllerName = "kluster-discovery"
-	// fieldOwner is the manager of the fields we write, and the source of our events.
+	// fieldOwner is the manager of the fields Groundskeeper writes, and the source of Groundskeeper's events.
 	fieldOwner = "kluster-discovery-controller"
 )
 
-// reconciler keeps the announcements of Klusters in step with them.
+// reconciler keeps the announcements of Klusters in sync with them.
 type reconciler struct {
 	// client reads Klusters from the cache, to know which of them matter, and writes to the API server.
 	client client.Client
@@ -43,9 +43,9 @@ type reconciler struct {
 	recorder events.EventRecorder
 }
 
-// AddToManager adds the controller to a manager, whose scheme has to know Klusters, DiscoveryBackends and Kubernetes' own
-// kinds. It waits for DiscoveryBackends by itself: there may be none. An error means that the controller was added twice,
-// or that no client can be made.
+// AddToManager adds the controller to a manager, whose scheme has to know Klusters, DiscoveryBackends and Kubernetes' own kinds. It
+// waits for DiscoveryBackends automatically: there may be none. An error means that the controller was added twice, or that no
+// client can be made.
 func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguration, clock clock.PassiveClock) error {
 	find, from, err := kinds.Connect(mgr)
 	if err != nil {

@@ -46,15 +46,15 @@ func TestAnnounce(t *testing.T) {
 	// A Kluster that is not announced costs nothing.
 	other := klustertest.Kluster("other")
 	f.create(other)
-	f.read = func(object any) error { t.Errorf("it asks for a %T", object); return nil }
+	f.read = func(object any) error { t.Errorf("it requests a %T", object); return nil }
 	f.quiet(other)
 }
 
-// What is written is recorded first: when the process ends in between, somebody knows of it.
+// What is written is recorded first: when the process ends in between, it is known.
 func TestRecordComesFirst(t *testing.T) {
 	k := klustertest.Kluster("k", toBeAnnounced)
 	f := newFlow(t, k, credentials("k-secret", "https://a.example"))
-	f.refuse = func(verb string, object any) error {
+	f.intercept = func(verb string, object any) error {
 		if _, backend := object.(*gimbalv1.DiscoveryBackend); backend && verb == "create" {
 			return errors.New("the process ends")
 		}
@@ -67,7 +67,7 @@ func TestRecordComesFirst(t *testing.T) {
 		t.Errorf("got %+v", k.Status.Conditions)
 	}
 	// Disabled now, the Secret does not stay behind.
-	f.refuse = nil
+	f.intercept = nil
 	f.change(k, func() { k.Spec.Discovery = nil })
 	f.want(k, "")
 	if backend, secret := f.there(k, discoveryNamespace); backend != nil || secret != nil {
@@ -95,7 +95,7 @@ func TestStep(t *testing.T) {
 	}
 	step("new credentials", source, func() { source.Data[access.KeyKubeconfig] = kubeconfigFor("https://b.example") }, "apply")
 	if !bytes.Equal(secret.Data["config"], kubeconfigFor("https://b.example")) {
-		t.Error("the Secret is not in step")
+		t.Error("the Secret is not in sync")
 	}
 	step("credentials of the cloud", source, func() { source.Data["openstack-password"] = []byte("new") })
 	step("drift of the Secret", secret, func() { secret.Data = map[string][]byte{"config": []byte("x"), "more": []byte("y")} }, "apply")
@@ -141,14 +141,14 @@ func TestCredentialsField(t *testing.T) {
 	}
 }
 
-// What became somebody else's between the look and the write is not overwritten.
+// What became another client's between the look and the write is not overwritten.
 func TestWriteMeetsOthers(t *testing.T) {
 	f, k := newAnnounced(t)
 	backend, secret := f.there(k, discoveryNamespace)
 	source := credentials("k-secret", "")
 	for _, object := range []client.Object{secret, backend} {
-		f.refuse = func(string, any) error {
-			f.refuse = nil
+		f.intercept = func(string, any) error {
+			f.intercept = nil
 			f.change(object, func() { object.SetLabels(nil) })
 			return nil
 		}
@@ -169,7 +169,7 @@ func TestWriteMeetsOthers(t *testing.T) {
 	}
 }
 
-// Without usable credentials what is announced stays as it is.
+// Without usable credentials what is announced remains unchanged.
 func TestCredentialsThatFail(t *testing.T) {
 	f, k := newAnnounced(t)
 	source := credentials("k-secret", "")
@@ -197,7 +197,7 @@ func TestCredentialsThatFail(t *testing.T) {
 	}
 }
 
-// What is somebody else's is not touched, and what waits for its name goes on when that is free.
+// What is another client's is not touched, and what waits for its name continues when that is free.
 func TestNameTaken(t *testing.T) {
 	k := klustertest.Kluster("k", toBeAnnounced)
 	backend, secret := backendOf(k), secretOf(k)
@@ -231,10 +231,10 @@ func TestNameTaken(t *testing.T) {
 	}
 }
 
-// A Kluster that goes is Deorbit's, one that is paused is nobody's, and without a finalizer nobody would clean up.
+// A Kluster that is being deleted is Deorbit's, a paused one is not reconciled, and without a finalizer there is no cleanup.
 func TestLeftAlone(t *testing.T) {
 	for name, change := range map[string]func(*kubernikusv1.Kluster){
-		"it goes": klustertest.Going, "it is paused": klustertest.Annotated("groundskeeper.io/paused"),
+		"it is being deleted": klustertest.Going, "it is paused": klustertest.Annotated("groundskeeper.io/paused"),
 		"it has no finalizer": func(k *kubernikusv1.Kluster) { k.Finalizers = []string{"somebody/else"} },
 	} {
 		k := klustertest.Kluster("k", toBeAnnounced, change)
@@ -250,7 +250,7 @@ func TestLeftAlone(t *testing.T) {
 	}
 }
 
-// The API server has the last word, and nothing that it says of a Secret is told.
+// The API server has the last word, and nothing that it reports about a Secret is notified.
 func TestRefused(t *testing.T) {
 	resource := gimbalv1.Resource("discoverybackends")
 	for name, tc := range map[string]struct {
@@ -259,12 +259,12 @@ func TestRefused(t *testing.T) {
 		want            string
 		message         string
 	}{
-		"the Secret":          {secret: apierrors.NewForbidden(corev1.Resource("secrets"), "k-discovery", errors.New(hidden)), want: "False/Refused", message: "(Forbidden)"},
-		"no such namespace":   {secret: apierrors.NewNotFound(corev1.Resource("namespaces"), discoveryNamespace), want: "False/Refused", message: "is namespace gimbal-discovery there"},
-		"the backend":         {backend: apierrors.NewForbidden(resource, "k", errors.New("a policy says no")), want: "False/Refused", message: "a policy says no"},
-		"a name elsewhere":    {backend: apierrors.NewForbidden(resource, "k", errors.New("taken")), neighbour: "k", want: "False/NameTaken", message: `DiscoveryBackend elsewhere/k has the name`},
-		"a name that begins":  {backend: apierrors.NewForbidden(resource, "k", errors.New("taken")), neighbour: "k-1", want: "False/NameTaken", message: `DiscoveryBackend elsewhere/k-1`},
-		"somebody was faster": {backend: apierrors.NewAlreadyExists(resource, "k"), want: "False/Announcing"},
+		"the Secret":                {secret: apierrors.NewForbidden(corev1.Resource("secrets"), "k-discovery", errors.New(hidden)), want: "False/Refused", message: "(Forbidden)"},
+		"no such namespace":         {secret: apierrors.NewNotFound(corev1.Resource("namespaces"), discoveryNamespace), want: "False/Refused", message: "is namespace gimbal-discovery there"},
+		"the backend":               {backend: apierrors.NewForbidden(resource, "k", errors.New("a policy denies it")), want: "False/Refused", message: "a policy denies it"},
+		"a name elsewhere":          {backend: apierrors.NewForbidden(resource, "k", errors.New("taken")), neighbour: "k", want: "False/NameTaken", message: `DiscoveryBackend elsewhere/k has the name`},
+		"a name that begins":        {backend: apierrors.NewForbidden(resource, "k", errors.New("taken")), neighbour: "k-1", want: "False/NameTaken", message: `DiscoveryBackend elsewhere/k-1`},
+		"another client was faster": {backend: apierrors.NewAlreadyExists(resource, "k"), want: "False/Announcing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := klustertest.Kluster("k", toBeAnnounced)
@@ -272,7 +272,7 @@ func TestRefused(t *testing.T) {
 			if tc.neighbour != "" {
 				f.create(&gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: "elsewhere", Name: tc.neighbour}})
 			}
-			f.refuse = func(_ string, object any) error {
+			f.intercept = func(_ string, object any) error {
 				switch object.(type) {
 				case *corev1.Secret:
 					return tc.secret
@@ -285,12 +285,12 @@ func TestRefused(t *testing.T) {
 			if c := current(k); !strings.Contains(c.Message, tc.message) || strings.Contains(c.Message+f.events(), hidden) {
 				t.Errorf("message %q", c.Message)
 			}
-			// A change of what is there can be refused, too, and its own name is no other's.
+			// A change of what is there can be rejected, too, and its own name is no other's.
 			if tc.want == "False/Refused" && tc.backend != nil {
 				mine := backendOf(k)
 				mine.UID, mine.Cluster.DrainPolicy = "", gimbalv1.DrainKeepSole
 				f.create(mine)
-				f.refuse = func(verb string, _ any) error {
+				f.intercept = func(verb string, _ any) error {
 					if verb == "apply" {
 						return tc.backend
 					}
@@ -298,7 +298,7 @@ func TestRefused(t *testing.T) {
 				}
 				f.want(k, tc.want)
 			}
-			f.refuse = nil
+			f.intercept = nil
 			if tc.neighbour == "" {
 				f.want(k, "True/Announced")
 			}

@@ -16,11 +16,12 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
 )
 
-// entryName names the only entries of a kubeconfig that we write.
+// entryName names the only entries of a kubeconfig that Groundskeeper writes.
 const entryName = "kluster"
 
-// kubeconfigOf is a kubeconfig with credentials inside for a workload cluster: that of its Secret, or one made of
-// Kubernikus' keys. It was checked to have no commands and no files, and has nothing of OpenStack. The condition says what is wrong with the Secret.
+// kubeconfigOf is a kubeconfig with credentials inside for a workload cluster: that of its Secret, or one made of Kubernikus' keys.
+// It was checked to have no commands and no files, and has nothing of OpenStack. The condition reports what is wrong with the
+// Secret.
 func kubeconfigOf(k *kubernikusv1.Kluster, data map[string][]byte) ([]byte, *metav1.Condition) {
 	config, err := access.Workload(k, data)
 	if err != nil {
@@ -50,7 +51,7 @@ func rendered(config *rest.Config) ([]byte, error) {
 	return text, nil
 }
 
-// unusable is the condition of a Kluster whose Secret leads nowhere. What was announced before stays as it is.
+// unusable is the condition of a Kluster whose Secret leads nowhere. What was announced before remains unchanged.
 func unusable(k *kubernikusv1.Kluster, err error) *metav1.Condition {
 	secret := access.SecretKey(k)
 	switch {

@@ -16,12 +16,12 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/remote/kubeconfig"
 )
 
-// hidden is in everything that must not be told.
+// hidden is in everything that must not be notified.
 const hidden = "hunter2hunter2"
 
 // kubeconfigFor is a kubeconfig with a token.
 func kubeconfigFor(server string) []byte {
-	return []byte("# written by hand\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n" +
+	return []byte("# written manually\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\n" +
 		"clusters: [{name: c, cluster: {server: \"" + server + "\"}}]\nusers: [{name: u, user: {token: " + hidden + "}}]\n")
 }
 
@@ -39,7 +39,7 @@ func servedAt(url string) func(*kubernikusv1.Kluster) {
 	return func(k *kubernikusv1.Kluster) { k.Status.Apiserver = url }
 }
 
-// A kubeconfig is taken as it is.
+// A kubeconfig is taken unchanged.
 func TestKubeconfigIsCopied(t *testing.T) {
 	text := kubeconfigFor("https://a.example")
 	got, problem := kubeconfigOf(klustertest.Kluster("k"), map[string][]byte{access.KeyKubeconfig: text, "clouds.yaml": []byte(hidden)})

@@ -12,8 +12,8 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// Labels that say for which Kluster a DiscoveryBackend and its Secret were made. All three together are our mark: what
-// lacks one of them is somebody else's.
+// Labels that specify for which Kluster a DiscoveryBackend and its Secret were made. All three together are Groundskeeper's mark:
+// what lacks one of them is another client's.
 const (
 	// LabelNamespace is the namespace of the Kluster.
 	LabelNamespace = "groundskeeper.io/kluster-namespace"
@@ -38,7 +38,7 @@ func labelsOf(k *kubernikusv1.Kluster) map[string]string {
 	return map[string]string{LabelNamespace: k.Namespace, LabelName: k.Name, LabelUID: string(k.UID)}
 }
 
-// isOurs says whether an object was made for this very Kluster.
+// isOurs reports whether an object was made for this very Kluster.
 func isOurs(k *kubernikusv1.Kluster, object metav1.Object) bool {
 	ours := labelsOf(k)
 	found := maps.Clone(object.GetLabels())
@@ -46,18 +46,19 @@ func isOurs(k *kubernikusv1.Kluster, object metav1.Object) bool {
 	return maps.Equal(found, ours)
 }
 
-// isNamesakes says whether an object was made for a Kluster of this name. When it is not ours, that one is gone.
+// isNamesakes reports whether an object was made for a Kluster of this name. When it is not owned by Groundskeeper, that one has
+// been deleted.
 func isNamesakes(k *kubernikusv1.Kluster, object metav1.Object) bool {
 	labels := object.GetLabels()
 	return labels[LabelNamespace] == k.Namespace && labels[LabelName] == k.Name && labels[LabelUID] != ""
 }
 
-// wanted says whether a Kluster is to be announced.
+// wanted reports whether a Kluster is to be announced.
 func wanted(k *kubernikusv1.Kluster) bool {
 	return k.Spec.Discovery != nil && k.Spec.Discovery.Enabled
 }
 
-// drainPolicyOf is the policy that a Kluster asks for, "" when it asks for none.
+// drainPolicyOf is the policy that a Kluster requests, "" when it requests none.
 func drainPolicyOf(k *kubernikusv1.Kluster) gimbalv1.DrainPolicy {
 	if k.Spec.Discovery == nil {
 		return ""

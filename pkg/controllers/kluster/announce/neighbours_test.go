@@ -10,8 +10,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
 )
 
-// Of two clusters in one namespace, each has an announcement of its own: the credentials of one follow its own Secret, and the
-// other one is announced still when the first is withdrawn.
+// Of two clusters in one namespace, each has a dedicated announcement: the credentials of one follow its own Secret, and the other
+// one is announced still when the first is withdrawn.
 func TestTwoClusters(t *testing.T) {
 	east, west := klustertest.Kluster("east", toBeAnnounced), klustertest.Kluster("west", toBeAnnounced)
 	source := credentials("east-secret", "https://east.example")

@@ -21,7 +21,7 @@ type seen struct {
 	secret  *corev1.Secret
 }
 
-// plan is what to do to announce a Kluster: what to write, or the condition that says why nothing is written.
+// plan is what to do to announce a Kluster: what to write, or the condition that reports why nothing is written.
 type plan struct {
 	blocked         *metav1.Condition
 	secret, backend change
@@ -36,8 +36,8 @@ const (
 	changeUpdate
 )
 
-// planFor decides about a Kluster that is to be announced. The kubeconfig is what the Secret is to have; unusable says why
-// there is none.
+// planFor decides about a Kluster that is to be announced. The kubeconfig is what the Secret is to have; unusable reports why there
+// is none.
 func planFor(k *kubernikusv1.Kluster, there seen, kubeconfig []byte, unusable *metav1.Condition) plan {
 	if why := blocked(k, there); why != nil {
 		return plan{blocked: why}
@@ -61,14 +61,14 @@ func planFor(k *kubernikusv1.Kluster, there seen, kubeconfig []byte, unusable *m
 	return p
 }
 
-// drifted says whether what of a backend is ours is not as it should be. Its state is the user's, unless it was us who
+// drifted reports whether Groundskeeper's part of a backend is not as it should be. Its state is the user's, unless Groundskeeper
 // set it to Maintenance.
 func drifted(k *kubernikusv1.Kluster, backend *gimbalv1.DiscoveryBackend) bool {
 	return backend.Cluster.Type != gimbalv1.BackendKubernetes || backend.Cluster.SecretName() != secretName(k) ||
 		backend.Cluster.DrainPolicy != drainPolicyOf(k) || holdsMaintenance(backend)
 }
 
-// blocked says what about the names of an announcement keeps it from being made.
+// blocked reports what about the names of an announcement keeps it from being made.
 func blocked(k *kubernikusv1.Kluster, there seen) *metav1.Condition {
 	if len(k.Name) > gimbalv1.MaxNameLength || len(validation.IsDNS1035Label(k.Name)) > 0 {
 		return notAnnounced(ReasonNameInvalid, "no DiscoveryBackend may be called %q: it takes a DNS label of at most %d characters that begins with a letter, so register the cluster under such a name",
@@ -89,11 +89,11 @@ func blocked(k *kubernikusv1.Kluster, there seen) *metav1.Condition {
 		switch {
 		case isOurs(k, object.meta) && object.meta.GetDeletionTimestamp().IsZero():
 		case isOurs(k, object.meta):
-			return notAnnounced(ReasonAnnouncing, "%s is being deleted, and made anew when it is gone", name)
+			return notAnnounced(ReasonAnnouncing, "%s is being deleted, and recreated when it has been deleted", name)
 		case isNamesakes(k, object.meta):
 			return notAnnounced(ReasonNameTaken, "%s was made for an earlier Kluster of this name: delete it, or hand it over to this one by setting its label %s to %s", name, LabelUID, k.UID)
 		default:
-			return notAnnounced(ReasonNameTaken, "%s is somebody else's and left alone: delete or rename it, or register the cluster under another name", name)
+			return notAnnounced(ReasonNameTaken, "%s is another client's and left alone: delete or rename it, or register the cluster under another name", name)
 		}
 	}
 	return nil

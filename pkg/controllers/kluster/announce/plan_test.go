@@ -23,7 +23,7 @@ func toBeAnnounced(k *kubernikusv1.Kluster) {
 	kubernikusv1.NormalizeKluster(k)
 }
 
-// backendOf is the backend of a Kluster as it is announced.
+// backendOf is the backend of a Kluster as announced.
 func backendOf(k *kubernikusv1.Kluster) *gimbalv1.DiscoveryBackend {
 	return &gimbalv1.DiscoveryBackend{
 		ObjectMeta: metav1.ObjectMeta{Namespace: discoveryNamespace, Name: k.Name, UID: "backend", Generation: 1, Labels: labelsOf(k)},
@@ -68,29 +68,29 @@ func TestPlan(t *testing.T) {
 			there.backend.Cluster.ClusterStatus, there.backend.Cluster.Debug = gimbalv1.ClusterMaintenance, true
 			there.backend.Labels["team"], there.secret.Labels["team"] = "a", "a"
 		}},
-		"our maintenance": {change: func(_ *kubernikusv1.Kluster, there *seen) {
+		"own maintenance": {change: func(_ *kubernikusv1.Kluster, there *seen) {
 			there.backend.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: fieldOwner, Operation: metav1.ManagedFieldsOperationApply, FieldsV1: metav1.NewFieldsV1(`{"f:cluster":{"f:clusterStatus":{}}}`)}}
 		}, backend: changeUpdate},
 		"no credentials": {change: func(_ *kubernikusv1.Kluster, there *seen) { *there = seen{} }, unusable: notAnnounced(ReasonSecretInvalid, "broken"),
 			reason: ReasonSecretInvalid, message: "broken"},
 		"no credentials any more": {unusable: notAnnounced(ReasonSecretMissing, "gone"), reason: ReasonSecretMissing},
 		"somebody's backend": {change: func(_ *kubernikusv1.Kluster, there *seen) { there.backend.Labels = nil }, unusable: notAnnounced(ReasonSecretMissing, "gone"),
-			reason: ReasonNameTaken, message: "DiscoveryBackend gimbal-discovery/k is somebody else's"},
+			reason: ReasonNameTaken, message: "DiscoveryBackend gimbal-discovery/k is another client's"},
 		"somebody's Secret": {change: func(_ *kubernikusv1.Kluster, there *seen) {
 			there.backend, there.secret.Labels = nil, map[string]string{LabelName: "k"}
 		},
-			reason: ReasonNameTaken, message: "Secret gimbal-discovery/k-discovery is somebody else's"},
+			reason: ReasonNameTaken, message: "Secret gimbal-discovery/k-discovery is another client's"},
 		"another namespace's": {change: func(_ *kubernikusv1.Kluster, there *seen) { relabelled(there.backend, LabelNamespace, "garden-bank") },
-			reason: ReasonNameTaken, message: "somebody else's"},
-		"another name's": {change: func(_ *kubernikusv1.Kluster, there *seen) { relabelled(there.backend, LabelName, "kay") }, reason: ReasonNameTaken, message: "somebody else's"},
+			reason: ReasonNameTaken, message: "another client's"},
+		"another name's": {change: func(_ *kubernikusv1.Kluster, there *seen) { relabelled(there.backend, LabelName, "kay") }, reason: ReasonNameTaken, message: "another client's"},
 		"a predecessor's": {change: func(_ *kubernikusv1.Kluster, there *seen) { relabelled(there.secret, LabelUID, "older") },
 			reason: ReasonNameTaken, message: "earlier Kluster of this name: delete it, or hand it over to this one by setting its label groundskeeper.io/kluster-uid to k-uid"},
-		"the backend goes": {change: func(_ *kubernikusv1.Kluster, there *seen) { going(there.backend) }, reason: ReasonAnnouncing, message: "DiscoveryBackend gimbal-discovery/k is being deleted"},
-		"the Secret goes":  {change: func(_ *kubernikusv1.Kluster, there *seen) { there.backend = nil; going(there.secret) }, reason: ReasonAnnouncing, message: "Secret gimbal-discovery/k-discovery is being deleted"},
-		"a long name":      {name: strings.Repeat("k", 41), reason: ReasonNameInvalid, message: "at most 40 characters"},
-		"the longest name": {name: strings.Repeat("k", 40)},
-		"a name with dots": {name: "k.a", reason: ReasonNameInvalid},
-		"a digit first":    {name: "1k", reason: ReasonNameInvalid},
+		"the backend is being deleted": {change: func(_ *kubernikusv1.Kluster, there *seen) { going(there.backend) }, reason: ReasonAnnouncing, message: "DiscoveryBackend gimbal-discovery/k is being deleted"},
+		"the Secret is being deleted":  {change: func(_ *kubernikusv1.Kluster, there *seen) { there.backend = nil; going(there.secret) }, reason: ReasonAnnouncing, message: "Secret gimbal-discovery/k-discovery is being deleted"},
+		"a long name":                  {name: strings.Repeat("k", 41), reason: ReasonNameInvalid, message: "at most 40 characters"},
+		"the longest name":             {name: strings.Repeat("k", 40)},
+		"a name with dots":             {name: "k.a", reason: ReasonNameInvalid},
+		"a digit first":                {name: "1k", reason: ReasonNameInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.name == "" {
@@ -122,12 +122,12 @@ func TestHoldsMaintenance(t *testing.T) {
 		entry metav1.ManagedFieldsEntry
 		want  bool
 	}{
-		"applied by us":   {metav1.ManagedFieldsEntry{Manager: fieldOwner, Operation: "Apply", FieldsV1: metav1.NewFieldsV1(fields)}, true},
-		"other fields":    {metav1.ManagedFieldsEntry{Manager: fieldOwner, Operation: "Apply", FieldsV1: metav1.NewFieldsV1(`{"f:cluster":{"f:type":{}}}`)}, false},
-		"created by us":   {metav1.ManagedFieldsEntry{Manager: fieldOwner, Operation: "Update", FieldsV1: metav1.NewFieldsV1(fields)}, false},
-		"somebody else's": {metav1.ManagedFieldsEntry{Manager: "kubectl", Operation: "Apply", FieldsV1: metav1.NewFieldsV1(fields)}, false},
-		"of the status":   {metav1.ManagedFieldsEntry{Manager: fieldOwner, Operation: "Apply", Subresource: "status", FieldsV1: metav1.NewFieldsV1(fields)}, false},
-		"no fields":       {metav1.ManagedFieldsEntry{Manager: fieldOwner, Operation: "Apply"}, false},
+		"applied by Groundskeeper": {metav1.ManagedFieldsEntry{Manager: fieldOwner, Operation: "Apply", FieldsV1: metav1.NewFieldsV1(fields)}, true},
+		"other fields":             {metav1.ManagedFieldsEntry{Manager: fieldOwner, Operation: "Apply", FieldsV1: metav1.NewFieldsV1(`{"f:cluster":{"f:type":{}}}`)}, false},
+		"created by Groundskeeper": {metav1.ManagedFieldsEntry{Manager: fieldOwner, Operation: "Update", FieldsV1: metav1.NewFieldsV1(fields)}, false},
+		"another client's":         {metav1.ManagedFieldsEntry{Manager: "kubectl", Operation: "Apply", FieldsV1: metav1.NewFieldsV1(fields)}, false},
+		"of the status":            {metav1.ManagedFieldsEntry{Manager: fieldOwner, Operation: "Apply", Subresource: "status", FieldsV1: metav1.NewFieldsV1(fields)}, false},
+		"no fields":                {metav1.ManagedFieldsEntry{Manager: fieldOwner, Operation: "Apply"}, false},
 	} {
 		backend := &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{tc.entry}}}
 		if got := holdsMaintenance(backend); got != tc.want {

@@ -24,11 +24,11 @@ import (
 )
 
 const (
-	// conflictPause is the pause after somebody else was quicker.
+	// conflictPause is the pause after another client was quicker.
 	conflictPause = time.Second
 	// withdrawPause is how often a withdrawal looks whether what it waits for has happened.
 	withdrawPause = 2 * time.Second
-	// blockedPause is how often it is looked whether what somebody else has to put right is right, where no watch tells.
+	// blockedPause is how often a problem that another client has to repair is rechecked, where no watch reports it.
 	blockedPause = time.Minute
 )
 
@@ -41,7 +41,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	if !concerned(k) {
 		return reconcile.Result{}, nil
 	}
-	// From here on it goes by what the API server says. The cache may be behind, and a Kluster that goes is Deorbit's.
+	// From here on the API server decides. The cache may be behind, and a Kluster that is being deleted is Deorbit's.
 	live := &kubernikusv1.Kluster{}
 	if err := r.live.Get(ctx, request.NamespacedName, live); err != nil {
 		return reconcile.Result{}, client.IgnoreNotFound(err)
@@ -63,13 +63,13 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
-// concerned says whether there is anything to do for a Kluster: it is to be announced, or was. Without the finalizer of
-// Deorbit nobody would take the announcement back, and once the Kluster goes that is Deorbit's alone.
+// concerned reports whether there is anything to do for a Kluster: it is to be announced, or was. Without the finalizer of Deorbit
+// nothing would withdraw the announcement, and once the Kluster is being deleted only Deorbit does.
 func concerned(k *kubernikusv1.Kluster) bool {
 	return k.DeletionTimestamp.IsZero() && k.HasDeorbiter() && !kit.IsPaused(k) && (wanted(k) || current(k) != nil)
 }
 
-// settle withdraws what is not wanted, and announces what is. It returns when to look again, 0: when something changes.
+// settle withdraws what is not wanted, and announces what is. It returns when to recheck, 0: when something changes.
 func (r *reconciler) settle(ctx context.Context, k *kubernikusv1.Kluster) (time.Duration, error) {
 	if !isSettled(k) {
 		withdrawn, err := r.withdrawOld(ctx, k)
@@ -80,7 +80,7 @@ func (r *reconciler) settle(ctx context.Context, k *kubernikusv1.Kluster) (time.
 	if !wanted(k) {
 		return 0, r.writeCondition(ctx, k, nil)
 	}
-	// A condition comes before what it speaks of, so that nothing is left behind that nobody knows of.
+	// A condition comes before what it mentions, so that nothing is left behind that is unknown of.
 	if current(k) == nil {
 		if err := r.writeCondition(ctx, k, notAnnounced(ReasonAnnouncing, "DiscoveryBackend %s/%s and its Secret are being made", k.Spec.Discovery.Namespace, k.Name)); err != nil {
 			return 0, err
@@ -107,13 +107,13 @@ func (r *reconciler) settle(ctx context.Context, k *kubernikusv1.Kluster) (time.
 	return blockedPause, r.writeCondition(ctx, k, condition)
 }
 
-// isSettled says whether the announcement is where this very spec wants it, so that there can be none elsewhere.
+// isSettled reports whether the announcement is where this very spec wants it, so that there can be none elsewhere.
 func isSettled(k *kubernikusv1.Kluster) bool {
 	c := current(k)
 	return c == nil || wanted(k) && c.Status == metav1.ConditionTrue && c.ObservedGeneration == k.Generation
 }
 
-// withdrawOld takes back what is announced elsewhere than the spec wants it, and says whether nothing of it is left.
+// withdrawOld takes back what is announced elsewhere than the spec wants it, and reports whether nothing of it is left.
 func (r *reconciler) withdrawOld(ctx context.Context, k *kubernikusv1.Kluster) (bool, error) {
 	keep := ""
 	if wanted(k) {
@@ -127,7 +127,7 @@ func (r *reconciler) withdrawOld(ctx context.Context, k *kubernikusv1.Kluster) (
 	return false, r.writeCondition(ctx, k, notAnnounced(ReasonWithdrawing, "%s %s/%s: %s", first.Kind, first.Namespace, first.Name, first.Reason))
 }
 
-// credentials is the kubeconfig of a Kluster, or the condition that says why there is none.
+// credentials is the kubeconfig of a Kluster, or the condition that reports why there is none.
 func (r *reconciler) credentials(ctx context.Context, k *kubernikusv1.Kluster) ([]byte, *metav1.Condition, error) {
 	secret, err := access.Secret(ctx, r.live, k)
 	if errors.Is(err, access.ErrNoSecret) {
@@ -137,7 +137,7 @@ func (r *reconciler) credentials(ctx context.Context, k *kubernikusv1.Kluster) (
 		return nil, nil, err
 	}
 	if err := access.CheckSecret(k, secret.Data); err != nil {
-		return nil, notAnnounced(kubernikusv1.ReasonCloudChanged, "what is announced stays as it is: %v", err), nil
+		return nil, notAnnounced(kubernikusv1.ReasonCloudChanged, "what is announced remains unchanged: %v", err), nil
 	}
 	kubeconfig, problem := kubeconfigOf(k, secret.Data)
 	return kubeconfig, problem, nil

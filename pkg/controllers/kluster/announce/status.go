@@ -25,11 +25,11 @@ const (
 	ReasonAnnouncing = "Announcing"
 	// ReasonWithdrawing: traffic is moved away, and then they go.
 	ReasonWithdrawing = "Withdrawing"
-	// ReasonNameTaken: somebody else has an object of the name that one of them needs.
+	// ReasonNameTaken: another client has an object of the name that one of them needs.
 	ReasonNameTaken = "NameTaken"
 	// ReasonNameInvalid: no DiscoveryBackend may have the name of the Kluster.
 	ReasonNameInvalid = "NameInvalid"
-	// ReasonRefused: the API server refuses one of them.
+	// ReasonRefused: the API server rejects one of them.
 	ReasonRefused = "Refused"
 	// ReasonNotServed: there is no API of DiscoveryBackends.
 	ReasonNotServed = "NotServed"
@@ -37,9 +37,9 @@ const (
 	ReasonSecretMissing = "SecretMissing"
 	// ReasonSecretInvalid: the Secret has no way into the cluster that can be used.
 	ReasonSecretInvalid = "SecretInvalid"
-	// ReasonNoCredentials: the Secret says nothing of the cluster.
+	// ReasonNoCredentials: the Secret reports nothing of the cluster.
 	ReasonNoCredentials = "NoCredentials"
-	// ReasonHostUnknown: nobody has written yet where the API server of the cluster is.
+	// ReasonHostUnknown: the address of the cluster's API server is not written yet.
 	ReasonHostUnknown = "HostUnknown"
 )
 
@@ -49,12 +49,12 @@ const eventWithdrawn = "Withdrawn"
 // actionAnnounce is the action of all events.
 const actionAnnounce = "Announce"
 
-// current is what the status says of the announcement, nil when there is none and never was.
+// current is what the status reports about the announcement, nil when there is none and never was.
 func current(k *kubernikusv1.Kluster) *metav1.Condition {
 	return meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionAnnounced)
 }
 
-// announced is the condition of a Kluster whose announcement is as it is wanted.
+// announced is the condition of a Kluster whose announcement is as desired.
 func announced(k *kubernikusv1.Kluster) *metav1.Condition {
 	return &metav1.Condition{Type: kubernikusv1.ConditionAnnounced, Status: metav1.ConditionTrue, Reason: ReasonAnnounced,
 		Message: fmt.Sprintf("DiscoveryBackend %s/%s announces the cluster", k.Spec.Discovery.Namespace, k.Name)}
@@ -65,8 +65,8 @@ func notAnnounced(reason, format string, args ...any) *metav1.Condition {
 	return &metav1.Condition{Type: kubernikusv1.ConditionAnnounced, Status: metav1.ConditionFalse, Reason: reason, Message: fmt.Sprintf(format, args...)}
 }
 
-// writeCondition writes the condition Announced when it says something new; nil takes away the one that is
-// there. The Kluster is given it, too.
+// writeCondition writes the condition Announced when it reports something new; nil removes the one that is there. The Kluster is
+// given it, too.
 func (r *reconciler) writeCondition(ctx context.Context, k *kubernikusv1.Kluster, condition *metav1.Condition) error {
 	var reported []metav1.Condition
 	if condition != nil {
@@ -81,7 +81,7 @@ func (r *reconciler) writeCondition(ctx context.Context, k *kubernikusv1.Kluster
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("apply the status of kluster %s: %w", client.ObjectKeyFromObject(k), err)
 	}
-	r.tell(ctx, k, last, condition)
+	r.record(ctx, k, last, condition)
 	if condition == nil {
 		meta.RemoveStatusCondition(&k.Status.Conditions, kubernikusv1.ConditionAnnounced)
 	} else {
@@ -90,8 +90,8 @@ func (r *reconciler) writeCondition(ctx context.Context, k *kubernikusv1.Kluster
 	return nil
 }
 
-// tell tells of a condition whose reason is new. A warning is what somebody has to put right.
-func (r *reconciler) tell(ctx context.Context, k *kubernikusv1.Kluster, last, condition *metav1.Condition) {
+// record reports a condition whose reason is new. A warning is what a user has to repair.
+func (r *reconciler) record(ctx context.Context, k *kubernikusv1.Kluster, last, condition *metav1.Condition) {
 	if condition == nil {
 		log.FromContext(ctx).Info("A Kluster is not announced any more")
 		r.recorder.Eventf(k, nil, corev1.EventTypeNormal, eventWithdrawn, actionAnnounce, "the cluster is not announced any more: nothing of its announcement is left")

@@ -20,7 +20,7 @@ import (
 type step int
 
 const (
-	// stepWait: nothing, somebody else is at work.
+	// stepWait: nothing, another client is at work.
 	stepWait step = iota
 	// stepMaintain: traffic is to go elsewhere.
 	stepMaintain
@@ -28,7 +28,7 @@ const (
 	stepDelete
 )
 
-// nextStep decides how the withdrawal of a backend goes on, and says why it is still there.
+// nextStep decides how the withdrawal of a backend continues, and reports why it is still there.
 func nextStep(k *kubernikusv1.Kluster, backend *gimbalv1.DiscoveryBackend) (step, string) {
 	if !backend.DeletionTimestamp.IsZero() {
 		return stepWait, "it is being deleted" + because(meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionAvailable))
@@ -52,9 +52,10 @@ func because(c *metav1.Condition) string {
 	return fmt.Sprintf(" (%s: %s)", c.Reason, c.Message)
 }
 
-// maintained is a backend of ours in maintenance: what we apply to it otherwise, as it is, and its state. By whom a field
-// was applied is remembered by the API server, so that a Kluster that is announced after all needs no note of ours. Its
-// deletion is confirmed by the same write, because the API server requires that of a backend that routes refer to.
+// maintained is a backend of Groundskeeper in maintenance: what Groundskeeper applies to it otherwise, unchanged, and its state. By
+// whom a field was applied is remembered by the API server, so that a Kluster that is announced after all needs no note owned by
+// Groundskeeper. Its deletion is confirmed by the same write, because the API server requires that of a backend that routes refer
+// to.
 func maintained(k *kubernikusv1.Kluster, backend *gimbalv1.DiscoveryBackend) *gimbalapply.DiscoveryBackendApplyConfiguration {
 	cluster := gimbalapply.Cluster().WithType(backend.Cluster.Type)
 	if backend.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance || holdsMaintenance(backend) {
@@ -71,7 +72,7 @@ func maintained(k *kubernikusv1.Kluster, backend *gimbalv1.DiscoveryBackend) *gi
 		WithLabels(labelsOf(k)).WithAnnotations(map[string]string{gardenerv1beta1.AnnotationConfirmDeletion: "true"}).WithCluster(cluster.WithDrainPolicy(policy))
 }
 
-// holdsMaintenance says whether it was us who set a backend to Maintenance.
+// holdsMaintenance reports whether Groundskeeper set a backend to Maintenance.
 func holdsMaintenance(backend *gimbalv1.DiscoveryBackend) bool {
 	for _, entry := range backend.ManagedFields {
 		if entry.Manager != fieldOwner || entry.Operation != metav1.ManagedFieldsOperationApply || entry.Subresource != "" || entry.FieldsV1 == nil {

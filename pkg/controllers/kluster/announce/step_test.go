@@ -15,7 +15,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
 )
 
-// drained is what maintenance says of a backend.
+// drained is what maintenance reports about a backend.
 func drained(backend *gimbalv1.DiscoveryBackend, status metav1.ConditionStatus, reason, message string) {
 	backend.Status.Conditions = []metav1.Condition{{Type: gimbalv1.ConditionDrained, Status: status, Reason: reason, Message: message, ObservedGeneration: backend.Generation}}
 }
@@ -30,14 +30,14 @@ func TestNextStep(t *testing.T) {
 			b.Cluster.ClusterStatus = gimbalv1.ClusterEnabled
 			drained(b, metav1.ConditionTrue, "Drained", "of an earlier maintenance")
 		}, stepMaintain, "moved away"},
-		"nothing is said": {nil, stepWait, "not Drained yet"},
+		"nothing is reported": {nil, stepWait, "not Drained yet"},
 		"it is being drained": {func(_ *kubernikusv1.Kluster, b *gimbalv1.DiscoveryBackend) {
 			drained(b, metav1.ConditionFalse, "Draining", "1 of 2 routes rewritten")
 		}, stepWait, "not Drained yet (Draining: 1 of 2 routes rewritten)"},
-		"a route is refused": {func(_ *kubernikusv1.Kluster, b *gimbalv1.DiscoveryBackend) {
+		"a route is rejected": {func(_ *kubernikusv1.Kluster, b *gimbalv1.DiscoveryBackend) {
 			drained(b, metav1.ConditionFalse, "Refused", "HTTPProxy shop/web")
 		}, stepWait, "(Refused: HTTPProxy shop/web)"},
-		"nobody knows": {func(_ *kubernikusv1.Kluster, b *gimbalv1.DiscoveryBackend) {
+		"it is unknown": {func(_ *kubernikusv1.Kluster, b *gimbalv1.DiscoveryBackend) {
 			drained(b, metav1.ConditionUnknown, "RoutesUnknown", "503")
 		}, stepWait, "RoutesUnknown"},
 		"it is drained": {func(_ *kubernikusv1.Kluster, b *gimbalv1.DiscoveryBackend) {
@@ -59,7 +59,7 @@ func TestNextStep(t *testing.T) {
 			drained(b, metav1.ConditionTrue, "Drained", "")
 			b.Annotations = nil
 		}, stepMaintain, "moved away"},
-		"it goes": {func(_ *kubernikusv1.Kluster, b *gimbalv1.DiscoveryBackend) {
+		"it is being deleted": {func(_ *kubernikusv1.Kluster, b *gimbalv1.DiscoveryBackend) {
 			b.Cluster.ClusterStatus = gimbalv1.ClusterEnabled
 			b.Status.Conditions = []metav1.Condition{{Type: gimbalv1.ConditionAvailable, Reason: "Terminating", Message: "the discoverer stops"}}
 			going(b)

@@ -60,7 +60,7 @@ func (r *reconciler) find(ctx context.Context, is func(*kubernikusv1.Kluster) bo
 	return requests
 }
 
-// backendKind is DiscoveryBackends, of which only metadata is kept: a pass reads the backend itself.
+// backendKind is DiscoveryBackends, of which only metadata is kept: a reconciliation reads the backend itself.
 func backendKind() kinds.Kind {
 	return kinds.Kind{
 		GroupResource: gimbalv1.Resource("discoverybackends"), Versions: []string{gimbalv1.SchemeGroupVersion.Version},
@@ -71,7 +71,7 @@ func backendKind() kinds.Kind {
 // follow makes requests of the events of backends.
 func (r *reconciler) follow(set *kinds.Set) func(context.Context, workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 	return func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		set.Tell(func(e kinds.Event) {
+		set.Subscribe(func(e kinds.Event) {
 			for _, request := range r.concernedBy(ctx, e) {
 				queue.Add(request)
 			}
@@ -80,8 +80,8 @@ func (r *reconciler) follow(set *kinds.Set) func(context.Context, workqueue.Type
 	}
 }
 
-// concernedBy are the Klusters that an event of a backend concerns: theirs was changed, or somebody else's is gone, for
-// whose name they wait. Every Kluster is looked at when this process begins, and what a status says matters to none.
+// concernedBy are the Klusters that an event of a backend concerns: theirs was changed, or another client's has been deleted, for
+// whose name they wait. Every Kluster is checked when this process begins, and what a status reports matters to none.
 func (r *reconciler) concernedBy(ctx context.Context, e kinds.Event) []reconcile.Request {
 	if e.Initial || e.Old != nil && e.New != nil && e.Old.Generation == e.New.Generation && e.Old.Value == e.New.Value {
 		return nil

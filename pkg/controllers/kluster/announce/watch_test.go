@@ -20,15 +20,15 @@ func TestChanged(t *testing.T) {
 		change func(*kubernikusv1.Kluster)
 		want   bool
 	}{
-		"a resync":            {func(k *kubernikusv1.Kluster) { k.ResourceVersion = "1" }, true},
-		"the spec":            {func(k *kubernikusv1.Kluster) { k.Generation++ }, true},
-		"an annotation":       {klustertest.Annotated("groundskeeper.io/paused"), true},
-		"our finalizer":       {func(k *kubernikusv1.Kluster) { k.Finalizers = nil }, true},
-		"the API server":      {servedAt("https://a.example"), true},
-		"a label":             {func(k *kubernikusv1.Kluster) { k.Labels = map[string]string{"a": "b"} }, false},
-		"our own condition":   {func(k *kubernikusv1.Kluster) { k.Status.Conditions = []metav1.Condition{*announced(k)} }, false},
-		"another finalizer":   {func(k *kubernikusv1.Kluster) { k.Finalizers = append(k.Finalizers, "a/b") }, false},
-		"how far Deorbit has": {func(k *kubernikusv1.Kluster) { k.Status.Deorbit = &kubernikusv1.DeorbitStatus{} }, false},
+		"a resync":                  {func(k *kubernikusv1.Kluster) { k.ResourceVersion = "1" }, true},
+		"the spec":                  {func(k *kubernikusv1.Kluster) { k.Generation++ }, true},
+		"an annotation":             {klustertest.Annotated("groundskeeper.io/paused"), true},
+		"Groundskeeper's finalizer": {func(k *kubernikusv1.Kluster) { k.Finalizers = nil }, true},
+		"the API server":            {servedAt("https://a.example"), true},
+		"a label":                   {func(k *kubernikusv1.Kluster) { k.Labels = map[string]string{"a": "b"} }, false},
+		"own condition":             {func(k *kubernikusv1.Kluster) { k.Status.Conditions = []metav1.Condition{*announced(k)} }, false},
+		"another finalizer":         {func(k *kubernikusv1.Kluster) { k.Finalizers = append(k.Finalizers, "a/b") }, false},
+		"how far Deorbit has":       {func(k *kubernikusv1.Kluster) { k.Status.Deorbit = &kubernikusv1.DeorbitStatus{} }, false},
 	} {
 		before := klustertest.Kluster("k", toBeAnnounced, func(k *kubernikusv1.Kluster) { k.ResourceVersion = "1" })
 		after := before.DeepCopy()
@@ -84,14 +84,14 @@ func TestConcernedBy(t *testing.T) {
 		event kinds.Event
 		want  string
 	}{
-		"it was there before":    {kinds.Event{New: backend("k", 1, "k-uid"), Initial: true}, ""},
-		"ours was created":       {kinds.Event{New: backend("k", 1, "k-uid")}, "garden-shop/k "},
-		"ours is gone":           {kinds.Event{Old: backend("k", 1, "k-uid")}, "garden-shop/k "},
-		"ours was changed":       {kinds.Event{Old: backend("k", 1, "k-uid"), New: backend("k", 2, "k-uid")}, "garden-shop/k "},
-		"its label was changed":  {kinds.Event{Old: backend("k", 1, "k-uid"), New: backend("k", 1, "")}, "garden-shop/k "},
-		"its status was changed": {kinds.Event{Old: backend("k", 1, "k-uid"), New: backend("k", 1, "k-uid")}, ""},
-		"somebody's is gone":     {kinds.Event{Old: backend("k", 1, "")}, "garden-shop/k "},
-		"another one":            {kinds.Event{Old: backend("z", 1, "")}, ""},
+		"it was there before":     {kinds.Event{New: backend("k", 1, "k-uid"), Initial: true}, ""},
+		"own one created":         {kinds.Event{New: backend("k", 1, "k-uid")}, "garden-shop/k "},
+		"own one deleted":         {kinds.Event{Old: backend("k", 1, "k-uid")}, "garden-shop/k "},
+		"own one changed":         {kinds.Event{Old: backend("k", 1, "k-uid"), New: backend("k", 2, "k-uid")}, "garden-shop/k "},
+		"its label was changed":   {kinds.Event{Old: backend("k", 1, "k-uid"), New: backend("k", 1, "")}, "garden-shop/k "},
+		"its status was changed":  {kinds.Event{Old: backend("k", 1, "k-uid"), New: backend("k", 1, "k-uid")}, ""},
+		"another owner's deleted": {kinds.Event{Old: backend("k", 1, "")}, "garden-shop/k "},
+		"another one":             {kinds.Event{Old: backend("z", 1, "")}, ""},
 	} {
 		if got := names(f.r.concernedBy(t.Context(), tc.event)); got != tc.want {
 			t.Errorf("%s: %q, want %q", name, got, tc.want)

@@ -27,10 +27,10 @@ const (
 	kindSecret  = "Secret"
 )
 
-// Withdraw moves traffic away from the cluster and takes its announcement back, one step at each call: Maintenance, wait
-// until Drained, delete the backend (uid precondition), wait until it is gone, delete the Secret. Remaining is empty when
-// there is none. Only what carries the labels of this very Kluster is touched, in whatever namespace it is. Nothing is
-// done by an incomplete listing, which is an error, as is an API server that does not do what it has to.
+// Withdraw moves traffic away from the cluster and takes its announcement back, one step at each call: Maintenance, wait until
+// Drained, delete the backend (uid precondition), wait until it has been deleted, delete the Secret. Remaining is empty when there
+// is none. Only what carries the labels of this very Kluster is touched, in whatever namespace it is. Nothing is done by an
+// incomplete listing, which is an error, as is an API server that does not do what it has to.
 //
 // The client writes, live reads from the API server. Calling it again after the end does nothing.
 func Withdraw(ctx context.Context, c client.Client, live client.Reader, k *kubernikusv1.Kluster) (stage.Report, error) {
@@ -41,7 +41,7 @@ func Withdraw(ctx context.Context, c client.Client, live client.Reader, k *kuber
 	// A Kluster that was never announced need not wait for an API that may never come.
 	if current(k) != nil {
 		report.Remaining = append(report.Remaining, kubernikusv1.DeorbitObject{Kind: kindBackend, Name: k.Name,
-			Reason: "nobody can say whether it is there: " + err.Error()})
+			Reason: "it is unknown whether it exists: " + err.Error()})
 	}
 	return report, nil
 }
@@ -76,7 +76,8 @@ func withdraw(ctx context.Context, c client.Client, live client.Reader, k *kuber
 		return report, err
 	}
 	for _, secret := range secrets {
-		// One that goes already is not waited for: nobody needs it, and a finalizer on it is not ours.
+		// One that is being deleted already is not waited for: it is not needed, and a finalizer on it is not owned by
+		// Groundskeeper.
 		if secret.Namespace == keep || !secret.DeletionTimestamp.IsZero() {
 			continue
 		}
@@ -94,10 +95,10 @@ func withdraw(ctx context.Context, c client.Client, live client.Reader, k *kuber
 	return report, nil
 }
 
-// reasonChanged is why something is left that somebody else changed at the same moment.
-const reasonChanged = "it was changed meanwhile, and is looked at again"
+// reasonChanged is why something is left that another client changed at the same moment.
+const reasonChanged = "it was changed meanwhile, and is rechecked"
 
-// take does the next step of the withdrawal of a backend, and says why it is still there.
+// take does the next step of the withdrawal of a backend, and reports why it is still there.
 func take(ctx context.Context, c client.Client, k *kubernikusv1.Kluster, backend *gimbalv1.DiscoveryBackend) (deleted bool, reason string, err error) {
 	step, reason := nextStep(k, backend)
 	switch step {
@@ -119,7 +120,7 @@ func take(ctx context.Context, c client.Client, k *kubernikusv1.Kluster, backend
 	return deleted, reason, nil
 }
 
-// remove deletes the very object that was read, in the state in which it was read. One that is gone is fine.
+// remove deletes the very object that was read, in the state in which it was read. One that has been deleted is fine.
 func remove(ctx context.Context, c client.Client, object client.Object) error {
 	kind := kindBackend
 	if _, secret := object.(*metav1.PartialObjectMetadata); secret {
@@ -176,8 +177,8 @@ func madeFor(k *kubernikusv1.Kluster) client.ListOption {
 	return client.MatchingLabels{LabelUID: string(k.UID)}
 }
 
-// errNotServed means that the API server knows no DiscoveryBackends, so that nobody can say which there are.
+// errNotServed means that the API server knows no DiscoveryBackends, so that it is unknown which exist.
 var errNotServed = errors.New("the API server does not serve " + gimbalv1.GroupName)
 
-// isUnknown says whether a listing failed because there is no such kind.
+// isUnknown reports whether a listing failed because there is no such kind.
 func isUnknown(err error) bool { return meta.IsNoMatchError(err) || apierrors.IsNotFound(err) }

@@ -70,7 +70,7 @@ func TestWithdraw(t *testing.T) {
 	// What was corrected before is kept as well.
 	f.change(backend, func() { backend.Cluster.Secret = "mine" })
 	f.want(k, "True/Announced")
-	// What has not all of our labels, or another name, is somebody's idea of a joke.
+	// What has not all of Groundskeeper's labels, or another name, belongs to another owner.
 	sameName, otherName, sameSecret, otherSecret := backendOf(k), backendOf(k), secretOf(k), secretOf(k)
 	sameName.Namespace, sameSecret.Namespace = "elsewhere", "elsewhere"
 	sameName.Labels = map[string]string{LabelUID: string(k.UID)}
@@ -89,7 +89,7 @@ func TestWithdraw(t *testing.T) {
 	}
 	f.withdraw(k, "it is being deleted")
 	if _, secret := f.there(k, discoveryNamespace); secret == nil {
-		t.Error("the Secret is gone before the backend")
+		t.Error("the Secret has been deleted before the backend")
 	}
 	f.release(backend)
 	if report := f.withdraw(k, "", "delete"); len(report.Deleted) != 1 || report.Deleted[0].Kind != "Secret" || report.Deleted[0].Name != "k-discovery" {
@@ -101,27 +101,27 @@ func TestWithdraw(t *testing.T) {
 	}
 	for _, object := range stay {
 		if !f.get(object) {
-			t.Errorf("somebody else's %s/%s is gone", object.GetNamespace(), object.GetName())
+			t.Errorf("another client's %s/%s has been deleted", object.GetNamespace(), object.GetName())
 		}
 	}
 	if source := credentials("k-secret", ""); !f.get(source) {
-		t.Error("the Secret of the Kluster is gone")
+		t.Error("the Secret of the Kluster has been deleted")
 	}
 }
 
-// What was changed since it was looked at is looked at again.
+// What was changed since it was checked is rechecked.
 func TestWithdrawMeetsOthers(t *testing.T) {
 	f, k := newAnnounced(t)
 	backend, secret := f.there(k, discoveryNamespace)
 	conflict := apierrors.NewConflict(gimbalv1.Resource("discoverybackends"), "k", errors.New("changed"))
-	f.refuse = func(string, any) error { return conflict }
+	f.intercept = func(string, any) error { return conflict }
 	f.withdraw(k, reasonChanged, "apply")
-	f.refuse = nil
+	f.intercept = nil
 	f.withdraw(k, "moved away", "apply")
 	f.drain(backend)
-	// Between the look and the deletion somebody changes it.
-	f.refuse = func(string, any) error {
-		f.refuse = nil
+	// Between the look and the deletion a user changes it.
+	f.intercept = func(string, any) error {
+		f.intercept = nil
 		f.change(backend, func() { backend.Cluster.Debug = true })
 		return nil
 	}
@@ -131,22 +131,22 @@ func TestWithdrawMeetsOthers(t *testing.T) {
 	}
 	f.drain(backend)
 	f.withdraw(k, "being deleted", "delete")
-	f.refuse = func(string, any) error {
-		f.refuse = nil
+	f.intercept = func(string, any) error {
+		f.intercept = nil
 		f.change(secret, func() { secret.Data["more"] = nil })
 		return nil
 	}
 	f.withdraw(k, "Secret gimbal-discovery/k-discovery: "+reasonChanged, "delete")
-	// A Secret that goes already, whoever holds it, is not waited for.
+	// A Secret that is being deleted already is not waited for, regardless of its finalizers.
 	f.change(secret, func() { secret.Finalizers = []string{"somebody/else"} })
 	f.withdraw(k, "", "delete")
 	f.withdraw(k, "")
 	if !f.get(secret) || secret.DeletionTimestamp.IsZero() {
-		t.Error("the finalizer of somebody else was ignored")
+		t.Error("the finalizer of another client was ignored")
 	}
 }
 
-// Nobody concludes anything from a list that failed or is not whole.
+// Nothing is concluded from a list that failed or is not whole.
 func TestWithdrawNeedsWholeLists(t *testing.T) {
 	f, k := newAnnounced(t)
 	for name, read := range map[string]func(any) error{
@@ -201,7 +201,7 @@ func TestNotServed(t *testing.T) {
 	}
 	f, k := newAnnounced(t)
 	f.read = unserved
-	f.withdraw(k, "DiscoveryBackend /k: nobody can say")
+	f.withdraw(k, "DiscoveryBackend /k: it is unknown")
 	f.withdraw(klustertest.Kluster("never"), "")
 	f.change(k, func() { k.Spec.Discovery.Enabled = false })
 	f.want(k, "False/NotServed")
@@ -218,7 +218,7 @@ func TestNotServed(t *testing.T) {
 	f.want(fresh, "True/Announced")
 }
 
-// Who does not want to be announced any more is withdrawn as gently as one that goes.
+// A Kluster that is no longer to be announced is withdrawn as gently as one that is being deleted.
 func TestDisable(t *testing.T) {
 	f, k := newAnnounced(t)
 	backend, _ := f.there(k, discoveryNamespace)

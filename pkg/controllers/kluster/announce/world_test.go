@@ -31,9 +31,9 @@ type flow struct {
 	r        *reconciler
 	recorder *events.FakeRecorder
 	writes   []string
-	// refuse is asked before each write, read before each read.
-	refuse func(verb string, object any) error
-	read   func(object any) error
+	// intercept is queried before each write, read before each read.
+	intercept func(verb string, object any) error
+	read      func(object any) error
 	// stale is a Kluster as the cache still has it.
 	stale *kubernikusv1.Kluster
 }
@@ -98,13 +98,13 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 
 func (f *flow) writing(verb string, object any) error {
 	f.writes = append(f.writes, verb)
-	if f.refuse != nil {
-		return f.refuse(verb, object)
+	if f.intercept != nil {
+		return f.intercept(verb, object)
 	}
 	return nil
 }
 
-// reconcile makes one pass, and returns the condition.
+// reconcile reconciles once, and returns the condition.
 func (f *flow) reconcile(k *kubernikusv1.Kluster) (string, reconcile.Result) {
 	f.t.Helper()
 	result, err := f.r.Reconcile(f.t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(k)})
@@ -115,7 +115,7 @@ func (f *flow) reconcile(k *kubernikusv1.Kluster) (string, reconcile.Result) {
 	return klustertest.Condition(k, kubernikusv1.ConditionAnnounced), result
 }
 
-// want makes one pass and checks the condition.
+// want reconciles once and checks the condition.
 func (f *flow) want(k *kubernikusv1.Kluster, condition string) {
 	f.t.Helper()
 	if got, _ := f.reconcile(k); got != condition {
@@ -123,7 +123,7 @@ func (f *flow) want(k *kubernikusv1.Kluster, condition string) {
 	}
 }
 
-// quiet makes a pass that writes nothing.
+// quiet reconciles once that writes nothing.
 func (f *flow) quiet(k *kubernikusv1.Kluster) {
 	f.t.Helper()
 	before := len(f.writes)
@@ -151,7 +151,7 @@ func (f *flow) create(objects ...client.Object) {
 	}
 }
 
-// change edits an object as its user. The generation of a Kluster goes up.
+// change edits an object as its user. The generation of a Kluster increases.
 func (f *flow) change(object client.Object, how func()) {
 	f.t.Helper()
 	f.get(object)
@@ -172,7 +172,7 @@ func (f *flow) drain(backend *gimbalv1.DiscoveryBackend) {
 	}
 }
 
-// there reads what is announced, and says of what there is anything.
+// there reads what is announced, and reports about what there is anything.
 func (f *flow) there(k *kubernikusv1.Kluster, namespace string) (backend *gimbalv1.DiscoveryBackend, secret *corev1.Secret) {
 	f.t.Helper()
 	backend, secret = &gimbalv1.DiscoveryBackend{}, &corev1.Secret{}

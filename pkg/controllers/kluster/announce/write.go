@@ -19,29 +19,28 @@ import (
 	gimbalapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/gimbal/v1"
 )
 
-// write does what is planned: the Secret first, so that the backend finds it. The condition says what the API server
-// refuses.
+// write does what is planned: the Secret first, so that the backend finds it. The condition reports what the API server rejects.
 func (r *reconciler) write(ctx context.Context, k *kubernikusv1.Kluster, there seen, p plan, kubeconfig []byte) (*metav1.Condition, error) {
 	if err := r.writeSecret(ctx, k, there.secret, p.secret, kubeconfig); err != nil {
-		if !isRefusal(err) {
+		if !isRejection(err) {
 			return nil, err
 		}
-		// Who refuses may repeat what is in it.
-		return notAnnounced(ReasonRefused, "the API server refuses to write Secret %s/%s (%s): is namespace %s there, and is there a policy or a quota that refuses it?",
+		// Who rejects may repeat what is in it.
+		return notAnnounced(ReasonRefused, "the API server rejects a write of Secret %s/%s (%s): is namespace %s there, and is there a policy or a quota that rejects it?",
 			k.Spec.Discovery.Namespace, secretName(k), apierrors.ReasonForError(err), k.Spec.Discovery.Namespace), nil
 	}
 	err := r.writeBackend(ctx, k, there.backend, p.backend)
 	switch {
 	case err == nil:
 		return announced(k), nil
-	case !isRefusal(err):
+	case !isRejection(err):
 		return nil, err
 	}
-	return r.refused(ctx, k, err)
+	return r.rejected(ctx, k, err)
 }
 
-// refused is the condition of a Kluster whose backend the API server refuses, mostly because of another backend's name.
-func (r *reconciler) refused(ctx context.Context, k *kubernikusv1.Kluster, refusal error) (*metav1.Condition, error) {
+// rejected is the condition of a Kluster whose backend the API server rejects, mostly because of another backend's name.
+func (r *reconciler) rejected(ctx context.Context, k *kubernikusv1.Kluster, rejection error) (*metav1.Condition, error) {
 	all := &metav1.PartialObjectMetadataList{}
 	all.SetGroupVersionKind(gimbalv1.SchemeGroupVersion.WithKind("DiscoveryBackendList"))
 	if err := r.live.List(ctx, all); isUnknown(err) {
@@ -53,12 +52,12 @@ func (r *reconciler) refused(ctx context.Context, k *kubernikusv1.Kluster, refus
 		return notAnnounced(ReasonNameTaken, "DiscoveryBackend %s/%s has the name %q already, or the services of the two could get one name: register the cluster under a name that neither begins with %q nor is the beginning of it",
 			other.Namespace, other.Name, other.Name, other.Name+"-"), nil
 	}
-	return notAnnounced(ReasonRefused, "the API server refuses DiscoveryBackend %s/%s: %v", k.Spec.Discovery.Namespace, k.Name, refusal), nil
+	return notAnnounced(ReasonRefused, "the API server rejects DiscoveryBackend %s/%s: %v", k.Spec.Discovery.Namespace, k.Name, rejection), nil
 }
 
-// isRefusal says whether an API server understood a write and does not do it, however often it is asked. A conflict is
-// none: somebody was quicker.
-func isRefusal(err error) bool {
+// isRejection reports whether an API server understood a write and does not do it, however often it is queried. A conflict is none:
+// another client was quicker.
+func isRejection(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsNotFound(err) ||
 		apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsMethodNotSupported(err)
 }
@@ -85,7 +84,7 @@ func (r *reconciler) writeSecret(ctx context.Context, k *kubernikusv1.Kluster, t
 	return nil
 }
 
-// writeBackend brings the fields of the backend that are ours to what they should be.
+// writeBackend brings Groundskeeper's fields of the backend to what they should be.
 func (r *reconciler) writeBackend(ctx context.Context, k *kubernikusv1.Kluster, there *gimbalv1.DiscoveryBackend, todo change) error {
 	name := client.ObjectKey{Namespace: k.Spec.Discovery.Namespace, Name: k.Name}
 	var err error
@@ -107,8 +106,8 @@ func (r *reconciler) writeBackend(ctx context.Context, k *kubernikusv1.Kluster, 
 	return nil
 }
 
-// desired is what of a backend that is there is ours. Its state is not among it, so that Maintenance goes when only we
-// wanted it.
+// desired is what of a backend that is there is owned by Groundskeeper. Its state is not among it, so that Maintenance is deleted
+// when only Groundskeeper wanted it.
 func desired(k *kubernikusv1.Kluster, there *gimbalv1.DiscoveryBackend) *gimbalapply.DiscoveryBackendApplyConfiguration {
 	cluster := gimbalapply.Cluster().WithType(gimbalv1.BackendKubernetes).WithDrainPolicy(drainPolicyOf(k))
 	if there.Cluster.Credentials != secretName(k) { // the other name of the field

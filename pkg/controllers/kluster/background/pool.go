@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package background runs what has to wait for other systems, a cloud or a workload cluster, beside the workers of a
-// controller: a worker begins it and goes on, and the object is queued again when it is done. A few run at a time for
-// each place, so that one that does not answer holds up nobody elsewhere.
+// Package background runs what has to wait for other systems, a cloud or a workload cluster, beside the workers of a controller: a
+// worker begins it and continues, and the object is queued again when it is done. A few run at a time for each place, so that one
+// that does not respond blocks no work elsewhere.
 package background
 
 import (
@@ -24,7 +24,7 @@ func AtClouds[T any](timeout time.Duration) *Pool[T] {
 	return &Pool[T]{Limit: perCloud, Timeout: timeout}
 }
 
-// AtClusters returns a pool for what has to wait for workload clusters, each of which is a place of its own.
+// AtClusters returns a pool for what has to wait for workload clusters, each of which is a dedicated place.
 func AtClusters[T any](timeout time.Duration) *Pool[T] {
 	return &Pool[T]{Limit: 1, Timeout: timeout}
 }
@@ -92,7 +92,7 @@ func (p *Pool[T]) Begin(object types.NamespacedName, where string, work func(con
 	go t.run()
 }
 
-// limited runs the work, unless the object was forgotten before its turn came.
+// limited runs the work, unless the object was discarded before its turn came.
 func (p *Pool[T]) limited(ctx context.Context, work func(context.Context) T) (result T) {
 	if ctx.Err() != nil {
 		return result
@@ -122,7 +122,7 @@ func (p *Pool[T]) finish(object types.NamespacedName, where string, t *task[T], 
 	}
 }
 
-// Busy says whether the work for an object is not done yet.
+// Busy reports whether the work for an object is not done yet.
 func (p *Pool[T]) Busy(object types.NamespacedName) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -142,8 +142,8 @@ func (p *Pool[T]) Take(object types.NamespacedName) (result T, ok bool) {
 	return t.result, true
 }
 
-// Forget ends the work for an object, whose result nobody wants any more.
-func (p *Pool[T]) Forget(object types.NamespacedName) {
+// Discard ends the work for an object, whose result is no longer wanted.
+func (p *Pool[T]) Discard(object types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if t := p.tasks[object]; t != nil {

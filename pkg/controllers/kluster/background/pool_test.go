@@ -25,7 +25,7 @@ func newPool(t *testing.T, limit int) *Pool[string] {
 	return p
 }
 
-// begin starts work that ends when it is told.
+// begin starts work that ends when it is notified.
 func begin(p *Pool[string], object, where string) (end chan string) {
 	end = make(chan string, 1)
 	p.Begin(key(object), where, func(ctx context.Context) string {
@@ -63,7 +63,7 @@ func TestWorkIsDoneOnce(t *testing.T) {
 	})
 }
 
-// One place that does not answer holds up itself, and nobody else.
+// One place that does not respond blocks itself, and no other client.
 func TestPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPool(t, 2)
@@ -72,7 +72,7 @@ func TestPlaces(t *testing.T) {
 		begin(p, "d", "good") <- "d"
 		synctest.Wait()
 		if _, ok := p.Take(key("d")); !ok {
-			t.Error("a stuck place holds up another one")
+			t.Error("a stuck place blocks another one")
 		}
 		if !p.Busy(key("c")) {
 			t.Error("three run at a place with room for two")
@@ -91,23 +91,23 @@ func TestTimeoutAndForget(t *testing.T) {
 		begin(p, "slow", "cloud")
 		ran := false
 		p.Begin(key("forgotten"), "cloud", func(context.Context) string { ran = true; return "" })
-		p.Forget(key("forgotten"))
+		p.Discard(key("forgotten"))
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if result, ok := p.Take(key("slow")); !ok || result != context.DeadlineExceeded.Error() {
 			t.Errorf("got %q, %t", result, ok)
 		}
 		if ran {
-			t.Error("what was forgotten before its turn came is begun")
+			t.Error("what was discarded before its turn came is begun")
 		}
 		if p.queue.Len() != 1 || len(p.places) != 0 {
 			t.Errorf("%d are queued, places %v", p.queue.Len(), p.places)
 		}
 		begin(p, "late", "cloud")
-		p.Forget(key("late"))
+		p.Discard(key("late"))
 		synctest.Wait()
 		if _, ok := p.Take(key("late")); ok || p.queue.Len() != 1 {
-			t.Error("what is forgotten has a result")
+			t.Error("what is discarded has a result")
 		}
 	})
 }

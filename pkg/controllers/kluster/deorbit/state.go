@@ -17,24 +17,24 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// state is what is known of a Kluster that goes. Only the worker that has it reads and writes it.
+// state is what is known of a Kluster that is being deleted. Only the worker that has it reads and writes it.
 type state struct {
 	uid      types.UID
 	progress progress
-	// condition is what is to be said. written and told are what the API server has.
+	// condition is what is to be reported. The others are what the API server has.
 	condition *metav1.Condition
 	written   kubernikusv1.DeorbitStatus
 	told      *metav1.Condition
-	// notes are what to tell when it is written.
+	// notes are what to report when it is written.
 	notes []note
 	// next is when the next look is due; zero: now.
 	next  time.Time
 	basis basis
-	// connection is the workload cluster; nil: none was needed yet. identified says that it is not the one that we run in,
-	// and asked that it was asked, whatever came of it.
+	// connection is the workload cluster; nil: none was needed yet. identified reports that it is not the one that Groundskeeper
+	// runs in, and the other field that it was queried, regardless of the result.
 	connection        workload
 	identified, asked bool
-	// ends is why the Kluster is to be released; "": it is not. listed says that its leftovers are.
+	// ends is why the Kluster is to be released; "": it is not. listed reports that its leftovers are.
 	ends   ending
 	listed bool
 	// counted is the stage that the gauge has it in.
@@ -111,7 +111,7 @@ func (r *reconciler) renew(key types.NamespacedName, s *state, now basis) {
 	s.basis, s.next = now, time.Time{}
 }
 
-// disconnect drops the workload cluster. The next look connects anew.
+// disconnect drops the workload cluster. The next look connects again.
 func (s *state) disconnect() {
 	if s.connection != nil {
 		s.connection.Close()
@@ -119,7 +119,7 @@ func (s *state) disconnect() {
 	s.connection, s.identified, s.asked = nil, false, false
 }
 
-// resume lets the clocks go on that stood still during a pause.
+// resume lets the clocks continue that stood still during a pause.
 func (s *state) resume(now time.Time) {
 	if c := s.condition; c != nil && c.Status == metav1.ConditionUnknown {
 		s.progress = s.progress.resumed(now.Sub(c.LastTransitionTime.Time))
@@ -127,13 +127,13 @@ func (s *state) resume(now time.Time) {
 	}
 }
 
-// stop ends the look at a Kluster.
+// stop ends the check of a Kluster.
 func (r *reconciler) stop(key types.NamespacedName) {
-	r.clusters.Forget(key)
-	r.clouds.Forget(key)
+	r.clusters.Discard(key)
+	r.clouds.Discard(key)
 }
 
-// forget drops what is known of a Kluster.
+// It drops what is known of a Kluster.
 func (r *reconciler) forget(key types.NamespacedName) {
 	r.stop(key)
 	r.mu.Lock()

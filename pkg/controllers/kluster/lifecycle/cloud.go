@@ -17,7 +17,7 @@ import (
 
 // Reasons of the conditions OpenStackReachable and APIServerReachable when they are True and there is something to correct.
 const (
-	// reasonUnclear means that the spec has to say which of several objects is the cluster's.
+	// reasonUnclear means that the spec has to report which of several objects is the cluster's.
 	reasonUnclear = "Ambiguous"
 	// reasonInsecure means that the certificate of the cloud, or of the API server, is not verified.
 	reasonInsecure = "Insecure"
@@ -25,11 +25,11 @@ const (
 	reasonIgnored = "FieldsIgnored"
 )
 
-// cloudView is what a look at an OpenStack project showed.
+// cloudView is what a check of an OpenStack project showed.
 type cloudView struct {
 	// found is the project and the ids that the spec leaves open; nil when the look failed.
 	found *kubernikusv1.OpenstackStatus
-	// unclear says which ids could not be found, and why.
+	// unclear reports which ids could not be found, and why.
 	unclear []string
 	// warnings are about the credentials.
 	warnings []openstack.Warning
@@ -40,7 +40,7 @@ type cloudView struct {
 
 // condition is the view as the condition OpenStackReachable.
 func (v cloudView) condition() metav1.Condition {
-	c := metav1.Condition{Type: kubernikusv1.ConditionOpenStackReachable, Status: metav1.ConditionTrue, Reason: reasonReachable, Message: "OpenStack answers and accepts the credentials"}
+	c := metav1.Condition{Type: kubernikusv1.ConditionOpenStackReachable, Status: metav1.ConditionTrue, Reason: reasonReachable, Message: "OpenStack responds and accepts the credentials"}
 	switch {
 	case v.err != nil:
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, string(openstack.ReasonOf(v.err)), v.err.Error()
@@ -70,8 +70,8 @@ type network interface {
 	SubnetIDs(ctx context.Context, networkID string) ([]string, error)
 }
 
-// lookAtCloud makes a call with the credentials, and finds the router, the network and the subnet that the spec leaves
-// open. What was found before stays; a router that is gone is looked for anew. One request when all is known.
+// lookAtCloud makes a call with the credentials, and finds the router, the network and the subnet that the spec leaves open. What
+// was found before stays; a router that has been deleted is looked for again. One request when all is known.
 func lookAtCloud(ctx context.Context, neutron network, spec kubernikusv1.OpenstackSpec, before kubernikusv1.OpenstackStatus) cloudView {
 	found := kubernikusv1.OpenstackStatus{RouterID: before.RouterID, NetworkID: before.NetworkID, LBSubnetID: before.LBSubnetID}
 	if spec.RouterID != "" {

@@ -61,7 +61,7 @@ func TestDiscovery(t *testing.T) {
 		t.Errorf("what is known costs %d requests", len(requests))
 	}
 
-	// What was found stays when there are more, and is looked for anew when it is gone.
+	// What was found stays when there are more, and is looked for again when it has been deleted.
 	second := p.AddRouter("garden", p.AddNetwork("10.1.0.0/24"))
 	if again := p.look(t, kubernikusv1.OpenstackSpec{}, *found.found); len(again.unclear) > 0 || again.found.RouterID != router {
 		t.Errorf("a second router: %+v", again)
@@ -73,7 +73,7 @@ func TestDiscovery(t *testing.T) {
 	}
 	gone := kubernikusv1.OpenstackStatus{RouterID: "7d1f9b3e-0c55-4d3c-a0d4-9d3f1c0a4b11"}
 	if view := p.look(t, kubernikusv1.OpenstackSpec{}, gone); view.err != nil || view.found.RouterID != "" || len(view.unclear) != 2 {
-		t.Errorf("the router that was found is gone: %+v", view)
+		t.Errorf("the router that was found has been deleted: %+v", view)
 	}
 	if view := p.look(t, kubernikusv1.OpenstackSpec{RouterID: gone.RouterID}, kubernikusv1.OpenstackStatus{}); !openstack.IsNotFound(view.err) || view.found != nil {
 		t.Errorf("the router that is named does not exist: %+v", view)

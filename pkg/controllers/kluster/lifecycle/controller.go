@@ -1,12 +1,12 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package lifecycle is the main controller of Klusters: it looks at the API server of each workload cluster and at its
-// OpenStack project, finds the router, the network and the subnet that the spec leaves open, says all that in the status,
-// and keeps the Secret from being deleted too early. Taking a cluster down is for package deorbit.
+// Package lifecycle is the main controller of Klusters: it checks the API server and the OpenStack project of each workload
+// cluster, finds the router, the network and the subnet that the spec leaves open, reports all that in the status, and keeps the
+// Secret from being deleted too early. Package deorbit tears down clusters.
 //
-// A pass reads from caches and the Secret, decides by pure functions (phase.go, status.go) and writes only what differs.
-// Looks at other systems run beside the workers, one that does not answer holds up no other.
+// A reconciliation reads from caches and the Secret, decides by pure functions (phase.go, status.go) and writes only what differs.
+// Checks of other systems run beside the workers, so that one that does not respond blocks no other.
 package lifecycle
 
 import (
@@ -29,12 +29,11 @@ import (
 const (
 	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
 	ControllerName = "kluster"
-	// fieldOwner is the manager of the fields we write, and the source of our events.
+	// fieldOwner is the manager of the fields Groundskeeper writes, and the source of Groundskeeper's events.
 	fieldOwner = "kluster-controller"
 
-	// cloudTimeouts is how long a look at a cloud may take with its preflight, in timeouts of a single attempt at a request.
-	// lookTimeout is how long one at an API server may take with its preflight, workloadTimeout how long that may take to
-	// answer.
+	// cloudTimeouts is how long a check of a cloud may take with its preflight, in timeouts of a single attempt at a request.
+	// lookTimeout is how long one at an API server may take with its preflight, workloadTimeout how long that may take to respond.
 	cloudTimeouts   = 15
 	lookTimeout     = time.Minute
 	workloadTimeout = 10 * time.Second
@@ -44,7 +43,7 @@ const (
 type reconciler struct {
 	// client reads from the cache and writes to the API server.
 	client client.Client
-	// live reads Secrets, and has the last word before the finalizer of one goes.
+	// live reads Secrets, and has the last word before the finalizer of one is removed.
 	live      client.Reader
 	clients   *openstack.Clients
 	clock     clock.PassiveClock

@@ -17,7 +17,7 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 )
 
-// The Secret of a Kluster that goes stays until the Kluster is released, and is looked at until then.
+// The Secret of a Kluster that is being deleted stays until the Kluster is released, and is checked until then.
 func TestDeletion(t *testing.T) {
 	k := klustertest.Kluster("k", func(k *kubernikusv1.Kluster) { k.Finalizers = append(k.Finalizers, "somebody/else") })
 	f := newFlow(t, k)
@@ -36,7 +36,7 @@ func TestDeletion(t *testing.T) {
 	}
 	wantConditions(t, k, "True/Reachable", "True/Reachable")
 	if !f.get(secret) {
-		t.Fatal("the Secret is gone before the Kluster")
+		t.Fatal("the Secret has been deleted before the Kluster")
 	}
 	f.Requests()
 	f.update(k, func() { k.Finalizers = []string{"somebody/else"} })
@@ -45,7 +45,7 @@ func TestDeletion(t *testing.T) {
 		t.Errorf("the Secret stays: %v", secret.Finalizers)
 	}
 	if !f.get(stays) || len(f.Requests()) > 0 || len(f.r.states) != 0 {
-		t.Errorf("something else was touched, or looked at: %v", f.r.states)
+		t.Errorf("something else was touched, or checked: %v", f.r.states)
 	}
 }
 
@@ -64,7 +64,7 @@ func TestSecretOfAnother(t *testing.T) {
 	f.update(sibling, func() { sibling.Spec.SecretRef.Name, sibling.Generation = "new-secret", 2 })
 	f.settled(sibling)
 	if f.get(first); isHeld(first) {
-		t.Error("a Secret that nobody uses is held")
+		t.Error("a Secret that no client uses is held")
 	}
 	if f.get(second); !isHeld(second) {
 		t.Error("the new Secret is not held")
@@ -87,19 +87,19 @@ func TestLetGoLooksAgain(t *testing.T) {
 	if f.get(secret); !isHeld(secret) {
 		t.Error("the Secret of a new Kluster is let go")
 	}
-	// A request with the Secret's name looks after one that nobody uses.
+	// A request with the Secret's name manages one that no client uses.
 	if requests := f.r.usersOf(t.Context(), secret); len(requests) != 1 || requests[0].Name != "k-secret" {
-		t.Errorf("who looks after it: %v", requests)
+		t.Errorf("who manages it: %v", requests)
 	}
 	f.r.live = f.store
 	f.reconcile("k-secret")
 	if f.get(secret); isHeld(secret) {
-		t.Error("it is held for ever")
+		t.Error("it is held indefinitely")
 	}
 }
 
-// A Secret that leads to another project changes nothing until somebody accepts that. What was found in one project is then
-// not looked for in the other.
+// A Secret that leads to another project changes nothing until a user accepts that. What was found in one project is then not
+// looked for in the other.
 func TestAnotherProject(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)
@@ -117,7 +117,7 @@ func TestAnotherProject(t *testing.T) {
 	registered := f.settled(k).Status
 	c := meta.FindStatusCondition(registered.Conditions, kubernikusv1.ConditionOpenStackReachable)
 	if found := registered.Openstack; found.ProjectID != "garden" || found.NetworkID != f.network || c.Status != metav1.ConditionFalse || c.Reason != kubernikusv1.ReasonCloudChanged {
-		t.Errorf("nobody accepted it: %+v, condition %+v", found, c)
+		t.Errorf("not accepted: %+v, condition %+v", found, c)
 	}
 	_, accepted, _ := strings.Cut(c.Message, kubernikusv1.AcceptCloudAnnotation+"=")
 	f.update(k, func() {
@@ -128,7 +128,7 @@ func TestAnotherProject(t *testing.T) {
 	}
 }
 
-// Our own writes of the status wake nobody.
+// The controller's own writes of the status trigger nothing.
 func TestChanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*kubernikusv1.Kluster)
@@ -150,7 +150,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// A Kluster without a cloud is asked nothing there.
+// A Kluster without a cloud causes no request to one.
 func TestNoCloud(t *testing.T) {
 	k := klustertest.Kluster("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true })
 	f := newFlow(t, k)
@@ -161,7 +161,7 @@ func TestNoCloud(t *testing.T) {
 	}
 }
 
-// What an earlier generation showed is not said of a later one.
+// What an earlier generation showed is not reported about a later one.
 func TestGeneration(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)
@@ -185,7 +185,7 @@ func TestGeneration(t *testing.T) {
 	}
 }
 
-// A cloud that hangs does not keep the API server's condition waiting.
+// A cloud that blocks does not keep the API server's condition waiting.
 func TestStuckCloud(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)

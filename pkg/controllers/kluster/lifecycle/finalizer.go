@@ -11,12 +11,12 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// isReleased says that a Kluster that goes needs nothing any more, though others may still keep the object.
+// isReleased reports that a Kluster that is being deleted needs nothing any more, though others may still keep the object.
 func isReleased(k *kubernikusv1.Kluster) bool {
 	return !k.DeletionTimestamp.IsZero() && !k.HasDeorbiter()
 }
 
-// complete adds the finalizer to a Kluster that came another way than by our API server.
+// complete adds the finalizer to a Kluster that came another way than by Groundskeeper's API server.
 func (r *reconciler) complete(ctx context.Context, k *kubernikusv1.Kluster) error {
 	if k.HasDeorbiter() || !k.DeletionTimestamp.IsZero() {
 		return nil

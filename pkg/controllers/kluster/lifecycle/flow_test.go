@@ -31,7 +31,7 @@ func TestRegistration(t *testing.T) {
 	if f.get(secret); !isHeld(secret) {
 		t.Error("the Secret can go before the Kluster")
 	}
-	// What is as it was costs no write, and a look one request to the cloud.
+	// An unchanged state costs no write, and a check one request to the cloud.
 	f.Requests()
 	before := f.writes
 	f.clock.SetTime(f.clock.Now().Add(6 * time.Minute))
@@ -39,7 +39,7 @@ func TestRegistration(t *testing.T) {
 	if requests := f.Requests(); f.writes != before || len(requests) != 1 {
 		t.Errorf("%d writes, %d requests", f.writes-before, len(requests))
 	}
-	// New credentials are tried at once.
+	// New credentials are tried immediately.
 	f.AddUser("gardener", "changed", "garden")
 	f.RevokeTokens()
 	f.update(secret, func() { secret.Data["openstack-password"] = []byte("wrong") })
@@ -48,7 +48,7 @@ func TestRegistration(t *testing.T) {
 	wantConditions(t, f.settled(k), "True/Reachable", "True/Reachable")
 }
 
-// A phase that somebody else writes is theirs.
+// A phase that another client writes is theirs.
 func TestForeignPhase(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)
@@ -60,7 +60,7 @@ func TestForeignPhase(t *testing.T) {
 	}
 	wantConditions(t, f.settled(k), "True/Reachable", "True/Reachable")
 	if k.Status.Phase != kubernikusv1.KlusterCreating || k.Status.ApiserverVersion != "v1.0.0" {
-		t.Errorf("we fight: %s, %s", k.Status.Phase, k.Status.ApiserverVersion)
+		t.Errorf("Groundskeeper fights: %s, %s", k.Status.Phase, k.Status.ApiserverVersion)
 	}
 }
 

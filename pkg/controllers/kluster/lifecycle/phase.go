@@ -10,9 +10,9 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// phaseOf sums up a Kluster. Answered is true when its API server answered just now, with the version it runs; expected
-// is true when the Secret has a way into the workload cluster. A cluster that was reached once keeps its phase while it
-// does not answer: the condition APIServerReachable says that.
+// phaseOf sums up a Kluster. Responded is true when its API server responded just now, with the version it runs; expected is true
+// when the Secret has a way into the workload cluster. A cluster that was reached once keeps its phase while it does not respond:
+// the condition APIServerReachable reports that.
 func phaseOf(k *kubernikusv1.Kluster, answered, expected bool, version string) kubernikusv1.KlusterPhase {
 	switch {
 	case !k.DeletionTimestamp.IsZero():
@@ -33,20 +33,20 @@ func phaseOf(k *kubernikusv1.Kluster, answered, expected bool, version string) k
 // releaseNumber is the part of a version that the builds of all vendors have in common.
 var releaseNumber = regexp.MustCompile(`^v?([0-9]+\.[0-9]+\.[0-9]+)`)
 
-// differs says whether a cluster runs another version than the wanted one. What cannot be read is no difference.
+// differs reports whether a cluster runs another version than the wanted one. What cannot be read is no difference.
 func differs(wanted, runs string) bool {
 	a, b := releaseNumber.FindStringSubmatch(wanted), releaseNumber.FindStringSubmatch(runs)
 	return a != nil && b != nil && a[1] != b[1]
 }
 
-// Fields of the status that Kubernikus, or whoever builds the cluster, may write instead of us.
+// Fields of the status that Kubernikus, or the builder of the cluster, may write instead of Groundskeeper.
 const (
 	fieldPhase            = "f:phase"
 	fieldAPIServerVersion = "f:apiserverVersion"
 )
 
-// writtenByOthers says whether somebody else wrote a field of the status, which is then theirs: we do not fight. The
-// managed fields tell it.
+// writtenByOthers reports whether another client wrote a field of the status, which is then theirs: Groundskeeper does not fight.
+// The managed fields show it.
 func writtenByOthers(k *kubernikusv1.Kluster, field string) bool {
 	for _, entry := range k.ManagedFields {
 		if entry.Manager == fieldOwner || entry.FieldsV1 == nil {

@@ -23,8 +23,8 @@ import (
 // A preflight checks ahead of time what Deorbit will need: dozens of requests, so that it is made at registration and when
 // the Kluster or its Secret changes, and not with every look.
 const (
-	// preflightAge is when a good one is repeated: permissions may be revoked. preflightRetry is when one that found
-	// something is: they may be granted without a change that we see.
+	// preflightAge is when a good one is repeated: permissions may be revoked. preflightRetry is when one that found something is:
+	// they may be granted without a change that Groundskeeper sees.
 	preflightAge   = 24 * time.Hour
 	preflightRetry = 15 * time.Minute
 )
@@ -50,8 +50,8 @@ func notChecked(kind, why string) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: metav1.ConditionUnknown, Reason: reasonNotChecked, Message: why}
 }
 
-// permissionsOf reviews the permissions of the account in a workload cluster that answers. Path /version is public, so that
-// refused says that the API server does not know the account: it is "" when it does.
+// permissionsOf reviews the permissions of the account in a workload cluster that responds. Path /version is public, so that
+// rejected reports that the API server does not know the account: it is "" when it does.
 func permissionsOf(ctx context.Context, config *rest.Config, k *kubernikusv1.Kluster) (c metav1.Condition, refused string) {
 	const kind = kubernikusv1.ConditionClusterPermissionsGranted
 	connection, err := cluster.Connect(config)
@@ -74,14 +74,14 @@ func permissionsOf(ctx context.Context, config *rest.Config, k *kubernikusv1.Klu
 		Message: "the user of the Secret has the permissions in the cluster that Deorbit needs"}, ""
 }
 
-// isUnknownUser reports whether an API server does not know a user: it refuses the credentials, or takes the user for
-// nobody in particular, who may not even review permissions.
+// isUnknownUser reports whether an API server does not know a user: it rejects the credentials, or takes the user for anonymous,
+// which may not even review permissions.
 func isUnknownUser(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	return ok && (apierrors.IsUnauthorized(status) || apierrors.IsForbidden(status) && strings.Contains(status.ErrStatus.Message, `"system:anonymous"`))
 }
 
-// servicesOf checks whether Deorbit could look at each service of an OpenStack project.
+// servicesOf checks whether Deorbit could check each service of an OpenStack project.
 func servicesOf(ctx context.Context, client *openstack.Client, spec kubernikusv1.OpenstackSpec) metav1.Condition {
 	const kind = kubernikusv1.ConditionOpenStackServicesUsable
 	obstacles, err := cloud.Of(client, nil).Preflight(ctx, spec.AbsentServices)

@@ -20,10 +20,10 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 )
 
-// reviewing is an API server that answers reviews of permissions.
+// reviewing is an API server that responds to reviews of permissions.
 type reviewing struct {
 	reviews atomic.Int32
-	// denied is a resource that the user may do nothing with, code and message the answer to a review; 0: it is made.
+	// denied is a resource that the user is allowed to do nothing with, code and message the response to a review; 0: it is made.
 	denied  atomic.Value
 	code    atomic.Int32
 	message string
@@ -46,7 +46,7 @@ func (s *reviewing) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.reviews.Add(1)
 		body, _ := io.ReadAll(r.Body)
 		denied, _ := s.denied.Load().(string)
-		// What comes is protobuf: the resource is in it as it is.
+		// What comes is protobuf: the resource is in it unchanged.
 		allowed := denied == "" || !bytes.Contains(body, []byte(denied))
 		w.WriteHeader(http.StatusCreated)
 		_, _ = fmt.Fprintf(w, `{"kind":"SelfSubjectAccessReview","apiVersion":"authorization.k8s.io/v1","status":{"allowed":%t}}`, allowed)
@@ -89,7 +89,7 @@ func TestPreflight(t *testing.T) {
 	if got := message(k, kubernikusv1.ConditionOpenStackServicesUsable); !strings.Contains(got, "list the volumes: page 1: 403") {
 		t.Errorf("message = %q, want what is forbidden", got)
 	}
-	// What was granted without a change that we see is noticed, too.
+	// What was granted without a change that Groundskeeper sees is noticed, too.
 	api.denied.Store("")
 	f.Heal()
 	f.clock.SetTime(f.clock.Now().Add(preflightRetry + time.Minute))
@@ -107,14 +107,14 @@ func TestPreflight(t *testing.T) {
 	f.Inject(fake.Fault{Method: http.MethodGet, Path: "/load-balancer", Status: http.StatusForbidden})
 	f.update(secret, func() { secret.Labels = map[string]string{"rotated": "true"} })
 	wants("a changed Secret", "False/PermissionsMissing", "False/Forbidden")
-	// What answers no more is not known any more, when there is another Secret.
+	// What responds no more is not known any more, when there is another Secret.
 	f.update(secret, func() {
 		secret.Data["kubeconfig"], secret.Data["openstack-password"] = []byte("no"), []byte("wrong")
 	})
 	wants("a broken Secret", "Unknown/NotChecked", "Unknown/NotChecked")
 }
 
-// Path /version is public: an API server that answers it need not know the user.
+// Path /version is public: an API server that responds to it need not know the user.
 func TestPreflightUnknownUser(t *testing.T) {
 	for name, c := range map[string]struct {
 		code      int32

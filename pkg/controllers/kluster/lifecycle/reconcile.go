@@ -21,10 +21,10 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// conflictPause is the pause after somebody else was quicker.
+// conflictPause is the pause after another client was quicker.
 const conflictPause = time.Second
 
-// Reconcile brings the status of one Kluster up to date, and looks after the Secrets of its namespace.
+// Reconcile brings the status of one Kluster up to date, and manages the Secrets of its namespace.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	k := &kubernikusv1.Kluster{}
 	err := r.client.Get(ctx, request.NamespacedName, k)
@@ -33,7 +33,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	var wait time.Duration
 	if err != nil || isReleased(k) {
-		r.forget(request.NamespacedName)
+		r.drop(request.NamespacedName)
 		err = nil
 	} else {
 		wait, err = r.look(ctx, k)
@@ -54,7 +54,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 // look brings together what is known of a Kluster, and begins what is due. It returns when the next look is.
 func (r *reconciler) look(ctx context.Context, k *kubernikusv1.Kluster) (time.Duration, error) {
 	if kit.IsPaused(k) {
-		r.forget(client.ObjectKeyFromObject(k))
+		r.drop(client.ObjectKeyFromObject(k))
 		return 0, r.writeStatus(ctx, k, findings{paused: true})
 	}
 	if err := r.complete(ctx, k); err != nil {
@@ -95,7 +95,7 @@ func (r *reconciler) look(ctx context.Context, k *kubernikusv1.Kluster) (time.Du
 	return s.wait(r.clock.Now()), r.writeStatus(ctx, k, found)
 }
 
-// lookAtWorkload takes what the last look at the workload cluster showed, and begins the next one when it is due.
+// lookAtWorkload takes what the last check of the workload cluster showed, and begins the next one when it is due.
 func (r *reconciler) lookAtWorkload(k *kubernikusv1.Kluster, secret *corev1.Secret, s *state) {
 	key := client.ObjectKeyFromObject(k)
 	if view, ok := r.workloads.Take(key); ok {
@@ -129,7 +129,7 @@ func (r *reconciler) lookAtWorkload(k *kubernikusv1.Kluster, secret *corev1.Secr
 	})
 }
 
-// lookAtCloud takes what the last look at the OpenStack project showed, and begins the next one when it is due.
+// lookAtCloud takes what the last check of the OpenStack project showed, and begins the next one when it is due.
 func (r *reconciler) lookAtCloud(k *kubernikusv1.Kluster, secret *corev1.Secret, s *state) {
 	key := client.ObjectKeyFromObject(k)
 	if view, ok := r.clouds.Take(key); ok {
@@ -176,7 +176,7 @@ func (r *reconciler) lookAtCloud(k *kubernikusv1.Kluster, secret *corev1.Secret,
 	})
 }
 
-// writeStatus writes what was found when it says something new, and tells it.
+// writeStatus writes what was found if it is new, and reports it.
 func (r *reconciler) writeStatus(ctx context.Context, k *kubernikusv1.Kluster, found findings) error {
 	next, changed := nextStatus(k, found, r.clock.Now())
 	if !changed {

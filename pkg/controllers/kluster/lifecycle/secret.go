@@ -21,7 +21,7 @@ func isHeld(secret client.Object) bool {
 	return controllerutil.ContainsFinalizer(secret, kubernikusv1.SecretInUseFinalizer)
 }
 
-// hold keeps the Secret of a Kluster from going while the Kluster needs it. One that goes already takes no finalizer.
+// hold keeps the Secret of a Kluster from going while the Kluster needs it. One that is being deleted already takes no finalizer.
 func (r *reconciler) hold(ctx context.Context, secret *corev1.Secret) error {
 	if isHeld(secret) || !secret.DeletionTimestamp.IsZero() {
 		return nil
@@ -51,7 +51,7 @@ func (r *reconciler) letGo(ctx context.Context, namespace string) error {
 		if err := from.List(ctx, klusters, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
 			return nil, fmt.Errorf("list klusters in namespace %s: %w", namespace, err)
 		}
-		// A cache says that there is more even when there is not.
+		// A cache reports that there is more even when there is not.
 		if from == r.live && klusters.Continue != "" {
 			return nil, fmt.Errorf("the list of klusters in namespace %s is not whole", namespace)
 		}
@@ -97,7 +97,7 @@ func (r *reconciler) letGo(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// patchMetadata writes the finalizers of an object that is still as it was read.
+// patchMetadata writes the finalizers of an object that is unchanged since it was read.
 func (r *reconciler) patchMetadata(ctx context.Context, before, after client.Object) error {
 	changes := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
 	if err := r.client.Patch(ctx, after, changes, client.FieldOwner(fieldOwner), client.DisableReadYourWritesConsistency); err != nil {

@@ -35,7 +35,7 @@ func pause(good bool) time.Duration {
 	return d + time.Duration(rand.Float64()*jitter*float64(d))
 }
 
-// looked is the last look at a system, and when the next one is due; zero: now.
+// looked is the last check of a system, and when the next one is due; zero: now.
 type looked[T any] struct {
 	latest *T
 	next   time.Time
@@ -51,7 +51,7 @@ type version struct {
 	version string
 }
 
-// state is what is known of a Kluster. Only the worker that has it reads and writes it, but for the uid of the Secret.
+// state is what is known of a Kluster. Only the worker that has it reads and writes it, except for the uid of the Secret.
 type state struct {
 	uid        types.UID
 	generation int64
@@ -64,7 +64,7 @@ type state struct {
 	permissions, services looked[metav1.Condition]
 }
 
-// wait is how long it is until the next look; what is on its way tells itself.
+// wait is how long it is until the next look; what is on its way triggers its own reconciliation.
 func (s *state) wait(now time.Time) time.Duration {
 	var wait time.Duration
 	for _, next := range []time.Time{s.cloud.next, s.workload.next} {
@@ -86,7 +86,7 @@ func (r *reconciler) stateOf(k *kubernikusv1.Kluster, secret *corev1.Secret) *st
 	s := r.states[key]
 	r.mu.Unlock()
 	if s != nil && (s.uid != k.UID || s.secret.uid != held.uid) {
-		r.forget(key)
+		r.drop(key)
 		s = nil
 	}
 	if s == nil {
@@ -100,18 +100,18 @@ func (r *reconciler) stateOf(k *kubernikusv1.Kluster, secret *corev1.Secret) *st
 	if s.generation != k.Generation || s.apiserver != k.Status.Apiserver || s.accepted != accepted || s.secret.version != held.version {
 		s.generation, s.apiserver, s.accepted, s.secret.version = k.Generation, k.Status.Apiserver, accepted, held.version
 		// What is on its way began with what was there before, and what was seen is not of this generation.
-		r.clouds.Forget(key)
-		r.workloads.Forget(key)
+		r.clouds.Discard(key)
+		r.workloads.Discard(key)
 		s.cloud, s.workload = looked[cloudView]{}, looked[workloadView]{}
 		s.permissions, s.services = looked[metav1.Condition]{}, looked[metav1.Condition]{}
 	}
 	return s
 }
 
-// forget drops what is known of a Kluster, and the client of its Secret when no other Kluster uses it.
-func (r *reconciler) forget(key types.NamespacedName) {
-	r.clouds.Forget(key)
-	r.workloads.Forget(key)
+// drop discards what is known of a Kluster, and the client of its Secret when no other Kluster uses it.
+func (r *reconciler) drop(key types.NamespacedName) {
+	r.clouds.Discard(key)
+	r.workloads.Discard(key)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.states[key]

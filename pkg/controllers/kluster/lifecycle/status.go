@@ -19,8 +19,8 @@ import (
 // reasonPaused is the reason of the condition Paused.
 const reasonPaused = "Annotated"
 
-// ours are the conditions that this controller is the only one to write.
-func ours() []string {
+// ownConditions are the conditions that this controller is the only one to write.
+func ownConditions() []string {
 	return []string{
 		kubernikusv1.ConditionAPIServerReachable, kubernikusv1.ConditionOpenStackReachable, kubernikusv1.ConditionPaused,
 		kubernikusv1.ConditionClusterPermissionsGranted, kubernikusv1.ConditionOpenStackServicesUsable,
@@ -29,14 +29,14 @@ func ours() []string {
 
 // findings are what is known of a Kluster now.
 type findings struct {
-	// cloud and workload are the last looks; nil: there was none yet, so that what the status says of it stays.
+	// cloud and workload are the last looks; nil: there was none yet, so that what the status reports about it stays.
 	cloud    *cloudView
 	workload *workloadView
 	// permissions and services are the last preflights of the Secret; nil: there was none yet.
 	permissions, services *metav1.Condition
-	// expected is true when there is a workload cluster to look at.
+	// expected is true when there is a workload cluster to check.
 	expected bool
-	// paused keeps all as it is.
+	// paused keeps all unchanged.
 	paused bool
 }
 
@@ -58,7 +58,7 @@ func conditionsOf(k *kubernikusv1.Kluster, found findings) (reported, stay []met
 	case !k.Spec.NoCloud:
 		keep(kubernikusv1.ConditionOpenStackReachable)
 	}
-	// A preflight follows a good look at once. Behind one that failed, an earlier preflight may have been of another Secret.
+	// A preflight follows a good look immediately. Behind one that failed, an earlier preflight may have been of another Secret.
 	preflight := func(kind string, last *metav1.Condition, failed bool, look string) {
 		switch {
 		case last != nil:
@@ -85,18 +85,18 @@ func conditionsOf(k *kubernikusv1.Kluster, found findings) (reported, stay []met
 // status is the part of a status that this controller writes.
 type status struct {
 	observed   int64
-	phase      kubernikusv1.KlusterPhase // "": somebody else's
-	version    string                    // "": none, or somebody else's
+	phase      kubernikusv1.KlusterPhase // "": another client's
+	version    string                    // "": none, or another client's
 	openstack  *kubernikusv1.OpenstackStatus
 	conditions []metav1.Condition
 }
 
-// nextStatus is what to write, and whether it is not there yet.
+// nextStatus is what to write, and whether it does not exist yet.
 func nextStatus(k *kubernikusv1.Kluster, found findings, now time.Time) (next status, changed bool) {
 	reported, stay := conditionsOf(k, found)
 	next.conditions, changed = access.Conditions(k, reported, now)
 	next.conditions = append(next.conditions, stay...)
-	for _, kind := range ours() {
+	for _, kind := range ownConditions() {
 		is := func(c metav1.Condition) bool { return c.Type == kind }
 		changed = changed || slices.ContainsFunc(k.Status.Conditions, is) && !slices.ContainsFunc(next.conditions, is)
 	}
@@ -120,7 +120,7 @@ func nextStatus(k *kubernikusv1.Kluster, found findings, now time.Time) (next st
 	}
 	if !writtenByOthers(k, fieldPhase) {
 		next.phase = k.Status.Phase
-		// Before the first look since this process began nothing is known that the phase did not say.
+		// Before the first look since this process began nothing is known that the phase did not report.
 		if !found.paused && (found.workload != nil || k.Status.Phase == "" || !k.DeletionTimestamp.IsZero()) {
 			next.phase = phaseOf(k, answered, found.expected, version)
 		}

@@ -38,7 +38,7 @@ func TestPhase(t *testing.T) {
 		"another version":       {changes{wants("1.36.3")}, true, true, "v1.35.9", kubernikusv1.KlusterUpgrading},
 		"a vendor's build":      {changes{wants("1.36.3")}, true, true, "v1.36.3-vendor.100+abc", kubernikusv1.KlusterRunning},
 		"odd version":           {changes{wants("1.36.3")}, true, true, "main", kubernikusv1.KlusterRunning},
-		"answered before":       {changes{in(kubernikusv1.KlusterRunning)}, false, true, "v1.36.3", kubernikusv1.KlusterRunning},
+		"responded before":      {changes{in(kubernikusv1.KlusterRunning)}, false, true, "v1.36.3", kubernikusv1.KlusterRunning},
 		"upgrading, silent":     {changes{in(kubernikusv1.KlusterUpgrading)}, false, true, "v1.36.3", kubernikusv1.KlusterUpgrading},
 		"upgraded":              {changes{in(kubernikusv1.KlusterUpgrading), wants("1.36.3")}, true, true, "v1.36.3", kubernikusv1.KlusterRunning},
 		"going":                 {changes{klustertest.Going, in(kubernikusv1.KlusterRunning)}, true, true, "v1.36.3", kubernikusv1.KlusterTerminating},

@@ -32,7 +32,7 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	return &meters{looks: looks}, err
 }
 
-// RegisterMetrics registers the metrics as AddToManager does, for whoever describes them.
+// RegisterMetrics registers the metrics as AddToManager does, for callers that describe them.
 func RegisterMetrics(registry prometheus.Registerer) error {
 	_, err := newMeters(registry)
 	return err
@@ -47,7 +47,7 @@ func (m *meters) count(target string, good bool) {
 	m.looks.WithLabelValues(target, outcome).Inc()
 }
 
-// announce tells of conditions and a phase that are new. A warning is what somebody has to put right.
+// announce reports conditions and a phase that are new. A warning is what a user has to repair.
 func (r *reconciler) announce(ctx context.Context, k *kubernikusv1.Kluster, next status) {
 	if next.phase != "" && next.phase != k.Status.Phase {
 		log.FromContext(ctx).Info("The phase of a Kluster changed", "before", k.Status.Phase, "phase", next.phase)

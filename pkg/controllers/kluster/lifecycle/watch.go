@@ -20,8 +20,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/setup"
 )
 
-// CacheOptions is what the manager's cache should hold: Klusters with their managed fields, which tell who else writes
-// the status, and of Secrets the little that is looked at.
+// CacheOptions is what the manager's cache should hold: Klusters with their managed fields, which report who else writes the
+// status, and of Secrets the little that is checked.
 func CacheOptions() (map[client.Object]cache.ByObject, error) {
 	return map[client.Object]cache.ByObject{
 		&kubernikusv1.Kluster{}: {Transform: keepOwners},
@@ -29,7 +29,7 @@ func CacheOptions() (map[client.Object]cache.ByObject, error) {
 	}, nil
 }
 
-// keepOwners leaves a Kluster as it is, and drops the managed fields of what is only its metadata.
+// keepOwners leaves a Kluster unchanged, and drops the managed fields of what is only its metadata.
 func keepOwners(object any) (any, error) {
 	if _, whole := object.(*kubernikusv1.Kluster); whole {
 		return object, nil
@@ -49,8 +49,8 @@ func keepHolds(object any) (any, error) {
 	}}, nil
 }
 
-// usersOf are the Klusters that use a Secret. For one that is held and used by none it is a request with its name, which
-// looks after the namespace.
+// usersOf are the Klusters that use a Secret. For one that is held and used by none it is a request with its name, which manages
+// the namespace.
 func (r *reconciler) usersOf(ctx context.Context, secret client.Object) []reconcile.Request {
 	requests := setup.UsersOf(r.client, nil)(ctx, secret)
 	if len(requests) == 0 && isHeld(secret) {
@@ -59,7 +59,7 @@ func (r *reconciler) usersOf(ctx context.Context, secret client.Object) []reconc
 	return requests
 }
 
-// changed drops updates that change nothing here, such as our own of the status. A resync passes.
+// changed drops updates that change nothing here, such as the controller's own of the status. A resync passes.
 func changed() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, wasKluster := e.ObjectOld.(*kubernikusv1.Kluster)

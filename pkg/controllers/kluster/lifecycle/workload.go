@@ -35,11 +35,11 @@ const (
 	reasonNoAPIServer   = "NoAPIServer"
 )
 
-// insecureWorkload is the message of a workload cluster that answers and whose certificate is not verified.
-const insecureWorkload = "the API server answers, but its certificate is not verified, and a server in between can read the credentials: " +
+// insecureWorkload is the message of a workload cluster that responds and whose certificate is not verified.
+const insecureWorkload = "the API server responds, but its certificate is not verified, and a server in between can read the credentials: " +
 	"remove insecure-skip-tls-verify from the kubeconfig, and put the CA bundle into certificate-authority-data"
 
-// workloadView is what a look at a workload cluster showed: its version, or the reason why there is none.
+// workloadView is what a check of a workload cluster showed: its version, or the reason why there is none.
 type workloadView struct {
 	version string
 	reason  string
@@ -57,7 +57,7 @@ func (v workloadView) condition() metav1.Condition {
 	case v.version != "" && v.insecure:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonInsecure, insecureWorkload
 	case v.version != "":
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonReachable, "the API server answers"
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, reasonReachable, "the API server responds"
 	case v.reason == reasonNoCredentials, v.reason == reasonNoHost:
 		c.Status = metav1.ConditionUnknown
 	}
@@ -76,8 +76,8 @@ func unreadable(secret string, err error) workloadView {
 	return v
 }
 
-// lookAtWorkload asks an API server for its version. Every user that it knows may do that; one whose credentials it does
-// not know may not.
+// lookAtWorkload queries an API server for its version. Every user that it knows is allowed to do that; one whose credentials it
+// does not know may not.
 func lookAtWorkload(ctx context.Context, config *rest.Config) workloadView {
 	failed := func(reason, format string, args ...any) workloadView {
 		return workloadView{reason: reason, message: fmt.Sprintf(format, args...)}
@@ -97,19 +97,19 @@ func lookAtWorkload(ctx context.Context, config *rest.Config) workloadView {
 		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err
 		}
-		return failed(string(openstack.ReasonUnreachable), "no answer from the API server: %v", err)
+		return failed(string(openstack.ReasonUnreachable), "no response from the API server: %v", err)
 	}
 	defer response.Body.Close() //nolint:errcheck // it is only read
 	switch code := response.StatusCode; {
 	case code == http.StatusUnauthorized, code == http.StatusForbidden:
-		return failed(string(openstack.ReasonCredentialsRefused), "the API server answers %d: check the credentials of the cluster in the Secret", code)
+		return failed(string(openstack.ReasonCredentialsRefused), "the API server responds %d: check the credentials of the cluster in the Secret", code)
 	case code != http.StatusOK:
-		return failed(string(openstack.ReasonUnreachable), "the API server answers %d", code)
+		return failed(string(openstack.ReasonUnreachable), "the API server responds %d", code)
 	}
 	var version apimachineryversion.Info
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxVersion))
 	if err != nil || json.Unmarshal(data, &version) != nil || version.GitVersion == "" || len(version.GitVersion) > 128 {
-		return failed(reasonNoAPIServer, "what answers is no API server of Kubernetes")
+		return failed(reasonNoAPIServer, "what responds is no API server of Kubernetes")
 	}
 	return workloadView{version: version.GitVersion, insecure: config.Insecure}
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// apiServer answers /version for one token, as an API server does.
+// apiServer responds to /version for one token, as an API server does.
 func apiServer(t *testing.T, token string, answer http.HandlerFunc) *rest.Config {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -48,13 +48,13 @@ func TestLookAtWorkload(t *testing.T) {
 		config *rest.Config
 		want   string
 	}{
-		"answers":    {good, "True/Reachable"},
-		"unverified": {unverified, "True/Insecure"},
-		"refused":    {wrong, "False/CredentialsRefused"},
-		"broken":     {apiServer(t, token, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }), "False/Unreachable"},
-		"no answer":  {&rest.Config{Host: closed.URL, BearerToken: token}, "False/Unreachable"},
-		"untrusted":  {&rest.Config{Host: good.Host, BearerToken: token}, "False/Unreachable"},
-		"something":  {apiServer(t, token, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }), "False/NoAPIServer"},
+		"answers":     {good, "True/Reachable"},
+		"unverified":  {unverified, "True/Insecure"},
+		"refused":     {wrong, "False/CredentialsRefused"},
+		"broken":      {apiServer(t, token, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }), "False/Unreachable"},
+		"no response": {&rest.Config{Host: closed.URL, BearerToken: token}, "False/Unreachable"},
+		"untrusted":   {&rest.Config{Host: good.Host, BearerToken: token}, "False/Unreachable"},
+		"something":   {apiServer(t, token, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) }), "False/NoAPIServer"},
 		"endless": {apiServer(t, token, func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte(`{"padding":"` + strings.Repeat("v", maxVersion) + `","gitVersion":"v1.36.3"}`))
 		}), "False/NoAPIServer"},

@@ -87,7 +87,7 @@ func newFlow(t *testing.T, objects ...client.Object) *flow {
 	return f
 }
 
-// servedBy is a kubeconfig for a server that answers so.
+// servedBy is a kubeconfig for a server that responds so.
 func servedBy(t *testing.T, handler http.Handler) []byte {
 	t.Helper()
 	server := httptest.NewTLSServer(handler)

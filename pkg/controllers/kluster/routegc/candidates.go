@@ -11,8 +11,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// candidates are the routes whose next hop is no address of any server, whatever the status of that. A next hop that
-// cannot be read is somebody's idea that we do not understand: its route stays.
+// candidates are the routes whose next hop is no address of any server, whatever the status of that. A next hop that cannot be read
+// is something that Groundskeeper does not understand: its route stays.
 func candidates(ours []openstack.Route, servers []openstack.Server) []openstack.Route {
 	live := map[netip.Addr]bool{}
 	for _, s := range servers {
@@ -41,11 +41,11 @@ func nextHops(routes []openstack.Route) []netip.Addr {
 	return slices.Compact(hops)
 }
 
-// evidence is what Neutron, and Nova about single servers, say about next hops.
+// evidence is what Neutron, and Nova about single servers, report about next hops.
 type evidence struct {
 	ports       []openstack.Port
 	floatingIPs []openstack.FloatingIP
-	// gone are the devices of ports that Nova says do not exist.
+	// absent are the devices of ports that do not exist according to Nova.
 	gone map[string]bool
 	// trunks are the parent ports of trunks.
 	trunks map[string]openstack.Port
@@ -58,7 +58,7 @@ const (
 	subportOwner = "trunk:subport"
 )
 
-// at reports whether traffic to an address may reach a port: it is one of its own, or one that the port may use besides.
+// at reports whether traffic to an address may reach a port: it is its own, or one that the port may use besides.
 func at(port openstack.Port, hop netip.Addr) bool {
 	return slices.Contains(port.Addresses, hop) || slices.ContainsFunc(port.AddressPairs, func(pair netip.Prefix) bool { return pair.Contains(hop) })
 }
@@ -67,7 +67,7 @@ func atAny(port openstack.Port, hops []netip.Addr) bool {
 	return slices.ContainsFunc(hops, func(hop netip.Addr) bool { return at(port, hop) })
 }
 
-// dead reports whether nothing can be behind a port: its server is gone, or it is the subport of a trunk whose parent port
+// dead reports whether nothing can be behind a port: its server has been deleted, or it is the subport of a trunk whose parent port
 // has no server any more. When a server is deleted, Nova gives back a port that was there before it, as a trunk's is.
 func (e evidence) dead(port openstack.Port) bool {
 	if parent, found := e.trunks[port.DeviceID]; found && port.DeviceOwner == subportOwner {
@@ -79,7 +79,7 @@ func (e evidence) dead(port openstack.Port) bool {
 	return strings.HasPrefix(port.DeviceOwner, computeOwner) && e.gone[port.DeviceID]
 }
 
-// inUse says whether anything can be behind an address: a port that is not dead, or a floating IP that leads to a port.
+// inUse reports whether anything can be behind an address: a port that is not dead, or a floating IP that leads to a port.
 func (e evidence) inUse(hop netip.Addr) bool {
 	if slices.ContainsFunc(e.ports, func(p openstack.Port) bool { return at(p, hop) && !e.dead(p) }) {
 		return true

@@ -28,10 +28,10 @@ import (
 const (
 	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
 	ControllerName = "kluster-routegc"
-	// fieldOwner is the manager of the fields we write, and the source of our events.
+	// fieldOwner is the manager of the fields Groundskeeper writes, and the source of Groundskeeper's events.
 	fieldOwner = "kluster-routegc-controller"
 
-	// passTimeouts is how long a pass may take, in timeouts of a single attempt at a request.
+	// passTimeouts is how long a reconciliation may take, in timeouts of a single attempt at a request.
 	passTimeouts = 5
 )
 
@@ -43,7 +43,7 @@ type reconciler struct {
 	live    client.Reader
 	clients *openstack.Clients
 	config  configv1alpha1.RouteGCConfiguration
-	// fence says whether this process may write to a cloud.
+	// fence reports whether this process may write to a cloud.
 	fence    func() error
 	clock    clock.PassiveClock
 	recorder events.EventRecorder
@@ -55,9 +55,9 @@ type reconciler struct {
 	states map[types.NamespacedName]*state
 }
 
-// AddToManager adds the controller to a manager, whose scheme has to know Klusters and Kubernetes' own kinds. The fence
-// says whether this process may write to a cloud; whoever watches nodes calls the wakes. An error means that the
-// controller was added twice, or that the metrics have names that are taken.
+// AddToManager adds the controller to a manager, whose scheme has to know Klusters and Kubernetes' own kinds. The fence reports
+// whether this process may write to a cloud; the watch of nodes calls the wakes. An error means that the controller was added
+// twice, or that the metrics have names that are taken.
 func AddToManager(
 	mgr manager.Manager, config configv1alpha1.KlusterConfiguration, clients *openstack.Clients, fence func() error, wakes *Wakes, clock clock.PassiveClock,
 ) error {
@@ -76,11 +76,11 @@ func AddToManager(
 		wakes:  wakes,
 		states: map[types.NamespacedName]*state{},
 	}
-	// A Secret that comes or is put right ends the pause after a pass that failed.
+	// A Secret that comes or is repaired ends the pause after a reconciliation that failed.
 	b := setup.Builder(mgr, ControllerName, config, changed(), r.wakes.secretChanged(r.client)).
 		WatchesRawSource(r.passes).
 		WatchesRawSource(r.wakes).
-		// A sibling that comes, goes or moves may end a conflict, or begin one.
+		// A sibling that is created, deleted or moved may end a conflict, or begin one.
 		Watches(&kubernikusv1.Kluster{}, handler.EnqueueRequestsFromMapFunc(r.siblingsOf), builder.WithPredicates(rangeChanged()))
 	return setup.Complete(b, ControllerName, r)
 }

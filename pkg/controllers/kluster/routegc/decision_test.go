@@ -55,8 +55,8 @@ func TestScope(t *testing.T) {
 		"dual-stack, a sibling's":     {Scope{ClusterCIDR: netip.MustParsePrefix("100.100.0.0/16"), SecondCIDR: netip.MustParsePrefix("2001:db8::/32"), Siblings: []netip.Prefix{netip.MustParsePrefix("2001:db8:1::/48")}}, "2001:db8:1::/64", false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := len(c.scope.Ours([]openstack.Route{route(c.destination, "10.0.0.6")})) == 1; got != c.want {
-				t.Errorf("ours: %v", got)
+			if got := len(c.scope.Owned([]openstack.Route{route(c.destination, "10.0.0.6")})) == 1; got != c.want {
+				t.Errorf("own: %v", got)
 			}
 		})
 	}
@@ -88,16 +88,16 @@ func TestEvidence(t *testing.T) {
 		evidence evidence
 		inUse    bool
 	}{
-		"nothing":                         {evidence{}, false},
-		"a port of a server":              {evidence{ports: []openstack.Port{port("compute:nova", "there")}, gone: gone}, true},
-		"a port of a server that is gone": {evidence{ports: []openstack.Port{port("compute:az1", "gone")}, gone: gone}, false},
-		"two ports, one of a server":      {evidence{ports: []openstack.Port{port("compute:az1", "gone"), port("compute:az1", "there")}, gone: gone}, true},
-		"a port of a load balancer":       {evidence{ports: []openstack.Port{port("Octavia", "gone")}, gone: gone}, true},
-		"a port of nobody":                {evidence{ports: []openstack.Port{port("", "")}, gone: gone}, true},
-		"a port elsewhere":                {evidence{ports: []openstack.Port{{DeviceOwner: "Octavia", Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.7")}}}}, false},
-		"a floating IP":                   {evidence{floatingIPs: []openstack.FloatingIP{{Address: hop, PortID: "p"}}}, true},
-		"a floating IP of nothing":        {evidence{floatingIPs: []openstack.FloatingIP{{Address: hop}}}, false},
-		"another floating IP":             {evidence{floatingIPs: []openstack.FloatingIP{{Address: netip.MustParseAddr("1.1.1.1"), PortID: "p"}}}, false},
+		"nothing":            {evidence{}, false},
+		"a port of a server": {evidence{ports: []openstack.Port{port("compute:nova", "there")}, gone: gone}, true},
+		"a port of a server that has been deleted": {evidence{ports: []openstack.Port{port("compute:az1", "gone")}, gone: gone}, false},
+		"two ports, one of a server":               {evidence{ports: []openstack.Port{port("compute:az1", "gone"), port("compute:az1", "there")}, gone: gone}, true},
+		"a port of a load balancer":                {evidence{ports: []openstack.Port{port("Octavia", "gone")}, gone: gone}, true},
+		"a port of no client":                      {evidence{ports: []openstack.Port{port("", "")}, gone: gone}, true},
+		"a port elsewhere":                         {evidence{ports: []openstack.Port{{DeviceOwner: "Octavia", Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.7")}}}}, false},
+		"a floating IP":                            {evidence{floatingIPs: []openstack.FloatingIP{{Address: hop, PortID: "p"}}}, true},
+		"a floating IP of nothing":                 {evidence{floatingIPs: []openstack.FloatingIP{{Address: hop}}}, false},
+		"another floating IP":                      {evidence{floatingIPs: []openstack.FloatingIP{{Address: netip.MustParseAddr("1.1.1.1"), PortID: "p"}}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := len(c.evidence.orphans([]openstack.Route{route("100.100.1.0/24", "10.0.0.6")})) == 0; got != c.inUse {
@@ -155,7 +155,7 @@ func TestJudge(t *testing.T) {
 			{10 * time.Minute, most, 3, nil, TooManyOrphans, 5 * time.Minute},
 			{15 * time.Minute, most, 3, most, TooManyOrphans, 0},
 		},
-		"a suspicion that went away begins anew": {
+		"a suspicion that went away starts over": {
 			{0, most, 3, nil, TooManyOrphans, 5 * time.Minute},
 			{time.Minute, nil, 3, nil, "", 0},
 			{6 * time.Minute, most, 3, nil, TooManyOrphans, 5 * time.Minute},
@@ -178,9 +178,9 @@ func TestJudge(t *testing.T) {
 			}
 		})
 	}
-	t.Run("removed routes start anew", func(t *testing.T) {
+	t.Run("removed routes start again", func(t *testing.T) {
 		m, _ := Memory{}.judge(time.Time{}.Add(time.Hour), all, one, 3, limits)
-		m.forget(one)
+		m.drop(one)
 		if _, v := m.judge(time.Time{}.Add(2*time.Hour), all, one, 3, limits); len(v.remove) != 0 {
 			t.Errorf("removes %v at first sight", v.remove)
 		}

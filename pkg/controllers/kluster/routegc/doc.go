@@ -9,5 +9,5 @@
 //   - Neutron has no port and no floating IP at its next hop that anything could be behind (evidence);
 //   - it was seen so twice, some time apart, and for a whole interval when that would remove suspiciously much (Memory).
 //
-// A Pass looks once. It removes routes one by one, whatever others do to the router at the same time.
+// A reconciliation looks once. It removes routes one by one, even if other clients change the router at the same time.
 package routegc

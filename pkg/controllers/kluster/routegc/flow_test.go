@@ -42,7 +42,7 @@ func TestFlow(t *testing.T) {
 	if text := drain(f.recorder); !strings.Contains(text, eventRemoved) || !strings.Contains(text, "100.100.2.0/24 via 10.0.0.6") {
 		t.Errorf("events: %s", text)
 	}
-	// A router without routes of ours costs one request, and a status that says nothing new none.
+	// A router without routes of the cluster costs one request, and a status that reports nothing new none.
 	f.SetRoutes(f.router)
 	f.pass(k, 6*time.Minute)
 	f.Requests()
@@ -117,7 +117,7 @@ func TestFailures(t *testing.T) {
 	}
 	f.Heal()
 	if got := f.pass(k, 30*time.Second); got != "Unknown/Unreachable" {
-		t.Errorf("it is tried again at once: %s", got)
+		t.Errorf("it is tried again immediately: %s", got)
 	}
 	if got := f.pass(k, time.Minute); got != "False/"+ReasonConfirming {
 		t.Errorf("got %s", got)
@@ -132,7 +132,7 @@ func TestFailures(t *testing.T) {
 	f.wantRoutes(5)
 }
 
-// A cloud that hangs holds up no other Kluster: the worker comes back at once.
+// A cloud that blocks blocks no other Kluster: the worker comes back immediately.
 func TestStuckCloud(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)
@@ -157,7 +157,7 @@ func drain(recorder *events.FakeRecorder) string {
 	return all.String()
 }
 
-// What an earlier generation showed is not said of a later one.
+// What an earlier generation showed is not reported about a later one.
 func TestGeneration(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)
@@ -170,11 +170,11 @@ func TestGeneration(t *testing.T) {
 	f.change(k, gc(kubernikusv1.RouteGCSpec{DryRun: new(true)}))
 	f.reconcile(k)
 	if got := observed(); got != before {
-		t.Errorf("before the pass it is of generation %d", got)
+		t.Errorf("before the reconciliation it is of generation %d", got)
 	}
 	f.woken()
 	f.reconcile(k)
 	if got := observed(); got != k.Generation {
-		t.Errorf("after the pass it is of generation %d", got)
+		t.Errorf("after the reconciliation it is of generation %d", got)
 	}
 }

@@ -17,10 +17,10 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// ReasonChanged means that something changed between the look at the routes and their removal, so that none was removed.
+// ReasonChanged means that something changed between the check of the routes and their removal, so that none was removed.
 const ReasonChanged openstack.Reason = "ChangedMeanwhile"
 
-// guarded is Neutron with a last look at the Klusters before a removal.
+// guarded is Neutron with a last check of the Klusters before a removal.
 type guarded struct {
 	Network
 	check func(ctx context.Context) error
@@ -37,8 +37,8 @@ func (g guarded) RemoveRoutes(ctx context.Context, routerID string, doomed []ope
 	return g.Network.RemoveRoutes(ctx, routerID, doomed)
 }
 
-// lastLook says whether a removal is still right: by the Klusters as the API server has them now, not the cache, and by
-// the Lease of this process.
+// lastLook reports whether a removal is still right: by the Klusters as the API server has them now, not the cache, and by the
+// Lease of this process.
 type lastLook struct {
 	live   client.Reader
 	config configv1alpha1.RouteGCConfiguration
@@ -71,5 +71,5 @@ func (l lastLook) check(ctx context.Context) error {
 		}
 		return l.fence()
 	}
-	return errors.New("the Kluster is gone")
+	return errors.New("the Kluster has been deleted")
 }

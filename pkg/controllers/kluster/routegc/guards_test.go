@@ -17,8 +17,8 @@ import (
 
 func TestNeverRemoved(t *testing.T) {
 	for name, protect := range map[string]func(s *site){
-		"a leftover port of somebody": func(s *site) { s.AddPort("garden", s.network, "Octavia", "lb", "10.0.0.6") },
-		"a port without an owner":     func(s *site) { s.AddPort("garden", s.network, "", "", "10.0.0.6") },
+		"a leftover port of another client": func(s *site) { s.AddPort("garden", s.network, "Octavia", "lb", "10.0.0.6") },
+		"a port without an owner":           func(s *site) { s.AddPort("garden", s.network, "", "", "10.0.0.6") },
 		"a server that Nova does not list": func(s *site) {
 			s.HideServer(s.AddServer("garden", s.network, "10.0.0.6", "ACTIVE"))
 		},
@@ -57,7 +57,7 @@ func TestLeftoverPortOfAGoneServer(t *testing.T) {
 	s.wantLeft(3)
 }
 
-// TestPartialAnswers removes nothing while an answer is missing, and needs no more looks after it.
+// TestPartialAnswers removes nothing while a response is missing, and needs no further check.
 func TestPartialAnswers(t *testing.T) {
 	const servers, ports, floating = "/compute/v2.1/servers", "/network/v2.0/ports", "/network/v2.0/floatingips"
 	for name, c := range map[string]struct {

@@ -9,7 +9,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// Limits say how sure one has to be.
+// Limits report how sure one has to be.
 type Limits struct {
 	// ConfirmAfter is how long a route must have been an orphan at least.
 	ConfirmAfter time.Duration
@@ -33,7 +33,7 @@ const (
 // Memory is what earlier passes saw of a cluster. Its zero value has seen nothing: after a restart of the process each
 // orphan has to be seen twice again.
 type Memory struct {
-	// first is when each orphan was seen for the first time, without a pass since that saw it in use.
+	// first is when each orphan was seen for the first time, without a reconciliation since that saw it in use.
 	first map[openstack.Route]time.Time
 	// suspicious is since when all passes are suspicious; zero: the last one was not.
 	suspicious time.Time
@@ -48,7 +48,7 @@ type verdict struct {
 	again time.Duration
 }
 
-// judge looks at the orphans of one pass, in the light of those before it. It returns what to remember instead.
+// judge checks the orphans of one reconciliation, in the light of those before it. It returns what to remember instead.
 func (m Memory) judge(now time.Time, ours, orphans []openstack.Route, servers int, limits Limits) (Memory, verdict) {
 	next := Memory{first: make(map[openstack.Route]time.Time, len(orphans))}
 	v := verdict{suspicion: suspect(len(ours), len(orphans), servers, limits.MaxRemovalFraction)}
@@ -81,7 +81,7 @@ func (m Memory) judge(now time.Time, ours, orphans []openstack.Route, servers in
 	return next, v
 }
 
-// suspect says what is suspicious about a number of orphans.
+// suspect reports what is suspicious about a number of orphans.
 func suspect(ours, orphans, servers int, limit float64) Suspicion {
 	switch {
 	case orphans == 0:
@@ -95,8 +95,8 @@ func suspect(ours, orphans, servers int, limit float64) Suspicion {
 	}
 }
 
-// forget drops routes that were removed, so that they start anew if they come back.
-func (m Memory) forget(removed []openstack.Route) {
+// drop discards routes that were removed, so that they start again if they come back.
+func (m Memory) drop(removed []openstack.Route) {
 	for _, r := range removed {
 		delete(m.first, r)
 	}

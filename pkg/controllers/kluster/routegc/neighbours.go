@@ -30,7 +30,7 @@ func (r *reconciler) neighbours(ctx context.Context, k *kubernikusv1.Kluster) ([
 		return nil, nil
 	}
 	found := &kubernikusv1.KlusterList{}
-	// Without the index each look at one would cost as much as there are Klusters.
+	// Without the index each check of one would cost as much as there are Klusters.
 	if err := r.client.List(ctx, found, client.MatchingFields{byRouter: k.RouterID()}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list klusters on router %s: %w", k.RouterID(), err)
 	}

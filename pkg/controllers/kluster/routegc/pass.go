@@ -14,7 +14,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// Network is what a pass needs of Neutron.
+// Network is what a reconciliation needs of Neutron.
 type Network interface {
 	Router(ctx context.Context, id string) (openstack.Router, error)
 	RouterNetworks(ctx context.Context, routerID string) ([]string, error)
@@ -26,7 +26,7 @@ type Network interface {
 	InvalidRoutes(ctx context.Context, router openstack.Router) ([]openstack.Route, error)
 }
 
-// Compute is what a pass needs of Nova.
+// Compute is what a reconciliation needs of Nova.
 type Compute interface {
 	Servers(ctx context.Context) ([]openstack.Server, error)
 	ServerExists(ctx context.Context, id string) (bool, error)
@@ -39,26 +39,26 @@ type Target struct {
 	Limits   Limits
 	// DryRun reports what would be removed, and removes nothing.
 	DryRun bool
-	// Shared is a Kluster on the router that has a part of the range and Route GC turned off; "": there is none. It may have
-	// routes all the same, so that only those are removed whose next hop is no port any more.
+	// Shared is a Kluster on the router that has a part of the range and Route GC disabled; "": there is none. It may have routes
+	// even so, so that only those are removed whose next hop is no port any more.
 	Shared string
 }
 
-// Result is what a pass saw and did.
+// Result is what a reconciliation saw and did.
 type Result struct {
-	// Ours is how many routes of the cluster the router had.
-	Ours int
-	// Removed are the routes that are gone now, and Spared those that only DryRun kept.
+	// Owned is how many routes of the cluster the router had.
+	Owned int
+	// Removed are the routes that have been deleted now, and Spared those that only DryRun kept.
 	Removed, Spared []openstack.Route
 	// Waiting are orphans that have to be seen once more.
 	Waiting []openstack.Route
 	// Suspicion is why they have to wait for a whole interval, if they do.
 	Suspicion Suspicion
-	// Again is when the next pass may remove more; 0: nothing is urgent, the interval will do.
+	// Again is when the next reconciliation may remove more; 0: nothing is urgent, the interval will do.
 	Again time.Duration
 }
 
-// Pass looks at a router once.
+// Pass checks a router once.
 type Pass struct {
 	// Project is the id of the project whose servers Compute lists.
 	Project string
@@ -67,15 +67,15 @@ type Pass struct {
 	Clock   clock.PassiveClock
 }
 
-// Run makes the pass: one request when the router has no route of the cluster, two more or less when all are in use. It
-// keeps in memory what the next pass needs. An error means that something could not be seen, and then nothing was removed,
-// or that the removal failed: the next pass tries again what is still there.
+// Run makes the reconciliation: one request when the router has no route of the cluster, two more or less when all are in use. It
+// keeps in memory what the next reconciliation needs. An error means that something could not be seen, and then nothing was
+// removed, or that the removal failed: the next reconciliation tries again what is still there.
 func (p Pass) Run(ctx context.Context, t Target, memory *Memory) (Result, error) {
 	router, err := p.Network.Router(ctx, t.RouterID)
 	if err != nil {
 		return Result{}, err
 	}
-	ours := t.Scope.Ours(router.Routes)
+	ours := t.Scope.Owned(router.Routes)
 	if len(ours) == 0 {
 		*memory = Memory{}
 		return Result{}, nil
@@ -94,7 +94,7 @@ func (p Pass) Run(ctx context.Context, t Target, memory *Memory) (Result, error)
 	}
 	next, v := memory.judge(p.Clock.Now(), ours, orphans, len(servers), t.Limits)
 	*memory = next
-	result := Result{Ours: len(ours), Waiting: v.wait, Suspicion: v.suspicion, Again: v.again}
+	result := Result{Owned: len(ours), Waiting: v.wait, Suspicion: v.suspicion, Again: v.again}
 	if t.DryRun {
 		result.Spared = v.remove
 		return result, nil
@@ -103,12 +103,12 @@ func (p Pass) Run(ctx context.Context, t Target, memory *Memory) (Result, error)
 		result.Waiting = orphans
 		return result, Explain(ctx, p.Network, router, err)
 	}
-	memory.forget(v.remove)
+	memory.drop(v.remove)
 	result.Removed = v.remove
 	return result, nil
 }
 
-// Explain names the routes of others that made Neutron refuse a removal: it checks all that remain.
+// Explain names the routes of others that made Neutron reject a removal: it checks all that remain.
 func Explain(ctx context.Context, network interface {
 	InvalidRoutes(ctx context.Context, router openstack.Router) ([]openstack.Route, error)
 }, router openstack.Router, refusal error) error {
@@ -119,5 +119,5 @@ func Explain(ctx context.Context, network interface {
 	if err != nil || len(invalid) == 0 {
 		return refusal
 	}
-	return fmt.Errorf("%w; not valid on this router, and to be removed by hand: %s", refusal, names(invalid))
+	return fmt.Errorf("%w; not valid on this router, and to be removed manually: %s", refusal, names(invalid))
 }

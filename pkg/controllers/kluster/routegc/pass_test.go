@@ -53,14 +53,14 @@ func newSite(t *testing.T, o fake.Options) *site {
 	return s
 }
 
-// run makes a pass some time after the last one.
+// run reconciles once some time after the last one.
 func (s *site) run(after time.Duration) (Result, error) {
 	s.t.Helper()
 	s.clock.SetTime(s.clock.Now().Add(after))
 	return s.pass.Run(context.Background(), s.target, &s.memory)
 }
 
-// mustRun wants the pass to succeed.
+// mustRun wants the reconciliation to succeed.
 func (s *site) mustRun(after time.Duration) Result {
 	s.t.Helper()
 	r, err := s.run(after)
@@ -88,7 +88,7 @@ func routes(texts ...string) []fake.Route {
 
 func TestOracle(t *testing.T) {
 	for name, c := range map[string]struct{ have, gone []fake.Route }{
-		"only the orphan of ours": {
+		"only the orphan owned by Groundskeeper": {
 			routes("100.100.1.0/24 10.0.0.5", "100.100.2.0/24 10.0.0.6", "192.168.0.0/24 10.0.0.77", "100.101.0.0/24 10.0.0.6"), routes("100.100.2.0/24 10.0.0.6")},
 		"nothing to do":          {routes("100.100.1.0/24 10.0.0.5"), nil},
 		"no routes":              {nil, nil},
@@ -122,7 +122,7 @@ func TestRequestsOfAPass(t *testing.T) {
 	s.oracle()
 	router := "GET /network/v2.0/routers/" + s.target.RouterID
 	servers := "GET /compute/v2.1/servers/detail"
-	asked := func() []string {
+	throttled := func() []string {
 		var texts []string
 		for _, r := range s.Requests() {
 			texts = append(texts, r.Method+" "+r.Path)
@@ -132,17 +132,17 @@ func TestRequestsOfAPass(t *testing.T) {
 	s.mustRun(0) // finds the services
 	s.SetRoutes(s.target.RouterID, routes("100.100.1.0/24 10.0.0.5")...)
 	s.mustRun(0)
-	asked()
-	if s.mustRun(0); !slices.Equal(asked(), []string{router, servers}) {
+	throttled()
+	if s.mustRun(0); !slices.Equal(throttled(), []string{router, servers}) {
 		t.Error("routes in use cost more than the router and the servers")
 	}
 	s.SetRoutes(s.target.RouterID, routes("192.168.0.0/24 10.0.0.77", "100.101.0.0/24 10.0.0.6")...)
-	if s.mustRun(0); !slices.Equal(asked(), []string{router}) {
-		t.Error("without a route of ours, a pass is more than one read of the router")
+	if s.mustRun(0); !slices.Equal(throttled(), []string{router}) {
+		t.Error("without a route owned by Groundskeeper, a reconciliation is more than one read of the router")
 	}
 }
 
-// orphaned is a site with four routes of ours, one of them an orphan, 100.100.2.0/24 via .6.
+// orphaned is a site with four routes of the cluster, one of them an orphan, 100.100.2.0/24 via .6.
 func orphaned(t *testing.T, o fake.Options) *site {
 	s := newSite(t, o)
 	s.oracle()

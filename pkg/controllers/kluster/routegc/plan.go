@@ -18,7 +18,7 @@ import (
 
 // Reasons of the condition RoutesClean while no pass is made.
 const (
-	// ReasonPaused means that an annotation asks for it.
+	// ReasonPaused means that an annotation requests it.
 	ReasonPaused = "Paused"
 	// ReasonDisabled means that Route GC is off for the Kluster.
 	ReasonDisabled = "Disabled"
@@ -41,7 +41,7 @@ func siblings(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster) []*kubernikus
 	return found
 }
 
-// settings are the configuration and what a Kluster says otherwise.
+// settings are the configuration and what a Kluster specifies otherwise.
 type settings struct {
 	enabled, dryRun bool
 	limits          Limits
@@ -69,21 +69,20 @@ func settingsOf(k *kubernikusv1.Kluster, config configv1alpha1.RouteGCConfigurat
 	return s
 }
 
-// Enabled says whether Route GC looks after a Kluster, as soon as its router is known.
+// Enabled reports whether Route GC manages a Kluster, as soon as its router is known.
 func Enabled(k *kubernikusv1.Kluster, config configv1alpha1.RouteGCConfiguration) bool {
 	released := !k.DeletionTimestamp.IsZero() && (k.Detached() || !k.HasDeorbiter())
 	return !k.Spec.NoCloud && !released && !kit.IsPaused(k) && settingsOf(k, config).enabled
 }
 
-// plan is what to do about a Kluster: a target, or the condition that says why there is none. Neither of them means that
-// Route GC has no business with it.
+// plan is what to do about a Kluster: a target, or the condition that reports why there is none. Neither of them means that Route
+// GC has no business with it.
 type plan struct {
 	target *Target
 	why    *metav1.Condition
 }
 
-// planFor decides about a Kluster among all others. To be deleted changes nothing, but for a Kluster that is released
-// as it is.
+// planFor decides about a Kluster among all others. To be deleted changes nothing, except for a Kluster that is released unchanged.
 func planFor(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster, config configv1alpha1.RouteGCConfiguration) plan {
 	s := settingsOf(k, config)
 	not := func(reason, message string) plan {
@@ -93,7 +92,7 @@ func planFor(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster, config configv
 	case k.Spec.NoCloud, !k.DeletionTimestamp.IsZero() && (k.Detached() || !k.HasDeorbiter()):
 		return plan{}
 	case kit.IsPaused(k):
-		return not(ReasonPaused, "nothing is looked at or removed while the annotation groundskeeper.io/paused is there")
+		return not(ReasonPaused, "nothing is checked or removed while the annotation groundskeeper.io/paused is there")
 	case !s.enabled:
 		return not(ReasonDisabled, "Route GC is off: set spec.routeGC.enabled to turn it on")
 	case k.RouterID() == "":
@@ -121,7 +120,7 @@ func targetOf(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster, s settings) (
 			continue
 		case kubernikusv1.Overlap(own, theirs):
 			return target, fmt.Sprintf("Kluster %s/%s on the same router has clusterCIDR %s, which overlaps %s: nothing is removed for either; "+
-				"one of them has to be made anew with another clusterCIDR, or needs no routes and sets customCNI",
+				"one of them has to be recreated with another clusterCIDR, or needs no routes and sets customCNI",
 				s.Namespace, s.Name, kubernikusv1.RangesString(theirs), kubernikusv1.RangesString(own))
 		}
 		for _, pods := range theirs {
@@ -133,9 +132,9 @@ func targetOf(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster, s settings) (
 	return target, ""
 }
 
-// TargetFor is the router of a Kluster that goes, and why its routes are left alone: "" when they are not. A reason that
-// Route GC has, too, begins the text. Without a target the Kluster has no cloud; a target without a router means that
-// the router is not known. That the Kluster is paused or detached is for the caller to see.
+// TargetFor is the router of a Kluster that is being deleted, and why its routes are left alone: "" when they are not. A reason
+// that Route GC has, too, begins the text. Without a target the Kluster has no cloud; a target without a router means that the
+// router is not known. That the Kluster is paused or detached is for the caller to see.
 func TargetFor(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster, config configv1alpha1.RouteGCConfiguration) (target *Target, why string) {
 	s := settingsOf(k, config)
 	if k.Spec.NoCloud {
@@ -152,7 +151,7 @@ func TargetFor(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster, config confi
 	case !s.enabled:
 		return target, ReasonDisabled + ": Route GC is off"
 	case conflict != "":
-		// Nobody knows whose the routes of the range are, so that all are named and none is removed.
+		// It is unknown whose the routes of the range are, so that all are named and none is removed.
 		target.Scope.Siblings = nil
 		return target, kubernikusv1.ReasonCIDRConflict + ": " + conflict
 	default:
@@ -160,7 +159,7 @@ func TargetFor(k *kubernikusv1.Kluster, all []kubernikusv1.Kluster, config confi
 	}
 }
 
-// same says whether another plan leads to the same removals.
+// same reports whether another plan leads to the same removals.
 func (t *Target) same(other *Target) bool {
 	return other != nil && t.RouterID == other.RouterID && t.DryRun == other.DryRun && t.Scope.ClusterCIDR == other.Scope.ClusterCIDR && t.Scope.SecondCIDR == other.Scope.SecondCIDR && t.Shared == other.Shared &&
 		slices.EqualFunc(t.Scope.Siblings, other.Scope.Siblings, func(a, b netip.Prefix) bool { return a == b })

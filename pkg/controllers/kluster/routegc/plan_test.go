@@ -129,7 +129,7 @@ func TestPause(t *testing.T) {
 	}
 }
 
-// An interval that leaves no room for jitter is not due at once.
+// An interval that leaves no room for jitter is not due immediately.
 func TestPauseDoesNotOverflow(t *testing.T) {
 	for range 100 {
 		if got := pause(passed{}, math.MaxInt64); got != math.MaxInt64 {
@@ -138,7 +138,7 @@ func TestPauseDoesNotOverflow(t *testing.T) {
 	}
 }
 
-// Our own writes of the status wake nobody, and only a new range or router wakes siblings.
+// The controller's own writes of the status trigger nothing, and only a new range or router wakes siblings.
 func TestChanged(t *testing.T) {
 	for name, c := range map[string]struct {
 		change          func(*kubernikusv1.Kluster)
@@ -150,7 +150,7 @@ func TestChanged(t *testing.T) {
 		"annotations": {klustertest.Annotated("groundskeeper.io/paused"), true, false},
 		"deleted":     {klustertest.Going, true, false},
 		"router":      {found, true, true},
-		"range":       {pods("100.101.0.0/16"), false, true}, // with a generation, which is told apart here
+		"range":       {pods("100.101.0.0/16"), false, true}, // with a generation, which is distinguished here
 		"reachable": {func(k *kubernikusv1.Kluster) {
 			k.Status.Conditions = []metav1.Condition{{Type: kubernikusv1.ConditionOpenStackReachable, Status: metav1.ConditionTrue}}
 		}, true, false},

@@ -17,12 +17,12 @@ import (
 // ReasonNoProof means that the servers that Nova lists may not be those that the router leads to.
 const ReasonNoProof openstack.Reason = "NoProof"
 
-// unproven is the error of a pass that cannot tell whether servers are gone, or only elsewhere.
+// unproven is the error of a reconciliation that cannot report whether servers have been deleted, or only elsewhere.
 func unproven(router, format string, args ...any) error {
 	return &openstack.Error{Op: "look for the servers behind router " + router, Reason: ReasonNoProof, Err: fmt.Errorf(format, args...)}
 }
 
-// prove asks Neutron about the next hops of the candidates, and Nova about the devices of their ports.
+// prove queries Neutron about the next hops of the candidates, and Nova about the devices of their ports.
 func (p Pass) prove(ctx context.Context, routerID string, candidates []openstack.Route, servers []openstack.Server) ([]openstack.Route, error) {
 	if len(candidates) == 0 {
 		return nil, nil
@@ -92,9 +92,9 @@ func (p Pass) follow(ctx context.Context, e *evidence, hops []netip.Addr) error 
 	return nil
 }
 
-// gone asks Nova about the servers of ports that it did not list. That one does not know a server proves that it is gone
-// only when it is the Nova of the router's own region. The proof is a server of its list with a port on the
-// router's networks.
+// absent queries Nova about the servers of ports that it did not list. That one does not know a server proves that it has been
+// deleted only when it is the Nova of the router's own region. The proof is a server of its list with a port on the router's
+// networks.
 func (p Pass) gone(ctx context.Context, routerID string, e *evidence, hops []netip.Addr, servers []openstack.Server) error {
 	known := map[string]bool{"": true} // a port without a device may be of anything
 	for _, s := range servers {
@@ -115,7 +115,7 @@ func (p Pass) gone(ctx context.Context, routerID string, e *evidence, hops []net
 		}
 		if !proven {
 			return unproven(routerID, "Neutron has a port of server %s at a next hop, and Nova lists %d servers, none of which has a port on the networks of the router: "+
-				"they may be of another region, check region_name in the Secret; if the server is gone, delete its port", port.DeviceID, len(servers))
+				"they may be of another region, check region_name in the Secret; if the server has been deleted, delete its port", port.DeviceID, len(servers))
 		}
 		exists, err := p.Compute.ServerExists(ctx, port.DeviceID)
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 )
 
-// Neutron of one region and Nova of another: to Nova all servers are gone. Their routes stay, however long that lasts.
+// Neutron of one region and Nova of another: to Nova all servers have been deleted. Their routes stay, however long that lasts.
 func TestServersOfAnotherRegion(t *testing.T) {
 	s := newSite(t, fake.Options{})
 	other := fake.New(fake.Options{Region: "RegionTwo", Keystone: s.Server})
@@ -54,14 +54,14 @@ func TestRouterOfAnotherProject(t *testing.T) {
 	s.SetRoutes(s.target.RouterID, routes("100.100.2.0/24 10.0.0.6")...)
 	for range 3 {
 		if _, err := s.run(10 * time.Minute); err == nil {
-			t.Error("a pass over the router of another project succeeds")
+			t.Error("a reconciliation over the router of another project succeeds")
 		}
 	}
 	s.wantLeft(1)
 }
 
-// A server that is gone leaves its port behind: its route goes when another server shows that Nova and Neutron are of one
-// region.
+// A server that has been deleted leaves its port behind: its route is deleted when another server shows that Nova and Neutron are
+// of one region.
 func TestLeftoverPorts(t *testing.T) {
 	for name, c := range map[string]struct {
 		others bool
@@ -83,7 +83,7 @@ func TestLeftoverPorts(t *testing.T) {
 	}
 }
 
-// What answers at a next hop need not have it as its own address.
+// What responds at a next hop need not have it as its own address.
 func TestNextHopsBesideServers(t *testing.T) {
 	for name, c := range map[string]struct {
 		prepare func(s *site)
@@ -95,7 +95,7 @@ func TestNextHopsBesideServers(t *testing.T) {
 		"in a range of a living port": {func(s *site) {
 			s.SetAddressPairs(s.AddPort("garden", s.network, "", "", "10.0.0.21"), "10.0.0.0/28")
 		}, false},
-		"an address pair of a port whose server is gone": {func(s *site) {
+		"an address pair of a port whose server has been deleted": {func(s *site) {
 			gone := s.AddServer("garden", s.network, "10.0.0.20", "ACTIVE")
 			s.SetAddressPairs(s.AddPort("garden", s.network, "compute:nova", gone, "10.0.0.21"), "10.0.0.6")
 			s.RemoveServer(gone, true)
@@ -107,7 +107,7 @@ func TestNextHopsBesideServers(t *testing.T) {
 			parent := s.AddPort("garden", s.network, "compute:nova", s.AddServer("garden", s.network, "10.0.0.20", "ACTIVE"), "10.0.0.21")
 			s.AddTrunk("garden", parent, s.AddPort("garden", s.network, "", "", "10.0.0.6"))
 		}, false},
-		"a subport of a server that is gone": {func(s *site) {
+		"a subport of a server that has been deleted": {func(s *site) {
 			gone := s.AddServer("garden", s.network, "10.0.0.20", "ACTIVE")
 			parent := s.AddPort("garden", s.network, "compute:nova", gone, "10.0.0.21")
 			s.AddTrunk("garden", parent, s.AddPort("garden", s.network, "", "", "10.0.0.6"))
@@ -119,7 +119,7 @@ func TestNextHopsBesideServers(t *testing.T) {
 			s.AddTrunk("garden", parent, s.AddPort("garden", s.network, "", "", "10.0.0.6"))
 			s.RemoveServer(gone, false)
 		}, true},
-		"a subport of a trunk that is not ours to see": {func(s *site) {
+		"a subport of a trunk that Groundskeeper must not see": {func(s *site) {
 			parent := s.AddPort("elsewhere", s.network, "", "", "10.0.0.21")
 			s.AddTrunk("elsewhere", parent, s.AddPort("garden", s.network, "", "", "10.0.0.6"))
 		}, false},

@@ -17,14 +17,14 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 )
 
-// world is what the property test knows about the fake, kept in terms of its own.
+// world is what the property test knows about the fake, kept in separate terms.
 type world struct {
 	*site
 	servers map[string]string // id → address
 	ports   map[string]bool   // addresses with a port of something else
 }
 
-// within says whether all addresses of a destination are in a range, by counting.
+// within reports whether all addresses of a destination are in a range, by counting.
 func within(destination, cidr string) bool {
 	_, inner, err := net.ParseCIDR(destination)
 	_, outer, wrong := net.ParseCIDR(cidr)
@@ -41,7 +41,7 @@ func within(destination, cidr string) bool {
 	return outerFirst.Cmp(innerFirst) <= 0 && innerLast.Cmp(outerLast) <= 0
 }
 
-// removable says whether a route may go, by the words of the specification.
+// removable reports whether a route may go, by the words of the specification.
 func (w *world) removable(r fake.Route) bool {
 	hop := net.ParseIP(r.NextHop)
 	if hop == nil || !within(r.Destination, "100.100.0.0/16") || within(r.Destination, "100.100.128.0/17") || within("100.100.128.0/17", r.Destination) {
@@ -74,7 +74,7 @@ func TestSoakNeverRemovesWhatIsNotOurs(t *testing.T) {
 				a := address.Draw(rt, "address")
 				w.servers[w.AddServer("garden", w.network, a, rapid.SampledFrom([]string{"ACTIVE", "ERROR", "BUILD", "SHUTOFF"}).Draw(rt, "status"))] = a
 			},
-			"a server goes": func(rt *rapid.T) {
+			"a server is deleted": func(rt *rapid.T) {
 				if len(w.servers) > 0 {
 					id := rapid.SampledFrom(slices.Sorted(maps.Keys(w.servers))).Draw(rt, "server")
 					w.RemoveServer(id, rapid.Bool().Draw(rt, "port stays"))
@@ -96,7 +96,7 @@ func TestSoakNeverRemovesWhatIsNotOurs(t *testing.T) {
 				}
 				w.SetRoutes(w.target.RouterID, have...)
 			},
-			"a cell goes down or up": func(rt *rapid.T) {
+			"a cell fails or recovers": func(rt *rapid.T) {
 				w.CellDown(rapid.Bool().Draw(rt, "down"), slices.Sorted(maps.Keys(w.servers))...)
 			},
 			"time passes": func(rt *rapid.T) {

@@ -22,20 +22,20 @@ import (
 )
 
 const (
-	// failurePause is the longest pause after a pass that failed, unless the cloud asks for a longer one.
+	// failurePause is the longest pause after a reconciliation that failed, unless the cloud requests a longer one.
 	failurePause = time.Minute
-	// conflictPause is the pause after somebody else was quicker.
+	// conflictPause is the pause after another client was quicker.
 	conflictPause = time.Second
 	// jitter is the part of an interval that is added at most, so that passes spread.
 	jitter = 0.1
 )
 
-// Reconcile makes a pass when one is due, and writes down what came of it.
+// Reconcile reconciles once when one is due, and records the result.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	k := &kubernikusv1.Kluster{}
 	if err := r.client.Get(ctx, request.NamespacedName, k); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.forget(request.NamespacedName)
+			r.drop(request.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -46,13 +46,13 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	p := planFor(k, neighbours, r.config)
 	if p.target == nil {
 		// What was seen before is not counted on after a break.
-		r.forget(request.NamespacedName)
+		r.drop(request.NamespacedName)
 		return r.settle(r.writeCondition(ctx, k, p.why), 0)
 	}
 	s := r.stateOf(k)
 	if now := basisOf(k); now != s.basis {
 		// What is on its way began with what was there before, and what was seen is not of this generation.
-		r.passes.Forget(request.NamespacedName)
+		r.passes.Discard(request.NamespacedName)
 		s.condition = nil
 		if now.router != s.basis.router {
 			s.memory = Memory{}
@@ -64,14 +64,14 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		s.over(done, r.clock.Now(), pause(done, p.target.Limits.Interval))
 		r.report(ctx, k, s, done)
 	}
-	// What could not be written, or was changed by somebody else, is written again.
+	// What could not be written, or was changed by another client, is written again.
 	if s.condition != nil {
 		if err := r.writeCondition(ctx, k, s.condition); err != nil {
 			return r.settle(err, 0)
 		}
 	}
 	if r.passes.Busy(request.NamespacedName) {
-		return reconcile.Result{}, nil // it comes back when the pass is over
+		return reconcile.Result{}, nil // it comes back when the reconciliation is over
 	}
 	if wait := s.due().Sub(r.clock.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
@@ -79,7 +79,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return r.begin(ctx, k, s, p.target)
 }
 
-// begin starts a pass, unless the Secret has no credentials to make it with.
+// begin starts a reconciliation, unless the Secret has no credentials to make it with.
 func (r *reconciler) begin(ctx context.Context, k *kubernikusv1.Kluster, s *state, target *Target) (reconcile.Result, error) {
 	secret, err := access.Secret(ctx, r.live, k)
 	if err != nil && !errors.Is(err, access.ErrNoSecret) {
@@ -117,9 +117,9 @@ func (r *reconciler) begin(ctx context.Context, k *kubernikusv1.Kluster, s *stat
 	return reconcile.Result{}, nil
 }
 
-// pause is how long to wait after a pass.
+// pause is how long to wait after a reconciliation.
 func pause(done passed, interval time.Duration) time.Duration {
-	// A Kluster may ask for an interval that leaves no room for jitter: the sum would be negative, and due at once.
+	// A Kluster may request an interval that leaves no room for jitter: the sum would be negative, and due immediately.
 	spread := func(d time.Duration) time.Duration {
 		return d + min(time.Duration(rand.Float64()*jitter*float64(d)), math.MaxInt64-d)
 	}
@@ -144,7 +144,7 @@ func (r *reconciler) settle(err error, wait time.Duration) (reconcile.Result, er
 	return reconcile.Result{RequeueAfter: wait}, nil
 }
 
-// writeCondition writes the condition RoutesClean when it says something new; nil takes it away.
+// writeCondition writes the condition RoutesClean when it reports something new; nil takes it away.
 func (r *reconciler) writeCondition(ctx context.Context, k *kubernikusv1.Kluster, condition *metav1.Condition) error {
 	var reported []metav1.Condition
 	if condition != nil {

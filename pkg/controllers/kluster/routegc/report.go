@@ -23,8 +23,8 @@ const (
 	ReasonDryRun = "DryRun"
 )
 
-// Condition is a pass as the condition RoutesClean, without its time and generation. Its status is Unknown when the
-// pass could not look, False while there are orphans.
+// Condition is a reconciliation as the condition RoutesClean, without its time and generation. Its status is Unknown when the
+// reconciliation could not look, False while there are orphans.
 func Condition(r Result, err error) metav1.Condition {
 	c := metav1.Condition{Type: kubernikusv1.ConditionRoutesClean, Status: metav1.ConditionFalse}
 	switch {
@@ -41,15 +41,15 @@ func Condition(r Result, err error) metav1.Condition {
 		c.Reason, c.Message = ReasonConfirming, fmt.Sprintf("%d routes lead to no server and are removed if that stays so: %s", len(r.Waiting), names(r.Waiting))
 	default:
 		c.Status, c.Reason = metav1.ConditionTrue, ReasonClean
-		c.Message = fmt.Sprintf("all %d routes of the cluster lead to something", r.Ours-len(r.Removed))
+		c.Message = fmt.Sprintf("all %d routes of the cluster lead to something", r.Owned-len(r.Removed))
 	}
 	return c
 }
 
 func suspicionMessage(r Result) string {
-	found := fmt.Sprintf("%d of %d routes of the cluster lead to no server", len(r.Waiting), r.Ours)
+	found := fmt.Sprintf("%d of %d routes of the cluster lead to no server", len(r.Waiting), r.Owned)
 	if r.Suspicion == NoServers {
-		found = fmt.Sprintf("the project lists no server at all, but the router has %d routes of the cluster", r.Ours)
+		found = fmt.Sprintf("the project lists no server at all, but the router has %d routes of the cluster", r.Owned)
 	}
 	return found + "; they are removed if that is still so one interval later, unless the Kluster is paused or has routeGC.dryRun: " + names(r.Waiting)
 }
@@ -57,7 +57,7 @@ func suspicionMessage(r Result) string {
 // namesLimit is how many routes a message names.
 const namesLimit = 10
 
-// names are the routes as people read them, not more than a few.
+// names are the routes as users read them, not more than a few.
 func names(routes []openstack.Route) string {
 	var texts []string
 	for _, r := range routes[:min(len(routes), namesLimit)] {

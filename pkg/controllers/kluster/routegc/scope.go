@@ -9,7 +9,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// Scope says which routes of a router are of a cluster.
+// Scope reports which routes of a router are of a cluster.
 type Scope struct {
 	// ClusterCIDR is the range of the cluster's pods, and SecondCIDR the other one of a dual-stack cluster.
 	ClusterCIDR, SecondCIDR netip.Prefix
@@ -17,8 +17,8 @@ type Scope struct {
 	Siblings []netip.Prefix
 }
 
-// Ours are the routes of the cluster, wherever they lead.
-func (s Scope) Ours(routes []openstack.Route) []openstack.Route {
+// Owned are the routes of the cluster, wherever they lead.
+func (s Scope) Owned(routes []openstack.Route) []openstack.Route {
 	var found []openstack.Route
 	for _, r := range routes {
 		if destination, err := netip.ParsePrefix(r.Destination); err == nil && s.contains(destination) {
@@ -28,8 +28,8 @@ func (s Scope) Ours(routes []openstack.Route) []openstack.Route {
 	return found
 }
 
-// contains says whether the first and the last address of a destination are the cluster's, and none is a sibling's. A
-// range of all addresses is nobody's.
+// contains reports whether the first and the last address of a destination are the cluster's, and none is a sibling's. A range of
+// all addresses is nobody's.
 func (s Scope) contains(destination netip.Prefix) bool {
 	within := func(pods netip.Prefix) bool {
 		return pods.IsValid() && pods.Bits() > 0 && destination.Bits() >= pods.Bits() && pods.Contains(destination.Addr())

@@ -18,34 +18,35 @@ import (
 type state struct {
 	uid   types.UID
 	basis basis
-	// next is when the next pass is due; zero: now.
+	// next is when the next reconciliation is due; zero: now.
 	next time.Time
-	// ended is when the last pass was over, failed whether it came to nothing, and asked whether the cloud asked for a pause.
-	ended         time.Time
-	failed, asked bool
-	// woken is when a node disappeared that no pass has begun after; zero: none did. renewed says so of a new Secret.
+	// ended is when the last reconciliation was over, failed whether it came to nothing, and throttled whether the cloud requested
+	// a pause.
+	ended             time.Time
+	failed, throttled bool
+	// woken is when a node disappeared that no pass has begun after; zero: none did. renewed reports so of a new Secret.
 	woken   time.Time
 	renewed bool
 	memory  Memory
-	// condition is what the last pass says; nil: there was none.
+	// condition is what the last reconciliation reports; nil: there was none.
 	condition *metav1.Condition
 	orphans   int
 }
 
-// passed is a pass that is over.
+// passed is a reconciliation that is over.
 type passed struct {
 	result Result
 	err    error
 	memory Memory
 }
 
-// over notes the end of a pass, and when the next one is.
+// over notes the end of a reconciliation, and when the next one is.
 func (s *state) over(done passed, now time.Time, wait time.Duration) {
 	s.memory, s.ended, s.next = done.memory, now, now.Add(wait)
-	s.failed, s.asked = done.err != nil, openstack.RetryAfter(done.err) > 0
+	s.failed, s.throttled = done.err != nil, openstack.RetryAfter(done.err) > 0
 }
 
-// stateOf finds what is known of a Kluster, or begins anew with another one of the same name.
+// stateOf finds what is known of a Kluster, or starts over with another one of the same name.
 func (r *reconciler) stateOf(k *kubernikusv1.Kluster) *state {
 	key := client.ObjectKeyFromObject(k)
 	r.mu.Lock()
@@ -54,7 +55,7 @@ func (r *reconciler) stateOf(k *kubernikusv1.Kluster) *state {
 	if s != nil && s.uid == k.UID {
 		return s
 	}
-	r.forget(key)
+	r.drop(key)
 	s = &state{uid: k.UID, basis: basisOf(k)}
 	r.mu.Lock()
 	r.states[key] = s
@@ -62,9 +63,9 @@ func (r *reconciler) stateOf(k *kubernikusv1.Kluster) *state {
 	return s
 }
 
-// forget drops what is known of a Kluster.
-func (r *reconciler) forget(key types.NamespacedName) {
-	r.passes.Forget(key)
+// drop discards what is known of a Kluster.
+func (r *reconciler) drop(key types.NamespacedName) {
+	r.passes.Discard(key)
 	r.wakes.take(key)
 	r.mu.Lock()
 	s := r.states[key]

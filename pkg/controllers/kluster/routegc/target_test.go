@@ -11,7 +11,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
 )
 
-// What goes has a target whenever there is a router to look at, and the reason why its routes are left alone.
+// A Kluster that is being deleted has a target whenever there is a router to check, and the reason why its routes are left alone.
 func TestTargetFor(t *testing.T) {
 	type changes = []func(*kubernikusv1.Kluster)
 	noCloud := func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true }

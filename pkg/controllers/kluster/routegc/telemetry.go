@@ -56,13 +56,13 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	return &meters{passes: passes, aborted: aborted, removed: removed, orphans: orphans}, errors.Join(first, second, third, fourth)
 }
 
-// RegisterMetrics registers the metrics as AddToManager does, for whoever describes them.
+// RegisterMetrics registers the metrics as AddToManager does, for callers that describe them.
 func RegisterMetrics(registry prometheus.Registerer) error {
 	_, err := newMeters(registry)
 	return err
 }
 
-// report counts a pass, tells of it, and keeps its condition.
+// report counts a reconciliation, reports it, and keeps its condition.
 func (r *reconciler) report(ctx context.Context, k *kubernikusv1.Kluster, s *state, done passed) {
 	orphans := len(done.result.Waiting) + len(done.result.Spared)
 	if done.err == nil || orphans > 0 {
@@ -82,7 +82,7 @@ func (r *reconciler) report(ctx context.Context, k *kubernikusv1.Kluster, s *sta
 	s.condition = new(Condition(done.result, done.err))
 }
 
-// outcomeOf is a pass as a label of a metric.
+// outcomeOf is a reconciliation as a label of a metric.
 func outcomeOf(done passed) string {
 	switch r := done.result; {
 	case done.err != nil:
@@ -104,7 +104,7 @@ func current(k *kubernikusv1.Kluster) *metav1.Condition {
 	return meta.FindStatusCondition(k.Status.Conditions, kubernikusv1.ConditionRoutesClean)
 }
 
-// announce tells of a condition whose reason is new, if somebody has to know.
+// announce reports a condition whose reason is new, if a user has to know.
 func (r *reconciler) announce(ctx context.Context, k *kubernikusv1.Kluster, condition *metav1.Condition) {
 	if last := current(k); condition == nil || last != nil && last.Status == condition.Status && last.Reason == condition.Reason {
 		return

@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// gather is how long a pass waits for further nodes to go: those that go together are one pass.
+	// gather is how long a reconciliation waits for further nodes to go: those that go together are one reconciliation.
 	gather = 2 * time.Second
-	// rest is the least time between the end of a pass and another one for nodes that went.
+	// rest is the least time between the end of a reconciliation and another one for nodes that went.
 	rest = 10 * time.Second
 )
 
-// Wakes make passes come before their time. They change nothing of what a pass asks for before it removes a route. Its
+// Wakes make passes come before their time. They change nothing of what a reconciliation requests before it removes a route. Its
 // methods may be called by several goroutines, before the controller starts, too.
 type Wakes struct {
 	mu      sync.Mutex
@@ -32,16 +32,16 @@ type Wakes struct {
 	pending map[types.NamespacedName]wake
 }
 
-// wake is why a pass should come early.
+// wake is why a reconciliation should come early.
 type wake struct {
 	// kluster is the uid of the Kluster that lost a node.
 	kluster types.UID
-	// secret says that its Secret came or changed.
+	// secret reports that its Secret came or changed.
 	secret bool
 }
 
-// NodeGone says that a node of the workload cluster of a Kluster disappeared. The uid tells it from another Kluster of
-// the same name.
+// NodeGone reports that a node of the workload cluster of a Kluster disappeared. The uid notifies it from another Kluster of the
+// same name.
 func (w *Wakes) NodeGone(key types.NamespacedName, uid types.UID) {
 	w.add(key, func(wake *wake) { wake.kluster = uid })
 }
@@ -93,7 +93,7 @@ func (w *Wakes) secretChanged(cache client.Reader) handler.MapFunc {
 	}
 }
 
-// note remembers a wake until the next pass begins.
+// note remembers a wake until the next reconciliation begins.
 func (s *state) note(w wake, now time.Time) {
 	if w.kluster == s.uid && w.kluster != "" && s.woken.IsZero() {
 		s.woken = now
@@ -101,11 +101,11 @@ func (s *state) note(w wake, now time.Time) {
 	s.renewed = s.renewed || w.secret
 }
 
-// due is when the next pass begins. A lost node brings it forward, but not right behind another one; after a pass that
-// failed the pause is kept, unless the Secret may have been put right and the cloud did not ask for a pause.
+// due is when the next reconciliation begins. A lost node brings it forward, but not right behind another one; after a
+// reconciliation that failed the pause is kept, unless the Secret may have been repaired and the cloud did not request a pause.
 func (s *state) due() time.Time {
 	switch {
-	case s.failed && s.renewed && !s.asked:
+	case s.failed && s.renewed && !s.throttled:
 		return time.Time{}
 	case s.failed || s.woken.IsZero():
 		return s.next

@@ -17,7 +17,7 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 )
 
-// When the next pass begins, in seconds after the start of the test.
+// When the next reconciliation begins, in seconds after the start of the test.
 func TestDue(t *testing.T) {
 	start := time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)
 	at := func(seconds int) time.Time { return start.Add(time.Duration(seconds) * time.Second) }
@@ -25,16 +25,16 @@ func TestDue(t *testing.T) {
 		state state
 		want  time.Time
 	}{
-		"nothing happened":                    {state{next: at(300), ended: at(0)}, at(300)},
-		"never passed":                        {state{woken: at(5)}, time.Time{}},
-		"a node went":                         {state{next: at(300), ended: at(0), woken: at(100)}, at(102)},
-		"a node went right behind a pass":     {state{next: at(300), ended: at(100), woken: at(101)}, at(110)},
-		"a node went, and the pass is near":   {state{next: at(101), ended: at(0), woken: at(100)}, at(101)},
-		"a node went, and the last failed":    {state{next: at(60), ended: at(0), woken: at(1), failed: true}, at(60)},
-		"a new secret, and all is well":       {state{next: at(300), ended: at(0), renewed: true}, at(300)},
-		"a new secret, and the last failed":   {state{next: at(60), ended: at(0), renewed: true, failed: true}, time.Time{}},
-		"a new secret, and the cloud is busy": {state{next: at(600), ended: at(0), renewed: true, failed: true, asked: true}, at(600)},
-		"both":                                {state{next: at(300), ended: at(0), renewed: true, woken: at(100)}, at(102)},
+		"nothing happened": {state{next: at(300), ended: at(0)}, at(300)},
+		"never passed":     {state{woken: at(5)}, time.Time{}},
+		"a node went":      {state{next: at(300), ended: at(0), woken: at(100)}, at(102)},
+		"a node went right behind a reconciliation":   {state{next: at(300), ended: at(100), woken: at(101)}, at(110)},
+		"a node went, and the reconciliation is near": {state{next: at(101), ended: at(0), woken: at(100)}, at(101)},
+		"a node went, and the last failed":            {state{next: at(60), ended: at(0), woken: at(1), failed: true}, at(60)},
+		"a new secret, and all is well":               {state{next: at(300), ended: at(0), renewed: true}, at(300)},
+		"a new secret, and the last failed":           {state{next: at(60), ended: at(0), renewed: true, failed: true}, time.Time{}},
+		"a new secret, and the cloud is busy":         {state{next: at(600), ended: at(0), renewed: true, failed: true, throttled: true}, at(600)},
+		"both":                                        {state{next: at(300), ended: at(0), renewed: true, woken: at(100)}, at(102)},
 	} {
 		if got := test.state.due(); !got.Equal(test.want) {
 			t.Errorf("%s: %s, want %s", name, got.Sub(start), test.want.Sub(start))
@@ -42,7 +42,7 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// A node that goes brings the next pass forward, a hundred of them bring forward one, and no orphan is removed sooner.
+// A deleted node brings the next reconciliation forward, a hundred of them bring forward one, and no orphan is removed sooner.
 func TestNodesGone(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)
@@ -63,12 +63,12 @@ func TestNodesGone(t *testing.T) {
 
 	gone("of another Kluster with this name")
 	if wait := f.reconcile(k).RequeueAfter; wait < 4*time.Minute {
-		t.Errorf("another Kluster's node: the next pass is in %s", wait)
+		t.Errorf("another Kluster's node: the next reconciliation is in %s", wait)
 	}
 	for range 100 {
 		gone(k.UID)
 		if wait := f.reconcile(k).RequeueAfter; wait != gather {
-			t.Fatalf("the next pass is in %s", wait)
+			t.Fatalf("the next reconciliation is in %s", wait)
 		}
 	}
 	if got := f.pass(k, gather); got != "False/"+ReasonConfirming {
@@ -87,7 +87,7 @@ func TestNodesGone(t *testing.T) {
 	// Another one does not end the time in which an orphan has to be confirmed.
 	gone(k.UID)
 	if wait := f.reconcile(k).RequeueAfter; wait != rest {
-		t.Errorf("right behind a pass: the next one is in %s", wait)
+		t.Errorf("right behind a reconciliation: the next one is in %s", wait)
 	}
 	if got := f.pass(k, rest); got != "False/"+ReasonConfirming {
 		t.Errorf("woken again: %s", got)
@@ -99,7 +99,7 @@ func TestNodesGone(t *testing.T) {
 	f.wantRoutes(4)
 }
 
-// A node that goes while a pass is on its way leads to another one: the first may have looked before.
+// A node that is deleted while a reconciliation is on its way leads to another one: the first may have looked before.
 func TestNodeGoneMeanwhile(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)
@@ -108,11 +108,11 @@ func TestNodeGoneMeanwhile(t *testing.T) {
 	f.reconcile(k)
 	f.woken()
 	if wait := f.reconcile(k).RequeueAfter; wait != rest {
-		t.Errorf("the next pass is in %s", wait)
+		t.Errorf("the next reconciliation is in %s", wait)
 	}
 }
 
-// Nothing is left of a wake of a Kluster that is not looked after.
+// Nothing is left of a wake of a Kluster that is not managed.
 func TestWakesAreForgotten(t *testing.T) {
 	paused := klustertest.Kluster("paused", klustertest.Annotated("groundskeeper.io/paused"))
 	f := newFlow(t, paused)
@@ -136,7 +136,7 @@ func TestWakesAreForgotten(t *testing.T) {
 	}
 }
 
-// A Secret that comes, or that is put right, ends the pause after a failure; one that changes otherwise leads to nothing.
+// A Secret that comes, or that is repaired, ends the pause after a failure; one that changes otherwise leads to nothing.
 func TestSecretWakes(t *testing.T) {
 	k, other := klustertest.Kluster("k"), klustertest.Kluster("other", pods("100.101.0.0/16"))
 	f := newFlow(t, k, other)
@@ -152,10 +152,10 @@ func TestSecretWakes(t *testing.T) {
 	f.pass(k, 0)
 	secretChanged()
 	if wait := f.reconcile(k).RequeueAfter; wait < 4*time.Minute {
-		t.Errorf("all is well: the next pass is in %s", wait)
+		t.Errorf("all is well: the next reconciliation is in %s", wait)
 	}
 
-	// Refused credentials.
+	// Rejected credentials.
 	f.AddUser("gardener", "another", "garden")
 	f.RevokeTokens()
 	if got := f.pass(k, 6*time.Minute); got != "Unknown/CredentialsRefused" {
@@ -166,11 +166,11 @@ func TestSecretWakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if wait := f.reconcile(k).RequeueAfter; wait < 50*time.Second {
-		t.Errorf("not told yet: the next pass is in %s", wait)
+		t.Errorf("not notified yet: the next reconciliation is in %s", wait)
 	}
 	secretChanged()
 	if got := f.pass(k, 0); got != "True/"+ReasonClean {
-		t.Errorf("put right: %s", got)
+		t.Errorf("repaired: %s", got)
 	}
 
 	// None, and then one.
@@ -189,13 +189,13 @@ func TestSecretWakes(t *testing.T) {
 		t.Errorf("created: %s", got)
 	}
 
-	// A cloud that asks for a pause gets it.
+	// A cloud that requests a pause gets it.
 	f.Inject(fake.Fault{Method: "GET", Path: "/network/v2.0/routers/" + f.router, Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After": "600"}, Times: 1})
 	if got := f.pass(k, 6*time.Minute); got != "Unknown/RateLimited" {
 		t.Fatal(got)
 	}
 	secretChanged()
 	if wait := f.reconcile(k).RequeueAfter; wait != 10*time.Minute {
-		t.Errorf("a busy cloud: the next pass is in %s", wait)
+		t.Errorf("a busy cloud: the next reconciliation is in %s", wait)
 	}
 }

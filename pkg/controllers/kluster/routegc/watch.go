@@ -12,7 +12,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// changed drops updates that change nothing here, such as our own of the status. A resync passes.
+// changed drops updates that change nothing here, such as the controller's own of the status. A resync passes.
 func changed() predicate.Predicate {
 	return updates(func(before, after *kubernikusv1.Kluster) bool {
 		return before.ResourceVersion == after.ResourceVersion || basisOf(before) != basisOf(after) ||
@@ -21,7 +21,7 @@ func changed() predicate.Predicate {
 	})
 }
 
-// rangeChanged lets through what changes which addresses of which router are whose.
+// rangeChanged admits what changes which addresses of which router are whose.
 func rangeChanged() predicate.Predicate {
 	return updates(func(before, after *kubernikusv1.Kluster) bool {
 		return before.RouterID() != after.RouterID() || before.PodRanges() != after.PodRanges() || before.UsesRouter() != after.UsesRouter()
@@ -36,11 +36,11 @@ func updates(passes func(before, after *kubernikusv1.Kluster) bool) predicate.Pr
 	}}
 }
 
-// basis is what makes a pass worth making before its time.
+// basis is what reconciles once worth making before its time.
 type basis struct {
 	generation int64
 	router     string
-	// reachable is whether OpenStack is, in the words of the condition: credentials may have been put right.
+	// reachable is whether OpenStack is, in the words of the condition: credentials may have been repaired.
 	reachable string
 }
 

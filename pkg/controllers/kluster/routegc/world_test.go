@@ -39,7 +39,7 @@ type flow struct {
 	network  string
 	router   string
 	writes   int
-	// lost is the answer of the fence.
+	// lost is the response of the fence.
 	lost  error
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
@@ -116,7 +116,7 @@ func (f *flow) reconcile(k *kubernikusv1.Kluster) reconcile.Result {
 	return result
 }
 
-// pass lets time go by and makes a pass to its end. It returns the condition.
+// pass lets time go by and reconciles once to its end. It returns the condition.
 func (f *flow) pass(k *kubernikusv1.Kluster, after time.Duration) string {
 	f.t.Helper()
 	f.clock.SetTime(f.clock.Now().Add(after))
@@ -128,7 +128,7 @@ func (f *flow) pass(k *kubernikusv1.Kluster, after time.Duration) string {
 	return klustertest.Condition(f.get(k), kubernikusv1.ConditionRoutesClean)
 }
 
-// woken waits for the end of a pass.
+// woken waits for the end of a reconciliation.
 func (f *flow) woken() types.NamespacedName {
 	request, _ := f.queue.Get()
 	f.queue.Done(request)
@@ -142,7 +142,7 @@ func (f *flow) wantRoutes(n int) {
 	}
 }
 
-// orphan sets the routes: one live, one orphan, one of nobody and one of a sibling.
+// orphan sets the routes: one live, one orphan, one without owner and one of a sibling.
 func (f *flow) orphan() {
 	f.SetRoutes(f.router, routes("100.100.1.0/24 10.0.0.5", "100.100.3.0/24 10.0.0.5", "100.100.2.0/24 10.0.0.6", "192.168.0.0/24 10.0.0.77", "100.101.0.0/24 10.0.0.6")...)
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package setup is what all controllers of Klusters have alike: how they run, and what they watch.
+// Package setup is what all controllers of Klusters share: how they run, and what they watch.
 package setup
 
 import (

@@ -21,7 +21,7 @@ const (
 	// qps and burst limit the requests to each workload cluster. Watches take none of it.
 	qps   = 100
 	burst = 200
-	// userAgent is who we are in the logs of workload clusters.
+	// userAgent is who Groundskeeper is in the logs of workload clusters.
 	userAgent = "groundskeeper-controller-manager"
 	// steady is how long a cleanup has to run for its next failure to be a first one.
 	steady = 10 * time.Minute
@@ -50,16 +50,16 @@ func (c connector) open(ctx context.Context, b blueprint, news func()) (reporter
 	}
 	var group sync.WaitGroup
 	if b.nodes {
-		gone := func() {
-			c.meters.gone.Inc()
+		nodeDeleted := func() {
+			c.meters.nodeDeleted.Inc()
 			c.options.NodeGone(b.key, b.uid)
 		}
 		if b.again {
-			c.options.NodeGone(b.key, b.uid) // one may have gone while nobody watched
+			c.options.NodeGone(b.key, b.uid) // one may have been deleted while there was no watch
 		}
 		group.Go(func() {
 			defer c.meters.runs(purposeNodes)()
-			if err := watchNodes(ctx, config, client, gone); err != nil {
+			if err := watchNodes(ctx, config, client, nodeDeleted); err != nil {
 				log.FromContext(ctx).Error(err, "The nodes of a workload cluster are not watched", "kluster", b.key)
 			}
 			<-ctx.Done()
@@ -80,7 +80,7 @@ func (c connector) open(ctx context.Context, b blueprint, news func()) (reporter
 	}, nil
 }
 
-// clean runs the local volume cleanup, and begins anew when it could not begin, or ended.
+// clean runs the local volume cleanup, and starts over when it could not begin, or ended.
 func (c connector) clean(ctx context.Context, b blueprint, v *view, cluster elsewhere.Cluster) {
 	pauses := c.pauses
 	for ctx.Err() == nil {

@@ -26,9 +26,9 @@ import (
 )
 
 // real makes the sessions of a flow real ones. It returns how many nodes went, and the gauges.
-func (f *flow) real() (gone *atomic.Int32, meters *meters, registry *prometheus.Registry) {
+func (f *flow) real() (nodeDeleted *atomic.Int32, meters *meters, registry *prometheus.Registry) {
 	f.t.Helper()
-	gone, registry = &atomic.Int32{}, prometheus.NewRegistry()
+	nodeDeleted, registry = &atomic.Int32{}, prometheus.NewRegistry()
 	meters, err := newMeters(registry)
 	if err != nil {
 		f.t.Fatal(err)
@@ -40,12 +40,12 @@ func (f *flow) real() (gone *atomic.Int32, meters *meters, registry *prometheus.
 	f.r.options.Clock = clock.RealClock{}
 	f.r.options.NodeGone = func(key types.NamespacedName, uid types.UID) {
 		if key.Name == "k" && uid == "k-uid" {
-			gone.Add(1)
+			nodeDeleted.Add(1)
 		}
 	}
 	c := connector{options: f.r.options, meters: meters, volumes: volumes, pauses: wait.Backoff{Duration: time.Millisecond, Factor: 2, Steps: 10, Cap: 100 * time.Millisecond}}
 	f.r.open = c.open
-	return gone, meters, registry
+	return nodeDeleted, meters, registry
 }
 
 // settle reconciles whatever is queued until the condition of a Kluster is that.
@@ -61,12 +61,12 @@ func (f *flow) settle(k *kubernikusv1.Kluster, want string) {
 	})
 }
 
-// The whole of it at the wire: what is watched, with which credentials, and how it is told.
+// The whole of it at the wire: what is watched, with which credentials, and how it is notified.
 func TestConnection(t *testing.T) {
 	t.Parallel()
 	k := klustertest.Kluster("k", cleaned("local"))
 	f := newFlow(t, k)
-	gone, meters, registry := f.real()
+	nodeDeleted, meters, registry := f.real()
 	cluster := f.cluster
 	cluster.Put("nodes", "{metadata: {name: a}}")
 	cluster.Deny("delete persistentvolumes", true)
@@ -81,21 +81,21 @@ func TestConnection(t *testing.T) {
 	}
 	eventually(t, "both watch nodes", func() bool { return cluster.Watches("nodes") == 2 })
 	cluster.Remove("nodes", "a", false)
-	eventually(t, "the node is gone", func() bool { return gone.Load() == 1 })
+	eventually(t, "the node has been deleted", func() bool { return nodeDeleted.Load() == 1 })
 	cluster.Requests()
 
-	// New credentials: nothing goes on with the old ones.
+	// New credentials: nothing continues with the old ones.
 	secret := f.secret("k-secret", "first")
 	f.update(secret, func() { secret.Data = f.secret("", "second").Data })
-	var requests []string // the cluster tells each of them once
+	var requests []string // the cluster reports each of them once
 	eventually(t, "the new session watches", func() bool {
 		f.reconcile(k)
 		requests = append(requests, cluster.Requests()...)
 		return slices.Contains(requests, "watch persistentvolumeclaims second") && cluster.Watches("nodes") == 2
 	})
 	f.settle(k, "True/"+ReasonRunning)
-	if got := gone.Load(); got != 2 {
-		t.Errorf("%d nodes are gone; one may have been while nobody watched", got)
+	if got := nodeDeleted.Load(); got != 2 {
+		t.Errorf("%d nodes have been deleted; one may have been while there was no watch", got)
 	}
 	if slices.ContainsFunc(cluster.Requests(), func(r string) bool { return r[len(r)-5:] == "first" }) {
 		t.Error("the old credentials are still used")
@@ -161,7 +161,7 @@ func TestNoLeak(t *testing.T) {
 	})
 }
 
-// One whose API server does not answer holds up no other, says so after a while, and goes on when it is back.
+// One whose API server does not respond blocks no other, reports so after a while, and continues when it is back.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	k, other := klustertest.Kluster("k", cleaned("local")), klustertest.Kluster("other", cleaned("local"))
@@ -177,7 +177,7 @@ func TestUnreachable(t *testing.T) {
 	f.reconcile(k)
 	f.settle(other, "True/"+ReasonRunning)
 	if got := f.condition(k); got != "" {
-		t.Errorf("at once: %s", got)
+		t.Errorf("immediately: %s", got)
 	}
 	eventually(t, "a failure", func() bool { return f.reconcile(k).RequeueAfter == grace })
 	f.clock.SetTime(f.clock.Now().Add(grace))
@@ -215,7 +215,7 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// How a session goes, as the condition.
+// The state of a session, as the condition.
 func TestView(t *testing.T) {
 	h := &health{clock: clock.RealClock{}, changed: func() {}}
 	v := &view{health: h, news: func() {}}
@@ -237,9 +237,9 @@ func TestView(t *testing.T) {
 	want("it runs", ReasonRunning, metav1.ConditionTrue)
 	v.braked("3 of 4 nodes")
 	want("braked", ReasonBraked, metav1.ConditionFalse)
-	h.refused = map[string]bool{"list nodes": true}
+	h.denied = map[string]bool{"list nodes": true}
 	want("a right was taken", ReasonForbidden, metav1.ConditionFalse)
-	h.refused = nil
+	h.denied = nil
 	v.braked("")
 	want("the brake is released", ReasonRunning, metav1.ConditionTrue)
 	v.stopped(nil)

@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workload keeps a connection to the workload cluster of each Kluster that needs one, for two purposes: to hear
-// at once of nodes that disappear, so that Route GC need not wait for its interval, and to clean up local volumes there
-// when spec.localVolumeCleanup asks for it.
+// Package workload keeps a connection to the workload cluster of each Kluster that needs one, for two purposes: to learn
+// immediately of nodes that disappear, so that Route GC need not wait for its interval, and to clean up local volumes there when
+// spec.localVolumeCleanup requests it.
 //
-// A pass decides by a pure function (plan.go) what a Kluster needs, and reads its Secret. A session (session.go) is all
-// that runs for one Kluster: it ends, and another one may begin, when the Kluster, its Secret or the plan is another. It
-// runs beside the workers; one whose cluster does not answer holds up no other.
+// A reconciliation decides by a pure function (plan.go) what a Kluster needs, and reads its Secret. A session (session.go) is all
+// that runs for one Kluster: it ends, and another one may begin, when the Kluster, its Secret or the plan is another. It runs
+// beside the workers; one whose cluster does not respond blocks no other.
 package workload
 
 import (
@@ -28,18 +28,18 @@ import (
 const (
 	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
 	ControllerName = "kluster-workload"
-	// fieldOwner is the manager of the fields we write, and the source of our events.
+	// fieldOwner is the manager of the fields Groundskeeper writes, and the source of Groundskeeper's events.
 	fieldOwner = "kluster-workload-controller"
 )
 
-// NodeGone hears of nodes that disappeared from the workload cluster of a Kluster. It returns at once.
+// NodeGone hears of nodes that disappeared from the workload cluster of a Kluster. It returns immediately.
 type NodeGone func(kluster types.NamespacedName, uid types.UID)
 
-// Options say how the controller fits into a process.
+// Options specify how the controller fits into a process.
 type Options struct {
-	// NodeGone may be nil: then nobody wants to know, and no nodes are watched for it.
+	// NodeGone may be nil: then no nodes are watched for it.
 	NodeGone NodeGone
-	// Fence says whether this process may write to a workload cluster.
+	// Fence reports whether this process may write to a workload cluster.
 	Fence func() error
 	Clock clock.PassiveClock
 }
@@ -80,6 +80,6 @@ func AddToManager(mgr manager.Manager, config *configv1alpha1.ControllersConfigu
 	if err := setup.Complete(b, ControllerName, r); err != nil {
 		return err
 	}
-	// The manager does not end before the sessions have told their last events.
+	// The manager does not end before the sessions have sent their last events.
 	return mgr.Add(manager.RunnableFunc(r.wait))
 }

@@ -15,21 +15,21 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// grace is how long an API server may not answer before somebody is told: it may only be restarted.
+// grace is how long an API server may not respond before a user is notified: it may only be restarted.
 const grace = 10 * time.Second
 
-// health is what the answers to all requests of a session say of its cluster.
+// health is what the responses to all requests of a session report about its cluster.
 type health struct {
 	clock clock.PassiveClock
-	// changed is called when the answer of failure may be another one.
+	// changed is called when the response of failure may be another one.
 	changed func()
 
 	mu sync.Mutex
 	// since is when the first request of an unbroken row failed; zero: the last one did not. The rest is of that one.
 	since           time.Time
 	reason, message string
-	// refused are rights that are missing, such as "list nodes".
-	refused map[string]bool
+	// denied are permissions that are missing, such as "list nodes".
+	denied map[string]bool
 }
 
 // observe takes what became of a request.
@@ -56,29 +56,29 @@ func (h *health) note(request *http.Request, response *http.Response, err error)
 	changed = !h.since.IsZero()
 	h.since = time.Time{}
 	right := rightOf(request)
-	refused := right != "" && response.StatusCode == http.StatusForbidden
-	if refused != h.refused[right] {
+	denied := right != "" && response.StatusCode == http.StatusForbidden
+	if denied != h.denied[right] {
 		changed = true
-		if delete(h.refused, right); refused {
-			if h.refused == nil {
-				h.refused = map[string]bool{}
+		if delete(h.denied, right); denied {
+			if h.denied == nil {
+				h.denied = map[string]bool{}
 			}
-			h.refused[right] = true
+			h.denied[right] = true
 		}
 	}
 	return changed
 }
 
-// failureOf says why an answer is none, or "".
+// failureOf reports why a response is none, or "".
 func failureOf(response *http.Response, err error) (reason, message string) {
 	if err != nil {
-		return ReasonUnreachable, fmt.Sprintf("no answer from the API server of the workload cluster: %v", err)
+		return ReasonUnreachable, fmt.Sprintf("no response from the API server of the workload cluster: %v", err)
 	}
 	switch code := response.StatusCode; code {
 	case http.StatusUnauthorized:
-		return ReasonForbidden, fmt.Sprintf("the API server of the workload cluster answers %d: check the credentials of the cluster in the Secret", code)
+		return ReasonForbidden, fmt.Sprintf("the API server of the workload cluster responds %d: check the credentials of the cluster in the Secret", code)
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return ReasonUnreachable, fmt.Sprintf("the API server of the workload cluster answers %d", code)
+		return ReasonUnreachable, fmt.Sprintf("the API server of the workload cluster responds %d", code)
 	}
 	return "", ""
 }
@@ -100,8 +100,7 @@ func rightOf(request *http.Request) string {
 	return verb + " " + parts[0]
 }
 
-// failure is why the cluster cannot be looked after, or "". It may become known later, at again, when nothing is said
-// yet.
+// failure is why the cluster cannot be managed, or "". It may become known later, at again, when nothing is reported yet.
 func (h *health) failure() (reason, message string, again time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -111,8 +110,8 @@ func (h *health) failure() (reason, message string, again time.Duration) {
 		}
 		return h.reason, h.message, 0
 	}
-	if len(h.refused) > 0 {
-		return ReasonForbidden, lacking(slices.Sorted(maps.Keys(h.refused))), 0
+	if len(h.denied) > 0 {
+		return ReasonForbidden, lacking(slices.Sorted(maps.Keys(h.denied))), 0
 	}
 	return "", "", 0
 }

@@ -43,7 +43,7 @@ func TestHealth(t *testing.T) {
 	answer("GET", "nodes", 0)
 	want("a short failure", "", "", 1)
 	if _, _, again := h.failure(); again != grace {
-		t.Errorf("it is told in %s", again)
+		t.Errorf("it is reported in %s", again)
 	}
 	fake.SetTime(fake.Now().Add(grace))
 	answer("GET", "nodes", 0)
@@ -51,11 +51,11 @@ func TestHealth(t *testing.T) {
 	answer("DELETE", "persistentvolumes/a", 503)
 	want("another one", ReasonUnreachable, "connection refused", 0)
 	answer("GET", "nodes", 401)
-	want("refused credentials", ReasonForbidden, "401", 1)
+	want("rejected credentials", ReasonForbidden, "401", 1)
 	answer("POST", "namespaces/default/events", 201)
-	want("it answers again", "", "", 1)
+	want("it responds again", "", "", 1)
 
-	// Missing rights.
+	// Missing permissions.
 	for _, path := range []string{"namespaces", "namespaces/default", "namespaces/kube-system/configmaps/record", "pods", "events"} {
 		answer("GET", path, 403)
 		want(path, "", "", 0)
@@ -74,7 +74,7 @@ func TestHealth(t *testing.T) {
 	want("one internal error", "", "", 0)
 }
 
-// Writes need the fence, reads do not. A request that nobody waits for any more says nothing.
+// Writes need the fence, reads do not. A request that no client waits for any more reports nothing.
 func TestTransport(t *testing.T) {
 	w := watch(t)
 	w.isWatched()

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// inbox is a source of the controller: what sessions have to tell. It has the context in which they live.
+// inbox is a source of the controller: what sessions report. It has the context in which they live.
 type inbox struct {
 	mu    sync.Mutex
 	ctx   context.Context

@@ -47,7 +47,7 @@ func TestServe(t *testing.T) {
 	_, _ = io.Copy(io.Discard, os.Stdin) // until the benchmark ends
 }
 
-// BenchmarkIdle tells what a Kluster costs whose nodes are only watched, and one whose local volumes are cleaned up, too.
+// BenchmarkIdle reports what a Kluster costs whose nodes are only watched, and one whose local volumes are cleaned up, too.
 func BenchmarkIdle(b *testing.B) {
 	command := exec.CommandContext(b.Context(), os.Args[0], "-test.run=^TestServe$")
 	command.Env = append(os.Environ(), served+"=yes")

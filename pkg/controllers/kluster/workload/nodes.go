@@ -18,11 +18,10 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/remote"
 )
 
-// watchNodes calls gone for each node that disappears from a cluster, until ctx is done: one of whose deletion the API
-// server tells, one that a whole listing does not have any more, and one in whose place there is another of the same
-// name. An API server that does not answer is asked again after a pause that doubles. Of a node only its name and its uid
-// are kept.
-func watchNodes(ctx context.Context, config *rest.Config, client *http.Client, gone func()) error {
+// watchNodes calls deleted for each node that disappears from a cluster, until ctx is done: one whose deletion the API server
+// reports, one that a whole listing does not have any more, and one in whose place there is another of the same name. An API server
+// that does not respond is queried again after a pause that doubles. Of a node only its name and its uid are kept.
+func watchNodes(ctx context.Context, config *rest.Config, client *http.Client, nodeDeleted func()) error {
 	cluster, err := metadata.NewForConfigAndClient(metadata.ConfigFor(config), client)
 	if err != nil {
 		return fmt.Errorf("create a client for nodes: %w", err)
@@ -37,15 +36,15 @@ func watchNodes(ctx context.Context, config *rest.Config, client *http.Client, g
 		Set: func(*metav1.PartialObjectMetadata) {},
 		Changed: func(before, now *metav1.PartialObjectMetadata) {
 			if before.UID != now.UID {
-				gone()
+				nodeDeleted()
 			}
 		},
-		Gone: func(*metav1.PartialObjectMetadata, bool) { gone() },
+		Deleted: func(*metav1.PartialObjectMetadata, bool) { nodeDeleted() },
 	})
 	if err != nil {
 		return err
 	}
-	// What fails is seen by the HTTP client. A line for each retry of each cluster would say nothing more.
+	// What fails is seen by the HTTP client. A line for each retry of each cluster would report nothing more.
 	informers.Run(klog.NewContext(ctx, logr.Discard()))
 	return nil
 }

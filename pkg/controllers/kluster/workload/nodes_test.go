@@ -29,10 +29,10 @@ func eventually(t *testing.T, what string, condition func() bool) {
 // watched is a watch of the nodes of a cluster.
 type watched struct {
 	*localvolumetest.APIServer
-	t      *testing.T
-	gone   atomic.Int32
-	health *health
-	news   atomic.Int32
+	t           *testing.T
+	nodeDeleted atomic.Int32
+	health      *health
+	news        atomic.Int32
 }
 
 func watch(t *testing.T, names ...string) *watched {
@@ -49,7 +49,7 @@ func watch(t *testing.T, names ...string) *watched {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- watchNodes(ctx, config, client, func() { w.gone.Add(1) }) }()
+	go func() { ended <- watchNodes(ctx, config, client, func() { w.nodeDeleted.Add(1) }) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -69,13 +69,13 @@ func (w *watched) isWatched() {
 
 func (w *watched) wantGone(n int32) {
 	w.t.Helper()
-	eventually(w.t, "nodes are gone", func() bool { return w.gone.Load() >= n })
-	if got := w.gone.Load(); got != n {
-		w.t.Errorf("%d nodes are gone, want %d", got, n)
+	eventually(w.t, "nodes have been deleted", func() bool { return w.nodeDeleted.Load() >= n })
+	if got := w.nodeDeleted.Load(); got != n {
+		w.t.Errorf("%d nodes have been deleted, want %d", got, n)
 	}
 }
 
-// What tells of a node that disappeared, and what does not. Each case lasts as long as the pause before the next try.
+// What reports a node that disappeared, and what does not. Each case lasts as long as the pause before the next try.
 func TestWatchNodes(t *testing.T) {
 	t.Parallel()
 	breaks := func(status int) func(*watched) {
@@ -109,20 +109,20 @@ func TestWatchNodes(t *testing.T) {
 			w.isWatched()
 			test.happens(w)
 			w.isWatched()
-			w.Remove("nodes", "c", false) // told after all else
+			w.Remove("nodes", "c", false) // notified after all else
 			w.wantGone(test.want + 1)
 		})
 	}
 }
 
-// The pause between two tries grows: a cluster that does not answer costs next to nothing.
+// The pause between two tries grows: a cluster that does not respond costs next to nothing.
 func TestWatchNodesUnreachable(t *testing.T) {
 	t.Parallel()
 	w := watch(t, "a")
 	w.isWatched()
 	w.Close()
 	eventually(t, "it is noticed", func() bool { return w.news.Load() == 1 })
-	if got := w.gone.Load(); got != 0 {
-		t.Errorf("%d nodes are gone", got)
+	if got := w.nodeDeleted.Load(); got != 0 {
+		t.Errorf("%d nodes have been deleted", got)
 	}
 }

@@ -14,18 +14,18 @@ import (
 
 // plan is what a Kluster needs of its workload cluster.
 type plan struct {
-	// nodes says that Route GC wants to hear of nodes that disappear.
+	// nodes reports that Route GC wants to hear of nodes that disappear.
 	nodes bool
 	// volumes are the settings of the local volume cleanup; nil: it does not run.
 	volumes *configv1alpha1.LocalVolumeConfiguration
-	// why says why it does not although it is asked for; nil: it is not asked for.
+	// why reports why it does not although it is requested; nil: it is not requested.
 	why *metav1.Condition
 }
 
-// idle says that no connection is needed.
+// idle reports that no connection is needed.
 func (p plan) idle() bool { return !p.nodes && p.volumes == nil }
 
-// planFor decides what a Kluster needs. heard says that somebody wants to hear of nodes.
+// planFor decides what a Kluster needs. heard reports that a subscriber is interested in nodes.
 func planFor(k *kubernikusv1.Kluster, config *configv1alpha1.ControllersConfiguration, heard bool) plan {
 	p := plan{nodes: heard && routegc.Enabled(k, config.Kluster.RouteGC)}
 	own := k.Spec.LocalVolumeCleanup

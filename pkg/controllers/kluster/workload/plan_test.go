@@ -40,21 +40,21 @@ func TestPlan(t *testing.T) {
 		nodes, volumes bool
 		why            string
 	}{
-		"plain":                  {nodes: true},
-		"nobody hears":           {unheard: true},
-		"Route GC off":           {off: true},
-		"off but for this one":   {off: true, changes: []func(*kubernikusv1.Kluster){gc(true)}, nodes: true},
-		"on but for this one":    {changes: []func(*kubernikusv1.Kluster){gc(false)}},
-		"no cloud":               {changes: []func(*kubernikusv1.Kluster){noCloud}},
-		"no cloud, but cleaned":  {changes: []func(*kubernikusv1.Kluster){noCloud, cleaned("local")}, volumes: true},
-		"cleaned":                {changes: []func(*kubernikusv1.Kluster){cleaned("local")}, nodes: true, volumes: true},
-		"without classes":        {changes: []func(*kubernikusv1.Kluster){cleaned()}, nodes: true, why: "False/" + ReasonNotConfigured},
-		"paused":                 {changes: []func(*kubernikusv1.Kluster){paused, cleaned("local")}, why: "Unknown/" + ReasonPaused},
-		"going":                  {changes: []func(*kubernikusv1.Kluster){klustertest.Going, cleaned("local")}, nodes: true, why: "False/" + ReasonStopped},
-		"detached":               {changes: []func(*kubernikusv1.Kluster){detached, cleaned("local")}, nodes: true, why: "False/" + ReasonStopped},
-		"going and detached":     {changes: []func(*kubernikusv1.Kluster){klustertest.Going, detached, cleaned("local")}, why: "False/" + ReasonStopped},
-		"released":               {changes: []func(*kubernikusv1.Kluster){released}},
-		"paused without cleanup": {changes: []func(*kubernikusv1.Kluster){paused}},
+		"plain":                   {nodes: true},
+		"no subscriber":           {unheard: true},
+		"Route GC off":            {off: true},
+		"off except for this one": {off: true, changes: []func(*kubernikusv1.Kluster){gc(true)}, nodes: true},
+		"on except for this one":  {changes: []func(*kubernikusv1.Kluster){gc(false)}},
+		"no cloud":                {changes: []func(*kubernikusv1.Kluster){noCloud}},
+		"no cloud, but cleaned":   {changes: []func(*kubernikusv1.Kluster){noCloud, cleaned("local")}, volumes: true},
+		"cleaned":                 {changes: []func(*kubernikusv1.Kluster){cleaned("local")}, nodes: true, volumes: true},
+		"without classes":         {changes: []func(*kubernikusv1.Kluster){cleaned()}, nodes: true, why: "False/" + ReasonNotConfigured},
+		"paused":                  {changes: []func(*kubernikusv1.Kluster){paused, cleaned("local")}, why: "Unknown/" + ReasonPaused},
+		"going":                   {changes: []func(*kubernikusv1.Kluster){klustertest.Going, cleaned("local")}, nodes: true, why: "False/" + ReasonStopped},
+		"detached":                {changes: []func(*kubernikusv1.Kluster){detached, cleaned("local")}, nodes: true, why: "False/" + ReasonStopped},
+		"going and detached":      {changes: []func(*kubernikusv1.Kluster){klustertest.Going, detached, cleaned("local")}, why: "False/" + ReasonStopped},
+		"released":                {changes: []func(*kubernikusv1.Kluster){released}},
+		"paused without cleanup":  {changes: []func(*kubernikusv1.Kluster){paused}},
 	} {
 		config := defaults()
 		config.Kluster.RouteGC.Enabled = new(!test.off)
@@ -69,7 +69,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// What the spec does not say, the configuration does.
+// What the spec does not report, the configuration does.
 func TestSettings(t *testing.T) {
 	config := defaults()
 	config.LocalVolume.StorageClassNames = []string{"ours"}

@@ -18,10 +18,10 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
 )
 
-// conflictPause is the pause after somebody else was quicker.
+// conflictPause is the pause after another client was quicker.
 const conflictPause = time.Second
 
-// Reconcile makes a Kluster have the session that it should have, and writes down how that goes.
+// Reconcile makes a Kluster have the session that it should have, and records its state.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	k := &kubernikusv1.Kluster{}
 	if err := r.client.Get(ctx, request.NamespacedName, k); err != nil {
@@ -43,7 +43,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	condition, again := p.why, time.Duration(0)
 	if p.volumes != nil {
 		if running == nil {
-			return reconcile.Result{}, nil // the one before has to end first, and tells that
+			return reconcile.Result{}, nil // the one before has to end first, and reports that
 		}
 		if condition, again = running.condition(p.volumes); condition == nil {
 			return reconcile.Result{RequeueAfter: again}, nil // nothing is known yet that is not in the status
@@ -59,8 +59,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{RequeueAfter: again}, nil
 }
 
-// blueprint reads the Secret of a Kluster that needs a session. It is nil when there is none to be had, and then the plan
-// says why.
+// blueprint reads the Secret of a Kluster that needs a session. It is nil when there is none to be had, and then the plan reports
+// why.
 func (r *reconciler) blueprint(ctx context.Context, k *kubernikusv1.Kluster, p *plan) (*blueprint, error) {
 	if p.idle() {
 		return nil, nil
@@ -85,7 +85,7 @@ func (r *reconciler) blueprint(ctx context.Context, k *kubernikusv1.Kluster, p *
 	return &blueprint{plan: *p, key: client.ObjectKeyFromObject(k), uid: k.UID, config: config, print: fingerprint}, nil
 }
 
-// reject says why there can be no session.
+// reject reports why there can be no session.
 func (p *plan) reject(message string) {
 	p.nodes = false
 	if p.volumes == nil {

@@ -143,13 +143,14 @@ func (f *flow) last(n int) *noted {
 	return f.opened[n-1]
 }
 
-// replaced checks that a session is told to go, that none begins before it is gone, and that its end leads to a new look.
+// replaced checks that a session is instructed to go, that none begins before it has been deleted, and that its end leads to a new
+// look.
 func (f *flow) replaced(k *kubernikusv1.Kluster, old *noted) {
 	f.t.Helper()
 	before := len(f.opened)
 	f.reconcile(k)
 	if old.ctx.Err() == nil {
-		f.t.Fatal("the session was not told to go")
+		f.t.Fatal("the session was not instructed to go")
 	}
 	f.reconcile(k)
 	if len(f.opened) != before {
@@ -208,7 +209,7 @@ func TestSessions(t *testing.T) {
 	f.update(k, func() { k.Annotations = nil })
 	f.reconcile(k)
 	fifth := f.last(5)
-	// A Secret without a way in.
+	// A Secret without a kubeconfig.
 	f.update(secret, func() { delete(secret.Data, access.KeyKubeconfig) })
 	f.replaced(k, fifth)
 	f.last(5)
@@ -242,7 +243,7 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// The condition says how it goes, and is written when that changes.
+// The condition reports its state, and is written when that changes.
 func TestCondition(t *testing.T) {
 	k := klustertest.Kluster("k", cleaned("local"))
 	f := newFlow(t, k)
@@ -283,11 +284,11 @@ func TestCondition(t *testing.T) {
 	f.update(k, func() { k.Spec.LocalVolumeCleanup = nil })
 	f.replaced(k, f.opened[0])
 	if got := f.condition(k); got != "" {
-		t.Errorf("not asked for any more: %s", got)
+		t.Errorf("not requested any more: %s", got)
 	}
 }
 
-// A way into the cluster that cannot be used is told, and no words of it.
+// A way into the cluster that cannot be used is notified, and no words of it.
 func TestUnusable(t *testing.T) {
 	k := klustertest.Kluster("k", cleaned("local"))
 	f := newFlow(t, k)

@@ -23,13 +23,13 @@ type blueprint struct {
 	key    types.NamespacedName
 	uid    types.UID
 	config *rest.Config
-	// again says that a session of the same Kluster ran before.
+	// again reports that a session of the same Kluster ran before.
 	again bool
 	// print is the same for blueprints of equal sessions.
 	print [sha256.Size]byte
 }
 
-// printOf tells apart what leads to different sessions: Klusters, plans, and ways into the cluster.
+// printOf distinguishes what leads to different sessions: Klusters, plans, and ways into the cluster.
 func printOf(k *kubernikusv1.Kluster, p plan, data map[string][]byte) ([sha256.Size]byte, error) {
 	host := ""
 	if len(data[access.KeyKubeconfig]) == 0 {
@@ -45,8 +45,8 @@ func printOf(k *kubernikusv1.Kluster, p plan, data map[string][]byte) ([sha256.S
 	return sha256.Sum256(text), nil
 }
 
-// opener begins what a session runs, and returns what tells how it goes. news is called when there is something new. The
-// returned function waits until ctx has ended all of it.
+// opener begins what a session runs, and returns what reports its state. news is called when there is something new. The returned
+// function waits until ctx has ended all of it.
 type opener func(ctx context.Context, b blueprint, news func()) (reporter, func(), error)
 
 // session is all that runs for one Kluster.
@@ -58,7 +58,7 @@ type session struct {
 	ended  chan struct{}
 }
 
-// over says whether all of it has ended.
+// over reports whether all of it has ended.
 func (s *session) over() bool {
 	select {
 	case <-s.ended:
@@ -68,8 +68,8 @@ func (s *session) over() bool {
 	}
 }
 
-// adjust makes a Kluster have the session that it should have, or none. One that has to go is told so, and the Kluster
-// is queued when it is gone: until then nil is returned, and no other one begins. An error means that the way into the
+// adjust makes a Kluster have the session that it should have, or none. One that has to go is reported so, and the Kluster is
+// queued when it has been deleted: until then nil is returned, and no other one begins. An error means that the way into the
 // cluster cannot be used.
 func (r *reconciler) adjust(key types.NamespacedName, want *blueprint) (*session, error) {
 	r.mu.Lock()

@@ -34,8 +34,8 @@ const (
 
 // meters are the metrics of this controller.
 type meters struct {
-	sessions *prometheus.GaugeVec
-	gone     prometheus.Counter
+	sessions    *prometheus.GaugeVec
+	nodeDeleted prometheus.Counter
 }
 
 // newMeters registers the metrics, or finds those of an earlier manager in the same process.
@@ -44,14 +44,14 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 		Name: "groundskeeper_kluster_workload_sessions",
 		Help: "Klusters whose workload clusters are watched, by purpose: nodes for Route GC, or local-volumes.",
 	}, []string{"purpose"}))
-	gone, second := telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
+	nodeDeleted, second := telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "groundskeeper_kluster_nodes_gone_total",
 		Help: "Nodes that disappeared from workload clusters while these were watched.",
 	}))
-	return &meters{sessions: sessions, gone: gone}, errors.Join(first, second)
+	return &meters{sessions: sessions, nodeDeleted: nodeDeleted}, errors.Join(first, second)
 }
 
-// RegisterMetrics registers the metrics as AddToManager does, for whoever describes them.
+// RegisterMetrics registers the metrics as AddToManager does, for callers that describe them.
 func RegisterMetrics(registry prometheus.Registerer) error {
 	_, err := newMeters(registry)
 	return err
@@ -64,7 +64,7 @@ func (m *meters) runs(purpose string) func() {
 	return gauge.Dec
 }
 
-// writeCondition writes the condition LocalVolumeCleanup when it says something new; nil takes it away.
+// writeCondition writes the condition LocalVolumeCleanup when it reports something new; nil takes it away.
 func (r *reconciler) writeCondition(ctx context.Context, k *kubernikusv1.Kluster, condition *metav1.Condition) error {
 	var reported []metav1.Condition
 	if condition != nil {
@@ -89,7 +89,7 @@ func (r *reconciler) writeCondition(ctx context.Context, k *kubernikusv1.Kluster
 	return nil
 }
 
-// announce tells of a condition that is new. That a cluster does not answer is told by who looks at it.
+// announce reports a condition that is new. That a cluster does not respond is reported by who checks it.
 func (r *reconciler) announce(k *kubernikusv1.Kluster, condition, last *metav1.Condition) {
 	kind := corev1.EventTypeWarning
 	switch condition.Reason {
@@ -105,7 +105,7 @@ func (r *reconciler) announce(k *kubernikusv1.Kluster, condition, last *metav1.C
 	r.recorder.Eventf(k, nil, kind, "LocalVolumeCleanup"+condition.Reason, actionClean, "%s", access.Bounded(condition.Message))
 }
 
-// changed drops updates that change nothing here, such as our own of the status. A resync passes.
+// changed drops updates that change nothing here, such as the controller's own of the status. A resync passes.
 func changed() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, wasKluster := e.ObjectOld.(*kubernikusv1.Kluster)

@@ -22,8 +22,8 @@ const (
 	keepAlive = 30 * time.Second
 )
 
-// httpClient is a client of one session, with connections of its own. It follows no redirect, which would carry the
-// credentials to another server. The returned function closes its connections.
+// httpClient is a client of one session, with separate connections. It follows no redirect, which would carry the credentials to
+// another server. The returned function closes its connections.
 func httpClient(config *rest.Config, health *health, fence func() error) (*http.Client, func(), error) {
 	tlsConfig, err := rest.TLSConfigFor(config)
 	if err != nil {
@@ -43,7 +43,7 @@ func httpClient(config *rest.Config, health *health, fence func() error) (*http.
 	return client, base.CloseIdleConnections, nil
 }
 
-// observed sends requests, and tells what becomes of them.
+// observed sends requests, and reports what becomes of them.
 type observed struct {
 	next   http.RoundTripper
 	health *health
@@ -56,7 +56,7 @@ func (o *observed) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Method != http.MethodGet {
 		if err := o.fence(); err != nil {
 			if request.Body != nil {
-				_ = request.Body.Close() // nobody reads it
+				_ = request.Body.Close() // it is not read
 			}
 			return nil, fmt.Errorf("nothing is written to the workload cluster: %w", err)
 		}

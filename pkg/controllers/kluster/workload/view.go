@@ -20,9 +20,9 @@ import (
 const (
 	// ReasonRunning means that the cleanup knows all volumes, claims and nodes of the cluster and acts on them.
 	ReasonRunning = "Running"
-	// ReasonUnreachable means that the API server of the workload cluster does not answer.
+	// ReasonUnreachable means that the API server of the workload cluster does not respond.
 	ReasonUnreachable = "Unreachable"
-	// ReasonForbidden means that it refuses the credentials, or that they lack rights.
+	// ReasonForbidden means that it rejects the credentials, or that they lack permissions.
 	ReasonForbidden = "Forbidden"
 	// ReasonNotConfigured means that no storage class is named, or that the Secret has no way into the cluster.
 	ReasonNotConfigured = "NotConfigured"
@@ -30,24 +30,24 @@ const (
 	ReasonBraked = "TooManyNodesMissing"
 	// ReasonStopped means that the Kluster is being deleted or detached.
 	ReasonStopped = "Stopped"
-	// ReasonPaused means that an annotation asks for it.
+	// ReasonPaused means that an annotation requests it.
 	ReasonPaused = "Paused"
 )
 
-// reporter tells how a session goes.
+// reporter reports the state of a session.
 type reporter interface {
-	// condition is the condition LocalVolumeCleanup without its time and generation; nil: nothing is known yet. again is
-	// when there may be something new although nobody tells; 0: never.
+	// condition is the condition LocalVolumeCleanup without its time and generation; nil: nothing is known yet. again is when there
+	// may be something new although nothing reports it; 0: never.
 	condition(settings *configv1alpha1.LocalVolumeConfiguration) (c *metav1.Condition, again time.Duration)
 }
 
-// view is how a session goes.
+// view is the state of a session.
 type view struct {
 	health *health
 	news   func()
 
 	mu sync.Mutex
-	// runs says that the cleanup knows everything. failure is why it does not run, brake why it keeps everything.
+	// runs reports that the cleanup knows everything. failure is why it does not run, brake why it keeps everything.
 	runs      bool
 	failure   string
 	forbidden bool
@@ -61,18 +61,18 @@ func (v *view) set(change func()) {
 	v.news()
 }
 
-// running says that the cleanup begins.
+// running reports that the cleanup begins.
 func (v *view) running() {
 	v.set(func() { v.runs, v.failure, v.forbidden, v.brake = true, "", false, "" })
 }
 
-// braked says why the cleanup keeps everything, or "".
+// braked reports why the cleanup keeps everything, or "".
 func (v *view) braked(reason string) { v.set(func() { v.brake = reason }) }
 
-// stopped says why the cleanup does not run; it may be tried again.
+// stopped reports why the cleanup does not run; it may be tried again.
 func (v *view) stopped(err error) {
 	v.set(func() {
-		v.runs, v.forbidden, v.failure, v.brake = false, false, "the local volume cleanup ended and is begun anew", ""
+		v.runs, v.forbidden, v.failure, v.brake = false, false, "the local volume cleanup ended and is begun again", ""
 		if err == nil {
 			return
 		}
@@ -97,7 +97,7 @@ func (v *view) condition(settings *configv1alpha1.LocalVolumeConfiguration) (*me
 		c.Reason, c.Message = ReasonBraked, v.brake
 	case v.runs:
 		c.Status, c.Reason = metav1.ConditionTrue, ReasonRunning
-		c.Message = "local volumes of storage classes " + strings.Join(settings.StorageClassNames, ", ") + " are cleaned up when their nodes are gone"
+		c.Message = "local volumes of storage classes " + strings.Join(settings.StorageClassNames, ", ") + " are cleaned up when their nodes have been deleted"
 	case v.failure != "" && again == 0:
 		c.Reason, c.Message = ReasonUnreachable, v.failure
 	default:

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cleanup is the CleanupController: it deletes the claims of local volumes whose node is gone and stays gone,
-// so that a StatefulSet can make new ones elsewhere. The volumes themselves are left to the Deleter, which runs only
-// while this controller does.
+// Package cleanup is the CleanupController: it deletes the claims of local volumes whose node has been deleted and stays absent, so
+// that a StatefulSet can make new ones elsewhere. The volumes themselves are left to the Deleter, which runs only while this
+// controller does.
 package cleanup
 
 import (
@@ -23,28 +23,28 @@ const (
 	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
 	ControllerName = "local-volume-cleanup"
 
-	// patience is how long a pass waits for the last of the nodes that are lost together.
+	// patience is how long a reconciliation waits for the last of the nodes that are lost together.
 	patience = 2 * time.Second
 )
 
-// reconciler deletes claims. One pass runs at a time.
+// reconciler deletes claims. One reconciliation runs at a time.
 type reconciler struct {
 	site *localvolume.Site
 
 	pace *localvolume.Pace
-	// scheduled are the claims that were told that they will be deleted.
+	// scheduled are the claims that were notified that they will be deleted.
 	scheduled map[types.UID]appointment
-	// deletions deletes claims, and tells them why they stay.
+	// deletions deletes claims, and notifies them why they stay.
 	deletions *localvolume.Deletions
 	// missing are the nodes that were reported missing, and since when.
 	missing map[string]time.Time
-	// untouched is what was last told of volumes that are not cleaned up.
-	untouched localvolume.Told
-	// waiters deletes pods that wait for a claim that is gone; nil when that is not wanted.
+	// untouched is what was last notified of volumes that are not cleaned up.
+	untouched localvolume.Reported
+	// waiters deletes pods that wait for a claim that has been deleted; nil when that is not wanted.
 	waiters *waiters
 }
 
-// appointment is what a claim was told.
+// appointment is what a claim was notified.
 type appointment struct {
 	claim *corev1.PersistentVolumeClaim
 	// since is when its nodes went missing.
@@ -54,7 +54,7 @@ type appointment struct {
 
 func newReconciler(site *localvolume.Site) *reconciler {
 	r := &reconciler{
-		site: site, pace: site.NewPace(patience), scheduled: map[types.UID]appointment{}, missing: map[string]time.Time{}, untouched: localvolume.Told{},
+		site: site, pace: site.NewPace(patience), scheduled: map[types.UID]appointment{}, missing: map[string]time.Time{}, untouched: localvolume.Reported{},
 	}
 	if *site.Config.DeletePendingPods {
 		r.waiters = &waiters{site: site, retries: localvolume.Backoffs{}}
@@ -72,8 +72,8 @@ func newReconciler(site *localvolume.Site) *reconciler {
 	return r
 }
 
-// New returns the controller of a Site. Whoever starts it decides where it runs: the cache of the Site has to be
-// started, too. options may have a name check, warm-up and logger; what it reconciles is set here.
+// New returns the controller of a Site. The caller decides where it runs: the cache of the Site has to be started, too. options may
+// have a name check, warm-up and logger; what it reconciles is set here.
 func New(site *localvolume.Site, options controller.TypedOptions[localvolume.Pass]) (controller.TypedController[localvolume.Pass], error) {
 	r := newReconciler(site)
 	options.Reconciler = observe.Reconciler(ControllerName, r)

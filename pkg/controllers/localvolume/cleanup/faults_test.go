@@ -26,7 +26,7 @@ func twoKeys(c *configv1alpha1.LocalVolumeConfiguration) {
 	c.NodeTopologyKeys = []string{corev1.LabelHostname, nodeID}
 }
 
-// restart ends the process as SIGKILL does, and starts another one, which is told what exists.
+// restart ends the process as SIGKILL does, and starts another one, which is notified of what exists.
 func (b *bench) restart(configure func(*configv1alpha1.LocalVolumeConfiguration)) {
 	b.T.Helper()
 	b.Restart(configure)
@@ -65,7 +65,7 @@ func TestRelabelledNode(t *testing.T) {
 			b.LoseNode("a")
 			b.pass(time.Second)
 			b.pass(localvolumetest.Delay)
-			b.gone("its node was deleted", byHost, byID)
+			b.expectDeleted("its node was deleted", byHost, byID)
 		})
 	}
 }
@@ -83,7 +83,7 @@ func TestSecondLossWhileStopped(t *testing.T) {
 	b.pass(59 * time.Second)
 	b.kept("the second loss starts a full delay", claim)
 	b.pass(time.Second)
-	b.gone("after the full delay", claim)
+	b.expectDeleted("after the full delay", claim)
 }
 
 // A process that was stopped does not know whether the node was back.
@@ -99,9 +99,9 @@ func TestSuspended(t *testing.T) {
 	b.kept("nothing was observed for 70s", claim)
 	b.Site.Beat(t.Context())
 	b.pass(59 * time.Second)
-	b.kept("the delay begins anew", claim)
+	b.kept("the delay starts over", claim)
 	b.pass(time.Second)
-	b.gone("after the full delay", claim)
+	b.expectDeleted("after the full delay", claim)
 }
 
 // A process that cannot reach the API server does not know it either.
@@ -110,7 +110,7 @@ func TestCutOff(t *testing.T) {
 	_, claim := b.Bind("c", "a")
 	b.LoseNode("a")
 	b.pass(5 * time.Second)
-	b.Refuse = func(request string) error {
+	b.Intercept = func(request string) error {
 		if request == localvolumetest.Ping {
 			return errors.New("connection refused")
 		}
@@ -118,15 +118,15 @@ func TestCutOff(t *testing.T) {
 	}
 	b.pass(70 * time.Second)
 	b.kept("nothing was observed for 70s", claim)
-	b.Refuse = nil
+	b.Intercept = nil
 	b.pass(5 * time.Second)
 	b.pass(59 * time.Second)
-	b.kept("the delay begins anew", claim)
+	b.kept("the delay starts over", claim)
 	b.pass(time.Second)
-	b.gone("after the full delay", claim)
+	b.expectDeleted("after the full delay", claim)
 }
 
-// A node that comes and goes in the middle of a batch saves the rest of it, too: it is another absence.
+// A node that appears and disappears in the middle of a batch saves the rest of it, too: it is another absence.
 func TestFlapsDuringBatch(t *testing.T) {
 	b := newBench(t, func(c *configv1alpha1.LocalVolumeConfiguration) { c.WorkerThreads = new(int32(1)) }, "a", "b")
 	_, first := b.Bind("c0", "a")
@@ -139,15 +139,15 @@ func TestFlapsDuringBatch(t *testing.T) {
 		b.Site.Inventory.RemoveNode("a")
 	}
 	b.pass(localvolumetest.Delay)
-	kept, gone := first, second
+	kept, expectDeleted := first, second
 	if !b.Exists(first) {
-		kept, gone = second, first
+		kept, expectDeleted = second, first
 	}
-	b.gone("before the node was back", gone)
+	b.expectDeleted("before the node was back", expectDeleted)
 	b.kept("the node was back in between", kept)
 }
 
-// Deletions that are refused keep no others waiting, however many they are.
+// Deletions that are rejected keep no others waiting, however many they are.
 func TestRefusedDeletions(t *testing.T) {
 	b := newBench(t, func(c *configv1alpha1.LocalVolumeConfiguration) { c.PVCDeletionDelay = &metav1.Duration{} }, "a", "b", "c")
 	b.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
@@ -166,17 +166,17 @@ func TestRefusedDeletions(t *testing.T) {
 	other := bind("z")
 	b.pass(time.Second)
 	b.LoseNode("a")
-	b.Refuse = func(request string) error {
+	b.Intercept = func(request string) error {
 		if strings.HasPrefix(request, "delete claim a") {
-			return errors.New("a webhook says no")
+			return errors.New("a webhook denies it")
 		}
 		return nil
 	}
 	b.pass(time.Second)
 	if next := b.pass(time.Second); next > time.Second {
-		t.Errorf("the next pass is after %s", next)
+		t.Errorf("the next reconciliation is after %s", next)
 	}
-	b.gone("others are refused", other)
+	b.expectDeleted("others are rejected", other)
 	b.Requests()
 	count := 0
 	for range 8 {
@@ -192,7 +192,7 @@ func TestRefusedDeletions(t *testing.T) {
 	}
 }
 
-// A dry run tells all claims what would happen, not only those of the first batch.
+// A dry run reports for all claims what would happen, not only those of the first batch.
 func TestDryRunOfMany(t *testing.T) {
 	b := newBench(t, func(c *configv1alpha1.LocalVolumeConfiguration) {
 		c.DryRun, c.PVCDeletionDelay = new(true), &metav1.Duration{}
@@ -219,6 +219,6 @@ func TestDryRunOfMany(t *testing.T) {
 		}
 	}
 	if told != localvolume.MaxBatch+1 {
-		t.Errorf("%d claims are told, want each once", told)
+		t.Errorf("%d claims are notified, want each once", told)
 	}
 }

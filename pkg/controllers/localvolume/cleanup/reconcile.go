@@ -12,7 +12,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 )
 
-// Reconcile makes one pass over everything that is stale.
+// Reconcile reconciles everything that is stale.
 func (r *reconciler) Reconcile(ctx context.Context, _ localvolume.Pass) (reconcile.Result, error) {
 	if rest := r.pace.Begin(); rest > 0 {
 		return reconcile.Result{RequeueAfter: rest}, nil

@@ -36,11 +36,11 @@ func newBench(t *testing.T, configure func(*configv1alpha1.LocalVolumeConfigurat
 	return &bench{World: w, r: newReconciler(w.Site)}
 }
 
-// after lets time pass, tells the cache what is stored, and makes a pass.
+// after lets time pass, updates the cache from the store, and reconciles once.
 func (b *bench) after(d time.Duration) (time.Duration, error) {
 	b.T.Helper()
 	b.Sleep(d)
-	b.Tell()
+	b.Sync()
 	result, err := b.r.Reconcile(b.T.Context(), localvolume.Pass{})
 	return result.RequeueAfter, err
 }
@@ -64,7 +64,7 @@ func (b *bench) kept(what string, objects ...client.Object) {
 	}
 }
 
-func (b *bench) gone(what string, objects ...client.Object) {
+func (b *bench) expectDeleted(what string, objects ...client.Object) {
 	b.T.Helper()
 	for _, object := range objects {
 		if b.Exists(object) {
@@ -73,7 +73,7 @@ func (b *bench) gone(what string, objects ...client.Object) {
 	}
 }
 
-// has says whether one of the lines begins and goes on as wanted.
+// has reports whether one of the lines begins and continues as wanted.
 func has(lines []string, begin, contains string) bool {
 	return slices.ContainsFunc(lines, func(line string) bool { return strings.HasPrefix(line, begin) && strings.Contains(line, contains) })
 }
@@ -83,14 +83,14 @@ func TestLostNode(t *testing.T) {
 	volume, claim := b.Bind("c", "a")
 	_, other := b.Bind("d", "b")
 	if next := b.pass(time.Second); next != 0 {
-		t.Errorf("with nothing lost the next pass is after %s", next)
+		t.Errorf("with nothing lost the next reconciliation is after %s", next)
 	}
 	if diff := cmp.Diff([]string{"get configmap", "get configmap", "create configmap"}, b.Requests()); diff != "" { // which nodes were seen
 		t.Errorf("requests (-want +got):\n%s", diff)
 	}
 	b.LoseNode("a")
 	if next := b.pass(time.Second); next != 5*time.Second { // the absence is confirmed
-		t.Errorf("the next pass is after %s", next)
+		t.Errorf("the next reconciliation is after %s", next)
 	}
 	b.kept("before the delay", claim)
 	events := b.Events()
@@ -98,11 +98,11 @@ func TestLostNode(t *testing.T) {
 		t.Errorf("events %q", events)
 	}
 	if next := b.pass(55 * time.Second); next != 4*time.Second {
-		t.Errorf("the next pass is after %s", next)
+		t.Errorf("the next reconciliation is after %s", next)
 	}
 	b.kept("before the delay", claim)
 	b.pass(4 * time.Second)
-	b.gone("after the delay", claim)
+	b.expectDeleted("after the delay", claim)
 	b.kept("the volume is for the Deleter, and another node lives", volume, other)
 	if events := b.Events(); len(events) != 1 || !has(events, "Normal LocalVolumeCleanupDeleting c: Deleting the claim of volume c, because node a does not exist.", "") {
 		t.Errorf("events %q", events)
@@ -117,7 +117,7 @@ func TestLostNode(t *testing.T) {
 	}
 }
 
-// Claims that must stay, however long the node is gone.
+// Claims that must stay, however long the node has been deleted.
 func TestClaimsThatStay(t *testing.T) {
 	for name, change := range map[string]func(*bench, *corev1.PersistentVolume, *corev1.PersistentVolumeClaim){
 		"it has another volume": func(b *bench, _ *corev1.PersistentVolume, c *corev1.PersistentVolumeClaim) {
@@ -161,7 +161,7 @@ func TestClaimsThatStay(t *testing.T) {
 			b := newBench(t, nil, "a", "b", "c")
 			volume, claim := b.Bind("c", "a")
 			change(b, volume, claim)
-			b.Tell()
+			b.Sync()
 			b.LoseNode("a")
 			for range 3 {
 				b.pass(time.Hour)
@@ -178,12 +178,12 @@ func optOut[T client.Object](object T) {
 	object.SetAnnotations(map[string]string{localvolume.OptOutAnnotation: localvolume.OptOutValue})
 }
 
-// What is opted out is told once, and goes when it is not any more.
+// What is opted out is reported once, and is deleted when it is not any more.
 func TestOptOutEnds(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	_, claim := b.Bind("c", "a")
 	localvolumetest.Change(b.World, claim, optOut)
-	b.Tell()
+	b.Sync()
 	b.LoseNode("a")
 	b.pass(time.Second)
 	b.pass(time.Second)
@@ -193,7 +193,7 @@ func TestOptOutEnds(t *testing.T) {
 	}
 	localvolumetest.Change(b.World, claim, func(c *corev1.PersistentVolumeClaim) { c.Annotations = nil })
 	b.pass(localvolumetest.Delay)
-	b.gone("without the annotation", claim)
+	b.expectDeleted("without the annotation", claim)
 }
 
 func TestNodeReturns(t *testing.T) {
@@ -212,7 +212,7 @@ func TestNodeReturns(t *testing.T) {
 	b.pass(59 * time.Second)
 	b.kept("a second loss starts a full delay", claim)
 	b.pass(time.Second)
-	b.gone("after the full delay", claim)
+	b.expectDeleted("after the full delay", claim)
 }
 
 // A node that was there for a moment between two passes was there.
@@ -225,12 +225,12 @@ func TestNodeFlaps(t *testing.T) {
 	b.AddNode("a")
 	b.LoseNode("a")
 	b.pass(59 * time.Second)
-	b.kept("the delay began anew", claim)
+	b.kept("the delay started over", claim)
 	if events := b.Events(); len(events) != 2 || !has(events, "Normal LocalVolumeCleanupCancelled", "was back temporarily") || !has(events, "Warning ReferencedNodeDeleted", "12:01:50Z") {
 		t.Errorf("events %q", events)
 	}
 	b.pass(time.Second)
-	b.gone("after the full delay", claim)
+	b.expectDeleted("after the full delay", claim)
 }
 
 // The nodes are read live before a deletion: one that is there although its event has not come counts.
@@ -246,16 +246,16 @@ func TestLiveRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	b.pass(59 * time.Second)
-	b.kept("it was seen, so the delay begins anew", claim)
+	b.kept("it was seen, so the delay starts over", claim)
 	b.pass(time.Second)
-	b.gone("after the full delay", claim)
+	b.expectDeleted("after the full delay", claim)
 }
 
 func TestLiveReadFails(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	_, claim := b.Bind("c", "a")
 	b.LoseNode("a")
-	b.Refuse = func(request string) error {
+	b.Intercept = func(request string) error {
 		if request == "list nodes" {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "nodes"}, "", errors.New("no"))
 		}
@@ -265,9 +265,9 @@ func TestLiveReadFails(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	b.kept("the nodes cannot be read", claim)
-	b.Refuse = nil
+	b.Intercept = nil
 	b.pass(time.Second)
-	b.gone("they can again", claim)
+	b.expectDeleted("they can again", claim)
 }
 
 func TestLiveReadIsPartial(t *testing.T) {
@@ -281,7 +281,7 @@ func TestLiveReadIsPartial(t *testing.T) {
 	b.kept("the node may be in the rest of the list", claim)
 	b.Truncate = false
 	b.pass(time.Second)
-	b.gone("the list is whole", claim)
+	b.expectDeleted("the list is whole", claim)
 }
 
 func TestNotSynced(t *testing.T) {
@@ -290,7 +290,7 @@ func TestNotSynced(t *testing.T) {
 	b.Site.Inventory = localvolume.NewInventory(b.Site.Config, b.Clock)
 	for range 2 {
 		if _, err := b.after(time.Hour); err == nil {
-			t.Fatal("a pass without synced caches")
+			t.Fatal("a reconciliation without synced caches")
 		}
 	}
 	b.kept("nothing is known yet", claim)
@@ -312,7 +312,7 @@ func TestReturnsDuringBatch(t *testing.T) {
 		}
 	}
 	b.pass(localvolumetest.Delay)
-	b.gone("before the node was back", claims[0])
+	b.expectDeleted("before the node was back", claims[0])
 	b.kept("after the node was back", claims[1:]...)
 }
 
@@ -356,9 +356,9 @@ func TestDeletionFails(t *testing.T) {
 	_, claim := b.Bind("c", "a")
 	b.LoseNode("a")
 	b.pass(time.Second)
-	b.Refuse = func(request string) error {
+	b.Intercept = func(request string) error {
 		if request == "delete claim c" {
-			return errors.New("a webhook says no")
+			return errors.New("a webhook denies it")
 		}
 		return nil
 	}
@@ -372,17 +372,17 @@ func TestDeletionFails(t *testing.T) {
 	if events := b.Events(); len(events) != 1 {
 		t.Errorf("each try has an event: %q", events)
 	}
-	b.Refuse = nil
+	b.Intercept = nil
 	b.pass(10 * time.Second)
-	b.gone("later", claim)
+	b.expectDeleted("later", claim)
 }
 
-// A claim that a finalizer holds is deleted, told and counted once.
+// A claim that a finalizer holds is deleted, reported and counted once.
 func TestFinalizer(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	_, claim := b.Bind("c", "a")
 	localvolumetest.Change(b.World, claim, func(c *corev1.PersistentVolumeClaim) { c.Finalizers = []string{"example.com/foreign"} })
-	b.Tell()
+	b.Sync()
 	b.LoseNode("a")
 	b.pass(time.Second)
 	b.Events()
@@ -405,17 +405,17 @@ func TestFinalizer(t *testing.T) {
 	}
 }
 
-// A claim that is bound when its node is gone for long goes at once.
+// A claim that is bound when its node was deleted long ago is deleted immediately.
 func TestLateBound(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	b.Add(localvolumetest.Volume("w", "a"))
-	b.Tell()
+	b.Sync()
 	b.LoseNode("a")
 	b.pass(time.Second)
 	b.pass(time.Hour)
 	_, claim := b.Bind("c", "a")
 	b.pass(time.Second)
-	b.gone("its node was gone already", claim)
+	b.expectDeleted("its node had been deleted already", claim)
 	if events := b.Events(); len(events) != 2 || !has(events[:1], "Warning ReferencedNodeDeleted", "") {
 		t.Errorf("the event has to come first: %q", events)
 	}
@@ -434,7 +434,7 @@ func TestRestart(t *testing.T) {
 	b.pass(18 * time.Second)
 	b.kept("the time is neither lost", claim)
 	b.pass(time.Second)
-	b.gone("nor restarted", claim)
+	b.expectDeleted("nor restarted", claim)
 }
 
 // readRecord returns the keys of the record without those of nodes that were seen, and these.
@@ -489,7 +489,7 @@ func TestRecord(t *testing.T) {
 	expect(time.Second)
 }
 
-// A record that was deleted is written anew, whole.
+// A record that was deleted is rewritten, whole.
 func TestRecordRemoved(t *testing.T) {
 	b := newBench(t, nil, "a", "b", "c", "d", "e")
 	b.Bind("ca", "a")
@@ -526,27 +526,27 @@ func TestRecordUnreadable(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	_, claim := b.Bind("c", "a")
 	b.LoseNode("a")
-	b.Refuse = func(request string) error {
+	b.Intercept = func(request string) error {
 		if strings.Contains(request, "configmap") {
 			return errors.New("timeout")
 		}
 		return nil
 	}
 	if _, err := b.after(time.Hour); err == nil {
-		t.Error("it goes on without the record")
+		t.Error("it continues without the record")
 	}
 	b.kept("the record is not read", claim)
-	b.Refuse = nil
+	b.Intercept = nil
 	b.pass(time.Second)
-	b.gone("it is read", claim)
+	b.expectDeleted("it is read", claim)
 }
 
-// Without rights to config maps it works, in memory.
+// Without permissions to config maps it works, in memory.
 func TestRecordForbidden(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	_, claim := b.Bind("c", "a")
 	b.LoseNode("a")
-	b.Refuse = func(request string) error {
+	b.Intercept = func(request string) error {
 		if strings.Contains(request, "configmap") {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no"))
 		}
@@ -556,7 +556,7 @@ func TestRecordForbidden(t *testing.T) {
 	b.pass(58 * time.Second)
 	b.kept("before the delay", claim)
 	b.pass(time.Second)
-	b.gone("after the delay", claim)
+	b.expectDeleted("after the delay", claim)
 	count := 0
 	for _, request := range b.Requests() {
 		if strings.Contains(request, "configmap") {
@@ -578,7 +578,7 @@ func TestBrake(t *testing.T) {
 	b.LoseNode("a", "b", "c")
 	b.pass(time.Second)
 	b.pass(time.Hour)
-	b.kept("three of four nodes are gone", claims...)
+	b.kept("three of four nodes have been deleted", claims...)
 	if got := testutil.ToFloat64(b.Site.Metrics.Brake.WithLabelValues("")); got != 1 {
 		t.Errorf("the gauge is %v", got)
 	}
@@ -591,7 +591,7 @@ func TestBrake(t *testing.T) {
 	}
 	b.AddNode("a")
 	b.pass(time.Second)
-	b.gone("two of four are no reason", claims[1:3]...)
+	b.expectDeleted("two of four are no reason", claims[1:3]...)
 	b.kept("this one is back", claims[0], claims[3])
 	if events := b.Events(); !has(events, "Normal MissingNodesAccepted", "") || testutil.ToFloat64(b.Site.Metrics.Brake.WithLabelValues("")) != 0 {
 		t.Errorf("events %q", events)
@@ -619,14 +619,14 @@ func TestBrakeAcknowledged(t *testing.T) {
 	acknowledge("3")
 	b.LoseNode("d")
 	b.pass(time.Hour)
-	b.kept("four are gone, three are acknowledged", claims...)
+	b.kept("four have been deleted, three are acknowledged", claims...)
 	b.AddNode("d")
 	b.pass(time.Second)
-	b.gone("acknowledged", claims[:3]...)
+	b.expectDeleted("acknowledged", claims[:3]...)
 	b.kept("the living one", claims[3])
 }
 
-// The brake looks at what the API server says, not only at the events.
+// The brake checks the API server, not only the events.
 func TestBrakeLive(t *testing.T) {
 	for name, lost := range map[string][]string{"most": {"b", "c"}, "every node": {"b", "c", "d", "unused"}} {
 		t.Run(name, func(t *testing.T) {
@@ -658,7 +658,7 @@ func TestBrakeOff(t *testing.T) {
 	b.LoseNode("a", "b", "c")
 	b.pass(time.Second)
 	b.pass(time.Hour)
-	b.gone("the brake is off", claims...)
+	b.expectDeleted("the brake is off", claims...)
 }
 
 // Nodes that are left only with what stays do not engage the brake.
@@ -670,11 +670,11 @@ func TestBrakeDoesNotCountRetained(t *testing.T) {
 			v.Status.Phase, v.Spec.PersistentVolumeReclaimPolicy = corev1.VolumeReleased, corev1.PersistentVolumeReclaimRetain
 		}))
 	}
-	b.Tell()
+	b.Sync()
 	b.LoseNode("a", "b", "c", "d")
 	b.pass(time.Second)
 	b.pass(time.Hour)
-	b.gone("three of the four missing nodes have nothing to do", claim)
+	b.expectDeleted("three of the four missing nodes have nothing to do", claim)
 }
 
 func TestDryRun(t *testing.T) {
@@ -737,7 +737,7 @@ func TestPace(t *testing.T) {
 		t.Errorf("%d looks, %d deletions", looks, deletions)
 	}
 	if next := b.pass(localvolume.PassInterval / 2); next != localvolume.PassInterval/2 || len(b.Requests()) > 0 {
-		t.Errorf("a pass came too soon, the next one after %s", next)
+		t.Errorf("a reconciliation came too soon, the next one after %s", next)
 	}
 	b.pass(localvolume.PassInterval)
 	if looks, deletions := counts(); looks != 1 || deletions != 1 {

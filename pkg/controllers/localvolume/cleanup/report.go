@@ -24,14 +24,14 @@ func (r *reconciler) reportNodes(ctx context.Context, subjects []localvolume.Sub
 		if before, known := r.missing[node]; known && before.Equal(since) {
 			continue
 		}
-		if volumes == nil { // only when there is something to tell
+		if volumes == nil { // only when there is something to report
 			volumes, claims = count(subjects)
 		}
 		log.FromContext(ctx).Info("A node with local volumes is missing", "node", node, "since", since.UTC().Format(time.RFC3339),
 			"staleVolumes", volumes[node], "claimsToDelete", claims[node], "deletionDelay", r.site.Config.PVCDeletionDelay.Duration.String())
 	}
 	for node := range r.missing {
-		if _, still := missing[node]; !still && r.site.Inventory.Answers(node) {
+		if _, still := missing[node]; !still && r.site.Inventory.Matches(node) {
 			log.FromContext(ctx).Info("A node with local volumes is back", "node", node)
 		}
 	}
@@ -52,7 +52,7 @@ func count(subjects []localvolume.Subject) (volumes, claims map[string]int) {
 	return volumes, claims
 }
 
-// reportClaims tells claims that they will be deleted, that they will not after all, and why one stays.
+// reportClaims reports to claims that they will be deleted, that they will not after all, and why one stays.
 func (r *reconciler) reportClaims(subjects []localvolume.Subject) {
 	stale := make(map[types.UID]bool, len(subjects))
 	pending := make(map[types.UID]bool, len(subjects))
@@ -77,7 +77,7 @@ func (r *reconciler) reportClaims(subjects []localvolume.Subject) {
 			continue
 		}
 		delete(r.scheduled, uid)
-		// One that was deleted, by us or by somebody else, need not be told. If its node is back, it is kept.
+		// One that was deleted, by Groundskeeper or by another client, need not be notified. If its node is back, it is kept.
 		if !r.deletions.Has(uid) && !r.site.Inventory.AllMissing(appointment.nodes) {
 			r.site.Recorder.Event(appointment.claim, corev1.EventTypeNormal, localvolume.EventCancelled,
 				fmt.Sprintf("%s is back, the claim is retained.", localvolume.Nodes(appointment.nodes)))
@@ -86,7 +86,7 @@ func (r *reconciler) reportClaims(subjects []localvolume.Subject) {
 	r.deletions.Keep(stale)
 }
 
-// schedule tells a claim when it will be deleted, once for each time its node goes missing.
+// schedule reports to a claim when it will be deleted, once for each time its node becomes missing.
 func (r *reconciler) schedule(subject *localvolume.Subject) {
 	claim := subject.Claim
 	before, known := r.scheduled[claim.UID]
@@ -104,11 +104,11 @@ func (r *reconciler) schedule(subject *localvolume.Subject) {
 	}
 	r.site.Recorder.Event(claim, corev1.EventTypeWarning, localvolume.EventScheduled,
 		fmt.Sprintf("%s, and local volume %s is lost with it. The claim %s be deleted at %s unless the node comes back.",
-			localvolume.GoneSentence(subject.Nodes), subject.Volume.Name, will, until.UTC().Format(time.RFC3339)))
+			localvolume.AbsentSentence(subject.Nodes), subject.Volume.Name, will, until.UTC().Format(time.RFC3339)))
 	r.scheduled[claim.UID] = appointment{claim: claim, since: subject.Since, nodes: subject.Nodes}
 }
 
-// reportUntouched tells volumes that they are not cleaned up, and why.
+// reportUntouched reports to volumes that they are not cleaned up, and why.
 func (r *reconciler) reportUntouched() {
 	unsupported, unbound, uncertain := r.site.Inventory.Unsupported(), r.site.Inventory.NotNodeBound(), r.site.Inventory.Uncertain()
 	r.site.Metrics.NotNodeBound.WithLabelValues(r.site.Name).Set(float64(len(unbound)))

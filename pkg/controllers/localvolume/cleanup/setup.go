@@ -21,19 +21,19 @@ import (
 const (
 	// EventQPS is the limit of the client that sends events, in requests per second.
 	EventQPS = 20
-	// EventBurst is how many of them may be sent at once: it is for the news that a claim will be deleted, of all claims of
-	// lost nodes. What comes later, with the deletions, can take its time: it has the time at which it happened, and the API
-	// server has the deletions to do.
+	// EventBurst is how many of them may be sent concurrently: it is for the news that a claim will be deleted, of all claims of
+	// lost nodes. What comes later, with the deletions, can take its time: it has the time at which it happened, and the API server
+	// has the deletions to do.
 	EventBurst = 1000
 )
 
-// Options say how the controllers fit into a process.
+// Options specify how the controllers fit into a process.
 type Options struct {
-	// RecordNamespace is the namespace of the ConfigMap that says since when nodes are missing. NoRecord does without
-	// it: there is no right to write it.
+	// RecordNamespace is the namespace of the ConfigMap that records since when nodes are missing. NoRecord disables it: there is
+	// no permission to write it.
 	RecordNamespace string
 	NoRecord        bool
-	// Namespaces says that namespaces may be listed and watched: without them their annotations are not seen.
+	// Namespaces reports that namespaces may be listed and watched: without them their annotations are not seen.
 	Namespaces bool
 	// Deleter adds the Deleter, too.
 	Deleter bool

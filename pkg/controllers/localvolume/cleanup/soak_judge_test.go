@@ -17,7 +17,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/localvolumetest"
 )
 
-// named says whether a volume names its nodes, so that it may be cleaned up.
+// named reports whether a volume names its nodes, so that it may be cleaned up.
 func (v *soakVolume) named() bool {
 	switch {
 	case v.class == "other" || v.source == "nfs":
@@ -44,7 +44,7 @@ func (v *soakVolume) absent() (since time.Time, all bool) {
 	return since, true
 }
 
-// judge looks at each request of the process.
+// judge checks each request of the process.
 func (s *soak) judge(request string) {
 	parts := strings.Fields(request)
 	if parts[0] != "delete" && (parts[0] != "patch" || parts[1] != "volume") {
@@ -88,7 +88,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// settle waits until everything that must go has had its time, and looks at what is left.
+// settle waits until everything that must go has had its time, and checks what is left.
 func (s *soak) settle() {
 	s.T.Helper()
 	s.note("settle")
@@ -116,7 +116,7 @@ func (s *soak) settle() {
 	}
 }
 
-// left looks at what is left of a volume.
+// left checks what is left of a volume.
 func (s *soak) left(v *soakVolume) {
 	s.T.Helper()
 	volume := &corev1.PersistentVolume{}
@@ -126,7 +126,7 @@ func (s *soak) left(v *soakVolume) {
 		return
 	}
 	_, all := v.absent()
-	if !v.named() || !all || len(volume.Annotations) > 0 || slices.ContainsFunc(v.machines, s.answered) {
+	if !v.named() || !all || len(volume.Annotations) > 0 || slices.ContainsFunc(v.machines, s.matched) {
 		return
 	}
 	if v.claim {
@@ -138,7 +138,7 @@ func (s *soak) left(v *soakVolume) {
 	}
 }
 
-// answered says that a name of the machine is on a Node, although the volume does not mean it: by metadata.name.
-func (s *soak) answered(m *machine) bool {
-	return s.Site.Inventory.Answers(m.original) || s.Site.Inventory.Answers(m.hostname)
+// matched reports that a name of the machine is on a Node, although the volume does not mean it: by metadata.name.
+func (s *soak) matched(m *machine) bool {
+	return s.Site.Inventory.Matches(m.original) || s.Site.Inventory.Matches(m.hostname)
 }

@@ -37,10 +37,10 @@ const (
 type machine struct {
 	original, node string
 	hostname, id   string
-	// labelled says that its Node has the label of its id.
+	// labelled reports that its Node has the label of its id.
 	labelled bool
-	// relabelled says that its Node has other labels than it had, known that a pass saw it under its
-	// original name since volumes use it.
+	// relabelled reports that its Node has other labels than it had, known that a reconciliation saw it under its original name
+	// since volumes use it.
 	relabelled, known bool
 	// lost is when its Node was deleted last, and lostOriginal when that was the one of the original name.
 	lost, lostOriginal time.Time
@@ -52,7 +52,7 @@ type soakVolume struct {
 	form                int
 	machines            []*machine
 	claim               bool
-	// seen are the machines that a pass saw while the volume was there.
+	// seen are the machines that a reconciliation saw while the volume was there.
 	seen map[*machine]bool
 	// free is since when no claim has it.
 	free time.Time
@@ -66,7 +66,7 @@ type soak struct {
 	machines []*machine
 	volumes  map[string]*soakVolume
 	number   int
-	// running says that the process runs; while it is stopped, events wait.
+	// running reports that the process runs; while it is stopped, events wait.
 	running bool
 	waiting []func()
 	log     []string
@@ -100,7 +100,7 @@ func runSoak(t *testing.T, random *rand.Rand, steps int) {
 	t.Helper()
 	s := &soak{bench: newBench(t, soakConfig), rand: random, volumes: map[string]*soakVolume{}, running: true}
 	s.start()
-	s.Refuse = func(request string) error { s.judge(request); return nil }
+	s.Intercept = func(request string) error { s.judge(request); return nil }
 	s.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "default"}})
 	for i := range soakMachines {
 		m := &machine{original: fmt.Sprintf("n%d", i), hostname: fmt.Sprintf("host-%d", i), id: fmt.Sprintf("id-%d", i)}
@@ -200,7 +200,7 @@ func (s *soak) change() {
 	m := s.machines[s.rand.IntN(soakMachines-1)]
 	if m.node == "" {
 		switch name := m.original; s.rand.IntN(4) {
-		case 0: // under another name; the label that says which machine it is may come later
+		case 0: // under another name; the label that reports which machine it is may come later
 			s.number++
 			s.register(m, fmt.Sprintf("%s-again-%d", name, s.number), s.rand.IntN(2) == 0)
 		default:
@@ -246,7 +246,7 @@ func (s *soak) step() {
 		s.note("start")
 		s.Restart(soakConfig)
 		s.start()
-	case 10: // SIGSTOP, and the watches go on where they were
+	case 10: // SIGSTOP, and the watches continue where they were
 		s.note("stop")
 		s.running = false
 		s.whileAway()
@@ -294,8 +294,8 @@ func (s *soak) nodeNames() (names []string) {
 	return names
 }
 
-// whileAway lets time pass without the process, with changes or without. A Node that was gone before, and was there for a
-// moment within less than a lease, may be taken for one that was gone all the time.
+// whileAway lets time pass without the process, with changes or without. A Node that had been deleted before, and was there for a
+// moment within less than a lease, may be taken for one that had been deleted all the time.
 func (s *soak) whileAway() {
 	since, before := s.Clock.Now(), map[*machine]machine{}
 	for _, m := range s.machines {
@@ -336,7 +336,7 @@ func (s *soak) optOut() {
 	}
 }
 
-// pass is what Kubernetes does, and a pass of both controllers.
+// pass is what Kubernetes does, and a reconciliation of both controllers.
 func (s *soak) pass() {
 	s.T.Helper()
 	for _, name := range slices.Sorted(maps.Keys(s.volumes)) {
@@ -348,7 +348,7 @@ func (s *soak) pass() {
 			}
 		}
 	}
-	s.Tell()
+	s.Sync()
 	for _, reconcile := range []func() error{
 		func() error { _, err := s.r.Reconcile(s.T.Context(), localvolume.Pass{}); return err },
 		func() error { _, err := s.deleter.Reconcile(s.T.Context(), localvolume.Pass{}); return err },

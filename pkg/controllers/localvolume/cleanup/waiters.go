@@ -19,14 +19,14 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 )
 
-// waiters deletes the pods that wait in vain, because their claim was deleted with its node. Which claims these are, the
-// claimRefs of the stale volumes say.
+// waiters deletes the pods that wait in vain, because their claim was deleted with its node. The claimRefs of the stale volumes
+// name these claims.
 type waiters struct {
 	site    *localvolume.Site
 	retries localvolume.Backoffs
 }
 
-// release deletes the pods that wait for claims that are gone.
+// release deletes the pods that wait for claims that have been deleted.
 func (w *waiters) release(ctx context.Context, subjects []localvolume.Subject) error {
 	if w == nil {
 		return nil
@@ -62,8 +62,8 @@ func (w *waiters) release(ctx context.Context, subjects []localvolume.Subject) e
 	return nil
 }
 
-// releaseIn deletes the Pending pods of one namespace that no node has and that use one of the claims. A pod that got
-// its claim anew meanwhile is left alone, and so is one that was scheduled: its resource version is another.
+// releaseIn deletes the Pending pods of one namespace that no node has and that use one of the claims. A pod that got its claim
+// again meanwhile is left alone, and so is one that was scheduled: its resource version is another.
 func (w *waiters) releaseIn(ctx context.Context, permit *localvolume.Permit, namespace string, byClaim map[string]*localvolume.Subject) error {
 	failed := map[string]error{}
 	pods := &corev1.PodList{}

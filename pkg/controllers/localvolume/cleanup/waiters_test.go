@@ -28,7 +28,7 @@ func pendingPod(name, claim string, change ...func(*corev1.Pod)) *corev1.Pod {
 	return pod
 }
 
-// pods makes a cluster in which claim "c" was deleted with its node, and gone is what comes of its pods.
+// pods makes a cluster in which claim "c" was deleted with its node, and expected is the outcome for its pods.
 func newWaiting(t *testing.T, enabled bool) (*bench, *corev1.PersistentVolumeClaim) {
 	t.Helper()
 	b := newBench(t, func(c *configv1alpha1.LocalVolumeConfiguration) { c.DeletePendingPods = new(enabled) }, "a", "b")
@@ -85,9 +85,9 @@ func TestPendingPods(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b, claim := newWaiting(t, test.enabled)
 			b.pass(localvolumetest.Delay)
-			b.gone("its node is", claim)
+			b.expectDeleted("its node is", claim)
 			if !b.podNames()["waits"] {
-				t.Fatal("a pod went before its claim was known to be gone")
+				t.Fatal("a pod went before its claim was known to have been deleted")
 			}
 			b.SetPhase("c", corev1.VolumeReleased)
 			if test.between != nil {
@@ -124,14 +124,14 @@ func TestPendingPodsAgain(t *testing.T) {
 	b.pass(localvolumetest.Delay)
 	b.SetPhase("c", corev1.VolumeReleased)
 	b.Add(pendingPod("waits-too", "c"))
-	b.Refuse = func(request string) error {
+	b.Intercept = func(request string) error {
 		if request == "delete pod waits" {
-			return errors.New("a webhook says no")
+			return errors.New("a webhook denies it")
 		}
 		return nil
 	}
 	decision := func() localvolume.Decision {
-		b.Tell()
+		b.Sync()
 		subjects, err := b.Site.Survey(t.Context())
 		if err != nil || len(subjects) != 1 {
 			t.Fatalf("%v, %v", subjects, err)
@@ -140,12 +140,12 @@ func TestPendingPodsAgain(t *testing.T) {
 	}
 	b.pass(time.Second)
 	if names := b.podNames(); !names["waits"] || names["waits-too"] {
-		t.Errorf("pods = %v, want the one that is refused", names)
+		t.Errorf("pods = %v, want the one that is rejected", names)
 	}
 	if got := decision(); got.Action != localvolume.Wait {
 		t.Errorf("volume: %+v", got)
 	}
-	b.Refuse = nil
+	b.Intercept = nil
 	b.pass(2 * time.Second)
 	if b.podNames()["waits"] {
 		t.Error("it is not tried again")

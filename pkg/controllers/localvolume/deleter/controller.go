@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deleter is the Deleter: it deletes local volumes whose node is gone and that nobody has: Available ones, and
-// Released ones with the reclaim policy Delete. CSI volumes it leaves to their driver, unless it is to release them. It runs beside the CleanupController of the same Site and depends on
-// what that one knows.
+// Package deleter is the Deleter: it deletes local volumes whose node has been deleted and that no claim uses: Available ones, and
+// Released ones with the reclaim policy Delete. CSI volumes it leaves to their driver, unless it is to release them. It runs beside
+// the CleanupController of the same Site and depends on what that one knows.
 package deleter
 
 import (
@@ -22,17 +22,17 @@ const (
 	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
 	ControllerName = "local-volume-deleter"
 
-	// patience is how long a pass waits for the last of the claims that go together. Volumes can wait: somebody hopes
-	// for a new claim, and nobody for a volume on a lost node to go.
+	// patience is how long a reconciliation waits for the last of the claims that go together. Volumes can wait: a user needs a new
+	// claim, but no user needs the deletion of a volume on a lost node.
 	patience = 10 * time.Second
 )
 
-// reconciler deletes volumes. One pass runs at a time.
+// reconciler deletes volumes. One reconciliation runs at a time.
 type reconciler struct {
 	site *localvolume.Site
 
 	pace *localvolume.Pace
-	// deletions deletes volumes, and tells them why they stay.
+	// deletions deletes volumes, and notifies them why they stay.
 	deletions *localvolume.Deletions
 }
 

@@ -13,7 +13,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 )
 
-// Reconcile makes one pass over everything that is stale.
+// Reconcile reconciles everything that is stale.
 func (r *reconciler) Reconcile(ctx context.Context, _ localvolume.Pass) (reconcile.Result, error) {
 	if rest := r.pace.Begin(); rest > 0 {
 		return reconcile.Result{RequeueAfter: rest}, nil
@@ -37,7 +37,7 @@ func (r *reconciler) Reconcile(ctx context.Context, _ localvolume.Pass) (reconci
 	return reconcile.Result{RequeueAfter: next}, nil
 }
 
-// report tells volumes why they stay.
+// report reports to volumes why they stay.
 func (r *reconciler) report(subjects []localvolume.Subject) {
 	stale := make(map[types.UID]bool, len(subjects))
 	for i := range subjects {

@@ -32,22 +32,22 @@ func newBench(t *testing.T, configure func(*configv1alpha1.LocalVolumeConfigurat
 	return &bench{World: w, r: newReconciler(w.Site)}
 }
 
-// volume makes a volume, which the cache is told.
+// volume makes a volume, which the cache is notified.
 func (b *bench) volume(name, node string, phase corev1.PersistentVolumePhase, policy corev1.PersistentVolumeReclaimPolicy, change ...func(*corev1.PersistentVolume)) *corev1.PersistentVolume {
 	b.T.Helper()
 	volume := localvolumetest.Volume(name, node, append(change, func(v *corev1.PersistentVolume) {
 		v.Status.Phase, v.Spec.PersistentVolumeReclaimPolicy = phase, policy
 	})...)
 	b.Add(volume)
-	b.Tell()
+	b.Sync()
 	return volume
 }
 
-// after lets time pass and makes a pass; the cache is told what is stored.
+// after lets time pass and reconciles once; the cache is notified of what is stored.
 func (b *bench) after(d time.Duration) (time.Duration, error) {
 	b.T.Helper()
 	b.Sleep(d)
-	b.Tell()
+	b.Sync()
 	result, err := b.r.Reconcile(b.T.Context(), localvolume.Pass{})
 	return result.RequeueAfter, err
 }
@@ -144,16 +144,16 @@ func optOut[T client.Object](object T) {
 	object.SetAnnotations(map[string]string{localvolume.OptOutAnnotation: localvolume.OptOutValue})
 }
 
-// The interval is a safety net: it looks again only while something is stale.
+// The interval is a safety net: it rechecks only while something is stale.
 func TestInterval(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	b.volume("v", "a", corev1.VolumeBound, deletes)
 	if next := b.pass(time.Second); next != 0 {
-		t.Errorf("nothing is stale, the next pass is after %s", next)
+		t.Errorf("nothing is stale, the next reconciliation is after %s", next)
 	}
 	b.LoseNode("a")
 	if next := b.pass(time.Second); next != 10*time.Second || b.deletions() > 0 {
-		t.Errorf("a volume that is bound: the next pass is after %s", next)
+		t.Errorf("a volume that is bound: the next reconciliation is after %s", next)
 	}
 }
 
@@ -165,7 +165,7 @@ func TestSettles(t *testing.T) {
 	b.Clock.Step(time.Second)
 	b.LoseNode("a")
 	if next := b.pass(0); next != time.Second || !b.Exists(volume) {
-		t.Errorf("the next pass is after %s", next)
+		t.Errorf("the next reconciliation is after %s", next)
 	}
 	b.pass(time.Second)
 	if b.Exists(volume) {
@@ -173,7 +173,7 @@ func TestSettles(t *testing.T) {
 	}
 }
 
-// A volume that a finalizer holds is deleted, told and counted once.
+// A volume that a finalizer holds is deleted, reported and counted once.
 func TestFinalizer(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	b.volume("v", "a", corev1.VolumeReleased, deletes, func(v *corev1.PersistentVolume) { v.Finalizers = []string{"example.com/foreign"} })
@@ -212,9 +212,9 @@ func TestDeletionFails(t *testing.T) {
 	b := newBench(t, nil, "a", "b")
 	b.volume("v", "a", corev1.VolumeAvailable, deletes)
 	b.LoseNode("a")
-	b.Refuse = func(request string) error {
+	b.Intercept = func(request string) error {
 		if strings.HasPrefix(request, "delete") {
-			return errors.New("a webhook says no")
+			return errors.New("a webhook denies it")
 		}
 		return nil
 	}
@@ -228,15 +228,15 @@ func TestDeletionFails(t *testing.T) {
 func TestGuards(t *testing.T) {
 	for name, prepare := range map[string]func(*bench){
 		"the nodes cannot be read": func(b *bench) {
-			b.Refuse = func(request string) error {
+			b.Intercept = func(request string) error {
 				if request == "list nodes" {
 					return errors.New("timeout")
 				}
 				return nil
 			}
 		},
-		"the node is there":       func(b *bench) { b.MakeNode("a") },
-		"too many nodes are gone": func(b *bench) { b.LoseNode("b", "c") },
+		"the node is there":                func(b *bench) { b.MakeNode("a") },
+		"too many nodes have been deleted": func(b *bench) { b.LoseNode("b", "c") },
 		"nothing is known": func(b *bench) {
 			b.Site.Inventory = localvolume.NewInventory(b.Site.Config, b.Clock)
 		},
@@ -262,7 +262,7 @@ func TestNotSynced(t *testing.T) {
 	volume := b.volume("v", "gone", corev1.VolumeAvailable, deletes)
 	b.Site.Inventory = localvolume.NewInventory(b.Site.Config, b.Clock)
 	if _, err := b.after(time.Hour); err == nil {
-		t.Error("a pass without synced caches")
+		t.Error("a reconciliation without synced caches")
 	}
 	if !b.Exists(volume) {
 		t.Error("nothing is known yet, and the volume was deleted")

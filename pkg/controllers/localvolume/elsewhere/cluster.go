@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package elsewhere runs the two controllers of local volumes in another cluster than the one that the process runs for:
-// with clients and caches of its own, which live as long as a context. Nothing of one cluster is shared with another,
-// but for the counters of deletions.
+// Package elsewhere runs the two controllers of local volumes in another cluster than the one that the process runs for: with
+// clients and caches that live as long as a context. Nothing of one cluster is shared with another, except for the counters of
+// deletions.
 package elsewhere
 
 import (
@@ -23,7 +23,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 )
 
-// RecordNamespace is the namespace in the other cluster that has the record of missing nodes: one that every cluster has.
+// RecordNamespace is the namespace in the remote cluster that has the record of missing nodes: one that every cluster has.
 const RecordNamespace = "kube-system"
 
 // eventQueue is how many events may wait in each cluster. There may be a thousand clusters.
@@ -31,9 +31,9 @@ const eventQueue = 2000
 
 // Cluster is another cluster, and how its local volumes are cleaned up.
 type Cluster struct {
-	// Name tells clusters apart in metrics and logs.
+	// Name distinguishes clusters in metrics and logs.
 	Name string
-	// Config says where the API server is, and the limits of all requests but events. HTTPClient sends them.
+	// Config specifies where the API server is, and the limits of all requests but events. HTTPClient sends them.
 	Config     *rest.Config
 	HTTPClient *http.Client
 	// Settings have to be defaulted and valid, with at least one storage class.
@@ -42,11 +42,11 @@ type Cluster struct {
 	Clock    clock.PassiveClock
 	// Running is called when everything that exists is known, and passes begin.
 	Running func()
-	// Braked is called with the reason why the brake keeps everything, and with "" when that is over. It returns at once.
+	// Braked is called with the reason why the brake keeps everything, and with "" when that is over. It returns immediately.
 	Braked func(reason string)
 }
 
-// sharedScheme has the kinds that are read and written. Nobody changes it.
+// sharedScheme has the kinds that are read and written. It is never changed.
 var sharedScheme = sync.OnceValues(func() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, authorizationv1.AddToScheme} {
@@ -57,7 +57,7 @@ var sharedScheme = sync.OnceValues(func() (*runtime.Scheme, error) {
 	return scheme, nil
 })
 
-// mapper knows these kinds without asking the API server for all that it serves.
+// mapper knows these kinds without querying the API server for all that it serves.
 func mapper() meta.RESTMapper {
 	m := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion, authorizationv1.SchemeGroupVersion})
 	for kind, scope := range map[string]meta.RESTScope{

@@ -15,7 +15,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 )
 
-// ForbiddenError says which rights in the cluster are missing that nothing can be done without.
+// ForbiddenError reports which permissions in the cluster are missing that nothing can be done without.
 type ForbiddenError struct {
 	// Missing has entries such as "list nodes".
 	Missing []string
@@ -26,7 +26,7 @@ func (e *ForbiddenError) Error() string {
 	return "the credentials lack the permission to " + strings.Join(e.Missing, ", ")
 }
 
-// need is something to be asked for, of the core group.
+// need is something to be requested, of the core group.
 type need struct{ verb, resource, namespace, name string }
 
 func (n need) String() string {
@@ -37,9 +37,9 @@ func (n need) String() string {
 	return text
 }
 
-// rights are the things that the cleanup can do without. record: a restart keeps the times, and the brake can be
+// permissions are the things that the cleanup can do without. record: a restart keeps the times, and the brake can be
 // acknowledged. namespaces: their annotation is seen.
-type rights struct{ record, namespaces bool }
+type permissions struct{ record, namespaces bool }
 
 // indispensable is what nothing can be done without.
 func indispensable(settings *configv1alpha1.LocalVolumeConfiguration) []need {
@@ -57,26 +57,26 @@ func indispensable(settings *configv1alpha1.LocalVolumeConfiguration) []need {
 	return needs
 }
 
-// findRights asks the API server what its credentials may do. It wraps a ForbiddenError when something indispensable
+// findPermissions queries the API server what its credentials are allowed to do. It wraps a ForbiddenError when something indispensable
 // is missing.
-func findRights(ctx context.Context, c client.Client, settings *configv1alpha1.LocalVolumeConfiguration) (rights, error) {
+func findPermissions(ctx context.Context, c client.Client, settings *configv1alpha1.LocalVolumeConfiguration) (permissions, error) {
 	var forbidden ForbiddenError
 	for _, n := range indispensable(settings) {
 		ok, err := may(ctx, c, n)
 		if err != nil {
-			return rights{}, err
+			return permissions{}, err
 		}
 		if !ok {
 			forbidden.Missing = append(forbidden.Missing, n.String())
 		}
 	}
 	if len(forbidden.Missing) > 0 {
-		return rights{}, &forbidden
+		return permissions{}, &forbidden
 	}
 	record := func(verb, name string) need {
 		return need{verb: verb, resource: "configmaps", namespace: RecordNamespace, name: name}
 	}
-	var found rights
+	var found permissions
 	for right, needs := range map[*bool][]need{
 		&found.record:     {record("get", localvolume.RecordName), record("patch", localvolume.RecordName), record("create", "")},
 		&found.namespaces: {{verb: "list", resource: "namespaces"}, {verb: "watch", resource: "namespaces"}},
@@ -85,7 +85,7 @@ func findRights(ctx context.Context, c client.Client, settings *configv1alpha1.L
 		for _, n := range needs {
 			ok, err := may(ctx, c, n)
 			if err != nil {
-				return rights{}, err
+				return permissions{}, err
 			}
 			*right = *right && ok
 		}

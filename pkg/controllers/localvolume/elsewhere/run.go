@@ -22,7 +22,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/deleter"
 )
 
-// passTimeout ends a pass that hangs; it is tried again. One that deletes a thousand objects takes seconds.
+// passTimeout ends a reconciliation that blocks; it is tried again. One that deletes a thousand objects takes seconds.
 const passTimeout = 2 * time.Minute
 
 // runnable is a part that runs until a context is done.
@@ -30,9 +30,9 @@ type runnable interface {
 	Start(ctx context.Context) error
 }
 
-// Run cleans up the local volumes of a cluster until ctx is done, and leaves nothing behind: no goroutine, no gauge. An
-// error means that it could not begin, or could not go on, and may be tried again: it wraps a ForbiddenError when the
-// credentials lack rights.
+// Run cleans up the local volumes of a cluster until ctx is done, and leaves nothing behind: no goroutine, no gauge. An error means
+// that it could not begin, or could not continue, and may be tried again: it wraps a ForbiddenError when the credentials lack
+// permissions.
 func Run(ctx context.Context, c Cluster) error {
 	scheme, err := sharedScheme()
 	if err != nil {
@@ -52,7 +52,7 @@ func Run(ctx context.Context, c Cluster) error {
 	if err != nil {
 		return fmt.Errorf("create a client of cluster %s for events: %w", c.Name, err)
 	}
-	found, err := findRights(ctx, own, &c.Settings)
+	found, err := findPermissions(ctx, own, &c.Settings)
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -70,7 +70,7 @@ func Run(ctx context.Context, c Cluster) error {
 	objects, err := cache.New(c.Config, cache.Options{
 		HTTPClient: c.HTTPClient, Scheme: scheme, Mapper: known, ByObject: byObject, DefaultTransform: cache.TransformStripManagedFields(),
 		ReaderFailOnMissingInformer: true, NewInformer: newInformer,
-		// The HTTP client sees what fails; a line for each retry of each cluster would say nothing more.
+		// The HTTP client sees what fails; a line for each retry of each cluster would report nothing more.
 		DefaultWatchErrorHandler: func(context.Context, *toolscache.Reflector, error) {},
 	})
 	if err != nil {
@@ -81,7 +81,7 @@ func Run(ctx context.Context, c Cluster) error {
 		Name: c.Name, Cache: objects, Client: own, Recorder: watchful{sender, c.Braked}, Clock: c.Clock, Metrics: c.Metrics,
 		Config: c.Settings, RecordNamespace: RecordNamespace, NoRecord: !found.record, Namespaces: found.namespaces,
 	})
-	defer c.Metrics.Forget(c.Name)
+	defer c.Metrics.Drop(c.Name)
 	controllers, err := controllersOf(site, logger)
 	if err != nil {
 		return err
@@ -94,7 +94,7 @@ func controllersOf(site *localvolume.Site, logger logr.Logger) ([]runnable, erro
 	options := controller.TypedOptions[localvolume.Pass]{
 		SkipNameValidation: new(true), // each cluster has one of the name
 		Logger:             logr.Discard(),
-		// What a controller tells of its start and its end is not worth a line for each cluster.
+		// What a controller reports its start and its end is not worth a line for each cluster.
 		LogConstructor: func(pass *localvolume.Pass) logr.Logger {
 			if pass == nil {
 				return logr.Discard()

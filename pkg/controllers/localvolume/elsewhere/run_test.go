@@ -27,7 +27,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/remote"
 )
 
-// visit is a cluster that is looked after.
+// visit is a cluster that is managed.
 type visit struct {
 	*localvolumetest.APIServer
 	t        *testing.T
@@ -107,7 +107,7 @@ func (v *visit) gauges() int {
 	return n
 }
 
-// Both controllers run in the other cluster, by its own nodes, and nothing is left of them at the end.
+// Both controllers run in the remote cluster, by its own nodes, and nothing is left of them at the end.
 func TestRun(t *testing.T) {
 	v := newVisit(t, "garden-shop/web")
 	for _, node := range []string{"a", "b"} {
@@ -121,16 +121,16 @@ func TestRun(t *testing.T) {
 	<-v.running
 	v.eventually("the gauges are there", func() bool { return v.gauges() == 3 })
 	v.Remove("nodes", "a", false)
-	v.eventually("the claim goes", func() bool { return !v.Has("persistentvolumeclaims", "shop/lost") })
+	v.eventually("the claim is deleted", func() bool { return !v.Has("persistentvolumeclaims", "shop/lost") })
 	// Kubernetes' part.
 	v.Put("persistentvolumes", `{metadata: {name: lost}, spec: {storageClassName: local, local: {path: /mnt}, persistentVolumeReclaimPolicy: Delete,
 		claimRef: {namespace: shop, name: lost, uid: claim-lost},
 		nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [a]}]}]}}},
 		status: {phase: Released}}`)
-	v.eventually("the volume goes", func() bool { return !v.Has("persistentvolumes", "lost") })
+	v.eventually("the volume is deleted", func() bool { return !v.Has("persistentvolumes", "lost") })
 	for _, name := range []string{"living", "foreign"} {
 		if !v.Has("persistentvolumeclaims", "shop/"+name) || !v.Has("persistentvolumes", name) {
-			t.Errorf("%s is gone", name)
+			t.Errorf("%s has been deleted", name)
 		}
 	}
 	v.end()
@@ -145,7 +145,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// The brake of a cluster is its own, and tells of itself.
+// The brake of a cluster is its own, and reports itself.
 func TestBrake(t *testing.T) {
 	v, other := newVisit(t, "braked"), newVisit(t, "other")
 	for _, w := range []*visit{v, other} {
@@ -164,24 +164,24 @@ func TestBrake(t *testing.T) {
 	}
 	other.Remove("nodes", "n0", false)
 	if reason := <-v.brakes; !strings.Contains(reason, "3 of 4 nodes") {
-		t.Errorf("the brake says %q", reason)
+		t.Errorf("the brake reports %q", reason)
 	}
-	other.eventually("the claim goes", func() bool { return !other.Has("persistentvolumeclaims", "shop/v0") })
+	other.eventually("the claim is deleted", func() bool { return !other.Has("persistentvolumeclaims", "shop/v0") })
 	v.node("n0")
 	if reason := <-v.brakes; reason != "" {
-		t.Errorf("the brake says %q", reason)
+		t.Errorf("the brake reports %q", reason)
 	}
 	v.eventually("the claims go", func() bool {
 		return !v.Has("persistentvolumeclaims", "shop/v1") && !v.Has("persistentvolumeclaims", "shop/v2")
 	})
 	if !v.Has("persistentvolumeclaims", "shop/v0") {
-		t.Error("the claim of a node that is back is gone")
+		t.Error("the claim of a node that is back has been deleted")
 	}
 	v.end()
 	other.end()
 }
 
-// What it may not do: without some rights nothing begins, without others it does less.
+// What it may not do: without some permissions nothing begins, without others it does less.
 func TestRights(t *testing.T) {
 	for _, right := range []string{"list nodes", "watch persistentvolumes", "delete persistentvolumeclaims"} {
 		v := newVisit(t, "garden-shop/web")
@@ -207,7 +207,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// One that does not answer is an error, and leaves nothing behind.
+// One that does not respond is an error, and leaves nothing behind.
 func TestUnreachable(t *testing.T) {
 	v := newVisit(t, "garden-shop/web")
 	v.Break(http.StatusServiceUnavailable)

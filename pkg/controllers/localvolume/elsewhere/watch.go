@@ -14,9 +14,9 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 )
 
-// newInformer is an informer whose watches leave no goroutine behind. A cache passes what a watch of metadata tells
-// through a goroutine that waits for ever when the watch ends and nobody takes its last event. In a process that ends
-// with its caches that does not matter; here clusters come and go.
+// newInformer is an informer whose watches leave no goroutine behind. A cache passes the events of a watch of metadata through a
+// goroutine that waits indefinitely when the watch ends and no client takes its last event. In a process that ends with its caches
+// that does not matter; here clusters come and go.
 func newInformer(source toolscache.ListerWatcher, example runtime.Object, resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
 	whole := toolscache.ToListerWatcherWithContext(source)
 	return toolscache.NewSharedIndexInformer(&toolscache.ListWatch{
@@ -31,7 +31,7 @@ func newInformer(source toolscache.ListerWatcher, example runtime.Object, resync
 	}, example, resync, indexers)
 }
 
-// drained is a watch of which somebody takes the last events.
+// drained is a watch of which a user takes the last events.
 type drained struct {
 	watch.Interface
 	once sync.Once

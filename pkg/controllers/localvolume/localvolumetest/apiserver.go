@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// APIServer speaks as much of the core group at the wire as clients that watch and delete need: lists, watches, gets,
-// creations, deletions, and reviews of rights. It speaks JSON, and knows no streaming lists.
+// APIServer speaks as much of the core group at the wire as clients that watch and delete need: lists, watches, gets, creations,
+// deletions, and reviews of permissions. It speaks JSON, and knows no streaming lists.
 type APIServer struct {
 	http *httptest.Server
 
@@ -29,7 +29,7 @@ type APIServer struct {
 	requests []string
 }
 
-// event is what a watch tells.
+// event is an event of a watch.
 type event struct {
 	Type   string `json:"type"`
 	Object any    `json:"object"`
@@ -117,7 +117,7 @@ func (s *APIServer) Disconnect() {
 	}
 }
 
-// Watches says how many watches of a resource there are.
+// Watches reports how many watches of a resource there are.
 func (s *APIServer) Watches(resource string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -165,7 +165,7 @@ func (s *APIServer) put(resource string, object map[string]any) {
 	s.tell(resource, event{kind, object})
 }
 
-// Remove deletes an object; its name has the namespace before it, if it is in one. Silently tells no watch.
+// Remove deletes an object; its name has the namespace before it, if it is in one. Silently sends no watch event.
 func (s *APIServer) Remove(resource, name string, silently bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,7 +181,7 @@ func (s *APIServer) Remove(resource, name string, silently bool) {
 	}
 }
 
-// Has says whether an object is there.
+// Has reports whether an object is there.
 func (s *APIServer) Has(resource, name string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -157,9 +157,9 @@ func preconditions(body []byte) *metav1.Preconditions {
 	return nil
 }
 
-// review answers what a client may do.
+// review responds what a client is allowed to do.
 func (s *APIServer) review(w http.ResponseWriter, body []byte) {
-	// What comes is protobuf: the verb and the resource are in it as they are.
+	// What comes is protobuf: the verb and the resource are in it unchanged.
 	allowed := true
 	s.mu.Lock()
 	for right, denied := range s.denied {
@@ -183,5 +183,5 @@ func refuse(w http.ResponseWriter, code int, reason string) { answer(w, code, st
 func answer(w http.ResponseWriter, code int, object any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(object) // the client may have gone away
+	_ = json.NewEncoder(w).Encode(object) // the client may have been deleted away
 }

@@ -26,14 +26,14 @@ func (r recorder) Event(object client.Object, eventType, reason, message string)
 	r.w.events = append(r.w.events, fmt.Sprintf("%s %s %s: %s", eventType, reason, object.GetName(), message))
 }
 
-// told is a cache that has what it was told.
-type told struct {
+// syncedCache is a cache that has what was reported to it.
+type syncedCache struct {
 	cache.Cache
 	w *World
 }
 
 // Get implements client.Reader.
-func (c told) Get(_ context.Context, k client.ObjectKey, into client.Object, _ ...client.GetOption) error {
+func (c syncedCache) Get(_ context.Context, k client.ObjectKey, into client.Object, _ ...client.GetOption) error {
 	c.w.mu.Lock()
 	defer c.w.mu.Unlock()
 	switch into := into.(type) {
@@ -59,10 +59,10 @@ func (w *World) request(name string) error {
 		w.requests = append(w.requests, name)
 	}
 	w.mu.Unlock()
-	if w.Refuse == nil {
+	if w.Intercept == nil {
 		return nil
 	}
-	return w.Refuse(name)
+	return w.Intercept(name)
 }
 
 func (w *World) get(ctx context.Context, store client.WithWatch, k client.ObjectKey, object client.Object, options ...client.GetOption) error {

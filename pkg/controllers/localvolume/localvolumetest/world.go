@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package localvolumetest is a cluster for the tests of the controllers of local volumes: a store that behaves like an
-// API server where they depend on it, a cache that knows what it is told, and a clock.
+// Package localvolumetest is a cluster for the tests of the controllers of local volumes: a store that behaves like an API server
+// where they depend on it, a cache that knows what it is notified, and a clock.
 package localvolumetest
 
 import (
@@ -30,7 +30,7 @@ import (
 // Noon is when the tests begin, Delay the delay of claims.
 var Noon = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// Delay is how long a node is missing before a claim goes.
+// Delay is how long a node is missing before a claim is deleted.
 const Delay = time.Minute
 
 // Ping is the live request of a beat. It is not among the Requests.
@@ -46,9 +46,9 @@ type World struct {
 	Store client.Client
 	Clock *testingclock.FakeClock
 	Site  *localvolume.Site
-	// Refuse may fail a live request: "list nodes", "get configmap", "patch configmap", "create configmap",
+	// Intercept may fail a live request: "list nodes", "get configmap", "patch configmap", "create configmap",
 	// "delete <kind> <name>", "patch volume <name>", "list pods", Ping.
-	Refuse func(request string) error
+	Intercept func(request string) error
 	// Truncate makes a list of nodes end before its end, as with a limit.
 	Truncate bool
 	// Deleting is called before each deletion reaches the store.
@@ -99,16 +99,16 @@ func (w *World) restart(configure func(*configv1alpha1.LocalVolumeConfiguration)
 		w.T.Fatalf("%T", w.Store)
 	}
 	w.Site = localvolume.NewSite(localvolume.Dependencies{
-		Cache: told{w: w}, Client: interceptor.NewClient(store, interceptor.Funcs{Get: w.get, List: w.list, Create: w.create, Patch: w.patch, Delete: w.delete}),
+		Cache: syncedCache{w: w}, Client: interceptor.NewClient(store, interceptor.Funcs{Get: w.get, List: w.list, Create: w.create, Patch: w.patch, Delete: w.delete}),
 		Recorder: recorder{w}, Clock: w.Clock, Metrics: metrics, Config: config, RecordNamespace: RecordNamespace, Namespaces: true,
 	})
 }
 
-// Restart makes a new Site for the same cluster, as a new process would, and tells it what exists.
+// Restart makes a new Site for the same cluster, as a new process would, and notifies it what exists.
 func (w *World) Restart(configure func(*configv1alpha1.LocalVolumeConfiguration)) {
 	w.T.Helper()
 	w.restart(configure)
-	w.Tell()
+	w.Sync()
 	nodes := &corev1.NodeList{}
 	if err := w.Store.List(w.T.Context(), nodes); err != nil {
 		w.T.Fatal(err)
@@ -131,8 +131,8 @@ func (w *World) Sleep(d time.Duration) {
 	}
 }
 
-// Tell makes the cache of the Site what the store has of volumes, claims and namespaces. Nodes are told one by one.
-func (w *World) Tell() {
+// Sync makes the cache of the Site what the store has of volumes, claims and namespaces. Nodes are notified one by one.
+func (w *World) Sync() {
 	w.T.Helper()
 	ctx := w.T.Context()
 	volumes, claims, namespaces := &corev1.PersistentVolumeList{}, &corev1.PersistentVolumeClaimList{}, &corev1.NamespaceList{}
@@ -163,7 +163,7 @@ func (w *World) Tell() {
 
 func key(kind string, k client.ObjectKey) string { return kind + " " + k.String() }
 
-// AddNode makes a node, and the events tell of it.
+// AddNode makes a node, and the events report of it.
 func (w *World) AddNode(name string) {
 	w.T.Helper()
 	w.Site.Inventory.SetNode(w.MakeNode(name))
@@ -191,7 +191,7 @@ func (w *World) LabelNode(name string, labels map[string]string) {
 	w.Site.Inventory.SetNode(node)
 }
 
-// LoseNode deletes a node, and the events tell of it.
+// LoseNode deletes a node, and the events report of it.
 func (w *World) LoseNode(names ...string) {
 	w.T.Helper()
 	for _, name := range names {
@@ -244,11 +244,11 @@ func (w *World) Bind(name, node string) (*corev1.PersistentVolume, *corev1.Persi
 		v.Spec.ClaimRef = &corev1.ObjectReference{Namespace: "default", Name: name, UID: claim.UID}
 	})
 	w.Add(volume)
-	w.Tell()
+	w.Sync()
 	return volume, claim
 }
 
-// Change edits an object in the store; the cache is not told.
+// Change edits an object in the store; the cache is not updated.
 func Change[T client.Object](w *World, object T, edit func(T)) {
 	w.T.Helper()
 	if err := w.Store.Get(w.T.Context(), client.ObjectKeyFromObject(object), object); err != nil {
@@ -273,7 +273,7 @@ func (w *World) SetPhase(name string, phase corev1.PersistentVolumePhase) {
 	}
 }
 
-// Exists says whether an object is in the store.
+// Exists reports whether an object is in the store.
 func (w *World) Exists(object client.Object) bool {
 	w.T.Helper()
 	copied, ok := object.DeepCopyObject().(client.Object)

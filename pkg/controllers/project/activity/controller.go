@@ -67,7 +67,7 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.ProjectControllerCo
 
 // follow records the events of objects that count as use.
 func (r *reconciler) follow(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	r.usage.Kinds.Tell(func(e kinds.Event) {
+	r.usage.Kinds.Subscribe(func(e kinds.Event) {
 		at, active := happened(e, r.clock.Now())
 		if !active {
 			return

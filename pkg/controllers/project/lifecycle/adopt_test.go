@@ -51,7 +51,7 @@ func TestAdoption(t *testing.T) {
 	}
 }
 
-// A namespace that is refused is left exactly as it is, whether the cache knows of it or not.
+// A namespace that is rejected is left exactly unchanged, whether the cache knows of it or not.
 func TestRefusal(t *testing.T) {
 	for name, test := range map[string]struct {
 		namespace *corev1.Namespace
@@ -74,7 +74,7 @@ func TestRefusal(t *testing.T) {
 				c.read("", test.namespace.Name, before)
 				c.project("dev", wanting(test.namespace.Name))
 				if result, err := c.reconcile("dev"); err != nil || !result.IsZero() {
-					t.Errorf("%+v, %v: a refusal is nothing to try again", result, err)
+					t.Errorf("%+v, %v: a rejection is nothing to try again", result, err)
 				}
 				after := &corev1.Namespace{}
 				c.read("", test.namespace.Name, after)
@@ -84,7 +84,7 @@ func TestRefusal(t *testing.T) {
 				hasPrefix(t, "NamespaceReady", c.condition("dev", gardenerv1beta1.ProjectNamespaceReady), test.want)
 				hasPrefix(t, "RBACReady", c.condition("dev", gardenerv1beta1.ProjectRBACReady), "False NamespaceMissing: ")
 				if got := c.condition("dev", gardenerv1beta1.ProjectDeletable); strings.Contains(got, "secret") {
-					t.Errorf("the Project tells what others have: %q", got)
+					t.Errorf("the Project reports what others have: %q", got)
 				}
 				if events := c.events(); len(events) != 1 || !strings.HasPrefix(events[0], "Warning NamespaceReconcileFailed ") {
 					t.Errorf("events %q", events)
@@ -93,12 +93,12 @@ func TestRefusal(t *testing.T) {
 					t.Error("not Failed")
 				}
 				if c.exists("", "gardener.cloud:system:project:dev", &rbacv1.ClusterRole{}) {
-					t.Error("roles for a namespace that was refused")
+					t.Error("roles for a namespace that was rejected")
 				}
 				c.reset()
 				_, _ = c.reconcile("dev")
 				if status := c.writes[min(1, len(c.writes)):]; !unseen && len(c.writes) > 0 || len(status) > 0 || c.events() != nil {
-					t.Errorf("it is told again: %q", c.writes)
+					t.Errorf("it is reported again: %q", c.writes)
 				}
 			})
 		}
@@ -134,7 +134,7 @@ func TestTerminatingNamespaceIsWaitedFor(t *testing.T) {
 			if phase := c.current("dev").Status.Phase; phase != gardenerv1beta1.ProjectPending {
 				t.Errorf("phase %s", phase)
 			}
-			c.gone("garden-x")
+			c.finishDeletion("garden-x")
 			c.settle("dev")
 			hasPrefix(t, "NamespaceReady", c.condition("dev", gardenerv1beta1.ProjectNamespaceReady), "True NamespaceCreated: ")
 		})
@@ -151,7 +151,7 @@ func TestDeletedNamespaceComesBack(t *testing.T) {
 	c.remove(namespace)
 	c.settle("dev")
 	hasPrefix(t, "NamespaceReady", c.condition("dev", gardenerv1beta1.ProjectNamespaceReady), "False NamespaceTerminating: ")
-	c.gone(namespace.Name)
+	c.finishDeletion(namespace.Name)
 	if wrote := c.settle("dev"); wrote != 6 { // namespace, 3+1 role bindings, status
 		t.Errorf("%d writes: %q", wrote, c.writes)
 	}
@@ -160,7 +160,7 @@ func TestDeletedNamespaceComesBack(t *testing.T) {
 	}
 }
 
-// While a namespace goes, Kubernetes refuses what is to be created in it. That is no failure of the Project.
+// While a namespace is terminating, Kubernetes rejects what is to be created in it. That is no failure of the Project.
 func TestNamespaceThatGoesUnderUs(t *testing.T) {
 	c := newCluster(t)
 	c.project("dev")
@@ -175,7 +175,7 @@ func TestNamespaceThatGoesUnderUs(t *testing.T) {
 		t.Errorf("%+v, %v", result, err)
 	}
 	if status := c.current("dev").Status; status.Phase != "" || c.events() != nil {
-		t.Errorf("it is told: %+v", status)
+		t.Errorf("it is notified: %+v", status)
 	}
 	c.settle("dev")
 	if c.current("dev").Status.Phase != gardenerv1beta1.ProjectReady {
@@ -204,8 +204,8 @@ func TestLateCache(t *testing.T) {
 	}
 }
 
-// The owner reference that earlier versions set is removed from a namespace, whatever state its Project is in: with it the
-// garbage collector deletes the namespace when our API is not served.
+// The owner reference that earlier versions set is removed from a namespace, whatever state its Project is in: with it the garbage
+// collector deletes the namespace when the Groundskeeper API is not served.
 func TestReconcileRemovesOwnerReferencesOfEarlierVersions(t *testing.T) {
 	for name, prepare := range map[string]func(*cluster, *gardenerv1beta1.Project, *corev1.Namespace){
 		"ready": func(*cluster, *gardenerv1beta1.Project, *corev1.Namespace) {},

@@ -34,7 +34,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// namespaceFinalizer stands for the work that Kubernetes does before a deleted namespace is gone.
+// namespaceFinalizer stands for the work that Kubernetes does before a deleted namespace has been deleted.
 const namespaceFinalizer = "test/contents"
 
 // cluster is a reconciler on a store that behaves like an API server where the reconciler depends on it: uids,
@@ -49,13 +49,13 @@ type cluster struct {
 	time       time.Time
 	followed   *followed
 	served     map[schema.GroupResource]bool
-	// servedErr is the answer of a discovery that fails.
+	// servedErr is the response of a discovery that fails.
 	servedErr error
 	// fault may fail the write with the given number, counted from 0 since the last call of reset.
 	fault func(number int, write string) error
 	// unseen are the names of objects that the cache does not have yet.
 	unseen map[string]bool
-	// lost makes a faulty write happen all the same, as when only the answer is lost.
+	// lost makes a faulty write happen even so, as when only the response is lost.
 	lost bool
 
 	faults sync.Mutex
@@ -223,7 +223,7 @@ func (c *cluster) failing(number int, write string) error {
 	return c.fault(number, write)
 }
 
-// reset forgets the writes and faults so far.
+// reset discards the writes and faults so far.
 func (c *cluster) reset() {
 	c.writes, c.fault, c.lost = nil, nil, false
 }
@@ -241,7 +241,7 @@ func (c *cluster) project(name string, change ...func(*gardenerv1beta1.Project))
 	return project
 }
 
-// reconcile makes one pass and says what it returned.
+// reconcile reconciles once and reports what it returned.
 func (c *cluster) reconcile(project string) (reconcile.Result, error) {
 	return c.reconciler.Reconcile(c.t.Context(), requestFor(project))
 }
@@ -275,7 +275,7 @@ func (c *cluster) read(namespace, name string, into client.Object) {
 	}
 }
 
-// exists says whether an object is in the store.
+// exists reports whether an object is in the store.
 func (c *cluster) exists(namespace, name string, like client.Object) bool {
 	c.t.Helper()
 	err := c.store.Get(c.t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, like)
@@ -285,7 +285,7 @@ func (c *cluster) exists(namespace, name string, like client.Object) bool {
 	return err == nil
 }
 
-// change edits an object by hand.
+// change edits an object manually.
 func change[T client.Object](c *cluster, object T, edit func(T)) {
 	c.t.Helper()
 	c.read(object.GetNamespace(), object.GetName(), object)
@@ -295,7 +295,7 @@ func change[T client.Object](c *cluster, object T, edit func(T)) {
 	}
 }
 
-// add puts an object into the store by hand.
+// add puts an object into the store manually.
 func (c *cluster) add(object client.Object) {
 	c.t.Helper()
 	c.prepare(object)
@@ -304,7 +304,7 @@ func (c *cluster) add(object client.Object) {
 	}
 }
 
-// remove takes an object out of the store by hand.
+// remove takes an object out of the store manually.
 func (c *cluster) remove(object client.Object) {
 	c.t.Helper()
 	if err := c.store.Delete(c.t.Context(), object); err != nil {
@@ -312,8 +312,8 @@ func (c *cluster) remove(object client.Object) {
 	}
 }
 
-// gone ends the termination of a namespace, with what is in it.
-func (c *cluster) gone(name string) {
+// finishDeletion ends the termination of a namespace, with what is in it.
+func (c *cluster) finishDeletion(name string) {
 	c.t.Helper()
 	for _, list := range []client.ObjectList{&rbacv1.RoleBindingList{}, &corev1.ResourceQuotaList{}} {
 		if err := c.store.List(c.t.Context(), list, client.InNamespace(name)); err != nil {

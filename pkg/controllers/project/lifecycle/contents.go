@@ -41,7 +41,7 @@ type follower interface {
 	Known(resource schema.GroupResource, namespace string) ([]*kinds.Object, error)
 	Live(patience time.Duration) kinds.Reader
 	Settled(ctx context.Context, resources ...schema.GroupResource) error
-	Tell(handle func(kinds.Event), resources ...schema.GroupResource)
+	Subscribe(handle func(kinds.Event), resources ...schema.GroupResource)
 }
 
 // contents finds the objects that block the deletion of a namespace.

@@ -22,7 +22,7 @@ type contentSource struct {
 
 // Start enqueues the Projects of created and deleted objects. Their contents do not matter.
 func (s contentSource) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	s.contents.Tell(func(e kinds.Event) {
+	s.contents.Subscribe(func(e kinds.Event) {
 		if e.Old != nil && e.New != nil {
 			return
 		}

@@ -48,7 +48,7 @@ func (f *followed) Known(resource schema.GroupResource, namespace string) ([]*ki
 
 func (f *followed) Live(patience time.Duration) kinds.Reader {
 	if patience != 0 {
-		f.t.Error("a kind that kept namespaces is forgotten after a while")
+		f.t.Error("a kind that kept namespaces is discarded after a while")
 	}
 	return f
 }
@@ -66,7 +66,7 @@ func (f *followed) Serves(_ context.Context, resource schema.GroupResource) (boo
 
 func (f *followed) Settled(context.Context, ...schema.GroupResource) error { return f.settledErr }
 
-func (f *followed) Tell(handle func(kinds.Event), _ ...schema.GroupResource) {
+func (f *followed) Subscribe(handle func(kinds.Event), _ ...schema.GroupResource) {
 	f.told = append(f.told, handle)
 }
 
@@ -103,7 +103,7 @@ func TestBlockingKinds(t *testing.T) {
 	}
 }
 
-// Whatever comes or goes wakes its Project, and nothing else does. No worker starts before it is known what is there.
+// Whatever is created or deleted wakes its Project, and nothing else does. No worker starts before it is known what is there.
 func TestContentSource(t *testing.T) {
 	c := newCluster(t)
 	dev := c.project("dev")
@@ -137,7 +137,7 @@ func TestContentSource(t *testing.T) {
 	if err := s.WaitForSync(t.Context()); err != nil {
 		t.Error(err)
 	}
-	c.followed.settledErr = errors.New("the API server does not answer for klusters")
+	c.followed.settledErr = errors.New("the API server does not respond for klusters")
 	if err := s.WaitForSync(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "find the objects that block the deletion of project namespaces") {
 		t.Errorf("got %v", err)
 	}
@@ -146,7 +146,7 @@ func TestContentSource(t *testing.T) {
 func TestContents(t *testing.T) {
 	c := newCluster(t, kluster("garden-a", "z"), kluster("garden-a", "b"), backend("garden-a", "us"), kluster("garden-b", "other"))
 	for namespace, want := range map[string][]string{
-		"garden-a": {"Kluster b", "Kluster z", "DiscoveryBackend us"},
+		"garden-a": {"Kluster b", "Kluster z", "DiscoveryBackend west"},
 		"garden-b": {"Kluster other"},
 		"garden-c": nil,
 	} {
@@ -167,7 +167,7 @@ func TestContents(t *testing.T) {
 	}
 }
 
-// A deletion goes by what the API server says; when that is not to be had, nobody knows.
+// A deletion is decided by the response of the API server; when there is none, it is unknown.
 func TestCurrentContentsAreKnownOrAnError(t *testing.T) {
 	shoot := usage.Shoots
 	refused := errors.New("refused")
@@ -177,7 +177,7 @@ func TestCurrentContentsAreKnownOrAnError(t *testing.T) {
 	}{
 		"all known":                 {func(*cluster) {}, ""},
 		"a kind that is not served": {func(c *cluster) { c.served[shoot] = false }, ""},
-		"discovery fails":           {func(c *cluster) { c.servedErr = refused }, `find the objects that block the deletion of namespace "garden-a": refused`},
+		"discovery fails":           {func(c *cluster) { c.servedErr = refused }, `find the objects that block the deletion of namespace "garden-a": rejected`},
 		"listing fails": {func(c *cluster) {
 			c.followed.live = interceptor.NewClient(c.store.(client.WithWatch), interceptor.Funcs{
 				List: func(ctx context.Context, store client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
@@ -186,7 +186,7 @@ func TestCurrentContentsAreKnownOrAnError(t *testing.T) {
 					}
 					return store.List(ctx, list, options...)
 				}})
-		}, `find the objects that block the deletion of namespace "garden-a": refused`},
+		}, `find the objects that block the deletion of namespace "garden-a": rejected`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := newCluster(t, kluster("garden-a", "a"))

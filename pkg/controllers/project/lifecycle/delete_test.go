@@ -60,11 +60,11 @@ func TestDeletion(t *testing.T) {
 		t.Errorf("phase %s", phase)
 	}
 	hasPrefix(t, "NamespaceReady", c.condition("dev", gardenerv1beta1.ProjectNamespaceReady), "False NamespaceTerminating: ")
-	// As long as it is there, the Project is too.
+	// As long as it exists, the Project does, too.
 	if wrote := c.settle("dev"); wrote != 0 || !c.hasProject() {
 		t.Errorf("waiting writes: %q", c.writes)
 	}
-	c.gone(*project.Spec.Namespace)
+	c.finishDeletion(*project.Spec.Namespace)
 	c.reset()
 	if result, err := c.reconcile("dev"); err != nil || !result.IsZero() {
 		t.Errorf("%+v, %v", result, err)
@@ -81,7 +81,7 @@ func TestDeletion(t *testing.T) {
 		t.Error(diff)
 	}
 	if wrote := c.settle("dev"); wrote != 0 {
-		t.Errorf("a Project that is gone is written: %q", c.writes)
+		t.Errorf("a Project that has been deleted is written: %q", c.writes)
 	}
 }
 
@@ -112,16 +112,16 @@ func TestDeletionWaitsForWhatIsInTheNamespace(t *testing.T) {
 					t.Errorf("phase %s", phase)
 				}
 				if wrote := c.settle("dev"); wrote != 0 || c.events() != nil {
-					t.Errorf("it is told again: %q", c.writes)
+					t.Errorf("it is reported again: %q", c.writes)
 				}
-				gone := object.DeepCopyObject().(client.Object)
-				gone.SetNamespace(*project.Spec.Namespace)
-				c.remove(gone)
+				finishDeletion := object.DeepCopyObject().(client.Object)
+				finishDeletion.SetNamespace(*project.Spec.Namespace)
+				c.remove(finishDeletion)
 				c.settle("dev")
-				c.gone(*project.Spec.Namespace)
+				c.finishDeletion(*project.Spec.Namespace)
 				c.settle("dev")
 				if c.hasProject() {
-					t.Error("it does not go on when the namespace is empty")
+					t.Error("it does not continue when the namespace is empty")
 				}
 			})
 		}
@@ -171,7 +171,7 @@ func TestDeletionThatIsRefused(t *testing.T) {
 	c, _ := deleting(t)
 	c.fault = func(_ int, write string) error {
 		if strings.HasPrefix(write, "delete namespace") {
-			return apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, "x", errors.New("a webhook says no"))
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "namespaces"}, "x", errors.New("a webhook denies it"))
 		}
 		return nil
 	}
@@ -187,16 +187,16 @@ func TestDeletionThatIsRefused(t *testing.T) {
 	}
 }
 
-// The namespace that is deleted is the one that was looked at: not a namesake, and not one that was marked to be kept
-// in the meantime.
+// The namespace that is deleted is the one that was checked: not a namesake, and not one that was marked to be kept in the
+// meantime.
 func TestDeletionGoesByWhatWasRead(t *testing.T) {
 	for name, meanwhile := range map[string]func(c *cluster, name string){
 		"kept meanwhile": editNamespace(annotated(gardenerv1beta1.AnnotationKeepNamespace, "true")),
-		"made anew meanwhile": func(c *cluster, name string) {
+		"recreated meanwhile": func(c *cluster, name string) {
 			namespace := &corev1.Namespace{}
 			c.read("", name, namespace)
 			c.remove(namespace)
-			c.gone(name)
+			c.finishDeletion(name)
 			c.add(existing(name, nil, nil))
 		},
 	} {
@@ -233,10 +233,10 @@ func TestNamespaceThatStays(t *testing.T) {
 		after func(*corev1.Namespace)
 		wrote int
 	}{
-		"kept":                        {annotated(gardenerv1beta1.AnnotationKeepNamespace, "true"), unmarked, 2},
-		"adopted":                     {adopted, unmarked, 2},
-		"labels taken off, not owned": {func(ns *corev1.Namespace) { ns.Labels = nil }, func(*corev1.Namespace) {}, 1},
-		"labels taken off, owned": {func(ns *corev1.Namespace) {
+		"kept":                      {annotated(gardenerv1beta1.AnnotationKeepNamespace, "true"), unmarked, 2},
+		"adopted":                   {adopted, unmarked, 2},
+		"labels removed, not owned": {func(ns *corev1.Namespace) { ns.Labels = nil }, func(*corev1.Namespace) {}, 1},
+		"labels removed, owned": {func(ns *corev1.Namespace) {
 			ns.Labels = nil
 			ownedByProject("dev", "project-dev")(ns)
 		}, func(ns *corev1.Namespace) { ns.OwnerReferences = nil }, 2},
@@ -254,7 +254,7 @@ func TestNamespaceThatStays(t *testing.T) {
 			c.read("", *project.Spec.Namespace, want)
 			test.after(want)
 			c.settle("dev")
-			// Roles and bindings leave a namespace that is not ours, which members_test.go is about.
+			// Roles and bindings leave a namespace that is not owned by Groundskeeper, which members_test.go is about.
 			wrote := slices.DeleteFunc(c.writes, func(write string) bool { return strings.Contains(write, " role ") })
 			if len(wrote) != test.wrote || c.hasProject() {
 				t.Errorf("%d writes: %q", len(wrote), wrote)
@@ -269,14 +269,14 @@ func TestNamespaceThatStays(t *testing.T) {
 	}
 }
 
-// A Project that was refused a namespace goes at once, whatever others have there, and nobody need know what.
+// A Project that was rejected a namespace is deleted immediately, regardless of what others have there, known or not.
 func TestDeletionOfARefusedProject(t *testing.T) {
 	c := newCluster(t)
 	c.add(existing("garden-x", nil, nil))
 	c.add(kluster("garden-x", "a"))
 	project := c.project("dev", wanting("garden-x"))
 	c.settle("dev")
-	c.servedErr = errors.New("no answer")
+	c.servedErr = errors.New("no response")
 	c.followed.known = newCluster(t).store
 	c.remove(project)
 	if wrote := c.settle("dev"); wrote != 1 || c.hasProject() {
@@ -303,14 +303,14 @@ func TestDeletionWithoutOurFinalizerIsNotOurs(t *testing.T) {
 	}
 }
 
-// While others keep a Project its members have their roles; ours is the last finalizer, and the roles go before it.
+// While others keep a Project its members have their roles; Groundskeeper's is the last finalizer, and the roles go before it.
 func TestRolesStayAsLongAsTheProject(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev", func(p *gardenerv1beta1.Project) { p.Finalizers = append(p.Finalizers, "somebody/else") })
 	c.settle("dev")
 	c.remove(c.current("dev"))
 	c.settle("dev")
-	c.gone(*project.Spec.Namespace)
+	c.finishDeletion(*project.Spec.Namespace)
 	c.settle("dev")
 	roles := slices.DeleteFunc(desiredRBAC(project), func(object client.Object) bool { return object.GetNamespace() != "" })
 	for _, object := range roles {
@@ -334,11 +334,11 @@ func TestRolesStayAsLongAsTheProject(t *testing.T) {
 	}
 }
 
-// Roles with the names of ours that were made for another Project, or by somebody else, are not deleted.
+// Roles with the names owned by Groundskeeper that were made for another Project, or by another client, are not deleted.
 func TestDeletionLeavesRolesOfOthers(t *testing.T) {
 	for name, edit := range map[string]func(client.Object){
 		"of a namesake": func(object client.Object) { object.SetAnnotations(map[string]string{annotationProjectUID: "another"}) },
-		"of nobody":     func(object client.Object) { object.SetAnnotations(nil) },
+		"of no client":  func(object client.Object) { object.SetAnnotations(nil) },
 		"owned by a namesake": func(object client.Object) {
 			object.SetAnnotations(nil)
 			object.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "core.gardener.cloud/v1beta1", Kind: "Project", Name: "dev", UID: "another"}})
@@ -353,7 +353,7 @@ func TestDeletionLeavesRolesOfOthers(t *testing.T) {
 				t.Fatal(err)
 			}
 			c.settle("dev")
-			c.gone(*project.Spec.Namespace)
+			c.finishDeletion(*project.Spec.Namespace)
 			c.settle("dev")
 			if c.hasProject() || !c.exists("", role.Name, role) {
 				t.Errorf("project is there = %t, role is there = %t, want the role only", c.hasProject(), c.exists("", role.Name, role))
@@ -366,7 +366,7 @@ func TestDeletionLeavesRolesOfOthers(t *testing.T) {
 func TestProjectWaitsForItsRoles(t *testing.T) {
 	c, project := deleting(t)
 	c.settle("dev")
-	c.gone(*project.Spec.Namespace)
+	c.finishDeletion(*project.Spec.Namespace)
 	c.fault = func(_ int, write string) error {
 		if strings.HasPrefix(write, "delete cluster role ") {
 			return apierrors.NewForbidden(schema.GroupResource{Resource: "clusterroles"}, "x", errors.New("no"))

@@ -17,17 +17,17 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// Each write of a life, from creation to deletion, fails once: refused, with a conflict, or done with the answer lost,
-// as when the process is killed. The end is always the same.
+// Each write of a life, from creation to deletion, fails once: rejected, with a conflict, or done with the response lost, as when
+// the process is killed. The end is always the same.
 func TestEveryWriteFailsOnce(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Resource: "objects"}, "x", errors.New("changed"))
 	for name, test := range map[string]struct {
 		err  error
 		lost bool
 	}{
-		"refused":     {errors.New("refused"), false},
-		"conflict":    {conflict, false},
-		"answer lost": {errors.New("connection reset"), true},
+		"refused":       {errors.New("refused"), false},
+		"conflict":      {conflict, false},
+		"response lost": {errors.New("connection reset"), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -43,8 +43,8 @@ func TestEveryWriteFailsOnce(t *testing.T) {
 	}
 }
 
-// liveAndDie makes a Project, changes it, and deletes it, and the write with the given number fails. It says whether
-// there is one.
+// liveAndDie makes a Project, changes it, and deletes it, and the write with the given number fails. It reports whether there is
+// one.
 func liveAndDie(t *testing.T, number int, fault error, lost bool) bool {
 	t.Helper()
 	c := newCluster(t)
@@ -99,7 +99,7 @@ func liveAndDie(t *testing.T, number int, fault error, lost bool) bool {
 	if namespace.DeletionTimestamp.IsZero() || !c.hasProject() {
 		t.Fatalf("after %q failed: namespace deleted at %v", failed, namespace.DeletionTimestamp)
 	}
-	c.gone(namespace.Name)
+	c.finishDeletion(namespace.Name)
 	settle()
 	if c.hasProject() {
 		t.Fatalf("after %q failed the Project stays", failed)

@@ -72,18 +72,18 @@ func phases() map[string]func(*cluster, *gardenerv1beta1.Project) {
 			c.remove(c.current("dev"))
 			c.servedErr = errors.New("discovery fails")
 		},
-		"terminating, the namespace goes": func(c *cluster, _ *gardenerv1beta1.Project) {
+		"terminating, the namespace is deleted": func(c *cluster, _ *gardenerv1beta1.Project) {
 			c.remove(c.current("dev"))
 			c.settle("dev")
 		},
-		"terminating, somebody else's finalizer keeps it": func(c *cluster, p *gardenerv1beta1.Project) {
+		"terminating, another client's finalizer keeps it": func(c *cluster, p *gardenerv1beta1.Project) {
 			change(c, p, func(p *gardenerv1beta1.Project) { p.Finalizers = append(p.Finalizers, foreignFinalizer) })
 			c.remove(c.current("dev"))
 			c.settle("dev")
-			c.gone(*p.Spec.Namespace)
+			c.finishDeletion(*p.Spec.Namespace)
 			c.settle("dev")
 		},
-		"failed, the quota is refused": func(c *cluster, _ *gardenerv1beta1.Project) {
+		"failed, the quota is rejected": func(c *cluster, _ *gardenerv1beta1.Project) {
 			c.reconciler.quotas = mustRules(c.t, quotaConfig(limits("pods", "5"), nil))
 			c.fault = failing("resource quota")
 		},
@@ -115,7 +115,7 @@ func failing(part string) func(int, string) error {
 	}
 }
 
-// Whoever is no member any more loses all roles, whatever else keeps the Project from being reconciled.
+// A former member loses all roles, whatever else keeps the Project from being reconciled.
 func TestMembersAreRevokedInEveryPhase(t *testing.T) {
 	for name, enter := range phases() {
 		t.Run(name, func(t *testing.T) {
@@ -140,7 +140,7 @@ func TestMembersAreRevokedInEveryPhase(t *testing.T) {
 	}
 }
 
-// A binding in the cluster that lost our label is not in the cache. It is still ours to revoke.
+// A binding in the cluster that lost Groundskeeper's label is not in the cache. Groundskeeper must still revoke it.
 func TestMembersAreRevokedFromBindingsOutsideTheCache(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev", withMembers(member("mallory", "admin")))
@@ -156,7 +156,7 @@ func TestMembersAreRevokedFromBindingsOutsideTheCache(t *testing.T) {
 	}
 }
 
-// When the namespace is no longer this Project's, our bindings in it are deleted, and nothing else there.
+// When the namespace is no longer this Project's, Groundskeeper's bindings in it are deleted, and nothing else there.
 func TestBindingsLeaveANamespaceThatWasTakenBack(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev", withMembers(member("bob", "viewer", "extension:x")))
@@ -198,7 +198,7 @@ func createdForAnother(object client.Object) {
 	object.SetOwnerReferences(nil)
 }
 
-// A member who may edit bindings in the namespace cannot keep a role by removing what says for whom it was created.
+// A member who may edit bindings in the namespace cannot keep a role by removing the annotation with its subject.
 func TestMembersCannotDisownTheirBindings(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev", withMembers(member("mallory", "admin")))
@@ -246,14 +246,14 @@ func TestBindingsStayWhenOnlyTheCacheSaysThatTheNamespaceWasTakenBack(t *testing
 	p := &pass{reconciler: c.reconciler, project: c.current("dev")}
 	c.reset()
 	if err := p.withdrawBindings(t.Context(), late); !kit.IsConcurrentChange(err) {
-		t.Errorf("error = %v, want one that asks for another try", err)
+		t.Errorf("error = %v, want one that requests another try", err)
 	}
 	if len(c.writes) > 0 {
 		t.Errorf("writes = %q, want none", c.writes)
 	}
 }
 
-// A pause gives nobody a role, and takes none that a member has.
+// A pause grants no role, and takes none that a member has.
 func TestPauseCreatesNothing(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev")

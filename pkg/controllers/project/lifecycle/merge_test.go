@@ -25,7 +25,7 @@ func TestMerged(t *testing.T) {
 	for name, test := range map[string]struct {
 		desired client.Object
 		edit    func(client.Object)
-		// stays says that the edit is left alone.
+		// stays reports that the edit is left alone.
 		stays bool
 	}{
 		"role: nothing": {role, func(client.Object) {}, true},
@@ -33,14 +33,14 @@ func TestMerged(t *testing.T) {
 			r := o.(*rbacv1.ClusterRole)
 			r.Rules = append(r.Rules, rule("*", "*", "*", "*"))
 		}, false},
-		"role: a verb more":        {role, func(o client.Object) { r := o.(*rbacv1.ClusterRole); r.Rules[1].Verbs = append(r.Rules[1].Verbs, "*") }, false},
-		"role: no rules":           {role, func(o client.Object) { o.(*rbacv1.ClusterRole).Rules = nil }, false},
-		"role: made aggregated":    {role, func(o client.Object) { o.(*rbacv1.ClusterRole).AggregationRule = &rbacv1.AggregationRule{} }, false},
-		"role: our label lost":     {role, func(o client.Object) { o.SetLabels(nil) }, false},
-		"role: our label changed":  {role, func(o client.Object) { o.GetLabels()["project.gardener.cloud/name"] = "x" }, false},
-		"role: another label":      {role, func(o client.Object) { o.GetLabels()["team"] = "x" }, true},
-		"role: another annotation": {role, func(o client.Object) { o.GetAnnotations()["a"] = "b" }, true},
-		"role: its Project lost":   {role, func(o client.Object) { o.SetAnnotations(nil) }, false},
+		"role: a verb more":                   {role, func(o client.Object) { r := o.(*rbacv1.ClusterRole); r.Rules[1].Verbs = append(r.Rules[1].Verbs, "*") }, false},
+		"role: no rules":                      {role, func(o client.Object) { o.(*rbacv1.ClusterRole).Rules = nil }, false},
+		"role: made aggregated":               {role, func(o client.Object) { o.(*rbacv1.ClusterRole).AggregationRule = &rbacv1.AggregationRule{} }, false},
+		"role: Groundskeeper's label lost":    {role, func(o client.Object) { o.SetLabels(nil) }, false},
+		"role: Groundskeeper's label changed": {role, func(o client.Object) { o.GetLabels()["project.gardener.cloud/name"] = "x" }, false},
+		"role: another label":                 {role, func(o client.Object) { o.GetLabels()["team"] = "x" }, true},
+		"role: another annotation":            {role, func(o client.Object) { o.GetAnnotations()["a"] = "b" }, true},
+		"role: its Project lost":              {role, func(o client.Object) { o.SetAnnotations(nil) }, false},
 		"role: another owner": {role, func(o client.Object) {
 			o.SetOwnerReferences(append(o.GetOwnerReferences(), metav1.OwnerReference{Name: "x"}))
 		}, false},
@@ -85,7 +85,7 @@ func TestBindsAnotherRole(t *testing.T) {
 	for _, desired := range desiredRBAC(rbacProject()) {
 		current := desired.DeepCopyObject().(client.Object)
 		if bindsAnotherRole(current, desired) {
-			t.Errorf("%s: as it is", describe(desired))
+			t.Errorf("%s: unchanged", describe(desired))
 		}
 		want := true
 		switch current := current.(type) {

@@ -15,7 +15,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// namespaceOf is a namespace as it is after creation by the controller, with changes.
+// namespaceOf is a namespace in its state after creation by the controller, with changes.
 func namespaceOf(project *gardenerv1beta1.Project, changes ...func(*corev1.Namespace)) *corev1.Namespace {
 	namespace := newNamespace(project)
 	for _, change := range changes {
@@ -69,7 +69,7 @@ func TestDecideNamespace(t *testing.T) {
 	}{
 		"none there":           {namespace: nil, want: createNamespace},
 		"ours":                 {namespace: namespaceOf(project), want: claimNamespace},
-		"ours, adopted":        {namespace: namespaceOf(project, adopted), want: claimNamespace},
+		"own, adopted":         {namespace: namespaceOf(project, adopted), want: claimNamespace},
 		"labelled, not in use": {namespace: namespaceOf(project, func(ns *corev1.Namespace) { ns.Annotations = nil }), want: claimNamespace},
 		"other labels too":     {namespace: namespaceOf(project, labelled("team", "a")), want: claimNamespace},
 		"no labels at all": {
@@ -101,7 +101,7 @@ func TestDecideNamespace(t *testing.T) {
 			namespace: namespaceOf(project, annotated(gardenerv1beta1.AnnotationProjectUID, "")),
 			want:      rejectNamespace, reason: "NamespaceInUse",
 		},
-		"ours, being deleted": {
+		"own, being deleted": {
 			namespace: namespaceOf(project, beingDeleted),
 			want:      waitForNamespace, reason: "NamespaceTerminating", message: `namespace "` + *project.Spec.Namespace + `" is being deleted`,
 		},
@@ -120,13 +120,13 @@ func TestDecideNamespace(t *testing.T) {
 			want: waitForNamespace, reason: "NamespaceTerminating",
 			message: `namespace "` + *project.Spec.Namespace + `" is being deleted: secrets has 1 resource instances; x in 1 resource instances`,
 		},
-		"kube-system, with our labels": {
+		"kube-system, with Groundskeeper's labels": {
 			project:   inNamespace("kube-system"),
 			namespace: namespaceOf(inNamespace("kube-system")),
 			want:      rejectNamespace, reason: "NamespaceNotAllowed", message: `namespace "kube-system" cannot be used: the name must start with garden-`,
 		},
 		"default, not there":        {project: inNamespace("default"), want: rejectNamespace, reason: "NamespaceNotAllowed"},
-		"a name like ours":          {project: inNamespace("gardens"), want: rejectNamespace, reason: "NamespaceNotAllowed"},
+		"a similar name":            {project: inNamespace("gardens"), want: rejectNamespace, reason: "NamespaceNotAllowed"},
 		"garden":                    {project: inNamespace("garden"), want: createNamespace},
 		"garden-x":                  {project: inNamespace("garden-x"), want: createNamespace},
 		"generated, not set before": {project: inNamespace(""), want: createNamespace},
@@ -181,29 +181,29 @@ func TestClaimedNamespace(t *testing.T) {
 	for name, test := range map[string]struct {
 		from, want *corev1.Namespace
 	}{
-		"ours stays as it is":            {namespaceOf(project), namespaceOf(project)},
-		"adopted stays as it is":         {namespaceOf(project, adopted), namespaceOf(project, adopted)},
+		"an own one remains unchanged":   {namespaceOf(project), namespaceOf(project)},
+		"adopted remains unchanged":      {namespaceOf(project, adopted), namespaceOf(project, adopted)},
 		"adoption: uid, keep, no owner":  {namespaceOf(project, bare), namespaceOf(project, adopted)},
 		"adoption keeps what others set": {namespaceOf(project, bare, labelled("a", "b"), annotated("c", "d")), namespaceOf(project, adopted, labelled("a", "b"), annotated("c", "d"))},
-		"adopted: the owner reference of the original goes": {
+		"adopted: the owner reference of the original is removed": {
 			namespaceOf(project, adopted, ownedByProject("dev", "project-dev")), namespaceOf(project, adopted)},
-		"adopted: an owner reference to a Project of another uid goes": {
+		"adopted: an owner reference to a Project of another uid is removed": {
 			namespaceOf(project, adopted, ownedByProject("dev", "gone")), namespaceOf(project, adopted)},
 		"adopted: keep is put back": {
 			namespaceOf(project, adopted, unannotated(gardenerv1beta1.AnnotationKeepNamespace)), namespaceOf(project, adopted)},
-		"ours: the owner reference of earlier versions goes": {
+		"own: the owner reference of earlier versions is removed": {
 			namespaceOf(project, ownedByProject("dev", "project-dev")), namespaceOf(project)},
-		"ours: a lost uid is put back": {
+		"own: a lost uid is put back": {
 			namespaceOf(project, unannotated(gardenerv1beta1.AnnotationProjectUID)), namespaceOf(project)},
-		"ours: another Project as owner goes": {
+		"own: another Project as owner is removed": {
 			namespaceOf(project, ownedByProject("dev", "gone")), namespaceOf(project)},
-		"ours: other owners stay, in order": {
+		"own: other owners stay, in order": {
 			namespaceOf(project, func(ns *corev1.Namespace) { ns.OwnerReferences = append(ns.OwnerReferences, other) }),
 			namespaceOf(project, func(ns *corev1.Namespace) { ns.OwnerReferences = append(ns.OwnerReferences, other) })},
-		"ours, to be kept: no owner": {
+		"own, to be kept: no owner": {
 			namespaceOf(project, annotated(gardenerv1beta1.AnnotationKeepNamespace, "true"), ownedByProject("dev", "project-dev")),
 			namespaceOf(project, annotated(gardenerv1beta1.AnnotationKeepNamespace, "true"))},
-		"ours, not to be kept: no owner either": {
+		"own, not to be kept: no owner either": {
 			namespaceOf(project, annotated(gardenerv1beta1.AnnotationKeepNamespace, "false"), ownedByProject("dev", "project-dev")),
 			namespaceOf(project, annotated(gardenerv1beta1.AnnotationKeepNamespace, "false"))},
 	} {

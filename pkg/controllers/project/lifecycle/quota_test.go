@@ -108,17 +108,17 @@ func TestNewQuotaRulesNamesTheEntry(t *testing.T) {
 func TestRaisedLimits(t *testing.T) {
 	for name, test := range map[string]struct{ current, set, configured, want corev1.ResourceList }{
 		"as configured":                {limits("pods", "1"), nil, limits("pods", "1"), limits("pods", "1")},
-		"raised by hand":               {limits("pods", "9"), nil, limits("pods", "1"), limits("pods", "9")},
-		"lowered by hand":              {limits("pods", "1"), nil, limits("pods", "5"), limits("pods", "5")},
+		"raised manually":              {limits("pods", "9"), nil, limits("pods", "1"), limits("pods", "9")},
+		"lowered manually":             {limits("pods", "1"), nil, limits("pods", "5"), limits("pods", "5")},
 		"one raised, one lowered":      {limits("pods", "9", "secrets", "1"), nil, limits("pods", "5", "secrets", "5"), limits("pods", "9", "secrets", "5")},
 		"new in the configuration":     {limits("pods", "1"), nil, limits("pods", "1", "secrets", "5"), limits("pods", "1", "secrets", "5")},
 		"not in the configuration":     {limits("pods", "1", "secrets", "5"), nil, limits("pods", "1"), limits("pods", "1")},
 		"the same in another writing":  {limits("cpu", "1000m"), nil, limits("cpu", "1"), limits("cpu", "1")},
 		"nothing there":                {nil, nil, limits("pods", "1"), limits("pods", "1")},
-		"ours, of another rule":        {limits("pods", "9"), limits("pods", "9"), limits("pods", "1"), limits("pods", "1")},
-		"ours, in another writing":     {limits("cpu", "9000m"), limits("cpu", "9"), limits("cpu", "1"), limits("cpu", "1")},
+		"own, of another rule":         {limits("pods", "9"), limits("pods", "9"), limits("pods", "1"), limits("pods", "1")},
+		"own, in another writing":      {limits("cpu", "9000m"), limits("cpu", "9"), limits("cpu", "1"), limits("cpu", "1")},
 		"raised above another rule":    {limits("pods", "12"), limits("pods", "9"), limits("pods", "1"), limits("pods", "12")},
-		"one ours, one raised by hand": {limits("pods", "9", "secrets", "9"), limits("pods", "9", "secrets", "5"), limits("pods", "1", "secrets", "1"), limits("pods", "1", "secrets", "9")},
+		"one own, one raised manually": {limits("pods", "9", "secrets", "9"), limits("pods", "9", "secrets", "5"), limits("pods", "1", "secrets", "1"), limits("pods", "1", "secrets", "9")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := test.configured.DeepCopy()
@@ -132,7 +132,7 @@ func TestRaisedLimits(t *testing.T) {
 	}
 }
 
-// A larger quota goes with the label that selected it; what somebody raised by hand stays.
+// A larger quota is reverted with the label that selected it; what a user raised manually stays.
 func TestQuotaFollowsLabels(t *testing.T) {
 	c := newCluster(t)
 	large := &metav1.LabelSelector{MatchLabels: map[string]string{"size": "large"}}
@@ -154,7 +154,7 @@ func TestQuotaFollowsLabels(t *testing.T) {
 	label("large")
 	expect("large", limits("pods", "20", "secrets", "20"))
 	change(c, quota, func(q *corev1.ResourceQuota) { q.Spec.Hard = limits("pods", "50", "secrets", "20") })
-	expect("raised by hand", limits("pods", "50", "secrets", "20"))
+	expect("raised manually", limits("pods", "50", "secrets", "20"))
 	label("small")
 	expect("small again", limits("pods", "50", "secrets", "3"))
 	if wrote := c.settle("dev"); wrote != 0 {

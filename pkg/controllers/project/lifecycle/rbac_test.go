@@ -17,7 +17,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// rbacProject has somebody in every role.
+// rbacProject has a member in every role.
 func rbacProject() *gardenerv1beta1.Project {
 	project := inNamespace("garden-dev")
 	project.Spec.Owner = new(user("owner"))
@@ -151,11 +151,11 @@ func TestSubjects(t *testing.T) {
 			func(s *gardenerv1beta1.ProjectSpec) { s.Members = nil }, member, []rbacv1.Subject{user("alice")}},
 		"an owner who is no member manages service accounts": {
 			func(s *gardenerv1beta1.ProjectSpec) { s.Members = nil }, sam, []rbacv1.Subject{user("alice")}},
-		"nobody is there twice": {
+		"no duplicates": {
 			func(s *gardenerv1beta1.ProjectSpec) { s.Members = append(s.Members, s.Members...) }, member, []rbacv1.Subject{user("alice")}},
 		"a member with the role owner that is not the owner cannot manage members": {
 			func(s *gardenerv1beta1.ProjectSpec) { s.Owner = new(user("bob")) }, own, []rbacv1.Subject{user("bob")}},
-		"no owner, nobody": {
+		"no owner, no members": {
 			func(s *gardenerv1beta1.ProjectSpec) { s.Owner = nil }, own, nil},
 		"the API group that Kubernetes would add": {
 			func(s *gardenerv1beta1.ProjectSpec) {

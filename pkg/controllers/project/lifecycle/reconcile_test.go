@@ -79,7 +79,7 @@ func TestSteadyStateWritesNothing(t *testing.T) {
 	}
 }
 
-// A process that was killed after the last object and before the status leaves the telling to the next one.
+// A process that was killed after the last object and before the status leaves the event to the next one.
 func TestReadyIsToldThoughNothingIsLeftToDo(t *testing.T) {
 	c := newCluster(t)
 	c.project("dev")
@@ -163,10 +163,10 @@ func TestManualEditsAreCorrected(t *testing.T) {
 		"another role is bound": {func(c *cluster, _ string) {
 			change(c, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: own}}, func(b *rbacv1.ClusterRoleBinding) { b.RoleRef.Name = "cluster-admin" })
 		}, 2},
-		"our label is removed, so that the cache loses the object": {func(c *cluster, _ string) {
+		"Groundskeeper's label is removed, so that the cache loses the object": {func(c *cluster, _ string) {
 			change(c, &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: own}}, func(r *rbacv1.ClusterRole) { r.Labels, r.Rules = nil, nil })
 		}, 2},
-		"another role is bound and our label removed": {func(c *cluster, namespace string) {
+		"another role is bound and Groundskeeper's label removed": {func(c *cluster, namespace string) {
 			change(c, &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: member}}, func(b *rbacv1.RoleBinding) { b.Labels, b.RoleRef.Name = nil, "cluster-admin" })
 		}, 3},
 		"an object is deleted": {func(c *cluster, namespace string) {
@@ -287,7 +287,7 @@ func TestPaused(t *testing.T) {
 	}
 }
 
-// What is in the namespace shows in a condition, so that people know before they delete.
+// What is in the namespace shows in a condition, so that users know before they delete.
 func TestDeletableTellsWhatIsThere(t *testing.T) {
 	c := newCluster(t)
 	project := c.project("dev")

@@ -70,12 +70,12 @@ func TestNextStatus(t *testing.T) {
 		want      gardenerv1beta1.ProjectStatus
 		unchanged bool
 	}{
-		"all the same": {
+		"even so": {
 			report{phase: gardenerv1beta1.ProjectReady, conditions: []gardenerv1beta1.Condition{same(namespaceReady), same(rbacReady), same(paused)}},
 			gardenerv1beta1.ProjectStatus{ObservedGeneration: 3, Phase: gardenerv1beta1.ProjectReady, Conditions: []gardenerv1beta1.Condition{namespaceReady, rbacReady, paused}},
 			true,
 		},
-		"what is not reported stays, but for Paused": {
+		"what is not reported stays, except for Paused": {
 			report{},
 			gardenerv1beta1.ProjectStatus{ObservedGeneration: 3, Phase: gardenerv1beta1.ProjectReady, Conditions: []gardenerv1beta1.Condition{namespaceReady, rbacReady}},
 			false,
@@ -99,7 +99,7 @@ func TestNextStatus(t *testing.T) {
 			if sameStatus(&current, &got) != test.unchanged {
 				t.Errorf("the status counts as the same: %t", !test.unchanged)
 			}
-			// Whatever is applied is there afterwards, so the next pass has nothing to write.
+			// Whatever is applied is there afterwards, so the next reconciliation has nothing to write.
 			applied := current
 			applied.ObservedGeneration, applied.Phase = got.ObservedGeneration, got.Phase
 			applied.Conditions = append([]gardenerv1beta1.Condition{stale}, got.Conditions...)
@@ -118,7 +118,7 @@ func TestStatusLeavesCodesAlone(t *testing.T) {
 	var reported report
 	reported.set(gardenerv1beta1.ProjectRBACReady, "True", "A", "a")
 	if next := nextStatus(&current, 1, &reported, now); !sameStatus(&current, &next) {
-		t.Errorf("codes that somebody else set cause a write: %+v", next)
+		t.Errorf("codes that another client set cause a write: %+v", next)
 	}
 }
 

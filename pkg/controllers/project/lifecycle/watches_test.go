@@ -37,7 +37,7 @@ func TestCacheHoldsWhatWeWrite(t *testing.T) {
 			t.Errorf("%s with labels %v is not held by %v", describe(object), object.GetLabels(), selector)
 		}
 		if selector.Matches(labels.Set{"app": "other"}) {
-			t.Errorf("%v holds what is not ours", selector)
+			t.Errorf("%v holds what is not owned by Groundskeeper", selector)
 		}
 	}
 	if len(selectors) != 4 {
@@ -66,10 +66,10 @@ func TestMapping(t *testing.T) {
 		"a namespace that a project wants": {requests(m.ofNamespace(t.Context(), namespace("garden-x", nil))), []string{"waiting"}},
 		"a namespace with a generated name": {
 			requests(m.ofNamespace(t.Context(), namespace(gardenerv1beta1.GeneratedNamespace("generated", "project-generated"), nil))), []string{"generated"}},
-		"a namespace that nobody wants": {requests(m.ofNamespace(t.Context(), namespace("garden-y", nil))), nil},
-		"kube-system":                   {requests(m.ofNamespace(t.Context(), namespace("kube-system", nil))), nil},
-		"a kluster in a project":        {requests(m.ofContent(t.Context(), *dev.Spec.Namespace)), []string{"dev"}},
-		"a kluster elsewhere":           {requests(m.ofContent(t.Context(), "default")), nil},
+		"a namespace that no client wants": {requests(m.ofNamespace(t.Context(), namespace("garden-y", nil))), nil},
+		"kube-system":                      {requests(m.ofNamespace(t.Context(), namespace("kube-system", nil))), nil},
+		"a kluster in a project":           {requests(m.ofContent(t.Context(), *dev.Spec.Namespace)), []string{"dev"}},
+		"a kluster elsewhere":              {requests(m.ofContent(t.Context(), "default")), nil},
 	} {
 		if diff := cmp.Diff(test.want, test.got); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
@@ -85,7 +85,7 @@ func TestProjectChanged(t *testing.T) {
 		"resync":         {func(p *gardenerv1beta1.Project) { p.ResourceVersion = "1" }, true},
 		"spec":           {func(p *gardenerv1beta1.Project) { p.Generation++ }, true},
 		"deletion":       {func(p *gardenerv1beta1.Project) { p.DeletionTimestamp = new(metav1.Now()) }, true},
-		"made anew":      {func(p *gardenerv1beta1.Project) { p.UID = "other" }, true},
+		"recreated":      {func(p *gardenerv1beta1.Project) { p.UID = "other" }, true},
 		"labels":         {func(p *gardenerv1beta1.Project) { p.Labels = map[string]string{"tier": "gold"} }, true},
 		"paused":         {func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "true"} }, true},
 		"not paused":     {func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "false"} }, false},
@@ -105,14 +105,14 @@ func TestProjectChanged(t *testing.T) {
 		})
 	}
 	if !projectChanged().Create(event.CreateEvent{}) || !projectChanged().Delete(event.DeleteEvent{}) {
-		t.Error("a Project that comes or goes is missed")
+		t.Error("a Project that is created or deleted is missed")
 	}
 }
 
 func TestPredicatesOfOthers(t *testing.T) {
 	change := event.UpdateEvent{ObjectOld: &corev1.Namespace{}, ObjectNew: &corev1.Namespace{}}
 	if p := changedOrGone(); p.Create(event.CreateEvent{}) || !p.Update(change) || !p.Delete(event.DeleteEvent{}) {
-		t.Error("what we wrote: changes and deletions wake us, creations do not")
+		t.Error("what Groundskeeper wrote: changes and deletions wake the controller, creations do not")
 	}
 }
 

@@ -97,7 +97,7 @@ type wake struct {
 }
 
 func (w wake) start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	w.usage.Kinds.Tell(func(e kinds.Event) {
+	w.usage.Kinds.Subscribe(func(e kinds.Event) {
 		namespaces, err := w.usage.Touched(ctx, w.usage.Kinds.Watched(), e)
 		if err != nil {
 			// The next check of those Projects detects it.

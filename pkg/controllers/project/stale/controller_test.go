@@ -17,15 +17,15 @@ func TestProjectChanged(t *testing.T) {
 		change func(*gardenerv1beta1.Project)
 		want   bool
 	}{
-		"resync":                 {func(p *gardenerv1beta1.Project) { p.ResourceVersion = "1" }, true},
-		"spec":                   {func(p *gardenerv1beta1.Project) { p.Generation++ }, true},
-		"made anew":              {func(p *gardenerv1beta1.Project) { p.UID = "other" }, true},
-		"paused":                 {func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "true"} }, true},
-		"active":                 {active(on(3)), true},
-		"marked, by us":          {marked(on(3), on(4)), false},
-		"the phase":              {func(p *gardenerv1beta1.Project) { p.Status.Phase = gardenerv1beta1.ProjectReady }, false},
-		"a label":                {func(p *gardenerv1beta1.Project) { p.Labels = map[string]string{"a": "b"} }, false},
-		"confirmed for deletion": {func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{"a": "b"} }, false},
+		"resync":                   {func(p *gardenerv1beta1.Project) { p.ResourceVersion = "1" }, true},
+		"spec":                     {func(p *gardenerv1beta1.Project) { p.Generation++ }, true},
+		"recreated":                {func(p *gardenerv1beta1.Project) { p.UID = "other" }, true},
+		"paused":                   {func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "true"} }, true},
+		"active":                   {active(on(3)), true},
+		"marked, by Groundskeeper": {marked(on(3), on(4)), false},
+		"the phase":                {func(p *gardenerv1beta1.Project) { p.Status.Phase = gardenerv1beta1.ProjectReady }, false},
+		"a label":                  {func(p *gardenerv1beta1.Project) { p.Labels = map[string]string{"a": "b"} }, false},
+		"confirmed for deletion":   {func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{"a": "b"} }, false},
 	} {
 		before := testProject()
 		before.ResourceVersion = "1"

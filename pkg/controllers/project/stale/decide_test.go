@@ -89,9 +89,9 @@ func TestIsConcerned(t *testing.T) {
 		"being deleted":                {testProject(func(p *gardenerv1beta1.Project) { p.DeletionTimestamp = on(1) }), testNamespace(), false},
 		"paused":                       {testProject(func(p *gardenerv1beta1.Project) { p.Annotations = map[string]string{kit.AnnotationPaused: "true"} }), testNamespace(), false},
 		"no namespace":                 {testProject(), nil, false},
-		"a namespace of nobody":        {testProject(), &corev1.Namespace{}, false},
+		"a namespace of no client":     {testProject(), &corev1.Namespace{}, false},
 		"a namespace of another":       {testProject(), testNamespace(gardenerv1beta1.AnnotationProjectUID, "2"), false},
-		"a namespace that goes": {testProject(), func() *corev1.Namespace {
+		"a namespace being deleted": {testProject(), func() *corev1.Namespace {
 			n := testNamespace()
 			n.DeletionTimestamp = on(1)
 			return n
@@ -192,7 +192,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// What is written in a message changes only with what it speaks of: otherwise every pass would write.
+// What is written in a message changes only with what it mentions: otherwise every reconciliation would write.
 func TestMessages(t *testing.T) {
 	project := testProject(marked(on(40), on(130)))
 	for _, test := range []struct {

@@ -13,8 +13,8 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// world is a project in a world in which anything may happen, with what the seed's text says about it, kept apart from
-// what the controller keeps: since when the passes found nothing, and the latest date that any of them promised.
+// world is a project in a world in which anything may happen, with what the specification requires of it, kept apart from what the
+// controller keeps: since when the passes found nothing, and the latest date that any of them promised.
 type world struct {
 	now     time.Time
 	policy  policy
@@ -26,12 +26,12 @@ type world struct {
 	unusedSince time.Time
 	// promised is the latest date of those that were set since there is one.
 	promised time.Time
-	// told is true when a pass before this one wrote the date that is there.
-	told bool
+	// announced is true when a reconciliation before this one wrote the date that is there.
+	announced bool
 }
 
-// pass is a look of the controller at the project, whose decision is written. It fails the test when the project would be
-// deleted although the seed does not allow it. It says whether it would be, and whether a date was moved.
+// pass is a look of the controller at the project, whose decision is written. It fails the test when the project would be deleted
+// although the seed does not allow it. It reports whether it would be, and whether a date was moved.
 func (w *world) pass(t *rapid.T) (deleted, moved bool) {
 	use := ""
 	if w.used {
@@ -57,19 +57,19 @@ func (w *world) pass(t *rapid.T) (deleted, moved bool) {
 	if graceIsOver != (d.autoDelete != nil) {
 		t.Fatalf("the grace period of %s is over: %t, and there is the date %v", w.policy.gracePeriod, graceIsOver, d.autoDelete)
 	}
-	told := w.told && graceIsOver
+	announced := w.announced && graceIsOver
 	if !graceIsOver {
 		w.promised = time.Time{}
 	} else if date := w.unusedSince.Add(w.policy.expiration); date.After(w.promised) {
-		told, moved, w.promised = false, w.told, date
+		announced, moved, w.promised = false, w.announced, date
 	}
 	if graceIsOver && !d.autoDelete.Time.Equal(w.promised) {
 		t.Fatalf("the date is %s, and %s was promised", d.autoDelete, w.promised)
 	}
-	if may := told && !w.now.Before(w.promised) && !w.policy.dryRun; may != d.delete {
+	if may := announced && !w.now.Before(w.promised) && !w.policy.dryRun; may != d.delete {
 		t.Fatalf("it may be deleted: %t, and is: %t, at %s, since %s, promised for %s", may, d.delete, w.now, w.unusedSince, w.promised)
 	}
-	w.told = graceIsOver
+	w.announced = graceIsOver
 	w.project.Status = nextStatus(&w.project.Status, &d, w.now)
 	again := w.policy.decide(w.project, namespace, use, w.now)
 	if next := nextStatus(&w.project.Status, &again, w.now.Add(time.Second)); !sameStatus(&w.project.Status, &next) {

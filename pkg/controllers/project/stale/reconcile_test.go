@@ -39,7 +39,7 @@ type cluster struct {
 	cache    client.Reader
 	time     *testclock.FakePassiveClock
 	recorder *events.FakeRecorder
-	// use and useErr are the answers about what uses the project, of the watches and of the API server.
+	// use and useErr are the responses about what uses the project, of the watches and of the API server.
 	use, liveUse       string
 	useErr, liveUseErr error
 	writes             []string
@@ -112,14 +112,14 @@ func (c *cluster) delete(ctx context.Context, store client.WithWatch, object cli
 	return store.Delete(ctx, object)
 }
 
-// pass makes one pass so many days after the birth.
+// pass reconciles once so many days after the birth.
 func (c *cluster) pass(days float64) (reconcile.Result, error) {
 	c.time.SetTime(at(days))
 	c.writes = nil
 	return c.Reconcile(c.t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "dev"}})
 }
 
-// must is a pass that succeeds.
+// must is a reconciliation that succeeds.
 func (c *cluster) must(days float64) time.Duration {
 	c.t.Helper()
 	result, err := c.pass(days)
@@ -129,7 +129,7 @@ func (c *cluster) must(days float64) time.Duration {
 	return result.RequeueAfter
 }
 
-// project reads the Project, nil when it is gone.
+// project reads the Project, nil when it has been deleted.
 func (c *cluster) project() *gardenerv1beta1.Project {
 	c.t.Helper()
 	project := &gardenerv1beta1.Project{}
@@ -163,8 +163,8 @@ func (c *cluster) marks() string {
 	return days(project.Status.StaleSinceTimestamp) + " " + days(project.Status.StaleAutoDeleteTimestamp) + " " + reason
 }
 
-// told are the events since the last call, without their messages.
-func (c *cluster) told() string {
+// announced are the events since the last call, without their messages.
+func (c *cluster) announced() string {
 	var all []string
 	for {
 		select {
@@ -176,7 +176,7 @@ func (c *cluster) told() string {
 	}
 }
 
-// A project from fresh to deleted, each pass done twice: the second one writes and tells nothing.
+// A project from fresh to deleted, each reconciliation done twice: the second one writes and reports nothing.
 func TestWayOut(t *testing.T) {
 	c := newCluster(t, testProject(), testNamespace())
 	const warning = "Warning ProjectStale"
@@ -203,8 +203,8 @@ func TestWayOut(t *testing.T) {
 			if writes := step.writes * (1 - i); len(c.writes) != writes {
 				t.Errorf("day %v, pass %d: it wrote %q", step.day, i, c.writes)
 			}
-			if told := c.told(); i == 0 && told != step.event || i == 1 && told != "" {
-				t.Errorf("day %v, pass %d: events %q", step.day, i, told)
+			if announced := c.announced(); i == 0 && announced != step.event || i == 1 && announced != "" {
+				t.Errorf("day %v, pass %d: events %q", step.day, i, announced)
 			}
 		}
 	}
@@ -212,14 +212,14 @@ func TestWayOut(t *testing.T) {
 	if diff := cmp.Diff([]string{"patch", "delete"}, c.writes); diff != "" || c.marks() != "gone" {
 		t.Errorf("%s, %s", c.marks(), diff)
 	}
-	if told := c.told(); told != warning {
-		t.Errorf("events %q", told)
+	if announced := c.announced(); announced != warning {
+		t.Errorf("events %q", announced)
 	}
 	if got := testutil.ToFloat64(c.deletions); got != 1 {
 		t.Errorf("%v deletions are counted", got)
 	}
 	if after := c.must(121); after != 0 || len(c.writes) > 0 {
-		t.Errorf("a project that is gone: next after %s, writes %q", after, c.writes)
+		t.Errorf("a project that has been deleted: next after %s, writes %q", after, c.writes)
 	}
 }
 
@@ -228,7 +228,7 @@ func TestDryRunDeletesNothing(t *testing.T) {
 	c.policy.dryRun = true
 	c.must(120)
 	c.must(500)
-	if c.marks() != "30 120 DryRun" || c.told() != "Warning ProjectStale" || testutil.ToFloat64(c.deletions) != 0 {
+	if c.marks() != "30 120 DryRun" || c.announced() != "Warning ProjectStale" || testutil.ToFloat64(c.deletions) != 0 {
 		t.Errorf("%s", c.marks())
 	}
 	c.policy.dryRun = false
@@ -247,10 +247,10 @@ func TestUseTakesTheMarksBack(t *testing.T) {
 			c := newCluster(t, testProject(), testNamespace())
 			c.must(30)
 			c.must(44)
-			c.told()
+			c.announced()
 			come(c)
 			c.must(101)
-			if !strings.HasPrefix(c.marks(), "- - ") || c.told() != "Normal ProjectNotStale" {
+			if !strings.HasPrefix(c.marks(), "- - ") || c.announced() != "Normal ProjectNotStale" {
 				t.Errorf("%s", c.marks())
 			}
 			c.must(102)
@@ -261,7 +261,7 @@ func TestUseTakesTheMarksBack(t *testing.T) {
 	}
 }
 
-// change edits the Project and its status by hand.
+// change edits the Project and its status manually.
 func (c *cluster) change(how func(*gardenerv1beta1.Project)) {
 	c.t.Helper()
 	project := c.project()
@@ -276,7 +276,7 @@ func (c *cluster) change(how func(*gardenerv1beta1.Project)) {
 	}
 }
 
-// When it cannot be told what uses a project nothing is set, moved or taken back, whatever the marks are.
+// When it cannot be informed what uses a project nothing is set, moved or taken back, whatever the marks are.
 func TestUnknownUseChangesNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		since, autoDelete *metav1.Time
@@ -292,11 +292,11 @@ func TestUnknownUseChangesNothing(t *testing.T) {
 			c := newCluster(t, testProject(marked(test.since, test.autoDelete)), testNamespace())
 			test.policy(&c.policy)
 			before := c.project()
-			c.useErr = errors.New("list shoots: no answer")
+			c.useErr = errors.New("list shoots: no response")
 			if after := c.must(300); after != unknownPeriod {
 				t.Errorf("it is tried again after %s", after)
 			}
-			if diff := cmp.Diff(before, c.project()); diff != "" || len(c.writes) > 0 || c.told() != "" {
+			if diff := cmp.Diff(before, c.project()); diff != "" || len(c.writes) > 0 || c.announced() != "" {
 				t.Errorf("%q %s", c.writes, diff)
 			}
 			if got := testutil.ToFloat64(c.passes.WithLabelValues(outcomeUnknown)); got != 1 {
@@ -305,7 +305,7 @@ func TestUnknownUseChangesNothing(t *testing.T) {
 		})
 	}
 	c := newCluster(t, testProject(marked(on(30), on(120))), exempt("true"))
-	c.useErr = errors.New("list shoots: no answer")
+	c.useErr = errors.New("list shoots: no response")
 	if c.must(300); c.marks() != "- - Exempt" {
 		t.Errorf("an exempt project is not spared: %s", c.marks())
 	}

@@ -17,23 +17,23 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
-// due is a cluster whose project is to be deleted, as far as the cache knows: it stays as it is now.
+// due is a cluster whose project is to be deleted, as far as the cache knows: it remains unchanged now.
 func due(t *testing.T) *cluster {
 	t.Helper()
 	c := newCluster(t, testProject(), testNamespace())
 	c.must(30)
 	c.must(44)
 	c.must(119)
-	c.told()
+	c.announced()
 	c.cache = newCluster(t, c.project(), testNamespace()).store
 	return c
 }
 
-// What the API server says now decides, whatever the cache says. Each of these keeps the project.
+// The current response of the API server decides, not the cache. Each of these keeps the project.
 func TestLastLookKeepsTheProject(t *testing.T) {
 	for name, change := range map[string]func(*cluster){
 		"used":             func(c *cluster) { c.liveUse = "shoots" },
-		"use is not known": func(c *cluster) { c.liveUseErr = errors.New("discover core.gardener.cloud/v1beta1: no answer") },
+		"use is not known": func(c *cluster) { c.liveUseErr = errors.New("discover core.gardener.cloud/v1beta1: no response") },
 		"active":           func(c *cluster) { c.change(active(on(119.5))) },
 		"another date":     func(c *cluster) { c.change(marked(on(30), on(140))) },
 		"no date":          func(c *cluster) { c.change(marked(on(30), nil)) },
@@ -44,7 +44,7 @@ func TestLastLookKeepsTheProject(t *testing.T) {
 		"another's":          func(c *cluster) { c.annotate(gardenerv1beta1.AnnotationProjectUID, "2") },
 		"a namespace unseen": func(c *cluster) { c.live = failing(c, &corev1.Namespace{}) },
 		"a project unseen":   func(c *cluster) { c.live = failing(c, &gardenerv1beta1.Project{}) },
-		"made anew": func(c *cluster) {
+		"recreated": func(c *cluster) {
 			project := c.project()
 			if err := c.store.Delete(c.t.Context(), project); err != nil {
 				c.t.Fatal(err)
@@ -61,7 +61,7 @@ func TestLastLookKeepsTheProject(t *testing.T) {
 			_, _ = c.pass(121)
 			project := c.project()
 			if project == nil {
-				t.Fatal("the project is gone")
+				t.Fatal("the project has been deleted")
 			}
 			if project.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] != "" {
 				t.Error("its deletion is confirmed")
@@ -89,13 +89,13 @@ func failing(c *cluster, like client.Object) client.Reader {
 		Get: func(ctx context.Context, store client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 			_, isProject := object.(*gardenerv1beta1.Project)
 			if _, wanted := like.(*gardenerv1beta1.Project); wanted == isProject {
-				return errors.New("no answer")
+				return errors.New("no response")
 			}
 			return store.Get(ctx, key, object, options...)
 		}})
 }
 
-// Whoever changes the project between the last look and the deletion saves it for this time.
+// A change of the project between the last check and the deletion prevents the deletion.
 func TestDeletionIsOfWhatWasSeen(t *testing.T) {
 	c := due(t)
 	c.fault = func(write string) error {
@@ -108,14 +108,14 @@ func TestDeletionIsOfWhatWasSeen(t *testing.T) {
 		t.Errorf("next after %s, project %v", after, c.project())
 	}
 	c.cache, c.fault = c.store, nil
-	// It is not stale any more, and nobody has confirmed that it may go.
+	// It is not stale any more, and no user has confirmed that it may go.
 	c.must(121)
 	if project := c.project(); c.marks() != "- - RecentlyActive" || project.Annotations[gardenerv1beta1.AnnotationConfirmDeletion] != "" {
 		t.Errorf("%s, annotations %v", c.marks(), project.Annotations)
 	}
 }
 
-// A deletion that fails is tried again; people are told once, when it succeeds.
+// A deletion that fails is tried again; users are reported once, when it succeeds.
 func TestDeletionIsTriedAgain(t *testing.T) {
 	c := due(t)
 	refused := apierrors.NewForbidden(gardenerv1beta1.Resource("projects"), "dev", errors.New("no"))
@@ -126,13 +126,13 @@ func TestDeletionIsTriedAgain(t *testing.T) {
 		return nil
 	}
 	for range 2 {
-		if _, err := c.pass(121); err == nil || c.told() != "" {
+		if _, err := c.pass(121); err == nil || c.announced() != "" {
 			t.Errorf("got %v", err)
 		}
 	}
 	c.fault = nil
 	c.must(121)
-	if c.project() != nil || c.told() != "Warning ProjectStale" {
+	if c.project() != nil || c.announced() != "Warning ProjectStale" {
 		t.Error("the project is still there")
 	}
 }

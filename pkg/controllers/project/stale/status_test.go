@@ -42,7 +42,7 @@ func TestNextStatus(t *testing.T) {
 			status(on(40), nil, condition("True", "Unused", "a", on(40), on(40))), decision{stale: true, since: on(40), reason: "Unused", message: "a"},
 			status(on(40), nil, condition("True", "Unused", "a", on(40), on(40))), nil,
 		},
-		"marked by somebody else": {
+		"marked by another client": {
 			status(on(40), on(130)), decision{stale: true, since: on(40), autoDelete: on(130), reason: "DeletionPlanned", message: "a"},
 			status(on(40), on(130), condition("True", "DeletionPlanned", "a", on(50), on(50))), &announcement{"Warning", "ProjectStale", "DeletionPlanned", "a"},
 		},

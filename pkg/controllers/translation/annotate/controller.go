@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package annotate tells Nodes which MidoNet hosts they are: it fills in the annotations that a Node is converted by,
-// where they are absent. One that is there is never changed, whatever it holds, but for the address of the tunnels that
-// the annotator itself wrote: that follows the Node's.
+// Package annotate maps Nodes to MidoNet hosts: it fills in the annotations that a Node is converted by, where they are absent. One
+// that is there is never changed, whatever it holds, except for the address of the tunnels that the annotator itself wrote: that
+// follows the Node's.
 //
 // One listing of the hosts serves all Nodes. A Node gets its annotations with one request, and one that has them costs
 // none.
@@ -37,9 +37,9 @@ import (
 const (
 	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
 	ControllerName = "translation-annotate"
-	// fieldOwner is the manager of the fields we write, and the source of our events.
+	// fieldOwner is the manager of the fields Groundskeeper writes, and the source of Groundskeeper's events.
 	fieldOwner = "translation-annotate-controller"
-	// A host that is not there yet is looked for more patiently: it comes when its agent runs.
+	// A host that does not exist yet is looked for more patiently: it comes when its agent runs.
 	minPatience = listingPause
 	maxPatience = 5 * time.Minute
 )
@@ -50,7 +50,7 @@ type Hosts interface {
 	Hosts(ctx context.Context) ([]midonet.Host, error)
 }
 
-// reconciler annotates Nodes. One pass runs at a time.
+// reconciler annotates Nodes. One reconciliation runs at a time.
 type reconciler struct {
 	// client reads from the cache and writes to the API server.
 	client    client.Client
@@ -59,7 +59,7 @@ type reconciler struct {
 	// patience spaces the tries of what a Node waits for.
 	patience workqueue.TypedRateLimiter[reconcile.Request]
 	troubles troubles
-	// differences are between a Node and what somebody else annotated it with.
+	// differences are between a Node and what another client annotated it with.
 	differences troubles
 	// annotated counts the Nodes that got annotations.
 	annotated prometheus.Counter

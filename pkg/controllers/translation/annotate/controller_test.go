@@ -26,7 +26,7 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// fakeManager is a manager that starts nothing by itself.
+// fakeManager is a manager that starts nothing automatically.
 type fakeManager struct {
 	manager.Manager
 	world     *world
@@ -49,7 +49,7 @@ func (m *fakeManager) Add(runnable manager.Runnable) error {
 	return nil
 }
 
-// informers tell what is watched.
+// informers report what is watched.
 type informers struct {
 	informertest.FakeInformers
 	watched chan string
@@ -124,7 +124,7 @@ func TestMetersOutliveAManager(t *testing.T) {
 			t.Errorf("counted %v, want %v", got, want)
 		}
 		if got := testutil.ToFloat64(m.waiting.WithLabelValues(reasonNoHost)); got != 1 {
-			t.Errorf("a gauge goes on from %v", got-1)
+			t.Errorf("a gauge continues from %v", got-1)
 		}
 	}
 	for _, name := range []string{"host_listings_total", "nodes_annotated_total", "nodes_unannotated"} {

@@ -14,9 +14,9 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
 
-// changes are the annotations to write to a Node whose host has the given id; nil removes one. Beside what is missing
-// these are the address of its tunnels, if that is the one that the annotator wrote and the Node has it no more, and the
-// record of having written it, which ends when somebody else set another address.
+// changes are the annotations to write to a Node whose host has the given id; nil removes one. Beside what is missing these are the
+// address of its tunnels, if that is the one that the annotator wrote and the Node has it no more, and the record of having written
+// it, which ends when another client set another address.
 func changes(node *corev1.Node, host string) map[string]*string {
 	set := map[string]*string{}
 	if node.DeletionTimestamp.IsZero() { // else its network is about to be deleted with it

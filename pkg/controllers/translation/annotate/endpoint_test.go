@@ -14,7 +14,7 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// The address that the annotator wrote follows the Node's. What somebody else set is never touched, and the difference is
+// The address that the annotator wrote follows the Node's. What another client set is never touched, and the difference is
 // reported.
 func TestTunnelEndpointFollows(t *testing.T) {
 	const ip, written = midonetv1.AnnotationTunnelEndpointIP, midonetv1.AnnotationWrittenTunnelEndpointIP
@@ -32,12 +32,12 @@ func TestTunnelEndpointFollows(t *testing.T) {
 		"it is another of the node's":      {[]string{current, old}, map[string]string{ip: old, written: old}, map[string]string{ip: old, written: old}, 0, ""},
 		"the node has no address":          {nil, map[string]string{ip: old, written: old}, map[string]string{ip: old, written: old}, 0, ""},
 		"the node has no IPv4 address":     {[]string{"fd00::1"}, map[string]string{ip: old, written: old}, map[string]string{ip: old, written: old}, 0, ""},
-		"somebody else set it":             {[]string{current}, map[string]string{ip: old}, map[string]string{ip: old}, 0, "Warning TunnelEndpointDiffers"},
-		"somebody else set it as it is":    {[]string{current}, map[string]string{ip: current}, map[string]string{ip: current}, 0, ""},
-		"somebody else changed it":         {[]string{current}, map[string]string{ip: "192.0.2.9", written: old}, map[string]string{ip: "192.0.2.9"}, 1, "Warning TunnelEndpointDiffers"},
-		"somebody else set it to nothing":  {[]string{current}, map[string]string{ip: "", written: old}, map[string]string{ip: ""}, 1, ""},
-		"somebody else set it to no IP":    {[]string{current}, map[string]string{ip: "x"}, map[string]string{ip: "x"}, 0, ""},
-		"somebody else removed it":         {[]string{current}, map[string]string{written: old}, map[string]string{ip: current, written: current}, 1, "Normal NodeAnnotated"},
+		"another client set it":            {[]string{current}, map[string]string{ip: old}, map[string]string{ip: old}, 0, "Warning TunnelEndpointDiffers"},
+		"another client set it unchanged":  {[]string{current}, map[string]string{ip: current}, map[string]string{ip: current}, 0, ""},
+		"another client changed it":        {[]string{current}, map[string]string{ip: "192.0.2.9", written: old}, map[string]string{ip: "192.0.2.9"}, 1, "Warning TunnelEndpointDiffers"},
+		"another client set it to nothing": {[]string{current}, map[string]string{ip: "", written: old}, map[string]string{ip: ""}, 1, ""},
+		"another client set it to no IP":   {[]string{current}, map[string]string{ip: "x"}, map[string]string{ip: "x"}, 0, ""},
+		"another client removed it":        {[]string{current}, map[string]string{written: old}, map[string]string{ip: current, written: current}, 1, "Normal NodeAnnotated"},
 		"it differs, and no address known": {nil, map[string]string{ip: old}, map[string]string{ip: old}, 0, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -123,9 +123,9 @@ func TestTunnelEndpointDiffersNoMore(t *testing.T) {
 	}
 }
 
-// A record of the annotator that comes or goes is worth a pass.
+// A record of the annotator that is created or deleted triggers a reconciliation.
 func TestRecordIsWatched(t *testing.T) {
 	if got := present(&corev1.Node{ObjectMeta: metaWith(midonetv1.AnnotationWrittenTunnelEndpointIP)}); len(got) != 1 {
-		t.Errorf("annotations that are looked at = %v", got)
+		t.Errorf("annotations that are checked = %v", got)
 	}
 }

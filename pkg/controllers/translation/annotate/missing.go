@@ -28,7 +28,7 @@ func present(node *corev1.Node) map[string]string {
 	return found
 }
 
-// lacksHost says whether a Node does not know its host.
+// lacksHost reports whether a Node does not know its host.
 func lacksHost(node *corev1.Node) bool {
 	_, has := node.Annotations[midonetv1.AnnotationHostID]
 	return !has

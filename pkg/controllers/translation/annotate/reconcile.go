@@ -23,15 +23,15 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
 
-// retryPeriod is the pause after the Node changed under a pass.
+// retryPeriod is the pause after the Node changed under a reconciliation.
 const retryPeriod = time.Second
 
-// Reconcile fills in what one Node lacks, all of it at once: without a host the rest is of no use.
+// Reconcile fills in what one Node lacks, all of it in one write: without a host the rest is of no use.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	node := &corev1.Node{}
 	switch err := r.client.Get(ctx, request.NamespacedName, node); {
 	case apierrors.IsNotFound(err):
-		r.forget(request)
+		r.drop(request)
 		return reconcile.Result{}, nil
 	case err != nil:
 		return reconcile.Result{}, fmt.Errorf("get node %s: %w", request.Name, err)
@@ -64,7 +64,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return reconcile.Result{}, nil
 }
 
-// unusable says why a look at the hosts did not find the one of a Node.
+// unusable reports why a check of the hosts did not find the one of a Node.
 func unusable(node string, ids []string, err error) *convert.Problem {
 	switch {
 	case err != nil:
@@ -74,7 +74,7 @@ func unusable(node string, ids []string, err error) *convert.Problem {
 			"MidoNet has no host named %s: start its agent there under this name, or set annotation %s", node, midonetv1.AnnotationHostID)}
 	case len(ids) > 1:
 		return &convert.Problem{Reason: reasonManyHosts, Message: fmt.Sprintf(
-			"MidoNet has %d hosts named %s (%s): remove all but one, or set annotation %s", len(ids), node, few(ids), midonetv1.AnnotationHostID)}
+			"MidoNet has %d hosts named %s (%s): remove all except one, or set annotation %s", len(ids), node, few(ids), midonetv1.AnnotationHostID)}
 	case ids[0] == "":
 		return &convert.Problem{Reason: reasonInvalidHost, Message: fmt.Sprintf(
 			"the host named %s in MidoNet has no id that is a UUID: set annotation %s", node, midonetv1.AnnotationHostID)}
@@ -114,7 +114,7 @@ func (r *reconciler) annotate(ctx context.Context, node *corev1.Node, set map[st
 		return err
 	}
 	r.annotated.Inc()
-	// The record is of no interest to people.
+	// The record is of no interest to users.
 	delete(set, midonetv1.AnnotationWrittenTunnelEndpointIP)
 	if len(set) == 0 {
 		return nil
@@ -129,7 +129,7 @@ func (r *reconciler) annotate(ctx context.Context, node *corev1.Node, set map[st
 	return nil
 }
 
-// wait tells what a Node waits for, once for each change, and looks again later.
+// wait reports what a Node waits for, once for each change, and rechecks later.
 func (r *reconciler) wait(ctx context.Context, request reconcile.Request, node *corev1.Node, wrong convert.Problem) (reconcile.Result, error) {
 	if r.troubles.set(node.Name, wrong) {
 		r.warn(ctx, node, wrong, "A node is not annotated")
@@ -143,8 +143,8 @@ func (r *reconciler) warn(ctx context.Context, node *corev1.Node, problem conver
 	r.recorder.Eventf(node, nil, corev1.EventTypeWarning, problem.Reason, actionAnnotate, "%s", problem.Note())
 }
 
-// forget drops what is remembered of a Node that has been deleted.
-func (r *reconciler) forget(request reconcile.Request) {
+// drop discards what is remembered of a Node that has been deleted.
+func (r *reconciler) drop(request reconcile.Request) {
 	r.troubles.end(request.Name)
 	r.differences.end(request.Name)
 	r.patience.Forget(request)

@@ -122,7 +122,7 @@ func TestAddressComesLater(t *testing.T) {
 	}
 }
 
-// A host that is not there yet is looked for with patience, told once, and found when it comes. Names are compared
+// A host that does not exist yet is searched for with backoff, reported once, and found when it appears. Names are compared
 // exactly.
 func TestHostComesLater(t *testing.T) {
 	w := newWorld(t, testNode("a"), testNode("b"))
@@ -155,7 +155,7 @@ func TestHostComesLater(t *testing.T) {
 	}
 }
 
-// A listing is good for a while, and not for ever.
+// A listing is good for a while, and not indefinitely.
 func TestListingAges(t *testing.T) {
 	w := newWorld(t, testNode("a"), testNode("b"), testNode("c"))
 	for _, name := range []string{"a", "b", "c"} {
@@ -187,7 +187,7 @@ func TestHostsOfOneName(t *testing.T) {
 	w.step(listingAge)
 	w.hosts.(several)[0], w.hosts.(several)[1] = w.hosts.(several)[1], w.hosts.(several)[0]
 	w.pass("a", 0)
-	if got := w.events(); len(got) != 1 || got[0] != "Warning HostAmbiguous MidoNet has 2 hosts named a (1, 2): remove all but one, or set annotation midonet.org/host-id" {
+	if got := w.events(); len(got) != 1 || got[0] != "Warning HostAmbiguous MidoNet has 2 hosts named a (1, 2): remove all except one, or set annotation midonet.org/host-id" {
 		t.Errorf("events %q", got)
 	}
 	if got := w.waiting(reasonManyHosts); got != 1 {
@@ -212,7 +212,7 @@ func TestInvalidHost(t *testing.T) {
 	}
 }
 
-// A backend that is out of order is asked now and then for all Nodes, told once, and forgotten when it is back.
+// A backend that is out of order is queried periodically for all Nodes, reported once, and the report is discarded when it is back.
 func TestBackendFails(t *testing.T) {
 	w := newWorld(t, testNode("a"), testNode("b"))
 	w.midonet.AddHost("a")
@@ -245,7 +245,7 @@ func TestBackendFails(t *testing.T) {
 	}
 }
 
-// An error of the backend that says something else each time is told once.
+// An error of the backend that reports something else each time is reported once.
 func TestChangingErrorsAreOne(t *testing.T) {
 	w := newWorld(t, testNode("a"))
 	w.hosts = &moody{}
@@ -266,7 +266,7 @@ func (m *moody) Hosts(context.Context) ([]midonet.Host, error) {
 	return nil, fmt.Errorf("error %d", m.times)
 }
 
-// A Node that is gone or going is left alone, and what it waited for is forgotten.
+// A Node that has been deleted or going is left alone, and what it waited for is discarded.
 func TestNodeGoes(t *testing.T) {
 	node := testNode("a")
 	node.Finalizers = []string{"some/thing"}
@@ -290,7 +290,7 @@ func TestNodeGoes(t *testing.T) {
 	}
 }
 
-// What the API server says to a write.
+// The response of the API server to a write.
 func TestWriteFails(t *testing.T) {
 	nodes := corev1.Resource("nodes")
 	for name, tc := range map[string]struct {
@@ -320,7 +320,7 @@ func TestWriteFails(t *testing.T) {
 	}
 }
 
-// Somebody who sets an annotation at the same time is not overruled.
+// An annotation that another client sets at the same time is not overwritten.
 func TestLateRead(t *testing.T) {
 	w := newWorld(t, testNode("a"))
 	w.midonet.AddHost("a")

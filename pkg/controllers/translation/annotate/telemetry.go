@@ -24,7 +24,7 @@ const (
 	reasonInvalidHost = "HostInvalid"
 	// reasonBackend: the hosts cannot be listed.
 	reasonBackend = "HostsUnknown"
-	// reasonDiffers: the tunnels of a Node end at an address that is not the Node's, and that somebody else set.
+	// reasonDiffers: the tunnels of a Node end at an address that is not the Node's, and that another client set.
 	reasonDiffers = "TunnelEndpointDiffers"
 	// reasonRefused: the API server does not take the annotations.
 	reasonRefused = "AnnotationRefused"
@@ -47,8 +47,8 @@ type meters struct {
 	differing *prometheus.GaugeVec
 }
 
-// newMeters makes the metrics and registers them. Those of a registry that has them already, from an earlier manager in
-// the same process, go on; the gauge begins at nothing.
+// newMeters makes the metrics and registers them. Those of a registry that has them already, from an earlier manager in the same
+// process, continue; the gauge begins at nothing.
 func newMeters(registry prometheus.Registerer) (*meters, error) {
 	m := &meters{
 		listings: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -78,20 +78,20 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	return m, errors.Join(errs[:]...)
 }
 
-// RegisterMetrics registers the metrics as AddToManager does, for whoever describes them.
+// RegisterMetrics registers the metrics as AddToManager does, for callers that describe them.
 func RegisterMetrics(registry prometheus.Registerer) error {
 	_, err := newMeters(registry)
 	return err
 }
 
-// troubles remembers what Nodes wait for, so that each thing is told once, and counts them. It is for one goroutine.
+// troubles remembers what Nodes wait for, so that each thing is reported once, and counts them. It is for one goroutine.
 type troubles struct {
 	gauge *prometheus.GaugeVec
 	known map[string]convert.Problem
 }
 
-// set says what a Node waits for, and returns whether that is new. A backend that does not answer has many ways to say
-// so, which are one.
+// set reports what a Node waits for, and returns whether that is new. A backend that does not respond has many ways to report so,
+// which are one.
 func (t *troubles) set(node string, now convert.Problem) bool {
 	before, known := t.known[node]
 	if known {
@@ -102,7 +102,7 @@ func (t *troubles) set(node string, now convert.Problem) bool {
 	return !known || before.Reason != now.Reason || now.Reason != reasonBackend && before.Message != now.Message
 }
 
-// end says that a Node waits for nothing.
+// end reports that a Node waits for nothing.
 func (t *troubles) end(node string) {
 	if before, known := t.known[node]; known {
 		t.gauge.WithLabelValues(before.Reason).Dec()

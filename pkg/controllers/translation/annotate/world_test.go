@@ -99,14 +99,14 @@ func (w *world) patch(ctx context.Context, store client.WithWatch, object client
 	return store.Patch(ctx, object, patch, options...)
 }
 
-// reconcile makes a pass over a Node and returns what it patched.
+// reconcile reconciles a Node and returns what it patched.
 func (w *world) reconcile(node string) (reconcile.Result, []map[string]any, error) {
 	w.patches = nil
 	result, err := w.reconciler.Reconcile(w.t.Context(), request(node))
 	return result, w.patches, err
 }
 
-// pass makes a pass that succeeds with so many patches.
+// pass reconciles once that succeeds with so many patches.
 func (w *world) pass(node string, patches int) reconcile.Result {
 	w.t.Helper()
 	result, patched, err := w.reconcile(node)

@@ -75,8 +75,8 @@ func parseID(text string) (uuid.UUID, bool) {
 // subnet is the range of addresses of a Node's Pods.
 type subnet struct {
 	netip.Prefix
-	// gateway is the address of the cluster router in it, node that of the Node: the first and the second after the
-	// address of the range as it is written.
+	// gateway is the address of the cluster router in it, node that of the Node: the first and the second after the address of the
+	// range as written.
 	gateway, node netip.Addr
 }
 

@@ -44,7 +44,7 @@ func FuzzParseIPv4(f *testing.F) {
 				t.Errorf("%q does not name the field", failed.Message)
 			}
 			if net.ParseIP(text).To4() != nil {
-				t.Errorf("%q is refused: %s", text, failed.Message)
+				t.Errorf("%q is rejected: %s", text, failed.Message)
 			}
 			return
 		}
@@ -54,7 +54,7 @@ func FuzzParseIPv4(f *testing.F) {
 	})
 }
 
-// FuzzParseSubnet holds what is read against the other parser of Go, and counts by hand.
+// FuzzParseSubnet holds what is read against the other parser of Go, and counts manually.
 func FuzzParseSubnet(f *testing.F) {
 	for _, seed := range []string{
 		"10.1.0.0/24", "10.1.0.16/24", "10.1.0.0/30", "10.1.0.0/31", "10.1.0.0/32", "10.1.0.255/24", "255.255.255.254/8",
@@ -65,7 +65,7 @@ func FuzzParseSubnet(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		read, ok := parseSubnet(text)
 		written, network, err := net.ParseCIDR(text)
-		padded := strings.Contains(text, "/0") && !strings.HasSuffix(text, "/0") // a length such as 08, which netip refuses
+		padded := strings.Contains(text, "/0") && !strings.HasSuffix(text, "/0") // a length such as 08, which netip rejects
 		fits := err == nil && !padded && !strings.Contains(text, ":") && network.Contains(plus(written, 1)) && network.Contains(plus(written, 2))
 		if ok != fits {
 			t.Fatalf("%q: read is %t, want %t", text, ok, fits)
@@ -113,7 +113,7 @@ func FuzzConvert(f *testing.F) {
 			}
 			for i := range result.Translations {
 				if errs := validation.ValidateTranslation(&result.Translations[i]); len(errs) > 0 {
-					t.Errorf("%s: the API refuses %s: %v", what, result.Translations[i].Name, errs)
+					t.Errorf("%s: the API rejects %s: %v", what, result.Translations[i].Name, errs)
 				}
 			}
 		}

@@ -59,7 +59,7 @@ func macPort(parent uuid.UUID, address mac, behind uuid.UUID) midonetv1.BackendR
 	return resource("MACPort", parent, &midonet.MACPort{MACAddr: address.String(), PortID: behind.String()})
 }
 
-// arpEntry returns the answer of a bridge to who asks for an address.
+// arpEntry returns the response of a bridge to who requests an address.
 func arpEntry(parent uuid.UUID, ip netip.Addr, address mac) midonetv1.BackendResource {
 	return resource("IPv4MACPair", parent, &midonet.IPv4MACPair{IP: ip.String(), MAC: address.String()})
 }

@@ -28,10 +28,10 @@ type endpointPort struct {
 	number   int
 }
 
-// Endpoints returns what the endpoints of a Service become: for each port of each a chain that translates to it, and a
-// jump there from the chain of the Service's port. Slices are all EndpointSlices of the Service; which endpoint is in
-// which of them does not matter. A port of which no endpoint is ready has those that are terminating and still serve. A
-// Service that is not served has none, and Service says why.
+// Endpoints returns what the endpoints of a Service become: for each port of each a chain that translates to it, and a jump there
+// from the chain of the Service's port. Slices are all EndpointSlices of the Service; which endpoint is in which of them does not
+// matter. A port of which no endpoint is ready has those that are terminating and still serve. A Service that is not served has
+// none, and Service reports why.
 func Endpoints(service *corev1.Service, slices []*discoveryv1.EndpointSlice, config Config) Result {
 	c := newCollector(OwnerOf(KindService, service))
 	address, _ := clusterAddress(service, config)
@@ -100,8 +100,8 @@ const (
 	Preferred
 )
 
-// UseOf returns how an endpoint is used by its conditions. What they leave out is as the API says: ready, serving, and
-// not terminating.
+// UseOf returns how an endpoint is used by its conditions. Missing ones have the defaults of the API: ready, serving, and not
+// terminating.
 func UseOf(endpoint discoveryv1.Endpoint) Use {
 	is := func(condition *bool, unset bool) bool {
 		if condition == nil {
@@ -122,8 +122,8 @@ func UseOf(endpoint discoveryv1.Endpoint) Use {
 	}
 }
 
-// endpointResources sends what is for one port of a Service to an endpoint. An endpoint that talks to itself by way of
-// the Service would answer itself directly, so its own packets come from the Service's address.
+// endpointResources sends what is for one port of a Service to an endpoint. An endpoint that talks to itself by way of the Service
+// would respond itself directly, so its own packets come from the Service's address.
 func endpointResources(id uuid.UUID, key string, spread uuid.UUID, service, target netip.Addr, number int, config Config) []midonetv1.BackendResource {
 	return []midonetv1.BackendResource{
 		config.chain(id, "KUBE-SEP-"+key),

@@ -29,18 +29,18 @@ func TestEndpointsTranslations(t *testing.T) {
 		want     []string
 		problems []string
 	}{
-		"as it is":  {nil, whole, nil},
+		"unchanged": {nil, whole, nil},
 		"no slices": {func(p *pair) { p.EndpointSlices = nil }, nil, nil},
 		"not ready": {ready(new(false)), first, nil},
 		// Which means yes, by the API.
-		"ready is not said": {ready(nil), whole, nil},
+		"ready is not reported": {ready(nil), whole, nil},
 		"serving to the end": {func(p *pair) {
 			p.EndpointSlices[1].Endpoints[0].Conditions = discoveryv1.EndpointConditions{Ready: new(false), Serving: new(true), Terminating: new(true)}
 		}, first, nil},
 		"all terminating and serving":     {conditioned(dying, dying), whole, nil},
 		"one terminating and serving":     {conditioned(starting, dying), second, nil},
 		"one ready, one terminating":      {conditioned(good, dying), first, nil},
-		"serving is not said":             {conditioned(ending, starting), first, nil},
+		"serving is not reported":         {conditioned(ending, starting), first, nil},
 		"terminating and no more serving": {conditioned(dead, dead), nil, nil},
 		"serving and not yet ready":       {conditioned(starting, starting), nil, nil},
 		"one port has a ready endpoint": {func(p *pair) {
@@ -170,7 +170,7 @@ func TestEndpointsJumpFromServiceChains(t *testing.T) {
 			}
 			for _, translation := range result.Translations {
 				if !chains[translation.Resources[1].Parent] {
-					t.Errorf("%s jumps from %s, a chain that nobody makes", translation.Name, translation.Resources[1].Parent)
+					t.Errorf("%s jumps from %s, a chain that no client makes", translation.Name, translation.Resources[1].Parent)
 				}
 			}
 		})

@@ -12,9 +12,9 @@ import (
 // The kind of the Translations of the whole cluster.
 const kindGlobal = "midonet-global"
 
-// Globals returns what there is once per cluster: the tunnel zone that hosts are in, the router between the Nodes, and
-// the chain that every bridge sends its traffic through. Before the services the chain undoes translations: a packet
-// that answers a translated one must not be taken for a new one.
+// Globals returns what there is once per cluster: the tunnel zone that hosts are in, the router between the Nodes, and the chain
+// that every bridge sends its traffic through. Before the services the chain undoes translations: a packet that responds to a
+// translated one must not be taken for a new one.
 func Globals(config Config) Result {
 	ids := NewIDs(config.Tenant)
 	main, pre, services := ids.mainChain(), ids.preChain(), ids.servicesChain()

@@ -36,7 +36,7 @@ func SubID(id uuid.UUID, part string) uuid.UUID {
 	return uuid.NewSHA1(id, []byte(part))
 }
 
-// Every bridge sends what comes in through the main chain; the other global ids hang off it.
+// Every bridge sends what comes in through the main chain; the other global ids block off it.
 func (i IDs) mainChain() uuid.UUID     { return i.ForKey("midonet-global", "chain") }
 func (i IDs) preChain() uuid.UUID      { return SubID(i.mainChain(), "Pre Chain") }
 func (i IDs) servicesChain() uuid.UUID { return SubID(i.mainChain(), "Services Chain") }

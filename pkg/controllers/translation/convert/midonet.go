@@ -12,7 +12,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// Reasons of what a Service asks for and MidoNet does not have.
+// Reasons of what a Service requests and MidoNet does not have.
 const (
 	// ReasonServiceTypeNotSelected: the type of the Service is not one of those that are served.
 	ReasonServiceTypeNotSelected = "ServiceTypeNotSelected"
@@ -51,7 +51,7 @@ func (m MidoNet) Service(service *corev1.Service, slices []*discoveryv1.Endpoint
 	return Join(Service(service, m.Config), endpoints, limits)
 }
 
-// limits are what a Service asks for and does not get. Of one that is not served there is nothing more to say.
+// limits are what a Service requests and does not get. Of one that is not served there is nothing more to report.
 func (m MidoNet) limits(service *corev1.Service, endpoints Result) []Problem {
 	spec := service.Spec
 	if hasClusterIP(service) && !slices.Contains(m.Config.ServiceTypes, spec.Type) {

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// What a Service asks and MidoNet cannot give is said, with one problem for each cause.
+// What a Service requires and MidoNet does not support is reported, with one problem for each cause.
 func TestServiceLimits(t *testing.T) {
 	// single is a Service with one endpoint of each port.
 	single := func(p *pair) { p.EndpointSlices = p.EndpointSlices[:1] }
@@ -55,7 +55,7 @@ func TestServiceLimits(t *testing.T) {
 				"MidoNet does not choose endpoints by where they are"}}},
 		"several endpoints": {nil, settings().ServiceTypes,
 			[]Problem{{ReasonManyEndpointsNotSupported, "a port has more than one endpoint: MidoNet sends all connections to one of them, and to another one when that has been deleted"}}},
-		"all at once": {func(p *pair) {
+		"all concurrently": {func(p *pair) {
 			p.Service.Spec.SessionAffinity, p.Service.Spec.ExternalIPs = corev1.ServiceAffinityClientIP, []string{"203.0.113.1"}
 		}, settings().ServiceTypes, []Problem{
 			{ReasonExternalIPsNotSupported, "spec.externalIPs 203.0.113.1 are not served: MidoNet serves the cluster IP only"},

@@ -36,7 +36,7 @@ func TestTranslationName(t *testing.T) {
 	for _, test := range []struct{ kind, key, want string }{
 		{"Pod", "web-0", "pod.4.web-0"},
 		{"Node", "a.example.com", "node.4.a.example.com"},
-		// The hash is that of the name with the kind in lower case, and the key as it is.
+		// The hash is that of the name with the kind in lower case, and the key unchanged.
 		{"Node-Address", "node-a/ExternalIP/203.0.113.11", "node-address.4.node-a-externalip-203.0.113.11-70d99c69288a08c2406c9d927958704e4e38be37"},
 		{"midonet-global", "chain", "midonet-global.4.chain"},
 	} {

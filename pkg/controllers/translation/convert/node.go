@@ -126,7 +126,7 @@ func (n nodeView) tunnelEndpoint(c *collector) {
 		resource("TunnelZoneHost", zone, &midonet.TunnelZoneHost{HostID: n.host.String(), IPAddress: address.String()}))
 }
 
-// neighbour tells the bridge where the Node's own interface is.
+// neighbour configures the bridge with where the Node's own interface is.
 func (n nodeView) neighbour(c *collector) {
 	address, failed := macOf(n.Annotations)
 	if failed != nil {

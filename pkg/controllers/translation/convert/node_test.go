@@ -49,7 +49,7 @@ func TestNodeTranslations(t *testing.T) {
 		want     []string
 		problems []string
 	}{
-		"as it is": {nil, whole, nil},
+		"unchanged": {nil, whole, nil},
 
 		"no host-id":              {remove(midonetv1.AnnotationHostID), nil, []string{"waiting: HostIDMissing"}},
 		"no annotations":          {func(n *corev1.Node) { n.Annotations = nil }, nil, []string{"waiting: HostIDMissing"}},
@@ -98,7 +98,7 @@ func TestNodeTranslations(t *testing.T) {
 	}
 }
 
-// TestNodeSubnet counts the gateway and the node from the address as it is written.
+// TestNodeSubnet counts the gateway and the node from the address as written.
 func TestNodeSubnet(t *testing.T) {
 	for cidr, test := range map[string]struct{ gateway, node, network string }{
 		"10.1.0.0/24":    {"10.1.0.1", "10.1.0.2", "10.1.0.0"},

@@ -32,11 +32,11 @@ func TestOracle(t *testing.T) {
 			for i := range result.Translations {
 				translation := result.Translations[i]
 				if errs := validation.ValidateTranslation(&translation); len(errs) > 0 {
-					t.Errorf("%s: the API refuses it: %v", translation.Name, errs)
+					t.Errorf("%s: the API rejects it: %v", translation.Name, errs)
 				}
 				for _, wanted := range translation.Resources {
 					if _, err := midonet.NewResource(wanted.Kind, wanted.Parent, wanted.Body); err != nil {
-						t.Errorf("%s: the client refuses it: %v", translation.Name, err)
+						t.Errorf("%s: the client rejects it: %v", translation.Name, err)
 					}
 				}
 			}
@@ -51,7 +51,7 @@ func TestTenant(t *testing.T) {
 		return Join(Globals(config), Node(node.Node, config), Pod(pod.Pod, pod.Node, config),
 			Service(service.Service, config), Endpoints(service.Service, service.EndpointSlices, config)).Translations
 	}
-	const host = "44fb4381-c99d-4389-86c3-fdca765bcbde" // the host and what is not made by us stays
+	const host = "44fb4381-c99d-4389-86c3-fdca765bcbde" // the host and what is not made by Groundskeeper stays
 	seen := map[string]bool{}
 	for _, translation := range all(settings()) {
 		for _, id := range ids(t, translation) {

@@ -26,7 +26,7 @@ type Owner struct {
 	UID       types.UID
 }
 
-// OwnerOf returns an object as owner. The kind has to be said: objects from a client do not know theirs.
+// OwnerOf returns an object as owner. The kind has to be reported: objects from a client do not know theirs.
 func OwnerOf(kind string, object metav1.Object) Owner {
 	return Owner{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID()}
 }
@@ -61,7 +61,7 @@ func (o Owner) References() []metav1.OwnerReference {
 	return []metav1.OwnerReference{{APIVersion: "v1", Kind: o.Kind, Name: o.Name, UID: o.UID}}
 }
 
-// Translation returns a Translation of the owner as it is to be created. Kind and key name it, see TranslationName.
+// Translation returns a Translation of the owner as it must be created. Kind and key name it, see TranslationName.
 func (o Owner) Translation(kind, key string, resources ...midonetv1.BackendResource) midonetv1.Translation {
 	return midonetv1.Translation{
 		ObjectMeta: metav1.ObjectMeta{

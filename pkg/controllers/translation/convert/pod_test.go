@@ -20,7 +20,7 @@ func TestPodTranslations(t *testing.T) {
 		want     []string
 		problems []string
 	}{
-		"as it is":     {nil, nil, whole, nil},
+		"unchanged":    {nil, nil, whole, nil},
 		"pending":      {func(p *corev1.Pod) { p.Status.Phase = corev1.PodPending }, nil, whole, nil},
 		"unknown":      {func(p *corev1.Pod) { p.Status.Phase = corev1.PodUnknown }, nil, whole, nil},
 		"no phase yet": {func(p *corev1.Pod) { p.Status.Phase = "" }, nil, whole, nil},
@@ -28,7 +28,7 @@ func TestPodTranslations(t *testing.T) {
 		"failed":       {func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, nil, nil, nil},
 		"host network": {func(p *corev1.Pod) { p.Spec.HostNetwork = true }, nil, nil, nil},
 		"no node":      {func(p *corev1.Pod) { p.Spec.NodeName = "" }, nil, nil, nil},
-		// What ended needs no host, so that it goes at once.
+		// What ended needs no host, so that it is deleted immediately.
 		"failed, no host-id": {func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }, func(n *corev1.Node) { n.Annotations = nil }, nil, nil},
 
 		"node without host-id": {nil, func(n *corev1.Node) { n.Annotations = nil }, nil, []string{"waiting: HostIDMissing"}},
@@ -59,7 +59,7 @@ func TestPodTranslations(t *testing.T) {
 	})
 }
 
-// TestPodOfAnotherNamespace is another port with another interface, in Translations of its own namespace.
+// TestPodOfAnotherNamespace is another port with another interface, in Translations of its namespace.
 func TestPodOfAnotherNamespace(t *testing.T) {
 	pair := load(t, "pod")
 	pair.Pod.Namespace = "shop"

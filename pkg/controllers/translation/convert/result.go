@@ -51,9 +51,8 @@ type Result struct {
 	// Translations are those that are wanted, sorted by name. When Waiting is nil, any other of the same owner is
 	// stale.
 	Translations []midonetv1.Translation
-	// Waiting says what must be known before the object can be translated at all. Until then there are no
-	// Translations, and those that exist stay: a Node that loses its host-id must not lose its bridge at once, and
-	// every Pod's port with it.
+	// Waiting reports what must be known before the object can be translated at all. Until then there are no Translations, and
+	// those that exist stay: a Node that loses its host-id must not lose its bridge immediately, and every Pod's port with it.
 	Waiting *Problem
 	// Skipped are the parts of the object that have no translation, sorted. The rest of it is translated.
 	Skipped []Problem
@@ -94,7 +93,7 @@ func newCollector(owner Owner) *collector {
 	return &collector{owner: owner, keys: map[string]struct{}{}}
 }
 
-// has says whether there is a Translation for the kind and key, so that its resources need not be built again.
+// has reports whether there is a Translation for the kind and key, so that its resources need not be built again.
 func (c *collector) has(kind, key string) bool {
 	_, found := c.keys[kind+"/"+key]
 	return found

@@ -52,8 +52,8 @@ func Service(service *corev1.Service, config Config) Result {
 	return c.done()
 }
 
-// clusterAddress is the address that a Service is served at. It is not valid when the Service is not served, and the
-// problem says so when it should be.
+// clusterAddress is the address that a Service is served at. It is not valid when the Service is not served, and the problem
+// reports so when it should be.
 func clusterAddress(service *corev1.Service, config Config) (netip.Addr, *Problem) {
 	spec := service.Spec
 	if !hasClusterIP(service) || !slices.Contains(config.ServiceTypes, spec.Type) {

@@ -22,7 +22,7 @@ func TestServiceTranslations(t *testing.T) {
 		want     []string
 		problems []string
 	}{
-		"as it is":      {nil, whole, nil},
+		"unchanged":     {nil, whole, nil},
 		"node port":     {typed(corev1.ServiceTypeNodePort), whole, nil},
 		"load balancer": {typed(corev1.ServiceTypeLoadBalancer), whole, nil},
 		"external name": {typed(corev1.ServiceTypeExternalName), nil, nil},

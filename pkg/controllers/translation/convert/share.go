@@ -14,7 +14,7 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// Holdings are what a Node has and no other Node should have, whatever the backend: routes to two Nodes at once lead to
+// Holdings are what a Node has and no other Node should have, whatever the backend: routes to two Nodes at the same time lead to
 // one of them.
 type Holdings struct {
 	// Pods is the range of addresses of its Pods, the zero Prefix when it is not known.

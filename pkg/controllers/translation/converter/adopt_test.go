@@ -20,7 +20,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
 
-// recreated makes an object anew with another uid; garbage collection has not come yet.
+// recreated makes an object again with another uid; garbage collection has not come yet.
 func recreated(w *world, pod *corev1.Pod) *corev1.Pod {
 	w.remove(pod)
 	anew := testPod(pod.Name, pod.Spec.NodeName)
@@ -47,7 +47,7 @@ func TestRecreatedOwner(t *testing.T) {
 	w.expectRequests(podWeb)
 }
 
-// A cache that is behind does not give a Translation back to an owner that is gone.
+// A cache that is behind does not give a Translation back to an owner that has been deleted.
 func TestLateCacheDoesNotAdopt(t *testing.T) {
 	for name, live := range map[string]*corev1.Pod{
 		"recreated": {ObjectMeta: metav1.ObjectMeta{UID: "pod-newest"}},
@@ -85,7 +85,7 @@ func legacy(w *world, edit func(*midonetv1.Translation)) {
 	}
 }
 
-// What v1 Endpoints own is given to the Service in place; what of that is not wanted any more goes.
+// What v1 Endpoints own is given to the Service in place; what is no longer wanted is deleted.
 func TestEndpointsAreTakenOver(t *testing.T) {
 	for name, edit := range map[string]func(*midonetv1.Translation){
 		"labelled": nil, "unlabelled": func(t *midonetv1.Translation) { t.Labels = nil },
@@ -114,7 +114,7 @@ func TestEndpointsAreTakenOver(t *testing.T) {
 	}
 }
 
-// taken makes the name of the Pod's Translation somebody else's.
+// taken makes the name of the Pod's Translation another client's.
 func taken(t *testing.T) (*world, *midonetv1.Translation) {
 	t.Helper()
 	w := newWorld(t, testNode("a"), testPod("web-0", "a"))
@@ -124,11 +124,11 @@ func taken(t *testing.T) (*world, *midonetv1.Translation) {
 	return w, theirs
 }
 
-// What somebody else has is not touched. It is told once, and tried again with patience.
+// What another client has is not touched. It is reported once, and tried again with patience.
 func TestNameTaken(t *testing.T) {
 	w, theirs := taken(t)
 	first := w.expectRequests(podWeb)
-	w.expectEvents("Warning " + reasonNameTaken + " somebody else has the names of 1 translations: delete or rename pod.4.web-0 in namespace shop")
+	w.expectEvents("Warning " + reasonNameTaken + " another client has the names of 1 translations: delete or rename pod.4.web-0 in namespace shop")
 	second := w.expectRequests(podWeb)
 	w.expectEvents()
 	if first.RequeueAfter != minPatience || second.RequeueAfter != 2*minPatience {
@@ -163,7 +163,7 @@ func TestTakenNameKeepsAnotherVersion(t *testing.T) {
 		"delete endpoints-port.4.front-web-10.96.0.10-10.1.0.7-8080-tcp")
 }
 
-// formerTranslation is one of the Service front that another version wrote, with resources of its own.
+// formerTranslation is one of the Service front that another version wrote, with separate resources.
 func formerTranslation(w *world) *midonetv1.Translation {
 	w.t.Helper()
 	translation := w.one("shop", "service-port.4.shop-front-web").DeepCopy()
@@ -247,7 +247,7 @@ func TestTunnelEndpointMoves(t *testing.T) {
 	w.expectEvents()
 }
 
-// What the API server refuses is told once, in its words, and tried again with patience.
+// What the API server rejects is reported once, in its words, and tried again with patience.
 func TestRefused(t *testing.T) {
 	w := newWorld(t, testNode("a"), testPod("web-0", "a"))
 	w.fault = func(int, string) error { return forbidden("pod.4.web-0") }
@@ -289,7 +289,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// The list of a cache that is behind our own writes makes nobody write again.
+// The list of a cache that is behind the controller's own writes causes no further write.
 func TestLateList(t *testing.T) {
 	slice := testSlice("front", "1", "10.1.0.7", "10.1.0.8")
 	w := newWorld(t, testService("front"), slice)
@@ -328,7 +328,7 @@ func TestServiceWithoutAddress(t *testing.T) {
 	}
 }
 
-// An owner is named in messages as people name it.
+// An owner is named in messages as users name it.
 func TestDescribe(t *testing.T) {
 	for want, owner := range map[string]convert.Owner{
 		"globals": {}, "Node a": {Kind: "Node", Name: "a"}, "Pod shop/web-0": {Kind: "Pod", Namespace: "shop", Name: "web-0"},

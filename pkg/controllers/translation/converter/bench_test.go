@@ -36,7 +36,7 @@ func serviceOf(endpoints int) (*corev1.Service, []*discoveryv1.EndpointSlice) {
 	return testService("front"), []*discoveryv1.EndpointSlice{slice}
 }
 
-// BenchmarkPass converts a Service and decides what to do: all of a pass but reading caches and writing.
+// BenchmarkPass converts a Service and decides what to do: all of a reconciliation but reading caches and writing.
 func BenchmarkPass(b *testing.B) {
 	config := benchmarkConfig()
 	for _, endpoints := range []int{10, 1000} {
@@ -89,8 +89,8 @@ func BenchmarkReduce(b *testing.B) {
 	}
 }
 
-// BenchmarkHeartbeat drops the update of a Node that says that it still lives, and of a Translation whose status the
-// pusher wrote.
+// BenchmarkHeartbeat drops the update of a Node that reports that it still lives, and of a Translation whose status the pusher
+// wrote.
 func BenchmarkHeartbeat(b *testing.B) {
 	service, slices := serviceOf(1)
 	translation := convert.Endpoints(service, slices, benchmarkConfig()).Translations[0].DeepCopy()
@@ -109,7 +109,7 @@ func BenchmarkHeartbeat(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if of.dropped(event.UpdateEvent{ObjectOld: before, ObjectNew: after}) {
-					b.Fatal("it was let through")
+					b.Fatal("it was admit")
 				}
 			}
 		})

@@ -18,8 +18,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/intern"
 )
 
-// CacheOptions makes a cache keep of Nodes, Pods, Services and EndpointSlices only what is read here. Whoever else
-// reads these kinds from that cache does not see the rest. Of Translations it keeps all but the managed fields, packed.
+// CacheOptions makes a cache keep of Nodes, Pods, Services and EndpointSlices only what is read here. Other readers of these kinds
+// in that cache do not see the rest. Of Translations it keeps all except the managed fields, packed.
 func CacheOptions() (map[client.Object]cache.ByObject, error) {
 	reduced := cache.ByObject{Transform: reduce}
 	return map[client.Object]cache.ByObject{
@@ -36,7 +36,7 @@ func reduce(object any) (any, error) {
 	if object, ok := object.(client.Object); ok {
 		return trimmed(object), nil
 	}
-	return object, nil // the last known state of what went while nobody watched
+	return object, nil // the last known state of what was deleted while there was no watch
 }
 
 // trimmed is a copy of an object with what is read of it.
@@ -85,7 +85,7 @@ func trimmedService(full *corev1.Service) *corev1.Service {
 	return kept
 }
 
-// keepAsked keeps what a Service asks for beside its cluster IP, and not the defaults, which ask for nothing.
+// keepAsked keeps what a Service requests beside its cluster IP, and not the defaults, which request nothing.
 func keepAsked(kept, full *corev1.Service) {
 	if full.Spec.SessionAffinity != corev1.ServiceAffinityNone {
 		kept.Spec.SessionAffinity = full.Spec.SessionAffinity
@@ -148,7 +148,7 @@ func trimmedMeta(object metav1.Object, annotations ...string) metav1.ObjectMeta 
 	return kept
 }
 
-// others keeps a list of several: the first is there as a field of its own, too.
+// others keeps a list of several: the first is there as a dedicated field, too.
 func others[T any](all []T) []T {
 	if len(all) < 2 {
 		return nil

@@ -86,7 +86,7 @@ func TestCacheKeepsWhatIsConverted(t *testing.T) {
 			midonet := convert.MidoNet{Config: config}
 			whole, kept = append(whole, midonet.Service(service, pair.EndpointSlices)), append(kept, midonet.Service(reduced(t, service), trimmed))
 			if got := len(whole[len(whole)-1].Skipped); got < 5 {
-				t.Errorf("%s: %d problems, want all that a service can ask for", file, got)
+				t.Errorf("%s: %d problems, want all that a service can request", file, got)
 			}
 		}
 		if diff := cmp.Diff(whole, kept); diff != "" {
@@ -95,7 +95,7 @@ func TestCacheKeepsWhatIsConverted(t *testing.T) {
 	}
 }
 
-// asking has a Service ask for all that a backend may not have.
+// demanding has a Service request all that a backend may not have.
 func asking(service *corev1.Service) {
 	service.Spec.SessionAffinity, service.Spec.ExternalIPs = corev1.ServiceAffinityClientIP, []string{"203.0.113.1"}
 	service.Spec.ExternalTrafficPolicy, service.Spec.InternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal, new(corev1.ServiceInternalTrafficPolicyLocal)
@@ -113,7 +113,7 @@ func TestCacheKeepsFinalizersOfGarbageCollection(t *testing.T) {
 	}
 }
 
-// What a Service does not ask for is not kept, however the API server spells it.
+// What a Service does not request is not kept, however the API server spells it.
 func TestCacheKeepsOnlyWhatServicesAskFor(t *testing.T) {
 	want := testService("front")
 	service := want.DeepCopy()
@@ -166,7 +166,7 @@ func TestCacheDropsTheRest(t *testing.T) {
 	}
 }
 
-// Only kinds that nobody else needs whole are restricted.
+// Only kinds that no other client needs whole are restricted.
 func TestRestrictedKinds(t *testing.T) {
 	options, err := CacheOptions()
 	if err != nil || len(options) != 5 {

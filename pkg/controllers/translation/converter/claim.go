@@ -14,21 +14,21 @@ import (
 // kindEndpoints is the kind that owned the Translations of endpoints before, in midonet-kube-controllers.
 const kindEndpoints = "Endpoints"
 
-// claim says whose a Translation is, from the point of view of one owner.
+// claim reports whose a Translation is, from the point of view of one owner.
 type claim int
 
 const (
-	// foreign: it is somebody else's, or nobody's we know. It is neither changed nor deleted.
+	// foreign: it is another client's, or of no known owner. It is neither changed nor deleted.
 	foreign claim = iota
-	// ours: it names this very owner.
+	// owned: it names this very owner.
 	ours
 	// inherited: it names an earlier owner of the same kind and name, or the Endpoints of a Service, that it is taken
 	// over from.
 	inherited
 )
 
-// claimOf tells whose a Translation is. The label decides, and the owner reference where there is no label: one whose
-// two claims contradict each other is left to whoever made it so.
+// claimOf reports whose a Translation is. The label decides, and the owner reference where there is no label: one whose two claims
+// contradict each other is not touched.
 func claimOf(owner convert.Owner, translation *midonetv1.Translation) claim {
 	uid, labelled := translation.Labels[midonetv1.LabelOwnerUID]
 	_, global := translation.Labels[midonetv1.LabelGlobal]

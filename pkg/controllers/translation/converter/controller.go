@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package converter writes Translations: it keeps those of every Node, Pod and Service, and those of the whole cluster,
-// as package convert says they should be.
+// Package converter writes Translations: it keeps those of every Node, Pod and Service, and those of the whole cluster, as package
+// convert specifies them.
 //
-// A pass is about one owner. It reads from caches, decides by pure functions (claim.go, plan.go) and writes only what
-// differs: a new Translation costs one request, one that is as it should be none. Everything that is wanted is written
-// before anything stale is deleted, so that the pusher can hand backend resources over from one Translation to another.
-// What an owner that is gone leaves behind is left to Kubernetes' garbage collector.
+// A reconciliation is about one owner. It reads from caches, decides by pure functions (claim.go, plan.go) and writes only what
+// differs: a new Translation costs one request, one that is as it should be none. Everything that is wanted is written before
+// anything stale is deleted, so that the pusher can hand backend resources over from one Translation to another. What an owner that
+// has been deleted leaves behind is left to Kubernetes' garbage collector.
 package converter
 
 import (
@@ -39,12 +39,12 @@ import (
 const (
 	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
 	ControllerName = "translation-convert"
-	// fieldOwner is the manager of the fields we write, and the source of our events.
+	// fieldOwner is the manager of the fields Groundskeeper writes, and the source of Groundskeeper's events.
 	fieldOwner = "translation-convert-controller"
 
 	// workers is how many passes there are at the same time.
 	workers = 8
-	// What somebody has to put right first is tried again more patiently.
+	// What a user has to repair first is tried again more patiently.
 	minPatience = 5 * time.Second
 	maxPatience = 5 * time.Minute
 )
@@ -61,7 +61,7 @@ type emitter interface {
 	Service(service *corev1.Service, slices []*discoveryv1.EndpointSlice) convert.Result
 }
 
-// reconciler brings the Translations of owners to the state that the owners ask for.
+// reconciler brings the Translations of owners to the state that the owners request.
 type reconciler struct {
 	// client reads from the caches and writes to the API server.
 	client client.Client
@@ -81,17 +81,17 @@ type reconciler struct {
 	neighbours neighbours
 	// initial are owners of the first lists that had no pass yet.
 	initial pending
-	// enqueue asks for another pass over an owner.
+	// enqueue requests another pass over an owner.
 	enqueue func(unit)
-	// patience spaces the tries of what somebody has to put right.
+	// patience spaces the tries of what a user has to repair.
 	patience workqueue.TypedRateLimiter[unit]
 	passes   *prometheus.CounterVec
 	writes   *prometheus.CounterVec
 }
 
-// AddToManager adds the controller to a manager, whose scheme has to know Translations and Kubernetes' own kinds. The
-// manager's cache should be built with CacheOptions. An error means that the controller was added twice, or that the
-// API server does not answer or does not serve Translations.
+// AddToManager adds the controller to a manager, whose scheme has to know Translations and Kubernetes' own kinds. The manager's
+// cache should be built with CacheOptions. An error means that the controller was added twice, or that the API server does not
+// respond or does not serve Translations.
 func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfiguration, clock clock.PassiveClock) error {
 	meters, err := newMeters(metrics.Registry)
 	if err != nil {
@@ -129,7 +129,8 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 		Watches(&corev1.Pod{}, enqueue(ofPod), builder.WithPredicates(changed())).
 		Watches(&corev1.Service{}, enqueue(ofService), builder.WithPredicates(changed(), r.atStart(ofService))).
 		Watches(&discoveryv1.EndpointSlice{}, enqueue(ofSlice), builder.WithPredicates(changed())).
-		// What we wrote, so that a manual edit is corrected, and one that was waited for is noticed when it is gone.
+		// What Groundskeeper wrote, so that a manual edit is corrected, and one that was waited for is noticed when it has been
+		// deleted.
 		Watches(&midonetv1.Translation{}, enqueue(ofTranslation), builder.WithPredicates(translationChanged())).
 		Complete(observe.Reconciler(ControllerName, r))
 }

@@ -33,7 +33,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/packed"
 )
 
-// fakeManager is a manager whose caches may not be filled. It tells when the reconciler asks for something.
+// fakeManager is a manager whose caches may not be filled. It reports when the reconciler requests something.
 type fakeManager struct {
 	manager.Manager
 	world     *world
@@ -71,13 +71,13 @@ func (m *fakeManager) Add(runnable manager.Runnable) error {
 
 func (m *fakeManager) GetClient() client.Client { return m.world.store }
 
-// informers are the caches of a manager. Each source gets a fake of its own: one is not for several goroutines.
+// informers are the caches of a manager. Each source gets a dedicated fake: one is not for several goroutines.
 type informers struct {
 	informertest.FakeInformers
 	// unsynced is the type that is not read to the end.
 	unsynced string
 
-	// store is what the caches hold. They tell when they are asked for Translations.
+	// store is what the caches hold. They count requests for Translations.
 	store client.Client
 	asked chan struct{}
 
@@ -125,7 +125,7 @@ func (i *indexed) AddIndexers(by toolscache.Indexers) error {
 
 func (i *indexed) GetIndexer() toolscache.Indexer { return i.index }
 
-// index holds what is in the store, packed, and tells when it is asked.
+// index holds what is in the store, packed, and reports when it is queried.
 type index struct {
 	toolscache.Indexer
 	store client.Client
@@ -136,7 +136,7 @@ type index struct {
 func (i *index) ByIndex(name, value string) ([]any, error) {
 	select {
 	case i.asked <- struct{}{}:
-	default: // it was told before
+	default: // it was reported before
 	}
 	list := &midonetv1.TranslationList{}
 	if err := i.store.List(context.Background(), list); err != nil {
@@ -155,7 +155,7 @@ func (i *index) ByIndex(name, value string) ([]any, error) {
 	return content.ByIndex(name, value)
 }
 
-// Until every cache is filled there is no pass, and so nothing is taken for stale. The globals are what a pass at the
+// Until every cache is filled there is no pass, and so nothing is taken for stale. The globals are what a reconciliation at the
 // start is about.
 func TestNoPassBeforeCachesAreFilled(t *testing.T) {
 	for _, unsynced := range []string{"", "*v1.Node", "*v1.Pod", "*v1.Service", "*v1.EndpointSlice", "*v1.Translation"} {
@@ -171,7 +171,7 @@ func TestNoPassBeforeCachesAreFilled(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- mgr.added[0].Start(ctx) }()
 			if unsynced == "" {
-				<-mgr.asked // a pass
+				<-mgr.asked // a reconciliation
 				stop()
 				if err := <-ended; err != nil || len(mgr.informers.watched) != 5 {
 					t.Errorf("error %v, watched %v", err, mgr.informers.watched)
@@ -183,14 +183,13 @@ func TestNoPassBeforeCachesAreFilled(t *testing.T) {
 				t.Error("the controller started")
 			}
 			if len(mgr.asked) > 0 || len(mgr.world.names("kube-system")) > 0 {
-				t.Error("there was a pass")
+				t.Error("there was a reconciliation")
 			}
 		})
 	}
 }
 
-// The events of every kind bring the right owner: above all those of a Node its Pods, which do not try again by
-// themselves.
+// The events of every kind bring the right owner: above all those of a Node its Pods, which do not try again automatically.
 func TestEventsBringOwners(t *testing.T) {
 	without := testNode("a")
 	without.Annotations = nil
@@ -278,7 +277,7 @@ func TestMetersOutliveAManager(t *testing.T) {
 			t.Errorf("counted %v, want %v", got, want)
 		}
 		if got := gauged(m.blocked, reasonRefused); got != 1 {
-			t.Errorf("a gauge goes on from %v", got-1)
+			t.Errorf("a gauge continues from %v", got-1)
 		}
 	}
 	for _, name := range []string{"skipped", "blocked", "conversions_total", "writes_total"} {
@@ -290,9 +289,9 @@ func TestMetersOutliveAManager(t *testing.T) {
 	}
 }
 
-// Thousands of errors are one: the one that says most.
+// Thousands of errors are one: the most informative one.
 func TestWorst(t *testing.T) {
-	gone, refused, changed := errors.New("gone"), &refusal{forbidden("x")}, conflict("x")
+	gone, refused, changed := errors.New("gone"), &rejection{forbidden("x")}, conflict("x")
 	for name, tc := range map[string]struct {
 		errs []error
 		want error

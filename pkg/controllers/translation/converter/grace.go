@@ -23,8 +23,8 @@ import (
 // newcomerPeriod is how long a Node may lack the host-id that it never had before there is an event about it.
 const newcomerPeriod = 10 * time.Second
 
-// losses knows since when Nodes lack the host-id. It is kept in memory alone: a restart begins the grace
-// period anew, so that nothing goes early, and nothing is written to remember it.
+// losses knows since when Nodes lack the host-id. It is kept in memory alone: a restart begins the grace period again, so that
+// nothing is deleted early, and nothing is written to remember it.
 type losses struct {
 	mu    sync.Mutex
 	since map[unit]loss
@@ -51,22 +51,22 @@ func (l *losses) begin(u unit, uid types.UID, now time.Time) time.Time {
 	return known.at
 }
 
-// end forgets a loss.
+// end discards a loss.
 func (l *losses) end(u unit) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.since, u)
 }
 
-// wait leaves the Translations of an owner alone that cannot be converted now: everything on a Node goes with the
-// Node's bridge. A Node that lost its host-id keeps them for the grace period.
+// wait leaves the Translations of an owner alone that cannot be converted now: everything on a Node is deleted with the Node's
+// bridge. A Node that lost its host-id keeps them for the grace period.
 func (r *reconciler) wait(ctx context.Context, u unit, s *subject) (outcome, reconcile.Result, error) {
 	reason := *s.result.Waiting
-	// A Pod has nothing to say that its Node does not say for all.
+	// A Pod has nothing to report that its Node does not report for all.
 	report := problem{Problem: reason, blocks: true, silent: u.kind == convert.KindPod}
 	if u.kind != convert.KindNode || reason.Reason != convert.ReasonHostIDMissing {
 		r.losses.end(u)
-		r.tell(ctx, u, s, []problem{report})
+		r.record(ctx, u, s, []problem{report})
 		return outcomeWaiting, reconcile.Result{}, nil
 	}
 	p, err := r.plan(ctx, s, nil)
@@ -77,7 +77,7 @@ func (r *reconciler) wait(ctx context.Context, u unit, s *subject) (outcome, rec
 	if kept == 0 && !s.creates() { // it would get no network if it had the host-id
 		r.losses.end(u)
 		r.newcomers.end(u)
-		r.tell(ctx, u, s, nil)
+		r.record(ctx, u, s, nil)
 		return outcomeWaiting, reconcile.Result{}, nil
 	}
 	if kept == 0 {
@@ -85,14 +85,14 @@ func (r *reconciler) wait(ctx context.Context, u unit, s *subject) (outcome, rec
 		// The annotator may be about to name the host of a new Node.
 		left := r.newcomers.begin(u, s.owner.UID, now).Add(newcomerPeriod).Sub(now)
 		report.silent = left > 0
-		r.tell(ctx, u, s, []problem{report})
+		r.record(ctx, u, s, []problem{report})
 		return outcomeWaiting, reconcile.Result{RequeueAfter: max(left, 0)}, nil
 	}
 	until := r.losses.begin(u, s.owner.UID, now).Add(r.gracePeriod)
 	if left := until.Sub(now); left > 0 {
 		report.Message += fmt.Sprintf("; its %d translations, and the network of its pods with them, stay until %s",
 			kept, until.UTC().Format(time.RFC3339))
-		r.tell(ctx, u, s, []problem{report})
+		r.record(ctx, u, s, []problem{report})
 		return outcomeWaiting, reconcile.Result{RequeueAfter: left}, nil
 	}
 	if err := r.confirmLoss(ctx, s); err != nil {
@@ -108,7 +108,7 @@ func (r *reconciler) wait(ctx context.Context, u unit, s *subject) (outcome, rec
 	return outcomeWaiting, reconcile.Result{}, nil
 }
 
-// confirmLoss reads the Node once more, from the API server, before its network goes.
+// confirmLoss reads the Node once more, from the API server, before its network is deleted.
 func (r *reconciler) confirmLoss(ctx context.Context, s *subject) error {
 	node := &corev1.Node{}
 	err := r.live.Get(ctx, client.ObjectKey{Name: s.owner.Name}, node)

@@ -33,7 +33,7 @@ func losing(t *testing.T, value *string) (*world, *corev1.Node) {
 	return w, node
 }
 
-// A Node without its host-id keeps its network for the grace period, which is told at once and once; what is on it stays
+// A Node without its host-id keeps its network for the grace period, which is reported immediately and once; what is on it stays
 // for longer.
 func TestNodeLosesItsHostID(t *testing.T) {
 	for name, value := range map[string]*string{"gone": nil, "invalid": new("host-a"), "empty": new("")} {
@@ -99,7 +99,7 @@ func TestHostIDComesBack(t *testing.T) {
 	}
 }
 
-// Another Node of the same name has a grace period of its own.
+// Another Node of the same name has a dedicated grace period.
 func TestRecreatedNodeHasItsOwnGrace(t *testing.T) {
 	w, _ := losing(t, nil)
 	w.expectRequests(nodeA)
@@ -109,7 +109,7 @@ func TestRecreatedNodeHasItsOwnGrace(t *testing.T) {
 	}
 }
 
-// A restart begins the period anew: what this process did not see itself is not counted.
+// A restart begins the period again: what this process did not see itself is not counted.
 func TestRestartBeginsAnew(t *testing.T) {
 	w, _ := losing(t, nil)
 	w.expectRequests(nodeA)
@@ -120,7 +120,7 @@ func TestRestartBeginsAnew(t *testing.T) {
 	}
 }
 
-// The API server has the last word before a network goes.
+// The API server has the last word before a network is deleted.
 func TestLiveNodeIsSpared(t *testing.T) {
 	for name, live := range map[string]metav1.ObjectMeta{
 		"has a host-id": {UID: "node-a", Annotations: map[string]string{midonetv1.AnnotationHostID: hostA}},
@@ -139,7 +139,7 @@ func TestLiveNodeIsSpared(t *testing.T) {
 	}
 }
 
-// A deletion that is refused is told, and the Node is told so as well.
+// A deletion that is rejected is reported, also on the Node.
 func TestRefusedRemoval(t *testing.T) {
 	w, _ := losing(t, nil)
 	w.expectRequests(nodeA)
@@ -150,7 +150,7 @@ func TestRefusedRemoval(t *testing.T) {
 		t.Errorf("requeued after %v", result.RequeueAfter)
 	}
 	if got := gauged(w.reconciler.ledger.blocked, reasonRefused); got != 1 {
-		t.Errorf("%v refused", got)
+		t.Errorf("%v rejected", got)
 	}
 	w.fault = nil
 	w.expectRequests(nodeA, "get a", "delete node.4.a")
@@ -205,7 +205,7 @@ func TestNewNodeWaits(t *testing.T) {
 	}
 }
 
-// What has no translation is told once for each change, and counted.
+// What has no translation is reported once for each change, and counted.
 func TestSkipped(t *testing.T) {
 	service := testService("front")
 	service.Spec.Ports = append(service.Spec.Ports, corev1.ServicePort{Name: "sig", Protocol: corev1.ProtocolSCTP, Port: 99})

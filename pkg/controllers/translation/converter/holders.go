@@ -15,7 +15,7 @@ import (
 type holders struct {
 	owner    convert.Owner
 	unwanted []*midonetv1.Translation
-	// by is filled when it is asked for first: mostly nothing is unwanted, or nothing is to be written.
+	// by is filled when it is requested first: mostly nothing is unwanted, or nothing is to be written.
 	by map[backendresource.Ref]*midonetv1.Translation
 }
 
@@ -50,7 +50,7 @@ func (h *holders) of(want *midonetv1.Translation) []*midonetv1.Translation {
 	return found
 }
 
-// yields says whether the API server lets the resources of an unwanted Translation be in a wanted one at the same time.
+// yields reports whether the API server lets the resources of an unwanted Translation be in a wanted one at the same time.
 func (h *holders) yields(unwanted *midonetv1.Translation) bool {
 	version, _ := midonetv1.VersionOf(unwanted.Name)
 	if version == midonetv1.TranslationVersion {
@@ -64,8 +64,8 @@ func (h *holders) yields(unwanted *midonetv1.Translation) bool {
 	return true
 }
 
-// refsOf are the backend resources of a Translation, as the backend tells them apart. What no backend can have belongs to
-// no Translation.
+// refsOf are the backend resources of a Translation, as the backend notifies them apart. What no backend can have belongs to no
+// Translation.
 func refsOf(translation *midonetv1.Translation) []backendresource.Ref {
 	refs := make([]backendresource.Ref, 0, len(translation.Resources))
 	for _, listed := range translation.Resources {

@@ -15,11 +15,11 @@ import (
 // problem is why an owner, or a part of it, is not translated.
 type problem struct {
 	convert.Problem
-	// blocks says that it keeps Translations from being written, and not only a part of the owner from having one.
+	// blocks reports that it keeps Translations from being written, and not only a part of the owner from having one.
 	blocks bool
-	// shares says that it is about something that another owner has, too. Nothing is left out for it.
+	// shares reports that it is about something that another owner has, too. Nothing is left out for it.
 	shares bool
-	// silent says that there is no event.
+	// silent reports that there is no event.
 	silent bool
 }
 
@@ -27,7 +27,7 @@ func blocked(reason, message string) problem {
 	return problem{Problem: convert.Problem{Reason: reason, Message: message}, blocks: true}
 }
 
-// ledger remembers the problems of owners, so that each is told once, and counts them by reason.
+// ledger remembers the problems of owners, so that each is reported once, and counts them by reason.
 type ledger struct {
 	skipped, blocked, sharing *prometheus.GaugeVec
 
@@ -39,7 +39,7 @@ func newLedger(m *meters) *ledger {
 	return &ledger{skipped: m.skipped, blocked: m.blocked, sharing: m.sharing, problems: map[unit][]problem{}}
 }
 
-// set says what problems an owner has now, and returns those that it did not have before.
+// set reports what problems an owner has now, and returns those that it did not have before.
 func (l *ledger) set(u unit, now []problem) []problem {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
 
-// Each cause is reported once per Service, and counted as long as it is there.
+// Each cause is reported once per Service, and counted as long as it exists.
 func TestServiceLimits(t *testing.T) {
 	service, slice := testService("front"), testSlice("front", "1", "10.1.0.7", "10.1.0.8")
 	service.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
@@ -63,7 +63,7 @@ func TestRestartReportsNothingAgain(t *testing.T) {
 	change(w, service, func(s *corev1.Service) { s.Spec.ExternalIPs = []string{"203.0.113.1"} })
 	w.expectRequests(front)
 	w.expectEvents("Warning ExternalIPsNotSupported")
-	// It has no Translations yet, so nobody can have reported it.
+	// It has no Translations yet, so it cannot have been reported.
 	w.settle(unitOf(convert.KindService, other))
 	w.expectEvents("Warning SessionAffinityNotSupported")
 	// One that is created later is not of the first list.

@@ -23,7 +23,7 @@ func TestNodesShare(t *testing.T) {
 	}
 	nodeB, nodeC := unit{kind: convert.KindNode, name: "b"}, unit{kind: convert.KindNode, name: "c"}
 	a, b := node("a", "10.1.0.0/24", "192.0.2.1"), node("b", "10.1.0.0/24", "192.0.2.1")
-	b.Annotations = nil // it has no network of its own yet
+	b.Annotations = nil // it has no network yet
 	w := newWorld(t, a, b, node("c", "10.1.2.0/24", "192.0.2.3"))
 	var again []unit
 	w.reconciler.enqueue = func(u unit) { again = append(again, u) }
@@ -79,7 +79,7 @@ func TestNodesShare(t *testing.T) {
 	expectSharing(0)
 }
 
-// What a pass asks for goes to the queue of the controller.
+// What a reconciliation requests is sent to the queue of the controller.
 func TestQueueIsUsed(t *testing.T) {
 	queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[unit]())
 	defer queue.ShutDown()

@@ -20,10 +20,10 @@ import (
 
 const (
 	// translationsByOwner finds Translations by the buckets of the keys that translationKeys returns. It is an index of the
-	// informer itself: one that a client asks for has each key twice, with the namespace and without.
+	// informer itself: one that a client requests has each key twice, with the namespace and without.
 	translationsByOwner = ControllerName + "/owner"
-	// buckets is how many there are. A key of its own for each owner takes more memory than a packed Translation does; with
-	// 100,000 of them a bucket has six.
+	// buckets is how many there are. A dedicated key for each owner takes more memory than a packed Translation does; with 100,000
+	// of them a bucket has six.
 	buckets = 1 << 14
 )
 

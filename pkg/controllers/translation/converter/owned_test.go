@@ -36,7 +36,7 @@ type (
 	full  struct{ toolscache.SharedIndexInformer }
 )
 
-// filled is an informer that says so when it is told to.
+// filled is an informer that reports so when it is instructed to.
 type filled struct {
 	toolscache.SharedIndexInformer
 	synced bool

@@ -15,21 +15,21 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
 
-// plan is what a pass does about the Translations of one owner.
+// plan is what a reconciliation does about the Translations of one owner.
 type plan struct {
-	// create are written anew.
+	// create are rewritten.
 	create []*midonetv1.Translation
 	// update are changed in place.
 	update []update
-	// taken have the name of a wanted one and are somebody else's.
+	// taken have the name of a wanted one and are another client's.
 	taken []*midonetv1.Translation
-	// waiting are in the way of a wanted one and are being deleted.
+	// waiting conflict with a wanted one and are being deleted.
 	waiting []*midonetv1.Translation
-	// obstacles are stale and list a resource of a wanted one that the API server lets only one of them have. They go
-	// when everything else is written, and the wanted one follows when they are gone.
+	// obstacles are stale and list a resource of a wanted one that the API server lets only one of them have. They go when
+	// everything else is written, and the wanted one follows when they have been deleted.
 	obstacles []*midonetv1.Translation
-	// stale are of the version that is written now. Nothing that is wanted takes their resources over, so they go, after
-	// the writes, whatever became of those: what is dead must not get traffic because something else is in the way.
+	// stale are of the version that is written now. Nothing that is wanted takes their resources over, so they are deleted after
+	// the writes, whatever became of those: what is dead must not get traffic because something else conflicts.
 	stale []*midonetv1.Translation
 	// former are of another version. They are deleted when everything that is wanted is written, and has their resources.
 	former []*midonetv1.Translation
@@ -42,7 +42,7 @@ type update struct {
 	current *midonetv1.Translation
 	// patch is a merge patch that fails when the Translation is not in this state any more.
 	patch []byte
-	// inherits says that the owner changes.
+	// inherits reports that the owner changes.
 	inherits bool
 }
 
@@ -110,7 +110,7 @@ func newPlan(owner convert.Owner, creates bool, wanted []midonetv1.Translation, 
 	return p, nil
 }
 
-// isFormer says whether a Translation is of another version than those that are written now.
+// isFormer reports whether a Translation is of another version than those that are written now.
 func isFormer(translation *midonetv1.Translation) bool {
 	version, _ := midonetv1.VersionOf(translation.Name)
 	return version != midonetv1.TranslationVersion
@@ -162,22 +162,22 @@ func isOwnedAs(current, want *midonetv1.Translation) bool {
 	return slices.EqualFunc(current.OwnerReferences, want.OwnerReferences, sameOwner)
 }
 
-// sameOwner says whether two references are to one object. The flags of a reference are of no account here.
+// sameOwner reports whether two references are to one object. The flags of a reference are of no account here.
 func sameOwner(a, b metav1.OwnerReference) bool {
 	return a.APIVersion == b.APIVersion && a.Kind == b.Kind && a.Name == b.Name && a.UID == b.UID
 }
 
-// acts says whether there is anything to write.
+// acts reports whether there is anything to write.
 func (p *plan) acts() bool {
 	return len(p.create)+len(p.update)+len(p.obstacles)+len(p.stale) > 0 || p.complete() && len(p.former) > 0
 }
 
-// complete says whether everything that is wanted is there once the writes succeeded.
+// complete reports whether everything that is wanted is there once the writes succeeded.
 func (p *plan) complete() bool {
 	return len(p.taken)+len(p.waiting)+len(p.obstacles) == 0 && !p.withheld
 }
 
-// inherits says whether something of another owner is changed or deleted.
+// inherits reports whether something of another owner is changed or deleted.
 func (p *plan) inherits(owner convert.Owner) bool {
 	theirs := func(t *midonetv1.Translation) bool { return claimOf(owner, t) == inherited }
 	return slices.ContainsFunc(p.update, func(u update) bool { return u.inherits }) ||

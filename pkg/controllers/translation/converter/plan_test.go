@@ -25,7 +25,7 @@ func port(id string) midonetv1.BackendResource {
 	return midonetv1.BackendResource{Kind: "Port", Parent: hostB, Body: `{"id":"` + id + `","type":"Bridge"}`}
 }
 
-// made is a Translation of the owner as it is stored, with changes.
+// made is a Translation of the owner as stored, with changes.
 func made(name string, edits ...func(*midonetv1.Translation)) *midonetv1.Translation {
 	translation := testOwner().Translation("x", "y", port(hostA))
 	translation.Name, translation.UID, translation.ResourceVersion = name, types.UID("uid-"+name), "7"
@@ -61,7 +61,7 @@ func TestClaim(t *testing.T) {
 		edits []func(*midonetv1.Translation)
 		want  claim
 	}{
-		"as it was made":                        {service, nil, ours},
+		"as created":                            {service, nil, ours},
 		"without its owner":                     {service, []func(*midonetv1.Translation){unowned}, ours},
 		"without its label":                     {service, []func(*midonetv1.Translation){unlabelled}, ours},
 		"without either":                        {service, []func(*midonetv1.Translation){unlabelled, unowned}, foreign},
@@ -78,7 +78,7 @@ func TestClaim(t *testing.T) {
 		"endpoints are not of a pod":        {pod, []func(*midonetv1.Translation){ownedBy("Endpoints", "front", "old")}, foreign},
 		"somebody's label, nobody's owner":  {service, []func(*midonetv1.Translation){ownedBy("", "", "old"), unowned}, foreign},
 		"empty label":                       {service, []func(*midonetv1.Translation){labelled(midonetv1.LabelOwnerUID, "")}, foreign},
-		"our owner, somebody's label":       {service, []func(*midonetv1.Translation){labelled(midonetv1.LabelOwnerUID, "other")}, foreign},
+		"own owner, another label":          {service, []func(*midonetv1.Translation){labelled(midonetv1.LabelOwnerUID, "other")}, foreign},
 		"label and owner disagree": {service, []func(*midonetv1.Translation){ownedBy("Service", "front", "old"),
 			labelled(midonetv1.LabelOwnerUID, "other")}, foreign},
 		"two owners": {service, []func(*midonetv1.Translation){ownedBy("Service", "front", "old"), func(t *midonetv1.Translation) {
@@ -144,7 +144,7 @@ func TestPlan(t *testing.T) {
 		"a status":                {onlyB(made("x.4.a", func(t *midonetv1.Translation) { t.Status.ObservedGeneration = 7 })), summary{}, true},
 		"recreated owner":         {onlyB(made("x.4.a", ownedBy("Service", "front", "old"))), summary{Adopt: []string{"x.4.a"}}, true},
 		"endpoints":               {onlyB(made("x.4.a", ownedBy("Endpoints", "front", "old"))), summary{Adopt: []string{"x.4.a"}}, true},
-		"somebody else's":         {onlyB(made("x.4.a", ownedBy("Service", "back", "other"))), summary{Taken: []string{"x.4.a"}}, false},
+		"another client's":        {onlyB(made("x.4.a", ownedBy("Service", "back", "other"))), summary{Taken: []string{"x.4.a"}}, false},
 		"nobody's":                {onlyB(made("x.4.a", unlabelled, unowned)), summary{Taken: []string{"x.4.a"}}, false},
 		"terminating":             {onlyB(made("x.4.a", going)), summary{Waiting: []string{"x.4.a"}}, false},
 		"somebody's, terminating": {onlyB(made("x.4.a", unlabelled, unowned, going)), summary{Waiting: []string{"x.4.a"}}, false},
@@ -152,7 +152,7 @@ func TestPlan(t *testing.T) {
 		"not wanted":                       {both(made("x.4.c", unrelated)), summary{Stale: []string{"x.4.c"}}, true},
 		"not wanted, terminating":          {both(made("x.4.c", unrelated, going)), summary{}, true},
 		"not wanted, of the endpoints":     {both(made("x.4.c", unrelated, ownedBy("Endpoints", "front", "old"))), summary{Stale: []string{"x.4.c"}}, true},
-		"not wanted, somebody else's":      {both(made("x.4.c", unrelated, ownedBy("Service", "back", "other"))), summary{}, true},
+		"not wanted, another client's":     {both(made("x.4.c", unrelated, ownedBy("Service", "back", "other"))), summary{}, true},
 		"not wanted, of other endpoints":   {both(made("x.4.c", unrelated, ownedBy("Endpoints", "back", "old"))), summary{}, true},
 		"not wanted, a name of somebody's": {both(made("my-own", unrelated)), summary{}, true},
 		"another version":                  {both(made("x.3.a"), made("x.5.b")), summary{Former: []string{"x.3.a", "x.5.b"}}, true},
@@ -238,11 +238,11 @@ func TestKeys(t *testing.T) {
 		found       bool
 	}{
 		"ours":                   {made("x.4.a"), testOwner(), true},
-		"ours, unlabelled":       {made("x.4.a", unlabelled), testOwner(), true},
-		"ours, unowned":          {made("x.4.a", unowned), testOwner(), true},
+		"own, unlabelled":        {made("x.4.a", unlabelled), testOwner(), true},
+		"own, unowned":           {made("x.4.a", unowned), testOwner(), true},
 		"of the endpoints":       {made("x.4.a", ownedBy("Endpoints", "front", "old")), testOwner(), true},
 		"of other endpoints":     {made("x.4.a", ownedBy("Endpoints", "back", "old")), testOwner(), false},
-		"somebody else's":        {made("x.4.a", ownedBy("Service", "back", "old")), testOwner(), false},
+		"another client's":       {made("x.4.a", ownedBy("Service", "back", "old")), testOwner(), false},
 		"global":                 {made("x.4.a", labelled(midonetv1.LabelGlobal, ""), unowned), convert.Owner{}, true},
 		"owned is not global":    {made("x.4.a"), convert.Owner{}, false},
 		"global is not an owned": {made("x.4.a", labelled(midonetv1.LabelGlobal, ""), unowned), testOwner(), false},

@@ -119,7 +119,8 @@ func (r *reconciler) slicesOf(ctx context.Context, service *corev1.Service) ([]*
 func (r *reconciler) existing(ctx context.Context, owner convert.Owner, wanted []midonetv1.Translation) (map[string]*midonetv1.Translation, error) {
 	found := map[string]*midonetv1.Translation{}
 	for _, key := range keysOf(owner) {
-		// This does not wait for our own writes. What is found here to be in need of one is read again by its name before.
+		// This does not wait for the controller's own writes. What is found here to be in need of one is read again by its name
+		// before.
 		translations, err := r.owned(key)
 		if err != nil {
 			return nil, fmt.Errorf("list the translations of %s: %w", describe(owner), err)
@@ -140,7 +141,7 @@ func (r *reconciler) existing(ctx context.Context, owner convert.Owner, wanted [
 	return found, nil
 }
 
-// reread reads a Translation as it is after our own writes.
+// reread reads a Translation in its state after the controller's own writes.
 func (r *reconciler) reread(ctx context.Context, owner convert.Owner, name string, into map[string]*midonetv1.Translation) error {
 	translation := &midonetv1.Translation{}
 	key := client.ObjectKey{Namespace: owner.TranslationNamespace(), Name: name}

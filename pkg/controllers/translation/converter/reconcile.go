@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	// retryPeriod is the pause after something changed under a pass. The change itself mostly comes sooner.
+	// retryPeriod is the pause after something changed under a reconciliation. The change itself mostly comes sooner.
 	retryPeriod = time.Second
-	// waitPeriod is how often something that a watch should tell is looked at again, in case it did not.
+	// waitPeriod is how often something that a watch should report is rechecked, in case it did not.
 	waitPeriod = time.Minute
 )
 
@@ -52,7 +52,7 @@ func (r *reconciler) look(ctx context.Context, u unit) (outcome, reconcile.Resul
 	r.compare(u, s)
 	switch {
 	case s == nil:
-		r.forget(u)
+		r.drop(u)
 		return outcomeGone, reconcile.Result{}, nil
 	case s.result.Waiting != nil:
 		return r.wait(ctx, u, s)
@@ -63,8 +63,8 @@ func (r *reconciler) look(ctx context.Context, u unit) (outcome, reconcile.Resul
 	}
 }
 
-// forget drops what is remembered of an owner that is gone.
-func (r *reconciler) forget(u unit) {
+// drop discards what is remembered of an owner that has been deleted.
+func (r *reconciler) drop(u unit) {
 	r.losses.end(u)
 	r.newcomers.end(u)
 	r.initial.take(u)
@@ -89,12 +89,12 @@ func (r *reconciler) provide(ctx context.Context, u unit, s *subject) (outcome, 
 		return r.failed(ctx, u, s, problems, err)
 	}
 	if len(p.taken) > 0 {
-		r.tell(ctx, u, s, append(problems, blocked(reasonNameTaken, fmt.Sprintf(
-			"somebody else has the names of %d translations: delete or rename %s in namespace %s, or remove what they belong to",
+		r.record(ctx, u, s, append(problems, blocked(reasonNameTaken, fmt.Sprintf(
+			"another client has the names of %d translations: delete or rename %s in namespace %s, or remove what they belong to",
 			len(p.taken), namesOf(p.taken), s.owner.TranslationNamespace()))))
 		return outcomeTaken, reconcile.Result{RequeueAfter: r.patience.When(u)}, nil
 	}
-	r.tell(ctx, u, s, problems)
+	r.record(ctx, u, s, problems)
 	switch {
 	case p.complete():
 		return outcomeDone, reconcile.Result{}, nil
@@ -105,19 +105,19 @@ func (r *reconciler) provide(ctx context.Context, u unit, s *subject) (outcome, 
 	}
 }
 
-// failed ends a pass that did not get its writes through. What the API server refuses is for somebody to put right, who
-// is told the server's words.
+// failed ends a reconciliation that did not get its writes through. What the API server rejects must be repaired by a user, who
+// gets the server's message.
 func (r *reconciler) failed(ctx context.Context, u unit, s *subject, problems []problem, err error) (outcome, reconcile.Result, error) {
-	refused := (*refusal)(nil)
+	refused := (*rejection)(nil)
 	if !errors.As(err, &refused) {
 		return "", reconcile.Result{}, err
 	}
-	r.tell(ctx, u, s, append(problems, blocked(reasonRefused, refused.Error())))
+	r.record(ctx, u, s, append(problems, blocked(reasonRefused, refused.Error())))
 	return outcomeRefused, reconcile.Result{RequeueAfter: r.patience.When(u)}, nil
 }
 
-// plan decides what to do. It decides twice when there is something to do: the second time by what our own writes have
-// made of it, which the cache tells a moment later.
+// plan decides what to do. It decides twice when there is something to do: the second time by the result of the controller's own
+// writes, which the cache reports a moment later.
 func (r *reconciler) plan(ctx context.Context, s *subject, wanted []midonetv1.Translation) (plan, error) {
 	existing, err := r.existing(ctx, s.owner, wanted)
 	if err != nil {
@@ -135,8 +135,8 @@ func (r *reconciler) plan(ctx context.Context, s *subject, wanted []midonetv1.Tr
 	return newPlan(s.owner, s.creates(), wanted, existing)
 }
 
-// tell records the problems of an owner, and says what is new of them: in an event and in the log.
-func (r *reconciler) tell(ctx context.Context, u unit, s *subject, problems []problem) {
+// record stores the problems of an owner, and reports what is new of them: in an event and in the log.
+func (r *reconciler) record(ctx context.Context, u unit, s *subject, problems []problem) {
 	for _, shared := range s.shared {
 		problems = append(problems, problem{Problem: shared, shares: true})
 	}

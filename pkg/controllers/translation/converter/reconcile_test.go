@@ -20,8 +20,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
 
-// Each kind of owner: its Translations are created with one request each, as package convert says, and a second pass
-// costs none.
+// Each kind of owner: its Translations are created with one request each, as package convert specifies, and a second pass costs
+// none.
 func TestOwners(t *testing.T) {
 	node, pod, service := testNode("a"), testPod("web-0", "a"), testService("front")
 	node.Annotations[midonetv1.AnnotationTunnelEndpointIP] = "192.0.2.1"
@@ -76,7 +76,7 @@ func TestOwners(t *testing.T) {
 	}
 }
 
-// An owner that asks for nothing gets nothing, and nor does one that has been deleted.
+// An owner that requests nothing gets nothing, and nor does one that has been deleted.
 func TestNothingToDo(t *testing.T) {
 	ended, host := testPod("ended", "a"), testPod("host", "a")
 	ended.Status.Phase, host.Spec.HostNetwork = corev1.PodFailed, true
@@ -92,7 +92,7 @@ func TestNothingToDo(t *testing.T) {
 	w.expectEvents()
 }
 
-// A Translation that was edited by hand is put right with one request, and what others have in it stays.
+// A Translation that was edited manually is repaired with one request, and what others have in it stays.
 func TestEditedByHand(t *testing.T) {
 	w := newWorld(t, testNode("a"), testPod("web-0", "a"))
 	w.settle(podWeb)
@@ -127,7 +127,7 @@ func TestEditedByHand(t *testing.T) {
 	}
 }
 
-// What an owner does not want any more goes, each with one request, and nothing else does.
+// What an owner no longer wants is deleted, each with one request, and nothing else does.
 func TestStale(t *testing.T) {
 	slice := testSlice("front", "1", "10.1.0.7", "10.1.0.8")
 	w := newWorld(t, testService("front"), slice)
@@ -192,18 +192,18 @@ func TestWritesBeforeDeletes(t *testing.T) {
 	}
 }
 
-// As long as one wanted Translation could not be written, nothing of another version is deleted, whatever went wrong:
-// its resources may be those that are not taken over yet. What is dead goes, unless the API server fails.
+// As long as one wanted Translation could not be written, nothing of another version is deleted, whatever went wrong: its resources
+// may be those that are not taken over yet. What is dead is deleted, unless the API server fails.
 func TestFailedWriteKeepsAnotherVersion(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fault   error
 		deletes int
 	}{
-		"server gone": {errors.New("connection refused"), 0},
-		"refused":     {forbidden("x"), 2},
-		"changed":     {conflict("x"), 2},
-		"exists":      {apierrors.NewAlreadyExists(midonetv1.Resource("translations"), "x"), 2},
-		"invalid":     {apierrors.NewInvalid(midonetv1.SchemeGroupVersion.WithKind("Translation").GroupKind(), "x", nil), 2},
+		"server deleted": {errors.New("connection refused"), 0},
+		"refused":        {forbidden("x"), 2},
+		"changed":        {conflict("x"), 2},
+		"exists":         {apierrors.NewAlreadyExists(midonetv1.Resource("translations"), "x"), 2},
+		"invalid":        {apierrors.NewInvalid(midonetv1.SchemeGroupVersion.WithKind("Translation").GroupKind(), "x", nil), 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			slice := testSlice("front", "1", "10.1.0.7", "10.1.0.8")
@@ -284,7 +284,7 @@ func TestEveryWriteFailsOnce(t *testing.T) {
 	}
 }
 
-// When the API server is gone, a Service with many endpoints does not ask it as many times.
+// When the API server is unavailable, a Service with many endpoints does not query it as many times.
 func TestServerGoneEndsAPass(t *testing.T) {
 	var addresses []string
 	for i := range 100 {
@@ -301,7 +301,7 @@ func TestServerGoneEndsAPass(t *testing.T) {
 	}
 }
 
-// The globals come back when somebody deletes one, and it is gone.
+// The globals come back when a user deletes one, and it has been deleted.
 func TestGlobalIsRestored(t *testing.T) {
 	w := newWorld(t)
 	w.settle(unit{})
@@ -377,7 +377,7 @@ func TestUnreadableServer(t *testing.T) {
 	}
 }
 
-// A Translation that is gone when it is to be written is not there any more; a server that knows none is out of order.
+// A Translation that has been deleted when it is to be written no longer exists; a server that knows none is out of order.
 func TestNotFound(t *testing.T) {
 	unserved := apierrors.NewGenericServerResponse(404, "patch", midonetv1.Resource("translations"), "x", "404 page not found", 0, true)
 	for name, tc := range map[string]struct {
@@ -401,6 +401,6 @@ func TestNotFound(t *testing.T) {
 	w := newWorld(t, testNode("a"), testPod("web-0", "a"))
 	w.fault = func(int, string) error { return unserved }
 	if _, _, err := w.reconcile(podWeb); err == nil {
-		t.Error("a create that fails so is tried again at once")
+		t.Error("a create that fails so is tried again immediately")
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // Reasons of events and of problems, beside those of package convert.
 const (
-	// reasonNameTaken: somebody else's Translation has the name of a wanted one.
+	// reasonNameTaken: another client's Translation has the name of a wanted one.
 	reasonNameTaken = "TranslationNameTaken"
 	// reasonRefused: the API server does not take a Translation, for instance because a resource belongs to another.
 	reasonRefused = "TranslationRefused"
@@ -27,7 +27,7 @@ const (
 // actionTranslate is the action of the events.
 const actionTranslate = "Translate"
 
-// outcome is how a pass over an owner ended, as a label of the metric.
+// outcome is how a reconciliation over an owner ended, as a label of the metric.
 type outcome string
 
 const (
@@ -38,7 +38,7 @@ const (
 	outcomeTaken   outcome = "taken"
 	outcomeRefused outcome = "refused"
 	outcomeFailed  outcome = "failed"
-	// outcomeRetried: something changed under the pass, which is not worth telling.
+	// outcomeRetried: something changed under the reconciliation, which is not worth reporting.
 	outcomeRetried outcome = "retried"
 )
 
@@ -56,8 +56,8 @@ type meters struct {
 	passes, writes            *prometheus.CounterVec
 }
 
-// newMeters makes the metrics and registers them. Those of a registry that has them already, from an earlier manager in
-// the same process, go on; the gauges begin at nothing.
+// newMeters makes the metrics and registers them. Those of a registry that has them already, from an earlier manager in the same
+// process, continue; the gauges begin at nothing.
 func newMeters(registry prometheus.Registerer) (*meters, error) {
 	m := &meters{
 		skipped: prometheus.NewGaugeVec(prometheus.GaugeOpts{
@@ -93,13 +93,13 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	return m, errors.Join(errs[:]...)
 }
 
-// RegisterMetrics registers the metrics as AddToManager does, for whoever describes them.
+// RegisterMetrics registers the metrics as AddToManager does, for callers that describe them.
 func RegisterMetrics(registry prometheus.Registerer) error {
 	_, err := newMeters(registry)
 	return err
 }
 
-// warn tells an owner what keeps it from being translated.
+// warn reports to an owner what keeps it from being translated.
 func (r *reconciler) warn(object client.Object, news convert.Problem) {
 	r.recorder.Eventf(object, nil, corev1.EventTypeWarning, news.Reason, actionTranslate, "%s", news.Note())
 }

@@ -17,7 +17,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
 
-// unit is what one pass is about: an owner with all its Translations. The zero unit is that of the globals.
+// unit is what one reconciliation is about: an owner with all its Translations. The zero unit is that of the globals.
 type unit struct {
 	// kind is one of convert's.
 	kind string
@@ -41,8 +41,8 @@ func (u unit) key() client.ObjectKey {
 	return client.ObjectKey{Namespace: u.namespace, Name: u.name}
 }
 
-// useQueue asks for the one pass over the globals that no event asks for, and keeps the queue for those that a pass asks
-// for. The controller calls it before its first pass.
+// useQueue requests the one reconciliation over the globals that no event requests, and keeps the queue for those that a
+// reconciliation requests. The controller calls it before its first reconciliation.
 func (r *reconciler) useQueue(_ context.Context, queue workqueue.TypedRateLimitingInterface[unit]) error {
 	r.enqueue = queue.Add
 	queue.Add(unit{})
@@ -61,7 +61,7 @@ func ofService(_ context.Context, service client.Object) []unit {
 	return []unit{{kind: convert.KindService, namespace: service.GetNamespace(), name: service.GetName()}}
 }
 
-// ofSlice finds the Service of an EndpointSlice. One that moved to another Service arrives as it was before, too.
+// ofSlice finds the Service of an EndpointSlice. One that moved to another Service arrives in its previous state, too.
 func ofSlice(_ context.Context, slice client.Object) []unit {
 	if name := slice.GetLabels()[discoveryv1.LabelServiceName]; name != "" {
 		return []unit{{kind: convert.KindService, namespace: slice.GetNamespace(), name: name}}
@@ -69,8 +69,8 @@ func ofSlice(_ context.Context, slice client.Object) []unit {
 	return nil
 }
 
-// ofTranslation finds the owner of a Translation, and the Service of one that Endpoints own. One that lost its owner
-// arrives as it was before, too.
+// ofTranslation finds the owner of a Translation, and the Service of one that Endpoints own. One that lost its owner arrives in its
+// previous state, too.
 func ofTranslation(_ context.Context, translation client.Object) []unit {
 	if _, global := translation.GetLabels()[midonetv1.LabelGlobal]; global {
 		return []unit{{}}
@@ -111,7 +111,7 @@ func (m mapper) podsOf(ctx context.Context, node client.Object) []unit {
 	return units
 }
 
-// ownsAs says whether a reference is to an object of that kind and name, whatever its uid.
+// ownsAs reports whether a reference is to an object of that kind and name, whatever its uid.
 func ownsAs(ref metav1.OwnerReference, kind, name string) bool {
 	return ref.APIVersion == "v1" && ref.Kind == kind && ref.Name == name
 }

@@ -76,8 +76,8 @@ func content(object client.Object) client.Object {
 	return kept
 }
 
-// hostIDChanged lets Nodes through whose Pods have something to learn. The Pods that a Node has at the start come by
-// themselves, and when a Node goes nothing is to be done about them.
+// hostIDChanged lets Nodes through whose Pods have something to learn. The Pods that a Node has at the start come automatically,
+// and when a Node is deleted nothing is to be done about them.
 func hostIDChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },
@@ -89,8 +89,8 @@ func hostIDChanged() predicate.Predicate {
 	}
 }
 
-// translationChanged drops what the pusher does: it writes the status. The Translations that are there at the start
-// need no pass, because their owners come by themselves.
+// translationChanged drops what the pusher does: it writes the status. The Translations that are there at the start need no pass,
+// because their owners come automatically.
 func translationChanged() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(e event.CreateEvent) bool { return !e.IsInInitialList },

@@ -98,15 +98,15 @@ func TestChanged(t *testing.T) {
 		"address": {testNode("a"), func(o client.Object) {
 			o.(*corev1.Node).Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.1"}}
 		}, true},
-		"pod address":        {testPod("p", "a"), func(o client.Object) { o.(*corev1.Pod).Status.PodIP = "10.1.0.9" }, true},
-		"pod ends":           {testPod("p", "a"), func(o client.Object) { o.(*corev1.Pod).Status.Phase = corev1.PodSucceeded }, true},
-		"pod is ready":       {testPod("p", "a"), func(o client.Object) { o.(*corev1.Pod).Status.Conditions = []corev1.PodCondition{{}} }, false},
-		"deletion":           {testPod("p", "a"), func(o client.Object) { o.SetDeletionTimestamp(new(metav1.Unix(1, 0))) }, true},
-		"label of a service": {testService("s"), label, false},
-		"port":               {testService("s"), func(o client.Object) { o.(*corev1.Service).Spec.Ports[0].Port = 81 }, true},
-		"session affinity":   {testService("s"), func(o client.Object) { asking(o.(*corev1.Service)) }, true},
-		"target port":        {testService("s"), func(o client.Object) { o.(*corev1.Service).Spec.Ports[0].TargetPort.IntVal = 81 }, false},
-		"endpoint goes":      {testSlice("s", "1", "10.1.0.1"), ready(false), true},
+		"pod address":         {testPod("p", "a"), func(o client.Object) { o.(*corev1.Pod).Status.PodIP = "10.1.0.9" }, true},
+		"pod ends":            {testPod("p", "a"), func(o client.Object) { o.(*corev1.Pod).Status.Phase = corev1.PodSucceeded }, true},
+		"pod is ready":        {testPod("p", "a"), func(o client.Object) { o.(*corev1.Pod).Status.Conditions = []corev1.PodCondition{{}} }, false},
+		"deletion":            {testPod("p", "a"), func(o client.Object) { o.SetDeletionTimestamp(new(metav1.Unix(1, 0))) }, true},
+		"label of a service":  {testService("s"), label, false},
+		"port":                {testService("s"), func(o client.Object) { o.(*corev1.Service).Spec.Ports[0].Port = 81 }, true},
+		"session affinity":    {testService("s"), func(o client.Object) { asking(o.(*corev1.Service)) }, true},
+		"target port":         {testService("s"), func(o client.Object) { o.(*corev1.Service).Spec.Ports[0].TargetPort.IntVal = 81 }, false},
+		"endpoint is deleted": {testSlice("s", "1", "10.1.0.1"), ready(false), true},
 		"endpoint is terminating": {testSlice("s", "1", "10.1.0.1"), func(o client.Object) {
 			o.(*discoveryv1.EndpointSlice).Endpoints[0].Conditions = discoveryv1.EndpointConditions{Ready: new(false), Terminating: new(true)}
 		}, true},

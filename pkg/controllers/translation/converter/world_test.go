@@ -34,8 +34,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/convert"
 )
 
-// world is a reconciler on a store that behaves like an API server where the reconciler depends on it: uids, generations
-// and preconditions. It counts requests, tells their order and can fail each write. Reads of the cache cost none.
+// world is a reconciler on a store that behaves like an API server where the reconciler depends on it: uids, generations and
+// preconditions. It counts requests, records their order and can fail each write. Reads of the cache cost none.
 type world struct {
 	t *testing.T
 	// store is the truth, past the counting.
@@ -120,7 +120,7 @@ func (w *world) restart() {
 // get reads from the cache.
 func (w *world) get(ctx context.Context, store client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	if (&client.GetOptions{}).ApplyOptions(options).DisableReadYourWritesConsistency {
-		return fmt.Errorf("get %s does not see our own writes", key)
+		return fmt.Errorf("get %s does not see the controller's own writes", key)
 	}
 	if w.unread != nil {
 		if err := w.unread(fmt.Sprintf("get %T", object)); err != nil {
@@ -241,13 +241,13 @@ func (w *world) write(verb string, object client.Object, do func() error) error 
 	return do()
 }
 
-// reset forgets requests, events and faults.
+// reset discards requests, events and faults.
 func (w *world) reset() {
 	w.requests, w.fault = nil, nil
 	w.events()
 }
 
-// reconcile makes one pass and returns the requests that it took.
+// reconcile reconciles once and returns the requests that it took.
 func (w *world) reconcile(u unit) (reconcile.Result, []string, error) {
 	w.t.Helper()
 	w.requests = nil
@@ -255,7 +255,7 @@ func (w *world) reconcile(u unit) (reconcile.Result, []string, error) {
 	return result, w.requests, err
 }
 
-// settle passes until nothing is asked for any more, and returns the requests that took, sorted.
+// settle passes until nothing is requested any more, and returns the requests that took, sorted.
 func (w *world) settle(u unit) []string {
 	w.t.Helper()
 	var all []string
@@ -271,7 +271,7 @@ func (w *world) settle(u unit) []string {
 	return nil
 }
 
-// expectRequests makes a pass that must succeed with those requests, in any order.
+// expectRequests reconciles once that must succeed with those requests, in any order.
 func (w *world) expectRequests(u unit, want ...string) reconcile.Result {
 	w.t.Helper()
 	result, got, err := w.reconcile(u)
@@ -327,7 +327,7 @@ func (w *world) one(namespace, prefix string) *midonetv1.Translation {
 	return nil
 }
 
-// add puts an object into the store by hand.
+// add puts an object into the store manually.
 func (w *world) add(objects ...client.Object) {
 	w.t.Helper()
 	for _, object := range objects {
@@ -341,7 +341,7 @@ func (w *world) add(objects ...client.Object) {
 	}
 }
 
-// remove deletes an object by hand; one with finalizers stays until they are gone.
+// remove deletes an object manually; one with finalizers stays until they are removed.
 func (w *world) remove(object client.Object) {
 	w.t.Helper()
 	if err := w.store.Delete(w.t.Context(), object); err != nil {
@@ -355,7 +355,7 @@ func (w *world) released(translation *midonetv1.Translation) {
 	change(w, translation, func(t *midonetv1.Translation) { t.Finalizers = nil })
 }
 
-// change edits an object by hand.
+// change edits an object manually.
 func change[T client.Object](w *world, object T, edit func(T)) {
 	w.t.Helper()
 	if err := w.store.Get(w.t.Context(), client.ObjectKeyFromObject(object), object); err != nil {

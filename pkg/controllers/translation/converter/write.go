@@ -22,7 +22,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
-// maxParallelWrites bounds the requests of one pass that are under way at once. The Translations of a Service do not
+// maxParallelWrites bounds the requests of one reconciliation that are under way concurrently. The Translations of a Service do not
 // depend on each other, and one after the other they would take as many round trips.
 const maxParallelWrites = 8
 
@@ -31,19 +31,19 @@ func isTransient(err error) bool {
 	return kit.IsConcurrentChange(err) || apierrors.IsAlreadyExists(err)
 }
 
-// refusal is a write that the API server will not have as it is, in its own words.
-type refusal struct{ error }
+// rejection is a write that the API server will not have unchanged, in its own words.
+type rejection struct{ error }
 
-// Unwrap is the server's answer.
-func (r *refusal) Unwrap() error { return r.error }
+// Unwrap is the server's response.
+func (r *rejection) Unwrap() error { return r.error }
 
-// judged marks an error that is a refusal.
+// judged marks an error that is a rejection.
 func judged(err error) error {
 	switch {
 	case err == nil || isTransient(err):
 		return err
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
-		return &refusal{err}
+		return &rejection{err}
 	default:
 		return err
 	}
@@ -72,7 +72,7 @@ func (r *reconciler) carryOut(ctx context.Context, owner convert.Owner, p *plan)
 	return err
 }
 
-// create writes a copy: the answer of the server is put into what was sent.
+// create writes a copy: the response of the server is put into what was sent.
 func (r *reconciler) create(ctx context.Context, translation *midonetv1.Translation) error {
 	if err := r.client.Create(ctx, translation.DeepCopy(), client.FieldOwner(fieldOwner)); err != nil {
 		return judged(err)
@@ -120,8 +120,8 @@ func (r *reconciler) confirm(ctx context.Context, s *subject) error {
 	}
 }
 
-// each does something with several items, a few at the same time, and returns the worst error. It goes on after an
-// error that is about one item, and stops when the API server fails.
+// each does something with several items, a few at the same time, and returns the worst error. It continues after an error that is
+// about one item, and stops when the API server fails.
 func each[T any](items []T, do func(T) error) error {
 	errs := make([]error, len(items))
 	slots := make(chan struct{}, maxParallelWrites)
@@ -153,7 +153,7 @@ const (
 )
 
 func severity(err error) int {
-	refused := (*refusal)(nil)
+	refused := (*rejection)(nil)
 	switch {
 	case err == nil:
 		return none
@@ -166,7 +166,7 @@ func severity(err error) int {
 	}
 }
 
-// worst returns the error that says most: thousands of writes fail with one reason as a rule.
+// worst returns the most informative error: thousands of writes fail with one reason as a rule.
 func worst(errs ...error) error {
 	var found error
 	for _, err := range errs {

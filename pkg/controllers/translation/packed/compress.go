@@ -43,7 +43,7 @@ func deflate(text []byte) string {
 	return d.out.String()
 }
 
-// inflater decompresses into a buffer of its own.
+// inflater decompresses into a dedicated buffer.
 type inflater struct {
 	in     strings.Reader
 	reader io.ReadCloser

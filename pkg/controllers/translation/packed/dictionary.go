@@ -17,8 +17,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
-// dictionary is what Translations have in common: the text of some, those of a Service, of its endpoints and of a Pod,
-// as they are when they are in the backend. The ones that there are most of come last, where they are found best.
+// dictionary is what Translations have in common: the text of some, those of a Service, of its endpoints and of a Pod, unchanged
+// when they are in the backend. The ones that there are most of come last, where they are found best.
 var dictionary = sync.OnceValue(func() []byte {
 	config := convert.Config{Tenant: "midonetkube", TunnelZoneName: "DefaultTunnelZone", ServiceTypes: []corev1.ServiceType{corev1.ServiceTypeClusterIP}}
 	meta := func(name string, annotations map[string]string) metav1.ObjectMeta {

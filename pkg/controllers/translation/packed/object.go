@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// What follows implements client.Object. Caches ask for the first three, of each object and often.
+// What follows implements client.Object. Caches request the first three, of each object and often.
 
 // GetNamespace implements metav1.Object.
 func (t *Translation) GetNamespace() string { return t.namespace }

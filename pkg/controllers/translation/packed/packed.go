@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package packed has Translations in a form that is small: a cache has up to 100,000 of them, and most of the time
-// nobody asks for any.
+// Package packed has Translations in a form that is small: a cache has up to 100,000 of them, and most of the time no client
+// requests any.
 package packed
 
 import (
@@ -19,9 +19,9 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/intern"
 )
 
-// Translation is a Translation as a cache keeps it, less its managed fields: its name and version, and all of it as
-// compressed protobuf. To a cache it is an object like any other, whose deep copy is the Translation itself, so that whoever
-// reads from the cache gets that. It cannot be changed.
+// Translation is a Translation as a cache keeps it, less its managed fields: its name and version, and all of it as compressed
+// protobuf. To a cache it is an object like any other, whose deep copy is the Translation itself, so that readers of the cache get
+// that. It cannot be changed.
 type Translation struct {
 	readonly.Object
 	namespace, name, version, text string
@@ -29,7 +29,7 @@ type Translation struct {
 
 var _ client.Object = (*Translation)(nil)
 
-// Pack returns the packed form of a Translation, which it leaves as it is.
+// Pack returns the packed form of a Translation, which it leaves unchanged.
 func Pack(translation *midonetv1.Translation) (*Translation, error) {
 	whole := *translation
 	whole.ManagedFields = nil
@@ -42,8 +42,8 @@ func Pack(translation *midonetv1.Translation) (*Translation, error) {
 	}, nil
 }
 
-// Transform is the transform of a cache of Translations. What is none it leaves as it is: what is packed already, and
-// what a cache tells of an object that went while nobody watched.
+// Transform is the transform of a cache of Translations. What is none it leaves unchanged: what is packed already, and what a cache
+// reports for an object that was deleted while there was no watch.
 func Transform(object any) (any, error) {
 	if translation, ok := object.(*midonetv1.Translation); ok {
 		return Pack(translation)
@@ -91,7 +91,7 @@ func (t *Translation) Resources() []midonetv1.BackendResource {
 // read has a function read the text.
 func (t *Translation) read(unmarshal func([]byte) error) {
 	if err := inflate(t.text, unmarshal); err != nil {
-		panic(fmt.Sprintf("unpack translation %s: %v", t.Key(), err)) // nobody else wrote it
+		panic(fmt.Sprintf("unpack translation %s: %v", t.Key(), err)) // no other client wrote it
 	}
 }
 

@@ -63,7 +63,7 @@ func pack(t testing.TB, translation *midonetv1.Translation) *Translation {
 	return kept
 }
 
-// What was packed comes out as it was, less its managed fields, and is the caller's.
+// What was packed comes out unchanged, less its managed fields, and is the caller's.
 func TestUnpack(t *testing.T) {
 	fill := randfill.NewWithSeed(1).NilChance(0.3).NumElements(0, 4).Funcs(
 		func(at *metav1.Time, c randfill.Continue) { *at = metav1.NewTime(time.Unix(c.Int63n(1<<33), 0)) },
@@ -86,7 +86,7 @@ func TestUnpack(t *testing.T) {
 		}
 		want := before.DeepCopy()
 		want.ManagedFields = nil
-		// Protobuf does not tell an empty list from none.
+		// Protobuf does not distinguish an empty list from none.
 		text, err := want.Marshal()
 		if err != nil {
 			t.Fatal(err)
@@ -156,7 +156,7 @@ func TestManyAtOnce(t *testing.T) {
 	group.Wait()
 }
 
-// A cache takes the packed form for an object, and whoever reads from the cache gets the Translation.
+// A cache takes the packed form for an object, and readers of the cache get the Translation.
 func TestInCache(t *testing.T) {
 	translation := typical(7)
 	translation.DeletionTimestamp, translation.DeletionGracePeriodSeconds = &metav1.Time{Time: time.Unix(1e9, 0)}, new(int64(30))
@@ -191,7 +191,7 @@ func TestInCache(t *testing.T) {
 	}
 }
 
-// Whoever tries to change what is in a cache learns of it at once.
+// An attempt to change an object in a cache fails immediately.
 func TestCannotBeChanged(t *testing.T) {
 	kept := pack(t, typical(1))
 	for what, change := range map[string]func(){

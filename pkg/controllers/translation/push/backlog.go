@@ -12,11 +12,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// mostQueued is how many Translations of a backlog are in the queue at once: enough for all workers.
+// mostQueued is how many Translations of a backlog are in the queue at a time: enough for all workers.
 const mostQueued = 500
 
-// backlog are Translations that were there at the start and are to be pushed when there is time. A queue takes ten times
-// as much memory for each, and keeps it for as many as it ever had at once. The zero value is empty.
+// backlog are Translations that were there at the start and are to be pushed when there is time. A queue takes ten times as much
+// memory for each, and keeps it for as many as it ever had at a time. The zero value is empty.
 type backlog struct {
 	mu       sync.Mutex
 	requests []reconcile.Request
@@ -29,7 +29,7 @@ func (b *backlog) add(request reconcile.Request) {
 	b.requests = append(b.requests, request)
 }
 
-// waits says whether some are not in the queue yet.
+// waits reports whether some are not in the queue yet.
 func (b *backlog) waits() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

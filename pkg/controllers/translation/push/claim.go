@@ -48,8 +48,7 @@ func claimOf(kept *packed.Translation, translation *midonetv1.Translation) engin
 	return claim
 }
 
-// ownerOf is the same for all Translations of one object, whatever version made them, and empty for one that nobody
-// translated.
+// ownerOf is the same for all Translations of one object, whatever version made them, and empty for one that was not translated.
 func ownerOf(translation *midonetv1.Translation) string {
 	if _, global := translation.Labels[midonetv1.LabelGlobal]; global {
 		return globalOwner
@@ -57,7 +56,7 @@ func ownerOf(translation *midonetv1.Translation) string {
 	return translation.Labels[midonetv1.LabelOwnerUID]
 }
 
-// isCurrent says whether a name is of the version that converters write now. A name without a version is nobody's past.
+// isCurrent reports whether a name is of the version that converters write now. A name without a version is nobody's past.
 func isCurrent(name string) bool {
 	version, ok := midonetv1.VersionOf(name)
 	return !ok || version == midonetv1.TranslationVersion

@@ -42,7 +42,7 @@ func TestClaimOf(t *testing.T) {
 		current  bool
 		deleting bool
 	}{
-		"of nobody":         {"pod.4.a", func(*midonetv1.Translation) {}, "", true, false},
+		"of no client":      {"pod.4.a", func(*midonetv1.Translation) {}, "", true, false},
 		"of the cluster":    {"midonet-global.4.chain", func(tr *midonetv1.Translation) { tr.Labels = map[string]string{midonetv1.LabelGlobal: ""} }, "global", true, false},
 		"of an old version": {"pod.3.a", func(*midonetv1.Translation) {}, "", false, false},
 		"of no version":     {"by-hand", func(*midonetv1.Translation) {}, "", true, false},

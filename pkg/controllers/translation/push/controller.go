@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package push is the controller that brings Translations to the backend: the Kubernetes side of the push engine. It
-// tells the engine which Translations there are, pushes those that changed or that the engine wakes, and writes into
-// the status of each what came of it.
+// Package push is the controller that brings Translations to the backend: the Kubernetes side of the push engine. It notifies the
+// engine of which Translations there are, pushes those that changed or that the engine wakes, and writes into the status of each
+// what came of it.
 //
-// The engine's memory is made of the Translations and their statuses when this process becomes the leader, so that a
-// restart asks the backend nothing about what is in sync. A new Translation costs one write of its status, one that is
-// deleted the removal of its finalizer, and one that is in sync nothing.
+// The engine's memory is made of the Translations and their statuses when this process becomes the leader, so that a restart
+// queries the backend nothing about what is in sync. A new Translation costs one write of its status, one that is deleted the
+// removal of its finalizer, and one that is in sync nothing.
 package push
 
 import (
@@ -39,14 +39,14 @@ import (
 const (
 	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
 	ControllerName = "translation-push"
-	// fieldOwner is the manager of the fields we write, and the source of our events.
+	// fieldOwner is the manager of the fields Groundskeeper writes, and the source of Groundskeeper's events.
 	fieldOwner = "translation-push-controller"
 )
 
 // pusher is the engine as this controller uses it.
 type pusher interface {
 	Observe(engine.Claim)
-	Forget(types.NamespacedName)
+	Discard(types.NamespacedName)
 	Items(types.NamespacedName) engine.Items
 	Push(context.Context, types.NamespacedName) (engine.Outcome, error)
 	Drift(context.Context) (engine.Report, error)
@@ -59,12 +59,12 @@ type reconciler struct {
 	client   client.Client
 	engine   pusher
 	recorder events.EventRecorder
-	// written is what the engine was not told of yet.
+	// written is what was not reported to the engine yet.
 	written writings
 	// queue is where the engine's wakes go, once the controller has one, and the backlog bit by bit.
 	queue   atomic.Pointer[workqueue.TypedRateLimitingInterface[reconcile.Request]]
 	backlog backlog
-	// checks asks for drift passes.
+	// checks requests drift passes.
 	checks demand
 	now    func() time.Time
 }
@@ -95,8 +95,8 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: options.Concurrency,
 			RateLimiter:             kit.RateLimiter[reconcile.Request](),
-			// What a standby saw while another process pushed would be old by the time it leads. The cache, which takes
-			// longest, may be warm all the same.
+			// What a standby saw while another process pushed would be old by the time it leads. The cache, which takes longest,
+			// may be warm even so.
 			EnableWarmup: new(false),
 		}).
 		WatchesRawSource(source.Func(r.useQueue)).
@@ -115,10 +115,10 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.TranslationConfigur
 	return nil
 }
 
-// engineOptions are the engine's options as far as they are configured.
+// engineOptions are the engine's options as far as configured.
 func engineOptions(config configv1alpha1.PushConfiguration) engine.Options {
 	options := engine.Options{
-		// An unknown mode must not write; the configuration is validated all the same.
+		// An unknown mode must not write; the configuration is validated even so.
 		Mode:          engine.Plan,
 		DeleteOrphans: config.Orphans == configv1alpha1.OrphanPolicyDelete,
 		Concurrency:   1,

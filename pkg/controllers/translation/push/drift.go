@@ -13,16 +13,16 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 )
 
-// driftRetry is the longest pause after a pass that could not read everything.
+// driftRetry is the longest pause after a reconciliation that could not read everything.
 const driftRetry = time.Minute
 
-// demand asks for a drift pass. Demands that come before it begins are one.
+// demand requests a drift pass. Demands that come before it begins are one.
 type demand chan struct{}
 
 func newDemand() demand { return make(demand, 1) }
 
-// ask does not block.
-func (d demand) ask() {
+// request does not block.
+func (d demand) request() {
 	select {
 	case d <- struct{}{}:
 	default:
@@ -54,7 +54,7 @@ func (l *driftLoop) Start(ctx context.Context) error {
 	}
 	for ctx.Err() == nil {
 		pause := l.pass(ctx)
-		// What waits for its first push is compared by the push. A pass beside thousands of those delays them, and its
+		// What waits for its first push is compared by the push. A reconciliation beside thousands of those delays them, and its
 		// lists come on top of the memory they take. It comes twice as late at most: what was pushed may drift.
 		if l.elapses(ctx, pause) && l.backlog.waits() {
 			l.elapses(ctx, pause)
@@ -63,7 +63,7 @@ func (l *driftLoop) Start(ctx context.Context) error {
 	return nil
 }
 
-// elapses waits, and says whether the time has come: neither a demand nor the end came before it.
+// elapses waits, and reports whether the time has come: neither a demand nor the end came before it.
 func (l *driftLoop) elapses(ctx context.Context, pause time.Duration) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -76,7 +76,7 @@ func (l *driftLoop) elapses(ctx context.Context, pause time.Duration) bool {
 	return false
 }
 
-// pass compares once, tells what it found, and says how long to wait for the next pass.
+// pass compares once, reports what it found, and reports how long to wait for the next reconciliation.
 func (l *driftLoop) pass(ctx context.Context) time.Duration {
 	started := time.Now()
 	observed, end := observe.Pass(ctx, ControllerName+" comparison")

@@ -86,7 +86,7 @@ func TestDriftLoop(t *testing.T) {
 		})
 		wantPasses(t, p, 5, 16, 27)
 		if log != "" {
-			t.Errorf("nothing differs, and it says: %s", log)
+			t.Errorf("nothing differs, and it reports: %s", log)
 		}
 	})
 	t.Run("on demand, and several demands are one", func(t *testing.T) {
@@ -95,10 +95,10 @@ func TestDriftLoop(t *testing.T) {
 			close(ready)
 			time.Sleep(30 * time.Second)
 			for range 5 {
-				checks.ask()
+				checks.request()
 			}
 			time.Sleep(4 * time.Minute)
-			checks.ask()
+			checks.request()
 			synctest.Wait()
 		})
 		wantPasses(t, p, 0, 1, 4.5)
@@ -111,7 +111,7 @@ func TestDriftLoop(t *testing.T) {
 		})
 		wantPasses(t, p, 0, 1, 2)
 		if !strings.Contains(log, "500") {
-			t.Errorf("the log does not say why: %s", log)
+			t.Errorf("the log does not report why: %s", log)
 		}
 		wantMetric(t, registry, "groundskeeper_translation_orphans", 0) // half a look knows no orphans
 		wantPassesCounted(t, registry, `{outcome="failed"} 3`)
@@ -122,9 +122,9 @@ func TestDriftLoop(t *testing.T) {
 		run(t, p, 10*time.Minute, func(ready chan struct{}, checks demand) {
 			close(ready)
 			time.Sleep(43 * time.Minute)
-			checks.ask() // in the first pause
+			checks.request() // in the first pause
 			time.Sleep(17 * time.Minute)
-			checks.ask() // in the second
+			checks.request() // in the second
 			synctest.Wait()
 			queue := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			defer queue.ShutDown()
@@ -140,7 +140,7 @@ func TestDriftLoop(t *testing.T) {
 	})
 }
 
-// What a pass found is counted and logged.
+// What a reconciliation found is counted and logged.
 func TestDriftIsTold(t *testing.T) {
 	p := &passes{report: engine.Report{Drifted: 3, Repaired: 2, Orphans: 5, Deleted: 1, Names: []string{"Chain x"}, Invalid: 2, InvalidNames: []string{"Port y: no id"}}}
 	log, registry := run(t, p, 10*time.Minute, func(ready chan struct{}, _ demand) {

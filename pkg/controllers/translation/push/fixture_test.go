@@ -25,7 +25,7 @@ const (
 
 var start = time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 
-// translation is one with our finalizer.
+// translation is one with Groundskeeper's finalizer.
 func translation(name string, resources ...midonetv1.BackendResource) *midonetv1.Translation {
 	return &midonetv1.Translation{
 		ObjectMeta: metav1.ObjectMeta{

@@ -13,14 +13,14 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/midonet"
 )
 
-// A backend that fails is tried again until it does not; nothing is doubled by an answer that was lost.
+// A backend that fails is tried again until it does not; nothing is doubled by a response that was lost.
 func TestFaults(t *testing.T) {
 	for name, fault := range map[string]fake.Fault{
-		"broken":      {Method: http.MethodPost, Status: 500, Times: 3},
-		"busy":        {Method: http.MethodPost, Status: 503, Times: 3},
-		"away":        {Cut: fake.CutRequest, Times: 4},
-		"answer lost": {Cut: fake.CutAnswer, Times: 4},
-		"locked out":  {Status: 401, Times: 3},
+		"broken":        {Method: http.MethodPost, Status: 500, Times: 3},
+		"busy":          {Method: http.MethodPost, Status: 503, Times: 3},
+		"away":          {Cut: fake.CutRequest, Times: 4},
+		"response lost": {Cut: fake.CutAnswer, Times: 4},
+		"locked out":    {Status: 401, Times: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPlane(t)
@@ -45,7 +45,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// While the backend is away, statuses say so and are not written again and again.
+// While the backend is unavailable, statuses report so and are not written again and again.
 func TestOutage(t *testing.T) {
 	p := newPlane(t)
 	if err := p.server.Inject(fake.Fault{Cut: fake.CutRequest}); err != nil {
@@ -57,15 +57,15 @@ func TestOutage(t *testing.T) {
 	if len(p.writes) > 2 {
 		t.Errorf("writes in one hour: %v", p.writes)
 	}
-	if told := p.told(); told != nil {
-		t.Errorf("nobody has to act: %v", told)
+	if newEvents := p.newEvents(); newEvents != nil {
+		t.Errorf("no user has to act: %v", newEvents)
 	}
 	p.server.Heal()
 	p.settle(2 * time.Minute)
 	want(t, "chain", p.states("chain"), append([]string{"Chain Synced"}, allSynced...))
 }
 
-// What the backend will never take stalls, is told once, and holds up nothing else.
+// What the backend will never take stalls, is reported once, and blocks nothing else.
 func TestStalled(t *testing.T) {
 	p := newPlane(t)
 	broken := translation("broken",
@@ -78,8 +78,8 @@ func TestStalled(t *testing.T) {
 	want(t, "backend", p.content(), []string{"Chain " + chainID})
 	want(t, "states", p.states("broken"), []string{
 		"LoadBalancer NotApplicable", "Chain Failed", "Chain Failed 400", "Chain Synced", "Synced=False Invalid", "Stalled=True Invalid"})
-	if told := p.told(); len(told) != 1 || !strings.HasPrefix(told[0], "Warning Invalid ") {
-		t.Errorf("events: %v", told)
+	if newEvents := p.newEvents(); len(newEvents) != 1 || !strings.HasPrefix(newEvents[0], "Warning Invalid ") {
+		t.Errorf("events: %v", newEvents)
 	}
 	p.change("broken", func(tr *midonetv1.Translation) { tr.Resources = tr.Resources[3:] })
 	p.settle(time.Minute)

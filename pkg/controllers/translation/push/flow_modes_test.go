@@ -14,7 +14,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 )
 
-// What somebody changed or removed by hand is put right, in its place.
+// What a user changed or removed manually is repaired, in its place.
 func TestDrift(t *testing.T) {
 	p := newPlane(t)
 	p.create(translation("chain", chain(chainID, "main"), rule(ruleID, "accept"), rule(rule2ID, "drop")), translation("bridge", bridge()))
@@ -34,7 +34,7 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// In mode observe drift is told and left.
+// In mode observe drift is reported and left.
 func TestObserve(t *testing.T) {
 	p := newPlane(t)
 	p.mode = engine.Observe
@@ -44,18 +44,18 @@ func TestObserve(t *testing.T) {
 	p.server.ResetRequests()
 	p.byHand(http.MethodPut, "/bridges/"+bridgeID, "Bridge-v4", map[string]string{"tenantId": "midonetkube", "name": "mine"})
 	p.drift()
-	if n := p.server.Writes(); n != 1 { // the one by hand
+	if n := p.server.Writes(); n != 1 { // the one manually
 		t.Errorf("%d writes", n)
 	}
 	want(t, "bridge", p.states("bridge"), []string{"Bridge Drifted", "Synced=False Drifted"})
-	if told := p.told(); len(told) != 1 || !strings.Contains(told[0], "name") {
-		t.Errorf("events: %v", told)
+	if newEvents := p.newEvents(); len(newEvents) != 1 || !strings.Contains(newEvents[0], "name") {
+		t.Errorf("events: %v", newEvents)
 	}
 	p.restart()
 	p.settle(time.Hour)
 	p.drift()
 	want(t, "bridge after a restart", p.states("bridge"), []string{"Bridge Drifted", "Synced=False Drifted"})
-	if p.server.Writes() > 0 || len(p.told()) > 0 {
+	if p.server.Writes() > 0 || len(p.newEvents()) > 0 {
 		t.Error("a restart repairs or repeats")
 	}
 }
@@ -87,7 +87,7 @@ func TestPlan(t *testing.T) {
 	want(t, "old", p.states("old"), []string{"gone"})
 }
 
-// What nobody wants is told; when that is configured it is deleted, the second time that it is seen.
+// What no Translation wants is reported; when that is configured it is deleted, the second time that it is seen.
 func TestOrphans(t *testing.T) {
 	p := newPlane(t)
 	p.create(translation("chain", chain(chainID, "main"), rule(ruleID, "accept")), translation("bridge", bridge()))
@@ -105,7 +105,7 @@ func TestOrphans(t *testing.T) {
 	p.restart()
 	p.settle(time.Minute)
 	if report := p.drift(); report.Deleted != 0 {
-		t.Errorf("the first pass of a process deletes: %+v", report)
+		t.Errorf("the first reconciliation of a process deletes: %+v", report)
 	}
 	if report := p.drift(); report.Deleted != 2 {
 		t.Errorf("the second pass: %+v", report)

@@ -22,11 +22,11 @@ func want(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// noRefusals says that the backend took everything at the first try.
+// noRefusals reports that the backend took everything at the first try.
 func (p *plane) noRefusals() {
 	p.t.Helper()
-	if refusals := p.server.Refusals(); len(refusals) > 0 {
-		p.t.Errorf("refused: %v", refusals)
+	if refusals := p.server.Rejections(); len(refusals) > 0 {
+		p.t.Errorf("rejected: %v", refusals)
 	}
 }
 
@@ -43,8 +43,8 @@ func TestCreate(t *testing.T) {
 	if p.server.Writes() != 5 || len(p.writes) != 3 {
 		t.Errorf("%d requests for 5 resources, and %v", p.server.Writes(), p.writes)
 	}
-	if told := p.told(); told != nil {
-		t.Errorf("events: %v", told)
+	if newEvents := p.newEvents(); newEvents != nil {
+		t.Errorf("events: %v", newEvents)
 	}
 	if tr := p.read("c-chain"); tr.Status.ObservedGeneration != tr.Generation {
 		t.Errorf("generation %d, observed %d", tr.Generation, tr.Status.ObservedGeneration)
@@ -74,11 +74,11 @@ func TestRestart(t *testing.T) {
 		t.Errorf("requests %v, writes %v", requests, p.writes)
 	}
 	if report := p.drift(); report.Drifted > 0 || report.Orphans > 0 || p.server.Writes() > 0 {
-		t.Errorf("a pass over what is in sync: %+v, %d writes", report, p.server.Writes())
+		t.Errorf("a reconciliation over what is in sync: %+v, %d writes", report, p.server.Writes())
 	}
 }
 
-// A resource that is taken out of a Translation goes, one that is changed is changed.
+// A resource that is removed from a Translation is deleted, one that is changed is changed.
 func TestUpdate(t *testing.T) {
 	p := newPlane(t)
 	p.create(translation("chain", chain(chainID, "main"), chain(preID, "pre")), translation("bridge", bridge()))
@@ -97,7 +97,7 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-// What a Translation brought goes before it does, in an order that the backend takes, and the finalizer with it.
+// What a Translation brought is deleted before it does, in an order that the backend takes, and the finalizer with it.
 func TestDelete(t *testing.T) {
 	p := newPlane(t)
 	p.create(translation("chain", chain(chainID, "main"), rule(ruleID, "accept")), translation("bridge", bridge()), translation("port", port()))
@@ -113,13 +113,13 @@ func TestDelete(t *testing.T) {
 	}
 	for _, write := range p.writes {
 		if strings.HasPrefix(write, "status") {
-			t.Errorf("a status was written for what goes at once: %v", p.writes)
+			t.Errorf("a status was written for what is deleted immediately: %v", p.writes)
 		}
 	}
 	p.noRefusals()
 }
 
-// A Translation that was deleted while nobody pushed, and one whose finalizer somebody took away to keep the backend.
+// A Translation that was deleted while no pusher ran, and one whose finalizer a user removed to keep the backend.
 func TestDeleteWhileDown(t *testing.T) {
 	p := newPlane(t)
 	kept := translation("kept", chain(preID, "pre"))
@@ -135,7 +135,7 @@ func TestDeleteWhileDown(t *testing.T) {
 	want(t, "chain", p.states("chain"), []string{"gone"})
 }
 
-// Of two Translations that want a resource the older one has it; the other is told so, and gets it when that goes.
+// Of two Translations that want a resource the older one has it; the other reports that, and gets it when the older one is deleted.
 func TestConflict(t *testing.T) {
 	p := newPlane(t)
 	younger := translation("younger", chain(chainID, "theirs"))
@@ -154,7 +154,7 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// A Translation of a new version takes over, and the old one goes without a request.
+// A Translation of a new version takes over, and the old one is deleted without a request.
 func TestVersionChange(t *testing.T) {
 	p := newPlane(t)
 	owned := func(name string) *midonetv1.Translation {

@@ -59,7 +59,7 @@ func TestMemory(t *testing.T) {
 	for i := range translations {
 		tr := quiet(i)
 		name := watch(tr)
-		clock.SetTime(clock.Now().Add(time.Minute)) // nobody lists its bridge
+		clock.SetTime(clock.Now().Add(time.Minute)) // no Claim lists its bridge
 		outcome, err := r.engine.Push(t.Context(), name)
 		if err != nil || outcome.Reason != engine.ReasonSynced {
 			t.Fatal(outcome, err)

@@ -59,8 +59,8 @@ func (p *plane) allSynced(translations []*midonetv1.Translation) {
 	}
 }
 
-// A whole cluster lands without one refusal, with one request per resource and one status per Translation, in the rule
-// order of a working deployment; a restart costs nothing; and when all is deleted at once nothing is left.
+// A whole cluster lands without one rejection, with one request per resource and one status per Translation, in the rule order of a
+// working deployment; a restart costs nothing; and when everything is deleted at the same time nothing is left.
 func TestOracle(t *testing.T) {
 	p := newPlane(t)
 	translations, resources := oracle(t)
@@ -105,8 +105,8 @@ func TestOracle(t *testing.T) {
 	p.noRefusals()
 }
 
-// A network that midonet-kube-controllers filled is adopted: what is right stays as it is, what is wrong (the target
-// that its endpoint bug gives to a rule) is put right, in its place.
+// A network that midonet-kube-controllers filled is adopted: what is right remains unchanged, what is wrong (the target that its
+// endpoint bug gives to a rule) is repaired, in its place.
 func TestTakeOver(t *testing.T) {
 	p := newPlane(t)
 	translations, _ := oracle(t)

@@ -27,8 +27,8 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/midonet"
 )
 
-// plane is a store, the engine, and a fake MidoNet: all of a cluster that pushing needs, on a clock of its own. One
-// thing happens at a time, so that a test is the same each time.
+// plane is a store, the engine, and a fake MidoNet: all of a cluster that pushing needs, on a dedicated clock. One thing happens at
+// a time, so that a test is the same each time.
 type plane struct {
 	*store
 	server *fake.Server
@@ -92,7 +92,7 @@ func (p *plane) delete(name string) {
 	}
 }
 
-// settle runs the controller until it has nothing to do, for as long as the clock may go on.
+// settle runs the controller until it has nothing to do, for as long as the clock may continue.
 func (p *plane) settle(horizon time.Duration) {
 	p.t.Helper()
 	end := p.clock.Now().Add(horizon)
@@ -176,7 +176,7 @@ func (p *plane) watch(q *added) {
 	}
 }
 
-// drift is one pass, and what it has repaired.
+// drift is one reconciliation, and what it has repaired.
 func (p *plane) drift() engine.Report {
 	p.t.Helper()
 	report, err := p.engine.Drift(p.t.Context())

@@ -25,17 +25,17 @@ import (
 )
 
 const (
-	// conflictPause is the pause after somebody else was quicker. The watch mostly tells sooner.
+	// conflictPause is the pause after another client was quicker. The watch mostly reports it sooner.
 	conflictPause = 50 * time.Millisecond
 	// fencedPause is the pause after a write that was not allowed. Either the Lease is renewed in a moment, or this
 	// process ends.
 	fencedPause = time.Second
-	// leaveTime is how long a Translation that is being deleted may wait for others to go before its status says so:
-	// most are gone by then, and a status would be a write for nothing.
+	// leaveTime is how long a Translation that is being deleted may wait for others to go before its status reports so: most have
+	// been deleted by then, and a status would be a write for nothing.
 	leaveTime = 2 * time.Second
 )
 
-// Reconcile pushes one Translation and writes down what came of it.
+// Reconcile pushes one Translation and records the result.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	if queue := r.queue.Load(); queue != nil {
 		defer r.backlog.moveTo(*queue)
@@ -60,7 +60,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	}
 	translation, again := kept.Unpack(), reconcile.Result{RequeueAfter: outcome.RetryAfter}
 	switch {
-	case !translation.DeletionTimestamp.IsZero() && outcome.Gone:
+	case !translation.DeletionTimestamp.IsZero() && outcome.Deleted:
 		again, err = reconcile.Result{}, r.release(ctx, translation)
 	case outcome.Settling:
 		return again, nil
@@ -80,17 +80,17 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return again, nil
 }
 
-// isLeaving says whether a Translation was deleted just now and only waits for others that go, too.
+// isLeaving reports whether a Translation was deleted just now and only waits for others that go, too.
 func (r *reconciler) isLeaving(translation *midonetv1.Translation, outcome engine.Outcome) bool {
 	if translation.DeletionTimestamp.IsZero() || outcome.Reason != engine.ReasonWaiting {
 		return false
 	}
 	age := r.now().Sub(translation.DeletionTimestamp.Time)
-	return age >= 0 && age < leaveTime // the clock of the API server may be ahead of ours
+	return age >= 0 && age < leaveTime // the clock of the API server may be ahead owned by Groundskeeper
 }
 
-// report writes the status, if it says anything new. It fails with a conflict when the Translation is not the one that
-// was pushed: the server itself notes in the status what an update takes out, and that must not be lost.
+// report writes the status, if it has anything new. It fails with a conflict when the Translation is not the one that was pushed:
+// the server itself notes in the status what an update removes, and that must not be lost.
 func (r *reconciler) report(ctx context.Context, kept *packed.Translation, translation *midonetv1.Translation, outcome engine.Outcome) error {
 	status := nextStatus(translation, outcome, r.now())
 	if equality.Semantic.DeepEqual(translation.Status, status) {
@@ -103,7 +103,7 @@ func (r *reconciler) report(ctx context.Context, kept *packed.Translation, trans
 	if err != nil {
 		return fmt.Errorf("update the status of translation %s: %w", client.ObjectKeyFromObject(translation), err)
 	}
-	r.tell(ctx, translation, next, outcome)
+	r.announce(ctx, translation, next, outcome)
 	written, err := packed.Pack(next)
 	if err != nil {
 		return err
@@ -112,8 +112,8 @@ func (r *reconciler) report(ctx context.Context, kept *packed.Translation, trans
 	return nil
 }
 
-// release removes our finalizer from the very object that was pushed, in the state in which it was, and leaves those
-// of others.
+// release removes Groundskeeper's finalizer from the very object that was pushed, in the state in which it was, and leaves those of
+// others.
 func (r *reconciler) release(ctx context.Context, translation *midonetv1.Translation) error {
 	finalizers := slices.DeleteFunc(slices.Clone(translation.Finalizers), func(f string) bool { return f == midonetv1.FinalizerName })
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{

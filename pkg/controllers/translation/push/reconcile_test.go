@@ -26,7 +26,7 @@ import (
 
 var requestA = reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "default", Name: "a"}}
 
-// scriptedStore is a store with the Translation a, that was seen, and an engine with an answer.
+// scriptedStore is a store with the Translation a, that was seen, and an engine with a response.
 func scriptedStore(t *testing.T, outcome engine.Outcome, err error, edits ...func(*midonetv1.Translation)) (*store, *scripted) {
 	t.Helper()
 	tr := translation("a", chain(chainID, "a"))
@@ -42,7 +42,7 @@ func scriptedStore(t *testing.T, outcome engine.Outcome, err error, edits ...fun
 
 var (
 	isSynced = engine.Outcome{Reason: engine.ReasonSynced, Pushed: []engine.Pushed{{Kind: "Chain", ID: chainID, State: engine.Synced, Hash: "h"}}}
-	isGone   = engine.Outcome{Reason: engine.ReasonSynced, Gone: true}
+	isGone   = engine.Outcome{Reason: engine.ReasonSynced, Deleted: true}
 )
 
 func TestReconcile(t *testing.T) {
@@ -60,14 +60,14 @@ func TestReconcile(t *testing.T) {
 		"to be tried again":        {outcome: engine.Outcome{Reason: engine.ReasonRetrying, RetryAfter: time.Minute}, writes: []string{"status of a"}, after: time.Minute},
 		"settling":                 {outcome: engine.Outcome{Reason: engine.ReasonWaiting, Settling: true, RetryAfter: time.Second}, after: time.Second},
 		"gone":                     {outcome: isGone, edit: deleting, writes: []string{"finalizers of a"}},
-		"gone, but not deleted":    {outcome: isGone, writes: []string{"status of a"}},
+		"absent, but not deleted":  {outcome: isGone, writes: []string{"status of a"}},
 		"waits for others":         {outcome: engine.Outcome{Reason: engine.ReasonWaiting, RetryAfter: time.Minute}, edit: deletedAt(start.Add(-time.Second)), after: leaveTime},
 		"waits for long":           {outcome: engine.Outcome{Reason: engine.ReasonWaiting, RetryAfter: time.Minute}, edit: deletedAt(start.Add(-leaveTime)), writes: []string{"status of a"}, after: time.Minute},
 		"deleted in the future":    {outcome: engine.Outcome{Reason: engine.ReasonWaiting}, edit: deletedAt(start.Add(time.Second)), writes: []string{"status of a"}},
-		"not gone":                 {outcome: engine.Outcome{Reason: engine.ReasonRetrying}, edit: deleting, writes: []string{"status of a"}},
+		"not deleted":              {outcome: engine.Outcome{Reason: engine.ReasonRetrying}, edit: deleting, writes: []string{"status of a"}},
 		"status lost a race":       {outcome: isSynced, fault: conflict, after: conflictPause},
 		"finalizer lost a race":    {outcome: isGone, edit: deleting, fault: conflict, after: conflictPause},
-		"gone meanwhile":           {outcome: isSynced, fault: apierrors.NewNotFound(schema.GroupResource{}, "a")},
+		"deleted meanwhile":        {outcome: isSynced, fault: apierrors.NewNotFound(schema.GroupResource{}, "a")},
 		"API server broken":        {outcome: isSynced, fault: apierrors.NewInternalError(errors.New("broken")), fails: `update the status of translation default/a`},
 		"API server broken at end": {outcome: isGone, edit: deleting, fault: apierrors.NewInternalError(errors.New("broken")), fails: `release translation default/a`},
 		"unknown to the engine":    {err: fmt.Errorf("a: %w", engine.ErrUnknownClaim)},
@@ -102,9 +102,9 @@ func deletedAt(at time.Time) func(*midonetv1.Translation) {
 // What was never seen is not pushed, and the end of the process is no failure.
 func TestReconcileNothing(t *testing.T) {
 	s, answers := scriptedStore(t, isSynced, nil)
-	answers.told = nil
-	if result, err := s.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "b"}}); err != nil || result != (reconcile.Result{}) || answers.told != nil {
-		t.Errorf("%v, %v, %v", result, err, answers.told)
+	answers.newEvents = nil
+	if result, err := s.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "b"}}); err != nil || result != (reconcile.Result{}) || answers.newEvents != nil {
+		t.Errorf("%v, %v, %v", result, err, answers.newEvents)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -130,12 +130,12 @@ func TestReconcileWritesOnce(t *testing.T) {
 	if diff := cmp.Diff([]string{"status of a"}, s.writes); diff != "" {
 		t.Error(diff)
 	}
-	if !slices.Contains(answers.told, "push a") || !s.isLatest(s.read("a")) {
-		t.Errorf("the engine was told %v", answers.told)
+	if !slices.Contains(answers.newEvents, "push a") || !s.isLatest(s.read("a")) {
+		t.Errorf("the engine was notified %v", answers.newEvents)
 	}
 }
 
-// A write that is based on an old Translation is lost: the server notes in the status what an update takes out.
+// A write that is based on an old Translation is lost: the server notes in the status what an update removes.
 func TestReconcileLosesToAnUpdate(t *testing.T) {
 	noted := midonetv1.BackendResourceStatus{Kind: "Chain", ID: preID, State: midonetv1.BackendResourceDeleting, BodyHash: "old"}
 	s, answers := scriptedStore(t, isSynced, nil)
@@ -173,7 +173,7 @@ func TestReleaseLeavesForeignFinalizers(t *testing.T) {
 	}
 }
 
-// People are told when a Translation begins to need them, and once.
+// Users are notified when a Translation begins to need them, and once.
 func TestEvents(t *testing.T) {
 	stalled := engine.Outcome{Reason: engine.ReasonRefused, Stalled: true, Message: "Chain x: no\nreally",
 		Pushed: []engine.Pushed{{Kind: "Chain", ID: chainID, State: engine.Failed, Message: "no"}}}
@@ -187,10 +187,10 @@ func TestEvents(t *testing.T) {
 		want    []string
 	}{
 		{"pushed", isSynced, nil, nil},
-		{"refused, and not written", stalled, apierrors.NewConflict(schema.GroupResource{}, "a", errors.New("x")), nil},
+		{"rejected, and not written", stalled, apierrors.NewConflict(schema.GroupResource{}, "a", errors.New("x")), nil},
 		{"refused", stalled, nil, []string{"Warning Refused Chain x: no; really"}},
-		{"still refused", engine.Outcome{Reason: engine.ReasonRefused, Stalled: true, Message: "Chain x: no, again"}, nil, nil},
-		{"put right", isSynced, nil, nil},
+		{"still rejected", engine.Outcome{Reason: engine.ReasonRefused, Stalled: true, Message: "Chain x: no, again"}, nil, nil},
+		{"repaired", isSynced, nil, nil},
 		{"drifted", drifted, nil, []string{"Warning Drifted Chain " + chainID + ": fields differ: name"}},
 		{"still drifted", drifted, nil, nil},
 		{"waiting", engine.Outcome{Reason: engine.ReasonWaiting}, nil, nil},
@@ -199,7 +199,7 @@ func TestEvents(t *testing.T) {
 		if _, err := s.Reconcile(t.Context(), requestA); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(step.want, s.told()); diff != "" {
+		if diff := cmp.Diff(step.want, s.newEvents()); diff != "" {
 			t.Errorf("%s: %s", step.name, diff)
 		}
 	}

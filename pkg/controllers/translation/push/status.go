@@ -24,8 +24,8 @@ const (
 	maxResourceMessage = 300
 )
 
-// nextStatus is the status of a Translation after a push. Times change only with what they speak of, so that a push
-// with nothing new gives the status that is there.
+// nextStatus is the status of a Translation after a push. Times change only with what they mention, so that a push with nothing new
+// gives the status that is there.
 func nextStatus(translation *midonetv1.Translation, outcome engine.Outcome, now time.Time) midonetv1.TranslationStatus {
 	before := &translation.Status
 	next := midonetv1.TranslationStatus{

@@ -79,7 +79,7 @@ func TestNextStatus(t *testing.T) {
 		next.Status = status
 		next.ResourceVersion, tr.ResourceVersion = "1", "1"
 		if errs := validation.ValidateTranslationStatusUpdate(next, tr); len(errs) > 0 {
-			t.Errorf("%s: the API refuses it: %v", step.name, errs)
+			t.Errorf("%s: the API rejects it: %v", step.name, errs)
 		}
 		tr.Status = status
 	}
@@ -90,7 +90,7 @@ func TestNextStatusIsStable(t *testing.T) {
 	tr := translation("chains.4.a", chain(chainID, "a"))
 	outcome := engine.Outcome{Reason: engine.ReasonRefused, Stalled: true, Message: "Chain a: no", Pushed: []engine.Pushed{
 		{Kind: "Chain", ID: "a", State: engine.Failed, Code: 400, Message: "no"},
-		// Two that cannot be told apart.
+		// Two that cannot be distinguished.
 		{Kind: "Chain", ID: "b", State: engine.Synced}, {Kind: "Chain", ID: "b", State: engine.Failed},
 	}}
 	tr.Status = nextStatus(tr, outcome, start)

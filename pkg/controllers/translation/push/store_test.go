@@ -22,8 +22,8 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// store is an API server with Translations, and a reconciler that writes to it. Everything but a status and a finalizer
-// is refused, and so is a write without the preconditions that it must have.
+// store is an API server with Translations, and a reconciler that writes to it. Everything but a status and a finalizer is
+// rejected, and so is a write without the preconditions that it must have.
 type store struct {
 	client.Client
 	t *testing.T
@@ -96,7 +96,7 @@ func (s *store) write(what string, do func() error) error {
 	return nil
 }
 
-// read is a Translation as the API server has it, nil when it is gone.
+// read is a Translation as the API server has it, nil when it has been deleted.
 func (s *store) read(name string) *midonetv1.Translation {
 	s.t.Helper()
 	tr := &midonetv1.Translation{}
@@ -128,8 +128,8 @@ func (s *store) change(name string, edit func(*midonetv1.Translation)) {
 	}
 }
 
-// told are the events since the last call.
-func (s *store) told() []string {
+// newEvents are the events since the last call.
+func (s *store) newEvents() []string {
 	var lines []string
 	for len(s.recorder.Events) > 0 {
 		lines = append(lines, <-s.recorder.Events)

@@ -27,8 +27,8 @@ const (
 	actionCompareDrift = "Compare"
 )
 
-// tell sends events for what a status did not say before, and logs a plan, of which there is nothing else to see.
-func (r *reconciler) tell(ctx context.Context, before, after *midonetv1.Translation, outcome engine.Outcome) {
+// announce sends events for what a status did not report before, and logs a plan, of which there is nothing else to see.
+func (r *reconciler) announce(ctx context.Context, before, after *midonetv1.Translation, outcome engine.Outcome) {
 	message := kit.Bounded(outcome.Message, maxMessage)
 	if isStalled(after) && !isStalled(before) {
 		r.recorder.Eventf(after, nil, corev1.EventTypeWarning, string(outcome.Reason), actionPush, "%s", message)
@@ -46,7 +46,7 @@ func isStalled(translation *midonetv1.Translation) bool {
 	return meta.IsStatusConditionTrue(translation.Status.Conditions, midonetv1.ConditionStalled)
 }
 
-// firstDrifted is the first resource that somebody else changed, or nil.
+// firstDrifted is the first resource that another client changed, or nil.
 func firstDrifted(translation *midonetv1.Translation) *midonetv1.BackendResourceStatus {
 	resources := translation.Status.Resources
 	i := slices.IndexFunc(resources, func(s midonetv1.BackendResourceStatus) bool {
@@ -99,7 +99,7 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	return &meters{pushed: pushed, driftPasses: passes, driftFound: found, driftRepaired: repaired, orphans: orphans, invalid: invalid}, nil
 }
 
-// RegisterMetrics registers the metrics as AddToManager does, for whoever describes them.
+// RegisterMetrics registers the metrics as AddToManager does, for callers that describe them.
 func RegisterMetrics(registry prometheus.Registerer) error {
 	_, err := newMeters(registry)
 	return errors.Join(err, registerCounts(registry, nothing{}))
@@ -108,7 +108,7 @@ func RegisterMetrics(registry prometheus.Registerer) error {
 // nothing is an engine without resources.
 type nothing struct{}
 
-// Counts is what an engine tells.
+// Counts is what an engine reports.
 func (nothing) Counts() map[engine.State]int { return nil }
 
 // passed counts a drift pass. One that is not complete does not know the orphans.

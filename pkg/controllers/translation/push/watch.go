@@ -21,10 +21,10 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/packed"
 )
 
-// checkDriftAnnotation, set or changed on any Translation, asks for a drift pass now. Its value does not matter.
+// checkDriftAnnotation, set or changed on any Translation, requests a drift pass now. Its value does not matter.
 const checkDriftAnnotation = "midonet.org/check-drift"
 
-// handler tells the engine of each Translation before it is queued.
+// handler notifies the engine of each Translation before it is queued.
 func (r *reconciler) handler() handler.EventHandler {
 	type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 	return handler.Funcs{
@@ -47,7 +47,7 @@ func (r *reconciler) handler() handler.EventHandler {
 				return
 			}
 			if before.GetAnnotations()[checkDriftAnnotation] != after.Annotations[checkDriftAnnotation] {
-				r.checks.ask()
+				r.checks.request()
 			}
 			ours := r.isLatest(after)
 			r.observe(kept, after)
@@ -61,8 +61,8 @@ func (r *reconciler) handler() handler.EventHandler {
 	}
 }
 
-// both are an object of the cache as it is kept there and as it is; nil for what is no Translation, which only a
-// mistake in the program brings.
+// both are an object of the cache in its cached form and unpacked; nil for what is no Translation, which only a mistake in the
+// program brings.
 func both(ctx context.Context, object client.Object) (*packed.Translation, *midonetv1.Translation) {
 	kept, err := packed.As(object)
 	if err != nil {
@@ -72,8 +72,8 @@ func both(ctx context.Context, object client.Object) (*packed.Translation, *mido
 	return kept, kept.Unpack()
 }
 
-// observe tells the engine of a Translation. One that is being deleted without our finalizer is none of ours any more:
-// whoever took the finalizer away wants to keep what is in the backend.
+// observe notifies the engine of a Translation. One that is being deleted without Groundskeeper's finalizer no longer belongs to
+// Groundskeeper: a user that removed the finalizer wants to keep what is in the backend.
 func (r *reconciler) observe(kept *packed.Translation, translation *midonetv1.Translation) {
 	if isReleased(translation) {
 		r.forget(kept.Key())
@@ -84,7 +84,7 @@ func (r *reconciler) observe(kept *packed.Translation, translation *midonetv1.Tr
 }
 
 func (r *reconciler) forget(name types.NamespacedName) {
-	r.engine.Forget(name)
+	r.engine.Discard(name)
 	r.written.drop(name)
 }
 
@@ -105,8 +105,8 @@ func isReleased(translation *midonetv1.Translation) bool {
 	return !translation.DeletionTimestamp.IsZero() && !controllerutil.ContainsFinalizer(translation, midonetv1.FinalizerName)
 }
 
-// latest is a Translation as it was when the engine was told of it, or as we wrote it since; nil when the engine knows
-// none of the name.
+// latest is a Translation unchanged when the engine was notified of it, or as Groundskeeper wrote it since; nil when the engine
+// knows none of the name.
 func (r *reconciler) latest(name types.NamespacedName) *packed.Translation {
 	r.written.mu.Lock()
 	defer r.written.mu.Unlock()
@@ -117,19 +117,19 @@ func (r *reconciler) latestLocked(name types.NamespacedName) *packed.Translation
 	if written := r.written.since[name]; written != nil {
 		return written
 	}
-	if told, ok := r.engine.Items(name).(resources); ok {
-		return told.Translation
+	if newEvents, ok := r.engine.Items(name).(resources); ok {
+		return newEvents.Translation
 	}
 	return nil
 }
 
-// isLatest says whether this very version was seen, or written by us.
+// isLatest reports whether this very version was seen, or written by Groundskeeper.
 func (r *reconciler) isLatest(translation *midonetv1.Translation) bool {
 	latest := r.latest(client.ObjectKeyFromObject(translation))
 	return latest != nil && latest.GetResourceVersion() == translation.ResourceVersion && latest.GetUID() == translation.UID
 }
 
-// wrote takes note of what we made of the latest, unless the watch was quicker.
+// wrote takes note of what Groundskeeper made of the latest, unless the watch was quicker.
 func (r *reconciler) wrote(before, after *packed.Translation) {
 	r.written.mu.Lock()
 	defer r.written.mu.Unlock()
@@ -143,7 +143,7 @@ func (r *reconciler) wrote(before, after *packed.Translation) {
 	r.written.since[name] = after
 }
 
-// writings are Translations as we wrote them, until the watch shows them. The zero value has none.
+// writings are Translations as Groundskeeper wrote them, until the watch shows them. The zero value has none.
 type writings struct {
 	mu    sync.Mutex
 	since map[types.NamespacedName]*packed.Translation

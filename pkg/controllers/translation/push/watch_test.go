@@ -25,11 +25,11 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/engine"
 )
 
-// scripted is an engine that notes what it is told and answers as it is told.
+// scripted is an engine that notes what is reported to it and responds as scripted.
 type scripted struct {
-	told    []string
-	outcome engine.Outcome
-	err     error
+	newEvents []string
+	outcome   engine.Outcome
+	err       error
 	// onPush, if not nil, runs during a push.
 	onPush func()
 	items  map[types.NamespacedName]engine.Items
@@ -40,7 +40,7 @@ func (s *scripted) Observe(c engine.Claim) {
 	if c.Deleting {
 		what = "observe deleting "
 	}
-	s.told = append(s.told, what+c.Name.Name)
+	s.newEvents = append(s.newEvents, what+c.Name.Name)
 	if s.items == nil {
 		s.items = map[types.NamespacedName]engine.Items{}
 	}
@@ -49,13 +49,13 @@ func (s *scripted) Observe(c engine.Claim) {
 
 func (s *scripted) Items(name types.NamespacedName) engine.Items { return s.items[name] }
 
-func (s *scripted) Forget(name types.NamespacedName) {
-	s.told = append(s.told, "forget "+name.Name)
+func (s *scripted) Discard(name types.NamespacedName) {
+	s.newEvents = append(s.newEvents, "discard "+name.Name)
 	delete(s.items, name)
 }
 
 func (s *scripted) Push(_ context.Context, name types.NamespacedName) (engine.Outcome, error) {
-	s.told = append(s.told, "push "+name.Name)
+	s.newEvents = append(s.newEvents, "push "+name.Name)
 	if s.onPush != nil {
 		s.onPush()
 	}
@@ -87,7 +87,7 @@ func (a *added) AddWithOpts(o priorityqueue.AddOpts, requests ...reconcile.Reque
 	}
 }
 
-// at is a Translation in a version of its own.
+// at is a Translation in a dedicated version.
 func at(version string, edits ...func(*midonetv1.Translation)) *midonetv1.Translation {
 	tr := translation("a", chain(chainID, "a"))
 	tr.ResourceVersion = version
@@ -148,7 +148,7 @@ func annotated(value string) func(*midonetv1.Translation) {
 	return func(tr *midonetv1.Translation) { tr.Annotations = map[string]string{checkDriftAnnotation: value} }
 }
 
-// The engine learns of every change before it is queued; only what we wrote ourselves is not queued.
+// The engine learns of every change before it is queued; only what Groundskeeper wrote ourselves is not queued.
 func TestHandler(t *testing.T) {
 	create := func(initial bool, tr *midonetv1.Translation) func(handler.EventHandler, *added) {
 		return func(h handler.EventHandler, q *added) {
@@ -161,28 +161,28 @@ func TestHandler(t *testing.T) {
 		}
 	}
 	for name, tc := range map[string]struct {
-		event   func(handler.EventHandler, *added)
-		told    []string
-		queued  []string
-		urgency []int
-		seen    string
-		check   bool
+		event     func(handler.EventHandler, *added)
+		newEvents []string
+		queued    []string
+		urgency   []int
+		seen      string
+		check     bool
 	}{
-		"new":                   {create(false, at("2")), []string{"observe a"}, []string{"a"}, []int{0}, "2", false},
-		"there at the start":    {create(true, at("2")), []string{"observe a"}, []string{"a"}, []int{handler.LowPriority}, "2", false},
-		"changed":               {update(at("1"), at("3")), []string{"observe a"}, []string{"a"}, []int{0}, "3", false},
-		"written by us":         {update(at("1"), at("2")), []string{"observe a"}, nil, nil, "2", false},
-		"again":                 {update(at("2"), at("2")), []string{"observe a"}, []string{"a"}, []int{handler.LowPriority}, "2", false},
-		"being deleted":         {update(at("1"), at("3", deleting)), []string{"observe deleting a"}, []string{"a"}, []int{0}, "3", false},
-		"released":              {update(at("1"), at("3", deleting, withoutFinalizer)), []string{"forget a"}, []string{"a"}, []int{0}, "", false},
-		"alive without ours":    {update(at("1"), at("3", withoutFinalizer)), []string{"observe a"}, []string{"a"}, []int{0}, "3", false},
+		"new":                      {create(false, at("2")), []string{"observe a"}, []string{"a"}, []int{0}, "2", false},
+		"there at the start":       {create(true, at("2")), []string{"observe a"}, []string{"a"}, []int{handler.LowPriority}, "2", false},
+		"changed":                  {update(at("1"), at("3")), []string{"observe a"}, []string{"a"}, []int{0}, "3", false},
+		"written by Groundskeeper": {update(at("1"), at("2")), []string{"observe a"}, nil, nil, "2", false},
+		"again":                    {update(at("2"), at("2")), []string{"observe a"}, []string{"a"}, []int{handler.LowPriority}, "2", false},
+		"being deleted":            {update(at("1"), at("3", deleting)), []string{"observe deleting a"}, []string{"a"}, []int{0}, "3", false},
+		"released":                 {update(at("1"), at("3", deleting, withoutFinalizer)), []string{"discard a"}, []string{"a"}, []int{0}, "", false},
+		"alive without Groundskeeper's finalizer": {update(at("1"), at("3", withoutFinalizer)), []string{"observe a"}, []string{"a"}, []int{0}, "3", false},
 		"annotated":             {update(at("1"), at("3", annotated("now"))), []string{"observe a"}, []string{"a"}, []int{0}, "3", true},
 		"annotated again":       {update(at("1", annotated("now")), at("3", annotated("later"))), []string{"observe a"}, []string{"a"}, []int{0}, "3", true},
 		"annotation stays":      {update(at("1", annotated("now")), at("3", annotated("now"))), []string{"observe a"}, []string{"a"}, []int{0}, "3", false},
 		"annotated at creation": {create(false, at("2", annotated("now"))), []string{"observe a"}, []string{"a"}, []int{0}, "2", false},
 		"gone": {func(h handler.EventHandler, q *added) {
 			h.Delete(t.Context(), event.DeleteEvent{Object: at("3")}, q)
-		}, []string{"forget a"}, nil, nil, "", false},
+		}, []string{"discard a"}, nil, nil, "", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			engine := &scripted{}
@@ -190,11 +190,11 @@ func TestHandler(t *testing.T) {
 			before := pack(t, at("1"))
 			r.observe(before, at("1"))
 			r.wrote(before, pack(t, at("2")))
-			engine.told = nil
+			engine.newEvents = nil
 			q := &added{}
 			tc.event(r.handler(), q)
-			if diff := cmp.Diff(tc.told, engine.told); diff != "" {
-				t.Errorf("told the engine: %s", diff)
+			if diff := cmp.Diff(tc.newEvents, engine.newEvents); diff != "" {
+				t.Errorf("notified the engine: %s", diff)
 			}
 			if !cmp.Equal(tc.queued, q.names) || !cmp.Equal(tc.urgency, q.priorities) {
 				t.Errorf("queued %v with priorities %v", q.names, q.priorities)
@@ -207,14 +207,14 @@ func TestHandler(t *testing.T) {
 				t.Errorf("saw version %q last, want %q", seen, tc.seen)
 			}
 			if asked := len(r.checks) > 0; asked != tc.check {
-				t.Errorf("asked for a drift pass: %v", asked)
+				t.Errorf("requested a drift check: %v", asked)
 			}
 		})
 	}
 }
 
-// Another object of the same name and version is not the one we wrote, and what we wrote counts until the watch shows it
-// or something newer.
+// Another object of the same name and version is not the one Groundskeeper wrote, and what Groundskeeper wrote counts until the
+// watch shows it or something newer.
 func TestLatest(t *testing.T) {
 	r := &reconciler{engine: &scripted{}}
 	observe := func(tr *midonetv1.Translation) *packed.Translation {
@@ -232,23 +232,23 @@ func TestLatest(t *testing.T) {
 	}
 	written := pack(t, at("2"))
 	if r.wrote(before, written); r.latest(name) != written {
-		t.Error("what we wrote is not known")
+		t.Error("what Groundskeeper wrote is not known")
 	}
 	again := pack(t, at("3"))
 	if r.wrote(written, again); r.latest(name) != again {
-		t.Error("what we wrote to that is not known")
+		t.Error("what Groundskeeper wrote to that is not known")
 	}
 	if shown := observe(at("3")); r.latest(name) != shown || len(r.written.since) > 0 {
 		t.Error("what the watch has shown is kept twice")
 	}
 	newer := observe(at("5"))
 	if r.wrote(again, pack(t, at("4"))); r.latest(name) != newer {
-		t.Error("the watch was quicker, and what we wrote is old")
+		t.Error("the watch was quicker, and what Groundskeeper wrote is old")
 	}
 	r.wrote(newer, pack(t, at("6")))
 	r.forget(name)
 	if r.wrote(newer, pack(t, at("7"))); r.latest(name) != nil {
-		t.Error("what is gone came back")
+		t.Error("what has been deleted came back")
 	}
 }
 
@@ -274,7 +274,7 @@ type syncs struct {
 
 func (s syncs) WaitForSync(context.Context) error { return s.err }
 
-// Drift passes wait until all Translations were shown, and for ever if that fails.
+// Drift passes wait until all Translations were shown, and indefinitely if that fails.
 func TestSynced(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -296,11 +296,11 @@ func TestSynced(t *testing.T) {
 		select {
 		case <-s.done:
 			if !tc.done {
-				t.Errorf("%s: it says that all was shown", name)
+				t.Errorf("%s: it reports that all was shown", name)
 			}
 		default:
 			if tc.done {
-				t.Errorf("%s: it does not say that all was shown", name)
+				t.Errorf("%s: it does not report that all was shown", name)
 			}
 		}
 	}

@@ -66,8 +66,8 @@ func Run(t testing.TB, options ...func(*embed.Config)) *kubernetes.Client {
 	return c
 }
 
-// FreePort returns a URL on loopback whose port was free a moment ago. It is none that an outgoing connection may be given
-// before somebody listens there.
+// FreePort returns a URL on loopback whose port was free a moment ago. It is none that an outgoing connection may be given before a
+// server listens there.
 func FreePort(t testing.TB, scheme string) url.URL {
 	t.Helper()
 	var failed error

@@ -23,12 +23,12 @@ func ClaimRule() claims.Rule {
 			}
 			return ""
 		},
-		Refused: refused,
+		Rejection: rejection,
 	}
 }
 
-// refused is the error for a Project whose namespace another one holds.
-func refused(obj runtime.Object, held string) error {
+// rejection is the error for a Project whose namespace another one holds.
+func rejection(obj runtime.Object, held string) error {
 	project, ok := obj.(*gardenerv1beta1.Project)
 	if !ok {
 		return apierrors.NewInternalError(fmt.Errorf("a %T claims no namespace", obj))

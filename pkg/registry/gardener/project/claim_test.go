@@ -38,12 +38,12 @@ func TestClaimSeparator(t *testing.T) {
 }
 
 func TestClaimRefused(t *testing.T) {
-	err := ClaimRule().Refused(newProject(gardenerv1beta1.ProjectSpec{Namespace: new("garden-dev")}), "garden-dev")
+	err := ClaimRule().Rejection(newProject(gardenerv1beta1.ProjectSpec{Namespace: new("garden-dev")}), "garden-dev")
 	want := `projects.core.gardener.cloud "dev" is forbidden: spec.namespace: namespace "garden-dev" is already in-use by another project: choose another one`
 	if !apierrors.IsForbidden(err) || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
-	if err := ClaimRule().Refused(&corev1.Pod{}, "garden-dev"); !apierrors.IsInternalError(err) {
+	if err := ClaimRule().Rejection(&corev1.Pod{}, "garden-dev"); !apierrors.IsInternalError(err) {
 		t.Errorf("another kind: got %v, want an internal error", err)
 	}
 }

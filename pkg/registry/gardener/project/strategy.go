@@ -26,7 +26,7 @@ func (rules) PrepareForCreate(p *gardenerv1beta1.Project) {
 	setOwnerRole(&p.Spec, nil)
 }
 
-// PrepareForUpdate carries over what the server decided once: a manifest that is replaced as it was written lacks it.
+// PrepareForUpdate carries over what the server decided once: a manifest that is replaced as written lacks it.
 func (rules) PrepareForUpdate(p, old *gardenerv1beta1.Project) {
 	if p.NamespaceName() == "" {
 		p.Spec.Namespace = old.Spec.Namespace
@@ -65,9 +65,8 @@ func keepOwner(spec, old *gardenerv1beta1.ProjectSpec) {
 	}
 }
 
-// setOwnerRole gives the member that spec.owner names the role owner. When the project was handed over, the owner of
-// before loses the role and keeps at least that of an admin. Any other member with the role is left for
-// validation to refuse.
+// setOwnerRole gives the member that spec.owner names the role owner. When the project was handed over, the owner of before loses
+// the role and keeps at least that of an admin. Any other member with the role is left for validation to reject.
 func setOwnerRole(spec *gardenerv1beta1.ProjectSpec, before *rbacv1.Subject) {
 	if spec.Owner == nil {
 		return

@@ -61,7 +61,7 @@ func TestCreateChoosesTheNamespace(t *testing.T) {
 	}
 }
 
-// kubectl replace sends the manifest as it was written, without what the server decided.
+// kubectl replace sends the manifest as written, without what the server decided.
 func TestUpdateCarriesOver(t *testing.T) {
 	alice, bob := user("alice"), user("bob")
 	old := newProject(gardenerv1beta1.ProjectSpec{
@@ -77,7 +77,7 @@ func TestUpdateCarriesOver(t *testing.T) {
 		{"an empty namespace", old.Spec, gardenerv1beta1.ProjectSpec{Namespace: new(""), Members: members{member(bob, "uam")}}, old.Spec},
 		{"the members that the manifest has", old.Spec, gardenerv1beta1.ProjectSpec{Members: members{member(alice, "uam")}},
 			gardenerv1beta1.ProjectSpec{CreatedBy: new(bob), Owner: new(alice), Namespace: old.Spec.Namespace, Members: members{member(alice, "uam", "owner")}}},
-		{"not what the manifest says", old.Spec, gardenerv1beta1.ProjectSpec{CreatedBy: new(alice), Owner: new(bob), Namespace: new("garden-other"), Members: members{member(bob, "viewer")}},
+		{"not what the manifest specifies", old.Spec, gardenerv1beta1.ProjectSpec{CreatedBy: new(alice), Owner: new(bob), Namespace: new("garden-other"), Members: members{member(bob, "viewer")}},
 			gardenerv1beta1.ProjectSpec{CreatedBy: new(alice), Owner: new(bob), Namespace: new("garden-other"), Members: members{member(bob, "viewer", "owner")}}},
 		{"an owner who never was a member", gardenerv1beta1.ProjectSpec{Owner: new(alice)}, gardenerv1beta1.ProjectSpec{}, gardenerv1beta1.ProjectSpec{Owner: new(alice)}},
 		{"nothing from an import that lacks it", gardenerv1beta1.ProjectSpec{}, gardenerv1beta1.ProjectSpec{}, gardenerv1beta1.ProjectSpec{}},
@@ -116,11 +116,11 @@ func TestUpdateDoesNotWriteToTheOldObject(t *testing.T) {
 func TestCreateGivesTheOwnerTheRole(t *testing.T) {
 	alice, bob := user("alice"), user("bob")
 	for _, tc := range []struct {
-		name    string
-		owner   *rbacv1.Subject
-		members members
-		want    members
-		refused string
+		name      string
+		owner     *rbacv1.Subject
+		members   members
+		want      members
+		rejection string
 	}{
 		{"no owner", nil, members{member(alice, "admin")}, members{member(alice, "admin")}, ""},
 		{"not a member", &alice, members{member(bob, "admin")}, members{member(bob, "admin")}, ""},
@@ -143,7 +143,7 @@ func TestCreateGivesTheOwnerTheRole(t *testing.T) {
 					t.Fatalf("members (-want +got):\n%s", diff)
 				}
 			}
-			verdict(t, rules{}.Validate(p).ToAggregate(), tc.refused)
+			verdict(t, rules{}.Validate(p).ToAggregate(), tc.rejection)
 		})
 	}
 }
@@ -151,11 +151,11 @@ func TestCreateGivesTheOwnerTheRole(t *testing.T) {
 func TestHandOver(t *testing.T) {
 	alice, bob, ops := user("alice"), user("bob"), rbacv1.Subject{APIGroup: rbacv1.GroupName, Kind: rbacv1.GroupKind, Name: "ops"}
 	for _, tc := range []struct {
-		name    string
-		owner   rbacv1.Subject
-		members members
-		want    members
-		refused string
+		name      string
+		owner     rbacv1.Subject
+		members   members
+		want      members
+		rejection string
 	}{
 		{"to a member", bob, members{member(alice, "admin", "owner"), member(bob, "viewer")},
 			members{member(alice, "admin"), member(bob, "viewer", "owner")}, ""},
@@ -175,7 +175,7 @@ func TestHandOver(t *testing.T) {
 			members{member(alice, "admin"), member(bob, "viewer", "owner"), member(ops, "owner")}, "spec.members[2].roles: Forbidden: there can only be one owner"},
 		{"only the role is moved", alice, members{member(alice, "admin"), member(bob, "owner")},
 			members{member(alice, "admin", "owner"), member(bob, "owner")}, "spec.members[1].roles: Forbidden: there can only be one owner, the one in spec.owner: to hand the project over, change spec.owner"},
-		{"the owner's role is taken away", alice, members{member(alice, "admin")}, members{member(alice, "admin", "owner")}, ""},
+		{"the owner's role is removed", alice, members{member(alice, "admin")}, members{member(alice, "admin", "owner")}, ""},
 		{"the same owner, spelled without its API group", rbacv1.Subject{Kind: "User", Name: "alice"}, members{member(alice, "admin", "owner")},
 			members{member(alice, "admin", "owner")}, ""},
 	} {
@@ -189,12 +189,12 @@ func TestHandOver(t *testing.T) {
 			if diff := cmp.Diff(tc.want, p.Spec.Members); diff != "" {
 				t.Errorf("members (-want +got):\n%s", diff)
 			}
-			verdict(t, rules{}.ValidateUpdate(p, old).ToAggregate(), tc.refused)
+			verdict(t, rules{}.ValidateUpdate(p, old).ToAggregate(), tc.rejection)
 		})
 	}
 }
 
-// Whoever stays the owner keeps the roles as they were written.
+// A user that stays the owner keeps the roles as written.
 func TestSameOwner(t *testing.T) {
 	robot, token := account("garden", "robot"), user("system:serviceaccount:garden:robot")
 	for name, owners := range map[string][2]rbacv1.Subject{"untouched": {robot, robot}, "spelled another way": {robot, token}} {
@@ -225,13 +225,13 @@ func TestValidateStatus(t *testing.T) {
 	verdict(t, rules{}.ValidateStatusUpdate(old, old).ToAggregate(), "")
 }
 
-// verdict compares what validation says with the start of what it should say; "" when it should accept.
+// verdict compares the error of validation with the start of what it should report; "" when it should accept.
 func verdict(t *testing.T, err error, want string) {
 	t.Helper()
 	switch {
 	case want == "" && err != nil:
-		t.Errorf("refused: %v", err)
+		t.Errorf("rejected: %v", err)
 	case want != "" && (err == nil || !strings.HasPrefix(err.Error(), want)):
-		t.Errorf("got %v, want it refused with %q", err, want)
+		t.Errorf("got %v, want it rejected with %q", err, want)
 	}
 }

@@ -24,12 +24,12 @@ func ClaimRule() claims.Rule {
 			}
 			return ""
 		},
-		Refused: refused,
+		Rejection: rejection,
 	}
 }
 
-// refused is the error for a name that is not free.
-func refused(obj runtime.Object, held string) error {
+// rejection is the error for a name that is not free.
+func rejection(obj runtime.Object, held string) error {
 	backend, ok := obj.(*gimbalv1.DiscoveryBackend)
 	if !ok {
 		return apierrors.NewInternalError(fmt.Errorf("a %T claims no name", obj))

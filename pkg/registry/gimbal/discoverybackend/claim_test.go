@@ -25,11 +25,11 @@ func TestClaimedName(t *testing.T) {
 		object runtime.Object
 		want   string
 	}{
-		"its name":                         {backend("us-east"), "us-east"},
-		"the same in another namespace":    {elsewhere, "us-east"},
-		"nothing before it has a name":     {&gimbalv1.DiscoveryBackend{}, ""},
-		"nothing, being of another kind":   {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "us-east"}}, ""},
-		"nothing, being a list of its own": {&gimbalv1.DiscoveryBackendList{}, ""},
+		"its name":                       {backend("us-east"), "us-east"},
+		"the same in another namespace":  {elsewhere, "us-east"},
+		"nothing before it has a name":   {&gimbalv1.DiscoveryBackend{}, ""},
+		"nothing, being of another kind": {&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "us-east"}}, ""},
+		"nothing, being a list":          {&gimbalv1.DiscoveryBackendList{}, ""},
 	} {
 		if got := ClaimRule().Name(tc.object); got != tc.want {
 			t.Errorf("%s: claims %q, want %q", name, got, tc.want)
@@ -51,11 +51,11 @@ func TestClaimRefused(t *testing.T) {
 		"us":        start + `DiscoveryBackend "us" exists, and services of the two could have the same name: choose a name that neither starts with "us-" nor is a prefix of it`,
 		"us-east-1": start + `DiscoveryBackend "us-east-1" exists, and services of the two could have the same name: choose a name that neither starts with "us-east-1-" nor is a prefix of it`,
 	} {
-		if err := ClaimRule().Refused(backend("us-east"), held); !apierrors.IsForbidden(err) || err.Error() != want {
+		if err := ClaimRule().Rejection(backend("us-east"), held); !apierrors.IsForbidden(err) || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)
 		}
 	}
-	if err := ClaimRule().Refused(&corev1.Pod{}, "us"); !apierrors.IsInternalError(err) {
+	if err := ClaimRule().Rejection(&corev1.Pod{}, "us"); !apierrors.IsInternalError(err) {
 		t.Errorf("another kind: got %v, want an internal error", err)
 	}
 }

@@ -33,13 +33,13 @@ func TestRules(t *testing.T) {
 	moved.Cluster.Type = gimbalv1.BackendOpenStack
 	unreasoned := good()
 	unreasoned.Status.Conditions = []metav1.Condition{{Type: gimbalv1.ConditionDrained, Status: metav1.ConditionTrue}}
-	for name, tc := range map[string]struct{ accepted, refused int }{
+	for name, tc := range map[string]struct{ accepted, rejection int }{
 		"creation":         {len(rules{}.Validate(good())), len(rules{}.Validate(long))},
 		"update":           {len(rules{}.ValidateUpdate(good(), good())), len(rules{}.ValidateUpdate(moved, good()))},
 		"update of status": {len(rules{}.ValidateStatusUpdate(good(), good())), len(rules{}.ValidateStatusUpdate(unreasoned, good()))},
 	} {
-		if tc.accepted != 0 || tc.refused == 0 {
-			t.Errorf("%s: %d mistakes in a good backend, %d in a bad one", name, tc.accepted, tc.refused)
+		if tc.accepted != 0 || tc.rejection == 0 {
+			t.Errorf("%s: %d mistakes in a good backend, %d in a bad one", name, tc.accepted, tc.rejection)
 		}
 	}
 }

@@ -10,8 +10,8 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// maintenanceWarnings name the routes that have no other backend, to somebody who begins maintenance, or changes while
-// it lasts what becomes of such routes.
+// maintenanceWarnings name the routes that have no other backend, to a user that begins maintenance, or changes while it lasts what
+// becomes of such routes.
 func maintenanceWarnings(b, old *gimbalv1.DiscoveryBackend) []string {
 	if b.Cluster.ClusterStatus != gimbalv1.ClusterMaintenance || b.Status.Routes == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// Who begins maintenance, or changes its policy, is told the routes that have no other backend.
+// A user that begins maintenance, or changes its policy, is warned of the routes that have no other backend.
 func TestMaintenanceWarnings(t *testing.T) {
 	cluster := func(status gimbalv1.ClusterStatus, policy gimbalv1.DrainPolicy) gimbalv1.Cluster {
 		return gimbalv1.Cluster{ClusterStatus: status, DrainPolicy: policy}
@@ -33,7 +33,7 @@ func TestMaintenanceWarnings(t *testing.T) {
 		"begins":                  {enabled, strict, one, []string{ofStrict}},
 		"begins and keeps":        {enabled, keepSole, one, []string{ofKeepSole}},
 		"changes the policy":      {keepSole, strict, one, []string{ofStrict}},
-		"goes on":                 {strict, strict, one, nil},
+		"continues":               {strict, strict, one, nil},
 		"ends":                    {strict, enabled, one, nil},
 		"changes it when enabled": {cluster(gimbalv1.ClusterEnabled, gimbalv1.DrainKeepSole), enabled, one, nil},
 		"every route has another": {enabled, strict, &gimbalv1.RouteStatus{Matching: 9}, nil},

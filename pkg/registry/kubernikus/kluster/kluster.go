@@ -43,7 +43,7 @@ func Kind() registry.Kind[*kubernikusv1.Kluster] {
 			{Name: "Ready", Type: "string", Description: "Whether the object is as its spec requires.", Cell: func(k *kubernikusv1.Kluster) any { return registry.Condition(k.Status.Conditions, conditions.Ready) }},
 			{Name: "Version", Type: "string", Description: "The desired version of Kubernetes.", Cell: func(k *kubernikusv1.Kluster) any { return k.Spec.Version }},
 			{Name: "Phase", Type: "string", Description: "Pending, Creating, Running, Upgrading or Terminating.", Cell: func(k *kubernikusv1.Kluster) any { return string(k.Status.Phase) }},
-			{Name: "Reachable", Type: "string", Description: "Whether the API server of the cluster and OpenStack answer.", Cell: reachable},
+			{Name: "Reachable", Type: "string", Description: "Whether the API server of the cluster and OpenStack respond.", Cell: reachable},
 			{Name: "Routes Clean", Type: "string", Description: "Whether the router has no routes to nodes that do not exist.", Cell: func(k *kubernikusv1.Kluster) any {
 				return registry.Condition(k.Status.Conditions, kubernikusv1.ConditionRoutesClean)
 			}},
@@ -57,7 +57,7 @@ func Kind() registry.Kind[*kubernikusv1.Kluster] {
 	}
 }
 
-// reachable is True when all that was probed answers, False when something does not, "" before anything was probed. A Kluster
+// reachable is True when all that was probed responds, False when something does not, "" before anything was probed. A Kluster
 // without a cloud has no condition about OpenStack.
 func reachable(k *kubernikusv1.Kluster) any {
 	worst := ""
@@ -81,7 +81,7 @@ func stage(k *kubernikusv1.Kluster) any {
 	return string(k.Status.Deorbit.Stage)
 }
 
-// leftovers counts nothing before Deorbit has begun: 0 would say that it has nothing to do.
+// leftovers counts nothing before Deorbit has begun: 0 would report that it has nothing to do.
 func leftovers(k *kubernikusv1.Kluster) any {
 	if !deorbits(k) {
 		return nil
@@ -96,7 +96,7 @@ func retained(k *kubernikusv1.Kluster) any {
 	return int64(len(k.Status.Deorbit.Retained))
 }
 
-// deorbits says whether Deorbit has begun. What was seen in a cluster may be in the status before.
+// deorbits reports whether Deorbit has begun. What was seen in a cluster may be in the status before.
 func deorbits(k *kubernikusv1.Kluster) bool {
 	return k.Status.Deorbit != nil && (k.Status.Deorbit.StartedAt != nil || k.Status.Deorbit.Stage != "")
 }

@@ -129,7 +129,7 @@ func TestDeorbitCells(t *testing.T) {
 		"it lives":              {nil, "", nil, nil},
 		"its volumes are known": {&kubernikusv1.DeorbitStatus{SeenVolumes: []kubernikusv1.SeenVolume{{ID: "1"}}}, "", nil, nil},
 		"it begins":             {&kubernikusv1.DeorbitStatus{StartedAt: new(metav1.Now())}, "", int64(0), int64(0)},
-		"it goes on":            {&kubernikusv1.DeorbitStatus{Stage: kubernikusv1.DeorbitClaims, Remaining: some}, "Claims", int64(2), int64(0)},
+		"it continues":          {&kubernikusv1.DeorbitStatus{Stage: kubernikusv1.DeorbitClaims, Remaining: some}, "Claims", int64(2), int64(0)},
 		"something stays":       {&kubernikusv1.DeorbitStatus{Stage: kubernikusv1.DeorbitVerify, Retained: some[:1]}, "Verify", int64(0), int64(1)},
 	} {
 		t.Run(name, func(t *testing.T) {

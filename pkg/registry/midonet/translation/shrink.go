@@ -12,13 +12,13 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/backendresource"
 )
 
-// recordShrink adds to the status what an update takes out of the list. The pusher deletes what the status has and the
-// list has not, and it may have pushed a resource and died before it could write that down: with this record, in the
-// write that takes the resource out, nothing that was ever wanted is forgotten.
+// recordShrink adds to the status what an update removes from the list. The pusher deletes what the status has and the list has
+// not, and it may have pushed a resource and died before it could write that down: with this record, in the write that takes the
+// resource out, nothing that was ever wanted is discarded.
 //
-// An entry that the status has already stays as it is, also when its resource is wanted again: it says what the pusher
-// last knew. What no backend can have was never pushed, and is not recorded; the kinds of all backends are, since the API
-// server does not know which one is configured, and a pusher leaves out what its own cannot have.
+// An entry that the status has already remains unchanged, also when its resource is wanted again: it reports what the pusher last
+// knew. What no backend can have was never pushed, and is not recorded; the kinds of all backends are, since the API server does
+// not know which one is configured, and a pusher leaves out what its own cannot have.
 func recordShrink(t, old *midonetv1.Translation) {
 	if slices.Equal(t.Resources, old.Resources) {
 		return

@@ -54,7 +54,7 @@ func TestRecordShrink(t *testing.T) {
 		"the status has it":               {resources{chain}, nil, entries{synced}, nil},
 		"the status has it and not all":   {resources{chain, port}, nil, entries{synced}, entries{entry("Port", bridge, host)}},
 		"wanted again":                    {nil, resources{chain}, entries{entry("Chain", "", zone)}, nil},
-		"taken out again":                 {resources{chain}, nil, entries{entry("Chain", "", zone)}, nil},
+		"removed again":                   {resources{chain}, nil, entries{entry("Chain", "", zone)}, nil},
 		"twice in the list":               {resources{port, moved}, nil, nil, entries{entry("Port", bridge, host)}},
 		"no JSON":                         {resources{resource("Chain", "", "{")}, nil, nil, nil},
 		"no id":                           {resources{resource("Chain", "", "{}")}, nil, nil, nil},
@@ -67,7 +67,7 @@ func TestRecordShrink(t *testing.T) {
 		"what has no identity hides none": {resources{chain}, resources{resource("Chain", "", "{}")}, nil, entries{entry("Chain", "", zone)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			// As from the watch cache: there is room behind the slice, which nobody may write to.
+			// As from the watch cache: there is room behind the slice, which must not be written to.
 			status := append(make(entries, 0, len(tc.status)+5), tc.status...)
 			old := &midonetv1.Translation{Resources: tc.old, Status: midonetv1.TranslationStatus{ObservedGeneration: 3, Resources: status}}
 			got := &midonetv1.Translation{Resources: slices.Clone(tc.now), Status: old.Status}

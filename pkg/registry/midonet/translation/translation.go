@@ -36,7 +36,7 @@ func Kind() registry.Kind[*midonetv1.Translation] {
 			{Name: "Owner", Type: "string", Description: "The object that was translated, or global.", Cell: owner},
 			{Name: "Resources", Type: "integer", Description: "Number of desired backend resources.", Cell: func(t *midonetv1.Translation) any { return int64(len(t.Resources)) }},
 			{Name: "Synced", Type: "string", Description: "Whether the backend has the desired state.", Cell: condition(midonetv1.ConditionSynced)},
-			{Name: "Stalled", Type: "string", Description: "Whether it stays as it is until a user repairs something.", Cell: condition(midonetv1.ConditionStalled)},
+			{Name: "Stalled", Type: "string", Description: "Whether it remains unchanged until a user repairs something.", Cell: condition(midonetv1.ConditionStalled)},
 		},
 		Rules: rules{},
 	}
@@ -62,7 +62,7 @@ type rules struct{}
 
 func (rules) PrepareForCreate(*midonetv1.Translation) {}
 
-// PrepareForUpdate records what the update takes out of the list.
+// PrepareForUpdate records what the update removes from the list.
 func (rules) PrepareForUpdate(t, old *midonetv1.Translation) { recordShrink(t, old) }
 
 func (rules) Validate(t *midonetv1.Translation) field.ErrorList {

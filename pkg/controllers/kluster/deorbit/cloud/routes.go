@@ -14,11 +14,11 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// Routes looks once at the router and removes all routes into the clusterCIDR that are in no sibling's range, wherever
-// they lead: the cluster goes, and nobody would remove them later. The target is routegc.TargetFor's; nil: there is none.
-// Nothing is removed when there is a why: routes then remain when it begins with CIDRConflict, RouterUnknown, or a reason of
-// Conflicts.Hold, and are retained otherwise. An error means that nothing was removed, or that the
-// answer of OpenStack to the removal did not come.
+// Routes looks once at the router and removes all routes into the clusterCIDR that are in no sibling's range, wherever they lead:
+// the cluster is being deleted, and nothing would remove them later. The target is routegc.TargetFor's; nil: there is none. Nothing
+// is removed when there is a why: routes then remain when it begins with CIDRConflict, RouterUnknown, or a reason of
+// Conflicts.Hold, and are retained otherwise. An error means that nothing was removed, or that the response of OpenStack to the
+// removal did not come.
 func (p Project) Routes(ctx context.Context, w stage.Work, target *routegc.Target, why string) (stage.Report, error) {
 	if target == nil && why == "" {
 		return stage.Report{}, nil
@@ -39,7 +39,7 @@ func (p Project) Routes(ctx context.Context, w stage.Work, target *routegc.Targe
 	if err != nil {
 		return stage.Report{}, err
 	}
-	doomed := target.Scope.Ours(router.Routes)
+	doomed := target.Scope.Owned(router.Routes)
 	objects := routeObjects(router.ID, doomed)
 	switch {
 	case len(doomed) == 0:
@@ -55,7 +55,7 @@ func (p Project) Routes(ctx context.Context, w stage.Work, target *routegc.Targe
 	if w.RoutesLeft || target.Shared != "" {
 		reason := ReasonCameBack
 		if target.Shared != "" {
-			reason = "it may be of Kluster " + target.Shared + ", which has the same range and Route GC turned off: the next hop is a port"
+			reason = "it may be of Kluster " + target.Shared + ", which has the same range and Route GC disabled: the next hop is a port"
 		}
 		var kept []openstack.Route
 		if kept, doomed, err = p.withNodes(ctx, router, doomed); err != nil {
@@ -109,8 +109,8 @@ func (p Project) withNodes(ctx context.Context, router openstack.Router, routes 
 	return with, without, nil
 }
 
-// left is the report about what is left alone: somebody has to settle a conflict, or to name the router, everything else is
-// as it was asked for.
+// left is the report about what is left alone: a user has to settle a conflict, or to name the router, everything else is as
+// requested.
 func left(objects []kubernikusv1.DeorbitObject, why string) stage.Report {
 	for _, reason := range []string{
 		kubernikusv1.ReasonCIDRConflict, kubernikusv1.ReasonIdentityConflict, kubernikusv1.ReasonClusterRefused, routegc.ReasonRouterUnknown,
@@ -122,7 +122,7 @@ func left(objects []kubernikusv1.DeorbitObject, why string) stage.Report {
 	return stage.Report{Retained: because(objects, why)}
 }
 
-// refused says whether Neutron understood a removal and did not make it. It is tried again in the next look.
+// It reports whether Neutron understood a removal and did not make it. It is tried again in the next look.
 func refused(err error) bool {
 	switch openstack.ReasonOf(err) {
 	case openstack.ReasonRefused, openstack.ReasonConflict, openstack.ReasonForbidden, openstack.ReasonNotFound:

@@ -5,27 +5,27 @@ package backend
 
 import "context"
 
-// Backend is one backend network. Its methods are called from many goroutines. Errors of those with a context are
-// *Error; a method that is not told to is not fenced and not retried by the engine within one call.
+// Backend is one backend network. Its methods are called from many goroutines. Errors of those with a context are *Error; a method
+// that is not instructed to is not fenced and not retried by the engine within one call.
 type Backend interface {
-	// Resolve understands an item. It does no I/O. An error is for people: what is wrong with which field; one for
-	// which errors.Is(err, ErrUnknownKind) holds says that the backend has no place for the kind.
+	// Resolve understands an item. It does no I/O. An error is for users: what is wrong with which field; one for which
+	// errors.Is(err, ErrUnknownKind) holds reports that the backend has no place for the kind.
 	Resolve(item Item) (Resource, error)
 	// Locate understands where a resource is of which only kind, parent and id are known, as a status keeps them.
 	Locate(kind, parent, id string) (Ref, error)
-	// Create makes a resource. Position is its place among its ordered siblings, 1 is the head; 0 when it is not ordered.
-	// A Conflict says that the key or a slot is taken, or that a race was lost: only Get tells.
+	// Create makes a resource. Position is its place among its ordered siblings, 1 is the head; 0 when it is not ordered. A
+	// Conflict reports that the key or a slot is taken, or that a race was lost: only Get determines which.
 	Create(ctx context.Context, r Resource, position int) error
 	// Update replaces the body of a resource that is Updatable.
 	Update(ctx context.Context, r Resource) error
-	// Delete removes a resource; one that is gone is no error. The backend may remove what lies under it, too.
+	// Delete removes a resource; one that has been deleted is no error. The backend may remove what lies under it, too.
 	Delete(ctx context.Context, ref Ref) error
-	// Get reads a resource, and false when it is not there. One that the driver does not understand is an ErrInvalid.
+	// Get reads a resource, and false when it does not exist. One that the driver does not understand is an ErrInvalid.
 	Get(ctx context.Context, r Resource) (Observed, bool, error)
-	// Collection says which list has the resource, and false for a kind that is in none and has to be read by Get.
+	// Collection reports which list has the resource, and false for a kind that is in none and has to be read by Get.
 	Collection(r Resource) (Collection, bool)
-	// List reads a collection: all of it, ordered resources in their order, or an error. A parent that is gone is NotFound.
-	// What the driver does not understand is in it as Invalid, and hides none of the others.
+	// List reads a collection: all of it, ordered resources in their order, or an error. A parent that has been deleted is
+	// NotFound. What the driver does not understand is in it as Invalid, and hides none of the others.
 	List(ctx context.Context, c Collection) ([]Observed, error)
 	// Roots are the collections of what stands alone and belongs to the tenant.
 	Roots() []Collection

@@ -5,34 +5,34 @@ package backend
 
 import "errors"
 
-// ErrUnknownKind says that the backend has no resources of a kind.
+// ErrUnknownKind means that the backend has no resources of a kind.
 var ErrUnknownKind = errors.New("unknown kind")
 
-// ErrInvalid says that a resource is there and the driver does not understand it.
-var ErrInvalid = errors.New("the backend's answer is not understood")
+// ErrInvalid means that a resource is there and the driver does not understand it.
+var ErrInvalid = errors.New("the backend's response is not understood")
 
-// Reason says what an error means to the engine.
+// Reason reports what an error means to the engine.
 type Reason int
 
 const (
-	// Refused says that the backend will not take it, whenever it is tried again.
+	// Refused means that the backend will not take it, whenever it is tried again.
 	Refused Reason = iota
-	// NotFound says that the resource, or one it refers to, is not there.
+	// NotFound means that the resource, or one it refers to, does not exist.
 	NotFound
-	// Conflict says that something else is in that place, or that a race was lost.
+	// Conflict means that something else is in that place, or that a race was lost.
 	Conflict
-	// Transient says that no answer came, or the backend was busy or broken. The write may have been done all the same.
+	// Transient means that no response came, or the backend was busy or broken. The write may have been done even so.
 	Transient
-	// Fenced says that nothing was sent, because this process may no longer write.
+	// Fenced means that nothing was sent, because this process may no longer write.
 	Fenced
 )
 
 // Error is a call that failed. It never holds a credential.
 type Error struct {
 	Reason Reason
-	// Code is the status code of the answer, 0 when none came.
+	// Code is the status code of the response, 0 when none came.
 	Code int
-	// Message is for people, in the backend's words where it gave any.
+	// Message is for users, in the backend's words where it gave any.
 	Message string
 	// Err is the cause, or nil.
 	Err error

@@ -5,7 +5,7 @@ package backend
 
 import "encoding/json"
 
-// Item is a resource as somebody wants it: the three strings of a Translation.
+// Item is a resource as desired: the three strings of a Translation.
 type Item struct {
 	Kind, Parent, Body string
 }
@@ -42,7 +42,7 @@ type Ref struct {
 // Resource is a wanted resource, understood by the driver.
 type Resource struct {
 	Ref
-	// Body is the resource as it is sent: a JSON object.
+	// Body is the resource as sent: a JSON object.
 	Body json.RawMessage
 	// Aliases are further keys that others may need and that this resource satisfies, for instance "some place of that
 	// machine in a zone". Several resources may have one alias.
@@ -52,22 +52,22 @@ type Resource struct {
 	Needs []Key
 	// Slots name what only one resource can have at a time, beside the key: the binding of a port, the end of a link.
 	Slots []string
-	// Ordered says that the place among the resources of the kind under the same parent matters. Each is made at the
-	// head, so those that one Translation lists stand in the reverse order of its list.
+	// Ordered reports that the place among the resources of the kind under the same parent matters. Each is made at the head, so
+	// those that one Translation lists stand in the reverse order of its list.
 	Ordered bool
-	// Updatable says that the backend can replace the body in place. Otherwise it is deleted and created again.
+	// Updatable reports that the backend can replace the body in place. Otherwise it is deleted and created again.
 	Updatable bool
-	// Doubles says that a copy under another id does no harm, so that a replacement can be made before the break.
+	// Doubles reports that a copy under another id does no harm, so that a replacement can be made before the break.
 	Doubles bool
 }
 
 // Observed is a resource as the backend has it.
 type Observed struct {
 	Ref
-	// Body is what the backend tells of the resource: a JSON object.
+	// Body is what the backend reports the resource: a JSON object.
 	Body json.RawMessage
-	// Foreign says that the resource is not one of those a pusher makes (the server made it, an agent learned it):
-	// one that nobody wants is no orphan.
+	// Foreign reports that the resource is not one of those a pusher makes (the server made it, an agent learned it): one that no
+	// client wants is no orphan.
 	Foreign bool
 	// Invalid is why the driver does not understand the resource, and nil when it does. Its key is what can be read of it.
 	// It is Foreign, and nothing is known of a wanted resource of its key but that it is there.

@@ -14,14 +14,14 @@ const (
 	refusedFirst, refusedLast = time.Minute, 30 * time.Minute
 	missingFirst, missingLast = 5 * time.Second, 5 * time.Minute
 
-	// graceUnlisted is how long a resource waits for one that no Claim lists before it is tried all the same: it may be
-	// there without a Claim.
+	// graceUnlisted is how long a resource waits for one that no Claim lists before it is tried even so: it may be there without a
+	// Claim.
 	graceUnlisted = 5 * time.Second
 	// graceDependents is how long a delete waits for those that need the resource and have to go, too.
 	graceDependents = 15 * time.Second
 	// settleTime is how long after a Claim's content was first pushed waiting for another Claim is not worth a report.
 	settleTime = 2 * time.Second
-	// recheck is when what stands in the way of a call for a moment is looked at again.
+	// recheck is when what blocks a call for a moment is rechecked.
 	recheck = 10 * time.Millisecond
 	// conflictTries is how often a conflict with something unseen is taken for a lost race.
 	conflictTries = 3

@@ -5,8 +5,8 @@ package engine
 
 import "cmp"
 
-// believed is what a report says of the backend. One that is not in sync has to be verified: a call may have been under
-// way when it was written. What is pending and never was accepted is not there.
+// believed is what a report reports about the backend. One that is not in sync has to be verified: a call may have been under way
+// when it was written. What is pending and never was accepted does not exist.
 func believed(p Pushed, mode Mode) knowledge {
 	switch hash := parseDigest(p.Hash); {
 	case hash != digest{} && (p.State == Synced || p.State == Drifted && mode == Observe):
@@ -18,8 +18,8 @@ func believed(p Pushed, mode Mode) knowledge {
 	}
 }
 
-// believe takes over what was reported of c: what the backend has, as far as nobody knows better, and what is not
-// listed and has to be deleted.
+// believe takes over what was reported of c: what the backend has, unless the engine knows better, and what is not listed and has
+// to be deleted.
 func (x *index) believe(c *claim, reports []report, mode Mode) {
 	old := c.tail
 	c.tail = nil

@@ -108,7 +108,7 @@ func BenchmarkRestart(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Milliseconds())/float64(b.N), "ms/restart")
 }
 
-// BenchmarkDrift is a pass over 2,000 Services that are in sync.
+// BenchmarkDrift is a reconciliation over 2,000 Services that are in sync.
 func BenchmarkDrift(b *testing.B) {
 	claims := serviceClaims(2000)
 	f := newFake()

@@ -15,16 +15,16 @@ import (
 type Claim struct {
 	// Name is unique among the Claims that there are.
 	Name types.NamespacedName
-	// UID tells it from another one that had the name before.
+	// UID notifies it from another one that had the name before.
 	UID types.UID
 	// Created decides who owns a resource that two Claims want: the older one.
 	Created time.Time
 	// Owner is the same for Claims that were made of one object. Empty: unknown, it is nobody's.
 	Owner string
-	// Current says that the Claim has the version that is written now. Of two Claims of one owner that want a resource
-	// the current one has it, whatever their age.
+	// Current reports that the Claim has the version that is written now. Of two Claims of one owner that want a resource the
+	// current one has it, whatever their age.
 	Current bool
-	// Deleting says that nothing is wanted any more.
+	// Deleting reports that nothing is wanted any more.
 	Deleting bool
 	// Items are the wanted resources.
 	Items Items
@@ -32,20 +32,20 @@ type Claim struct {
 	Pushed []Pushed
 }
 
-// Items give the wanted resources of a Claim, each behind those it needs: the same ones whenever they are asked for,
-// from any goroutine. The engine asks when it has something to do for the Claim and does not keep them, so that they
-// can be kept in a form that is small. List must not call the engine, which may be locked.
+// Items give the wanted resources of a Claim, each behind those it needs: the same ones whenever they are requested, from any
+// goroutine. The engine requests them when it has something to do for the Claim and does not keep them, so that they can be kept in
+// a form that is small. List must not call the engine, which may be locked.
 type Items interface {
 	List() []backend.Item
 }
 
-// Listed are Items that are kept as they are.
+// Listed are Items that are kept unchanged.
 type Listed []backend.Item
 
 // List implements Items.
 func (l Listed) List() []backend.Item { return l }
 
-// State says how one resource in the backend relates to the one that is wanted.
+// State reports how one resource in the backend relates to the one that is wanted.
 type State string
 
 // The states.
@@ -65,24 +65,24 @@ type Pushed struct {
 	State            State
 	// Hash is that of the body that the backend accepted last, and of the parent; empty: none is known.
 	Hash string
-	// Code is the status code of the backend's last answer that was not a success; 0 when there is none.
+	// Code is the status code of the backend's last response that was not a success; 0 when there is none.
 	Code int
-	// Message says why the resource is not in sync.
+	// Message reports why the resource is not in sync.
 	Message string
 }
 
-// Reason says why a Claim is not in sync, or why it needs somebody. It is a word for a condition.
+// Reason reports why a Claim is not in sync, or why it needs a user. It is a word for a condition.
 type Reason string
 
 // The reasons.
 const (
 	// ReasonSynced: the backend has everything.
 	ReasonSynced Reason = "Synced"
-	// ReasonWaiting: a resource that another Claim has to bring is not there yet, or one has to go first.
+	// ReasonWaiting: a resource that another Claim has to bring does not exist yet, or one has to go first.
 	ReasonWaiting Reason = "Waiting"
-	// ReasonRetrying: the backend did not answer or was busy; it is tried again by itself.
+	// ReasonRetrying: the backend did not respond or was busy; it is tried again automatically.
 	ReasonRetrying Reason = "Retrying"
-	// ReasonDrifted: somebody else changed the backend, and the mode is not to repair it.
+	// ReasonDrifted: another client changed the backend, and the mode is not to repair it.
 	ReasonDrifted Reason = "Drifted"
 	// ReasonPlanned: the mode is to write nothing.
 	ReasonPlanned Reason = "Planned"
@@ -98,18 +98,18 @@ const (
 
 // Outcome is what came of one push of a Claim.
 type Outcome struct {
-	// Pushed is the new state of each wanted resource, in the order of the Claim, and behind them of each that is no
-	// longer wanted and not known to be gone.
+	// Pushed is the new state of each wanted resource, in the order of the Claim, and behind them of each that is no longer wanted
+	// and not known to have been deleted.
 	Pushed []Pushed
-	// Reason is ReasonSynced, or the gravest one why it is not. Message is for people and names the resources.
+	// Reason is ReasonSynced, or the gravest one why it is not. Message is for users and names the resources.
 	Reason  Reason
 	Message string
-	// Stalled says that somebody must act: trying again soon makes no sense.
+	// Stalled reports that a user must act: trying again soon makes no sense.
 	Stalled bool
-	// Gone says that nothing of a Claim that is Deleting is left in the backend, as far as it is not another's.
-	Gone bool
-	// Settling says that what is missing is expected in a moment (a resource under way in another Claim): there is no
-	// need to report yet, RetryAfter is when there is.
+	// Deleted reports that nothing of a Claim that is Deleting is left in the backend, except what belongs to another Claim.
+	Deleted bool
+	// Settling reports that what is missing is expected in a moment (a resource in progress for another Claim): there is no need to
+	// report yet, RetryAfter is when there is.
 	Settling bool
 	// RetryAfter is when to push again if nothing wakes the Claim before; 0: there is no need.
 	RetryAfter time.Duration

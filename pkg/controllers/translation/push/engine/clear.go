@@ -76,7 +76,7 @@ func (p *push) sweep(ctx context.Context, list []leaving) error {
 	return nil
 }
 
-// waitForOwn has the rest of a list wait for those of it that could not be deleted yet, and says whether it may.
+// waitForOwn has the rest of a list wait for those of it that could not be deleted yet, and reports whether it may.
 func (p *push) waitForOwn(list []leaving) (waits bool) {
 	p.e.with(func(x *index) {
 		if waits = !p.patient(x); !waits {
@@ -84,7 +84,7 @@ func (p *push) waitForOwn(list []leaving) (waits bool) {
 		}
 		for _, l := range list {
 			p.swept[l.node] = verdict{
-				state: Deleting, reason: ReasonWaiting, key: l.node.key.String(), message: "it waits until what needs it has gone",
+				state: Deleting, reason: ReasonWaiting, key: l.node.key.String(), message: "it waits until what needs it has been deleted",
 				retry: until(p.c.blocked.time().Add(graceDependents), x.now),
 			}
 		}
@@ -92,7 +92,7 @@ func (p *push) waitForOwn(list []leaving) (waits bool) {
 	return waits
 }
 
-// needed says whether something needs the resource or an alias that it satisfies.
+// needed reports whether something needs the resource or an alias that it satisfies.
 func (l *leaving) needed(counts map[*node]int) bool {
 	if counts[l.node] > 0 {
 		return true

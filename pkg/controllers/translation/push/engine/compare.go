@@ -15,9 +15,9 @@ import (
 type finding struct {
 	entry
 	kind findingKind
-	// at is its place in the list of its collection, -1 when it is not there.
+	// at is its place in the list of its collection, -1 when it does not exist.
 	at int
-	// message says how the backend has it otherwise.
+	// message reports how the backend has it otherwise.
 	message string
 }
 

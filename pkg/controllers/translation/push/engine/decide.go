@@ -11,11 +11,11 @@ import (
 type action int
 
 const (
-	// actReport: nothing, the verdict says why.
+	// actReport: nothing, the verdict reports why.
 	actReport action = iota
 	// actWait: nothing, and the Claim is woken when the node in question changes.
 	actWait
-	// actEvict: something of the same Claim that nobody wants has to go first.
+	// actEvict: something of the same Claim that no client wants has to go first.
 	actEvict
 	// actWrite: bring it about.
 	actWrite
@@ -35,19 +35,19 @@ type situation struct {
 	winner string
 	// retry and trouble are those of the Claim and of the resource, or nil.
 	retry, trouble *trouble
-	// short is what it needs and is not there, missing its name.
+	// short is what it needs and does not exist, missing its name.
 	short   shortage
 	missing string
-	// slot says who is in a slot that it needs.
+	// slot reports who is in a slot that it needs.
 	slot    slotState
 	slotter string
 }
 
-// slotState says who is in a slot that a resource needs.
+// slotState reports who is in a slot that a resource needs.
 type slotState int
 
 const (
-	// slotOurs: a resource of the same Claim that nobody wants. Zero: nobody.
+	// slotOurs: a resource of the same Claim that no client wants. Zero: none.
 	slotOurs slotState = iota + 1
 	// slotLeaving: a resource of another Claim, which has to go.
 	slotLeaving
@@ -85,7 +85,7 @@ func decide(s situation) (action, verdict) {
 		wait.message, wait.coming = "it waits for "+s.missing, true
 		return actWait, wait
 	case s.short.node != nil && s.short.wait > 0:
-		wait.message, wait.retry = "it waits for "+s.missing+", which nobody lists", s.short.wait
+		wait.message, wait.retry = "it waits for "+s.missing+", which no Claim lists", s.short.wait
 		return actWait, wait
 	case s.busy:
 		wait.message, wait.coming = "a call for it is under way", true
@@ -93,7 +93,7 @@ func decide(s situation) (action, verdict) {
 	case s.slot == slotOurs:
 		return actEvict, wait
 	case s.slot == slotLeaving:
-		wait.message, wait.coming = "it waits until "+s.slotter+" has gone from its place", true
+		wait.message, wait.coming = "it waits until "+s.slotter+" has been deleted from its place", true
 		return actWait, wait
 	case s.slot == slotTaken:
 		return actWait, verdict{state: Failed, reason: ReasonConflict, message: s.slotter + " is in its place"}

@@ -33,7 +33,7 @@ func (p *push) take(ctx context.Context, it *item, wanted *backend.Item) (verdic
 	return v, nil
 }
 
-// orGone is err, or nil if it says that there was nothing to delete.
+// orGone is err, or nil if it reports that there was nothing to delete.
 func orGone(err error) error {
 	if err != nil && backend.ReasonOf(err) == backend.NotFound {
 		return nil
@@ -65,7 +65,7 @@ func (p *push) lookAway(it *item) (*taking, verdict) {
 		case c.gen != p.gen:
 			v = overtaken(n)
 		case n.own != nil:
-			// It is handed over as it is.
+			// It is handed over unchanged.
 			x.wake(n.own)
 			v = p.away(x, n)
 		case n.know == gone && !n.copied && !n.busy, x.displaced(it):
@@ -80,7 +80,7 @@ func (p *push) lookAway(it *item) (*taking, verdict) {
 			v.message = "a call for it is under way"
 		default:
 			if d := x.dependent(n, c); d != nil && !p.patient(x) {
-				v.message, v.coming = "it waits until what needs it has gone", false
+				v.message, v.coming = "it waits until what needs it has been deleted", false
 				v.retry = until(c.blocked.time().Add(graceDependents), x.now)
 				x.waitFor(c, d)
 				return
@@ -97,7 +97,7 @@ func (p *push) lookAway(it *item) (*taking, verdict) {
 	return t, v
 }
 
-// patient says whether the Claim has waited long enough for dependents to go. The backend may delete them as well.
+// patient reports whether the Claim has waited long enough for dependents to go. The backend may delete them as well.
 func (p *push) patient(x *index) bool {
 	if p.c.blocked == 0 {
 		p.c.blocked = momentOf(x.now)
@@ -125,7 +125,7 @@ func (x *index) dependent(n *node, c *claim) *node {
 	return nil
 }
 
-// copyOf is where the copy of a resource is that goes. The body is of no account for that.
+// copyOf is where the copy of a resource is that is being deleted. The body is of no account for that.
 func (p *push) copyOf(it *item, ref backend.Ref, wanted *backend.Item) *backend.Ref {
 	r := backend.Resource{Ref: ref, Body: []byte("{}")}
 	if wanted != nil {

@@ -14,13 +14,13 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// mostListed is how many resources the lists that are compared at once should have together; a longer one is alone. One
+// mostListed is how many resources the lists that are compared at the same time should have together; a longer one is alone. One
 // takes some 2 KB meanwhile.
 const mostListed = 5_000
 
-// Drift reads all that the backend has of what Claims want and of what belongs to the tenant, each collection once, and
-// compares. What the backend has otherwise is put right by the pushes that it wakes, or reported, as the mode says.
-// The error says that something could not be read: nothing was concluded about that.
+// Drift reads all that the backend has of what Claims want and of what belongs to the tenant, each collection once, and compares.
+// What the backend has otherwise is repaired by the pushes that it wakes, or reported, depending on the mode. The error reports
+// that something could not be read: nothing was concluded about that.
 func (e *Engine) Drift(ctx context.Context) (Report, error) {
 	e.drifting.Lock()
 	defer e.drifting.Unlock()
@@ -33,13 +33,13 @@ func (e *Engine) Drift(ctx context.Context) (Report, error) {
 	p.walk(ctx)
 	p.each(ctx, len(p.alone), func(i int) { p.readOne(ctx, p.alone[i]) })
 	if err := ctx.Err(); err != nil {
-		return p.report, fmt.Errorf("drift pass: %w", err)
+		return p.report, fmt.Errorf("drift check: %w", err)
 	}
 	if err := p.orphans(ctx); err != nil {
-		return p.report, fmt.Errorf("drift pass: delete orphans: %w", err)
+		return p.report, fmt.Errorf("drift check: delete orphans: %w", err)
 	}
 	if p.failed != nil {
-		return p.report, fmt.Errorf("drift pass: %d of %d reads failed, one of them: %w", p.failures, p.report.Reads, p.failed)
+		return p.report, fmt.Errorf("drift check: %d of %d reads failed, one of them: %w", p.failures, p.report.Reads, p.failed)
 	}
 	return p.report, nil
 }
@@ -50,13 +50,13 @@ type pass struct {
 	snapshot
 	wanted  lister
 	visited map[backend.Collection]struct{}
-	// room bounds the memory of lists that are compared at once, by the entries they should have.
+	// room bounds the memory of lists that are compared at the same time, by the entries they should have.
 	room *semaphore.Weighted
 
 	// mu guards what follows.
 	mu     sync.Mutex
 	report Report
-	// parents are what collections lie under, and what the pass found of them.
+	// parents are what collections lie under, and what the reconciliation found of them.
 	parents map[backend.Key]parentState
 	// found are the collections under what was read last.
 	found []backend.Collection
@@ -67,7 +67,7 @@ type pass struct {
 	failures  int
 }
 
-// each calls fn with 0 to n-1, Concurrency at once, until ctx ends.
+// each calls fn with 0 to n-1, Concurrency of them at a time, until ctx ends.
 func (p *pass) each(ctx context.Context, n int, fn func(int)) {
 	next := make(chan int)
 	var wg sync.WaitGroup
@@ -88,7 +88,7 @@ func (p *pass) each(ctx context.Context, n int, fn func(int)) {
 	wg.Wait()
 }
 
-// readList reads a collection and enters what it tells.
+// readList reads a collection and records its content.
 func (p *pass) readList(ctx context.Context, c backend.Collection) {
 	entries := p.listed[c]
 	size := min(int64(len(entries))+1, p.e.listing)

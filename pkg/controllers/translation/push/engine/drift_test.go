@@ -20,7 +20,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// edit changes the content of something in the backend by hand.
+// edit changes the content of something in the backend manually.
 func (w *world) edit(kind, scope, id string) {
 	o := w.backend.objects[backend.Key{Kind: kind, Scope: scope, ID: id}]
 	var body fakeBody
@@ -29,7 +29,7 @@ func (w *world) edit(kind, scope, id string) {
 	o.Body, _ = json.Marshal(body)
 }
 
-// drifting is a network that somebody else changed in every way, in 6 resources.
+// drifting is a network that another client changed in every way, in 6 resources.
 func drifting(w *world) {
 	small(w)
 	w.put("more", rule("t", "m1", 1), rule("t", "m2", 1), rule("t", "m3", 1), wanted("Link", "p", fakeBody{V: 1, Needs: []string{"Port/p"}}),
@@ -40,7 +40,7 @@ func drifting(w *world) {
 	w.edit("Link", "p", "")
 	w.backend.remove(backend.Key{Kind: "Route", ID: "o"})
 	w.backend.remove(backend.Key{Kind: "Plug", Scope: "h", ID: "p"})
-	// m1 goes to the head, before m3 and m2.
+	// m1 is sent to the head, before m3 and m2.
 	list := w.backend.lists[backend.Collection{Kind: "Rule", ParentKind: "Table", Parent: "t"}]
 	i := slices.Index(list, backend.Key{Kind: "Rule", ID: "m1"})
 	list = slices.Insert(slices.Delete(list, i, i+1), 0, backend.Key{Kind: "Rule", ID: "m1"})
@@ -56,7 +56,7 @@ func TestDriftIsFoundAndRepaired(t *testing.T) {
 	expect(t, "repaired", r.Repaired, 6)
 	expect(t, "orphans", r.Orphans, 0)
 	expect(t, "reads", r.Reads, len(w.backend.log))
-	expect(t, "writes of the pass itself", w.writes(), 0)
+	expect(t, "writes of the reconciliation itself", w.writes(), 0)
 	w.run(time.Minute)
 	w.expectSynced()
 	w.checkBackend(map[backend.Key]bool{})
@@ -69,8 +69,8 @@ func TestDriftIsFoundAndRepaired(t *testing.T) {
 	expect(t, "writes after the repair", w.writes(), 0)
 }
 
-// What the driver does not understand is left alone, whether it is in a list or has to be read by itself. The rest is
-// compared all the same.
+// What the driver does not understand is left alone, whether it is in a list or has to be read automatically. The rest is compared
+// even so.
 func TestDriftBesideInvalid(t *testing.T) {
 	w := newWorld(t, Options{})
 	drifting(w)
@@ -98,7 +98,7 @@ func TestDriftBesideInvalid(t *testing.T) {
 	expect(t, "invalid after the repair", r.Invalid, 3)
 }
 
-// A replacement does not go on when what is to be replaced, or its copy, is not understood.
+// A replacement does not continue when what is to be replaced, or its copy, is not understood.
 func TestInvalidIsNotReplaced(t *testing.T) {
 	w := newWorld(t, Options{})
 	small(w)
@@ -141,7 +141,7 @@ func TestDriftIsOnlyObserved(t *testing.T) {
 	expect(t, "moved", w.stateOf("more", "Rule", "m1").Message, "it was moved among its siblings in the backend")
 	expect(t, "drifted resources", w.engine.Counts()[Drifted], 6)
 
-	// It stays so after a restart, until a pass finds it as wanted, or something else is wanted.
+	// It stays so after a restart, until a reconciliation finds it as wanted, or something else is wanted.
 	w.restart()
 	w.run(time.Hour)
 	expect(t, "writes", w.writes(), 0)
@@ -177,7 +177,7 @@ func TestWhatAPassFoundIsNotForgottenForAReport(t *testing.T) {
 	w.checkBackend(nil)
 }
 
-// However many lists may be read at once, long ones are not.
+// However many lists may be read concurrently, long ones are not.
 func TestLongListsAreComparedOneAfterTheOther(t *testing.T) {
 	for listing, want := range map[int64]int{6: 1, 11: 1, 12: 2, 18: 3, 1: 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -211,7 +211,7 @@ func TestLongListsAreComparedOneAfterTheOther(t *testing.T) {
 			}
 			ended.Wait()
 			expect(t, "lists", lists, 3)
-			expect(t, fmt.Sprintf("at once, of %d", listing), most, want)
+			expect(t, fmt.Sprintf("immediately, of %d", listing), most, want)
 		})
 	}
 }
@@ -225,7 +225,7 @@ func TestWhatIsObservedIsReadAgainThoughItIsInDoubt(t *testing.T) {
 	w.drift()
 	w.run(time.Minute)
 	expect(t, "state", w.stateOf("b", "Rule", "r").State, Drifted)
-	w.engine.with(func(x *index) { x.undermine(x.nodes.get(backend.Key{Kind: "Table", ID: "t"})) })
+	w.engine.with(func(x *index) { x.invalidate(x.nodes.get(backend.Key{Kind: "Table", ID: "t"})) })
 	w.backend.objects[backend.Key{Kind: "Rule", ID: "r"}].Body = json.RawMessage(rule("t", "r", 1).Body)
 	w.drift()
 	w.run(time.Minute)
@@ -242,7 +242,7 @@ func TestDriftOfAParentTakesTheChildrenAlong(t *testing.T) {
 		r := w.drift()
 		for _, call := range w.backend.log {
 			if call == "list Port b" {
-				t.Error("what lies under the missing box was asked for")
+				t.Error("what lies under the missing box was requested")
 			}
 		}
 		w.run(time.Minute)
@@ -352,7 +352,7 @@ func TestALeftCopyIsRemoved(t *testing.T) {
 	expectList(t, "rules", w.list("Rule", "t"), "r2", "r1")
 }
 
-// stray makes resources in the backend by hand.
+// stray makes resources in the backend manually.
 func (w *world) stray(items ...backend.Item) {
 	for _, item := range items {
 		r, _ := w.backend.Resolve(item)
@@ -448,7 +448,7 @@ func TestPlan(t *testing.T) {
 	expect(t, "shrink", w.stateOf("b", "Box", "old").Message, "would delete")
 	w.delete("b")
 	w.run(time.Hour)
-	expect(t, "gone", w.outcome("b").Gone, false)
+	expect(t, "gone", w.outcome("b").Deleted, false)
 	expect(t, "left", len(w.outcome("b").Pushed), 2)
 	w.drift()
 	w.drift()
@@ -472,11 +472,11 @@ func TestPlanReadsNothingThatIsInSync(t *testing.T) {
 	w.delete("pod")
 	w.run(time.Minute)
 	expect(t, "writes", w.writes(), 0)
-	expect(t, "gone", w.outcome("pod").Gone, false)
+	expect(t, "gone", w.outcome("pod").Deleted, false)
 	w.change("pod", func(c *Claim) { c.UID = types.UID("x") })
 }
 
-// What was never pushed is under nothing that is there: a pass that overlaps the first pushes asks for none of it.
+// What was never pushed is under nothing that is there: a reconciliation that overlaps the first pushes requests none of it.
 func TestNothingIsAskedForUnderWhatWasNeverPushed(t *testing.T) {
 	w := newWorld(t, Options{})
 	small(w)

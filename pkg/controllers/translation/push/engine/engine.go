@@ -15,36 +15,36 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// Mode is what the engine may do.
+// Mode is what the engine is allowed to do.
 type Mode string
 
 // The modes.
 const (
-	// Repair pushes, and puts right what somebody else changed.
+	// Repair pushes, and repairs what another client changed.
 	Repair Mode = "repair"
-	// Observe pushes, and reports what somebody else changed.
+	// Observe pushes, and reports what another client changed.
 	Observe Mode = "observe"
 	// Plan writes nothing and reports what it would.
 	Plan Mode = "plan"
 )
 
-// ErrUnknownClaim says that a Claim that is to be pushed was not observed, or is forgotten.
+// ErrUnknownClaim means that a Claim that is to be pushed was not observed, or is discarded.
 var ErrUnknownClaim = errors.New("unknown claim")
 
-// Options say how an engine works.
+// Options specify how an engine works.
 type Options struct {
 	// Mode is Plan unless it is Repair or Observe.
 	Mode Mode
 	// DeleteOrphans deletes what belongs to the tenant and no Claim lists. Otherwise it is reported.
 	DeleteOrphans bool
-	// Concurrency is how many reads of one drift pass are under way at once. Less than 1 is taken for 1.
+	// Concurrency is how many reads of one drift pass are under way concurrently. Less than 1 is taken for 1.
 	Concurrency int
 	// Clock is the real clock when it is nil.
 	Clock clock.PassiveClock
 	Log   logr.Logger
 	// Wake is called when a Claim should be pushed again now. It must not block and may be called from any goroutine.
 	Wake func(types.NamespacedName)
-	// Pushed, if not nil, is told how long it took from the first Push that saw a Claim's content until it was in sync.
+	// Pushed, if not nil, is called with the time that it took from the first Push that saw a Claim's content until it was in sync.
 	Pushed func(took time.Duration)
 }
 

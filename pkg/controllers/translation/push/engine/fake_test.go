@@ -53,7 +53,7 @@ type fakeObject struct {
 	slots   []string
 }
 
-// fakeBackend is a network in memory. It refuses what a real one refuses, and deletes all that needs what is deleted.
+// fakeBackend is a network in memory. It rejects what a real one rejects, and deletes all that needs what is deleted.
 type fakeBackend struct {
 	kinds map[string]fakeKind
 
@@ -63,13 +63,13 @@ type fakeBackend struct {
 	lists map[backend.Collection][]backend.Key
 	// quiet keeps no log, and looks for no slots: for benchmarks.
 	quiet bool
-	// calls counts by operation, refused has each call that was not a success and no injected fault.
+	// calls counts by operation, rejected has each call that was not a success and no injected fault.
 	calls   map[string]int
 	log     []string
 	refused []string
 	// cascaded are the objects that went because something they needed did.
 	cascaded []string
-	// before and after are asked at each call, outside of mu: an error of before stops it, one of after replaces its answer.
+	// before and after are queried at each call, outside of mu: an error of before stops it, one of after replaces its response.
 	before, after func(op string, key backend.Key) error
 }
 
@@ -137,7 +137,7 @@ func (f *fakeBackend) Locate(kind, parent, id string) (backend.Ref, error) {
 	return f.ref(kind, parent, id), nil
 }
 
-// call counts a call, runs fn unless a fault is injected before, and notes a refusal.
+// call counts a call, runs fn unless a fault is injected before, and notes a rejection.
 func (f *fakeBackend) call(ctx context.Context, op string, key backend.Key, fn func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -199,11 +199,11 @@ func (f *fakeBackend) create(r backend.Resource, position int) error {
 	return nil
 }
 
-// admit refuses a resource of which something is missing or a slot is taken.
+// admit rejects a resource of which something is missing or a slot is taken.
 func (f *fakeBackend) admit(r backend.Resource) error {
 	for _, need := range r.Needs {
 		if !f.present(need) {
-			return fail(backend.NotFound, "%s that %s needs is not there", need, r.Key)
+			return fail(backend.NotFound, "%s that %s needs does not exist", need, r.Key)
 		}
 	}
 	if f.quiet {
@@ -245,7 +245,7 @@ func (f *fakeBackend) Update(ctx context.Context, r backend.Resource) error {
 		case !f.kinds[r.Kind].updatable:
 			return fail(backend.Refused, "%s cannot be updated", r.Key)
 		case f.objects[r.Key] == nil:
-			return fail(backend.NotFound, "%s is not there", r.Key)
+			return fail(backend.NotFound, "%s does not exist", r.Key)
 		}
 		if err := f.admit(r); err != nil {
 			return err
@@ -302,7 +302,7 @@ func (f *fakeBackend) Collection(r backend.Resource) (backend.Collection, bool) 
 func (f *fakeBackend) List(ctx context.Context, c backend.Collection) (list []backend.Observed, err error) {
 	err = f.call(ctx, "list", backend.Key{Kind: c.Kind, ID: c.Parent}, func() error {
 		if c.Parent != "" && c.ParentKind != "Host" && f.objects[backend.Key{Kind: c.ParentKind, ID: c.Parent}] == nil {
-			return fail(backend.NotFound, "%s %s is not there", c.ParentKind, c.Parent)
+			return fail(backend.NotFound, "%s %s does not exist", c.ParentKind, c.Parent)
 		}
 		for _, key := range f.lists[c] {
 			list = append(list, f.objects[key].Observed)

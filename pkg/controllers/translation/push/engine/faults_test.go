@@ -23,7 +23,7 @@ func failOp(on *bool, op, name string, reason backend.Reason) func(string, backe
 	}
 }
 
-// stateOf is the state and the message of one resource as it was reported last.
+// stateOf is the state and the message of one resource as reported last.
 func (w *world) stateOf(claim, kind, id string) Pushed {
 	for _, p := range w.outcome(claim).Pushed {
 		if p.Kind == kind && p.ID == id {
@@ -119,7 +119,7 @@ func TestARefusalStallsAndTheRestGoesOn(t *testing.T) {
 	if n := w.backend.calls["create"]; n < 50 || n > 60 {
 		t.Fatalf("%d creates in a day", n)
 	}
-	// New content is tried at once.
+	// New content is tried immediately.
 	on = false
 	w.put("a", box("b1", 2), port("b1", "p", 1), box("b2", 1))
 	w.run(0)
@@ -149,7 +149,7 @@ func TestAFencedWriteEndsThePush(t *testing.T) {
 		t.Fatalf("error: %v", err)
 	}
 	on = false
-	if o, err := w.push(named("a")); err != nil || !o.Gone {
+	if o, err := w.push(named("a")); err != nil || !o.Deleted {
 		t.Fatalf("outcome %+v, error %v", o, err)
 	}
 }
@@ -247,7 +247,7 @@ func TestARefusedDeleteKeepsTheClaim(t *testing.T) {
 	w.run(0)
 	o := w.outcome("a")
 	expect(t, "reason", o.Reason, ReasonRefused)
-	expect(t, "gone", o.Gone, false)
+	expect(t, "gone", o.Deleted, false)
 	expect(t, "left", len(o.Pushed), 1)
 	expect(t, "state", o.Pushed[0].State, Failed)
 	on = false

@@ -3,7 +3,7 @@
 
 package engine
 
-// enter takes over findings, as far as nothing happened to the resources since the pass began, and counts them.
+// enter takes over findings, as far as nothing happened to the resources since the reconciliation began, and counts them.
 func (e *Engine) enter(findings []finding, r *Report) {
 	e.with(func(x *index) {
 		for i := range findings {
@@ -27,8 +27,8 @@ func (e *Engine) enter(findings []finding, r *Report) {
 	})
 }
 
-// found is the node that a finding is about; nil when something happened to it since the pass began, and when it is as
-// wanted and its Claim at rest, which need not be roused for that.
+// found is the node that a finding is about; nil when something happened to it since the reconciliation began, and when it is as
+// wanted and its Claim at rest, which need not be loaded for that.
 func (x *index) found(f *finding) *node {
 	n, c := f.n, f.c
 	if n == nil || x.nodes.get(n.key) != n {
@@ -44,7 +44,7 @@ func (x *index) found(f *finding) *node {
 				c.see(int(f.place))
 				return nil
 			}
-			x.rouse(c)
+			x.load(c)
 		}
 		n = c.items[f.place].node
 	}
@@ -54,7 +54,7 @@ func (x *index) found(f *finding) *node {
 	return n
 }
 
-// repair marks what the next push has to put right, and says whether there is anything.
+// repair marks what the next push has to repair, and reports whether there is anything.
 func (x *index) repair(f *finding) bool {
 	n := f.n
 	n.proven = true
@@ -67,7 +67,7 @@ func (x *index) repair(f *finding) bool {
 	case isMissing:
 		n.know, n.hash, n.misplaced = gone, digest{}, false
 		x.release(n)
-		x.undermine(n)
+		x.invalidate(n)
 	case isMisplaced:
 		n.misplaced = true
 	case isDoubled:

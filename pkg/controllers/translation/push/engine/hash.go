@@ -33,8 +33,8 @@ func parseDigest(s string) digest {
 	return d
 }
 
-// digestOf is one digest for all bodies that are equal as JSON values, under one parent. Numbers count as they are
-// written: one that does not fit a float keeps all its digits.
+// digestOf is one digest for all bodies that are equal as JSON values, under one parent. Numbers count as written: one that does
+// not fit a float keeps all its digits.
 func digestOf(body []byte, parent string) digest {
 	h := sha256.New()
 	h.Write(canonical(body))
@@ -43,7 +43,7 @@ func digestOf(body []byte, parent string) digest {
 	return digest(h.Sum(nil)[:len(digest{})])
 }
 
-// canonical is body with sorted keys and without blanks; what is no JSON stays as it is.
+// canonical is body with sorted keys and without blanks; what is no JSON remains unchanged.
 func canonical(body []byte) []byte {
 	decoder := json.NewDecoder(bytes.NewReader(body))
 	decoder.UseNumber()

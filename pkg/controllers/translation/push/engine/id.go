@@ -13,8 +13,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// id is what tells one thing from others, in a third of the memory of the text of a UUID: the UUID, in the order of the
-// texts, and of any other text a truncated SHA-256. The zero id is that of the empty text.
+// id is what identifies a thing, in a third of the memory of the text of a UUID: the UUID, in the order of the texts, and of any
+// other text a truncated SHA-256. The zero id is that of the empty text.
 type id [16]byte
 
 func idOf[T ~string](text T) id {
@@ -32,7 +32,7 @@ func idOf[T ~string](text T) id {
 
 func (i id) compare(other id) int { return bytes.Compare(i[:], other[:]) }
 
-// contentOf tells lists of items apart.
+// contentOf distinguishes lists of items.
 func contentOf(items []backend.Item) id {
 	hash := sha256.New()
 	var length [8]byte

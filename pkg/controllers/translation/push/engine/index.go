@@ -20,7 +20,7 @@ type index struct {
 	// doubling are the kinds of which some resource doubles.
 	doubling map[string]struct{}
 	counts   tally
-	// resting are the Claims at rest, by the traces of what they list. read understands the items of one that is roused.
+	// resting are the Claims at rest, by the traces of what they list. read understands the items of one that is loaded.
 	resting map[uint64]*claim
 	read    func([]backend.Item) []reading
 	// woken are the Claims that the current use of the index concerns, now its time.
@@ -45,9 +45,9 @@ func newIndex(read func([]backend.Item) []reading) index {
 type knowledge uint8
 
 const (
-	// absent: nothing tells that it is there.
+	// absent: nothing reports that it is there.
 	absent knowledge = iota
-	// gone: it was seen not to be there.
+	// absent: it was seen not to be there.
 	gone
 	// landed: it is there, with the body of the node's hash.
 	landed
@@ -59,7 +59,7 @@ const (
 type node struct {
 	// key does not change: it is read without the lock.
 	key backend.Key
-	// parent is where the resource lies, as far as it is there. hash is that of the body that the backend accepted last.
+	// parent is where the resource lies, if it exists. hash is that of the body that the backend accepted last.
 	parent string
 	hash   digest
 	know   knowledge
@@ -85,13 +85,13 @@ type node struct {
 type rare struct {
 	// providers are the nodes that satisfy an alias.
 	providers set[node]
-	// waiters are the Claims to wake when it lands or goes.
+	// waiters are the Claims to wake when it is created or deleted.
 	waiters set[claim]
 	// resters are the Claims at rest that list something that needs it.
 	resters set[claim]
 	// held are the slots that it holds.
 	held []slot
-	// drift says how the backend has it otherwise; empty: it does not.
+	// drift reports how the backend has it otherwise; empty: it does not.
 	drift string
 }
 
@@ -108,11 +108,11 @@ type claim struct {
 	// uid and owner are zero where a Claim has none, created is in microseconds of Unix time.
 	uid, owner id
 	created    int64
-	// wanted gives the items whenever they are needed: their text is most of a Claim. content tells them from others.
+	// wanted gives the items whenever they are needed: their text is most of a Claim. content notifies them from others.
 	wanted  Items
 	content id
-	// current and deleting as the Claim says. pushed: it was pushed by this process, which thereby knows better than what
-	// was reported. wrote: something was written for the content. synced: it was in sync since. pushing: it is pushed now.
+	// current and deleting as the Claim specifies. pushed: it was pushed by this process, which thereby knows better than what was
+	// reported. wrote: something was written for the content. synced: it was in sync since. pushing: it is pushed now.
 	current, deleting, pushed, wrote, synced, pushing bool
 	// landed, proven and seq are, while it is at rest, those of all its nodes. unseen are the places of the items that no
 	// drift pass has seen since.
@@ -123,18 +123,18 @@ type claim struct {
 	gen uint32
 	// seen is when the content was first pushed.
 	seen moment
-	// work is nil while it is at rest: see rouse.
+	// work is nil while it is at rest: see loads.
 	*work
 }
 
-// work is what a Claim has while there is something to do for it, or somebody else has to do with what it lists.
+// work is what a Claim has while there is something to do for it, or another client has to do with what it lists.
 type work struct {
 	items []item
-	// tail are the resources that are no longer listed and not known to be gone, in the order they were listed in.
+	// tail are the resources that are no longer listed and not known to have been deleted, in the order they were listed in.
 	tail []item
 	// waits are the nodes that it waits for.
 	waits set[node]
-	// retry is the trouble that holds up the whole Claim: the backend did not answer.
+	// retry is the trouble that blocks the whole Claim: the backend did not respond.
 	retry *trouble
 	// blocked is since when a delete waits for dependents.
 	blocked moment
@@ -144,7 +144,7 @@ type work struct {
 
 // item is one resource of a claim.
 type item struct {
-	// node is nil when the item cannot be understood, trouble says why.
+	// node is nil when the item cannot be understood, trouble reports why.
 	node   *node
 	parent string
 	want   digest
@@ -169,7 +169,7 @@ type trouble struct {
 	verdict
 	tries int
 	until time.Time
-	// missing: something that nobody lists is needed. It ends when that lands.
+	// missing: something that no client lists is needed. It ends when that lands.
 	missing bool
 }
 
@@ -181,7 +181,7 @@ func (n *node) rarely() *rare {
 	return n.rare
 }
 
-// drift says how the backend has n otherwise than it was pushed.
+// drift reports how the backend has n otherwise than it was pushed.
 func (n *node) drift() string {
 	if n.rare == nil {
 		return ""
@@ -195,7 +195,7 @@ func (n *node) setDrift(message string) {
 	}
 }
 
-// brings says whether c is live and lists n.
+// brings reports whether c is live and lists n.
 func (c *claim) brings(n *node) bool { return !c.deleting && c.listed(n) != nil }
 
 // listed is the item with which c lists n, or nil.

@@ -38,7 +38,7 @@ type job struct {
 	conflicts                 int
 }
 
-// errElsewhere says that the resource lies under another parent, and has to go there first.
+// errElsewhere means that the resource lies under another parent, and has to go there first.
 var errElsewhere = errors.New("it lies under another parent")
 
 // jobFor takes an item in hand: its node is busy until settle. The index is locked.
@@ -86,7 +86,7 @@ func (p *push) work(ctx context.Context, i int, j *job) (verdict, error) {
 	return v, nil
 }
 
-// run brings about what is wanted. Writes under one parent are serial, and two parents are never locked at once.
+// run brings about what is wanted. Writes under one parent are serial, and two parents are never locked at the same time.
 func (j *job) run(ctx context.Context) error {
 	for range 3 {
 		err := j.locks.do(ctx, lockOf(j.want.Ref), func() error { return j.make(ctx) })
@@ -100,7 +100,7 @@ func (j *job) run(ctx context.Context) error {
 	return errLostRace
 }
 
-// make goes step by step from what is known to what is wanted.
+// make changes the known state to the desired one step by step.
 func (j *job) make(ctx context.Context) error {
 	for range 8 {
 		var err error
@@ -133,5 +133,5 @@ func (j *job) make(ctx context.Context) error {
 	return errLostRace
 }
 
-// replaceable says whether the new one can be made before the old one goes.
+// replaceable reports whether the new one can be made before the old one is deleted.
 func (j *job) replaceable() bool { return j.want.Doubles && j.listed && !j.want.Updatable }

@@ -3,7 +3,7 @@
 
 package engine
 
-// fact is what a call, or several, told of a resource.
+// fact is what one or several calls reported about a resource.
 type fact struct {
 	know              knowledge
 	hash              digest
@@ -36,7 +36,7 @@ func (x *index) learn(n *node, f fact) {
 		x.wakeAll(n)
 	}
 	if f.lost {
-		x.undermine(n)
+		x.invalidate(n)
 	}
 	switch {
 	case n.know == absent || n.know == gone:

@@ -46,7 +46,7 @@ func (x *index) link(c *claim, r *reading) item {
 	return it
 }
 
-// same is a text, in the memory of n's id if that says the same: what a resource lies under it needs as a rule.
+// same is a text, in the memory of n's id if that is the same: what a resource lies under it needs as a rule.
 func (n *node) same(text string) string {
 	if text == n.key.ID {
 		return n.key.ID
@@ -54,8 +54,7 @@ func (n *node) same(text string) string {
 	return text
 }
 
-// lies enters under which parent n is in the backend: mostly the one that its owner says, whose text need not be kept
-// twice.
+// lies enters under which parent n is in the backend: mostly the one that its owner specifies, whose text need not be kept twice.
 func (n *node) lies(parent string) {
 	n.parent = parent
 	if n.own == nil {
@@ -100,7 +99,7 @@ func (x *index) unlink(c *claim, it *item) {
 	x.drop(n)
 }
 
-// referred says whether some item of n is as fn asks.
+// referred reports whether some item of n satisfies fn.
 func (n *node) referred(fn func(*item) bool) bool {
 	for c := range n.refs.all() {
 		if it := c.item(n); it != nil && fn(it) {
@@ -110,9 +109,9 @@ func (n *node) referred(fn func(*item) bool) bool {
 	return false
 }
 
-// forget drops c and all that only it told of.
-func (x *index) forget(c *claim) {
-	x.rouse(c)
+// removeClaim drops c and everything that only it referred to.
+func (x *index) removeClaim(c *claim) {
+	x.load(c)
 	items := slices.Concat(c.items, c.tail)
 	c.items, c.tail = nil, nil
 	c.gen++
@@ -134,12 +133,12 @@ func (x *index) node(key backend.Key) *node {
 	return n
 }
 
-// drop forgets what is known of a node that no Claim lists or has to delete any more, and the node if nothing needs it.
+// drop discards what is known of a node that no Claim lists or has to delete any more, and the node if nothing needs it.
 func (x *index) drop(n *node) {
 	if n.refs.size() > 0 || n.busy || x.nodes.get(n.key) != n {
 		return
 	}
-	// Nobody says any more what became of it.
+	// Its outcome is no longer reported.
 	x.release(n)
 	n.know, n.hash, n.parent = absent, digest{}, ""
 	n.copied, n.misplaced, n.proven = false, false, false

@@ -11,13 +11,13 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// locks are locks by name. Nobody takes one while he has another, so they cannot block each other.
+// locks are locks by name. No goroutine takes one while it has another, so they cannot block each other.
 type locks struct {
 	mu   sync.Mutex
 	held map[string]*lock
 }
 
-// lock is a lock that somebody has or waits for: the channel has one place, taken by who has it.
+// lock is a lock that a goroutine has or waits for: the channel has one place, taken by who has it.
 type lock struct {
 	place chan struct{}
 	users int

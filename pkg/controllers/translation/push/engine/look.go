@@ -31,7 +31,7 @@ func (p *push) look(i int) outlook {
 		switch l.action {
 		case actWait:
 			x.waitFor(p.c, at)
-			x.hasten(at)
+			x.prioritize(at)
 		case actEvict:
 			evict := *find(p.c.tail, at)
 			l.evict = &evict
@@ -42,7 +42,7 @@ func (p *push) look(i int) outlook {
 	return l
 }
 
-// overtaken is the verdict on what is not looked at any more because the Claim changed. The change woke the Claim.
+// overtaken is the verdict on what is not checked any more because the Claim changed. The change woke the Claim.
 func overtaken(n *node) verdict {
 	s := situation{know: n.know, hashed: n.hash != digest{}, copied: n.copied, drift: n.drift()}
 	return verdict{

@@ -61,7 +61,7 @@ func TestTheListChangesWhileItIsPushed(t *testing.T) {
 func TestAClaimIsForgottenWhileItIsPushed(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.put("a", box("b1", 1), box("b2", 1))
-	w.once("create", "Box b1", func() { w.engine.Forget(named("a")) })
+	w.once("create", "Box b1", func() { w.engine.Discard(named("a")) })
 	if _, err := w.push(named("a")); err != nil {
 		t.Fatal(err)
 	}
@@ -197,10 +197,10 @@ func TestPlanOfWhatIsShared(t *testing.T) {
 	w.run(time.Hour)
 	expect(t, "message", w.stateOf("y", "Box", "c").Message, "would create")
 
-	// Broken items of a Claim that goes are nothing to delete.
+	// Broken items of a Claim that is being deleted are nothing to delete.
 	w.put("x", backend.Item{Kind: "Box", Body: "{"})
 	w.delete("x")
 	w.run(time.Minute)
-	expect(t, "gone", w.outcome("x").Gone, true)
+	expect(t, "gone", w.outcome("x").Deleted, true)
 	expect(t, "writes", w.writes(), 0)
 }

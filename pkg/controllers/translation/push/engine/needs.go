@@ -5,7 +5,7 @@ package engine
 
 import "time"
 
-// shortage is what a resource needs and is not there.
+// shortage is what a resource needs and does not exist.
 type shortage struct {
 	// node is the first that is missing; nil when all are there.
 	node *node
@@ -32,20 +32,20 @@ func (x *index) shortageOf(it *item) shortage {
 	return s
 }
 
-// graceLeft is how long to wait for a node that nobody lists.
+// graceLeft is how long to wait for a node that no client lists.
 func (x *index) graceLeft(m *node) time.Duration {
 	return max(0, m.unlisted.time().Add(graceUnlisted).Sub(x.now))
 }
 
-// presence says whether a resource, or one that satisfies an alias, is there, and whether a live Claim lists one that
-// is or will be.
+// presence reports whether a resource, or one that satisfies an alias, is there, and whether a live Claim lists one that is or will
+// be.
 func (x *index) presence(m *node) (there, listed bool) {
 	there, listed = m.know == landed, m.own != nil
 	if m.rare == nil || there && listed {
 		return there, listed
 	}
 	for n := range m.rare.providers.all() {
-		// One that is there but belongs to nobody is about to go, and counts as little as one that is still to come.
+		// One that is there but has no owner is about to be deleted, and counts as little as one that is still to come.
 		if n.know == landed && n.own != nil {
 			return true, true
 		}
@@ -55,8 +55,8 @@ func (x *index) presence(m *node) (there, listed bool) {
 	return there && !listed, listed
 }
 
-// undermine marks all that directly or not needs n: the backend may have deleted or cleared it together with n.
-func (x *index) undermine(n *node) {
+// invalidate marks all that directly or not needs n: the backend may have deleted or cleared it together with n.
+func (x *index) invalidate(n *node) {
 	seen := map[*node]struct{}{n: {}}
 	for queue := []*node{n}; len(queue) > 0; queue = queue[1:] {
 		m := queue[0]

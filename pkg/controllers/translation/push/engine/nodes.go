@@ -14,7 +14,7 @@ import (
 // would cost as much as half of the nodes do.
 type nodes struct {
 	hash func(backend.Key) uint64
-	// byHash are the nodes by the hash of their keys; those that share one hang together by their next.
+	// byHash are the nodes by the hash of their keys; those that share one block together by their next.
 	byHash map[uint64]*node
 	count  int
 }
@@ -41,7 +41,7 @@ func (s *nodes) add(n *node) {
 	s.count++
 }
 
-// remove takes out a node.
+// remove removes a node.
 func (s *nodes) remove(n *node) {
 	hash := s.hash(n.key)
 	switch first := s.byHash[hash]; {

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Observe takes over a Claim as it is now: a new one, a changed one, or one seen at start. It is cheap when nothing
-// changed, and wakes the others whom a change concerns; the Claim itself is to be pushed by who knows that it changed.
-// What was reported of a Claim counts until the Claim is pushed for the first time; after that the engine knows better.
+// Observe takes over the current state of a Claim: a new one, a changed one, or one seen at start. It is cheap when nothing
+// changed, and wakes the others whom a change concerns; the Claim itself is to be pushed by who knows that it changed. What was
+// reported of a Claim counts until the Claim is pushed for the first time; after that the engine knows better.
 func (e *Engine) Observe(c Claim) {
 	e.observing.Lock()
 	defer e.observing.Unlock()
@@ -35,19 +35,19 @@ func (e *Engine) Observe(c Claim) {
 	})
 }
 
-// Forget drops a Claim that is gone from the API server: its finalizer was removed or it never had one. What it left in
-// the backend belongs to nobody then.
-func (e *Engine) Forget(name types.NamespacedName) {
+// Discard drops a Claim that has been deleted from the API server: its finalizer was removed or it never had one. What it left in
+// the backend has no owner then.
+func (e *Engine) Discard(name types.NamespacedName) {
 	e.observing.Lock()
 	defer e.observing.Unlock()
 	e.with(func(x *index) {
 		if c := x.claims[name]; c != nil {
-			x.forget(c)
+			x.removeClaim(c)
 		}
 	})
 }
 
-// Items returns what a Claim wants, as it was observed last; nil when there is no such Claim.
+// Items returns what a Claim wants, as observed last; nil when there is no such Claim.
 func (e *Engine) Items(name types.NamespacedName) Items {
 	e.mu.Lock()
 	defer e.mu.Unlock()

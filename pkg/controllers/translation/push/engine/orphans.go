@@ -17,21 +17,21 @@ const maxNames = 20
 type orphanage struct {
 	mode    Mode
 	deletes bool
-	// complete: the pass read everything.
+	// complete: the reconciliation read everything.
 	complete bool
 	claims   int
 	// orphans of all that was observed and that may be a Claim's.
 	orphans, observed int
 }
 
-// mayDelete says whether orphans may be deleted at all. Where they are most of what there is, or there is no Claim,
-// something is wrong with what we know rather than with the backend.
+// mayDelete reports whether orphans may be deleted at all. Where they are most of what there is, or there is no Claim, something is
+// wrong with what Groundskeeper knows rather than with the backend.
 func (o orphanage) mayDelete() bool {
 	return o.mode == Repair && o.deletes && o.complete && o.claims > 0 && 2*o.orphans <= o.observed
 }
 
-// orphans finds, among the strangers of the pass, those that nobody lists or has to delete, and deletes those that were
-// orphans in the last pass already, if that is allowed.
+// orphans finds, among the strangers of the reconciliation, those that no client lists or has to delete, and deletes those that
+// were orphans in the last reconciliation already, if that is allowed.
 func (p *pass) orphans(ctx context.Context) error {
 	o := orphanage{mode: p.e.o.Mode, deletes: p.e.o.DeleteOrphans, complete: p.failed == nil, observed: p.observed}
 	var orphans []backend.Observed
@@ -70,8 +70,8 @@ func (p *pass) orphans(ctx context.Context) error {
 	return nil
 }
 
-// deleteOrphan deletes an orphan, unless a Claim came to list it. One that comes to while the call is under way waits
-// for that. The error is that of ctx or of a fenced write: whatever else fails is tried again by the next pass.
+// deleteOrphan deletes an orphan, unless a Claim came to list it. One that comes to while the call is under way waits for that. The
+// error is that of ctx or of a fenced write: whatever else fails is tried again by the next reconciliation.
 func (p *pass) deleteOrphan(ctx context.Context, s backend.Observed) error {
 	var n *node
 	f := fact{know: gone, lost: true}

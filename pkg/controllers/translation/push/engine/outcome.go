@@ -38,7 +38,7 @@ func (p *push) finish() Outcome {
 			o.Settling, o.RetryAfter = true, recheck
 			return
 		}
-		o.Gone = p.deleting && len(pushed) == 0
+		o.Deleted = p.deleting && len(pushed) == 0
 		x.count(c, tallyOf(pushed))
 		if len(c.tail) == 0 && !p.deleting {
 			c.blocked = 0

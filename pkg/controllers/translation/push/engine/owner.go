@@ -37,7 +37,7 @@ func ownerOf(claims []*claim) *claim {
 	return best
 }
 
-// reown decides anew who has n, and wakes all whom a change concerns.
+// reown decides again who has n, and wakes all whom a change concerns.
 func (x *index) reown(n *node) {
 	var live []*claim
 	for c := range n.refs.all() {
@@ -55,7 +55,7 @@ func (x *index) reown(n *node) {
 	x.wakeWaiters(n)
 }
 
-// touchUnlisted notes since when nobody brings n, and what it is an alias's provider of.
+// touchUnlisted notes since when no Claim brings n, and what it is an alias's provider of.
 func (x *index) touchUnlisted(n *node) {
 	if n.own != nil {
 		return

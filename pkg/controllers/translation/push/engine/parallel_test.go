@@ -55,9 +55,9 @@ func TestManyAtOnce(t *testing.T) {
 				o, err := e.Push(context.Background(), name)
 				mu.Lock()
 				c, ok := store[name]
-				if err == nil && ok && o.Gone && c.Deleting {
+				if err == nil && ok && o.Deleted && c.Deleting {
 					delete(store, name)
-					e.Forget(name)
+					e.Discard(name)
 				}
 				mu.Unlock()
 				queue.Done(name)
@@ -128,7 +128,7 @@ func sum(counts map[State]int) int {
 	return n
 }
 
-// TestDriftWhileClaimsChange makes passes, which read without the lock, while the same resources are listed anew.
+// TestDriftWhileClaimsChange makes passes, which read without the lock, while the same resources are listed again.
 func TestDriftWhileClaimsChange(t *testing.T) {
 	e := New(newFake(), Options{Mode: Repair, Concurrency: 2})
 	change := func(v int) {

@@ -61,7 +61,7 @@ func (p *push) foresee(it *item) (v verdict, known bool) {
 	return v, known
 }
 
-// compareOne reads what the backend has of an item, and says what would be done about it.
+// compareOne reads what the backend has of an item, and reports what would be done about it.
 func (p *push) compareOne(ctx context.Context, i int) (verdict, error) {
 	it := &p.items[i]
 	want, err := p.e.b.Resolve(p.wanted[i])

@@ -55,8 +55,8 @@ func padding(w *world) {
 	w.put("padding", items...)
 }
 
-// expected is what the backend has to hold: what the winners of each key want, as far as what they need is there. The
-// rest of what is listed may be there as it was before.
+// expected is what the backend has to hold: what the winners of each key want, as far as what they need is there. The rest of what
+// is listed may be there in its previous state.
 func (w *world) expected() (all map[backend.Key]backend.Resource, listed map[backend.Key][]*Claim) {
 	winners := map[backend.Key]*Claim{}
 	all = map[backend.Key]backend.Resource{}
@@ -100,7 +100,7 @@ func (w *world) expected() (all map[backend.Key]backend.Resource, listed map[bac
 	return all, byKey
 }
 
-// satisfied says whether one of the resources is what is needed, or has it for an alias.
+// satisfied reports whether one of the resources is what is needed, or has it for an alias.
 func satisfied(all map[backend.Key]backend.Resource, need backend.Key) bool {
 	if _, ok := all[need]; ok {
 		return true
@@ -113,7 +113,7 @@ func satisfied(all map[backend.Key]backend.Resource, need backend.Key) bool {
 	return false
 }
 
-// checkBackend fails unless the backend holds exactly what is expected, in order, but for what is excused.
+// checkBackend fails unless the backend holds exactly what is expected, in order, except for what is excused.
 func (w *world) checkBackend(excused map[backend.Key]bool) {
 	w.t.Helper()
 	want, listed := w.expected()
@@ -190,7 +190,7 @@ func (w *world) dump() string {
 	return s.String()
 }
 
-// drift makes a pass, and fails unless it can.
+// drift reconciles once, and fails unless it can.
 func (w *world) drift() Report {
 	w.t.Helper()
 	r, err := w.engine.Drift(context.Background())
@@ -249,8 +249,8 @@ func TestTheBackendComesToHoldWhatIsWanted(t *testing.T) {
 	})
 }
 
-// excuse notes what may have been made and not reported before a crash, of what Claims list and of what they listed
-// since they reported. When it is not listed after the crash, nobody can know of it.
+// excuse notes what may have been made and not reported before a crash, of what Claims list and of what they listed since they
+// reported. When it is not listed after the crash, it cannot be known.
 func (w *world) excuse(excused map[backend.Key]bool) {
 	unreported := func(c *Claim, key backend.Key) {
 		if !slices.ContainsFunc(c.Pushed, func(p Pushed) bool { return p.Kind == key.Kind && p.ID == key.ID }) {
@@ -276,7 +276,7 @@ func (w *world) excuse(excused map[backend.Key]bool) {
 	})
 }
 
-// tamper changes the backend by hand.
+// tamper changes the backend manually.
 func (w *world) tamper(t *rapid.T) {
 	keys := slices.SortedFunc(maps.Keys(w.backend.objects), func(a, b backend.Key) int { return cmp.Compare(a.String(), b.String()) })
 	keys = slices.DeleteFunc(keys, func(k backend.Key) bool { return k.Kind == "Pad" })
@@ -312,11 +312,11 @@ func (w *world) pushSome(t *rapid.T, restart func()) {
 		}
 		switch kind {
 		case 0, 1:
-			return fail(backend.Transient, "no answer")
+			return fail(backend.Transient, "no response")
 		case 2:
 			return fail(backend.Refused, "not today")
 		case 5:
-			return fail(backend.Conflict, "somebody was quicker")
+			return fail(backend.Conflict, "another client was quicker")
 		case 6:
 			if op != "create" {
 				return nil // a backend does not lie about what is there
@@ -369,8 +369,8 @@ func (w *world) closed(items []backend.Item) []backend.Item {
 	}
 }
 
-// TestNothingIsAskedTwice: where nothing conflicts and nothing fails, each resource costs one request, in whatever
-// order Claims come, and the backend never refuses any.
+// TestNothingIsAskedTwice: where nothing conflicts and nothing fails, each resource costs one request, in whatever order Claims
+// come, and the backend never rejects any.
 func TestNothingIsAskedTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t, Options{})
@@ -390,14 +390,14 @@ func TestNothingIsAskedTwice(t *testing.T) {
 		w.run(4 * time.Second)
 		w.checkBackend(nil)
 		if len(w.backend.refused) > 0 || w.backend.calls["create"] != len(w.backend.objects) || w.backend.calls["get"]+w.backend.calls["update"]+w.backend.calls["delete"] > 0 {
-			t.Fatalf("calls %v, refused %v", w.backend.calls, w.backend.refused)
+			t.Fatalf("calls %v, rejected %v", w.backend.calls, w.backend.refused)
 		}
 		for _, name := range rapid.Permutation(w.names()).Draw(t, "deleted") {
 			w.delete(name.Name)
 		}
 		w.run(time.Minute)
 		if len(w.backend.objects) > 0 || w.engine.x.left() > 0 || len(w.backend.refused) > 0 || len(w.backend.cascaded) > 0 {
-			t.Fatalf("left %v, refused %v, cascaded %v\n%s", w.backend.objects, w.backend.refused, w.backend.cascaded, w.dump())
+			t.Fatalf("left %v, rejected %v, cascaded %v\n%s", w.backend.objects, w.backend.refused, w.backend.cascaded, w.dump())
 		}
 	})
 }

@@ -124,33 +124,33 @@ func TestDecide(t *testing.T) {
 		reason Reason
 		retry  time.Duration
 	}{
-		"new":                      {situation: situation{}, action: actWrite},
-		"in sync":                  {situation: situation{know: landed, same: true}, state: Synced, reason: ReasonSynced},
-		"in sync, whatever is not": {situation: situation{know: landed, same: true, short: shortage{node: need}, retry: &trouble{until: later}}, state: Synced, reason: ReasonSynced},
-		"other content":            {situation: situation{know: landed}, action: actWrite},
-		"misplaced":                {situation: situation{know: landed, same: true, misplaced: true}, action: actWrite},
-		"a copy may be left":       {situation: situation{know: landed, same: true, copied: true}, action: actWrite},
-		"unknown":                  {situation: situation{know: unknown, same: true}, action: actWrite},
-		"another's":                {situation: situation{know: landed, same: true, winner: "w"}, state: Failed, reason: ReasonConflict},
-		"drifted, observing":       {situation: situation{know: gone, same: true, drift: "d", mode: Observe}, state: Drifted, reason: ReasonDrifted},
-		"drifted and changed":      {situation: situation{know: landed, drift: "d", mode: Observe}, action: actWrite},
-		"drifted, repairing":       {situation: situation{know: unknown, same: true, drift: "d", mode: Repair}, action: actWrite},
-		"drifted, waiting":         {situation: situation{know: gone, drift: "d", mode: Repair, busy: true}, action: actWait, state: Drifted, reason: ReasonWaiting},
-		"no answer":                {situation: situation{retry: &trouble{until: later, verdict: verdict{reason: ReasonRetrying}}}, state: Pending, reason: ReasonRetrying, retry: time.Second},
-		"no answer, may be there":  {situation: situation{know: unknown, retry: &trouble{until: later, verdict: verdict{reason: ReasonRetrying}}}, state: Failed, reason: ReasonRetrying, retry: time.Second},
-		"no answer, was there":     {situation: situation{know: unknown, hashed: true, retry: &trouble{until: later, verdict: verdict{reason: ReasonRetrying}}}, state: Pending, reason: ReasonRetrying, retry: time.Second},
-		"time to try again":        {situation: situation{retry: &trouble{until: before}, trouble: &trouble{until: now}}, action: actWrite},
-		"refused":                  {situation: situation{trouble: &trouble{until: later, verdict: verdict{state: Failed, reason: ReasonRefused}}}, action: actWait, state: Failed, reason: ReasonRefused, retry: time.Second},
-		"still missing":            {situation: situation{short: shortage{node: need, unlisted: true}, trouble: &trouble{until: later, missing: true, verdict: verdict{state: Pending, reason: ReasonWaiting}}}, action: actWait, state: Pending, reason: ReasonWaiting, retry: time.Second},
-		"missing no more":          {situation: situation{trouble: &trouble{until: later, missing: true}}, action: actWrite},
-		"waits for a listed one":   {situation: situation{short: shortage{node: need}}, action: actWait, state: Pending, reason: ReasonWaiting},
-		"waits for an unlisted":    {situation: situation{short: shortage{node: need, unlisted: true, wait: time.Second}}, action: actWait, state: Pending, reason: ReasonWaiting, retry: time.Second},
-		"has waited":               {situation: situation{short: shortage{node: need, unlisted: true}}, action: actWrite},
-		"in sync, but in work":     {situation: situation{know: landed, same: true, busy: true}, action: actWait, state: Pending, reason: ReasonWaiting},
-		"busy":                     {situation: situation{busy: true}, action: actWait, state: Pending, reason: ReasonWaiting},
-		"own slot":                 {situation: situation{slot: slotOurs}, action: actEvict, state: Pending, reason: ReasonWaiting},
-		"slot is left":             {situation: situation{slot: slotLeaving}, action: actWait, state: Pending, reason: ReasonWaiting},
-		"slot is taken":            {situation: situation{slot: slotTaken}, action: actWait, state: Failed, reason: ReasonConflict},
+		"new":                       {situation: situation{}, action: actWrite},
+		"in sync":                   {situation: situation{know: landed, same: true}, state: Synced, reason: ReasonSynced},
+		"in sync, whatever is not":  {situation: situation{know: landed, same: true, short: shortage{node: need}, retry: &trouble{until: later}}, state: Synced, reason: ReasonSynced},
+		"other content":             {situation: situation{know: landed}, action: actWrite},
+		"misplaced":                 {situation: situation{know: landed, same: true, misplaced: true}, action: actWrite},
+		"a copy may be left":        {situation: situation{know: landed, same: true, copied: true}, action: actWrite},
+		"unknown":                   {situation: situation{know: unknown, same: true}, action: actWrite},
+		"another's":                 {situation: situation{know: landed, same: true, winner: "w"}, state: Failed, reason: ReasonConflict},
+		"drifted, observing":        {situation: situation{know: gone, same: true, drift: "d", mode: Observe}, state: Drifted, reason: ReasonDrifted},
+		"drifted and changed":       {situation: situation{know: landed, drift: "d", mode: Observe}, action: actWrite},
+		"drifted, repairing":        {situation: situation{know: unknown, same: true, drift: "d", mode: Repair}, action: actWrite},
+		"drifted, waiting":          {situation: situation{know: gone, drift: "d", mode: Repair, busy: true}, action: actWait, state: Drifted, reason: ReasonWaiting},
+		"no response":               {situation: situation{retry: &trouble{until: later, verdict: verdict{reason: ReasonRetrying}}}, state: Pending, reason: ReasonRetrying, retry: time.Second},
+		"no response, may be there": {situation: situation{know: unknown, retry: &trouble{until: later, verdict: verdict{reason: ReasonRetrying}}}, state: Failed, reason: ReasonRetrying, retry: time.Second},
+		"no response, was there":    {situation: situation{know: unknown, hashed: true, retry: &trouble{until: later, verdict: verdict{reason: ReasonRetrying}}}, state: Pending, reason: ReasonRetrying, retry: time.Second},
+		"time to try again":         {situation: situation{retry: &trouble{until: before}, trouble: &trouble{until: now}}, action: actWrite},
+		"refused":                   {situation: situation{trouble: &trouble{until: later, verdict: verdict{state: Failed, reason: ReasonRefused}}}, action: actWait, state: Failed, reason: ReasonRefused, retry: time.Second},
+		"still missing":             {situation: situation{short: shortage{node: need, unlisted: true}, trouble: &trouble{until: later, missing: true, verdict: verdict{state: Pending, reason: ReasonWaiting}}}, action: actWait, state: Pending, reason: ReasonWaiting, retry: time.Second},
+		"missing no more":           {situation: situation{trouble: &trouble{until: later, missing: true}}, action: actWrite},
+		"waits for a listed one":    {situation: situation{short: shortage{node: need}}, action: actWait, state: Pending, reason: ReasonWaiting},
+		"waits for an unlisted":     {situation: situation{short: shortage{node: need, unlisted: true, wait: time.Second}}, action: actWait, state: Pending, reason: ReasonWaiting, retry: time.Second},
+		"has waited":                {situation: situation{short: shortage{node: need, unlisted: true}}, action: actWrite},
+		"in sync, but in work":      {situation: situation{know: landed, same: true, busy: true}, action: actWait, state: Pending, reason: ReasonWaiting},
+		"busy":                      {situation: situation{busy: true}, action: actWait, state: Pending, reason: ReasonWaiting},
+		"own slot":                  {situation: situation{slot: slotOurs}, action: actEvict, state: Pending, reason: ReasonWaiting},
+		"slot is left":              {situation: situation{slot: slotLeaving}, action: actWait, state: Pending, reason: ReasonWaiting},
+		"slot is taken":             {situation: situation{slot: slotTaken}, action: actWait, state: Failed, reason: ReasonConflict},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestReplacementNeverLeavesNothing goes through a replacement from each state that there can be.
+// TestReplacementNeverLeavesNothing passes through a replacement from each state that there can be.
 func TestReplacementNeverLeavesNothing(t *testing.T) {
 	for bits := range 16 {
 		r := replacement{there: bits&1 > 0, right: bits&3 == 3, copied: bits&4 > 0, copyRight: bits&12 == 12}
@@ -254,7 +254,7 @@ func TestOrphansMayBeDeleted(t *testing.T) {
 		"fine":                {func(*orphanage) {}, true},
 		"only observing":      {func(o *orphanage) { o.mode = Observe }, false},
 		"planning":            {func(o *orphanage) { o.mode = Plan }, false},
-		"not asked to":        {func(o *orphanage) { o.deletes = false }, false},
+		"not requested to":    {func(o *orphanage) { o.deletes = false }, false},
 		"not all was read":    {func(o *orphanage) { o.complete = false }, false},
 		"there is no claim":   {func(o *orphanage) { o.claims = 0 }, false},
 		"more than half":      {func(o *orphanage) { o.observed = 1 }, false},
@@ -310,7 +310,7 @@ func TestNodesThatShareAHash(t *testing.T) {
 			key := backend.Key{Kind: "Box", ID: string(rune('a' + rapid.IntRange(0, 9).Draw(t, "key")))}
 			if n := model[key]; n != nil {
 				s.remove(n)
-				s.remove(n) // it is not there any more
+				s.remove(n) // it no longer exists
 				delete(model, key)
 			} else {
 				model[key] = &node{key: key}
@@ -378,7 +378,7 @@ func TestLocks(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	expect(t, "at once", most, 1)
+	expect(t, "immediately", most, 1)
 
 	err := l.do(context.Background(), "a", func() error {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -405,7 +405,7 @@ func TestSummary(t *testing.T) {
 		"in sync":  {verdicts: []verdict{{reason: ReasonSynced}}, want: Outcome{Reason: ReasonSynced}},
 		"settling": {verdicts: []verdict{waiting}, age: time.Second, want: Outcome{Reason: ReasonWaiting, Message: "A: it waits", Settling: true, RetryAfter: time.Second}},
 		"waiting":  {verdicts: []verdict{waiting}, age: settleTime, want: Outcome{Reason: ReasonWaiting, Message: "A: it waits"}},
-		"waiting for what nobody lists": {
+		"waiting for what no Claim lists": {
 			verdicts: []verdict{waiting, {reason: ReasonWaiting, retry: time.Minute, message: "B"}}, age: time.Second,
 			want: Outcome{Reason: ReasonWaiting, Message: "A: it waits; B", RetryAfter: time.Minute},
 		},

@@ -13,11 +13,11 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// evictions is how many resources in the way of one are deleted in one push.
+// evictions is how many resources that conflict with one are deleted in one push.
 const evictions = 8
 
-// Push brings about what a Claim wants, as far as that is possible now, and says how far that is. Only one call for a
-// Claim may run at a time. The error is that of ctx, one for which backend.ReasonOf says Fenced, or ErrUnknownClaim.
+// Push brings about what a Claim wants, as far as that is possible now, and reports how far that is. Only one call for a Claim may
+// run at a time. The error is that of ctx, one for which backend.ReasonOf returns Fenced, or ErrUnknownClaim.
 func (e *Engine) Push(ctx context.Context, name types.NamespacedName) (Outcome, error) {
 	if err := ctx.Err(); err != nil {
 		return Outcome{}, err
@@ -70,7 +70,7 @@ func (e *Engine) begin(name types.NamespacedName) *push {
 		if c == nil {
 			return
 		}
-		x.rouse(c)
+		x.load(c)
 		x.stopWaiting(c)
 		c.pushed, c.pushing = true, true
 		if c.seen == 0 {
@@ -106,7 +106,7 @@ func (p *push) bringAll(ctx context.Context) error {
 	return nil
 }
 
-// bring brings about one item, or says why that is not possible now.
+// bring brings about one item, or reports why that is not possible now.
 func (p *push) bring(ctx context.Context, i int) error {
 	for range evictions {
 		l := p.look(i)

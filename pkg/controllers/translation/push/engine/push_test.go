@@ -25,7 +25,7 @@ func TestEachResourceIsMadeOnce(t *testing.T) {
 	expectList(t, "rules", w.list("Rule", "t"), "r2", "r1")
 	expect(t, "synced", w.engine.Counts()[Synced], 9)
 
-	// Nothing is asked again, by this process or by the next one.
+	// Nothing is queried again, by this process or by the next one.
 	w.resetCalls()
 	w.restart()
 	w.run(time.Minute)

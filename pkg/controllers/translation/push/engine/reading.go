@@ -34,7 +34,7 @@ type report struct {
 	Pushed
 }
 
-// read understands items. It keeps nothing of their bodies but what tells them from others.
+// read understands items. It keeps nothing of their bodies but what notifies them from others.
 func (e *Engine) read(items []backend.Item) []reading {
 	readings := e.resolve(items)
 	for i := range readings {
@@ -46,7 +46,7 @@ func (e *Engine) read(items []backend.Item) []reading {
 	return readings
 }
 
-// resolve understands items as far as to say where they are.
+// resolve understands items as far as to report where they are.
 func (e *Engine) resolve(items []backend.Item) []reading {
 	readings := make([]reading, len(items))
 	seen := make(map[backend.Key]struct{}, len(items))

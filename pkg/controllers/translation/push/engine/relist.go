@@ -11,7 +11,7 @@ import (
 func (x *index) observe(s sight, mode Mode) {
 	c := x.claims[s.Name]
 	if c != nil && c.uid != s.uid {
-		x.forget(c)
+		x.removeClaim(c)
 		c = nil
 	}
 	isNew := c == nil
@@ -22,7 +22,7 @@ func (x *index) observe(s sight, mode Mode) {
 	changed := isNew || !s.same || c.deleting != s.Deleting || c.current != s.Current || c.owner != s.owner || c.created != s.Created.UnixMicro()
 	known := !changed && c.pushed
 	if !known {
-		x.rouse(c)
+		x.load(c)
 	}
 	// What is kept elsewhere is not kept twice.
 	c.wanted = s.Items
@@ -37,7 +37,7 @@ func (x *index) observe(s sight, mode Mode) {
 		c.blocked = 0
 	}
 	if turned {
-		// What was in the way of making a resource is not in the way of deleting it.
+		// What blocked the creation of a resource does not block its deletion.
 		for i := range c.items {
 			if c.items[i].node != nil {
 				c.items[i].trouble = nil

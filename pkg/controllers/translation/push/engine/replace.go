@@ -34,7 +34,7 @@ const (
 	stepMake
 )
 
-// next is what to do now. It depends on nothing but what is there, so it goes on wherever a process before it stopped.
+// next is what to do now. It depends on nothing but what is there, so it continues wherever a process before it stopped.
 func (r replacement) next() step {
 	switch {
 	case r.right && r.copied:

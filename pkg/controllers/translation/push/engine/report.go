@@ -9,7 +9,7 @@ import "groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 type Report struct {
 	// Drifted is how many resources the backend had otherwise than they were pushed, or not at all, or out of order.
 	Drifted int
-	// Repaired is how many of them were scheduled to be put right.
+	// Repaired is how many of them were scheduled to be repaired.
 	Repaired int
 	// Orphans is how many resources of the tenant no Claim lists, Deleted how many of them were deleted.
 	Orphans, Deleted int

@@ -10,12 +10,12 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// Most Claims are at rest most of the time: there is nothing to do for them, and no other Claim has to do with what they
-// list but by needs of their own. Of those only the Claim is kept, and the traces by which it is found again. Its items
-// and nodes, most of what the index takes, are made anew from its content when something touches them.
+// Most Claims are at rest most of the time: there is nothing to do for them, and no other Claim has to do with what they list but
+// by dedicated needs. Of those only the Claim is kept, and the traces by which it is found again. Its items and nodes, most of what
+// the index takes, are recreated from its content when something touches them.
 //
-// A trace is the hash of something by which one Claim can meet another: a key, an alias or a slot. That two have the same
-// trace by chance does no harm: the Claim is roused for nothing, or does not rest.
+// A trace is the hash of something by which one Claim can meet another: a key, an alias or a slot. That two have the same trace by
+// chance does no harm: the Claim is loaded for nothing, or does not rest.
 
 // trace is where a Claim at rest is found that has the slot.
 func (s slot) trace() uint64 { return binary.LittleEndian.Uint64(s[:]) }
@@ -39,31 +39,31 @@ func (x *index) traces(c *claim) []uint64 {
 	return traces
 }
 
-// nodeOf is the node of a key, nil when there is none. The Claim at rest that may have it is roused.
+// nodeOf is the node of a key, nil when there is none. The Claim at rest that may have it is loaded.
 func (x *index) nodeOf(key backend.Key) *node {
 	x.rouseAt(x.nodes.hash(key))
 	return x.nodes.get(key)
 }
 
-// rouseAt rouses the Claim that has a trace.
+// rouseAt loads the Claim that has a trace.
 func (x *index) rouseAt(trace uint64) {
 	if c := x.resting[trace]; c != nil {
-		x.rouse(c)
+		x.load(c)
 	}
 }
 
-// rouseResters rouses the Claims that list something that needs n.
+// rouseResters loads the Claims that list something that needs n.
 func (x *index) rouseResters(n *node) {
 	if n.rare == nil {
 		return
 	}
 	for _, c := range slices.Collect(n.rare.resters.all()) {
-		x.rouse(c)
+		x.load(c)
 	}
 }
 
-// rouse makes the items and nodes of c as they were when it went to rest.
-func (x *index) rouse(c *claim) {
+// load makes the items and nodes of c unchanged when it went to rest.
+func (x *index) load(c *claim) {
 	if c.work != nil {
 		return
 	}
@@ -95,7 +95,7 @@ func (x *index) rouse(c *claim) {
 	c.counted = restingTally(c.landed, len(c.items))
 }
 
-// rest lets go of the items and nodes of c, if they can be had again and nobody else has to do with them.
+// rest lets go of the items and nodes of c, if they can be had again and no other client has to do with them.
 func (x *index) rest(c *claim) {
 	if c.work == nil || x.claims[c.name] != c || !x.canRest(c) {
 		return
@@ -132,8 +132,8 @@ func (x *index) rest(c *claim) {
 	c.work = nil
 }
 
-// canRest says whether nothing is known of c but what its content says, and whether all of it is in the backend as
-// wanted, or nothing is.
+// canRest reports whether nothing is known of c except its content, and whether all of it is in the backend as wanted, or nothing
+// is.
 func (x *index) canRest(c *claim) bool {
 	if c.deleting || c.pushing || len(c.items) == 0 || len(c.tail) > 0 || c.waits.size() > 0 || c.retry != nil || c.blocked != 0 {
 		return false
@@ -187,7 +187,7 @@ func restingTally(landed bool, n int) tally {
 	return t
 }
 
-// isQuiet says whether an item of c is as if it had just been linked, and at most has landed since.
+// isQuiet reports whether an item of c is as if it had just been linked, and at most has landed since.
 func (x *index) isQuiet(c *claim, it *item) bool {
 	n := it.node
 	if n.own != c || n.refs.size() != 1 || n.busy || n.copied || n.misplaced || !c.hasAlone(n) || n.rare != nil && n.rare.providers.size() > 0 {
@@ -229,7 +229,7 @@ func (x *index) isQuiet(c *claim, it *item) bool {
 	return true
 }
 
-// hasAlone says whether n means nothing to anybody but c: nobody waits for it, needs it or reports a drift of it.
+// hasAlone reports whether n means nothing to anybody but c: no Claim waits for it, needs it or reports a drift of it.
 func (c *claim) hasAlone(n *node) bool {
 	if r := n.rare; r != nil && (r.drift != "" || r.waiters.size() > 0 || r.resters.size() > 0) {
 		return false
@@ -242,7 +242,7 @@ func (c *claim) hasAlone(n *node) bool {
 	return true
 }
 
-// provides says whether n is a key or an alias of something that c, which can rest, lists.
+// provides reports whether n is a key or an alias of something that c, which can rest, lists.
 func (c *claim) provides(n *node) bool {
 	return n.own == c || n.rare != nil && n.rare.providers.one != nil && n.rare.providers.one.own == c
 }

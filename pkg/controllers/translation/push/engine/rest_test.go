@@ -27,8 +27,7 @@ func (w *world) atRest() []string {
 	return names
 }
 
-// checkRest fails unless each Claim at rest is roused to a state in which it can rest, and leaves nothing else when it
-// does again.
+// checkRest fails unless each Claim at rest is loaded to a state in which it can rest, and leaves nothing else when it does again.
 func (w *world) checkRest() {
 	w.engine.with(func(x *index) {
 		for _, c := range slices.Collect(maps.Values(x.claims)) {
@@ -36,17 +35,17 @@ func (w *world) checkRest() {
 				continue
 			}
 			nodes, traces, counts := x.nodes.count, maps.Clone(x.resting), x.counts
-			x.rouse(c)
+			x.load(c)
 			for i := range c.items {
 				if c.items[i].node == nil || x.nodes.get(c.items[i].node.key) != c.items[i].node {
-					w.t.Fatalf("%s: item %d of a Claim that was at rest has no node of its own", c.name, i)
+					w.t.Fatalf("%s: item %d of a Claim that was at rest has no separate node", c.name, i)
 				}
 			}
 			if x.rest(c); c.work != nil {
-				w.t.Fatalf("%s was roused to a state in which it cannot rest", c.name)
+				w.t.Fatalf("%s was loaded to a state in which it cannot rest", c.name)
 			}
 			if x.nodes.count != nodes || !maps.Equal(x.resting, traces) || x.counts != counts {
-				w.t.Fatalf("%s: %d nodes and %d traces before it was roused, %d and %d after it rests again", c.name, nodes, len(traces), x.nodes.count, len(x.resting))
+				w.t.Fatalf("%s: %d nodes and %d traces before it was loaded, %d and %d after it rests again", c.name, nodes, len(traces), x.nodes.count, len(x.resting))
 			}
 		}
 		if len(x.woken) > 0 {
@@ -104,7 +103,7 @@ func TestRestIsDisturbed(t *testing.T) {
 		expectList(t, "at rest", w.atRest())
 		w.delete("z")
 		w.run(time.Minute)
-		expectList(t, "at rest when it has gone", w.atRest(), "a")
+		expectList(t, "at rest when it has been deleted", w.atRest(), "a")
 	})
 	t.Run("by another that needs it", func(t *testing.T) {
 		w := rested(t, map[string][]backend.Item{"a": {box("b", 1)}}, "a")
@@ -140,26 +139,26 @@ func TestRestIsDisturbed(t *testing.T) {
 		expectList(t, "at rest", w.atRest())
 		w.run(time.Minute)
 		w.checkBackend(nil)
-		expectList(t, "at rest when all is put right", w.atRest(), "pod")
+		expectList(t, "at rest when all is repaired", w.atRest(), "pod")
 	})
-	t.Run("by what a pass finds", func(t *testing.T) {
+	t.Run("by what a reconciliation finds", func(t *testing.T) {
 		w := rested(t, map[string][]backend.Item{"a": {box("b", 1)}, "c": {box("d", 1)}}, "a", "c")
 		w.backend.remove(backend.Key{Kind: "Box", ID: "b"})
 		expect(t, "drifted", w.drift().Drifted, 1)
 		expectList(t, "at rest", w.atRest(), "c")
 		w.run(time.Minute)
 		w.checkBackend(nil)
-		expectList(t, "at rest when it is put right", w.atRest(), "a", "c")
+		expectList(t, "at rest when it is repaired", w.atRest(), "a", "c")
 	})
 	t.Run("by its end", func(t *testing.T) {
 		w := rested(t, map[string][]backend.Item{"a": {box("b", 1)}}, "a")
-		w.engine.Forget(named("a"))
+		w.engine.Discard(named("a"))
 		expect(t, "left", w.engine.x.left(), 0)
 		expect(t, "counts", sum(w.engine.Counts()), 0)
 	})
 }
 
-// A Claim rests only when its content says all that there is to know of it.
+// A Claim rests only when its content is all that is known of it.
 func TestWhatKeepsAClaimFromRest(t *testing.T) {
 	other := &claim{name: named("other")}
 	foreign := &node{own: other}
@@ -175,9 +174,9 @@ func TestWhatKeepsAClaimFromRest(t *testing.T) {
 		"it is pushed now":                  func(p parts) { p.c.pushing = true },
 		"something is to be deleted":        func(p parts) { p.c.tail = []item{{node: p.n}} },
 		"it waits":                          func(p parts) { p.c.waits.add(foreign) },
-		"the backend did not answer":        func(p parts) { p.c.retry = &trouble{} },
-		"a delete was held up":              func(p parts) { p.c.blocked = 1 },
-		"a resource was refused":            func(p parts) { p.c.items[1].trouble = &trouble{} },
+		"the backend did not respond":       func(p parts) { p.c.retry = &trouble{} },
+		"a delete was blocked":              func(p parts) { p.c.blocked = 1 },
+		"a resource was rejected":           func(p parts) { p.c.items[1].trouble = &trouble{} },
 		"the first is not understood":       func(p parts) { p.c.items[0].node = nil },
 		"one is not understood":             func(p parts) { p.c.items[1].node = nil },
 		"another state was reported":        func(p parts) { p.c.counted[stateNumber(Failed)]++ },
@@ -187,8 +186,8 @@ func TestWhatKeepsAClaimFromRest(t *testing.T) {
 		"a copy may be there":               func(p parts) { p.n.copied = true },
 		"one is misplaced":                  func(p parts) { p.n.misplaced = true },
 		"one was verified":                  func(p parts) { p.m.proven = !p.m.proven },
-		"one has gone":                      func(p parts) { p.m.know = gone },
-		"all have gone":                     func(p parts) { p.n.know, p.m.know = gone, gone },
+		"one has been deleted":              func(p parts) { p.m.know = gone },
+		"all have been deleted":             func(p parts) { p.n.know, p.m.know = gone, gone },
 		"one has other content":             func(p parts) { p.n.hash[0]++ },
 		"one lies elsewhere":                func(p parts) { p.n.parent = "elsewhere" },
 		"one has drifted":                   func(p parts) { p.n.setDrift("changed") },
@@ -210,7 +209,7 @@ func TestWhatKeepsAClaimFromRest(t *testing.T) {
 		"the trace is that of another":      func(p parts) { p.x.resting[slotted.trace()] = other },
 	}
 	landedOnly := map[string]func(p parts){
-		"one is not there":     func(p parts) { p.m.know, p.m.hash = absent, digest{} },
+		"one does not exist":   func(p parts) { p.m.know, p.m.hash = absent, digest{} },
 		"the slot is not held": func(p parts) { p.x.release(p.n) },
 	}
 	check := func(what string, pushed bool, spoil func(p parts)) {
@@ -223,12 +222,12 @@ func TestWhatKeepsAClaimFromRest(t *testing.T) {
 			expectList(t, "at rest", w.atRest(), "a")
 			w.engine.with(func(x *index) {
 				c := x.claims[named("a")]
-				x.rouse(c)
+				x.load(c)
 				if spoil(parts{x, c, c.items[0].node, c.items[1].node, c.items[0].more.aliases[0]}); c.work == nil {
 					t.Fatal("it is at rest")
 				}
 				if x.rest(c); c.work == nil {
-					t.Error("it rests all the same")
+					t.Error("it rests even so")
 				}
 			})
 		})
@@ -250,7 +249,7 @@ func TestFindingsOfWhatRests(t *testing.T) {
 	w.engine.with(func(x *index) {
 		c := x.claims[named("a")]
 		f := finding{entry: entry{c: c, gen: c.gen, seq: c.seq}, kind: isMissing}
-		x.rouse(c)
+		x.load(c)
 		c.items[0].node.seq++
 		if x.rest(c); c.work != nil {
 			t.Fatal("it does not rest")
@@ -311,20 +310,20 @@ func TestWhatRestsIsNotAskedForUnderWhatIsMissing(t *testing.T) {
 	w.checkBackend(nil)
 }
 
-// What a Claim at rest needs stays known, though nobody lists it any more.
+// What a Claim at rest needs stays known, although no Claim lists it any more.
 func TestWhatRestersNeedIsKept(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.put("node", box("b", 1))
 	w.put("pod", port("b", "p", 1))
 	w.run(time.Minute)
 	expectList(t, "at rest", w.atRest(), "pod")
-	w.engine.Forget(named("node"))
+	w.engine.Discard(named("node"))
 	w.engine.with(func(x *index) {
 		n := x.nodes.get(backend.Key{Kind: "Box", ID: "b"})
 		if n == nil || n.rare == nil || n.rare.resters.size() != 1 {
 			t.Errorf("the node is %+v", n)
 		}
 	})
-	w.engine.Forget(named("pod"))
+	w.engine.Discard(named("pod"))
 	expect(t, "left", w.engine.x.left(), 0)
 }

@@ -46,7 +46,7 @@ func (s *set[T]) omit(other *T) {
 	}
 }
 
-// has says whether v is a member.
+// has reports whether v is a member.
 func (s *set[T]) has(v *T) bool {
 	if s.one == v {
 		return v != nil
@@ -63,8 +63,8 @@ func (s *set[T]) size() int {
 	return 1 + len(s.others)
 }
 
-// all are the members, in no order. A member may be removed while they are gone through, but only the current one and
-// only as the last thing.
+// all are the members, in no order. A member may be removed while they have been deleted through, but only the current one and only
+// as the last thing.
 func (s *set[T]) all() iter.Seq[*T] {
 	return func(yield func(*T) bool) {
 		if s.one == nil || !yield(s.one) {

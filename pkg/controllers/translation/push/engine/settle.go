@@ -11,7 +11,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// settle enters what came of a job, and says what that means for the item.
+// settle enters what came of a job, and reports what that means for the item.
 func (p *push) settle(ctx context.Context, i int, j *job, err error) verdict {
 	var v verdict
 	p.e.with(func(x *index) {
@@ -39,7 +39,7 @@ func (p *push) failed(x *index, it *item, err error) verdict {
 	s := situation{know: it.node.know, hashed: it.node.hash != digest{}, copied: it.node.copied, drift: it.node.drift()}
 	v := verdict{state: s.waiting(), key: it.node.key.String(), code: codeOf(err), message: err.Error()}
 	first, last := retryFirst, retryLast
-	// It was tried though nobody lists that. It may be why the backend refuses, in whatever words.
+	// It was tried although no Claim lists that. It may be why the backend rejects, regardless of the message.
 	short := x.shortageOf(it).node
 	switch reason := backend.ReasonOf(err); {
 	case reason == backend.Transient:
@@ -69,19 +69,19 @@ func (p *push) failed(x *index, it *item, err error) verdict {
 	return it.trouble.verdict
 }
 
-// ends says whether an error ends the whole push: it is not the resource's.
+// ends reports whether an error ends the whole push: it is not the resource's.
 func ends(ctx context.Context, err error) bool {
 	return err != nil && (ctx.Err() != nil || backend.ReasonOf(err) == backend.Fenced)
 }
 
-// holdUp has the whole Claim wait: the backend does not answer, and the next resource would fare no better.
+// holdUp has the whole Claim wait: the backend does not respond, and the next resource would fare no better.
 func (p *push) holdUp(x *index, v verdict) verdict {
 	p.c.retry = p.c.retry.again(v, x.now, retryFirst, retryLast)
 	return p.c.retry.verdict
 }
 
-// heldUp is the verdict on the resource with a key while t holds up its whole Claim: what the backend said is said of
-// the one that it said it of.
+// heldUp is the verdict on the resource with a key while t blocks its whole Claim: the backend's message is reported for the
+// resource that it applies to.
 func (t *trouble) heldUp(key string, now time.Time) verdict {
 	v := t.verdict
 	v.retry = until(t.until, now)
@@ -99,13 +99,13 @@ func (t *trouble) next() int {
 	return t.tries + 1
 }
 
-// again is the trouble after t, if any, of which v tells.
+// again is the trouble after t, if any, of which v reports.
 func (t *trouble) again(v verdict, now time.Time, first, last time.Duration) *trouble {
 	v.retry = jittered(t.next(), first, last)
 	return &trouble{verdict: v, tries: t.next(), until: now.Add(v.retry)}
 }
 
-// codeOf is the code of the answer that an error is about; 0 when there was none.
+// codeOf is the code of the response that an error is about; 0 when there was none.
 func codeOf(err error) int {
 	if e, ok := errors.AsType[*backend.Error](err); ok {
 		return e.Code
@@ -113,8 +113,8 @@ func codeOf(err error) int {
 	return 0
 }
 
-// doubtNeeds has it verified whether what an item needs is there, for the backend says that something is missing. c is
-// woken when it is.
+// doubtNeeds has it verified whether what an item needs is there, for the backend reports that something is missing. c is woken
+// when it is.
 func (x *index) doubtNeeds(c *claim, it *item) {
 	for _, m := range it.needs {
 		x.doubt(m)

@@ -28,14 +28,14 @@ func TestTheOlderClaimHasAResource(t *testing.T) {
 	expect(t, "the other resource", w.stateOf("new", "Box", "c").State, Synced)
 	w.resetCalls()
 
-	// The loser goes without a request for what it does not have.
+	// The loser is deleted without a request for what it does not have.
 	w.put("third", box("b", 3))
 	w.run(time.Minute)
 	w.delete("third")
 	w.run(time.Minute)
 	expect(t, "calls", len(w.backend.log), 0)
 
-	// The winner goes, and hands it over as it is.
+	// The winner is deleted, and hands it over unchanged.
 	w.delete("old")
 	w.run(time.Minute)
 	expect(t, "claims", len(w.claims), 1)
@@ -102,7 +102,7 @@ func TestSlots(t *testing.T) {
 		w.expectSynced()
 		expectList(t, "calls", w.backend.log, "delete Plug p1", "create Plug p2")
 	})
-	t.Run("of a Claim that goes", func(t *testing.T) {
+	t.Run("of a Claim being deleted", func(t *testing.T) {
 		w := newWorld(t, Options{})
 		w.put("z", plug("h", "p1", nil, slot))
 		w.run(time.Minute)
@@ -193,7 +193,7 @@ func TestWhatNobodyListsIsTriedAfterATime(t *testing.T) {
 	w.put("pod", port("b", "p", 1))
 	w.run(graceUnlisted - time.Second)
 	expect(t, "calls", len(w.backend.log), 0)
-	expect(t, "message", w.outcome("pod").Message, "Port p: it waits for Box b, which nobody lists")
+	expect(t, "message", w.outcome("pod").Message, "Port p: it waits for Box b, which no Claim lists")
 	r, _ := w.backend.Resolve(box("b", 1))
 	w.backend.put(r)
 	w.run(2 * time.Second)
@@ -206,7 +206,7 @@ func TestWhatNobodyListsIsTriedAfterATime(t *testing.T) {
 	if n := w.backend.calls["create"] - 1; n < 10 || n > 25 {
 		t.Fatalf("%d tries in an hour", n)
 	}
-	// It is tried at once when it lands.
+	// It is tried immediately when it lands.
 	w.put("node", box("b", 1))
 	w.run(0)
 	w.expectSynced()
@@ -270,9 +270,9 @@ func TestANewClaimOfTheSameNameIsAnother(t *testing.T) {
 	w.run(time.Minute)
 	w.expectSynced()
 	expect(t, "objects", len(w.backend.objects), 1)
-	w.engine.Forget(named("a"))
+	w.engine.Discard(named("a"))
 	expect(t, "nodes", w.engine.x.left(), 0)
-	w.engine.Forget(named("a"))
+	w.engine.Discard(named("a"))
 	expect(t, "counts", w.engine.Counts()[Synced], 0)
 }
 
@@ -290,7 +290,7 @@ func TestTheTimeToSyncIsToldOnce(t *testing.T) {
 	}
 }
 
-// What others wait for is pushed before what nobody waits for, at least once.
+// What others wait for is pushed before what no Claim waits for, at least once.
 func TestWhatIsWaitedForIsHastened(t *testing.T) {
 	for what, need := range map[string]string{"the resource": "Box/b", "an alias of it": "where"} {
 		t.Run(what, func(t *testing.T) {

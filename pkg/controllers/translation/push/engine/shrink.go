@@ -5,8 +5,8 @@ package engine
 
 import "context"
 
-// shrink deletes what the Claim does not list any more, once what it lists instead is there. It does not wait for ever:
-// another Claim's resource may wait for the place of one of these.
+// shrink deletes what the Claim does not list any more, once what it lists instead is there. It does not wait indefinitely: another
+// Claim's resource may wait for the place of one of these.
 func (p *push) shrink(ctx context.Context) error {
 	var list []leaving
 	p.e.with(func(x *index) {
@@ -35,8 +35,8 @@ func (p *push) shrink(ctx context.Context) error {
 	return p.sweep(ctx, list)
 }
 
-// invalidKinds are the kinds of the items that cannot be understood: which resource such an item is about is not
-// known, so none of its kind can be said not to be wanted.
+// invalidKinds are the kinds of the items that cannot be understood: which resource such an item is about is not known, so none of
+// its kind can be reported not to be wanted.
 func (p *push) invalidKinds() map[string]struct{} {
 	kinds := map[string]struct{}{}
 	for i := range p.items {
@@ -47,7 +47,7 @@ func (p *push) invalidKinds() map[string]struct{} {
 	return kinds
 }
 
-// unsettled says whether something is still to be made that may soon be.
+// unsettled reports whether something is still to be made that may soon be.
 func (p *push) unsettled() bool {
 	for _, v := range p.verdicts {
 		if v.reason == ReasonWaiting || v.reason == ReasonRetrying {

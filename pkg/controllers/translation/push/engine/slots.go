@@ -50,7 +50,7 @@ func (x *index) hold(n *node, slots []slot) {
 	}
 }
 
-// reserve has n hold further slots. Those that it has it keeps: until they are free in the backend nobody else may try.
+// reserve has n hold further slots. Those that it has it keeps: until they are free in the backend no other client may try.
 func (x *index) reserve(n *node, slots []slot) {
 	if n.rare == nil || len(n.rare.held) == 0 {
 		x.hold(n, slots)
@@ -107,8 +107,8 @@ func (x *index) holder(it *item) (*node, slot) {
 	return nil, slot{}
 }
 
-// displaced says whether another resource is where it would be, so that it is not there, for all that is known of it
-// otherwise. Deleting it all the same could clear the place of the other one.
+// displaced reports whether another resource is where it would be, so that it does not exist, for all that is known of it
+// otherwise. Deleting it even so could clear the place of the other one.
 func (x *index) displaced(it *item) bool {
 	if it.node.know == landed || it.node.busy {
 		return false
@@ -117,7 +117,7 @@ func (x *index) displaced(it *item) bool {
 	return holder != nil && (holder.know == landed || holder.busy)
 }
 
-// wants says whether the item is to have a slot.
+// wants reports whether the item is to have a slot.
 func (it *item) wants(s slot) bool {
 	return it != nil && slices.Contains(it.slots(), s)
 }

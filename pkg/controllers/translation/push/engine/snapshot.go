@@ -10,10 +10,10 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// snapshotClaims is how many Claims are looked at without letting go of the index.
+// snapshotClaims is how many Claims are checked without letting go of the index.
 const snapshotClaims = 500
 
-// entry is a resource as the index had it when a drift pass began. A pass has those of all resources at once.
+// entry is a resource as the index had it when a drift pass began. A reconciliation has those of all resources at the same time.
 type entry struct {
 	c *claim
 	// n is nil when the Claim was at rest.
@@ -32,7 +32,7 @@ type member struct {
 	place uint32
 }
 
-// lister gives the items of entries. Those of one Claim mostly come one after the other, and its list is asked for once.
+// lister gives the items of entries. Those of one Claim mostly come one after the other, and its list is requested once.
 type lister struct {
 	mu    sync.Mutex
 	c     *claim
@@ -68,7 +68,7 @@ func (s *snapshot) above(en *entry) *backend.Key {
 	return nil
 }
 
-// snapshot takes down what the backend should have. Entries of one Claim in a collection stand together.
+// snapshot records what the backend should have. Entries of one Claim in a collection stand together.
 func (e *Engine) snapshot() snapshot {
 	s := snapshot{listed: map[backend.Collection][]entry{}, tops: map[member]backend.Key{}}
 	var claims []*claim
@@ -106,7 +106,7 @@ func (s *snapshot) add(c *claim, mode Mode) {
 		if n == nil || n.own != c {
 			continue
 		}
-		// What is to be put right is left to that. What is only observed may be as wanted again.
+		// What is to be repaired is left to that. What is only observed may be as wanted again.
 		known := n.know == landed || n.drift() != "" && mode == Observe
 		s.enter(entry{
 			n: n, c: c, wanted: c.wanted, gen: c.gen, place: uint32(i), seq: n.seq, ordered: it.ordered,

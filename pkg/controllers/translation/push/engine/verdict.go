@@ -16,11 +16,11 @@ const namedResources = 3
 type verdict struct {
 	state  State
 	reason Reason
-	// key names the resource in the Outcome's message; empty when the message does by itself.
+	// key names the resource in the Outcome's message; empty when the message does automatically.
 	key     string
 	code    int
 	message string
-	// retry is when to push again; 0: something wakes the Claim, or nobody has to.
+	// retry is when to push again; 0: something wakes the Claim, or nothing has to.
 	retry time.Duration
 	// coming: it waits for nothing but what other live Claims bring.
 	coming bool
@@ -52,13 +52,13 @@ func gravity(r Reason) int {
 	}
 }
 
-// stalls says whether somebody must act.
+// stalls reports whether a user must act.
 func stalls(r Reason) bool {
 	return r == ReasonInvalid || r == ReasonUnknownKind || r == ReasonConflict || r == ReasonRefused
 }
 
-// summarize joins what came of each resource into an Outcome without its Pushed and Gone. Age is how long ago the
-// Claim's content was first pushed.
+// summarize joins the outcome of each resource into an Outcome without its Pushed and Deleted. Age is how long ago the Claim's
+// content was first pushed.
 func summarize(verdicts []verdict, age time.Duration) Outcome {
 	o := Outcome{Reason: ReasonSynced}
 	coming := 0
@@ -84,7 +84,7 @@ func summarize(verdicts []verdict, age time.Duration) Outcome {
 	return o
 }
 
-// allComing says whether nothing but what other Claims bring is missing.
+// allComing reports whether nothing but what other Claims bring is missing.
 func allComing(verdicts []verdict) bool {
 	for _, v := range verdicts {
 		if v.reason != ReasonSynced && !v.coming {

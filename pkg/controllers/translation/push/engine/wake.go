@@ -28,14 +28,14 @@ func (x *index) wakeAll(n *node) {
 	}
 }
 
-// waitFor has c woken when n lands, goes, or changes hands.
+// waitFor has c woken when n is created, deleted, or changes its owner.
 func (x *index) waitFor(c *claim, n *node) {
 	n.rarely().waiters.add(c)
 	c.waits.add(n)
 }
 
-// hasten wakes those who bring n, or what it is an alias of, and were not pushed yet: somebody waits for them.
-func (x *index) hasten(n *node) {
+// prioritize wakes those who bring n, or what it is an alias of, and were not pushed yet: other Claims wait for them.
+func (x *index) prioritize(n *node) {
 	if n.own != nil && !n.own.pushed {
 		x.wake(n.own)
 	}
@@ -49,7 +49,7 @@ func (x *index) hasten(n *node) {
 	}
 }
 
-// stopWaiting takes back all that c waits for. A push begins with it, and waits anew where it has to.
+// stopWaiting takes back all that c waits for. A push begins with it, and waits again where it has to.
 func (x *index) stopWaiting(c *claim) {
 	for n := range c.waits.all() {
 		if n.rare != nil {

@@ -9,20 +9,20 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// parentState is what a pass knows of a parent.
+// parentState is what a reconciliation knows of a parent.
 type parentState int
 
 const (
 	parentThere parentState = iota - 1
-	// parentElsewhere: it is in no list of this pass. It is the zero state.
+	// parentElsewhere: it is in no list of this reconciliation. It is the zero state.
 	parentElsewhere
 	parentAwaited
 	parentMissing
 )
 
-// walk reads collections from the top down: what is under something that is missing is not asked for, and a collection
-// with nothing in it that should be there only when its parent was seen to be. What lies under something that no list
-// has comes last, since it may need all the rest; and after that what lies under something that could not be read.
+// walk reads collections from the top down: what is under something that is missing is not requested, and a collection with nothing
+// in it that should be there only when its parent was seen to be. What lies under something that no list has comes last, since it
+// may need all the rest; and after that what lies under something that could not be read.
 func (p *pass) walk(ctx context.Context) {
 	waiting := map[backend.Collection]struct{}{}
 	for c, entries := range p.listed {

@@ -76,7 +76,7 @@ func named(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: "default", Name: name}
 }
 
-// observe tells the engine of a Claim that changed, and queues it.
+// observe notifies the engine of a Claim that changed, and queues it.
 func (w *world) observe(c *Claim) {
 	w.engine.Observe(*c)
 	w.queue[c.Name] = true
@@ -121,9 +121,9 @@ func (w *world) pushWith(ctx context.Context, name types.NamespacedName) (Outcom
 	if !o.Settling {
 		c.Pushed = o.Pushed
 	}
-	if o.Gone {
+	if o.Deleted {
 		delete(w.claims, name)
-		w.engine.Forget(name)
+		w.engine.Discard(name)
 		return o, nil
 	}
 	if o.RetryAfter > 0 {

@@ -9,8 +9,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// errLostRace is what comes of a job that somebody else always was ahead of.
-var errLostRace error = &backend.Error{Reason: backend.Conflict, Message: "somebody else changes it at the same time"}
+// errLostRace is what comes of a job that another client always was ahead of.
+var errLostRace error = &backend.Error{Reason: backend.Conflict, Message: "another client changes it at the same time"}
 
 // read finds out what the backend has.
 func (j *job) read(ctx context.Context) error {
@@ -35,7 +35,7 @@ func (j *job) found(have backend.Observed) {
 	}
 }
 
-// vanished notes that the resource is not there, though it may have been.
+// vanished notes that the resource does not exist, though it may have been.
 func (j *job) vanished() {
 	j.lost = j.lost || j.know == unknown || j.know == landed
 	j.know, j.hash, j.misplaced = gone, digest{}, false
@@ -67,7 +67,7 @@ func (j *job) create(ctx context.Context) error {
 		return readErr
 	}
 	if j.know == gone {
-		// Nothing was lost: it was not there before either.
+		// Nothing was lost: it did not exist before either.
 		j.lost = false
 		return err
 	}
@@ -103,7 +103,7 @@ func (j *job) landed() {
 	j.at = j.want.Ref
 }
 
-// remove deletes what stands in the way of the resource: itself, as it is.
+// remove deletes what blocks the resource: itself, unchanged.
 func (j *job) remove(ctx context.Context, ref backend.Ref) error {
 	j.wrote = true
 	err := j.b.Delete(ctx, ref)

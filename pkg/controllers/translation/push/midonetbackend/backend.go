@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package midonetbackend is the driver of the push engine for MidoNet: which resource of MidoNet's needs which other,
-// what is in which list, and what the server's answers mean. It keeps no state.
+// Package midonetbackend is the driver of the push engine for MidoNet: which resource of MidoNet's needs which other, what is in
+// which list, and what the server's responses mean. It keeps no state.
 package midonetbackend
 
 import (
@@ -21,8 +21,8 @@ type Backend struct {
 
 var _ backend.Backend = (*Backend)(nil)
 
-// New makes the driver. The tenant's bridges, routers and chains, and what is under them, are looked through for what
-// nobody wants.
+// New makes the driver. The tenant's bridges, routers and chains, and what is under them, are searched for what no Translation
+// wants.
 func New(client *midonet.Client, tenant string) *Backend {
 	return &Backend{client: client, tenant: tenant}
 }
@@ -82,7 +82,7 @@ func at(ref backend.Ref) midonet.Ref {
 	return midonet.Ref{Kind: ref.Kind, Parent: ref.Parent, ID: ref.ID}
 }
 
-// sent is the resource with the body as it goes over the wire.
+// sent is the resource with the body as sent.
 func sent(r backend.Resource, body json.RawMessage) midonet.Resource {
 	return midonet.Resource{Ref: at(r.Ref), Body: body}
 }

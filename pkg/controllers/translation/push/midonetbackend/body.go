@@ -15,8 +15,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// withPosition is the body of a rule with its place in the chain. The rest of it stays as it was written; when it has
-// a position of its own, the fields come in the order of their names.
+// withPosition is the body of a rule with its place in the chain. The rest of it remains as written; when it has a dedicated
+// position, the fields come in the order of their names.
 func withPosition(body json.RawMessage, position int) (json.RawMessage, error) {
 	fields, err := fieldsOf(body)
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
-// NewClient makes the client that the configuration describes. The fence is asked before each write, and its error
-// ends the write; nil lets all through. Requests are counted in the registry. It does not connect, and reads the
-// password when it logs in. An error names the setting that cannot be used.
+// NewClient makes the client that the configuration describes. The fence is queried before each write, and its error ends the
+// write; nil lets all through. Requests are counted in the registry. It does not connect, and reads the password when it logs in.
+// An error names the setting that cannot be used.
 func NewClient(config configv1alpha1.MidoNetConfiguration, fence func() error, registry prometheus.Registerer) (*midonet.Client, error) {
 	observe, err := registerRequests(registry)
 	if err != nil {
@@ -37,13 +37,13 @@ func NewClient(config configv1alpha1.MidoNetConfiguration, fence func() error, r
 	return midonet.New(options)
 }
 
-// RegisterMetrics registers the metrics as NewClient does, for whoever describes them.
+// RegisterMetrics registers the metrics as NewClient does, for callers that describe them.
 func RegisterMetrics(registry prometheus.Registerer) error {
 	_, err := registerRequests(registry)
 	return err
 }
 
-// registerRequests counts and times requests to the backend, and returns what is to be told of each answer.
+// registerRequests counts and times requests to the backend, and returns the observer of responses.
 func registerRequests(registry prometheus.Registerer) (func(kind, method string, code int, took time.Duration), error) {
 	total, err := telemetry.Register(registry, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "groundskeeper_translation_backend_requests_total",

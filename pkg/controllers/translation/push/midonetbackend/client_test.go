@@ -83,7 +83,7 @@ func TestPasswordFile(t *testing.T) {
 	}
 }
 
-// Requests are counted, the fence is asked, and a client that is made again goes on counting.
+// Requests are counted, the fence is queried, and a client that is made again continues counting.
 func TestNewClient(t *testing.T) {
 	_, config := serve(t, "open")
 	write(t, config.PasswordFile, "open")
@@ -121,9 +121,9 @@ groundskeeper_translation_backend_requests_total{code="409",kind="Chain",method=
 
 func TestNewClientRefuses(t *testing.T) {
 	for name, config := range map[string]configv1alpha1.MidoNetConfiguration{
-		"no URL":             {},
-		"password in URL":    {URL: "http://admin:secret@midonet/midonet-api"},
-		"password of nobody": {URL: "http://midonet/midonet-api", PasswordFile: "x"},
+		"no URL":                  {},
+		"password in URL":         {URL: "http://admin:secret@midonet/midonet-api"},
+		"password without a user": {URL: "http://midonet/midonet-api", PasswordFile: "x"},
 	} {
 		_, err := NewClient(config, nil, prometheus.NewRegistry())
 		if err == nil || strings.Contains(err.Error(), "secret") {

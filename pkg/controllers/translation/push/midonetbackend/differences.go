@@ -42,7 +42,7 @@ func (b *Backend) Differences(want backend.Resource, have backend.Observed) []st
 	return names
 }
 
-// isServers says whether the server sets a field of a kind by itself, whatever the body has there.
+// isServers reports whether the server sets a field of a kind automatically, whatever the body has there.
 func isServers(kind, name string) bool {
 	switch kind {
 	case "Port":
@@ -62,7 +62,7 @@ func isServers(kind, name string) bool {
 	}
 }
 
-// decode reads a JSON value, numbers as they are written; nil when it is none.
+// decode reads a JSON value, numbers as written; nil when it is none.
 func decode(data []byte) any {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
@@ -76,7 +76,7 @@ func decode(data []byte) any {
 	return value
 }
 
-// same says whether the server has a value as it is wanted. Of an object only the wanted fields count.
+// same reports whether the server has the wanted value. Of an object only the wanted fields count.
 func same(want, have any) bool {
 	if want == nil || isZero(want) && (have == nil || isZero(have)) {
 		return true
@@ -107,7 +107,7 @@ func same(want, have any) bool {
 	}
 }
 
-// isZero says whether a value says nothing.
+// isZero reports whether a value reports nothing.
 func isZero(value any) bool {
 	switch value := value.(type) {
 	case nil:

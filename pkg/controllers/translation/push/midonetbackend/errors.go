@@ -14,7 +14,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
-// failure says what an error of the client means. nil stays nil.
+// failure reports what an error of the client means. nil stays nil.
 func failure(err error) error {
 	if err == nil {
 		return nil
@@ -26,7 +26,7 @@ func failure(err error) error {
 	return &backend.Error{Reason: reasonOf(err), Code: codeOf(err), Message: message, Err: err}
 }
 
-// codeOf is the code of the server's answer, to the login if that failed.
+// codeOf is the code of the server's response, to the login if that failed.
 func codeOf(err error) int {
 	if code := midonet.StatusOf(err); code != 0 {
 		return code
@@ -42,7 +42,7 @@ func reasonOf(err error) backend.Reason {
 	case midonet.IsFenced(err):
 		return backend.Fenced
 	case midonet.IsLogin(err):
-		// A password is changed here and there one after the other, so even a refused login may soon be taken.
+		// A password is changed here and there one after the other, so even a rejected login may soon be taken.
 		return backend.Transient
 	case midonet.IsInvalid(err):
 		return backend.Refused
@@ -84,8 +84,8 @@ func messageOf(err error) string {
 	return text
 }
 
-// withoutSource is an error's text without our own end of the connection: its port is another one each time, and a
-// message that is new each time is written to the API server each time.
+// withoutSource is an error's text without the local end of the connection: its port is another one each time, and a message that
+// is new each time is written to the API server each time.
 func withoutSource(err error) string {
 	op, ok := errors.AsType[*net.OpError](err)
 	if !ok || op.Source == nil {
@@ -96,7 +96,7 @@ func withoutSource(err error) string {
 	return stable.Error()
 }
 
-// hasReason says whether a call failed for that reason.
+// hasReason reports whether a call failed for that reason.
 func hasReason(err error, reason backend.Reason) bool {
 	return err != nil && backend.ReasonOf(err) == reason
 }

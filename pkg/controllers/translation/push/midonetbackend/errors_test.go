@@ -17,7 +17,7 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/midonet"
 )
 
-// What the server's refusals mean.
+// What the server's rejections mean.
 func TestRefusals(t *testing.T) {
 	at := func(kind string, edit ...string) backend.Item {
 		i := item(kind)
@@ -59,7 +59,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// A server that is broken, busy, away or strict about the user says nothing of the resource.
+// A server that is broken, busy, away or strict about the user reports nothing of the resource.
 func TestFaults(t *testing.T) {
 	for name, tc := range map[string]struct {
 		fault  fake.Fault
@@ -67,16 +67,16 @@ func TestFaults(t *testing.T) {
 		code   int
 		text   string
 	}{
-		"broken":       {fake.Fault{Status: 500, Message: "it is broken"}, backend.Transient, 500, "it is broken"},
-		"busy":         {fake.Fault{Status: 503}, backend.Transient, 503, "503"},
-		"too much":     {fake.Fault{Status: 429}, backend.Transient, 429, "429"},
-		"away":         {fake.Fault{Cut: fake.CutRequest}, backend.Transient, 0, "EOF"},
-		"answer lost":  {fake.Fault{Cut: fake.CutAnswer}, backend.Transient, 0, "EOF"},
-		"unauthorized": {fake.Fault{Status: 401}, backend.Transient, 401, "passwordFile"},
-		"forbidden":    {fake.Fault{Status: 403, Message: "not you"}, backend.Transient, 403, "not you"},
-		"elsewhere":    {fake.Fault{Status: 302}, backend.Transient, 302, "redirects"},
-		"wrong media":  {fake.Fault{Status: 415}, backend.Refused, 415, "415"},
-		"gone":         {fake.Fault{Status: 410}, backend.Refused, 410, "410"},
+		"broken":        {fake.Fault{Status: 500, Message: "it is broken"}, backend.Transient, 500, "it is broken"},
+		"busy":          {fake.Fault{Status: 503}, backend.Transient, 503, "503"},
+		"too much":      {fake.Fault{Status: 429}, backend.Transient, 429, "429"},
+		"away":          {fake.Fault{Cut: fake.CutRequest}, backend.Transient, 0, "EOF"},
+		"response lost": {fake.Fault{Cut: fake.CutAnswer}, backend.Transient, 0, "EOF"},
+		"unauthorized":  {fake.Fault{Status: 401}, backend.Transient, 401, "passwordFile"},
+		"forbidden":     {fake.Fault{Status: 403, Message: "not you"}, backend.Transient, 403, "not you"},
+		"elsewhere":     {fake.Fault{Status: 302}, backend.Transient, 302, "redirects"},
+		"wrong media":   {fake.Fault{Status: 415}, backend.Refused, 415, "415"},
+		"gone":          {fake.Fault{Status: 410}, backend.Refused, 410, "410"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			n := newNetwork(t, midonet.Options{})
@@ -101,7 +101,7 @@ func TestFaults(t *testing.T) {
 
 // A process that may not write sends nothing, and reads on.
 func TestFenced(t *testing.T) {
-	lost := errors.New("the Lease is somebody else's")
+	lost := errors.New("the Lease is another client's")
 	n := newNetwork(t, midonet.Options{BeforeWrite: func() error { return lost }})
 	chain := n.resolve(item("Chain"))
 	for what, err := range map[string]error{
@@ -118,7 +118,7 @@ func TestFenced(t *testing.T) {
 	}
 }
 
-// The binding of a port to another host is not ours to take away, though the server would.
+// The binding of a port to another host must not be removed by Groundskeeper, though the server would.
 func TestDeleteBindingOfAnotherHost(t *testing.T) {
 	n := newNetwork(t, midonet.Options{})
 	n.fill()
@@ -154,8 +154,8 @@ func TestUpdateZone(t *testing.T) {
 		code   int
 		text   string
 	}{
-		{"as it is", zone("a", "vxlan"), 0, -1, 0, ""},
-		{"another type", zone("a", "gre"), 0, backend.Refused, 0, "change it by hand"},
+		{"unchanged", zone("a", "vxlan"), 0, -1, 0, ""},
+		{"another type", zone("a", "gre"), 0, backend.Refused, 0, "change it manually"},
 		{"the name of another", zone("taken", "vxlan"), 1, backend.Conflict, 409, "taken"},
 		{"another name", zone("b", "vxlan"), 1, -1, 0, ""},
 		{"another name and type", zone("c", "gre"), 1, -1, 0, ""},
@@ -178,7 +178,7 @@ func TestUpdateZone(t *testing.T) {
 // The message of a connection that breaks is the same each time.
 func TestMessagesAreStable(t *testing.T) {
 	broken := func(port int) error {
-		return failure(&midonet.Error{Op: "create", Err: fmt.Errorf("the answer broke off: %w", &net.OpError{
+		return failure(&midonet.Error{Op: "create", Err: fmt.Errorf("the response broke off: %w", &net.OpError{
 			Op: "read", Net: "tcp", Source: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: port},
 			Addr: &net.TCPAddr{IP: net.IPv4(10, 0, 0, 2), Port: 8181}, Err: syscall.ECONNRESET,
 		})})

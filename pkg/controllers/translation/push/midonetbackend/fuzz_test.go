@@ -9,8 +9,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/push/backend"
 )
 
-// Whatever a Translation lists is understood or refused. What is understood can be found by its status, is as wanted
-// when the server shows what was sent, and so is its copy and the body with a position.
+// Whatever a Translation lists is understood or rejected. What is understood can be found by its status, is as wanted when the
+// server shows what was sent, and so is its copy and the body with a position.
 func FuzzResolve(f *testing.F) {
 	for _, i := range wanted() {
 		f.Add(i.Kind, i.Parent, i.Body)

@@ -15,7 +15,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
-// A resource of every kind goes in, can be read and listed as it was wanted, and goes away again.
+// A resource of every kind can be created, read and listed as specified, and is deleted again.
 func TestEveryKind(t *testing.T) {
 	n := newNetwork(t, midonet.Options{})
 	for _, i := range wanted() {
@@ -48,7 +48,7 @@ func TestEveryKind(t *testing.T) {
 	}
 	for _, i := range slices.Backward(wanted()) {
 		r := n.resolve(i)
-		for range 2 { // what is gone is no error
+		for range 2 { // what has been deleted is no error
 			if err := n.Delete(t.Context(), r.Ref); err != nil {
 				t.Errorf("delete %s: %v", r, err)
 			}
@@ -64,7 +64,7 @@ func TestEveryKind(t *testing.T) {
 	}
 }
 
-// What somebody else changed is seen, in a Get and in the list, and an update puts it right where there is one.
+// What another client changed is seen, in a Get and in the list, and an update repairs it where there is one.
 func TestChangesByHand(t *testing.T) {
 	for name, tc := range map[string]struct {
 		kind   string
@@ -130,7 +130,7 @@ func TestChangesByHand(t *testing.T) {
 	}
 }
 
-// What the server takes away with something else is seen to be gone.
+// What the server removes with something else is seen to have been deleted.
 func TestCascades(t *testing.T) {
 	for name, tc := range map[string]struct {
 		gone string
@@ -147,7 +147,7 @@ func TestCascades(t *testing.T) {
 			n.fill()
 			for _, kind := range tc.with {
 				if !n.isThere(n.resolve(item(kind))) {
-					t.Fatalf("%s is not there", kind)
+					t.Fatalf("%s does not exist", kind)
 				}
 			}
 			if err := n.Delete(t.Context(), n.resolve(item(tc.gone)).Ref); err != nil {
@@ -162,7 +162,7 @@ func TestCascades(t *testing.T) {
 	}
 }
 
-// A rule goes to its place.
+// A rule is sent to its place.
 func TestPosition(t *testing.T) {
 	n := newNetwork(t, midonet.Options{})
 	n.create(backend.Item{Kind: "Chain", Body: `{"id":"` + chainID + `","tenantId":"midonetkube"}`})
@@ -188,7 +188,7 @@ func TestPosition(t *testing.T) {
 	wantReason(t, n.Create(t.Context(), rule(bPortID), 9), backend.Refused, http.StatusBadRequest, "position 9")
 }
 
-// What carries another tenant is not in our lists, and must not be looked for there.
+// What carries another tenant is not in the lists, and must not be looked for there.
 func TestCollectionOfAnotherTenant(t *testing.T) {
 	b := New(nil, tenant)
 	for body, listed := range map[string]bool{

@@ -65,15 +65,15 @@ func byNeeds(t *testing.T, resources []backend.Resource) []backend.Resource {
 			}
 		}
 		if len(waiting) == len(left) {
-			t.Fatalf("these need what nobody has: %v", waiting)
+			t.Fatalf("these need what does not exist: %v", waiting)
 		}
 		left = waiting
 	}
 	return sorted
 }
 
-// In the order of its needs, the network of the oracle is made without one refusal, is then as wanted to the last
-// field and in the order of a working deployment, has nothing in it that nobody wants, and goes away as smoothly.
+// In the order of its needs, the network of the oracle is made without one rejection, is then as wanted to the last field and in
+// the order of a working deployment, has nothing in it that no client wants, and is deleted as smoothly.
 func TestOracle(t *testing.T) {
 	n := newNetwork(t, midonet.Options{})
 	resources := byNeeds(t, n.oracle())
@@ -91,8 +91,8 @@ func TestOracle(t *testing.T) {
 			}
 		}
 	})
-	if refusals := n.server.Refusals(); writes != len(resources) || len(refusals) > 0 {
-		t.Errorf("%d writes for %d resources; refused: %v", writes, len(resources), refusals)
+	if refusals := n.server.Rejections(); writes != len(resources) || len(refusals) > 0 {
+		t.Errorf("%d writes for %d resources; rejected: %v", writes, len(resources), refusals)
 	}
 	var wanted []string
 	order := map[backend.Collection][]string{}
@@ -128,8 +128,8 @@ func TestOracle(t *testing.T) {
 			t.Errorf("delete %s: %v", r, err)
 		}
 	}
-	if refusals := n.server.Refusals(); len(refusals) > 0 {
-		t.Errorf("refused: %v", refusals)
+	if refusals := n.server.Rejections(); len(refusals) > 0 {
+		t.Errorf("rejected: %v", refusals)
 	}
 	for _, left := range n.server.Content() {
 		if left.Kind != "Host" {
@@ -138,7 +138,7 @@ func TestOracle(t *testing.T) {
 	}
 }
 
-// BenchmarkResolve is what a start costs per resource, before anything is asked of the backend.
+// BenchmarkResolve is what a start costs per resource, before anything is queried of the backend.
 func BenchmarkResolve(b *testing.B) {
 	driver, items := New(nil, tenant), wanted()
 	b.ReportAllocs()

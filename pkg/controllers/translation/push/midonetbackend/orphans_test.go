@@ -14,7 +14,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
-// found are the resources that a look through the tenant's network shows and that may be ours.
+// found are the resources that a look through the tenant's network shows and that may be owned by Groundskeeper.
 func (n *network) found() []string {
 	n.t.Helper()
 	var keys []string
@@ -30,8 +30,8 @@ func (n *network) found() []string {
 	return keys
 }
 
-// What somebody else may have made, or the server itself, is never taken for ours; what is ours, or lies in a chain of
-// ours, always is.
+// What another client may have made, or the server itself, is never taken for Groundskeeper's; what is owned by Groundskeeper, or
+// lies in a chain owned by Groundskeeper, always is.
 func TestForeign(t *testing.T) {
 	n := newNetwork(t, midonet.Options{})
 	n.fill()
@@ -55,11 +55,11 @@ func TestForeign(t *testing.T) {
 		c, _ := n.Collection(n.resolve(item(kind)))
 		for _, o := range n.listed(c) {
 			if !o.Foreign {
-				t.Errorf("%s may be somebody else's", o)
+				t.Errorf("%s may be another client's", o)
 			}
 		}
 	}
-	// A chain of the tenant, a rule in one of our chains, a port and a route with derived ids.
+	// A chain of the tenant, a rule in one of Groundskeeper's chains, a port and a route with derived ids.
 	for path, body := range map[string][2]string{
 		"/chains":                          {"Chain-v1", `{"id":"` + randomID + `","tenantId":"midonetkube"}`},
 		"/chains/" + preID + "/rules":      {"Rule-v2", `{"id":"` + randomID + `","type":"drop"}`},
@@ -75,7 +75,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// A list under what is gone says so.
+// A list under what has been deleted reports so.
 func TestListWithoutParent(t *testing.T) {
 	n := newNetwork(t, midonet.Options{})
 	_, err := n.List(t.Context(), backend.Collection{Kind: "Rule", ParentKind: "Chain", Parent: chainID})

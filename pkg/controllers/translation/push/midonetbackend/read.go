@@ -45,8 +45,8 @@ func linkOf(ref backend.Ref, port json.RawMessage) (backend.Observed, bool, erro
 	return backend.Observed{Ref: ref, Body: link}, err == nil, failure(err)
 }
 
-// parentIn is the parent that a resource says it is under. A kind with ids of its own can be under another one than
-// the one it is looked for.
+// parentIn is the parent that a resource reports it is under. A kind with separate ids can be under another one than the one it is
+// looked for.
 func parentIn(r midonet.Resource, wanted string) string {
 	var body struct {
 		DeviceID string `json:"deviceId"`
@@ -68,7 +68,7 @@ func observed(r midonet.Resource) backend.Observed {
 	return backend.Observed{Ref: refOf(r.Ref), Body: r.Body, Foreign: foreign(r), Invalid: r.Invalid}
 }
 
-// Collection says which list has a resource.
+// Collection reports which list has a resource.
 func (b *Backend) Collection(r backend.Resource) (backend.Collection, bool) {
 	kind, ok := midonet.KindNamed(r.Kind)
 	if !ok || !kind.Has(midonet.List) {
@@ -81,7 +81,7 @@ func (b *Backend) Collection(r backend.Resource) (backend.Collection, bool) {
 	case len(parents) > 0:
 		c.ParentKind = parents[0]
 	case isTenantsKind(r.Kind):
-		// The list has those of our tenant only.
+		// The list has those of Groundskeeper's tenant only.
 		return c, tenantOf(r.Body) == b.tenant
 	}
 	return c, true
@@ -104,7 +104,7 @@ func (b *Backend) List(ctx context.Context, c backend.Collection) ([]backend.Obs
 	return list, nil
 }
 
-// Roots are the lists of what stands alone and belongs to the tenant. Tunnel zones belong to nobody.
+// Roots are the lists of what stands alone and belongs to the tenant. Tunnel zones have no tenant.
 func (b *Backend) Roots() []backend.Collection {
 	return []backend.Collection{{Kind: "Chain"}, {Kind: "Router"}, {Kind: "Bridge"}}
 }

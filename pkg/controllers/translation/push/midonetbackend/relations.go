@@ -21,7 +21,7 @@ func relate(r *backend.Resource, body midonet.Body) error {
 	needs := func(kind string, ids ...string) {
 		for _, id := range ids {
 			if id != "" {
-				// The server takes an id in any case. In ours there is one spelling.
+				// The server takes an id in any case. Groundskeeper uses one spelling.
 				r.Needs = append(r.Needs, backend.Key{Kind: kind, ID: strings.ToLower(id)})
 			}
 		}
@@ -48,7 +48,7 @@ func relate(r *backend.Resource, body midonet.Body) error {
 		needs("Chain", r.Parent, body.JumpChainID)
 		r.Ordered, r.Doubles = true, true
 	case *midonet.HostInterfacePort:
-		// The server goes by the path, and would show another host than the body says.
+		// The server uses the path, and would show another host than the body specifies.
 		if body.HostID != "" && !strings.EqualFold(body.HostID, r.Parent) {
 			return fmt.Errorf("body of HostInterfacePort: hostId: %q is not the parent, %s", body.HostID, r.Parent)
 		}

@@ -28,7 +28,7 @@ func (b *Backend) Create(ctx context.Context, r backend.Resource, position int) 
 	case !ok:
 		return err
 	case e.Code == http.StatusInternalServerError && (r.Kind == "MACPort" || r.Kind == "IPv4MACPair"):
-		// So the server says that the entry exists, or that the bridge does not.
+		// So the server reports that the entry exists, or that the bridge does not.
 		e.Reason = backend.Conflict
 	case e.Code == http.StatusBadRequest && r.Kind == "Route":
 		return b.explainRoute(ctx, r, e)
@@ -36,8 +36,8 @@ func (b *Backend) Create(ctx context.Context, r backend.Resource, position int) 
 	return e
 }
 
-// explainRoute finds out whether a route was refused because its next hop is not there: for that the server has the
-// same answer as for a route that is wrong.
+// explainRoute finds out whether a route was rejected because its next hop does not exist: for that the server has the same
+// response as for a route that is wrong.
 func (b *Backend) explainRoute(ctx context.Context, r backend.Resource, refused *backend.Error) error {
 	hop := slices.IndexFunc(r.Needs, func(k backend.Key) bool { return k.Kind == "Port" })
 	if hop < 0 {
@@ -57,9 +57,9 @@ func (b *Backend) Update(ctx context.Context, r backend.Resource) error {
 	return failure(b.client.Update(ctx, sent(r, r.Body)))
 }
 
-// zoneKeepsName says why the update of a tunnel zone is not even tried.
-const zoneKeepsName = "MidoNet refuses every update of a tunnel zone that keeps its name, and the zone is not deleted for that, " +
-	"since all tunnels and bindings would go with it: change it by hand, or give it another name"
+// zoneKeepsName reports why the update of a tunnel zone is not even tried.
+const zoneKeepsName = "MidoNet rejects every update of a tunnel zone that keeps its name, and the zone is not deleted for that, " +
+	"since all tunnels and bindings would go with it: change it manually, or give it another name"
 
 // updateZone renames a zone. The server takes the name of a zone for one in use even if it is the zone's own, so there
 // is no way to change anything else. Deleting the zone would cut off all its hosts.
@@ -69,7 +69,7 @@ func (b *Backend) updateZone(ctx context.Context, r backend.Resource) error {
 		return err
 	}
 	if !found {
-		return &backend.Error{Reason: backend.NotFound, Code: http.StatusNotFound, Message: r.String() + " is gone"}
+		return &backend.Error{Reason: backend.NotFound, Code: http.StatusNotFound, Message: r.String() + " has been deleted"}
 	}
 	switch differences := b.Differences(r, have); {
 	case len(differences) == 0:
@@ -84,7 +84,7 @@ func (b *Backend) updateZone(ctx context.Context, r backend.Resource) error {
 // Delete removes a resource.
 func (b *Backend) Delete(ctx context.Context, ref backend.Ref) error {
 	if ref.Kind == "HostInterfacePort" {
-		// The server asks only whether the port exists, and would take away its binding to another host.
+		// The server queries only whether the port exists, and would remove its binding to another host.
 		_, err := b.client.Get(ctx, at(ref))
 		if midonet.IsNotFound(err) {
 			return nil
