@@ -87,7 +87,7 @@ func (s *apiServer) apply(object *unstructured.Unstructured, manager string, for
 	return err
 }
 
-// ages makes the last write of a manager one of long ago, at a time of its own.
+// ages makes the last write of a manager one of long ago, at a distinct time.
 func (s *apiServer) ages(t tester, manager string) {
 	t.Helper()
 	s.clock++
@@ -111,7 +111,7 @@ func (s *apiServer) settle(t tester, kind *Kind, backends Backends, writes int) 
 			t.Fatal(err)
 		}
 		if viewed.Write != decision.Write {
-			t.Fatalf("the view says write=%t, the route itself %t", viewed.Write, decision.Write)
+			t.Fatalf("the view reports write=%t, the route itself %t", viewed.Write, decision.Write)
 		}
 		if decision.Write {
 			if writes--; writes < 0 {
@@ -126,7 +126,7 @@ func (s *apiServer) settle(t tester, kind *Kind, backends Backends, writes int) 
 			t.Fatal(err)
 		}
 		if viewed.HandBack != changed {
-			t.Fatalf("the view says hand back=%t, the route itself %t: %v", viewed.HandBack, changed, object.Object)
+			t.Fatalf("the view reports hand back=%t, the route itself %t: %v", viewed.HandBack, changed, object.Object)
 		}
 		if changed {
 			if writes--; writes < 0 {

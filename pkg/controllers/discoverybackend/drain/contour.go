@@ -13,8 +13,8 @@ import (
 // do not have the port. When all weights of the others are zero or unset, all get the same; else those without a weight get
 // nothing. So the only service of a rule gets everything, whatever its weight.
 type contour struct {
-	// proxy is set for the HTTPProxy, whose routes can have mirrors, and can answer by themselves. A tcpproxy has no
-	// mirrors: Contour ignores the field there.
+	// proxy is set for the HTTPProxy, whose routes can have mirrors, and can respond automatically. A tcpproxy has no mirrors:
+	// Contour ignores the field there.
 	proxy bool
 }
 
@@ -74,7 +74,7 @@ func isEven(weights []*int64, missing []bool) bool {
 }
 
 func (c contour) drain(wanted []*int64, drained, missing []bool) []*int64 {
-	// With nobody left, zeros would mean that all get the same.
+	// With no receiver left, zeros would mean that all get the same.
 	if !slices.Contains(drained, true) || !remains(c.receives(wanted, missing), drained) {
 		return wanted
 	}
@@ -97,8 +97,8 @@ func (contour) elements() []string { return []string{listRoutes, listTCPProxy} }
 
 func (contour) lacks(map[string]any) string { return "" }
 
-// strip leaves a route that would have no service, and would make the whole virtual host invalid, to answer with 503.
-// A tcpproxy is dropped. An IngressRoute cannot answer by itself: there the service stays.
+// strip leaves a route that would have no service, and would make the whole virtual host invalid, to respond with 503. A tcpproxy
+// is dropped. An IngressRoute cannot respond automatically: there the service stays.
 func (c contour) strip(field string, element map[string]any, namespace string, gone func(types.NamespacedName) bool) (map[string]any, string) {
 	left, taken := sift(element[listServices], func(item map[string]any) bool {
 		found, _, ok := c.reference(field, item, namespace)

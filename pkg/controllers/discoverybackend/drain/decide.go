@@ -13,12 +13,12 @@ import (
 type Decision struct {
 	// Write is set when the route or its record are not what they should be.
 	Write bool
-	// HandBack is set when fields are to be handed back to their owners, or an empty record is to be dropped. Of a
-	// route that is to be written, look at it again after the write.
+	// HandBack is set when fields are to be handed back to their owners, or an empty record is to be dropped. Of a route that is to
+	// be written, check it again after the write.
 	HandBack bool
-	// Forced counts what was at the value that we had set, was set otherwise since, and is drained again by this.
+	// Forced counts what was at the value that Groundskeeper had set, was set otherwise since, and is drained again by this.
 	Forced int
-	// Lost names the rules whose record could not be read: there nobody knows what was wanted.
+	// Lost names the rules whose record could not be read: there it is unknown what was wanted.
 	Lost []string
 	// Backends are all that the route refers to, drained or not, by name.
 	Backends map[string]Outcome
@@ -28,7 +28,7 @@ type Decision struct {
 type Outcome struct {
 	// Drained is set when weights give the backend nothing, be it that it is drained or that users want it so.
 	Drained bool
-	// NoAlternative is set when a rule has no other target that can answer, or would have none if the backend were drained.
+	// NoAlternative is set when a rule has no other target that can respond, or would have none if the backend were drained.
 	NoAlternative bool
 	// Withhold are Services of the backend in rules without another target: weights may not keep requests away from them,
 	// only endpoints that are not ready do.
@@ -37,7 +37,7 @@ type Outcome struct {
 	ExternalName bool
 }
 
-// Decide says what is to be done about a route.
+// Decide reports what is to be done about a route.
 func (v *View) Decide(backends Backends) Decision {
 	if v.saved == nil && !v.damaged && !v.refersToBackends(backends) {
 		return Decision{HandBack: v.owns}

@@ -12,9 +12,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// edit is what a user changes in a route as it stands there, as with kubectl edit: the weight of a reference, its name,
-// one reference more, or the places of two rules. It returns the wish afterwards, and the edit; nil when it draws none that
-// makes a difference in the live route and in the wish.
+// edit is what a user changes in a route as it stands there, as with kubectl edit: the weight of a reference, its name, one
+// reference more, or the places of two rules. It returns the desired state afterwards, and the edit; nil when it draws none that
+// makes a difference in the live route and in the desired state.
 func (d *drawer) edit(wanted, live wish) (wish, func(*unstructured.Unstructured)) {
 	changed := wanted.clone()
 	i := rapid.IntRange(0, len(wanted)-1).Draw(d.T, "rule")
@@ -80,9 +80,9 @@ func (d *drawer) edit(wanted, live wish) (wish, func(*unstructured.Unstructured)
 	}
 }
 
-// seen makes weights that maintenance gave to receivers of a rule part of a wish when a user sets a weight beside them: the
-// user saw them. It returns what does so in a route. Another weight where one was before is nothing new: then all Services
-// that have one are missing.
+// seen makes weights that maintenance gave to receivers of a rule part of the desired state when a user sets a weight beside them:
+// the user saw them. It returns what does so in a route. Another weight where one was before is nothing new: then all Services that
+// have one are missing.
 func (d *drawer) seen(rule *wishRule, live wish, was, weight string) func(*unstructured.Unstructured, int) {
 	type given struct {
 		key    string
@@ -115,7 +115,7 @@ func (d *drawer) seen(rule *wishRule, live wish, was, weight string) func(*unstr
 
 func isPositive(weight string) bool { return weight != "" && weight != "0" }
 
-// ordinal tells a reference of a rule from others with the same key.
+// ordinal distinguishes a reference of a rule from others with the same key.
 func ordinal(rule *wishRule, j int) (n int) {
 	for _, ref := range rule.refs[:j] {
 		if ref.key == rule.refs[j].key {

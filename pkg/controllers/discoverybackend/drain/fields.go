@@ -66,7 +66,7 @@ func equal(a, b *int64) bool {
 	return a == b || a != nil && b != nil && *a == *b
 }
 
-// remains says whether somebody who receives is not drained.
+// remains reports whether a receiver is not drained.
 func remains(receives, drained []bool) bool {
 	for i := range receives {
 		if receives[i] && !drained[i] {

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// gateway is the flavor of the kinds of the Gateway API: a share is a weight of the sum of weights, 1 when unset. When
-// the sum is zero, nothing is sent. The share of a reference that leads to nothing is answered with errors.
+// gateway is the flavor of the kinds of the Gateway API: a share is a weight of the sum of weights, 1 when unset. When the sum is
+// zero, nothing is sent. The share of a reference that leads to nothing gets errors.
 type gateway struct {
 	// mirrors is set when the kind has filters. Without them it needs at least one reference in a rule.
 	mirrors bool
@@ -39,7 +39,7 @@ func (gateway) reference(_ string, item map[string]any, namespace string) (ref, 
 	return found, false, ok
 }
 
-// objectRef reads what a backendRef names: a Service, unless group or kind say otherwise.
+// objectRef reads what a backendRef names: a Service, unless group or kind specify otherwise.
 func objectRef(item map[string]any, namespace string) (ref, bool) {
 	name, _ := item["name"].(string)
 	if name == "" {
@@ -63,7 +63,7 @@ func (gateway) receives(weights []*int64, missing []bool) []bool {
 	return got
 }
 
-// uncertain: implementations may refuse Services of type ExternalName.
+// uncertain: implementations may reject Services of type ExternalName.
 func (gateway) uncertain(target Target) bool { return target.ExternalName }
 
 func (gateway) drain(wanted []*int64, drained, _ []bool) []*int64 {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package drain decides what a route object says while backends are in maintenance: nothing is sent to their Services,
-// and what the user wanted is kept in an annotation of the route. It is pure: it knows neither clients nor clocks.
+// Package drain decides the content of a route object while backends are in maintenance: nothing is sent to their Services, and
+// what the user wanted is kept in an annotation of the route. It is pure: it knows neither clients nor clocks.
 //
 // The decision is out = f(wanted, drained backends). What is wanted are the weights that the annotation has, or else
 // those of the route; so neither the order in which backends go and come, nor doing it twice, makes a difference.
@@ -35,14 +35,14 @@ type Kind struct {
 	flavor flavor
 }
 
-// Backends says which Services are of which backend, and where backends are drained. It must not change during a call.
+// Backends reports which Services are of which backend, and where backends are drained. It must not change during a call.
 type Backends interface {
 	// Of returns the backend that the label of a Service names, "" when there is none. known is false when there is no
 	// such Service: then what was drained for a backend stays that backend's.
 	Of(service types.NamespacedName) (backend string, known bool)
-	// Drained says whether the routes of a namespace are to send nothing to a backend.
+	// Drained reports whether the routes of a namespace are to send nothing to a backend.
 	Drained(backend, routeNamespace string) bool
-	// KeepsSole says that a drained backend goes on serving where there is nobody else.
+	// KeepsSole reports that a drained backend continues serving where there is no other client.
 	KeepsSole(backend string) bool
 	// Target returns what is behind a port of a Service, which is a number or a name.
 	Target(service types.NamespacedName, port string) Target
@@ -52,7 +52,7 @@ type Backends interface {
 type Target struct {
 	// Missing is set when there is no such Service, or it has no such port.
 	Missing bool
-	// ExternalName is set when the Service is of that type: its requests go where DNS says, whatever its endpoints are.
+	// ExternalName is set when the Service is of that type: its requests go where DNS points, regardless of its endpoints.
 	ExternalName bool
 	// Empty is set when no endpoint of the port is ready.
 	Empty bool
@@ -79,19 +79,19 @@ func Kinds() []*Kind {
 type flavor interface {
 	// rules are the rules of a route with these fields.
 	rules(spec map[string]any) []source
-	// reference reads one reference of a rule. mirror says that it gets copies of requests, not requests. ok is false
-	// when it cannot be read.
+	// reference reads one reference of a rule. mirror reports that it gets copies of requests, not requests. ok is false when it
+	// cannot be read.
 	reference(list string, item map[string]any, namespace string) (found ref, mirror, ok bool)
 	// receives reports which references of a rule get requests by these weights. Those without a target get none.
 	receives(weights []*int64, missing []bool) []bool
 	// uncertain reports whether an implementation may treat a target as if it were missing.
 	uncertain(target Target) bool
-	// drain returns the weights by which the drained references get nothing, or as little as weights can say. They are
-	// those wanted where nothing is drained.
+	// drain returns the weights by which the drained references get nothing, or as little as weights can report. They are those
+	// wanted where nothing is drained.
 	drain(wanted []*int64, drained, missing []bool) []*int64
 	// elements are the fields of the spec with rules: lists of them, or a single one.
 	elements() []string
-	// strip removes the references for which gone is true from an element of one of these fields. It returns what is left of
+	// strip removes the references that the predicate selects from an element of one of these fields. It returns what is left of
 	// the element, nil for nothing, and why a reference had to stay, "" when none had to.
 	strip(field string, element map[string]any, namespace string, gone func(types.NamespacedName) bool) (left map[string]any, kept string)
 	// lacks returns what a spec without rules would lack, "" when it is valid.

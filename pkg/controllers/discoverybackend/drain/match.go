@@ -5,8 +5,8 @@ package drain
 
 import "slices"
 
-// match finds the rules that a record is about. Since it was written, users may have edited, moved, added and removed
-// rules. It tries what is most certain first, for all rules, then the next; rules that are alike stay in their order.
+// match finds the rules that a record is about. Since it was written, users may have edited, moved, added and removed rules. It
+// tries what is most certain first, for all rules, then the next; equal rules stay in their order.
 func (v *View) match() []*ruleRecord {
 	found := make([]*ruleRecord, len(v.rules))
 	if v.saved == nil {
@@ -43,7 +43,7 @@ func (v *View) match() []*ruleRecord {
 	return found
 }
 
-// common says whether a rule still has a reference that it had, be it with another port.
+// common reports whether a rule still has a reference that it had, be it with another port.
 func (r *ruleRecord) common(rule *rule) bool {
 	return slices.ContainsFunc(r.Refs, func(key string) bool {
 		service, ok := recordedService(key)
@@ -72,9 +72,9 @@ func (v *View) unique(rule *rule) bool {
 	return now == 1 && then == 1
 }
 
-// slots finds what a record says of each reference of a rule: by what it refers to, and rather where the weight is still
-// the one that was set; or, when a port was edited and the weight was not, by the Service; or, when a reference was
-// renamed and its weight was not edited, by its position: the weight that we set must not pass to another Service.
+// slots finds what a record reports about each reference of a rule: by what it refers to, and rather where the weight is still the
+// one that was set; or, when a port was edited and the weight was not, by the Service; or, when a reference was renamed and its
+// weight was not edited, by its position: the weight that Groundskeeper set must not pass to another Service.
 func (r *ruleRecord) slots(rule *rule) []*slotRecord {
 	found := make([]*slotRecord, len(rule.refs))
 	if r == nil {

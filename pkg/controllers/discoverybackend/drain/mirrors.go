@@ -20,14 +20,13 @@ type listPlan struct {
 	changed bool
 }
 
-// listItem is a position in the list as it is or, when that is negative, a mirror that had been taken out.
+// listItem is a position in the current list or, when that is negative, a mirror that had been removed.
 type listItem struct {
 	at    int
 	saved *mirrorRecord
 }
 
-// planList decides about the mirrors of one list: what was taken out comes back to its position, then what is drained
-// goes.
+// planList decides about the mirrors of one list: what was removed comes back to its position, then what is drained is removed.
 func (v *View) planList(p *plan, list *mirrors, saved *ruleRecord, backends Backends) listPlan {
 	back := saved.mirrors(list)
 	result := listPlan{list: list}
@@ -63,8 +62,8 @@ func (v *View) planList(p *plan, list *mirrors, saved *ruleRecord, backends Back
 	return result
 }
 
-// mirrorOf returns the backend that an item of a list sends copies to, "" when it is no mirror or of no backend, and
-// what to record when it is taken out.
+// mirrorOf returns the backend that an item of a list sends copies to, "" when it is no mirror or of no backend, and what to record
+// when it is removed.
 func (v *View) mirrorOf(list *mirrors, item listItem, saved *ruleRecord, backends Backends) (string, mirrorRecord) {
 	if item.saved != nil {
 		service, _ := recordedService(item.saved.Service)
@@ -90,8 +89,8 @@ func (v *View) mirrorOf(list *mirrors, item listItem, saved *ruleRecord, backend
 	return backendOf(backends, &found.ref, recorded), mirrorRecord{Service: found.ref.key, place: list.place, Content: content}
 }
 
-// mirrors are those that were taken out of a list, in the order of their positions. One that is there again is left
-// out: what is there is what is wanted.
+// mirrors are those that were removed from a list, in the order of their positions. One that is there again is left out: what is
+// there is what is wanted.
 func (r *ruleRecord) mirrors(list *mirrors) []mirrorRecord {
 	if r == nil {
 		return nil
@@ -114,7 +113,7 @@ func (r *ruleRecord) mirrors(list *mirrors) []mirrorRecord {
 	return back
 }
 
-// has says whether a mirror to a Service was taken out of a list.
+// has reports whether a mirror to a Service was removed from a list.
 func (r *ruleRecord) has(list *mirrors, service string) bool {
 	return r != nil && slices.ContainsFunc(r.Mirrors, func(m mirrorRecord) bool { return m.place == list.place && m.Service == service })
 }

@@ -23,8 +23,8 @@ func manages(s *apiServer, manager string) bool {
 	return false
 }
 
-// Whoever owned fields can apply them again without a conflict, during a drain and after it, and after it managedFields
-// are what they were.
+// Owners of fields can apply them again without a conflict, during a drain and after it, and after it managedFields are what they
+// were.
 func TestOwnership(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind     string
@@ -40,7 +40,7 @@ func TestOwnership(t *testing.T) {
 		"one applies": {"HTTPProxy", false, []string{"us-web web"}, 2, true, false, func(t *testing.T, s *apiServer, object *unstructured.Unstructured) {
 			apply(t, s, object, "alice")
 		}},
-		// Two who share the rules are in each other's way when the rules say something else than either.
+		// Two who share the rules are in each other's way when the rules report something else than either.
 		"two apply": {"HTTPRoute", false, []string{"us-web=4 web"}, 2, false, true, func(t *testing.T, s *apiServer, object *unstructured.Unstructured) {
 			apply(t, s, object, "bob")
 			object.SetLabels(map[string]string{"a": "b"})
@@ -65,7 +65,7 @@ func TestOwnership(t *testing.T) {
 		"each service has an owner": {"IngressRoute", true, []string{"us-web=4 web=4", "us-api api"}, 2, true, false, func(t *testing.T, s *apiServer, object *unstructured.Unstructured) {
 			apply(t, s, object, "alice")
 		}},
-		"nobody owns anything": {"HTTPRoute", false, []string{"us-web=4 web"}, 1, false, false, func(t *testing.T, s *apiServer, object *unstructured.Unstructured) {
+		"no field has an owner": {"HTTPRoute", false, []string{"us-web=4 web"}, 1, false, false, func(t *testing.T, s *apiServer, object *unstructured.Unstructured) {
 			s.live = object.DeepCopy()
 		}},
 	} {
@@ -134,7 +134,7 @@ func withoutTimes(object *unstructured.Unstructured) *unstructured.Unstructured 
 	return bare
 }
 
-// After a crash between any two writes the next pass finishes what was begun: byte for byte, with the times.
+// After a crash between any two writes the next reconciliation finishes what was begun: byte for byte, with the times.
 func TestCrashes(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	for drainWrites := range 3 {
@@ -147,7 +147,7 @@ func TestCrashes(t *testing.T) {
 				before := server.get()
 				server.settle(t, kind, drained("us"), drainWrites)
 				if meanwhile != "" {
-					// Another manager edits what nobody of us touches, between our writes.
+					// Another manager edits what Groundskeeper does not touch, between Groundskeeper's writes.
 					changed := server.get()
 					changed.SetLabels(map[string]string{"a": "b"})
 					server.update(t, changed, meanwhile)
@@ -167,7 +167,8 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-// Who takes the rules between our two writes keeps them: the earlier owner has lost them to that manager, not to us.
+// Who takes the rules between Groundskeeper's two writes keeps them: the earlier owner has lost them to that manager, not to
+// Groundskeeper.
 func TestTakenMeanwhile(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	server := newAPIServer(kind, false)
@@ -187,11 +188,11 @@ func TestTakenMeanwhile(t *testing.T) {
 		t.Errorf("alice applies what bob has: %v", err)
 	}
 	if manages(server, Manager) {
-		t.Error("we own something")
+		t.Error("Groundskeeper owns something")
 	}
 }
 
-// The same, where it is only one of two lists, and the edit leaves the drain as it is.
+// The same, where it is only one of two lists, and the edit leaves the drain unchanged.
 func TestPartlyTakenMeanwhile(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	server := newAPIServer(kind, false)

@@ -10,7 +10,7 @@ type plan struct {
 	Decision
 	// rules are in the order of the route's.
 	rules []rulePlan
-	// record is what the record should say of the rules, never nil.
+	// record is what the record should report about the rules, never nil.
 	record []ruleRecord
 	// changed are the fields of the spec that change.
 	changed map[string]bool
@@ -52,14 +52,14 @@ func (v *View) plan(backends Backends) *plan {
 type standing struct {
 	slots  []*slotRecord
 	wanted []*int64
-	// backends are whose they are, drained says which get nothing.
+	// backends are whose they are, drained reports which get nothing.
 	backends []string
 	drained  []bool
 	// targets are what is behind them; missing are those for which nothing is, left those that an implementation may leave
 	// out besides.
 	targets       []Target
 	missing, left []bool
-	// lost is set when nobody knows what was wanted.
+	// lost is set when it is unknown what was wanted.
 	lost bool
 }
 
@@ -90,7 +90,7 @@ func (v *View) stand(rule *rule, saved *ruleRecord, backends Backends) standing 
 	}
 	s.keepHelpers(rule, saved)
 	if v.damaged && s.lost {
-		clear(s.wanted) // what remains of the weights says nothing: even distribution
+		clear(s.wanted) // what remains of the weights reports nothing: even distribution
 	}
 	if !remains(s.serves(v.kind.flavor.receives(s.wanted, s.missing)), s.drained) {
 		for i, backend := range s.backends {
@@ -100,7 +100,7 @@ func (v *View) stand(rule *rule, saved *ruleRecord, backends Backends) standing 
 	return s
 }
 
-// serves are the receivers that can answer requests.
+// serves are the receivers that can respond to requests.
 func (s *standing) serves(receives []bool) []bool {
 	serves := make([]bool, len(receives))
 	for i := range receives {
@@ -109,8 +109,8 @@ func (s *standing) serves(receives []bool) []bool {
 	return serves
 }
 
-// keepHelpers keeps the weights that we gave to receivers of an even distribution when a user has since set a weight in the
-// rule: the user saw ours beside it, and without ours those receivers would get nothing any more.
+// keepHelpers keeps the weights that Groundskeeper gave to receivers of an even distribution when a user has since set a weight in
+// the rule: the user saw Groundskeeper's weights beside it, and without these those receivers would get nothing any more.
 func (s *standing) keepHelpers(rule *rule, saved *ruleRecord) {
 	isSet := func(i int) bool {
 		weight, slot := rule.refs[i].weight, s.slots[i]
@@ -172,7 +172,7 @@ func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backend
 	return result, record
 }
 
-// label names a rule to people.
+// label names a rule to users.
 func (r *rule) label() string {
 	switch {
 	case r.name != "":

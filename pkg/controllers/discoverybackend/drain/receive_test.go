@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Who receives is decided by what is behind the references: what Contour leaves out is no alternative, and what has no
-// ready endpoint cannot answer.
+// Who receives is decided by what is behind the references: what Contour leaves out is no alternative, and what has no ready
+// endpoint cannot respond.
 func TestReceivers(t *testing.T) {
 	gone := fleet{missing: []string{"eu-web"}}
 	empty := fleet{empty: []string{"eu-web"}}
@@ -21,7 +21,7 @@ func TestReceivers(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind, rule string
 		fleet      fleet
-		// strict and keep are the rule with us drained, by drainPolicy, and what us gets then.
+		// strict and keep are the rule with backend "us" drained, by drainPolicy, and what it receives then.
 		strict, keep         string
 		strictGets, keepGets string
 	}{
@@ -60,7 +60,7 @@ func TestReceivers(t *testing.T) {
 					t.Errorf("keepSole %v: %s", policy.keepSole, diff)
 				}
 				if got := gets(decision.Backends["us"]); got != policy.gets {
-					t.Errorf("keepSole %v: us gets %q, want %q", policy.keepSole, got, policy.gets)
+					t.Errorf("keepSole %v: share of backend us is %q, want %q", policy.keepSole, got, policy.gets)
 				}
 				rewrite(t, kind, object, drained())
 				if diff := cmp.Diff(before.Object, object.Object); diff != "" {
@@ -103,7 +103,7 @@ func TestTargetsComeAndGo(t *testing.T) {
 }
 
 // receiving are the references of a rule, as rulesOf writes it, that get requests: Contour leaves out what is missing, and
-// distributes evenly what has no weights; the Gateway API answers the share of what is missing with errors.
+// distributes evenly what has no weights; the Gateway API responds to the share of what is missing with errors.
 func receiving(kind *Kind, rule wishRule, f fleet) []string {
 	var there []wishRef
 	for _, ref := range rule.refs {

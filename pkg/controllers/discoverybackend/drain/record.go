@@ -29,11 +29,10 @@ const maxPlain = 16 << 20
 // maxRecord is how long a record may be, in bytes. All annotations of an object together may have 256 KiB.
 const maxRecord = 200 << 10
 
-// record is what the annotation of a route says: what users wanted where something else stands now. The order of the
-// fields is part of the format: an admission policy finds a drained reference by the text
-// "service":"<namespace>/<name>:<port>","set":0.
+// record is what the annotation of a route contains: what users wanted where something else stands now. The order of the fields is
+// part of the format: an admission policy finds a drained reference by the text "service":"<namespace>/<name>:<port>","set":0.
 type record struct {
-	// UID is that of the route. A copy of the route has another one; it is wanted alike.
+	// UID is that of the route. A copy of the route has another one; the same is desired there.
 	UID   string       `json:"uid"`
 	Rules []ruleRecord `json:"rules"`
 	// Owners had the fields that the last write took from them, until they get them back.
@@ -65,13 +64,13 @@ type slotRecord struct {
 	Backend string `json:"backend,omitempty"`
 	// Saved is the wanted weight, nil when none was set.
 	Saved *int64 `json:"saved,omitempty"`
-	// Lost is set when an earlier record could not be read, so that nobody knows what was wanted.
+	// Lost is set when an earlier record could not be read, so that is unknown what was wanted.
 	Lost bool `json:"lost,omitempty"`
 	// At is the position of the reference among those of the rule that are no mirrors.
 	At int `json:"at,omitempty"`
 }
 
-// mirrorRecord is a mirror that was taken out.
+// mirrorRecord is a mirror that was removed.
 type mirrorRecord struct {
 	Service string `json:"service"`
 	Backend string `json:"backend"`
@@ -159,18 +158,18 @@ func plain(annotation string) ([]byte, error) {
 
 var errRecordTooLong = errors.New("the record of weights is too long")
 
-// says is whether something of the rule is not as wanted.
+// It reports whether something of the rule is not as wanted.
 func (r ruleRecord) says() bool {
 	return len(r.Mirrors) > 0 || slices.ContainsFunc(r.Slots, func(slot slotRecord) bool { return !equal(&slot.Set, slot.Saved) })
 }
 
-// silent says whether all rules are as wanted.
+// silent reports whether all rules are as wanted.
 func silent(rules []ruleRecord) bool { return !slices.ContainsFunc(rules, ruleRecord.says) }
 
-// done says whether there is nothing to restore any more.
+// done reports whether there is nothing to restore any more.
 func (r *record) done() bool { return silent(r.Rules) }
 
-// equalRules says whether two records say the same of the rules that are not as wanted.
+// equalRules reports whether two records have the same content of the rules that are not as wanted.
 func equalRules(a, b []ruleRecord) bool {
 	asWanted := func(r ruleRecord) bool { return !r.says() }
 	a, b = slices.DeleteFunc(slices.Clone(a), asWanted), slices.DeleteFunc(slices.Clone(b), asWanted)

@@ -37,7 +37,7 @@ func TestRecordFormat(t *testing.T) {
 	}
 }
 
-// A record of an earlier release has neither frames nor positions: what it says is restored all the same.
+// A record of an earlier release has neither frames nor positions: its content is restored even so.
 func TestRecordOfAnEarlierRelease(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	object := route(kind, "us-web=5 web=1", "web us-api")
@@ -60,8 +60,8 @@ func TestRecordOfAnEarlierRelease(t *testing.T) {
 	}
 }
 
-// Without its record nobody knows what was wanted: all of a rule get the same, and users are told for as long as the
-// drain lasts.
+// Without its record it is unknown what was wanted: all of a rule get the same, and users are notified for as long as the drain
+// lasts.
 func TestDamagedRecord(t *testing.T) {
 	for name, damaged := range map[string]string{
 		"no JSON": "{", "empty": "", "null": "null", "another type": "[]", "without rules": "{}", "a mirror without content": `{"rules":[{"mirrors":[{"service":"shop/us-web:80"}]}]}`,
@@ -91,7 +91,7 @@ func TestDamagedRecord(t *testing.T) {
 	}
 }
 
-// A route that is restored from a backup, or copied, has another UID; what its record says was wanted all the same.
+// A route that is restored from a backup, or copied, has another UID; what its record reports was wanted even so.
 func TestCopiedRoute(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	object := route(kind, "us-web=50 web=50")
@@ -106,14 +106,14 @@ func TestCopiedRoute(t *testing.T) {
 	}
 }
 
-// A Service that is gone, as when a namespace is made anew, stays its backend's; one that lost its label does not.
+// A Service that has been deleted, as when a namespace is recreated, stays its backend's; one that lost its label does not.
 func TestServiceWithoutBackend(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	object := route(kind, "us-web=50 web=50 mirror:us-api")
 	rewrite(t, kind, object, drained("us"))
 	gone := fleet{drained: []string{"us"}, missing: []string{"us-web", "us-api"}}
 	if decision := rewrite(t, kind, object, gone); decision.Write || !decision.Backends["us"].Drained {
-		t.Errorf("with the Services gone: %+v", decision)
+		t.Errorf("with the Services deleted: %+v", decision)
 	}
 	rewrite(t, kind, object, nobody{})
 	if diff := cmp.Diff([]string{"us-web=50 web=50 mirror:us-api"}, rulesOf(kind, object)); diff != "" {
@@ -125,7 +125,7 @@ func TestServiceWithoutBackend(t *testing.T) {
 	}
 }
 
-// nobody knows all Services, and says that they are of no backend.
+// It has all Services, and assigns them to no backend.
 type nobody struct{}
 
 func (nobody) Of(types.NamespacedName) (string, bool) { return "", true }
@@ -192,7 +192,7 @@ func TestRecordTooLong(t *testing.T) {
 		t.Error(err)
 	}
 	if !cmp.Equal(before.Object, object.Object) {
-		t.Error("it was changed all the same")
+		t.Error("it was changed even so")
 	}
 }
 
@@ -205,7 +205,7 @@ func TestServices(t *testing.T) {
 	}
 	rewrite(t, kind, object, drained("us"))
 	if diff := cmp.Diff(want, kind.View(object.Object).Services()); diff != "" {
-		t.Errorf("with a mirror taken out: %s", diff)
+		t.Errorf("with a mirror removed: %s", diff)
 	}
 }
 
@@ -228,7 +228,7 @@ func TestForeignReferences(t *testing.T) {
 	}
 }
 
-// Mirrors of one reference are taken out of its filters, and find it again when it moved.
+// Mirrors of one reference are removed from its filters, and find it again when it moved.
 func TestFiltersOfReferences(t *testing.T) {
 	kind := kindOf(t, "HTTPRoute")
 	object := route(kind, "api web")
@@ -253,7 +253,7 @@ func TestFiltersOfReferences(t *testing.T) {
 	}
 }
 
-// A record that says nothing, whoever wrote it, goes.
+// A record without content is removed, regardless of who wrote it.
 func TestSilentRecord(t *testing.T) {
 	kind := kindOf(t, "HTTPRoute")
 	object := route(kind, "us-web=0 web=1")

@@ -28,8 +28,8 @@ const (
 	longRemovals = 16 << 10
 )
 
-// removal is an element of a spec as it was before references were removed from it. What the removal left of it is not in the
-// record: it follows from the rest.
+// removal is an element of a spec before references were removed from it. What the removal left of it is not in the record: it
+// follows from the rest.
 type removal struct {
 	// Field and Index are where the element was. Single is set when it is no item of a list.
 	Field  string `json:"field"`
@@ -70,7 +70,7 @@ func (r *removal) missing(backend string, exists func(types.NamespacedName) bool
 	return ""
 }
 
-// label names the element to people.
+// label names the element to users.
 func (r *removal) label() string {
 	if r.Single {
 		return "spec." + r.Field

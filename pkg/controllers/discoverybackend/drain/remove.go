@@ -96,7 +96,7 @@ func (k *Kind) settle(object *unstructured.Unstructured, before *View, work *uns
 	return true, nil
 }
 
-// element is one that a removal changes, as it was before.
+// element is one that a removal changes, in its previous state.
 type element struct {
 	field    string
 	index    int
@@ -104,8 +104,8 @@ type element struct {
 	services sets.Set[types.NamespacedName]
 }
 
-// strip returns a spec without the references for which gone is true, the elements that this changes, and the references
-// that have to stay.
+// strip returns a spec without the references that the predicate selects, the elements that this changes, and the references that
+// have to stay.
 func (k *Kind) strip(spec map[string]any, namespace string, gone func(types.NamespacedName) bool) (stripped map[string]any, changed []element, kept []string) {
 	stripped = maps.Clone(spec)
 	strip := func(field string, index int, content map[string]any) map[string]any {

@@ -21,9 +21,9 @@ func TestRemove(t *testing.T) {
 		kind    string
 		rules   []string
 		drained []string
-		want    []string // after the removal of us
+		want    []string // after the removal of the references to "us"
 		kept    int
-		then    []string // when nobody is drained any more
+		then    []string // when no backend is drained any more
 	}{
 		"one of two":                         {"HTTPProxy", []string{"us-web=30 web=70"}, nil, []string{"web=70"}, 0, []string{"web=70"}},
 		"nothing to remove":                  {"HTTPProxy", []string{"eu-web=30 web=70"}, nil, []string{"eu-web=30 web=70"}, 0, []string{"eu-web=30 web=70"}},
@@ -33,7 +33,7 @@ func TestRemove(t *testing.T) {
 		"another one stays, with its mirror": {"HTTPProxy", []string{"us-web=2 web=1 mirror:eu-web"}, []string{"eu"}, []string{"web=1"}, 0, []string{"web=1 mirror:eu-web"}},
 		"another one has no alternative now": {"HTTPProxy", []string{"us-web=2 eu-web=1"}, []string{"eu"}, []string{"eu-web=1"}, 0, []string{"eu-web=1"}},
 		"a mirror":                           {"HTTPProxy", []string{"web mirror:us-web"}, nil, []string{"web"}, 0, []string{"web"}},
-		"a mirror that was taken out":        {"HTTPRoute", []string{"web mirror:us-web"}, []string{"us"}, []string{"web"}, 0, []string{"web"}},
+		"a mirror that was removed":          {"HTTPRoute", []string{"web mirror:us-web"}, []string{"us"}, []string{"web"}, 0, []string{"web"}},
 		"a tcpproxy":                         {"HTTPProxy", []string{"web", "tcpproxy: us-web"}, nil, []string{"web"}, 0, []string{"web"}},
 		"sole, HTTPRoute":                    {"HTTPRoute", []string{"a: us-web=3", "b: web"}, nil, []string{"a: ", "b: web"}, 0, []string{"a: ", "b: web"}},
 		"sole, TCPRoute":                     {"TCPRoute", []string{"us-web=3 us-api=2"}, nil, []string{"us-web=0"}, 1, []string{"us-web=0"}},
@@ -41,7 +41,7 @@ func TestRemove(t *testing.T) {
 		"sole, IngressRoute":                 {"IngressRoute", []string{"us-web=3", "web"}, nil, []string{"us-web=3", "web"}, 1, []string{"us-web=3", "web"}},
 		"an Ingress, one path":               {"Ingress", []string{"us-web", "web"}, nil, []string{"web"}, 0, []string{"web"}},
 		"an Ingress, the default":            {"Ingress", []string{"web", "default: us-web"}, nil, []string{"web"}, 0, []string{"web"}},
-		"an Ingress, all but the default":    {"Ingress", []string{"us-web", "default: web"}, nil, []string{"default: web"}, 0, []string{"default: web"}},
+		"an Ingress, all except the default": {"Ingress", []string{"us-web", "default: web"}, nil, []string{"default: web"}, 0, []string{"default: web"}},
 		"an Ingress, everything":             {"Ingress", []string{"us-web", "default: us-api"}, nil, []string{"us-web", "default: us-api"}, 1, []string{"us-web", "default: us-api"}},
 		"an Ingress, only the default":       {"Ingress", []string{"default: us-api"}, nil, []string{"default: us-api"}, 1, []string{"default: us-api"}},
 	} {
@@ -60,7 +60,7 @@ func TestRemove(t *testing.T) {
 				t.Errorf("kept %q", kept)
 			}
 			if !changed && !cmp.Equal(object.Object, server.live.Object) {
-				t.Error("it says that nothing changed")
+				t.Error("it reports that nothing changed")
 			}
 			server.update(t, object, Manager)
 			server.settle(t, kind, drained(test.drained...), always)
@@ -75,13 +75,13 @@ func TestRemove(t *testing.T) {
 				t.Error(diff)
 			}
 			if manages(server, Manager) || server.live.GetAnnotations() != nil {
-				t.Errorf("something of ours is left: %v", server.live.Object["metadata"])
+				t.Errorf("something owned by Groundskeeper is left: %v", server.live.Object["metadata"])
 			}
 		})
 	}
 }
 
-// An HTTPProxy route without a service would make its whole virtual host invalid: it answers with 503 instead.
+// An HTTPProxy route without a service would make its whole virtual host invalid: it responds with 503 instead.
 func TestRemoveSoleService(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	object := route(kind, "us-web", "web")

@@ -64,20 +64,20 @@ func TestRestore(t *testing.T) {
 		kind  string
 		rules []string
 	}{
-		"one of two":                 {"HTTPProxy", []string{"us-web=30 web=70"}},
-		"a sole service":             {"HTTPProxy", []string{"us-web us-api", "web"}},
-		"a mirror":                   {"HTTPProxy", []string{"web mirror:us-web"}},
-		"a tcpproxy":                 {"HTTPProxy", []string{"web", "tcpproxy: us-web"}},
-		"a tcpproxy with another":    {"HTTPProxy", []string{"tcpproxy: us-web=2 web=3"}},
-		"several rules":              {"HTTPProxy", []string{"us-web web", "web us-web=4", "web", "us-api us-web"}},
-		"IngressRoute":               {"IngressRoute", []string{"us-web=3 web", "web"}},
-		"HTTPRoute":                  {"HTTPRoute", []string{"a: us-web=3", "b: web us-web mirror:us-api"}},
-		"GRPCRoute":                  {"GRPCRoute", []string{"web us-web=3 mirror:web mirror:us-web"}},
-		"TCPRoute, a sole one":       {"TCPRoute", []string{"us-web=3 us-api=2"}},
-		"TLSRoute":                   {"TLSRoute", []string{"us-web=3 web=1", "web"}},
-		"Ingress, one path":          {"Ingress", []string{"us-web", "web"}},
-		"Ingress, the default":       {"Ingress", []string{"web", "default: us-web"}},
-		"Ingress, all but a default": {"Ingress", []string{"us-web", "us-api", "default: web"}},
+		"one of two":                    {"HTTPProxy", []string{"us-web=30 web=70"}},
+		"a sole service":                {"HTTPProxy", []string{"us-web us-api", "web"}},
+		"a mirror":                      {"HTTPProxy", []string{"web mirror:us-web"}},
+		"a tcpproxy":                    {"HTTPProxy", []string{"web", "tcpproxy: us-web"}},
+		"a tcpproxy with another":       {"HTTPProxy", []string{"tcpproxy: us-web=2 web=3"}},
+		"several rules":                 {"HTTPProxy", []string{"us-web web", "web us-web=4", "web", "us-api us-web"}},
+		"IngressRoute":                  {"IngressRoute", []string{"us-web=3 web", "web"}},
+		"HTTPRoute":                     {"HTTPRoute", []string{"a: us-web=3", "b: web us-web mirror:us-api"}},
+		"GRPCRoute":                     {"GRPCRoute", []string{"web us-web=3 mirror:web mirror:us-web"}},
+		"TCPRoute, a sole one":          {"TCPRoute", []string{"us-web=3 us-api=2"}},
+		"TLSRoute":                      {"TLSRoute", []string{"us-web=3 web=1", "web"}},
+		"Ingress, one path":             {"Ingress", []string{"us-web", "web"}},
+		"Ingress, the default":          {"Ingress", []string{"web", "default: us-web"}},
+		"Ingress, all except a default": {"Ingress", []string{"us-web", "us-api", "default: web"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kind := kindOf(t, test.kind)
@@ -189,7 +189,7 @@ func TestRestoreSeveralBackends(t *testing.T) {
 	}
 }
 
-// A record names what was removed before a time until that is forgotten, for each backend.
+// A record names what was removed before a time until that is discarded, for each backend.
 func TestForget(t *testing.T) {
 	kind := kindOf(t, "HTTPRoute")
 	server := newAPIServer(kind, false)
@@ -201,14 +201,14 @@ func TestForget(t *testing.T) {
 	}
 	object := server.get()
 	if kind.Forget(object, epoch) || !cmp.Equal(object.Object, server.live.Object) {
-		t.Error("something was forgotten too early")
+		t.Error("something was discarded too early")
 	}
 	if !kind.Forget(object, epoch.Add(time.Second)) {
-		t.Fatal("nothing was forgotten")
+		t.Fatal("nothing was discarded")
 	}
 	server.update(t, object, Manager)
 	if got := restore(t, server, kind, "us", existing, drained()); len(got.Elements) > 0 {
-		t.Errorf("what was forgotten is restored: %+v", got)
+		t.Errorf("what was discarded is restored: %+v", got)
 	}
 	restore(t, server, kind, "eu", existing, drained())
 	if diff := cmp.Diff([]string{"eu-web=2 web=4"}, rulesOf(kind, server.live)); diff != "" {
@@ -226,7 +226,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// A long record is compressed, and one that is too long is left out: the removal goes on without it.
+// A long record is compressed, and one that is too long is left out: the removal continues without it.
 func TestRecordOfRemovalsIsBounded(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	var rules []string

@@ -14,9 +14,9 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain/ownership"
 )
 
-// Rewrite makes a route what it should be, with its record, and says what that was. When the decision is to write, the
-// caller updates the route with its resourceVersion and the field manager Manager, then hands fields back. After an
-// error the route is not to be written.
+// Rewrite makes a route what it should be, with its record, and reports what that was. When the decision is to write, the caller
+// updates the route with its resourceVersion and the field manager Manager, then hands fields back. After an error the route is not
+// to be written.
 func (k *Kind) Rewrite(object *unstructured.Unstructured, backends Backends) (Decision, error) {
 	v := k.parse(object.Object)
 	if v.saved == nil {
@@ -80,8 +80,8 @@ func (v *View) finish(object *unstructured.Unstructured, p *plan, changed map[st
 	return nil
 }
 
-// HandBack gives the fields that our last write took back to whoever had them, and drops the record when nothing is
-// saved any more. Values do not change. When it changed something, the caller updates the route as after Rewrite.
+// HandBack gives the fields that Groundskeeper's last write took back to their owners, and drops the record when nothing is saved
+// any more. Values do not change. When it changed something, the caller updates the route as after Rewrite.
 func HandBack(object *unstructured.Unstructured) (changed bool, err error) {
 	saved, _ := readRecord(object.GetAnnotations()[gimbalv1.AnnotationSavedWeights])
 	var owners []ownership.Owner

@@ -81,10 +81,10 @@ func TestDrainAndRestore(t *testing.T) {
 		"a tcpproxy has no mirrors": {contours, []string{"tcpproxy: us-web mirror:web"}, []string{"us"}, []string{"tcpproxy: us-web=0 mirror:web=1"}, map[string]Outcome{"us": nothing}},
 		"an Ingress":                {[]string{"Ingress"}, []string{"us-web", "default: web"}, []string{"us"}, []string{"us-web", "default: web"}, map[string]Outcome{"us": sole}},
 		"an Ingress with a default": {[]string{"Ingress"}, []string{"web", "default: us-web"}, []string{"us"}, []string{"web", "default: us-web"}, map[string]Outcome{"us": sole}},
-		"a mirror is taken out, Contour": {
+		"a mirror is removed, Contour": {
 			contours[:1], []string{"mirror:us-web=10 web=2 api"}, []string{"us"}, []string{"web=2 api"}, map[string]Outcome{"us": nothing},
 		},
-		"a mirror is taken out, Gateway": {
+		"a mirror is removed, Gateway": {
 			gateways[:2], []string{"web=2 api mirror:eu-web mirror:us-web"}, []string{"us"}, []string{"web=2 api mirror:eu-web"},
 			map[string]Outcome{"us": nothing, "eu": served},
 		},
@@ -122,7 +122,7 @@ func TestDrainAndRestore(t *testing.T) {
 	}
 }
 
-// Users go on editing while backends come and go: step by step, what they write, who is drained, and what becomes of it.
+// Users continue editing while backends come and go: step by step, what they write, who is drained, and what becomes of it.
 func TestEditsInMaintenance(t *testing.T) {
 	type step struct {
 		rules   []string // what users write; nil is nothing
@@ -174,7 +174,7 @@ func TestEditsInMaintenance(t *testing.T) {
 			{[]string{"n: web", "d: us-web=0 api=1", "c: us-web=0 web=1"}, []string{"us"}, []string{"n: web", "d: us-web=0 api=1", "c: us-web=0 web=1"}, 0},
 			{nil, nil, []string{"n: web", "d: us-web=2 api=1", "c: us-web=1 web=1"}, 0},
 		}},
-		"a rule gets other conditions, one that was like it is gone": {"HTTPProxy", []step{
+		"a rule gets other conditions, one that was like it has been deleted": {"HTTPProxy", []step{
 			{[]string{"a: us-web=1 web=1", "b: us-web=2 web=1"}, []string{"us"}, []string{"a: us-web=0 web=1", "b: us-web=0 web=1"}, 0},
 			{[]string{"n: db", "d: us-web=0 web=1"}, []string{"us"}, []string{"n: db", "d: us-web=0 web=1"}, 0},
 			{nil, nil, []string{"n: db", "d: us-web=2 web=1"}, 0},
@@ -199,12 +199,12 @@ func TestEditsInMaintenance(t *testing.T) {
 			{[]string{"us-web=7 web=5 us-web=0"}, []string{"us"}, []string{"us-web=0 web=5 us-web=0"}, 1},
 			{nil, nil, []string{"us-web=7 web=5 us-web=20"}, 0},
 		}},
-		"a service goes, one wanted at zero stays": {"HTTPRoute", []step{
+		"a service is removed, one wanted at zero stays": {"HTTPRoute", []step{
 			{[]string{"us-web=0 us-web:81=6 web=5"}, []string{"us"}, []string{"us-web=0 us-web:81=0 web=5"}, 0},
 			{[]string{"us-web=0 web=5"}, []string{"us"}, []string{"us-web=0 web=5"}, 0},
 			{nil, nil, []string{"us-web=0 web=5"}, 0},
 		}},
-		"a rule goes, one like it stays": {"HTTPProxy", []step{
+		"a rule is removed, one like it stays": {"HTTPProxy", []step{
 			{[]string{"a: us-web=5 web=1 mirror:us-api", "b: us-web=0 web=1"}, []string{"us"}, []string{"a: us-web=0 web=1", "b: us-web=0 web=1"}, 0},
 			{[]string{"b: us-web=0 web=1"}, []string{"us"}, []string{"b: us-web=0 web=1"}, 0},
 			{nil, nil, []string{"b: us-web=0 web=1"}, 0},
@@ -224,7 +224,7 @@ func TestEditsInMaintenance(t *testing.T) {
 			{[]string{"api us-api=2", "us-web=0 web=5"}, []string{"us"}, []string{"api us-api=0", "us-web=0 web=5"}, 0},
 			{nil, nil, []string{"api us-api=2", "us-web=5 web=5"}, 0},
 		}},
-		"a rule goes": {"HTTPRoute", []step{
+		"a rule is removed": {"HTTPRoute", []step{
 			{[]string{"us-web=5 web=5", "us-api=6 api=1"}, []string{"us"}, []string{"us-web=0 web=5", "us-api=0 api=1"}, 0},
 			{[]string{"us-api=0 api=1"}, []string{"us"}, []string{"us-api=0 api=1"}, 0},
 			{nil, nil, []string{"us-api=6 api=1"}, 0},
@@ -302,12 +302,12 @@ func TestEditsInMaintenance(t *testing.T) {
 			{[]string{"us-web=50 eu-web=30"}, []string{"us"}, []string{"us-web=0 eu-web=30"}, 0},
 			{[]string{"eu-web=0 eu-web=30"}, []string{"us"}, []string{"eu-web=50 eu-web=30"}, 0},
 		}},
-		"a drained service goes, and one with weight 0 is added at the end": {"HTTPRoute", []step{
+		"a drained service is removed, and one with weight 0 is added at the end": {"HTTPRoute", []step{
 			{[]string{"us-web=50 eu-web=30"}, []string{"us"}, []string{"us-web=0 eu-web=30"}, 0},
 			{[]string{"eu-web=30 web=0"}, []string{"us"}, []string{"eu-web=30 web=0"}, 0},
 			{nil, nil, []string{"eu-web=30 web=0"}, 0},
 		}},
-		"a drained service goes, and one wanted at zero takes its position": {"HTTPRoute", []step{
+		"a drained service is removed, and one wanted at zero takes its position": {"HTTPRoute", []step{
 			{[]string{"us-web=50 web=0 eu-web=1"}, []string{"us"}, []string{"us-web=0 web=0 eu-web=1"}, 0},
 			{[]string{"web=0 eu-web=1"}, []string{"us"}, []string{"web=0 eu-web=1"}, 0},
 			{nil, nil, []string{"web=0 eu-web=1"}, 0},
@@ -350,8 +350,8 @@ func TestEditsInMaintenance(t *testing.T) {
 	}
 }
 
-// A backend that keeps sole routes goes on serving where there is nobody else, in all kinds; of two, it is the one that
-// keeps it.
+// A backend that keeps sole routes continues serving where there is no other client, in all kinds; of two, it is the one that keeps
+// it.
 func TestKeepSole(t *testing.T) {
 	for name, test := range map[string]struct {
 		kind, rule, want string

@@ -14,12 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// In these tests the name of a Service says whose it is: us-web is of the backend us, web is of none. A rule is written
-// as "us-web=50 web", references with their weights; "mirror:us-web" is a mirror.
+// In these tests the name of a Service specifies its backend: us-web is of the backend us, web is of none. A rule is written as
+// "us-web=50 web", references with their weights; "mirror:us-web" is a mirror.
 
-// fleet says which backends are drained, and which of them stay where there is nobody else. Services that are missing
-// are not known; those that are empty have no ready endpoint, and those that are external are of type ExternalName. None has
-// port 99.
+// fleet reports which backends are drained, and which of them stay where there is no other client. Services that are missing are
+// not known; those that are empty have no ready endpoint, and those that are external are of type ExternalName. None has port 99.
 type fleet struct {
 	drained, keepSole        []string
 	missing, empty, external []string
@@ -159,7 +158,7 @@ func serviceItem(ref string) map[string]any {
 	return item
 }
 
-// rulesOf writes the rules of a route as they are given to route.
+// rulesOf writes the rules of a route in the notation of route.
 func rulesOf(kind *Kind, object *unstructured.Unstructured) []string {
 	spec := object.Object["spec"].(map[string]any)
 	var rules []string
@@ -232,7 +231,7 @@ func rewrite(t testing.TB, kind *Kind, object *unstructured.Unstructured, backen
 		t.Fatal(err)
 	}
 	if viewed.Write != decision.Write {
-		t.Fatalf("the view says write=%t, the route itself %t", viewed.Write, decision.Write)
+		t.Fatalf("the view reports write=%t, the route itself %t", viewed.Write, decision.Write)
 	}
 	if again, err := kind.Rewrite(object, backends); err != nil || again.Write {
 		t.Fatalf("a second rewrite: write=%t, %v\n%v", again.Write, err, object.Object)

@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Whatever users do while backends come and go, and wherever we crash, the route ends as if there had been no drain:
-// the users do the same to a second API server, on which nobody drains anything.
+// Whatever users do while backends come and go, and wherever Groundskeeper crashes, the route ends as if there had been no drain:
+// the users do the same to a second API server, on which nothing is drained.
 func TestSoakDrains(t *testing.T) {
 	if rounds, err := strconv.Atoi(os.Getenv("SOAK")); err == nil {
 		checks := flag.Lookup("rapid.checks")
@@ -53,7 +53,8 @@ func drains(t *rapid.T, kind *Kind, granular bool) {
 	edits := rapid.Bool().Draw(t, "edits")
 	backends := fleet{}
 	const settled = 1000
-	// Of a weight that is set otherwise and back before we look, nobody can know. unseen is that something was set.
+	// Of a weight that is set otherwise and back before Groundskeeper checks, nothing can be known. unseen is that something was
+	// set.
 	unseen := false
 	for range rapid.IntRange(1, 15).Draw(t, "steps") {
 		switch rapid.SampledFrom([]string{"drain", "drain", "settle", "settle", "crash", "change", "change", "label", "service"}).Draw(t, "step") {
@@ -67,7 +68,7 @@ func drains(t *rapid.T, kind *Kind, granular bool) {
 		case "crash":
 			server.settle(t, kind, backends, rapid.IntRange(0, 2).Draw(t, "writes"))
 		case "service":
-			// Services of others than us are deleted and created.
+			// Services of backends other than "us" are deleted and created.
 			backends.missing = rapid.SampledFrom([][]string{nil, {"eu-web"}, {"web", "api"}, {"eu-web", "eu-api", "web", "api"}}).Draw(t, "missing")
 		case "label":
 			// Another manager writes what does not matter.
@@ -97,7 +98,8 @@ func drains(t *rapid.T, kind *Kind, granular bool) {
 				continue
 			}
 			manifest, alone := draw.change(wanted)
-			// Where each weight has an owner, one that is ours between two of our writes leaves a manifest without a trace.
+			// Where each weight has an owner, one that Groundskeeper owns between two of Groundskeeper's writes leaves a
+			// manifest without a trace.
 			between := granular && kind.View(server.live.Object).Decide(backends).HandBack
 			if alone || unseen || between {
 				server.settle(t, kind, backends, settled)
@@ -105,7 +107,7 @@ func drains(t *rapid.T, kind *Kind, granular bool) {
 			unseen = !alone
 			live := readWish(rulesOf(kind, server.live))
 			wanted = draw.heard(wanted, manifest, live)
-			// Only between two of our writes is somebody else in the way.
+			// Only between two of Groundskeeper's writes does another client interfere.
 			pending := kind.View(server.live.Object).Decide(backends).HandBack
 			if err := server.apply(route(kind, manifest.text()...), "alice", pending); err != nil {
 				t.Fatal(err)

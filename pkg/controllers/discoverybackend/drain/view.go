@@ -22,7 +22,7 @@ type View struct {
 	// saved is the record that the route carries, nil when it has none. damaged is set when it cannot be read.
 	saved   *record
 	damaged bool
-	// owns is set when we own fields that are others'.
+	// owns is set when Groundskeeper owns fields that are others'.
 	owns bool
 }
 
@@ -31,7 +31,7 @@ type rule struct {
 	list  string
 	index int
 	name  string
-	// print tells the rule from others, frame does so without its references; see print.go. They are empty when there is
+	// print distinguishes the rule from others, frame does so without its references; see print.go. They are empty when there is
 	// nothing to compare with.
 	print, frame string
 	refs         []ref
@@ -45,7 +45,7 @@ type ref struct {
 	at      int
 	service types.NamespacedName
 	port    string
-	// key says what it refers to, ordinal tells equal ones of a rule apart.
+	// key reports what it refers to, ordinal distinguishes equal ones of a rule.
 	key     string
 	ordinal int
 	weight  *int64
@@ -61,7 +61,7 @@ type mirrors struct {
 	found  []mirror
 }
 
-// place says which list of a rule it is: that of a reference, or the rule's own when that is empty.
+// place reports which list of a rule it is: that of a reference, or the rule's own when that is empty.
 type place struct {
 	List    string `json:"list"`
 	Ref     string `json:"ref,omitempty"`
@@ -172,8 +172,7 @@ func (s source) items() func(func(int, map[string]any) bool) {
 	return objects(s.content[s.references])
 }
 
-// Services returns the names of all Services that the route refers to, or did before they were taken out; sorted, each
-// once.
+// Services returns the names of all Services that the route refers to, or did before they were removed; sorted, each once.
 func (v *View) Services() []types.NamespacedName {
 	var all []types.NamespacedName
 	for _, rule := range v.rules {

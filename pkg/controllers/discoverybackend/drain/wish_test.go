@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// wish is what users last wanted of a route: its rules, in order. It knows nothing of drains.
+// The state that users last specified for a route: its rules, in order. It knows nothing of drains.
 type wish []wishRule
 
 type wishRule struct {
@@ -32,7 +32,7 @@ func (w wish) clone() wish {
 	return copied
 }
 
-// text is the wish as route takes it.
+// text is the desired state as route takes it.
 func (w wish) text() []string {
 	var rules []string
 	for _, rule := range w {
@@ -85,8 +85,8 @@ func (w wish) find(name, key string, n int) (wishRef, bool) {
 	return wishRef{}, false
 }
 
-// heard is what becomes of a wish when users write a manifest: what the manifest says, but where the live route says so
-// already, nobody can tell that anything was said.
+// heard is what becomes of the desired state when users write a manifest: the content of the manifest, but where the live route
+// reports so already, the change cannot be observed.
 func (d *drawer) heard(before, manifest, live wish) wish {
 	result := manifest.clone()
 	for i, rule := range manifest {
@@ -113,7 +113,7 @@ func (d *drawer) heard(before, manifest, live wish) wish {
 	return result
 }
 
-// has reports whether a rule of the wish has a reference with a key.
+// has reports whether a rule of the desired state has a reference with a key.
 func (w wish) has(rule wishRule, key string) bool {
 	return slices.ContainsFunc(w, func(had wishRule) bool { return had.name == rule.name && had.has(key) })
 }
@@ -202,7 +202,7 @@ func (d *drawer) wish() wish {
 	return w
 }
 
-// change changes a wish in one way; settle says that it can only be told from others when it is alone.
+// change changes the desired state in one way; settle reports that it can only be distinguished from others when it is alone.
 func (d *drawer) change(w wish) (changed wish, settle bool) {
 	changed = w.clone()
 	i := rapid.IntRange(0, len(w)-1).Draw(d.T, "rule")

@@ -22,22 +22,22 @@ import (
 const (
 	// statusPeriod is the least time between two writes of one status.
 	statusPeriod = time.Second
-	// lookPeriod is how often a backend is looked at when nothing is heard: a kind that comes or goes with its objects
-	// is no event of an object.
+	// lookPeriod is how often a backend is checked when nothing is heard: a kind that appears or disappears with its objects is no
+	// event of an object.
 	lookPeriod = kinds.DiscoveryPeriod
 )
 
-// Readiness withholds the endpoints of a backend, whatever the backend says of them, and lets them be ready again.
+// Readiness withholds the endpoints of a backend, whatever the backend reports about them, and lets them be ready again.
 type Readiness interface {
 	// Withhold makes the copied endpoints of a backend not ready, and returns how many EndpointSlices are still to be
 	// changed. 0 means that all are.
 	Withhold(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (pending int, err error)
-	// Restore makes them as ready as the backend says, and returns the same.
+	// Restore makes them as ready as the backend reports, and returns the same.
 	Restore(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (pending int, err error)
 }
 
-// backends tells in the status of each backend how far its maintenance is, and changes its endpoints when weights are
-// of no help. Its requests name DiscoveryBackends.
+// backends reports in the status of each backend the progress of its maintenance, and changes its endpoints when weights are of no
+// help. Its requests name DiscoveryBackends.
 type backends struct {
 	cluster   *cluster
 	observer  *observer
@@ -48,11 +48,11 @@ type backends struct {
 	meters    *meters
 	written   *writes
 	looked    *looks
-	// restored asks for a look at all routes of a backend.
+	// restored requests a check of all routes of a backend.
 	restored func(ctx context.Context, name string)
 }
 
-// Reconcile looks at one backend.
+// Reconcile checks one backend.
 func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	backend, err := b.find(ctx, request.NamespacedName)
 	if err != nil {
@@ -67,7 +67,7 @@ func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 		return reconcile.Result{}, nil
 	}
 	if b.written.ahead(backend, b.clock.Now()) {
-		return reconcile.Result{RequeueAfter: lookPeriod}, nil // the event of our own write is on the way
+		return reconcile.Result{RequeueAfter: lookPeriod}, nil // the event of Groundskeeper's own write is on the way
 	}
 	// Of many events of routes one look a second is enough.
 	if wait := b.looked.wait(request.NamespacedName, backend.ResourceVersion, b.clock.Now()); wait > 0 {
@@ -119,8 +119,8 @@ func (b *backends) find(ctx context.Context, name types.NamespacedName) (*gimbal
 	return backend, nil
 }
 
-// settleEndpoints brings the endpoints to what the status says: it is written first, so that a discoverer that starts
-// meanwhile does the same.
+// settleEndpoints brings the endpoints to what the status reports: it is written first, so that a discoverer that starts meanwhile
+// does the same.
 func (b *backends) settleEndpoints(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (endpoints, error) {
 	switch {
 	case backend.Status.EndpointsDrained && backend.Cluster.ClusterStatus == gimbalv1.ClusterMaintenance:

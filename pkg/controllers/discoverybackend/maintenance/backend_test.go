@@ -22,7 +22,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
 )
 
-// A backend goes into maintenance and comes back; each step is told once.
+// A backend enters maintenance and comes back; each step is reported once.
 func TestStatus(t *testing.T) {
 	inWorld(t, func(w *world) {
 		if got := w.mustLook("us"); got != "False/Enabled" || len(w.take()) != 1 {
@@ -78,7 +78,7 @@ func TestStatusIsWrittenOnceASecond(t *testing.T) {
 		if _, err := w.look("us"); err != nil || len(w.take()) != 1 {
 			w.Errorf("a second later: %v", err)
 		}
-		// Nor is a backend looked at more often, unless it changed itself.
+		// Nor is a backend checked more often, unless it changed itself.
 		if result, err := w.look("us"); err != nil || result.RequeueAfter != lookPeriod {
 			w.Errorf("after a change: %+v, %v", result, err)
 		}
@@ -88,7 +88,7 @@ func TestStatusIsWrittenOnceASecond(t *testing.T) {
 	}, shared)
 }
 
-// What weights cannot drain is withheld: after the weights, and after the status says so. It comes back first.
+// What weights cannot drain is withheld: after the weights, and after the status reports so. It comes back first.
 func TestOrder(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustLook("us")
@@ -117,10 +117,10 @@ func TestOrder(t *testing.T) {
 		w.backends.restored = func(context.Context, string) { restored++ }
 		w.ready.pending = 2
 		if got := w.mustLook("us"); got != "False/Restoring" || restored > 0 {
-			w.Errorf("%s with slices left, routes asked for %d times", got, restored)
+			w.Errorf("%s with slices left, routes requested %d times", got, restored)
 		}
 		if got := w.mustLook("us"); got != "False/Enabled" || restored != 1 {
-			w.Errorf("%s, routes asked for %d times", got, restored)
+			w.Errorf("%s, routes requested %d times", got, restored)
 		}
 		if diff := slices.Compact(w.ready.calls); !slices.Equal(diff, []string{"restore us"}) {
 			w.Errorf("%q", w.ready.calls)
@@ -128,7 +128,7 @@ func TestOrder(t *testing.T) {
 	}, sole)
 }
 
-// Endpoints that were withheld by a status that nobody read yet are restored before any weight.
+// Endpoints that were withheld by a status that was not read yet are restored before any weight.
 func TestEnabledBetweenStatusAndEndpoints(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustLook("us")
@@ -145,7 +145,7 @@ func TestEnabledBetweenStatusAndEndpoints(t *testing.T) {
 	}, sole)
 }
 
-// Endpoints that cannot be changed are tried again, and nothing is said to be done.
+// Endpoints that cannot be changed are tried again, and nothing is reported to be done.
 func TestEndpointsFail(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.ready.err = errors.New("no")
@@ -158,7 +158,7 @@ func TestEndpointsFail(t *testing.T) {
 	}, shared)
 }
 
-// While nobody can say what routes there are, the status says that; what was drained stays drained.
+// While it is unknown which routes exist, the status reports that; what was drained stays drained.
 func TestUnknownRoutes(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustLook("us")
@@ -197,7 +197,7 @@ func TestUnknownRoutes(t *testing.T) {
 	}, shared)
 }
 
-// Backends that cannot be known are not taken for backends that are gone.
+// Backends that cannot be known are not taken for backends that have been deleted.
 func TestBackendsThatAreNotServed(t *testing.T) {
 	inWorld(t, func(w *world) {
 		if all, err := w.backends.cluster.backends(w.Context()); err != nil || len(all) != 2 {
@@ -215,7 +215,7 @@ func TestBackendsThatAreNotServed(t *testing.T) {
 	}, shared)
 }
 
-// A write that hands fields back is of those whose weights come back, and of nobody else.
+// A write that hands fields back is of those whose weights come back, and of no other client.
 func TestCount(t *testing.T) {
 	handBack := drain.Decision{HandBack: true, Backends: map[string]drain.Outcome{"us": {}, "eu": {}}}
 	for name, tc := range map[string]struct {
@@ -245,7 +245,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// What is lost is told until somebody changes the route.
+// What is lost is reported until a user changes the route.
 func TestLostWeights(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustLook("us")
@@ -270,7 +270,7 @@ func TestLostWeights(t *testing.T) {
 	}, shared)
 }
 
-// Events ask for a look at exactly those routes and backends that they concern.
+// Events request a check of exactly those routes and backends that they concern.
 func TestWatches(t *testing.T) {
 	inWorld(t, func(w *world) {
 		ctx := w.Context()
@@ -297,7 +297,7 @@ func TestWatches(t *testing.T) {
 		w.edit(proxies, "shop", "web", func(web *unstructured.Unstructured) { web.SetLabels(map[string]string{"a": "b"}) })
 		expect("a route", web, "eu us")
 		w.cluster("us", "clusterStatus", "Maintenance")
-		expect("a backend goes into maintenance", web, "us")
+		expect("a backend enters maintenance", web, "us")
 		w.cluster("us", "secret", "other")
 		expect("a backend gets another Secret", "", "us")
 		w.service("shop", "another", "us")

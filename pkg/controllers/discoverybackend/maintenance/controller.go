@@ -3,14 +3,14 @@
 
 // Package maintenance takes the traffic away from backends in maintenance, and gives it back afterwards.
 //
-// It follows DiscoveryBackends, Services and every kind of route that the API server serves, and keeps of a route only
-// what package drain reads of it. There are two loops. One looks at single routes and rewrites those whose weights are
-// not what users and backends want together (membership.go, route.go, write.go). The other one counts the routes of
-// each backend, tells in its status how far they are, and has the endpoints withheld where weights are of no help
-// (observe.go, plan.go, status.go). A route that no backend in maintenance concerns costs no request.
+// It follows DiscoveryBackends, Services and every kind of route that the API server serves, and keeps of a route only what package
+// drain reads of it. There are two loops. One checks single routes and rewrites those whose weights are not what users and backends
+// want together (membership.go, route.go, write.go). The other one counts the routes of each backend, reports in its status how far
+// they are, and has the endpoints withheld where weights are of no help (observe.go, plan.go, status.go). A route that no backend
+// in maintenance concerns costs no request.
 //
-// Nothing is written while the backends, the Services or the kind of the route are not known completely: what is
-// missing in a cache would look like what is gone.
+// Nothing is written while the backends, the Services or the kind of the route are not known completely: what is missing in a cache
+// would look like what has been deleted.
 package maintenance
 
 import (
@@ -42,7 +42,7 @@ const (
 	// routesName is the name of its loop over routes.
 	routesName = ControllerName + "-routes"
 
-	// workers is how many backends are looked at in parallel.
+	// workers is how many backends are checked in parallel.
 	workers = 2
 
 	// ingressRouteResource is the kind of route that the configuration can leave out.

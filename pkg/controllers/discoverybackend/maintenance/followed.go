@@ -51,7 +51,7 @@ type route struct {
 	removed *time.Time
 }
 
-// routeOf keeps of a route what its view needs, and of its records what they say of time.
+// routeOf keeps of a route what its view needs, and of its records what they report about time.
 func routeOf(kind *drain.Kind, content map[string]any) *route {
 	record, _, _ := unstructured.NestedString(content, "metadata", "annotations", gimbalv1.AnnotationSavedWeights)
 	kept := &route{view: kind.View(content), record: record}
@@ -89,7 +89,7 @@ func followed(routes []*drain.Kind) []kinds.Kind {
 	return all
 }
 
-// backendOf keeps a whole DiscoveryBackend: there are few, and their managed fields say who wrote which error.
+// backendOf keeps a whole DiscoveryBackend: there are few, and their managed fields report who wrote which error.
 func backendOf(content map[string]any) any {
 	backend := &gimbalv1.DiscoveryBackend{}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(content, backend); err != nil {
@@ -147,7 +147,7 @@ func recordedBackends(object *kinds.Object) []string {
 	return names
 }
 
-// nobody knows no Service, so that a slot is of the backend that its record names, if any.
+// It has no Service, so that a slot is of the backend that its record names, if any.
 type nobody struct{}
 
 // Of implements drain.Backends.

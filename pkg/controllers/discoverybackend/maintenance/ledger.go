@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// freeRewrites is how often a route is rewritten at once. After that each one waits twice as long as the one before,
-	// so that whoever sets weights back all the time costs us little.
+	// freeRewrites is how often a route is rewritten immediately. After that each one waits twice as long as the one before, so
+	// that a client that continuously resets weights causes few writes.
 	freeRewrites = 10
 	minPause     = 100 * time.Millisecond
 	maxPause     = 5 * time.Second
-	// quietPeriod is how long nothing has to be rewritten for the count to begin anew.
+	// quietPeriod is how long nothing has to be rewritten for the count to start over.
 	quietPeriod = time.Minute
 )
 
@@ -34,7 +34,7 @@ type ledger struct {
 // entry is what is known of a route. Of a route that maintenance never touched there is none.
 type entry struct {
 	uid types.UID
-	// written is our last write.
+	// written is Groundskeeper's last write.
 	written moment
 	// record is the annotation with the saved weights as it should be there, "" when there should be none, and recorded
 	// are the backends that it names.
@@ -43,10 +43,10 @@ type entry struct {
 	// rewrites counts writes in a row; rewritten is when the last one was.
 	rewrites  int
 	rewritten time.Time
-	// refused says why the route cannot be written, "" when it can.
+	// It reports why the route cannot be written, "" when it can.
 	refused string
-	// lost names the rules whose saved weights were lost, of the backends in lostOf, at the generation that has the
-	// even distribution instead. It is told until somebody changes the route.
+	// lost names the rules whose saved weights were lost, of the backends in lostOf, at the generation that has the even
+	// distribution instead. It is reported until a user changes the route.
 	lost           []string
 	lostOf         []string
 	lostGeneration int64
@@ -73,14 +73,14 @@ func (l *ledger) ensure(key routeKey, uid types.UID) *entry {
 	return e
 }
 
-// forget drops what is known of a route that is gone.
+// It drops what is known of a route that has been deleted.
 func (l *ledger) forget(key routeKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.entries, key)
 }
 
-// ahead says whether a cached route is older than what we wrote: its event is on the way.
+// ahead reports whether a cached route is older than what Groundskeeper wrote: its event is on the way.
 func (l *ledger) ahead(key routeKey, cached *kinds.Object, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,9 +88,8 @@ func (l *ledger) ahead(key routeKey, cached *kinds.Object, now time.Time) bool {
 	return e != nil && e.written.isAfter(cached.ResourceVersion, now)
 }
 
-// missing returns the record that a route should have when it has none, or one that cannot be read; "" when there should
-// be none. That of a backend
-// that goes, or is gone, is taken away on purpose, together with the references.
+// missing returns the record that a route should have when it has none, or one that cannot be read; "" when there should be none.
+// That of a backend that is being deleted, or has been deleted, is removed on purpose, together with the references.
 func (l *ledger) missing(key routeKey, uid types.UID, record string, stays func(backend string) bool) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,7 +141,7 @@ func (l *ledger) pause(key routeKey, uid types.UID, now time.Time) time.Duration
 	return max(min(minPause<<min(e.rewrites-freeRewrites, 16), maxPause)-since, 0)
 }
 
-// wrote notes the state of a route after a write of ours.
+// wrote notes the state of a route after a write by Groundskeeper.
 func (l *ledger) wrote(key routeKey, written *kinds.Object, record string, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,7 +166,7 @@ func (l *ledger) lose(key routeKey, uid types.UID, generation int64, rules, back
 	e.lost, e.lostOf, e.lostGeneration = rules, backends, generation
 }
 
-// refuse notes that a route cannot be written, and says whether that is news.
+// It records that a route cannot be written, and reports whether that is news.
 func (l *ledger) refuse(key routeKey, uid types.UID, why string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -177,7 +176,7 @@ func (l *ledger) refuse(key routeKey, uid types.UID, why string) bool {
 	return news
 }
 
-// refused says why a route cannot be written, "" when it can.
+// It reports why a route cannot be written, "" when it can.
 func (l *ledger) refused(key routeKey, uid types.UID) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -26,8 +26,8 @@ type cluster struct {
 	restored *marks
 }
 
-// backends are all DiscoveryBackends by their names, which are unique in all namespaces. It is an error when not all
-// are known, or none can be: then every backend would look as if it were gone, and so its weights would be restored.
+// backends are all DiscoveryBackends by their names, which are unique in all namespaces. It is an error when not all are known, or
+// none can be: then every backend would look as if it had been deleted, and so its weights would be restored.
 func (c *cluster) backends(ctx context.Context) (map[string]*gimbalv1.DiscoveryBackend, error) {
 	served, err := c.set.Served(backendsResource())
 	if err == nil && served == nil {
@@ -51,8 +51,8 @@ func (c *cluster) backends(ctx context.Context) (map[string]*gimbalv1.DiscoveryB
 	return backends, nil
 }
 
-// membership says for one route which of its Services are of which backend, and which of them are drained.
-// It implements drain.Backends.
+// membership reports for one route which of its Services are of which backend, and which of them are drained. It implements
+// drain.Backends.
 type membership struct {
 	admins   []string
 	backends map[string]*gimbalv1.DiscoveryBackend
@@ -123,7 +123,7 @@ func (m *membership) Of(service types.NamespacedName) (string, bool) {
 	return name, true
 }
 
-// Drained implements drain.Backends. A backend that is gone is drained nowhere.
+// Drained implements drain.Backends. A backend that has been deleted is drained nowhere.
 func (m *membership) Drained(name, routeNamespace string) bool {
 	backend := m.backends[name]
 	if backend == nil || !reaches(backend, m.admins, routeNamespace) {
@@ -149,7 +149,7 @@ func (m *membership) KeepsSole(name string) bool {
 	return backend != nil && backend.Cluster.DrainPolicy == gimbalv1.DrainKeepSole
 }
 
-// reaches says whether maintenance of a backend changes routes in a namespace, and counts Services there.
+// reaches reports whether maintenance of a backend changes routes in a namespace, and counts Services there.
 func reaches(backend *gimbalv1.DiscoveryBackend, admins []string, namespace string) bool {
 	return backend.Namespace == namespace || slices.Contains(admins, backend.Namespace)
 }

@@ -18,13 +18,13 @@ func TestPhase(t *testing.T) {
 		restored  bool
 		want      phase
 	}{
-		"enabled":                      {gimbalv1.ClusterEnabled, false, true, phaseEnabled},
-		"nobody looked yet":            {gimbalv1.ClusterEnabled, false, false, phaseHeld},
-		"endpoints withheld":           {gimbalv1.ClusterEnabled, true, false, phaseHeld},
-		"withheld, whatever we know":   {gimbalv1.ClusterEnabled, true, true, phaseHeld},
-		"maintenance":                  {gimbalv1.ClusterMaintenance, false, true, phaseDraining},
-		"maintenance after a start":    {gimbalv1.ClusterMaintenance, false, false, phaseDraining},
-		"maintenance with no endpoint": {gimbalv1.ClusterMaintenance, true, false, phaseDraining},
+		"enabled":                                {gimbalv1.ClusterEnabled, false, true, phaseEnabled},
+		"not checked yet":                        {gimbalv1.ClusterEnabled, false, false, phaseHeld},
+		"endpoints withheld":                     {gimbalv1.ClusterEnabled, true, false, phaseHeld},
+		"withheld, whatever Groundskeeper knows": {gimbalv1.ClusterEnabled, true, true, phaseHeld},
+		"maintenance":                            {gimbalv1.ClusterMaintenance, false, true, phaseDraining},
+		"maintenance after a start":              {gimbalv1.ClusterMaintenance, false, false, phaseDraining},
+		"maintenance with no endpoint":           {gimbalv1.ClusterMaintenance, true, false, phaseDraining},
 	} {
 		backend := &gimbalv1.DiscoveryBackend{}
 		backend.Cluster.ClusterStatus, backend.Status.EndpointsDrained = tc.status, tc.endpoints

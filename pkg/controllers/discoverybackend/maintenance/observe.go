@@ -22,9 +22,9 @@ type facts struct {
 	matching int
 	// drained is how many of them send the backend nothing, by their weights.
 	drained int
-	// left is how many are still to be written; those that the API server refuses are not among them.
+	// left is how many are still to be written; those that the API server rejects are not among them.
 	left int
-	// sole are those in which no other target can answer.
+	// sole are those in which no other target can respond.
 	sole []string
 	// withhold is set when weights may not keep requests of some routes away from the backend, serving is how many send to
 	// it by their weights.
@@ -34,7 +34,7 @@ type facts struct {
 	// unsettled is how many do so because a copy is still ready.
 	sending   []problem
 	unsettled int
-	// refused and lost are problems of routes.
+	// Rejected and lost routes are problems.
 	refused, lost []problem
 }
 
@@ -48,8 +48,8 @@ type observer struct {
 	ledger  *ledger
 }
 
-// observe looks at all routes that refer to Services of a backend, or have its weights in their records. It is an error
-// when not all of them are known.
+// observe checks all routes that refer to Services of a backend, or have its weights in their records. It is an error when not all
+// of them are known.
 func (o *observer) observe(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (facts, error) {
 	var f facts
 	backends, err := o.cluster.backends(ctx)
@@ -130,7 +130,7 @@ func (f *facts) count(backend *gimbalv1.DiscoveryBackend, m *membership, decisio
 			f.drained++
 		}
 	} else {
-		// What is written for another backend that goes does not concern this one.
+		// What is written for another backend that is being deleted does not concern this one.
 		due = slices.Contains(m.recorded, backend.Name) || decision.HandBack && !isEnabled(backend) && !m.draining(decision)
 	}
 	switch {
@@ -167,13 +167,13 @@ func (f *facts) countWithheld(m *membership, outcome drain.Outcome, name string)
 	f.serving++
 }
 
-// isEnabled says whether the status of a backend says that nothing is left to restore.
+// isEnabled reports whether the status of a backend reports that nothing is left to restore.
 func isEnabled(backend *gimbalv1.DiscoveryBackend) bool {
 	c := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionDrained)
 	return c != nil && c.Reason == reasonEnabled
 }
 
-// draining says whether any backend of a route is being drained.
+// draining reports whether any backend of a route is being drained.
 func (m *membership) draining(decision drain.Decision) bool {
 	for name := range decision.Backends {
 		if backend := m.backends[name]; backend != nil && phaseOf(backend, m.restored.has(backend.UID)) == phaseDraining {
@@ -183,7 +183,7 @@ func (m *membership) draining(decision drain.Decision) bool {
 	return false
 }
 
-// sort makes what is told the same from look to look.
+// sort makes reports of successive checks comparable.
 func (f *facts) sort() {
 	byRoute := func(a, b problem) int { return cmp.Compare(a.route, b.route) }
 	slices.Sort(f.sole)

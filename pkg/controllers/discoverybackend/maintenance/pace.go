@@ -14,20 +14,20 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// writes remembers our last write of the status of each backend. The zero value is empty.
+// writes remembers Groundskeeper's last write of the status of each backend. The zero value is empty.
 type writes struct {
 	mu   sync.Mutex
 	last map[types.NamespacedName]moment
 }
 
-// moment is a version of a backend and when we had to do with it.
+// moment is a version of a backend and when Groundskeeper had to do with it.
 type moment struct {
 	version string
 	at      time.Time
 }
 
-// isAfter says whether a cached version is older, so that its event is still to come. After a while none is waited for:
-// versions begin anew when a store is restored.
+// isAfter reports whether a cached version is older, so that its event is still to come. After a while none is waited for: versions
+// start over when a store is restored.
 func (m moment) isAfter(cached string, now time.Time) bool {
 	order, err := resourceversion.CompareResourceVersion(cached, m.version)
 	return err == nil && order < 0 && now.Sub(m.at) < quietPeriod
@@ -55,14 +55,14 @@ func (w *writes) wait(name types.NamespacedName, now time.Time) time.Duration {
 	return max(w.last[name].at.Add(statusPeriod).Sub(now), 0)
 }
 
-// ahead says whether a cached backend is older than our last write.
+// ahead reports whether a cached backend is older than Groundskeeper's last write.
 func (w *writes) ahead(cached *gimbalv1.DiscoveryBackend, now time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.last[client.ObjectKeyFromObject(cached)].isAfter(cached.ResourceVersion, now)
 }
 
-// looks remembers our last look at each backend. The zero value is empty.
+// looks remembers the last check of each backend. The zero value is empty.
 type looks struct {
 	mu   sync.Mutex
 	last map[types.NamespacedName]moment

@@ -19,13 +19,13 @@ const (
 	phaseEnabled phase = iota
 	// phaseDraining: they send nothing to the backend.
 	phaseDraining
-	// phaseHeld: they stay as they are, because the endpoints of the backend may still be withheld. A route that got its
-	// weight back now would send traffic where nothing is ready.
+	// phaseHeld: they remain unchanged, because the endpoints of the backend may still be withheld. A route that got its weight
+	// back now would send traffic where nothing is ready.
 	phaseHeld
 )
 
-// phaseOf is the phase of a backend. Restored says that its endpoints are known not to be withheld. A backend that is
-// being deleted is in the phase that it was in: its references are taken away, which is for the operator to do.
+// phaseOf is the phase of a backend. Restored reports that its endpoints are known not to be withheld. A backend that is being
+// deleted is in the phase that it was in: its references are removed, which is for the operator to do.
 func phaseOf(backend *gimbalv1.DiscoveryBackend, restored bool) phase {
 	switch {
 	case backend.Cluster.ClusterStatus == gimbalv1.ClusterMaintenance:
@@ -48,7 +48,7 @@ func (m *marks) has(uid types.UID) bool {
 	return m.set[uid]
 }
 
-// add adds an object, and says whether it is new.
+// add adds an object, and reports whether it is new.
 func (m *marks) add(uid types.UID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -22,15 +22,15 @@ const (
 	reasonRestoring = "Restoring"
 	// reasonDraining: not all routes were rewritten yet, or not all endpoints.
 	reasonDraining = "Draining"
-	// reasonGracePeriod: they were, and open connections may go on for a while.
+	// reasonGracePeriod: they were, and open connections may continue for a while.
 	reasonGracePeriod = "GracePeriod"
-	// reasonRefused: the API server refuses to change some routes.
+	// reasonRefused: the API server rejects a change of some routes.
 	reasonRefused = "Refused"
 	// reasonStillReceiving: neither weights nor endpoints keep the requests of some routes away.
 	reasonStillReceiving = "StillReceiving"
-	// reasonDrained: nothing is sent to the backend, but for what the message says.
+	// reasonDrained: nothing is sent to the backend, except for what the message reports.
 	reasonDrained = "Drained"
-	// reasonUnknown: nobody can say what routes there are.
+	// reasonUnknown: it is unknown which routes exist.
 	reasonUnknown = "RoutesUnknown"
 )
 
@@ -39,26 +39,26 @@ const namesInMessage = 3
 
 // endpoints is what is known of the endpoints of a backend.
 type endpoints struct {
-	// asked is true when it is known how many are still to be changed; pending is how many those are.
+	// True when it is known how many are still to be changed; pending is how many those are.
 	asked   bool
 	pending int
 }
 
-// done says that all endpoints are as they should be.
+// done reports that all endpoints are as they should be.
 func (e endpoints) done() bool { return e.asked && e.pending == 0 }
 
-// plan is what the status of a backend is to say, and what is to be done.
+// plan is what the status of a backend is to report, and what is to be done.
 type plan struct {
 	condition metav1.Condition
 	routes    gimbalv1.RouteStatus
-	// withhold says that no endpoint of the backend is to be ready.
+	// withhold reports that no endpoint of the backend is to be ready.
 	withhold bool
 	errors   []gimbalv1.DiscoveryError
-	// after is when to look again, 0: when something happens.
+	// after is when to recheck, 0: when something happens.
 	after time.Duration
 }
 
-// planFor decides. Of the endpoints it needs to know how far the state is that status.endpointsDrained says.
+// planFor decides. Of the endpoints it needs to know how far the state is that status.endpointsDrained reports.
 func planFor(backend *gimbalv1.DiscoveryBackend, phase phase, f facts, e endpoints, now time.Time) plan {
 	p := plan{routes: gimbalv1.RouteStatus{Matching: int32(f.matching)}, errors: errorsOf(backend, phase, f)}
 	if len(f.sole) > 0 {
@@ -97,7 +97,7 @@ func (p *plan) drain(backend *gimbalv1.DiscoveryBackend, f facts, e endpoints, n
 	p.routes.DrainedTime = drainedTime(backend, now)
 	if over := p.routes.DrainedTime.Add(grace(backend)); now.Before(over) {
 		p.after = over.Sub(now)
-		say(metav1.ConditionFalse, reasonGracePeriod, "all of %s rewritten, open connections may go on until %s", status.Plural(f.matching, "route"), over.UTC().Format(time.RFC3339))
+		say(metav1.ConditionFalse, reasonGracePeriod, "all of %s rewritten, open connections may continue until %s", status.Plural(f.matching, "route"), over.UTC().Format(time.RFC3339))
 		return
 	}
 	p.withhold = strict
@@ -113,10 +113,10 @@ func (p *plan) drain(backend *gimbalv1.DiscoveryBackend, f facts, e endpoints, n
 	case keeps && len(f.sole) > 0:
 		say(metav1.ConditionTrue, reasonDrained, "%s rewritten; still served, because cluster.drainPolicy is KeepSole: %s", status.Plural(f.matching, "route"), names(f.sole))
 	case strict:
-		say(metav1.ConditionTrue, reasonDrained, "%s rewritten, no endpoint is ready: %s without another backend, which answer with errors: %s",
+		say(metav1.ConditionTrue, reasonDrained, "%s rewritten, no endpoint is ready: %s without another backend, which respond with errors: %s",
 			status.Plural(f.matching, "route"), status.Plural(len(f.sole), "route"), names(f.sole))
 	case len(f.sole) > 0:
-		say(metav1.ConditionTrue, reasonDrained, "%s rewritten; without another backend that has a ready endpoint, so that they answer with errors: %s", status.Plural(f.matching, "route"), names(f.sole))
+		say(metav1.ConditionTrue, reasonDrained, "%s rewritten; without another backend that has a ready endpoint, so that they respond with errors: %s", status.Plural(f.matching, "route"), names(f.sole))
 	default:
 		say(metav1.ConditionTrue, reasonDrained, "%s rewritten, the backend gets no requests from them", status.Plural(f.matching, "route"))
 	}
@@ -168,7 +168,7 @@ func errorsOf(backend *gimbalv1.DiscoveryBackend, phase phase, f facts) []gimbal
 	if phase != phaseDraining {
 		return entries
 	}
-	what := "it answers with errors until the backend is Enabled, or cluster.drainPolicy is KeepSole"
+	what := "it responds with errors until the backend is Enabled, or cluster.drainPolicy is KeepSole"
 	if backend.Cluster.DrainPolicy == gimbalv1.DrainKeepSole {
 		what = "it is still served, because cluster.drainPolicy is KeepSole"
 	}

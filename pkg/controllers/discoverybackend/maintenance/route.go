@@ -24,7 +24,7 @@ import (
 const (
 	// unknownPeriod is the pause while not everything is known that a decision needs.
 	unknownPeriod = time.Second
-	// refusedPeriod is the pause after the API server refused a route. A change of the route comes sooner.
+	// refusedPeriod is the pause after the API server rejected a route. A change of the route comes sooner.
 	refusedPeriod = 30 * time.Second
 )
 
@@ -37,7 +37,7 @@ type routeKey struct {
 // String implements fmt.Stringer, for logs.
 func (k routeKey) String() string { return k.resource.String() + " " + k.name.String() }
 
-// routes brings routes to the weights that their backends ask for.
+// routes brings routes to the weights that their backends request.
 type routes struct {
 	cluster *cluster
 	kinds   map[schema.GroupResource]*drain.Kind
@@ -47,18 +47,18 @@ type routes struct {
 	meters  *meters
 	// keep is how long a route keeps its record of removed references.
 	keep time.Duration
-	// tell asks for a look at backends of these names soon.
+	// It requests a check of backends of these names soon.
 	tell func(names ...string)
 }
 
-// describe names a route as people know it.
+// describe names a route as users know it.
 func (r *routes) describe(key routeKey) string { return describe(r.kinds[key.resource], key.name) }
 
 func describe(kind *drain.Kind, name types.NamespacedName) string {
 	return fmt.Sprintf("%s %s", kind.Kind, name)
 }
 
-// Reconcile looks at one route in the cache, and rewrites it when it is not as it should be.
+// Reconcile checks one route in the cache, and rewrites it when it is not as it should be.
 func (r *routes) Reconcile(ctx context.Context, key routeKey) (reconcile.Result, error) {
 	cached, err := r.find(ctx, key)
 	if err != nil {

@@ -48,7 +48,7 @@ func TestNothingIsWrittenByHalfKnowledge(t *testing.T) {
 		"the backends": backendsResource(), "the Services": servicesResource(), "the kind of the route": proxies.GroupResource(),
 	} {
 		for _, from := range []string{"Enabled", "Maintenance"} {
-			for what, err := range map[string]error{"not answered for": down, "not served": nil} {
+			for what, err := range map[string]error{"not responded for": down, "not served": nil} {
 				t.Run(name+" "+what+" after "+from, func(t *testing.T) {
 					inWorld(t, func(w *world) {
 						w.mustLook("us")
@@ -106,7 +106,7 @@ func TestConflict(t *testing.T) {
 	}, shared)
 }
 
-// What the API server refuses is told, and tried again later; what it cannot answer now is an error.
+// What the API server rejects is reported, and tried again later; what it cannot respond now is an error.
 func TestRefused(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustLook("us")
@@ -141,7 +141,7 @@ func TestRefused(t *testing.T) {
 	}, shared)
 }
 
-// Fields that others owned are handed back by a second write, be it by the next pass after a crash.
+// Fields that others owned are handed back by a second write, be it by the next reconciliation after a crash.
 func TestHandBack(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustLook("us")
@@ -177,7 +177,7 @@ func TestHandBack(t *testing.T) {
 	}, shared)
 }
 
-// A record that somebody takes away is put back while it is remembered.
+// A record that a user removes is put back while it is remembered.
 func TestRecordIsRemembered(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustLook("us")
@@ -195,7 +195,7 @@ func TestRecordIsRemembered(t *testing.T) {
 		if got := w.weights(); got != "70 30" || w.record() != "" {
 			w.Errorf("%s, record %q", got, w.record())
 		}
-		w.mustCorrect(0) // what we took away ourselves stays away
+		w.mustCorrect(0) // what Groundskeeper itself removed stays away
 	}, shared)
 }
 
@@ -228,7 +228,7 @@ func TestRecordIsDamaged(t *testing.T) {
 	}
 }
 
-// With a backend that goes its record goes, too, even where its reference has to stay: at zero.
+// With a backend that is deleted its record is removed, too, even where its reference has to stay: at zero.
 func TestRecordGoesWithItsBackend(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustLook("us")
@@ -247,8 +247,8 @@ func TestRecordGoesWithItsBackend(t *testing.T) {
 	}, shared)
 }
 
-// An event that is older than our own write is not acted upon. It is when no other one comes: after a store was restored
-// the versions are smaller.
+// An event that is older than Groundskeeper's own write is not acted upon. It is when no other one comes: after a store was
+// restored the versions are smaller.
 func TestOldEvents(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustLook("us")
@@ -260,7 +260,7 @@ func TestOldEvents(t *testing.T) {
 	}, shared)
 }
 
-// Who sets weights back all the time is answered more and more slowly, and at once after a quiet time.
+// A client that continuously resets weights is reverted more and more slowly, and immediately after a quiet time.
 func TestPause(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustLook("us")

@@ -50,7 +50,7 @@ func (b *backends) write(ctx context.Context, backend *gimbalv1.DiscoveryBackend
 		return 0, fmt.Errorf("apply the status of DiscoveryBackend %s: %w", name, err)
 	}
 	version := ""
-	if applied.ResourceVersion != nil { // the answer; a backend that is gone has none
+	if applied.ResourceVersion != nil { // the response; a backend that has been deleted has none
 		version = *applied.ResourceVersion
 	}
 	b.written.note(name, version, now)
@@ -69,12 +69,12 @@ func routesApplied(routes *gimbalv1.RouteStatus) *gimbalapply.RouteStatusApplyCo
 	return applied
 }
 
-// cannotTell is for a backend of which nobody can say what routes it has. What was drained stays so; of anything else
-// the status says that it is not known.
+// cannotTell is for a backend whose routes are unknown. What was drained stays so; of anything else the status reports that it is
+// not known.
 func (b *backends) cannotTell(ctx context.Context, backend *gimbalv1.DiscoveryBackend, problem error) (reconcile.Result, error) {
 	last := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionDrained)
 	if last == nil || last.ObservedGeneration == backend.Generation && last.Status != metav1.ConditionUnknown {
-		return unknown(ctx, problem), nil // it was just created, or it is as it was
+		return unknown(ctx, problem), nil // it was just created, or it is unchanged
 	}
 	own, err := status.OwnErrors(backend, drain.Manager)
 	if err != nil {
@@ -94,13 +94,13 @@ func (b *backends) cannotTell(ctx context.Context, backend *gimbalv1.DiscoveryBa
 	return unknown(ctx, problem), nil
 }
 
-// announce tells what became of a backend, once for each change.
+// announce reports what became of a backend, once for each change.
 func (b *backends) announce(ctx context.Context, backend *gimbalv1.DiscoveryBackend, c metav1.Condition) {
 	last := meta.FindStatusCondition(backend.Status.Conditions, c.Type)
 	if last == nil && c.Reason == reasonEnabled || last != nil && last.Status == c.Status && last.Reason == c.Reason {
 		return
 	}
-	log.FromContext(ctx).Info("The maintenance of a backend went on", "backend", backend.Name, "reason", c.Reason, "message", c.Message)
+	log.FromContext(ctx).Info("The maintenance of a backend continued", "backend", backend.Name, "reason", c.Reason, "message", c.Message)
 	kind := corev1.EventTypeNormal
 	if c.Reason == reasonRefused || c.Reason == reasonUnknown || c.Reason == reasonStillReceiving {
 		kind = corev1.EventTypeWarning

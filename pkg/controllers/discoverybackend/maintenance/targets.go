@@ -113,7 +113,7 @@ type target struct {
 	slices  []*slice
 }
 
-// of returns what package drain is told of it. There is none for a Service that does not exist.
+// of returns what package drain needs to know about it. There is none for a Service that does not exist.
 func (t *target) of(port string) drain.Target {
 	if t == nil {
 		return drain.Target{Missing: true}

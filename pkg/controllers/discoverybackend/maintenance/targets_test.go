@@ -49,8 +49,8 @@ func (w *world) removeAlternative() {
 	synctest.Wait()
 }
 
-// An alternative that does not exist is none: the status warns before maintenance, and a backend is not drained while
-// everything is sent to it. It is followed when it comes and goes.
+// An alternative that does not exist is none: the status warns before maintenance, and a backend is not drained while everything is
+// sent to it. It is followed when it appears and disappears.
 func TestAlternativeIsMissing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.removeAlternative()

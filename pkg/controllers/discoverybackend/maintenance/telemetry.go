@@ -61,7 +61,7 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	return m, errors.Join(errs...)
 }
 
-// RegisterMetrics registers the metrics as AddToManager does, for whoever describes them.
+// RegisterMetrics registers the metrics as AddToManager does, for callers that describe them.
 func RegisterMetrics(registry prometheus.Registerer) error {
 	_, err := newMeters(registry)
 	return err

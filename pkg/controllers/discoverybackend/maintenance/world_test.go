@@ -57,7 +57,7 @@ type world struct {
 	ready    *endpointsFake
 
 	mu sync.Mutex
-	// unserved has what the API server does not serve, or does not answer for.
+	// unserved has what the API server does not serve, or does not respond for.
 	unserved map[schema.GroupResource]error
 	version  int
 	// fault may fail a write of a route.
@@ -143,7 +143,7 @@ func (w *world) find(_ context.Context, kind *kinds.Kind) (*schema.GroupVersionR
 	return new(kind.WithVersion(version)), nil
 }
 
-// update counts versions and refuses what was not read as it is.
+// update counts versions and rejects updates of an outdated version.
 func (w *world) update(action ktesting.Action) (bool, runtime.Object, error) {
 	object, ok := action.(ktesting.UpdateAction).GetObject().(*unstructured.Unstructured)
 	if !ok {
@@ -206,7 +206,7 @@ func ownership(backend *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
 	return []metav1.ManagedFieldsEntry{{Manager: drain.Manager, Operation: metav1.ManagedFieldsOperationApply, FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(string(text))}}
 }
 
-// edit changes an object in the store as somebody else, and waits until the caches know.
+// edit changes an object in the store as another client, and waits until the caches know.
 func (w *world) edit(resource schema.GroupVersionResource, namespace, name string, how func(*unstructured.Unstructured)) {
 	w.Helper()
 	found, err := w.dynamic.Tracker().Get(resource, namespace, name)
@@ -318,7 +318,7 @@ func (w *world) stored(name string) *gimbalv1.DiscoveryBackend {
 	return backend
 }
 
-// look is a pass over a backend.
+// look is a reconciliation over a backend.
 func (w *world) look(name string) (reconcile.Result, error) {
 	w.Helper()
 	result, err := w.backends.Reconcile(w.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: adminNamespace, Name: name}})
@@ -326,7 +326,7 @@ func (w *world) look(name string) (reconcile.Result, error) {
 	return result, err
 }
 
-// mustLook is a pass that succeeds, a while after the one before. It returns the condition Drained as Status/Reason.
+// mustLook is a reconciliation that succeeds, a while after the one before. It returns the condition Drained as Status/Reason.
 func (w *world) mustLook(name string) string {
 	w.Helper()
 	time.Sleep(statusPeriod)
@@ -341,7 +341,7 @@ func (w *world) mustLook(name string) string {
 
 var proxies = schema.GroupVersionResource{Group: "projectcontour.io", Version: "v1", Resource: "httpproxies"}
 
-// correct is a pass over the HTTPProxy web, which returns what was written.
+// correct is a reconciliation over the HTTPProxy web, which returns what was written.
 func (w *world) correct() (reconcile.Result, []string, error) {
 	w.Helper()
 	w.take()
@@ -350,11 +350,11 @@ func (w *world) correct() (reconcile.Result, []string, error) {
 	return result, w.take(), err
 }
 
-// mustCorrect is a pass that succeeds with a number of writes.
+// mustCorrect is a reconciliation that succeeds with a number of writes.
 func (w *world) mustCorrect(writes int) {
 	w.Helper()
 	if _, wrote, err := w.correct(); err != nil || len(wrote) != writes {
-		w.Fatalf("a pass over the route wrote %q, not %d times; %v", wrote, writes, err)
+		w.Fatalf("a reconciliation over the route wrote %q, not %d times; %v", wrote, writes, err)
 	}
 }
 
@@ -408,7 +408,7 @@ type endpointsFake struct {
 	pending int
 	calls   []string
 	err     error
-	// withheld is told when no slice is left.
+	// withheld is notified when no slice is left.
 	withheld func(backend string, withheld bool)
 }
 

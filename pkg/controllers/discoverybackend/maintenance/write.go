@@ -22,8 +22,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 )
 
-// correct reads a route from the API server and writes it as it should be: values and record first, and then, without a
-// change of values, the ownership of its fields back to whoever had them.
+// correct reads a route from the API server and writes it as it should be: values and record first, and then, without a change of
+// values, the ownership of its fields back to their previous owners.
 func (r *routes) correct(ctx context.Context, key routeKey, backends map[string]*gimbalv1.DiscoveryBackend) (reconcile.Result, error) {
 	served, err := r.cluster.set.Served(key.resource)
 	if err != nil {
@@ -55,13 +55,14 @@ func (r *routes) correct(ctx context.Context, key routeKey, backends map[string]
 	return r.settle(ctx, key, object, err)
 }
 
-// rewrite makes an object what it should be, and says whether that has to be written.
+// rewrite makes an object what it should be, and reports whether that has to be written.
 func (r *routes) rewrite(ctx context.Context, key routeKey, object *unstructured.Unstructured, backends map[string]*gimbalv1.DiscoveryBackend) (drain.Decision, bool, error) {
 	annotations := object.GetAnnotations()
 	record := annotations[gimbalv1.AnnotationSavedWeights]
 	missing := r.ledger.missing(key, object.GetUID(), record, staying(backends))
 	if missing != "" {
-		// Another client deleted or damaged the record. What it says is still true of the weights that stayed as we set them.
+		// Another client deleted or damaged the record. Its content is still true of the weights that stayed as Groundskeeper set
+		// them.
 		if annotations == nil {
 			annotations = map[string]string{}
 		}
@@ -81,7 +82,7 @@ func (r *routes) rewrite(ctx context.Context, key routeKey, object *unstructured
 	return decision, decision.Write || missing != "", nil
 }
 
-// staying says of backends whether they are there and not about to go.
+// staying reports about backends whether they are there and not about to go.
 func staying(backends map[string]*gimbalv1.DiscoveryBackend) func(string) bool {
 	return func(name string) bool {
 		backend := backends[name]
@@ -89,7 +90,7 @@ func staying(backends map[string]*gimbalv1.DiscoveryBackend) func(string) bool {
 	}
 }
 
-// update writes an object as it was read, or nothing.
+// update writes an object in the state that was read, or nothing.
 func (r *routes) update(ctx context.Context, client dynamic.ResourceInterface, key routeKey, object *unstructured.Unstructured, what string) (*unstructured.Unstructured, error) {
 	updated, err := client.Update(ctx, object, metav1.UpdateOptions{FieldManager: drain.Manager})
 	if err != nil {
@@ -104,7 +105,7 @@ func (r *routes) update(ctx context.Context, client dynamic.ResourceInterface, k
 	return updated, nil
 }
 
-// handBack gives fields back to whoever had them before our last write, if anybody did.
+// handBack gives fields back to their owners before Groundskeeper's last write, if they had any.
 func (r *routes) handBack(ctx context.Context, client dynamic.ResourceInterface, key routeKey, object *unstructured.Unstructured) error {
 	changed, err := drain.HandBack(object)
 	if err != nil {
@@ -116,7 +117,7 @@ func (r *routes) handBack(ctx context.Context, client dynamic.ResourceInterface,
 	return err
 }
 
-// note tells what a rewrite did.
+// note reports what a rewrite did.
 func (r *routes) note(ctx context.Context, key routeKey, object *unstructured.Unstructured, decision drain.Decision) {
 	r.ledger.rewrote(key, object.GetUID(), r.clock.Now())
 	r.meters.forced.Add(float64(decision.Forced))
@@ -127,12 +128,12 @@ func (r *routes) note(ctx context.Context, key routeKey, object *unstructured.Un
 	}
 }
 
-// refusal is an error that trying again at once does not mend.
+// An error that an immediate retry does not fix.
 type refusal struct{ error }
 
 func (r refusal) Unwrap() error { return r.error }
 
-// settle decides when to look at a route again.
+// settle decides when to check a route again.
 func (r *routes) settle(ctx context.Context, key routeKey, object *unstructured.Unstructured, err error) (reconcile.Result, error) {
 	switch {
 	case err == nil, apierrors.IsNotFound(err):
@@ -150,8 +151,8 @@ func (r *routes) settle(ctx context.Context, key routeKey, object *unstructured.
 	return reconcile.Result{RequeueAfter: refusedPeriod}, nil
 }
 
-// isRefused says whether an error is an answer that will be the same the next time: of validation, of admission, of
-// the authorizer. A webhook that does not answer counts too, since it holds up the maintenance for as long.
+// isRefused reports whether an error is a response that will be the same the next time: of validation, of admission, of the
+// authorizer. A webhook that does not respond counts too, since it blocks the maintenance for as long.
 func isRefused(err error) bool {
 	if refused := (refusal{}); errors.As(err, &refused) {
 		return true
@@ -163,7 +164,7 @@ func isRefused(err error) bool {
 	return errors.As(err, &status)
 }
 
-// reason is what the API server said.
+// reason is what the API server responded.
 func reason(err error) string {
 	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Message != "" {
 		return status.Status().Message

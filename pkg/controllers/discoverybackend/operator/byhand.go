@@ -31,7 +31,7 @@ func (o *observations) forget(backend types.UID) {
 }
 
 // awaitDiscoverer waits for every other discoverer, such as one that was started manually: as long as one holds the Lease of the
-// backend, it would create the copies again. A discoverer stops by itself when its backend is being deleted.
+// backend, it would create the copies again. A discoverer stops automatically when its backend is being deleted.
 func (r *reconciler) awaitDiscoverer(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (string, error) {
 	key := client.ObjectKey{Namespace: backend.Namespace, Name: lease.Name(backend.Name)}
 	current := &coordinationv1.Lease{}
@@ -53,7 +53,7 @@ func (r *reconciler) awaitDiscoverer(ctx context.Context, backend *gimbalv1.Disc
 	observation := r.leases.seen[backend.UID].Then(current, now)
 	r.leases.seen[backend.UID] = observation
 	if holder := observation.Holder(now); holder != "" {
-		return fmt.Sprintf("discoverer %q holds Lease %s: it stops by itself, or stop it if it was started manually", holder, key), nil
+		return fmt.Sprintf("discoverer %q holds Lease %s: it stops automatically, or stop it if it was started manually", holder, key), nil
 	}
 	return "", nil
 }

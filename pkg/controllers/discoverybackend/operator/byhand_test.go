@@ -18,8 +18,8 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// The copies stay as long as a discoverer that was started by hand holds the Lease of the backend: it would create them again.
-// One that died is waited for until its Lease has expired.
+// The copies stay as long as a discoverer that was started manually holds the Lease of the backend: it would create them again. One
+// that died is waited for until its Lease has expired.
 func TestReleaseWaitsForDiscoverersStartedByHand(t *testing.T) {
 	for name, end := range map[string]func(*world, *coordinationv1.Lease){
 		"it releases the Lease": func(w *world, lease *coordinationv1.Lease) {
@@ -62,8 +62,8 @@ func TestReleaseWaitsForDiscoverersStartedByHand(t *testing.T) {
 // Whether a discoverer works is unknown as long as the Lease cannot be read.
 func TestReleaseWithoutTheLease(t *testing.T) {
 	for name, fault := range map[string]error{
-		"forbidden": apierrors.NewForbidden(coordinationv1.Resource("leases"), "east-discoverer", errors.New("no")),
-		"no answer": errors.New("no answer"),
+		"forbidden":   apierrors.NewForbidden(coordinationv1.Resource("leases"), "east-discoverer", errors.New("no")),
+		"no response": errors.New("no response"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			service := copied("shop", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)

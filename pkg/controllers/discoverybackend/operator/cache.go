@@ -21,8 +21,8 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// newCache is a cache beside the manager's: of bindings that one has only those of Projects, and this one keeps the
-// managed fields, by which we see whether what we wrote is still there. Of Secrets it has names and versions.
+// newCache is a cache beside the manager's: of bindings that one has only those of Projects, and this one keeps the managed fields,
+// by which Groundskeeper sees whether what Groundskeeper wrote is still there. Of Secrets it has names and versions.
 func newCache(mgr manager.Manager) (cache.Cache, error) {
 	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{labelName: discovererName})}
 	parts, err := cache.New(mgr.GetConfig(), cache.Options{
@@ -42,8 +42,8 @@ func newCache(mgr manager.Manager) (cache.Cache, error) {
 	return everywhere{parts}, nil
 }
 
-// everywhere is a cache that runs on every replica. One with options by object says nothing of leaders, which a manager takes
-// for "the leader only": a standby would wait for it for ever, and never be ready, so that no rollout came to its end.
+// everywhere is a cache that runs on every replica. One with options by object reports nothing of leaders, which a manager takes
+// for "the leader only": a standby would wait for it indefinitely, and never be ready, so that no rollout came to its end.
 type everywhere struct{ cache.Cache }
 
 // NeedLeaderElection implements manager.LeaderElectionRunnable.
@@ -55,7 +55,7 @@ func secretMetadata() *metav1.PartialObjectMetadata {
 	return secret
 }
 
-// nameAndVersion drops all else of an object's metadata: Secrets are many, and ours are few.
+// nameAndVersion drops all else of an object's metadata: Secrets are many, and Groundskeeper's are few.
 func nameAndVersion(object any) (any, error) {
 	full, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {

@@ -19,7 +19,7 @@ import (
 // lookTimeout bounds the wait for a cache that is not filled yet. Without a look there is no metric, until later.
 const lookTimeout = time.Second
 
-// conditions tell the conditions of all backends, whoever writes them.
+// conditions export the conditions of all backends, regardless of their writers.
 type conditions struct {
 	cache client.Reader
 	desc  *prometheus.Desc

@@ -1,15 +1,15 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package operator runs a discoverer for each DiscoveryBackend: a Deployment with what it may do, restarted when its
-// credentials change, and taken away again with everything that it copied here.
+// Package operator runs a discoverer for each DiscoveryBackend: a Deployment with what it is allowed to do, restarted when its
+// credentials change, and removed again with everything that it copied here.
 //
-// A pass reads from caches, decides by pure functions (credentials.go, deployment.go, grants.go, copies.go, status.go)
-// and writes only what differs, by server-side apply. A new backend costs ten requests and its events; one that is as it
-// should be costs none.
+// A reconciliation reads from caches, decides by pure functions (credentials.go, deployment.go, grants.go, copies.go, status.go)
+// and writes only what differs, by server-side apply. A new backend costs ten requests and its events; one that is as it should be
+// costs none.
 //
-// Without an image it runs nothing, and reads no Secret: it says so in the status of backends, and releases those that
-// are deleted (withoutimage.go).
+// Without an image it runs nothing, and reads no Secret: it reports so in the status of backends, and releases those that are
+// deleted (withoutimage.go).
 package operator
 
 import (
@@ -39,14 +39,14 @@ import (
 const (
 	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
 	ControllerName = "discovery-operator"
-	// fieldOwner is the manager of the fields we write, and the source of our events.
+	// fieldOwner is the manager of the fields Groundskeeper writes, and the source of Groundskeeper's events.
 	fieldOwner = "discovery-operator"
 
 	// workers is how many passes there are at the same time.
 	workers = 4
 )
 
-// reconciler brings the discoverers of backends to the state that the backends ask for.
+// reconciler brings the discoverers of backends to the state that the backends request.
 type reconciler struct {
 	// cache has what is watched (cache.go). Without an image that is nothing, and it reads from the API server.
 	cache client.Reader
@@ -65,8 +65,8 @@ type reconciler struct {
 	meters     *meters
 }
 
-// AddToManager adds the controller to a manager, whose scheme has to know DiscoveryBackends and Kubernetes' own kinds.
-// An error means that the controller was added twice, or that the API server does not answer.
+// AddToManager adds the controller to a manager, whose scheme has to know DiscoveryBackends and Kubernetes' own kinds. An error
+// means that the controller was added twice, or that the API server does not respond.
 func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfiguration, clock clock.PassiveClock) error {
 	meters, err := newMeters(metrics.Registry)
 	if err != nil {
@@ -109,7 +109,7 @@ func (r *reconciler) watch(mgr manager.Manager) error {
 	return newBuilder(mgr).
 		WatchesRawSource(source.Kind[client.Object](parts, &gimbalv1.DiscoveryBackend{}, &handler.EnqueueRequestForObject{})).
 		WatchesRawSource(source.Kind[client.Object](parts, secretMetadata(), handler.EnqueueRequestsFromMapFunc(to.ofSecret))).
-		// What we wrote, so that drift is corrected.
+		// What Groundskeeper wrote, so that drift is corrected.
 		WatchesRawSource(source.Kind[client.Object](parts, &appsv1.Deployment{}, owner)).
 		WatchesRawSource(source.Kind[client.Object](parts, &corev1.ServiceAccount{}, owner)).
 		WatchesRawSource(source.Kind[client.Object](parts, &rbacv1.RoleBinding{}, owner)).

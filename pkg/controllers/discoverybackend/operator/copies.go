@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// maxDeletions bounds the deletions of one pass, so that no worker is busy with one backend for long.
+	// maxDeletions bounds the deletions of one reconciliation, so that no worker is busy with one backend for long.
 	maxDeletions = 500
-	// parallelDeletions is how many are under way at once.
+	// parallelDeletions is how many are under way concurrently.
 	parallelDeletions = 16
 )
 
-// copyKinds are the kinds of what a discoverer writes, in the order in which they go: without its Service nobody asks
-// for a slice.
+// copyKinds are the kinds of what a discoverer writes, in the order in which they go: without its Service no client requests a
+// slice.
 func copyKinds() []schema.GroupVersionKind {
 	return []schema.GroupVersionKind{
 		corev1.SchemeGroupVersion.WithKind("Service"),
@@ -34,7 +34,7 @@ func copyKinds() []schema.GroupVersionKind {
 	}
 }
 
-// backendOf is the backend that an object says it comes from, by a label of either prefix.
+// backendOf is the backend that an object reports it comes from, by a label of either prefix.
 func backendOf(object client.Object) string {
 	if name := object.GetLabels()[gimbalv1.LabelBackend]; name != "" {
 		return name
@@ -42,7 +42,7 @@ func backendOf(object client.Object) string {
 	return object.GetLabels()[gimbalv1.LegacyLabelBackend]
 }
 
-// isMarked says whether a discoverer of ours wrote an object. A slice may say so in Kubernetes' own words.
+// isMarked reports whether a discoverer of Groundskeeper wrote an object. A slice may report so in Kubernetes' own words.
 func isMarked(object client.Object) bool {
 	labels := object.GetLabels()
 	if labels[labelManagedBy] == discovererName {
@@ -51,8 +51,8 @@ func isMarked(object client.Object) bool {
 	return object.GetObjectKind().GroupVersionKind().Kind == "EndpointSlice" && labels[discoveryv1.LabelManagedBy] == discovererName
 }
 
-// deletionPlan are the copies of a backend among some objects: those that name it and carry our mark, and are not
-// going already. An object that names two backends is that of the newer label.
+// deletionPlan are the copies of a backend among some objects: those that name it and carry Groundskeeper's mark, and are not going
+// already. An object that names two backends is that of the newer label.
 func deletionPlan(backend string, objects []metav1.PartialObjectMetadata) []*metav1.PartialObjectMetadata {
 	var plan []*metav1.PartialObjectMetadata
 	for i := range objects {
@@ -93,7 +93,7 @@ func listCopies(ctx context.Context, live client.Reader, kind schema.GroupVersio
 	return objects, nil
 }
 
-// deleteCopies deletes objects in the state in which they were read, and says how many went.
+// deleteCopies deletes objects in the state in which they were read, and reports how many went.
 func (r *reconciler) deleteCopies(ctx context.Context, plan []*metav1.PartialObjectMetadata) (int, error) {
 	errs := make([]error, len(plan))
 	slots := make(chan struct{}, parallelDeletions)

@@ -19,7 +19,7 @@ const keyKubeconfig = "config"
 
 // credentials is what is known of a Secret. Nothing of its content is kept.
 type credentials struct {
-	// reason and problem say why the Secret cannot be used, in words that repeat nothing of it. Empty: it can.
+	// reason and problem report why the Secret cannot be used, in words that repeat nothing of it. Empty: it can.
 	reason, problem string
 	// keys are the keys that the discoverer is given, in order.
 	keys []string
@@ -27,11 +27,11 @@ type credentials struct {
 	digest string
 }
 
-// usable says whether a discoverer may be started with them.
+// usable reports whether a discoverer may be started with them.
 func (c credentials) usable() bool { return c.problem == "" }
 
-// judge says whether the content of a Secret can be used for a backend. The salt makes the digests of two backends
-// with the same credentials differ.
+// judge reports whether the content of a Secret can be used for a backend. The salt makes the digests of two backends with the same
+// credentials differ.
 func judge(kind gimbalv1.BackendType, data map[string][]byte, salt string) credentials {
 	var keys []string
 	var err error

@@ -66,7 +66,7 @@ func judgeOpenStack(data map[string][]byte) ([]string, error) {
 	}
 	for _, key := range needed {
 		if !has(data, key) {
-			return nil, fmt.Errorf("has no key %q: it goes with %q", key, keyAuthURL)
+			return nil, fmt.Errorf("has no key %q: it is required with %q", key, keyAuthURL)
 		}
 	}
 	for _, key := range unused {
@@ -83,7 +83,7 @@ func judgeOpenStack(data map[string][]byte) ([]string, error) {
 	return keys, nil
 }
 
-// judgeClouds looks at a clouds.yaml as the discoverer does.
+// judgeClouds checks a clouds.yaml as the discoverer does.
 func judgeClouds(data map[string][]byte) ([]string, error) {
 	if has(data, keyAuthURL) {
 		return nil, fmt.Errorf("has both %q and %q: remove one of them", keyClouds, keyAuthURL)

@@ -78,7 +78,7 @@ func TestJudge(t *testing.T) {
 		"a cloud without auth_url":       {gimbalv1.BackendOpenStack, map[string]string{keyClouds: "clouds: {a: {}}"}, nil, "auth.auth_url"},
 		"a cloud without a project":      {gimbalv1.BackendOpenStack, map[string]string{keyClouds: strings.Replace(clouds("a"), "project_id: p, ", "", 1)}, nil, "has no auth.project_id"},
 		"a misspelled field":             {gimbalv1.BackendOpenStack, map[string]string{keyClouds: strings.Replace(clouds("a"), "password:", "pasword:", 1)}, nil, `unknown field in auth`},
-		"a cloud that names a file":      {gimbalv1.BackendOpenStack, map[string]string{keyClouds: "clouds: {a: {cacert: /etc/ca.pem, auth: {auth_url: 'https://c'}}}"}, nil, `put the authority into key "certificate-authority-data"`},
+		"a cloud that names a file":      {gimbalv1.BackendOpenStack, map[string]string{keyClouds: "clouds: {a: {cacert: /etc/ca.pem, auth: {auth_url: 'https://c'}}}"}, nil, `put the CA into key "certificate-authority-data"`},
 		"another type":                   {"vsphere", nil, nil, `type "vsphere"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestJudge(t *testing.T) {
 			}
 			got := judge(tc.kind, data, "salt")
 			if strings.Contains(got.problem, testPassword) || strings.Contains(got.problem, "TOKEN") {
-				t.Errorf("the problem tells a secret: %s", got.problem)
+				t.Errorf("the problem contains a secret: %s", got.problem)
 			}
 			if tc.problem != "" {
 				if got.usable() || !strings.Contains(got.problem, tc.problem) || got.reason != reasonSecretInvalid || got.digest != "" {

@@ -27,14 +27,14 @@ const (
 	credentialsFolder = "/etc/groundskeeper/credentials"
 	metricsPort       = 8080
 	metricsPortName   = "metrics"
-	// discovererUser is nobody in particular, but not root.
+	// discovererUser is an arbitrary user, but not root.
 	discovererUser int64 = 65532
 )
 
 // desiredDeployment runs the discoverer of a backend with credentials that are usable.
 //
-// A new pod comes before the old one goes. The Secret is mounted without its other keys, and read by the discoverer
-// when it starts only, so that what is written there later reaches it by a new pod, after we looked at it.
+// A new pod comes before the old one is deleted. The Secret is mounted without its other keys, and read by the discoverer when it
+// starts only, so that what is written there later reaches it by a new pod, after Groundskeeper checked it.
 func desiredDeployment(backend *gimbalv1.DiscoveryBackend, usable credentials, image string, adminNamespaces []string) *appsapply.DeploymentApplyConfiguration {
 	labels := partLabels(backend)
 	return appsapply.Deployment(partName(backend), backend.Namespace).

@@ -108,7 +108,7 @@ func TestDesiredDeployment(t *testing.T) {
 		t.Error("more of the Secret is mounted than is used")
 	}
 	if *pod.ServiceAccountName != "east-discoverer" || !*pod.AutomountServiceAccountToken || *container.Image != "image" {
-		t.Error("the pod runs something else, or as somebody else")
+		t.Error("the pod runs something else, or as another client")
 	}
 }
 

@@ -11,17 +11,16 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// grants are what a discoverer may do, and as whom.
+// grants are what a discoverer is allowed to do, and as whom.
 type grants struct {
 	account  *coreapply.ServiceAccountApplyConfiguration
 	bindings []*rbacapply.RoleBindingApplyConfiguration
-	// clusterBindings cannot have an owner in a namespace: they go by our hand.
+	// clusterBindings cannot have an owner in a namespace: Groundskeeper deletes them explicitly.
 	clusterBindings []*rbacapply.ClusterRoleBindingApplyConfiguration
 }
 
-// desiredGrants gives a discoverer its Lease and the status of its backend in the namespace of that, and Services:
-// everywhere when the backend is in an admin namespace, else in its own namespace. It creates namespaces only when it
-// is asked to.
+// desiredGrants gives a discoverer its Lease and the status of its backend in the namespace of that, and Services: everywhere when
+// the backend is in an admin namespace, else in its own namespace. It creates namespaces only when it is requested to.
 //
 // The name of a binding has that of its role in it, so that the role of a binding never has to change, which it cannot.
 func desiredGrants(backend *gimbalv1.DiscoveryBackend, adminNamespaces []string) grants {
@@ -51,7 +50,7 @@ func binding(backend *gimbalv1.DiscoveryBackend, role string) *rbacapply.RoleBin
 		WithSubjects(subject(backend))
 }
 
-// clusterBinding has a name of its own: no other backend, of any namespace, has the name of this one.
+// clusterBinding has a dedicated name: no other backend, of any namespace, has the name of this one.
 func clusterBinding(backend *gimbalv1.DiscoveryBackend, role string) *rbacapply.ClusterRoleBindingApplyConfiguration {
 	return rbacapply.ClusterRoleBinding(role + "-" + backend.Name).
 		WithLabels(partLabels(backend)).

@@ -9,7 +9,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// Labels that Kubernetes recommends, with what we write there.
+// Labels that Kubernetes recommends, with what Groundskeeper writes there.
 const (
 	labelName      = "app.kubernetes.io/name"
 	labelInstance  = "app.kubernetes.io/instance"
@@ -17,7 +17,7 @@ const (
 	labelPartOf    = "app.kubernetes.io/part-of"
 	labelManagedBy = "app.kubernetes.io/managed-by"
 
-	// discovererName is the program. What it copies is managed by it: that is our mark on Services and EndpointSlices.
+	// discovererName is the program. What it copies is managed by it: that is Groundskeeper's mark on Services and EndpointSlices.
 	discovererName = "groundskeeper-discoverer"
 	// operatorName manages the parts of a discoverer.
 	operatorName = "groundskeeper-controller-manager"
@@ -25,7 +25,7 @@ const (
 
 // ClusterRoles of a discoverer, as artifacts/discovery/discoverer.yaml has them.
 const (
-	// roleBackend is what a discoverer may do in the namespace of its backend.
+	// roleBackend is what a discoverer is allowed to do in the namespace of its backend.
 	roleBackend = "groundskeeper-discoverer-backend"
 	// roleServices lets it publish Services: everywhere, or in the namespace of its backend.
 	roleServices = "groundskeeper-discoverer-services"
@@ -51,7 +51,7 @@ func partLabels(backend *gimbalv1.DiscoveryBackend) map[string]string {
 	return labels
 }
 
-// reachesAll says whether a backend may publish in every namespace.
+// reachesAll reports whether a backend may publish in every namespace.
 func reachesAll(backend *gimbalv1.DiscoveryBackend, adminNamespaces []string) bool {
 	return slices.Contains(adminNamespaces, backend.Namespace)
 }

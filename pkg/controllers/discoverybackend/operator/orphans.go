@@ -23,7 +23,7 @@ const (
 	whyOrphaned = "orphaned"
 )
 
-// orphans are the objects that name a backend which does not exist: those with our mark, and the others.
+// orphans are the objects that name a backend which does not exist: those with Groundskeeper's mark, and the others.
 func orphans(objects []metav1.PartialObjectMetadata, exists map[string]bool) (marked, unmarked []*metav1.PartialObjectMetadata) {
 	for i := range objects {
 		object := &objects[i]
@@ -38,9 +38,9 @@ func orphans(objects []metav1.PartialObjectMetadata, exists map[string]bool) (ma
 	return marked, unmarked
 }
 
-// sweep reports the Services and EndpointSlices of backends that do not exist, and deletes those that carry our mark.
-// What cannot be read in full is left alone until the next start. So is everything when there is no backend at all:
-// that is how an API server looks that has lost its store.
+// sweep reports the Services and EndpointSlices of backends that do not exist, and deletes those that carry Groundskeeper's mark.
+// What cannot be read in full is left alone until the next start. So is everything when there is no backend at all: that is how an
+// API server looks that has lost its store.
 func (r *reconciler) sweep(ctx context.Context) {
 	logger := log.FromContext(ctx).WithValues("controller", ControllerName)
 	deleted, err := r.removeOrphans(log.IntoContext(ctx, logger))
@@ -70,7 +70,7 @@ func (r *reconciler) removeOrphans(ctx context.Context) (deleted int, err error)
 	r.meters.orphans.WithLabelValues("true").Set(float64(len(marked)))
 	r.meters.orphans.WithLabelValues("false").Set(float64(len(unmarked)))
 	for _, object := range unmarked {
-		r.reportOrphan(ctx, object, "it stays, because it does not carry our mark: delete it, or create the backend")
+		r.reportOrphan(ctx, object, "it stays, because it does not carry Groundskeeper's mark: delete it, or create the backend")
 	}
 	if len(exists) == 0 {
 		for _, object := range marked {
@@ -86,8 +86,8 @@ func (r *reconciler) removeOrphans(ctx context.Context) (deleted int, err error)
 	return deleted, errors.Join(err, r.withdrawOrphans(ctx, exists))
 }
 
-// withdrawOrphans takes away the rights of discoverers whose backend does not exist: whoever makes a ServiceAccount of
-// that name would have them.
+// withdrawOrphans removes the permissions of discoverers whose backend does not exist: a user that creates a ServiceAccount of that
+// name would have them.
 func (r *reconciler) withdrawOrphans(ctx context.Context, exists map[string]bool) error {
 	bindings := &rbacv1.ClusterRoleBindingList{}
 	if err := r.live.List(ctx, bindings, client.MatchingLabels{labelName: discovererName, labelManagedBy: operatorName}); err != nil {
@@ -96,7 +96,7 @@ func (r *reconciler) withdrawOrphans(ctx context.Context, exists map[string]bool
 	var errs []error
 	for i := range bindings.Items {
 		if binding := &bindings.Items[i]; !exists[binding.Labels[labelInstance]] {
-			log.FromContext(ctx).Info("The rights of a backend that does not exist are taken away", "object", describe(binding))
+			log.FromContext(ctx).Info("The permissions of a backend that does not exist are removed", "object", describe(binding))
 			errs = append(errs, r.remove(ctx, binding))
 		}
 	}

@@ -39,10 +39,10 @@ func TestSweep(t *testing.T) {
 			w.reconciler.sweep(t.Context())
 			w.fault = nil
 			if w.get(marked) == tc.deletes || w.get(slice) == tc.deletes || w.get(rights) == tc.deletes {
-				t.Errorf("Service: %v, slice: %v, rights: %v", w.get(marked), w.get(slice), w.get(rights))
+				t.Errorf("Service: %v, slice: %v, permissions: %v", w.get(marked), w.get(slice), w.get(rights))
 			}
 			if !w.get(unmarked) || !w.get(kept) {
-				t.Error("too much is gone")
+				t.Error("too much has been deleted")
 			}
 			reports := 0
 			for range len(w.recorder.Events) {

@@ -28,8 +28,8 @@ type part struct {
 	object client.Object
 }
 
-// partsOf are the parts of a backend, in the order in which they are written: nothing runs before it has its rights.
-// The Deployment is nil when it is not to be touched.
+// partsOf are the parts of a backend, in the order in which they are written: nothing runs before it has its permissions. The
+// Deployment is nil when it is not to be touched.
 func partsOf(grants grants, deployment *appsapply.DeploymentApplyConfiguration) []part {
 	parts := []part{{grants.account, &corev1.ServiceAccount{ObjectMeta: named(grants.account.Namespace, grants.account.Name)}}}
 	for _, binding := range grants.bindings {
@@ -52,7 +52,7 @@ func named(namespace, name *string) metav1.ObjectMeta {
 	return meta
 }
 
-// isPartOf says whether an object was made for this very backend. One in a namespace says so by its controller; a
+// isPartOf reports whether an object was made for this very backend. One in a namespace reports so by its controller; a
 // ClusterRoleBinding cannot have one, and only administrators write those.
 func isPartOf(backend *gimbalv1.DiscoveryBackend, object client.Object) bool {
 	if object.GetNamespace() != "" {
@@ -62,8 +62,8 @@ func isPartOf(backend *gimbalv1.DiscoveryBackend, object client.Object) bool {
 		object.GetLabels()[labelManagedBy] == operatorName
 }
 
-// drifted says whether what we would apply is not what of the object is ours, with its value. It compares as JSON,
-// where quantities and numbers have one form.
+// drifted reports whether what Groundskeeper would apply is not what of the object is owned by Groundskeeper, with its value. It
+// compares as JSON, where quantities and numbers have one form.
 func drifted(desired runtime.ApplyConfiguration, current client.Object) (bool, error) {
 	ours, err := applied(current)
 	if err != nil {
@@ -77,11 +77,11 @@ func drifted(desired runtime.ApplyConfiguration, current client.Object) (bool, e
 	if err != nil {
 		return false, err
 	}
-	delete(have, "status") // an empty one may be there, and is not ours
+	delete(have, "status") // an empty one may be there, and is not owned by Groundskeeper
 	return !reflect.DeepEqual(want, have), nil
 }
 
-// applied is what of an object we applied and nobody changed since.
+// applied is what of an object Groundskeeper applied and no other client changed since.
 func applied(object client.Object) (any, error) {
 	switch object := object.(type) {
 	case *appsv1.Deployment:

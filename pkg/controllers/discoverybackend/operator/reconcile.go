@@ -24,14 +24,13 @@ import (
 )
 
 const (
-	// retryPeriod is the pause after something changed under a pass. The change itself mostly comes sooner.
+	// retryPeriod is the pause after something changed under a reconciliation. The change itself mostly comes sooner.
 	retryPeriod = time.Second
-	// conflictPeriod is how often somebody else's object, which no watch tells of, is looked at again.
+	// conflictPeriod is how often another client's object, which no watch reports of, is rechecked.
 	conflictPeriod = 30 * time.Second
 )
 
-// Reconcile brings the discoverer of one backend to the state that the backend asks for, and says in its status how far
-// that went.
+// Reconcile brings the discoverer of one backend to the state that the backend requests, and reports in its status how far that is.
 func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (reconcile.Result, error) {
 	backend := &gimbalv1.DiscoveryBackend{}
 	if err := r.cache.Get(ctx, request.NamespacedName, backend); err != nil {
@@ -61,8 +60,8 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	return result, err
 }
 
-// provide gives a backend that lives its discoverer. Rights go before they come. Without usable credentials the
-// Deployment is not touched: what runs goes on, and what could not start is not started.
+// provide gives a backend that lives its discoverer. Permissions go before they come. Without usable credentials the Deployment is
+// not touched: what runs continues, and what could not start is not started.
 func (r *reconciler) provide(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (outcome, reconcile.Result, error) {
 	if err := r.complete(ctx, backend); err != nil {
 		return outcomeFailed, reconcile.Result{}, err
@@ -80,7 +79,7 @@ func (r *reconciler) provide(ctx context.Context, backend *gimbalv1.DiscoveryBac
 		wrote, err = r.ensureAll(ctx, backend, parts)
 		r.announceWrites(ctx, backend, wrote)
 	}
-	// What somebody else has to put right is told in the status, and looked at again later.
+	// What another client has to repair is reported in the status, and checked again later.
 	if conflict := (conflictError{}); errors.As(err, &conflict) {
 		found.conflict, err = conflict.Error(), nil
 	}
@@ -101,7 +100,7 @@ func (r *reconciler) provide(ctx context.Context, backend *gimbalv1.DiscoveryBac
 	return outcomeProvided, reconcile.Result{}, nil
 }
 
-// complete adds the finalizer to a backend that came another way than by our API server: without it, what it copied
+// complete adds the finalizer to a backend that came another way than by Groundskeeper's API server: without it, what it copied
 // here would stay.
 func (r *reconciler) complete(ctx context.Context, backend *gimbalv1.DiscoveryBackend) error {
 	before := backend.DeepCopy()
@@ -135,7 +134,7 @@ func (r *reconciler) deploymentOf(ctx context.Context, from client.Reader, backe
 	return deployment, nil
 }
 
-// writeStatus writes what was found when it says something new, and tells it by events.
+// writeStatus writes what was found if it is new, and reports it by events.
 func (r *reconciler) writeStatus(ctx context.Context, backend *gimbalv1.DiscoveryBackend, found findings) error {
 	own, err := status.OwnErrors(backend, fieldOwner)
 	if err != nil {
@@ -157,7 +156,7 @@ func (r *reconciler) writeStatus(ctx context.Context, backend *gimbalv1.Discover
 	return nil
 }
 
-// announceWrites tells that parts were written.
+// announceWrites reports that parts were written.
 func (r *reconciler) announceWrites(ctx context.Context, backend *gimbalv1.DiscoveryBackend, wrote []string) {
 	if len(wrote) == 0 {
 		return
@@ -167,7 +166,7 @@ func (r *reconciler) announceWrites(ctx context.Context, backend *gimbalv1.Disco
 	r.tell(backend, eventApplied, actionReconcile, "applied "+strings.Join(wrote, ", "))
 }
 
-// announceConditions tells what became of a backend, once for each change of a condition.
+// announceConditions reports what became of a backend, once for each change of a condition.
 func (r *reconciler) announceConditions(ctx context.Context, backend *gimbalv1.DiscoveryBackend, conditions []metav1.Condition) {
 	for _, c := range conditions {
 		last := meta.FindStatusCondition(backend.Status.Conditions, c.Type)

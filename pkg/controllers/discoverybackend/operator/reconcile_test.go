@@ -45,14 +45,14 @@ func TestProvide(t *testing.T) {
 	if got := w.condition(backend, gimbalv1.ConditionAvailable); got != "False/"+reasonStarting {
 		t.Error(got)
 	}
-	// The reference to the Deployment, whose uid the first pass may not have seen.
+	// The reference to the Deployment, whose uid the first reconciliation may not have seen.
 	w.mustPass(backend)
 	if sent := w.mustPass(backend); len(sent) > 0 {
-		t.Errorf("a pass that changes nothing sends %q", sent)
+		t.Errorf("a reconciliation that changes nothing sends %q", sent)
 	}
 	w.reconciler.secrets = newSecrets(w.reconciler.live)
 	if sent := w.mustPass(backend); !slices.Equal(sent, []string{"get Secret creds"}) {
-		t.Errorf("a pass after a restart sends %q", sent)
+		t.Errorf("a reconciliation after a restart sends %q", sent)
 	}
 }
 
@@ -96,11 +96,11 @@ func TestDriftIsCorrected(t *testing.T) {
 				t.Errorf("the correction sends %q", sent)
 			}
 			if sent := w.mustPass(backend); len(sent) > 0 {
-				t.Errorf("the pass after it sends %q", sent)
+				t.Errorf("the reconciliation after it sends %q", sent)
 			}
 		})
 	}
-	// What somebody adds without touching ours, as a mesh's sidecar, stays.
+	// What another client adds without touching Groundskeeper's fields, as a mesh's sidecar, stays.
 	backend := testBackend(adminNamespace, "east")
 	w := newWorld(t, backend, testSecret(adminNamespace, testKubeconfig))
 	w.mustPass(backend)
@@ -108,7 +108,7 @@ func TestDriftIsCorrected(t *testing.T) {
 	deployment := w.deployment(backend)
 	w.change(deployment, func() { deployment.Annotations = map[string]string{"somebody": "else"} })
 	if sent := w.mustPass(backend); len(sent) > 0 {
-		t.Errorf("somebody's annotation is answered with %q", sent)
+		t.Errorf("somebody's annotation leads to %q", sent)
 	}
 }
 
@@ -125,7 +125,7 @@ func TestChangesReachTheDeployment(t *testing.T) {
 	w.remove(w.deployment(backend))
 	w.mustPass(backend)
 	if w.deployment(backend) == nil {
-		t.Error("a Deployment that somebody deleted does not come back")
+		t.Error("a Deployment that a user deleted does not come back")
 	}
 }
 
@@ -165,7 +165,7 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// A Secret that is gone or cannot be used is reported, and the discoverer that runs is left alone.
+// A Secret that has been deleted or cannot be used is reported, and the discoverer that runs is left alone.
 func TestUnusableCredentials(t *testing.T) {
 	for name, tc := range map[string]struct {
 		spoil  func(w *world, secret *corev1.Secret)
@@ -232,7 +232,7 @@ func TestNothingStartsWithoutCredentials(t *testing.T) {
 	}
 }
 
-// A Secret that could not be read says nothing about it: what runs is left alone, and the pass is tried again.
+// A Secret that could not be read reports nothing about it: what runs is left alone, and the reconciliation is tried again.
 func TestUnreadSecret(t *testing.T) {
 	backend, secret := testBackend(adminNamespace, "east"), testSecret(adminNamespace, testKubeconfig)
 	w := newWorld(t, backend, secret)
@@ -241,7 +241,7 @@ func TestUnreadSecret(t *testing.T) {
 	before := w.deployment(backend)
 	w.fault = func(request string) error {
 		if strings.HasPrefix(request, "get Secret") {
-			return errors.New("no answer")
+			return errors.New("no response")
 		}
 		return nil
 	}
@@ -259,7 +259,7 @@ func TestUnreadSecret(t *testing.T) {
 	}
 }
 
-// Somebody else's object of the same name is neither taken over nor changed.
+// Another client's object of the same name is neither taken over nor changed.
 func TestForeignObjectsStay(t *testing.T) {
 	for _, object := range []client.Object{
 		&appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: adminNamespace, Name: "east-discoverer", Labels: map[string]string{labelName: discovererName}}},
@@ -288,7 +288,7 @@ func TestForeignObjectsStay(t *testing.T) {
 	}
 }
 
-// The rights of a backend follow its namespace and its policy; what it does not need any more goes.
+// The permissions of a backend follow its namespace and its policy; what it no longer needs is removed.
 func TestRightsAreTakenAway(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
 	backend.Cluster.Namespaces.Missing = gimbalv1.MissingNamespaceCreate
@@ -299,7 +299,7 @@ func TestRightsAreTakenAway(t *testing.T) {
 	foreign := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "foreign", Labels: map[string]string{labelName: discovererName, labelInstance: "east"}}}
 	w.create(foreign)
 	if !w.get(create) || !w.get(everywhere) {
-		t.Fatal("a binding is not there")
+		t.Fatal("a binding does not exist")
 	}
 	w.get(backend)
 	w.change(backend, func() { backend.Cluster.Namespaces.Missing = gimbalv1.MissingNamespaceWait })
@@ -316,7 +316,7 @@ func TestRightsAreTakenAway(t *testing.T) {
 		t.Error("it may not publish in its own namespace")
 	}
 	if !w.get(foreign) {
-		t.Error("a binding that we did not make is gone")
+		t.Error("a binding that Groundskeeper did not make has been deleted")
 	}
 }
 

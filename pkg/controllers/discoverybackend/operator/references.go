@@ -51,12 +51,12 @@ func newReferences(mgr manager.Manager, config configv1alpha1.DiscoveryConfigura
 	}, nil
 }
 
-// removeReferences takes the references to the backend's Services out of all routes, as long as the Services are there
-// to tell which those are. References that have to stay are no reason to wait.
+// removeReferences takes the references to the backend's Services out of all routes, as long as the Services are there to report
+// which those are. References that have to stay are no reason to wait.
 func (r *reconciler) removeReferences(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (string, error) {
 	result, err := r.references.Remove(ctx, backend)
 	if count := len(result.Removed); count > 0 {
-		log.FromContext(ctx).Info("Removed the references to a backend that goes", "routes", result.Removed)
+		log.FromContext(ctx).Info("Removed the references to a backend that is being deleted", "routes", result.Removed)
 		r.tell(backend, eventReferencesRemoved, actionDelete, fmt.Sprintf("removed the references from %s: %s", status.Plural(count, "route"), fitting(result.Removed, maxListed)))
 	}
 	if count := len(result.Unrecorded); count > 0 {
@@ -68,8 +68,8 @@ func (r *reconciler) removeReferences(ctx context.Context, backend *gimbalv1.Dis
 		return "", err
 	}
 	if count := len(result.Kept); count > 0 {
-		log.FromContext(ctx).Info("References to a backend that goes have to stay", "references", result.Kept)
-		r.warn(backend, eventReferencesKept, actionDelete, fmt.Sprintf("%s to what goes: %s", status.Plural(count, "reference"), some(result.Kept)))
+		log.FromContext(ctx).Info("References to a backend that is being deleted have to stay", "references", result.Kept)
+		r.warn(backend, eventReferencesKept, actionDelete, fmt.Sprintf("%s to what is being deleted: %s", status.Plural(count, "reference"), some(result.Kept)))
 	}
 	if err != nil {
 		return "", err

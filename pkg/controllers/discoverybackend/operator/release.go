@@ -19,11 +19,11 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/status"
 )
 
-// waitPeriod is how often a deletion looks whether what it waits for is gone.
+// waitPeriod is how often a deletion looks whether what it waits for has been deleted.
 const waitPeriod = 2 * time.Second
 
-// releaseStep is a step of the deletion of a backend. It says what it waits for, "" when it is done. Each step may be
-// taken again: a pass starts with the first one.
+// releaseStep is a step of the deletion of a backend. It reports what it waits for, "" when it is done. Each step may be taken
+// again: a reconciliation starts with the first one.
 type releaseStep func(context.Context, *gimbalv1.DiscoveryBackend) (waiting string, err error)
 
 // releaseSteps are the steps in their order. Nothing copies any more before the copies go, or they would come back; and no
@@ -41,7 +41,7 @@ func (r *reconciler) release(ctx context.Context, backend *gimbalv1.DiscoveryBac
 			return outcomeFailed, reconcile.Result{}, err
 		}
 		if waiting != "" {
-			// The Deployment is not in the status any more: it goes.
+			// The Deployment is not in the status any more: it is deleted.
 			return outcomeReleasing, reconcile.Result{RequeueAfter: waitPeriod}, r.writeStatus(ctx, backend, findings{terminating: waiting})
 		}
 	}
@@ -50,13 +50,13 @@ func (r *reconciler) release(ctx context.Context, backend *gimbalv1.DiscoveryBac
 	if err := client.IgnoreNotFound(r.patchFinalizers(ctx, backend, after)); err != nil {
 		return outcomeFailed, reconcile.Result{}, err
 	}
-	log.FromContext(ctx).Info("Released a backend: its discoverer and its copies are gone")
+	log.FromContext(ctx).Info("Released a backend: its discoverer and its copies have been deleted")
 	r.secrets.forget(client.ObjectKeyFromObject(backend))
 	r.leases.forget(backend.UID)
 	return outcomeReleased, reconcile.Result{}, nil
 }
 
-// stopDiscoverer deletes the Deployment, and waits until its last pod is gone.
+// stopDiscoverer deletes the Deployment, and waits until its last pod has been deleted.
 func (r *reconciler) stopDiscoverer(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (string, error) {
 	deployment, err := r.deploymentOf(ctx, r.live, backend)
 	if err != nil {
@@ -66,7 +66,7 @@ func (r *reconciler) stopDiscoverer(ctx context.Context, backend *gimbalv1.Disco
 		if err := r.remove(ctx, deployment, client.PropagationPolicy(metav1.DeletePropagationForeground)); err != nil {
 			return "", err
 		}
-		log.FromContext(ctx).Info("Stopped the discoverer of a backend that goes", "object", describe(deployment))
+		log.FromContext(ctx).Info("Stopped the discoverer of a backend that is being deleted", "object", describe(deployment))
 		r.tell(backend, eventStopped, actionDelete, "deleted "+describe(deployment))
 	}
 	if deployment != nil {
@@ -83,7 +83,7 @@ func (r *reconciler) stopDiscoverer(ctx context.Context, backend *gimbalv1.Disco
 	return "", nil
 }
 
-// withdrawAll takes away the rights that do not go with the backend by themselves.
+// withdrawAll removes the permissions that do not go with the backend automatically.
 func (r *reconciler) withdrawAll(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (string, error) {
 	return "", r.withdraw(ctx, backend, grants{})
 }
@@ -110,7 +110,7 @@ func (r *reconciler) removeCopies(ctx context.Context, backend *gimbalv1.Discove
 	deleted, err := r.deleteCopies(ctx, plan[:min(left, maxDeletions)])
 	r.meters.removed.WithLabelValues(whyReleased).Add(float64(deleted))
 	if deleted > 0 {
-		log.FromContext(ctx).Info("Deleted copies of a backend that goes", "deleted", deleted, "found", left)
+		log.FromContext(ctx).Info("Deleted copies of a backend that is being deleted", "deleted", deleted, "found", left)
 		r.tell(backend, eventCopiesDeleted, actionDelete, "deleted "+status.Plural(deleted, "copied object"))
 	}
 	return "the copied Services and EndpointSlices are deleted", err

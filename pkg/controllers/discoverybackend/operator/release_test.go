@@ -45,7 +45,7 @@ func deleted(t *testing.T, namespace string, objects ...client.Object) (*world, 
 	return w, backend
 }
 
-// The discoverer stops before its copies go, they go before the backend does, and nothing of others goes.
+// The discoverer stops before its copies go, they go before the backend does, and nothing of others is deleted.
 func TestRelease(t *testing.T) {
 	ours := []client.Object{
 		copied("shop", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName),
@@ -99,12 +99,12 @@ func TestRelease(t *testing.T) {
 	}
 	for _, object := range others {
 		if !w.get(object) {
-			t.Errorf("%s of somebody else is gone", object.GetName())
+			t.Errorf("%s of another client has been deleted", object.GetName())
 		}
 	}
 }
 
-// The copies stay until no route refers to them any more. References that have to stay are told, and no reason to wait.
+// The copies stay until no route refers to them any more. References that have to stay are reported, and are no reason to wait.
 func TestReleaseWaitsForReferences(t *testing.T) {
 	service := copied("shop", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
 	w, backend := deleted(t, adminNamespace, service)
@@ -142,10 +142,10 @@ func TestReleaseWaitsForReferences(t *testing.T) {
 	}
 	for _, want := range []string{
 		"Normal ReferencesRemoved removed the references from 4 routes: HTTPProxy shop/a, HTTPProxy shop/b, HTTPProxy shop/c, HTTPProxy shop/d",
-		"Warning ReferencesKept 1 reference to what goes: Ingress shop/old: it would have no backend",
+		"Warning ReferencesKept 1 reference to what is being deleted: Ingress shop/old: it would have no backend",
 	} {
 		if !strings.Contains(told, want) {
-			t.Errorf("not told %q, but:\n%s", want, told)
+			t.Errorf("no event %q, but:\n%s", want, told)
 		}
 	}
 }
@@ -184,7 +184,7 @@ func TestReleaseGuards(t *testing.T) {
 			}
 			w.fault = nil
 			if !w.get(service) || !w.get(slice) || !w.get(backend) {
-				t.Error("something is gone")
+				t.Error("something has been deleted")
 			}
 		})
 	}
@@ -194,7 +194,7 @@ func TestReleaseGuards(t *testing.T) {
 func failing(prefix string) func(string) error {
 	return func(request string) error {
 		if strings.HasPrefix(request, prefix) {
-			return errors.New("no answer")
+			return errors.New("no response")
 		}
 		return nil
 	}
@@ -219,11 +219,11 @@ func TestReleaseDeletesWhatItRead(t *testing.T) {
 		t.Errorf("%v, %v", result, err)
 	}
 	if !w.get(service) {
-		t.Error("somebody's Service is gone")
+		t.Error("somebody's Service has been deleted")
 	}
 }
 
-// A Deployment of somebody else is no reason to wait, and stays.
+// A Deployment of another client is no reason to wait, and stays.
 func TestReleaseLeavesAForeignDeployment(t *testing.T) {
 	w, backend := deleted(t, adminNamespace)
 	deployment := w.deployment(backend)
@@ -234,11 +234,11 @@ func TestReleaseLeavesAForeignDeployment(t *testing.T) {
 		}
 	}
 	if w.deployment(backend) == nil || w.get(backend) {
-		t.Error("the Deployment is gone, or the backend waits")
+		t.Error("the Deployment has been deleted, or the backend waits")
 	}
 }
 
-// One pass deletes a bounded number of copies.
+// One reconciliation deletes a bounded number of copies.
 func TestReleaseInParts(t *testing.T) {
 	var objects []client.Object
 	for i := range maxDeletions + 1 {

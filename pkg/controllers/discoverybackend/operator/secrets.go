@@ -26,7 +26,7 @@ type secrets struct {
 	known map[types.NamespacedName]judged
 }
 
-// judged is a Secret that was looked at, in one version.
+// judged is a Secret that was checked, in one version.
 type judged struct {
 	name    string
 	uid     types.UID
@@ -38,8 +38,8 @@ func newSecrets(live client.Reader) *secrets {
 	return &secrets{live: live, known: map[types.NamespacedName]judged{}}
 }
 
-// credentialsOf judges the Secret that a backend names. Cached is where the metadata of Secrets is. An error means that
-// the Secret could not be read, which says nothing of it.
+// credentialsOf judges the Secret that a backend names. Cached is where the metadata of Secrets is. An error means that the Secret
+// could not be read, which reports nothing of it.
 func (s *secrets) credentialsOf(ctx context.Context, cached client.Reader, backend *gimbalv1.DiscoveryBackend) (credentials, error) {
 	key := types.NamespacedName{Namespace: backend.Namespace, Name: backend.Cluster.SecretName()}
 	metadata := secretMetadata()
@@ -77,7 +77,7 @@ func (s *secrets) remembered(backend *gimbalv1.DiscoveryBackend, metadata *metav
 	return last.credentials, same
 }
 
-// forget drops what is known for a backend that is gone.
+// It drops what is known for a backend that has been deleted.
 func (s *secrets) forget(backend types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,7 +20,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// sentinel stands for every credential, as it is and as base64. It has no characters of other words of the documents.
+// sentinel stands for every credential, unchanged and as base64. It has no characters of other words of the documents.
 const sentinel = "XQJWZVXQJWZV"
 
 func leaks(text string) bool {

@@ -37,20 +37,20 @@ const (
 	reasonNoImage         = "NoImage"
 )
 
-// findings are what a pass found out.
+// findings are what a reconciliation found out.
 type findings struct {
 	credentials credentials
-	// unread says why the Secret could not be read.
+	// unread reports why the Secret could not be read.
 	unread error
 	// deployment is the one of the backend, nil when there is none.
 	deployment *appsv1.Deployment
-	// conflict says who else has an object that a part needs, "" when nobody does.
+	// conflict reports who else has an object that a part needs, "" when there is none.
 	conflict string
-	// terminating says what the deletion waits for, "" when the backend lives.
+	// terminating reports what the deletion waits for, "" when the backend lives.
 	terminating string
-	// noImage is true when no discoverers are run, so that nothing was looked at.
+	// noImage is true when no discoverers are run, so that nothing was checked.
 	noImage bool
-	// removed is the condition ReferencesRemoved as of this pass, nil for that of an earlier one.
+	// removed is the condition ReferencesRemoved as of this reconciliation, nil for that of an earlier one.
 	removed *metav1.Condition
 }
 
@@ -75,7 +75,7 @@ func conditionsOf(backend *gimbalv1.DiscoveryBackend, found findings, own []gimb
 	return []metav1.Condition{available(backend, found), credentialsValid(backend, found, own)}
 }
 
-// credentialsValid says whether the credentials can be used: first by their form, then by what the discoverer met.
+// credentialsValid reports whether the credentials can be used: first by their form, then by what the discoverer met.
 func credentialsValid(backend *gimbalv1.DiscoveryBackend, found findings, own []gimbalv1.DiscoveryError) metav1.Condition {
 	with := func(value metav1.ConditionStatus, reason, message string) metav1.Condition {
 		return status.Condition(backend, gimbalv1.ConditionCredentialsValid, value, reason, message)
@@ -120,7 +120,7 @@ func rolledOut(deployment *appsv1.Deployment) bool {
 	return observed.ObservedGeneration >= deployment.Generation && observed.UpdatedReplicas == observed.Replicas && observed.UpdatedReplicas > 0
 }
 
-// available says whether a discoverer runs, be it that of former credentials.
+// available reports whether a discoverer runs, be it that of former credentials.
 func available(backend *gimbalv1.DiscoveryBackend, found findings) metav1.Condition {
 	with := func(value metav1.ConditionStatus, reason, message string) metav1.Condition {
 		return status.Condition(backend, gimbalv1.ConditionAvailable, value, reason, message)
@@ -150,11 +150,11 @@ func available(backend *gimbalv1.DiscoveryBackend, found findings) metav1.Condit
 	case observed.AvailableReplicas == 0:
 		return with(metav1.ConditionFalse, reasonStarting, "the discoverer is not ready yet: see the pods and the log of "+describe(deployment))
 	case !found.credentials.usable() || found.unread != nil:
-		return with(metav1.ConditionTrue, reasonDiscoverer, "the discoverer goes on with the credentials that it has")
+		return with(metav1.ConditionTrue, reasonDiscoverer, "the discoverer continues with the credentials that it has")
 	case !rolled && failed != "":
-		return with(metav1.ConditionTrue, reasonRolloutStuck, "the former discoverer goes on, because the new one does not get ready: "+failed)
+		return with(metav1.ConditionTrue, reasonRolloutStuck, "the former discoverer continues, because the new one does not get ready: "+failed)
 	case !rolled:
-		return with(metav1.ConditionTrue, reasonRollingOut, "the former discoverer goes on until the new one is ready")
+		return with(metav1.ConditionTrue, reasonRollingOut, "the former discoverer continues until the new one is ready")
 	}
 	return with(metav1.ConditionTrue, reasonDiscoverer, "the discoverer runs")
 }
@@ -174,8 +174,8 @@ func errorsOf(found findings) []gimbalv1.DiscoveryError {
 	return entries
 }
 
-// nextStatus is the part of the status that the operator writes, and whether it is not there yet. Own are the entries
-// of status.errors that it wrote. Times stay as long as what they speak of does.
+// nextStatus is the part of the status that the operator writes, and whether it does not exist yet. Own are the entries of
+// status.errors that it wrote. Times stay as long as what they mention does.
 func nextStatus(backend *gimbalv1.DiscoveryBackend, found findings, own []gimbalv1.DiscoveryError, now time.Time) (next gimbalv1.DiscoveryBackendStatus, changed bool) {
 	var conditions, errors bool
 	next.ObservedGeneration = backend.Generation

@@ -63,9 +63,9 @@ func TestConditions(t *testing.T) {
 		"the first restart":     {findings{credentials: usable}, &restarting, synced, "False/" + reasonStarting, "Unknown/" + reasonNotTried},
 		"another cluster":       {findings{credentials: usable}, &running, elsewhere, "True/" + reasonDiscoverer, "False/" + reasonAnotherCluster},
 		"the first is stuck":    {findings{credentials: usable}, &refused, none, "False/" + reasonRolloutStuck, "Unknown/" + reasonNotTried},
-		"the backend says no":   {findings{credentials: usable}, &running, denied, "True/" + reasonDiscoverer, "False/" + reasonRefused},
+		"the backend denies it": {findings{credentials: usable}, &running, denied, "True/" + reasonDiscoverer, "False/" + reasonRefused},
 		"the Secret went":       {findings{credentials: bad}, &running, synced, "True/" + reasonDiscoverer, "False/" + reasonSecretMissing},
-		"the Secret is unknown": {findings{unread: errors.New("no answer")}, &running, synced, "True/" + reasonDiscoverer, "Unknown/" + reasonSecretUnknown},
+		"the Secret is unknown": {findings{unread: errors.New("no response")}, &running, synced, "True/" + reasonDiscoverer, "Unknown/" + reasonSecretUnknown},
 		"going":                 {findings{terminating: "it stops"}, nil, synced, "False/" + reasonDeletionPending, ""},
 	} {
 		backend := testBackend(adminNamespace, "east")
@@ -101,7 +101,7 @@ func TestErrorsOfOthersStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	if sent := w.mustPass(backend); len(sent) > 0 {
-		t.Errorf("an entry of the discoverer is answered with %q", sent)
+		t.Errorf("an entry of the discoverer leads to %q", sent)
 	}
 	if got := w.errors(backend); len(got) != 2 {
 		t.Errorf("errors: %q", got)
@@ -116,7 +116,7 @@ func TestErrorsOfOthersStay(t *testing.T) {
 	}
 }
 
-// Times change with what they speak of, not with the clock.
+// Times change with what they mention, not with the clock.
 func TestTimesStay(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
 	w := newWorld(t, backend)

@@ -17,9 +17,9 @@ import (
 
 // Reasons of the events on a DiscoveryBackend, beside the reasons of its conditions.
 const (
-	// eventApplied: the discoverer was deployed, changed or put right.
+	// eventApplied: the discoverer was deployed, changed or repaired.
 	eventApplied = "DiscovererApplied"
-	// eventStopped: the Deployment of a backend that goes was deleted.
+	// eventStopped: the Deployment of a backend that is being deleted was deleted.
 	eventStopped = "DiscovererStopped"
 	// eventReferencesRemoved: routes do not refer to its Services any more.
 	eventReferencesRemoved = "ReferencesRemoved"
@@ -48,7 +48,7 @@ func (r *reconciler) tell(object runtime.Object, reason, action, message string)
 	r.recorder.Eventf(object, nil, corev1.EventTypeNormal, reason, action, "%s", status.Bounded(message))
 }
 
-// outcome is how a pass over a backend ended, as a label of the metric.
+// outcome is how a reconciliation over a backend ended, as a label of the metric.
 type outcome string
 
 const (
@@ -59,7 +59,7 @@ const (
 	outcomeReleasing          outcome = "releasing"
 	outcomeReleased           outcome = "released"
 	outcomeFailed             outcome = "failed"
-	// outcomeRetried: something changed under the pass, which is not worth telling.
+	// outcomeRetried: something changed under the reconciliation, which is not worth reporting.
 	outcomeRetried outcome = "retried"
 )
 
@@ -95,7 +95,7 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 		register(registry, &m.passes), register(registry, &m.writes), register(registry, &m.removed), register(registry, &m.orphans))
 }
 
-// RegisterMetrics registers the metrics as AddToManager does, for whoever describes them. It tells of the backends that the
+// RegisterMetrics registers the metrics as AddToManager does, for callers that describe them. It reports the backends that the
 // cache has.
 func RegisterMetrics(registry prometheus.Registerer, cache client.Reader) error {
 	_, err := newMeters(registry)

@@ -33,14 +33,14 @@ func (w *world) takeImage() {
 	w.reconciler.image, w.reconciler.cache = "", w.reconciler.live
 }
 
-// A backend that lives is told that nobody runs its discoverer, once. Its Secret is not read, and nothing is made.
+// A backend that lives is notified that no client runs its discoverer, once. Its Secret is not read, and nothing is made.
 func TestWithoutImage(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
 	backend.Finalizers = nil
 	w := newWorld(t, backend, testSecret(adminNamespace, testKubeconfig))
 	w.takeImage()
 	if sent := w.mustPass(backend); !slices.Equal(sent, []string{"get DiscoveryBackend east", "apply status of DiscoveryBackend"}) {
-		t.Errorf("the first pass sends %q", sent)
+		t.Errorf("the first reconciliation sends %q", sent)
 	}
 	if got := w.condition(backend, gimbalv1.ConditionAvailable); got != "False/"+reasonNoImage {
 		t.Error(got)
@@ -53,7 +53,7 @@ func TestWithoutImage(t *testing.T) {
 	}
 }
 
-// A discoverer that ran before the image was taken away goes on, but the status says nothing of it that nobody keeps true.
+// A discoverer that ran before the image was removed continues, but the status reports nothing of it that no client keeps true.
 func TestImageIsTakenAway(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
 	w := newWorld(t, backend, testSecret(adminNamespace, "broken"))
@@ -86,7 +86,7 @@ func TestImageIsTakenAway(t *testing.T) {
 	}
 }
 
-// Without an image a backend is released like with one, and all of what a former discoverer had goes in the same order.
+// Without an image a backend is released like with one, and all of what a former discoverer had is deleted in the same order.
 func TestReleaseWithoutImage(t *testing.T) {
 	ours := copied("shop", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
 	slice := copiedSlice("shop", "east-web-1", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
@@ -115,7 +115,7 @@ func TestReleaseWithoutImage(t *testing.T) {
 		}
 	}
 	if !w.get(foreign) {
-		t.Error("a Service of somebody else is gone")
+		t.Error("a Service of another client has been deleted")
 	}
 	last := -1
 	for _, step := range []string{"delete Deployment east-discoverer", "remove references of DiscoveryBackend east", "delete Service east-web", "patch DiscoveryBackend east"} {
@@ -132,7 +132,7 @@ func TestReleaseWithoutImage(t *testing.T) {
 	}
 }
 
-// Backends ask for a pass whenever they are served and change, be it long after the start.
+// Backends request a reconciliation whenever they are served and change, be it long after the start.
 func TestFollow(t *testing.T) {
 	scheme := fake.NewTestScheme()
 	if err := metav1.AddMetaToScheme(scheme); err != nil {
@@ -160,7 +160,7 @@ func TestFollow(t *testing.T) {
 		go func() { ended <- set.Start(ctx) }()
 		asks := func(when, want string) {
 			t.Helper()
-			time.Sleep(2 * kinds.DiscoveryPeriod) // in which the Set looks again what is served
+			time.Sleep(2 * kinds.DiscoveryPeriod) // in which the Set rechecks what is served
 			synctest.Wait()
 			got := ""
 			if queue.Len() > 0 {
@@ -180,7 +180,7 @@ func TestFollow(t *testing.T) {
 		if err := backends.Delete(t.Context(), "east", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		asks("when it is gone", adminNamespace+"/east")
+		asks("when it has been deleted", adminNamespace+"/east")
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)

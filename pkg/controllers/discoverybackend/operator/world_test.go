@@ -58,9 +58,9 @@ type world struct {
 	requests []string
 	// fault may fail a request.
 	fault func(request string) error
-	// partial makes listings of metadata say that there is more.
+	// partial makes listings of metadata specifies that there is more.
 	partial bool
-	// referenced are the answers about references, one a pass; without any there are no references.
+	// referenced are the responses about references, one a reconciliation; without any there are no references.
 	referenced []release.Result
 	uids       int
 }
@@ -198,7 +198,7 @@ func (w *world) delete(ctx context.Context, c client.WithWatch, object client.Ob
 	return c.Delete(ctx, object)
 }
 
-// pass runs one pass over a backend and returns the requests that it sent.
+// pass runs one reconciliation over a backend and returns the requests that it sent.
 func (w *world) pass(backend *gimbalv1.DiscoveryBackend) (sent []string, result reconcile.Result, err error) {
 	w.t.Helper()
 	w.requests = nil
@@ -206,7 +206,7 @@ func (w *world) pass(backend *gimbalv1.DiscoveryBackend) (sent []string, result 
 	return w.requests, result, err
 }
 
-// mustPass is a pass that succeeds.
+// mustPass is a reconciliation that succeeds.
 func (w *world) mustPass(backend *gimbalv1.DiscoveryBackend) []string {
 	w.t.Helper()
 	sent, _, err := w.pass(backend)
@@ -236,11 +236,11 @@ func (w *world) deployment(backend *gimbalv1.DiscoveryBackend) *appsv1.Deploymen
 	return deployment
 }
 
-// change edits an object as somebody else.
+// change edits an object as another client.
 func (w *world) change(object client.Object, edit func()) {
 	w.t.Helper()
 	if !w.get(object) {
-		w.t.Fatalf("%s is not there", object.GetName())
+		w.t.Fatalf("%s does not exist", object.GetName())
 	}
 	edit()
 	if err := w.store.Update(w.t.Context(), object, client.FieldOwner("somebody")); err != nil {
@@ -248,11 +248,11 @@ func (w *world) change(object client.Object, edit func()) {
 	}
 }
 
-// changeStatus edits the status of an object as somebody else.
+// changeStatus edits the status of an object as another client.
 func (w *world) changeStatus(object client.Object, edit func()) {
 	w.t.Helper()
 	if !w.get(object) {
-		w.t.Fatalf("%s is not there", object.GetName())
+		w.t.Fatalf("%s does not exist", object.GetName())
 	}
 	edit()
 	if err := w.store.Status().Update(w.t.Context(), object, client.FieldOwner("somebody")); err != nil {
@@ -276,7 +276,7 @@ func (w *world) remove(object client.Object) {
 	}
 }
 
-// condition is a condition of a backend as it is stored, as Status/Reason.
+// condition is a condition of a backend as stored, as Status/Reason.
 func (w *world) condition(backend *gimbalv1.DiscoveryBackend, kind string) string {
 	w.t.Helper()
 	current := backend.DeepCopy()
@@ -289,7 +289,7 @@ func (w *world) condition(backend *gimbalv1.DiscoveryBackend, kind string) strin
 	return ""
 }
 
-// errors are the entries of status.errors as they are stored, as Type: message.
+// errors are the entries of status.errors as stored, as Type: message.
 func (w *world) errors(backend *gimbalv1.DiscoveryBackend) []string {
 	w.t.Helper()
 	current := backend.DeepCopy()

@@ -17,20 +17,20 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
-// conflictError says that somebody else has an object of the name that a part needs.
+// conflictError reports that another client has an object of the name that a part needs.
 type conflictError struct{ object string }
 
 func (e conflictError) Error() string {
 	return e.object + " exists and does not belong to this backend: remove or rename it"
 }
 
-// ensure brings one part to the desired state, and says whether it wrote. It takes over nothing of anybody else.
+// ensure brings one part to the desired state, and reports whether it wrote. It takes over nothing of anybody else.
 func (r *reconciler) ensure(ctx context.Context, backend *gimbalv1.DiscoveryBackend, wanted part) (bool, error) {
 	current := wanted.object
 	key := client.ObjectKeyFromObject(current)
 	err := r.cache.Get(ctx, key, current)
 	if apierrors.IsNotFound(err) {
-		// The cache may be late, and it does not have what lacks our labels.
+		// The cache may be late, and it does not have what lacks Groundskeeper's labels.
 		err = r.live.Get(ctx, key, current)
 	}
 	switch {
@@ -64,7 +64,7 @@ func (r *reconciler) ensureAll(ctx context.Context, backend *gimbalv1.DiscoveryB
 	return wrote, nil
 }
 
-// withdraw takes away the bindings of a backend that are not among those it is to have.
+// withdraw removes the bindings of a backend that are not among those it is to have.
 func (r *reconciler) withdraw(ctx context.Context, backend *gimbalv1.DiscoveryBackend, wanted grants) error {
 	keep := map[string]bool{}
 	for _, binding := range wanted.bindings {
@@ -99,14 +99,14 @@ func (r *reconciler) withdraw(ctx context.Context, backend *gimbalv1.DiscoveryBa
 		}
 		err := r.remove(ctx, object)
 		if err == nil {
-			log.FromContext(ctx).Info("Took away rights that the discoverer does not need", "object", describe(object))
+			log.FromContext(ctx).Info("Removed permissions that the discoverer does not need", "object", describe(object))
 		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
-// remove deletes the very object that was read, in the state in which it was read. One that is gone is fine.
+// remove deletes the very object that was read, in the state in which it was read. One that has been deleted is fine.
 func (r *reconciler) remove(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
 	err := r.client.Delete(ctx, object, append(options, client.Preconditions(kit.AsRead(object)), client.DisableReadYourWritesConsistency)...)
 	if client.IgnoreNotFound(err) != nil {

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package readiness takes the copied endpoints of a backend out of traffic, and puts them back: for routes whose weights
-// cannot say that a backend gets nothing. It does so for a discoverer that is down as well; one that runs builds its
-// copies the same way, as status.endpointsDrained of its DiscoveryBackend says.
+// Package readiness takes the copied endpoints of a backend out of traffic, and puts them back: for routes whose weights cannot
+// report that a backend gets nothing. It does so for a discoverer that is down as well; one that runs builds its copies the same
+// way, as status.endpointsDrained of its DiscoveryBackend specifies.
 package readiness
 
 import (
@@ -25,14 +25,14 @@ import (
 )
 
 const (
-	// fieldOwner is the manager of the fields we write.
+	// fieldOwner is the manager of the fields Groundskeeper writes.
 	fieldOwner = "discovery-maintenance"
 
-	// pageSize is how many slices are listed at once.
+	// pageSize is how many slices are listed at a time.
 	pageSize = 500
 	// maxWrites bounds the writes of one call, so that no worker is busy with one backend for long.
 	maxWrites = 1000
-	// parallelWrites is how many are under way at once.
+	// parallelWrites is how many are under way concurrently.
 	parallelWrites = 16
 )
 
@@ -59,8 +59,9 @@ func New(client kubernetes.Interface, adminNamespaces []string) (*Endpoints, err
 	return e, e.watch()
 }
 
-// Withhold makes all endpoints of a backend neither ready nor serving, whatever the backend says of them. It returns how many slices are
-// still to be written: call it again until that is 0. A call for a backend of which nothing changed since asks nothing.
+// Withhold makes all endpoints of a backend neither ready nor serving, whatever the backend reports about them. It returns how many
+// slices are still to be written: call it again until that is 0. A call for a backend of which nothing changed since queries
+// nothing.
 func (e *Endpoints) Withhold(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (pending int, err error) {
 	return e.bring(ctx, backend, withholding)
 }
@@ -70,8 +71,8 @@ func (e *Endpoints) Restore(ctx context.Context, backend *gimbalv1.DiscoveryBack
 	return e.bring(ctx, backend, restoring)
 }
 
-// bring changes the slices of a backend. Only a complete listing, read from the API server, says that there is nothing
-// left to do.
+// bring changes the slices of a backend. Only a complete listing, read from the API server, reports that there is nothing left to
+// do.
 func (e *Endpoints) bring(ctx context.Context, backend *gimbalv1.DiscoveryBackend, to direction) (int, error) {
 	sighting, done := e.isDone(backend, to)
 	if done {
@@ -132,7 +133,7 @@ type write struct {
 	patch []byte
 }
 
-// writeAll writes, and says how many slices changed meanwhile and have to be read again.
+// writeAll writes, and reports how many slices changed meanwhile and have to be read again.
 func (e *Endpoints) writeAll(ctx context.Context, writes []write) (left int, err error) {
 	errs := make([]error, len(writes))
 	var conflicts atomic.Int64

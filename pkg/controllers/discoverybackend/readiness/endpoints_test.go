@@ -69,7 +69,7 @@ func labelled(s *discoveryv1.EndpointSlice, changes map[string]string) *discover
 	return s
 }
 
-// server is a fake API server that gives lists in pages, and refuses patches of what changed.
+// server is a fake API server that gives lists in pages, and rejects patches of what changed.
 type server struct {
 	*testing.T
 	client    *fake.Clientset
@@ -131,7 +131,7 @@ func (s *server) react(action ktesting.Action) (bool, runtime.Object, error) {
 		slices.SortFunc(list.Items, func(a, b discoveryv1.EndpointSlice) int {
 			return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
 		})
-		if len(list.Items) > 2 { // the server may give less than it is asked for
+		if len(list.Items) > 2 { // the server may return less than requested
 			list.Items = list.Items[:2]
 			list.Continue = list.Items[1].Namespace + "/" + list.Items[1].Name
 		}
@@ -198,7 +198,7 @@ func (s *server) expect(want string, got ...string) {
 	}
 }
 
-// Endpoints are withheld in all namespaces, whatever pages the lists come in, and come back as they were.
+// Endpoints are withheld in all namespaces, whatever pages the lists come in, and come back unchanged.
 func TestWithholdAndRestore(t *testing.T) {
 	ctx := t.Context()
 	legacy := labelled(slice("bank", "legacy", "yy-"), map[string]string{gimbalv1.LabelBackend: "", gimbalv1.LegacyLabelBackend: "us", desired.LabelManagedBy: ""})
@@ -243,7 +243,7 @@ func TestLeavesTheRest(t *testing.T) {
 	s.expect("[shop/own]", s.patched()...)
 }
 
-// A slice that changed meanwhile is pending, one that is gone is not, and a failure says which slice.
+// A slice that changed meanwhile is pending, one that has been deleted is not, and a failure reports which slice.
 func TestWritesThatFail(t *testing.T) {
 	ctx, us := t.Context(), backend(adminNamespace, "us")
 	s := newServer(t, slice("shop", "changed", "yyn"), slice("shop", "gone", "yyn"), slice("shop", "refused", "yyn"), slice("shop", "good", "yyn"))
@@ -271,7 +271,7 @@ func TestWritesThatFail(t *testing.T) {
 	s.expect("[nnn]", s.conditions("shop", "changed")...)
 }
 
-// A listing that fails on the way writes nothing, and nothing is said to be done.
+// A listing that fails on the way writes nothing, and nothing is reported to be done.
 func TestListingIsComplete(t *testing.T) {
 	s := newServer(t, slice("shop", "a", "yyn"), slice("shop", "b", "yyn"), slice("shop", "c", "yyn"))
 	s.fault = func(verb, _ string) error {
@@ -288,7 +288,7 @@ func TestListingIsComplete(t *testing.T) {
 	s.expect("[]", s.patched()...)
 }
 
-// One call writes a bounded number of slices, and says how many are left.
+// One call writes a bounded number of slices, and reports how many are left.
 func TestBounded(t *testing.T) {
 	s := newServer(t)
 	s.endpoints.limit = 4
@@ -309,8 +309,8 @@ func TestBounded(t *testing.T) {
 	}
 }
 
-// With the watch, a call for a backend of which nothing changed asks nothing; a slice that appears, or is made ready by
-// somebody, is withheld by the next call.
+// With the watch, a call for a backend of which nothing changed queries nothing; a slice that appears, or is made ready by another
+// client, is withheld by the next call.
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		us := backend(adminNamespace, "us")
@@ -350,7 +350,7 @@ func TestWatch(t *testing.T) {
 		if err := s.client.Tracker().Update(resource, ready, "shop"); err != nil {
 			t.Fatal(err)
 		}
-		call("after somebody made it ready", withhold, 1, "[shop/a]")
+		call("after a user made it ready", withhold, 1, "[shop/a]")
 		call("and again", withhold, 0, "[]")
 		call("restore", restore, 1, "[shop/a shop/new]")
 		call("restored already", restore, 0, "[]")
@@ -358,7 +358,7 @@ func TestWatch(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		if changes["us"] == 0 || len(changes) != 1 {
-			t.Errorf("told of changes: %v", changes)
+			t.Errorf("notified of changes: %v", changes)
 		}
 	})
 }

@@ -82,7 +82,7 @@ func (k *knowledge) of(backend *gimbalv1.DiscoveryBackend, admins []string) sets
 	return found
 }
 
-// reachesAll says whether routes in all namespaces may be changed for a backend, or only those in its own.
+// reachesAll reports whether routes in all namespaces may be changed for a backend, or only those in its own.
 func reachesAll(backend *gimbalv1.DiscoveryBackend, admins []string) bool {
 	return slices.Contains(admins, backend.Namespace)
 }
@@ -97,8 +97,7 @@ type present struct {
 	others sets.Set[name]
 }
 
-// backendsFor returns what is true of the backends of a route. Only one with a record can have Services that are not
-// there any more.
+// backendsFor returns what is true of the backends of a route. Only one with a record can have Services that no longer exist.
 func (r *References) backendsFor(ctx context.Context, known *knowledge, route *route) (*present, error) {
 	view := route.kind.View(route.object.Object)
 	found := &present{knowledge: known, drained: view.Decide(nobody{}).Backends, others: sets.New[name]()}
@@ -145,7 +144,7 @@ func (p *present) KeepsSole(backend string) bool {
 // Target implements drain.Backends. Which Services can take requests is for maintenance to find out.
 func (*present) Target(name, string) drain.Target { return drain.Target{} }
 
-// nobody knows no Service, so that a reference is of the backend that the record names, if any.
+// It has no Service, so that a reference is of the backend that the record names, if any.
 type nobody struct{}
 
 // Of implements drain.Backends.

@@ -27,11 +27,11 @@ import (
 )
 
 const (
-	// pageSize is how many objects are listed at once.
+	// pageSize is how many objects are listed at a time.
 	pageSize = 500
-	// maxRoutes bounds the routes that one pass writes, so that no worker is busy with one backend for long.
+	// maxRoutes bounds the routes that one reconciliation writes, so that no worker is busy with one backend for long.
 	maxRoutes = 200
-	// parallelRoutes is how many are written at once.
+	// parallelRoutes is how many are written concurrently.
 	parallelRoutes = 8
 )
 
@@ -41,7 +41,7 @@ type References struct {
 	Live client.Reader
 	// Routes reads and writes routes.
 	Routes dynamic.Interface
-	// Find says in which version a kind of route is served.
+	// Find reports in which version a kind of route is served.
 	Find kinds.Finder
 	// AdminNamespaces are those whose backends reach every namespace.
 	AdminNamespaces []string
@@ -50,15 +50,15 @@ type References struct {
 	Clock  clock.PassiveClock
 }
 
-// Result is what a pass did. Routes are named as Kind namespace/name.
+// Result is what a reconciliation did. Routes are named as Kind namespace/name.
 type Result struct {
 	// Removed are the routes that were written.
 	Removed []string
 	// Left is how many routes are still to be written.
 	Left int
-	// Refused says which routes the API server refuses to change, and why.
+	// Refused reports the routes that the API server does not let Groundskeeper change, and why.
 	Refused []string
-	// Kept says which references have to stay, because their route could not be without them, and why.
+	// Kept reports which references have to stay, because their route could not be without them, and why.
 	Kept []string
 	// Recorded are all routes that have a record of references removed for the backend, also by earlier passes.
 	Recorded []string
@@ -66,8 +66,8 @@ type Result struct {
 	Unrecorded []string
 }
 
-// Remove takes references to the Services of a backend out of routes within its reach. It is done when nothing is left
-// or refused. After an error nobody can say what there is; what was written before it is right all the same.
+// Remove takes references to the Services of a backend out of routes within its reach. It is done when nothing is left or rejected.
+// After an error the remaining references are unknown; what was written before it remains valid.
 func (r *References) Remove(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (Result, error) {
 	known, err := r.survey(ctx)
 	if err != nil {
@@ -139,7 +139,7 @@ func (r *References) list(ctx context.Context, kind *drain.Kind, namespace strin
 	}
 }
 
-// pass writes routes. Several are written at once.
+// pass writes routes. Several are written immediately.
 type pass struct {
 	*References
 	known *knowledge

@@ -138,7 +138,7 @@ func (w *world) asked(request string) error {
 	return nil
 }
 
-// react gives short lists of routes in pages of one, and refuses updates of what changed.
+// react gives short lists of routes in pages of one, and rejects updates of what changed.
 func (w *world) react(action ktesting.Action) (bool, runtime.Object, error) {
 	resource := action.GetResource().Resource
 	switch action := action.(type) {
@@ -316,7 +316,7 @@ func TestGuards(t *testing.T) {
 			w.proxy("shop", "b", "us-web", "own")
 			w.fault = func(got string) error {
 				if got == request {
-					return errors.New("no answer")
+					return errors.New("no response")
 				}
 				return nil
 			}
@@ -327,7 +327,7 @@ func TestGuards(t *testing.T) {
 	}
 }
 
-// A route that changed meanwhile is left, one that is gone is fine, one that is refused is named, and what may go better
+// A route that changed meanwhile is left, one that has been deleted is fine, one that is rejected is named, and what may go better
 // soon is an error.
 func TestWritesThatFail(t *testing.T) {
 	resource := proxies.GroupResource()
@@ -349,7 +349,7 @@ func TestWritesThatFail(t *testing.T) {
 		!strings.Contains(got.Refused[0], "update HTTPProxy shop/refused: ") || !strings.Contains(got.Refused[0], "by a policy") {
 		t.Errorf("%+v, %v", got, err)
 	}
-	for _, fault := range []error{errors.New("no answer"), apierrors.NewServiceUnavailable("soon"), apierrors.NewTooManyRequests("later", 1)} {
+	for _, fault := range []error{errors.New("no response"), apierrors.NewServiceUnavailable("soon"), apierrors.NewTooManyRequests("later", 1)} {
 		faults["refused"] = fault
 		if got, err := w.references.Remove(t.Context(), us(adminNamespace)); err == nil {
 			t.Errorf("%v: %+v", fault, got)
@@ -411,7 +411,7 @@ func (maintenance) KeepsSole(string) bool          { return false }
 
 func (maintenance) Target(name, string) drain.Target { return drain.Target{} }
 
-// One pass writes a bounded number of routes, and says how many are left.
+// One reconciliation writes a bounded number of routes, and reports how many are left.
 func TestBounded(t *testing.T) {
 	w := newWorld(t, us(adminNamespace), service("shop", "us-web", "us"), service("shop", "own", ""))
 	for i := range maxRoutes + 3 {

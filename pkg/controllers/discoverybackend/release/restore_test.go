@@ -96,7 +96,7 @@ func TestRestoreFaults(t *testing.T) {
 	for _, request := range []string{"list DiscoveryBackendList", "list ServiceList", "find httpproxies", "list httpproxies"} {
 		w.fault = func(got string) error {
 			if got == request {
-				return errors.New("no answer")
+				return errors.New("no response")
 			}
 			return nil
 		}

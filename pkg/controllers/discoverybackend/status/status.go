@@ -24,13 +24,13 @@ import (
 // MaxMessage is how many bytes a message may have.
 const MaxMessage = 512
 
-// Condition is a condition of a backend as it is now. Its time is set by Conditions.
+// Condition is a condition of a backend at present. Its time is set by Conditions.
 func Condition(backend *gimbalv1.DiscoveryBackend, kind string, status metav1.ConditionStatus, reason, message string) metav1.Condition {
 	return metav1.Condition{Type: kind, Status: status, Reason: reason, Message: Bounded(message), ObservedGeneration: backend.Generation}
 }
 
-// Conditions gives conditions their times, and says whether they differ from those of the backend. The time of a
-// condition stays as long as its status does.
+// Conditions gives conditions their times, and reports whether they differ from those of the backend. The time of a condition stays
+// as long as its status does.
 func Conditions(backend *gimbalv1.DiscoveryBackend, reported []metav1.Condition, now time.Time) (next []metav1.Condition, changed bool) {
 	for _, c := range reported {
 		last := meta.FindStatusCondition(backend.Status.Conditions, c.Type)
@@ -44,8 +44,8 @@ func Conditions(backend *gimbalv1.DiscoveryBackend, reported []metav1.Condition,
 	return next, changed
 }
 
-// Errors gives entries of status.errors their times, and says whether they differ from those that the same writer
-// wrote before. The time of an entry stays as long as the entry does.
+// Errors gives entries of status.errors their times, and reports whether they differ from those that the same writer wrote before.
+// The time of an entry stays as long as the entry does.
 func Errors(own, reported []gimbalv1.DiscoveryError, now time.Time) (next []gimbalv1.DiscoveryError, changed bool) {
 	for _, entry := range reported {
 		if i := slices.IndexFunc(own, Same(entry)); i >= 0 && own[i].StatusTime != nil {
@@ -59,7 +59,7 @@ func Errors(own, reported []gimbalv1.DiscoveryError, now time.Time) (next []gimb
 	return next, changed || len(own) != len(next)
 }
 
-// Same returns a function that says whether an entry of status.errors is the same as this one but for its time.
+// Same returns a function that reports whether an entry of status.errors is the same as this one except for its time.
 func Same(entry gimbalv1.DiscoveryError) func(gimbalv1.DiscoveryError) bool {
 	return func(other gimbalv1.DiscoveryError) bool {
 		return other.Type == entry.Type && other.Message == entry.Message

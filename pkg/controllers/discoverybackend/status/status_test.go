@@ -53,7 +53,7 @@ func TestErrors(t *testing.T) {
 		t.Errorf("one more: %t, %+v", changed, next)
 	}
 	if next, changed := Errors(first, nil, noon); !changed || len(next) != 0 {
-		t.Errorf("one that goes: %t, %+v", changed, next)
+		t.Errorf("one being deleted: %t, %+v", changed, next)
 	}
 }
 
@@ -73,10 +73,10 @@ func TestOwnErrors(t *testing.T) {
 		want   string
 	}{
 		"nobody's":             {nil, ""},
-		"two of us":            {[]metav1.ManagedFieldsEntry{entry("us", metav1.ManagedFieldsOperationApply, of("a", "b"))}, "a b"},
+		"two of the owner":     {[]metav1.ManagedFieldsEntry{entry("us", metav1.ManagedFieldsOperationApply, of("a", "b"))}, "a b"},
 		"one of each":          {[]metav1.ManagedFieldsEntry{entry("them", metav1.ManagedFieldsOperationApply, of("a")), entry("us", metav1.ManagedFieldsOperationApply, of("b"))}, "b"},
 		"not applied":          {[]metav1.ManagedFieldsEntry{entry("us", metav1.ManagedFieldsOperationUpdate, of("a"))}, ""},
-		"gone meanwhile":       {[]metav1.ManagedFieldsEntry{entry("us", metav1.ManagedFieldsOperationApply, of("c"))}, ""},
+		"deleted meanwhile":    {[]metav1.ManagedFieldsEntry{entry("us", metav1.ManagedFieldsOperationApply, of("c"))}, ""},
 		"something of no list": {[]metav1.ManagedFieldsEntry{entry("us", metav1.ManagedFieldsOperationApply, `{"f:status":{"f:errors":{".":{}}}}`)}, ""},
 	} {
 		backend := &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{ManagedFields: tc.fields}}

@@ -81,7 +81,7 @@ func ownerOf(entry map[string]any) Owner {
 	return Owner{Manager: get("manager"), Operation: get("operation"), APIVersion: get("apiVersion"), Subresource: get("subresource"), Time: get("time")}
 }
 
-// same says whether two owners are one entry of managedFields.
+// same reports whether two owners are one entry of managedFields.
 func (o Owner) same(other Owner) bool {
 	return o.Manager == other.Manager && o.Operation == other.Operation && o.APIVersion == other.APIVersion && o.Subresource == other.Subresource
 }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ownership hands fields back to the managers that had them before we wrote. A write that changes a field takes
-// it from all others, and their next server-side apply would be refused as a conflict, though nobody but us changed
+// Package ownership hands fields back to the managers that had them before Groundskeeper wrote. A write that changes a field takes
+// it from all others, and their next server-side apply would be rejected as a conflict, although only Groundskeeper changed
 // anything. An update that changes no value but managedFields undoes that.
 package ownership
 
@@ -24,7 +24,7 @@ type Owner struct {
 	Fields      json.RawMessage `json:"fieldsV1"`
 }
 
-// Owes says whether updates by a manager own more of an object than its metadata: fields that are others'.
+// Owes reports whether updates by a manager own more of an object than its metadata: fields that are others'.
 func Owes(object map[string]any, manager string) bool {
 	for _, entry := range entries(object) {
 		if !byUpdate(entry, manager) {
@@ -92,8 +92,8 @@ func Taken(object map[string]any, manager string, fields []string, earlier []Own
 	return owners, nil
 }
 
-// HandBack gives what updates by the manager own besides metadata back to the owners who had it, and to nobody what
-// nobody had. With leave, the manager keeps no metadata either. It changes nothing but managedFields.
+// HandBack gives what updates by the manager own besides metadata back to the owners who had it, and leaves without owner what had
+// none. With leave, the manager keeps no metadata either. It changes nothing but managedFields.
 func HandBack(object map[string]any, manager string, owners []Owner, leave bool) (changed bool, err error) {
 	owed, err := owed(object, manager)
 	if err != nil || owed.Empty() && !leave {
@@ -125,7 +125,7 @@ func HandBack(object map[string]any, manager string, owners []Owner, leave bool)
 		return false, nil
 	}
 	if len(result) == 0 {
-		result = []any{map[string]any{}} // the way to say that there are none
+		result = []any{map[string]any{}} // the way to report that there are none
 	}
 	metadata, _ := object[fieldMetadata].(map[string]any)
 	metadata[fieldManagedFields] = result
