@@ -76,7 +76,7 @@ func buildSlices(backend, service string, source *Source, slice *Slice) []*disco
 func labelsOf(backend string, source *Source, from map[string]string) map[string]string {
 	labels := make(map[string]string, len(from)+5)
 	maps.Copy(labels, from)
-	// What says who owns the source in its own cluster says nothing here.
+	// What reports who owns the source in its own cluster reports nothing here.
 	for _, legacy := range []string{gimbalv1.LegacyLabelBackend, gimbalv1.LegacyLabelService} {
 		delete(labels, legacy)
 	}
@@ -145,8 +145,8 @@ func Endpoints(endpoints []discoveryv1.Endpoint) []discoveryv1.Endpoint {
 	return kept
 }
 
-// truth has the two values that the conditions of all endpoints point to: a pointer each would cost as much memory as
-// the addresses. Nobody writes through them.
+// truth has the two values that the conditions of all endpoints point to: a pointer each would cost as much memory as the
+// addresses. They are never written through.
 var truth = [2]bool{false, true}
 
 func shared(value *bool) *bool {

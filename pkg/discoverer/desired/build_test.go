@@ -127,15 +127,15 @@ func TestServiceSource(t *testing.T) {
 		object metav1.Object
 		want   types.NamespacedName
 	}{
-		"ours":                {object("shop", "us-web", map[string]string{gimbalv1.LabelBackend: "us", gimbalv1.LabelService: "web"}), web},
-		"the original's":      {object("shop", "us-web", map[string]string{gimbalv1.LegacyLabelBackend: "us", gimbalv1.LegacyLabelService: "web"}), web},
-		"both prefixes":       {object("shop", "us-web", map[string]string{gimbalv1.LabelBackend: "us", gimbalv1.LegacyLabelBackend: "us", gimbalv1.LabelService: "web"}), web},
-		"another backend's":   {object("shop", "us-web", map[string]string{gimbalv1.LabelBackend: "eu", gimbalv1.LabelService: "web"}), types.NamespacedName{}},
-		"ours counts first":   {object("shop", "us-web", map[string]string{gimbalv1.LabelBackend: "eu", gimbalv1.LegacyLabelBackend: "us", gimbalv1.LabelService: "web"}), types.NamespacedName{}},
-		"another name":        {object("shop", "mine", map[string]string{gimbalv1.LabelBackend: "us", gimbalv1.LabelService: "web"}), types.NamespacedName{}},
-		"without a service":   {object("shop", "us-web", map[string]string{gimbalv1.LabelBackend: "us"}), types.NamespacedName{}},
-		"without any label":   {object("shop", "us-web", nil), types.NamespacedName{}},
-		"managed by us alone": {object("shop", "us-web", map[string]string{LabelManagedBy: Manager}), types.NamespacedName{}},
+		"ours":                           {object("shop", "us-web", map[string]string{gimbalv1.LabelBackend: "us", gimbalv1.LabelService: "web"}), web},
+		"the original's":                 {object("shop", "us-web", map[string]string{gimbalv1.LegacyLabelBackend: "us", gimbalv1.LegacyLabelService: "web"}), web},
+		"both prefixes":                  {object("shop", "us-web", map[string]string{gimbalv1.LabelBackend: "us", gimbalv1.LegacyLabelBackend: "us", gimbalv1.LabelService: "web"}), web},
+		"another backend's":              {object("shop", "us-web", map[string]string{gimbalv1.LabelBackend: "eu", gimbalv1.LabelService: "web"}), types.NamespacedName{}},
+		"own first":                      {object("shop", "us-web", map[string]string{gimbalv1.LabelBackend: "eu", gimbalv1.LegacyLabelBackend: "us", gimbalv1.LabelService: "web"}), types.NamespacedName{}},
+		"another name":                   {object("shop", "mine", map[string]string{gimbalv1.LabelBackend: "us", gimbalv1.LabelService: "web"}), types.NamespacedName{}},
+		"without a service":              {object("shop", "us-web", map[string]string{gimbalv1.LabelBackend: "us"}), types.NamespacedName{}},
+		"without any label":              {object("shop", "us-web", nil), types.NamespacedName{}},
+		"managed by Groundskeeper alone": {object("shop", "us-web", map[string]string{LabelManagedBy: Manager}), types.NamespacedName{}},
 	} {
 		if got, ok := ServiceSource("us", tc.object); got != tc.want || ok != (tc.want != types.NamespacedName{}) {
 			t.Errorf("%s: got %v, %t", name, got, ok)
@@ -151,9 +151,9 @@ func TestSliceSource(t *testing.T) {
 		object metav1.Object
 		want   bool
 	}{
-		"ours":                  {object("shop", naming.Slice("us-web", "a"), labels(Manager)), true},
-		"mirrored from our own": {object("shop", "us-web-x7k2p", labels("endpointslicemirroring-controller.k8s.io")), false},
-		"another name":          {object("shop", "web-a", labels(Manager)), false},
+		"ours":                     {object("shop", naming.Slice("us-web", "a"), labels(Manager)), true},
+		"mirrored from an own one": {object("shop", "us-web-x7k2p", labels("endpointslicemirroring-controller.k8s.io")), false},
+		"another name":             {object("shop", "web-a", labels(Manager)), false},
 	} {
 		if _, ok := SliceSource("us", tc.object); ok != tc.want {
 			t.Errorf("%s: got %t", name, ok)

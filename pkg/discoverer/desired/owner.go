@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// LabelManagedBy says who writes an object.
+	// LabelManagedBy reports who writes an object.
 	LabelManagedBy = "app.kubernetes.io/managed-by"
 	// Manager is who writes the copies: the value of LabelManagedBy, the manager of the slices, and the field manager.
 	Manager = "groundskeeper-discoverer"
@@ -29,7 +29,7 @@ func BackendOf(labels map[string]string) string {
 	return labels[gimbalv1.LegacyLabelBackend]
 }
 
-// HasBackend says whether an object has a backend label of either prefix, even an empty one: it is itself a copy.
+// HasBackend reports whether an object has a backend label of either prefix, even an empty one: it is itself a copy.
 func HasBackend(labels map[string]string) bool {
 	_, current := labels[gimbalv1.LabelBackend]
 	_, legacy := labels[gimbalv1.LegacyLabelBackend]
@@ -43,8 +43,8 @@ func serviceOf(labels map[string]string) string {
 	return labels[gimbalv1.LegacyLabelService]
 }
 
-// ServiceSource returns the source that a Service is the copy of. ok is false when it is not a copy from this backend:
-// another backend or a person has it, or it only has our labels and not the name that goes with them.
+// ServiceSource returns the source that a Service is the copy of. ok is false when it is not a copy from this backend: another
+// backend or a person has it, or it only has Groundskeeper's labels and not the name that is deleted with them.
 func ServiceSource(backend string, service metav1.Object) (key types.NamespacedName, ok bool) {
 	name := serviceOf(service.GetLabels())
 	if name == "" || BackendOf(service.GetLabels()) != backend || service.GetName() != naming.Service(backend, name) {
@@ -67,8 +67,8 @@ func SliceSource(backend string, slice metav1.Object) (key types.NamespacedName,
 	return types.NamespacedName{Namespace: slice.GetNamespace(), Name: name}, true
 }
 
-// LostLabels says of an object with the name of a copy, which by its labels is the copy of nothing, whether it is one
-// whose labels somebody changed: it still says that we write it, and names no other backend.
+// LostLabels reports about an object with the name of a copy, which by its labels is the copy of nothing, whether it is one whose
+// labels a user changed: it still reports that Groundskeeper writes it, and names no other backend.
 func LostLabels(backend string, object metav1.Object) bool {
 	labels := object.GetLabels()
 	owner := BackendOf(labels)

@@ -53,7 +53,7 @@ func Withhold(slice *discoveryv1.EndpointSlice) {
 	annotate(slice, after)
 }
 
-// differs reports whether one of the endpoints with these letters was not as it is when withheld.
+// differs reports whether one of the endpoints with these letters differs from its withheld state.
 func differs(letters string) bool {
 	for first, rest := next(letters); first != ""; first, rest = next(rest) {
 		if !strings.HasPrefix(first, "nn") {
@@ -63,8 +63,8 @@ func differs(letters string) bool {
 	return false
 }
 
-// Restore gives the endpoints of a slice the conditions back that they had before it was withheld. One that was changed
-// since is left as it is.
+// Restore gives the endpoints of a slice the conditions back that they had before it was withheld. One that was changed since is
+// left unchanged.
 func Restore(slice *discoveryv1.EndpointSlice) {
 	before := saved(slice)
 	for i := range slice.Endpoints {
@@ -151,8 +151,8 @@ func (o *Objects) Withhold() {
 	}
 }
 
-// DifferInReadiness says whether endpoints, in the form that is compared, differ, and only in that the ones are
-// withheld and the others are not.
+// DifferInReadiness reports whether endpoints, in the form that is compared, differ, and only in that the ones are withheld and the
+// others are not.
 func DifferInReadiness(a, b []discoveryv1.Endpoint) bool {
 	return !equality.Semantic.DeepEqual(a, b) && slices.EqualFunc(a, b, func(a, b discoveryv1.Endpoint) bool {
 		a.Conditions, b.Conditions = withheld(a.Conditions), withheld(b.Conditions)
@@ -160,7 +160,7 @@ func DifferInReadiness(a, b []discoveryv1.Endpoint) bool {
 	})
 }
 
-// GivesReadiness reports whether one of the wanted endpoints is ready or serves and, as it is there, does not. They differ in
+// GivesReadiness reports whether one of the wanted endpoints is ready or serves and does not in the stored copy. They differ in
 // readiness only.
 func GivesReadiness(want, have []discoveryv1.Endpoint) bool {
 	for i := range want {

@@ -136,12 +136,12 @@ func TestGivesReadiness(t *testing.T) {
 		want, have string
 		gives      bool
 	}{
-		"given":               {"yyn", "nyn", true},
-		"given, by absence":   {"-yn", "nyn", true},
-		"taken":               {"nyn", "yyn", false},
-		"serving is given":    {"nyy", "nny", true},
-		"the same":            {"nyn", "nyn", false},
-		"ready without a say": {"yyn", "-yn", false},
+		"given":             {"yyn", "nyn", true},
+		"given, by absence": {"-yn", "nyn", true},
+		"taken":             {"nyn", "yyn", false},
+		"serving is given":  {"nyy", "nny", true},
+		"the same":          {"nyn", "nyn", false},
+		"ready unset":       {"yyn", "-yn", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			endpoint := func(letters string) []discoveryv1.Endpoint {

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package desired says what the copy of a discovered service looks like, and how it is recognised. It knows nothing of
-// where the service came from: each mode of the discoverer turns what its backend has into Sources.
+// Package desired reports what the copy of a discovered service looks like, and how it is recognised. It knows nothing of where the
+// service came from: each mode of the discoverer turns what its backend has into Sources.
 package desired
 
 import (
@@ -27,7 +27,7 @@ type Source struct {
 
 // Slice is a part of the endpoints of a service.
 type Slice struct {
-	// ID tells the slice from the others of its service. It does not change while the backend keeps the slice.
+	// ID distinguishes the slice from the others of its service. It does not change while the backend keeps the slice.
 	ID          string
 	AddressType discoveryv1.AddressType
 	Ports       []discoveryv1.EndpointPort

@@ -21,12 +21,12 @@ const (
 	Pause = 10 * time.Second
 )
 
-// Suspicious says whether it takes a second listing to delete so many of so many copies: more than half of ten or more.
+// Suspicious reports whether it takes a second listing to delete so many of so many copies: more than half of ten or more.
 func Suspicious(existing, missing int) bool {
 	return existing >= minimum && 2*missing > existing
 }
 
-// Kind tells copies of one kind from those of another with the same name.
+// Kind distinguishes copies of one kind from those of another with the same name.
 type Kind string
 
 // Kinds of copies.
@@ -44,9 +44,9 @@ type Ref struct {
 // String names a copy for a message.
 func (r Ref) String() string { return fmt.Sprintf("%s %s", r.Kind, r.NamespacedName) }
 
-// Confirm returns which of the missing copies may be deleted. When there are suspiciously many, list is called after a
-// pause, once it succeeds, for the copies that a second listing asks for; what is among these stays. list returns only
-// complete listings, or an error. The error of Confirm is that of ctx.
+// Confirm returns which of the missing copies may be deleted. When there are suspiciously many, list is called after a pause, once
+// it succeeds, for the copies that a second listing requests; what is among these stays. list returns only complete listings, or an
+// error. The error of Confirm is that of ctx.
 func Confirm(ctx context.Context, timer clock.Clock, existing int, missing sets.Set[Ref], list func(context.Context) (sets.Set[Ref], error), failed func(error)) (sets.Set[Ref], error) {
 	if !Suspicious(existing, len(missing)) {
 		return missing, nil

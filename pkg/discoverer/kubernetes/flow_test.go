@@ -74,13 +74,13 @@ func TestFlow(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.until("the copy is gone", func() bool { return len(w.names()) == 0 && w.slice("shop", name) == nil })
+	w.until("the copy has been deleted", func() bool { return len(w.names()) == 0 && w.slice("shop", name) == nil })
 	if got := w.writes(); !slices.Equal(got, []string{"delete endpointslices", "delete services"}) {
 		t.Error(got)
 	}
 }
 
-// A deletion says which object it means.
+// A deletion reports which object it means.
 func TestDeletionHasPreconditions(t *testing.T) {
 	s := service("shop", "web")
 	w := newWorld(t, []runtime.Object{s}, append(copied("us", s), namespace("shop")))
@@ -88,7 +88,7 @@ func TestDeletionHasPreconditions(t *testing.T) {
 	if err := w.there.CoreV1().Services("shop").Delete(t.Context(), "web", metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.until("the copy is gone", func() bool { return len(w.names()) == 0 })
+	w.until("the copy has been deleted", func() bool { return len(w.names()) == 0 })
 	for _, action := range w.here.Actions() {
 		if deletion, ok := action.(ktesting.DeleteActionImpl); ok {
 			if conditions := deletion.DeleteOptions.Preconditions; conditions == nil || conditions.UID == nil || *conditions.UID != "uid-us-web" || conditions.ResourceVersion == nil {
@@ -112,7 +112,7 @@ func TestRestartWithoutChanges(t *testing.T) {
 	}
 }
 
-// What was deleted while no discoverer ran goes at the start; of it, what another backend or a person has stays.
+// What was deleted while no discoverer ran is deleted at startup; of it, what another backend or a user owns stays.
 func TestDeletedMeanwhile(t *testing.T) {
 	there, here := many(20)
 	here = append(here, namespace("shop"))
@@ -122,7 +122,7 @@ func TestDeletedMeanwhile(t *testing.T) {
 	here = append(here, labelled(service("shop", "us-old"), map[string]string{gimbalv1.LegacyLabelBackend: "us", gimbalv1.LegacyLabelService: "old"}))
 	w := newWorld(t, there, here)
 	w.start(setup{})
-	w.until("the copies are gone", func() bool {
+	w.until("the copies have been deleted", func() bool {
 		return w.service("shop", "us-gone") == nil && w.slice("shop", sliceName("gone", "gone-a")) == nil && w.service("shop", "us-old") == nil
 	})
 	if w.service("shop", "eu-gone") == nil || w.service("shop", "mine") == nil {
@@ -161,10 +161,10 @@ func TestSuspiciousListing(t *testing.T) {
 		t.Fatal("deleted after a listing that failed: ", got)
 	}
 	w.clock.Step(guard.Pause)
-	w.until("the others are gone", func() bool { return slices.Equal(w.names(), []string{"shop/us-s0"}) })
+	w.until("the others have been deleted", func() bool { return slices.Equal(w.names(), []string{"shop/us-s0"}) })
 }
 
-// Many services that the backend itself says are deleted go at once.
+// Many services that the backend itself reports as deleted go immediately.
 func TestManyWatchedDeletions(t *testing.T) {
 	there, here := many(12)
 	w := newWorld(t, there, append(here, namespace("shop")))
@@ -181,7 +181,7 @@ func TestManyWatchedDeletions(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.until("all are gone", func() bool { return len(w.names()) == 0 })
+	w.until("all have been deleted", func() bool { return len(w.names()) == 0 })
 }
 
 // A backend that cannot be listed keeps the copies it has.
@@ -202,7 +202,7 @@ func TestFailedListingDeletesNothing(t *testing.T) {
 	}
 }
 
-// Whatever somebody does to a copy is undone, but to annotations.
+// Every change of a copy is reverted, except to annotations.
 func TestDrift(t *testing.T) {
 	s, e := service("shop", "web"), endpoints("shop", "web", "a", "10.1.0.1")
 	w := newWorld(t, []runtime.Object{s, e}, append(copied("us", s, e), namespace("shop")))
@@ -211,7 +211,7 @@ func TestDrift(t *testing.T) {
 	edited := w.service("shop", "us-web")
 	edited.Spec.Selector, edited.Annotations = map[string]string{"a": "b"}, map[string]string{"mine": "x"}
 	update(t, w.here, edited)
-	w.until("the selector is gone", func() bool { return len(w.service("shop", "us-web").Spec.Selector) == 0 })
+	w.until("the selector has been deleted", func() bool { return len(w.service("shop", "us-web").Spec.Selector) == 0 })
 	if got := w.service("shop", "us-web"); got.Annotations["mine"] != "x" {
 		t.Errorf("%+v", got)
 	}
@@ -220,7 +220,7 @@ func TestDrift(t *testing.T) {
 	update(t, w.here, cut)
 	w.until("the endpoint is back", func() bool { return len(w.slice("shop", name).Endpoints) == 1 })
 	for _, label := range []string{gimbalv1.LabelService, gimbalv1.LabelBackend, desired.LabelManagedBy} {
-		for change, value := range map[string]string{"taken off": "", "changed": "other"} {
+		for change, value := range map[string]string{"removed": "", "changed": "other"} {
 			if label == gimbalv1.LabelBackend && value != "" {
 				continue // it would be another backend's
 			}
@@ -241,7 +241,7 @@ func TestDrift(t *testing.T) {
 	unmanaged := w.slice("shop", name)
 	delete(unmanaged.Labels, discoveryv1.LabelManagedBy)
 	update(t, w.here, unmanaged)
-	w.until("the slice says who manages it", func() bool { return w.slice("shop", name).Labels[discoveryv1.LabelManagedBy] == desired.Manager })
+	w.until("the slice reports who manages it", func() bool { return w.slice("shop", name).Labels[discoveryv1.LabelManagedBy] == desired.Manager })
 	if err := w.here.DiscoveryV1().EndpointSlices("shop").Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -252,7 +252,7 @@ func TestDrift(t *testing.T) {
 	w.until("the Service is back", func() bool { return w.service("shop", "us-web") != nil })
 }
 
-// Objects of others that have the name of a copy are left alone and reported; those that are ours are taken over.
+// Objects of others that have the name of a copy are left alone and reported; those that are owned by Groundskeeper are taken over.
 func TestNames(t *testing.T) {
 	for name, tc := range map[string]struct {
 		labels  map[string]string
@@ -262,7 +262,7 @@ func TestNames(t *testing.T) {
 		"another backend's":       {map[string]string{gimbalv1.LabelBackend: "eu", gimbalv1.LabelService: "web"}, gimbalv1.ErrorConflict},
 		"another's, the original": {map[string]string{gimbalv1.LegacyLabelBackend: "eu", gimbalv1.LegacyLabelService: "web"}, gimbalv1.ErrorConflict},
 		"the original's":          {map[string]string{gimbalv1.LegacyLabelBackend: "us", gimbalv1.LegacyLabelService: "web"}, ""},
-		"ours without its label":  {map[string]string{desired.LabelManagedBy: desired.Manager}, ""},
+		"own without its label":   {map[string]string{desired.LabelManagedBy: desired.Manager}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, []runtime.Object{service("shop", "web"), endpoints("shop", "web", "a", "10.1.0.1")}, nil)
@@ -280,7 +280,7 @@ func TestNames(t *testing.T) {
 			if got := w.problems(); !slices.Equal(got, []string{tc.problem}) {
 				t.Error(got)
 			}
-			for _, written := range w.writes() { // what is refused by the name alone changes nothing
+			for _, written := range w.writes() { // what is rejected by the name alone changes nothing
 				if written != "create services" {
 					t.Error(written)
 				}
@@ -309,7 +309,7 @@ func TestNameCollision(t *testing.T) {
 	if err := w.there.CoreV1().Services("shop").Delete(t.Context(), second.Name, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	w.until("the error goes", func() bool { return len(w.problems()) == 0 })
+	w.until("the error is removed", func() bool { return len(w.problems()) == 0 })
 	if got := w.service("shop", sliceless(first.Name)); got == nil || got.Labels[gimbalv1.LabelService] != first.Name {
 		t.Errorf("%+v", got)
 	}
@@ -356,7 +356,7 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// A discoverer that may touch one namespace asks for no other and for no list of namespaces.
+// A discoverer that may touch one namespace requests no other and for no list of namespaces.
 func TestConfined(t *testing.T) {
 	w := newWorld(t, []runtime.Object{service("mine", "web"), service("other", "db")}, nil)
 	w.start(setup{policy: replica.Policy{Allow: []string{"mine"}}, confined: "mine"})
@@ -384,7 +384,7 @@ func TestExternalNames(t *testing.T) {
 	}
 }
 
-// What the API server refuses is reported, and all else goes on.
+// What the API server rejects is reported, and all else continues.
 func TestRefused(t *testing.T) {
 	w := newWorld(t, []runtime.Object{service("shop", "bad"), service("shop", "web")}, []runtime.Object{namespace("shop")})
 	w.here.PrependReactor("create", "services", func(action ktesting.Action) (bool, runtime.Object, error) {

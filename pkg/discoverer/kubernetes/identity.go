@@ -24,7 +24,7 @@ const (
 	objectService   = "Service default/kubernetes"
 )
 
-// verify checks that the cluster that answers is the one that is copied.
+// verify checks that the cluster that responds is the one that is copied.
 func (u *Upstream) verify(ctx context.Context) error {
 	if u.Recognize == nil {
 		return nil

@@ -25,7 +25,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 )
 
-// recognized is a keeper that accepts one cluster. It remembers what it was asked about.
+// recognized is a keeper that accepts one cluster. It remembers what it was queried about.
 type recognized struct {
 	mu    sync.Mutex
 	id    string
@@ -82,12 +82,12 @@ func TestAnotherCluster(t *testing.T) {
 	if problem := <-problems; problem == nil || problem.Type != gimbalv1.ErrorAnotherCluster {
 		t.Fatalf("problem = %v, want %s", problem, gimbalv1.ErrorAnotherCluster)
 	}
-	w.until("both kinds are asked for, and again", func() bool { return keeper.times() >= 5 })
+	w.until("both kinds are requested, and again", func() bool { return keeper.times() >= 5 })
 	if written := w.writes(); w.upstream.Synced() || len(written) > 0 {
 		t.Fatalf("of another cluster: synced = %v, writes = %v; want none", w.upstream.Synced(), written)
 	}
 	if _, err := w.upstream.Copies(t.Context()); !errors.As(err, new(*identity.Rejection)) {
-		t.Errorf("a second list: error = %v, want a refusal: deletions depend on it", err)
+		t.Errorf("a second list: error = %v, want a rejection: deletions depend on it", err)
 	}
 	keeper.accept("other")
 	w.until("its services are copied", func() bool { return w.service("shop", "us-new") != nil })
@@ -99,20 +99,20 @@ func TestVerified(t *testing.T) {
 	refused := errors.New("another cluster")
 	v := verified[*corev1.ServiceList]{w.there.CoreV1().Services("shop"), func(context.Context) error { return refused }}
 	if list, err := v.List(t.Context(), metav1.ListOptions{}); !errors.Is(err, refused) || list != nil {
-		t.Errorf("list: %v, error = %v; want a refusal", list, err)
+		t.Errorf("list: %v, error = %v; want a rejection", list, err)
 	}
 	if watch, err := v.Watch(t.Context(), metav1.ListOptions{}); !errors.Is(err, refused) || watch != nil {
-		t.Errorf("watch: %v, error = %v; want a refusal", watch, err)
+		t.Errorf("watch: %v, error = %v; want a rejection", watch, err)
 	}
 	if asked := w.there.Actions(); len(asked) > 0 {
-		t.Errorf("the refused cluster was asked for %v", asked)
+		t.Errorf("the rejected cluster was requested %v", asked)
 	}
 	if list, err := v.List(t.Context(), metav1.ListOptions{Continue: "more"}); err != nil || len(list.Items) != 1 {
 		t.Errorf("the next page: error = %v", err)
 	}
 }
 
-// What the credentials do not permit to read does not identify the cluster; any other error says nothing about it.
+// What the credentials do not permit to read does not identify the cluster; any other error reports nothing about it.
 func TestIdentity(t *testing.T) {
 	forbidden := apierrors.NewForbidden(corev1.Resource("x"), "x", nil)
 	both := []gimbalv1.ClusterIdentity{{Object: objectNamespace, ID: "a"}, {Object: objectService, ID: "b"}}
@@ -126,8 +126,8 @@ func TestIdentity(t *testing.T) {
 		"the namespace":   {nil, forbidden, both[:1], false},
 		"neither":         {forbidden, forbidden, nil, false},
 		"no namespace":    {apierrors.NewNotFound(corev1.Resource("x"), "x"), nil, both[1:], false},
-		"no answer":       {errors.New("no answer"), nil, nil, true},
-		"no second":       {nil, errors.New("no answer"), nil, true},
+		"no response":     {errors.New("no response"), nil, nil, true},
+		"no second":       {nil, errors.New("no response"), nil, true},
 		"not credentials": {apierrors.NewUnauthorized("x"), nil, nil, true},
 	} {
 		w := newWorld(t, []runtime.Object{withUID(namespace("kube-system"), "a"), withUID(service("default", "kubernetes"), "b"), service("default", "web")}, nil)

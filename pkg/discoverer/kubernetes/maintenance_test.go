@@ -29,8 +29,8 @@ import (
 
 const serviceCount = 5
 
-// maintained is a world in a bubble of fake time, with serviceCount services of two endpoints each, and a
-// DiscoveryBackend that says whether they are withheld.
+// maintained is a world in a bubble of fake time, with serviceCount services of two endpoints each, and a DiscoveryBackend that
+// reports whether they are withheld.
 type maintained struct {
 	*world
 	ctx       context.Context
@@ -113,7 +113,7 @@ func (m *maintained) ask(context.Context) (bool, error) {
 	return m.withheld, m.err
 }
 
-// asks is how often it was asked since the last call; err is what the next answers are.
+// It counts how often it was queried since the last call; err is what the next responses are.
 func (m *maintained) asks(err error) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -122,7 +122,7 @@ func (m *maintained) asks(err error) int {
 	return asked
 }
 
-// say changes what the DiscoveryBackend says. The discoverer hears of it later, when the test tells it.
+// It changes the DiscoveryBackend. The discoverer hears of it later, when the test notifies it.
 func (m *maintained) say(withheld bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -145,7 +145,7 @@ func (m *maintained) control(do func(context.Context, *gimbalv1.DiscoveryBackend
 	}
 }
 
-// readies says of each copied slice how many endpoints are ready.
+// readies reports about each copied slice how many endpoints are ready.
 func (m *maintained) readies() []int {
 	m.Helper()
 	list, err := m.here.DiscoveryV1().EndpointSlices("").List(m.ctx, metav1.ListOptions{})
@@ -175,10 +175,10 @@ func (m *maintained) expect(what string, ready, writes int) {
 	}
 }
 
-// Discoverer and controller never fight: with both at work, each slice is written once, whoever hears of maintenance
-// first, and nothing is written afterwards.
+// Discoverer and controller never fight: with both at work, each slice is written once, whichever learns of maintenance first, and
+// nothing is written afterwards.
 func TestMaintenanceOfBoth(t *testing.T) {
-	for name, lag := range map[string]time.Duration{"the discoverer hears at once": 0, "after a second": time.Second, "after nine": 9 * time.Second} {
+	for name, lag := range map[string]time.Duration{"the discoverer hears immediately": 0, "after a second": time.Second, "after nine": 9 * time.Second} {
 		t.Run(name, func(t *testing.T) {
 			inMaintenance(t, func(m *maintained) {
 				for _, withheld := range []bool{true, false, true, false} {
@@ -202,7 +202,7 @@ func TestMaintenanceOfBoth(t *testing.T) {
 	}
 }
 
-// Without the controller the discoverer does it, some seconds later, and asks once for all.
+// Without the controller the discoverer does it, some seconds later, and queries once for all.
 func TestMaintenanceOfTheDiscoverer(t *testing.T) {
 	inMaintenance(t, func(m *maintained) {
 		for _, withheld := range []bool{true, false} {
@@ -214,8 +214,8 @@ func TestMaintenanceOfTheDiscoverer(t *testing.T) {
 			m.expect("at first", before, 0)
 			time.Sleep(20 * time.Second)
 			m.expect("in the end", 1-before, serviceCount)
-			if asked := m.asks(nil); asked == 0 || asked > 2 { // two workers may ask at once
-				t.Errorf("asked %d times", asked)
+			if asked := m.asks(nil); asked == 0 || asked > 2 { // two workers may query concurrently
+				t.Errorf("queried %d times", asked)
 			}
 		}
 	})
@@ -239,7 +239,7 @@ func TestReadinessIsLeftToTheController(t *testing.T) {
 	})
 }
 
-// What the backend says of its endpoints goes on to be copied in maintenance, and none of it is ready.
+// What the backend reports about its endpoints continues to be copied in maintenance, and none of it is ready.
 func TestEndpointsChangeInMaintenance(t *testing.T) {
 	inMaintenance(t, func(m *maintained) {
 		m.say(true)
@@ -257,22 +257,22 @@ func TestEndpointsChangeInMaintenance(t *testing.T) {
 	})
 }
 
-// A slice that somebody withheld without maintenance is put right, but not as long as the API server does not say that
-// there is none.
+// A slice that a user withheld without maintenance is repaired, but not as long as the API server does not report that there is
+// none.
 func TestReadinessIsConfirmed(t *testing.T) {
 	inMaintenance(t, func(m *maintained) {
-		m.asks(errors.New("no answer"))
+		m.asks(errors.New("no response"))
 		m.control(m.endpoints.Withhold)
 		m.expect("withheld", 0, serviceCount)
 		time.Sleep(20 * time.Second)
-		m.expect("without an answer", 0, 0)
+		m.expect("without a response", 0, 0)
 		m.asks(nil)
 		time.Sleep(time.Minute)
-		m.expect("with an answer", 1, serviceCount)
+		m.expect("with a response", 1, serviceCount)
 	})
 }
 
-// Without maintenance, what the backend says of readiness alone is copied at once. The API server is asked only before
+// Without maintenance, what the backend reports about readiness alone is copied immediately. The API server is queried only before
 // something becomes ready.
 func TestReadinessWithoutMaintenance(t *testing.T) {
 	inMaintenance(t, func(m *maintained) {
@@ -286,13 +286,13 @@ func TestReadinessWithoutMaintenance(t *testing.T) {
 			update(t, m.there, changed)
 			synctest.Wait()
 			if got := m.slice("shop", sliceName("web-0", "web-0-a")); *got.Endpoints[0].Conditions.Ready != ready {
-				t.Errorf("ready %t is not copied at once", ready)
+				t.Errorf("ready %t is not copied immediately", ready)
 			}
 			if asked := m.asks(nil); asked > 0 != ready {
-				t.Errorf("ready %t: asked %d times", ready, asked)
+				t.Errorf("ready %t: queried %d times", ready, asked)
 			}
 		}
-		// Maintenance begins a moment after that answer, and nobody tells the discoverer: it takes nothing back.
+		// Maintenance begins a moment after that response, and the discoverer is not notified: it reverts nothing.
 		m.writes()
 		m.say(true)
 		m.control(m.endpoints.Withhold)

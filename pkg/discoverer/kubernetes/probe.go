@@ -24,9 +24,9 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 )
 
-// Probe asks the backend for one Service and one EndpointSlice, now and every period, until ctx is done, and calls tell
-// with what is wrong, nil when it answers. A watch does not show that credentials have expired: it goes on with them for
-// up to an hour; nor, for a while, that the cluster no longer exists, or has been replaced.
+// Probe queries the backend for one Service and one EndpointSlice, now and every period, until ctx is done, and calls its callback
+// with the problem, nil when it responds. A watch does not show that credentials have expired: it continues with them for up to an
+// hour; nor, for a while, that the cluster no longer exists, or has been replaced.
 func (u *Upstream) Probe(ctx context.Context, ticking clock.WithTicker, period time.Duration, tell func(*report.Problem)) {
 	ticker := ticking.NewTicker(period)
 	defer ticker.Stop()
@@ -36,7 +36,7 @@ func (u *Upstream) Probe(ctx context.Context, ticking clock.WithTicker, period t
 			return
 		}
 		if local := (*identity.LocalError)(nil); errors.As(err, &local) {
-			// The backend answers, and what was reported of it still holds.
+			// The backend responds, and what was reported of it still holds.
 			logr.FromContextOrDiscard(ctx).Error(err, "Failed to compare the backend with the recorded one, trying again")
 		} else {
 			tell(Classify(err))
@@ -63,8 +63,8 @@ func (u *Upstream) ask(ctx context.Context) error {
 	return u.verify(ctx)
 }
 
-// Classify says what an error of a request to the backend means, nil for none. The message is the same as long as the
-// cause is: the errors themselves have port numbers in them that change with every try.
+// Classify reports what an error of a request to the backend means, nil for none. The message is the same as long as the cause is:
+// the errors themselves have port numbers in them that change with every try.
 func Classify(err error) *report.Problem {
 	connection := func(format string, args ...any) *report.Problem {
 		return &report.Problem{Type: gimbalv1.ErrorConnection, Message: fmt.Sprintf("the backend "+format, args...)}
@@ -83,7 +83,7 @@ func Classify(err error) *report.Problem {
 	case errors.As(err, &refusal):
 		return &refusal.Problem
 	case apierrors.IsUnauthorized(err), errors.As(err, &alert):
-		return &report.Problem{Type: gimbalv1.ErrorAuthentication, Message: "the backend refuses the credentials: put valid ones into the Secret"}
+		return &report.Problem{Type: gimbalv1.ErrorAuthentication, Message: "the backend rejects the credentials: put valid ones into the Secret"}
 	case apierrors.IsForbidden(err):
 		return &report.Problem{Type: gimbalv1.ErrorAuthentication, Message: "the credentials may not list services and endpointslices: give their user the right to list and watch them in the backend"}
 	case errors.As(err, &unknown):
@@ -95,12 +95,12 @@ func Classify(err error) *report.Problem {
 	case errors.As(err, &dns):
 		return connection("has a host name that cannot be resolved: correct the server in the kubeconfig")
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return connection("refuses connections: see whether it runs")
+		return connection("rejects connections: see whether it runs")
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &network) && network.Timeout():
-		return connection("does not answer in time: see whether it runs and can be reached")
+		return connection("does not respond before the timeout: see whether it runs and can be reached")
 	case errors.As(err, &status) && status.Status().Code > 0:
-		return connection("answers with status %d: see whether its API server is healthy", status.Status().Code)
+		return connection("responds with status %d: see whether its API server is healthy", status.Status().Code)
 	default:
-		return connection("does not answer: see whether it runs and can be reached, and the log of the discoverer")
+		return connection("does not respond: see whether it runs and can be reached, and the log of the discoverer")
 	}
 }

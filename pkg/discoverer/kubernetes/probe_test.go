@@ -36,17 +36,17 @@ func TestClassify(t *testing.T) {
 		err        error
 		kind, says string
 	}{
-		"expired token":      {apierrors.NewUnauthorized("hunter2"), gimbalv1.ErrorAuthentication, "refuses the credentials"},
-		"expired client":     {&url.Error{Op: "Get", URL: "https://h", Err: tls.AlertError(45)}, gimbalv1.ErrorAuthentication, "refuses the credentials"},
-		"no rights":          {apierrors.NewForbidden(services, "", errors.New("hunter2")), gimbalv1.ErrorAuthentication, "may not list"},
-		"refused":            {refused(1), gimbalv1.ErrorConnection, "refuses connections"},
-		"timeout":            {&url.Error{Op: "Get", URL: "https://h", Err: context.DeadlineExceeded}, gimbalv1.ErrorConnection, "in time"},
+		"expired token":      {apierrors.NewUnauthorized("hunter2"), gimbalv1.ErrorAuthentication, "rejects the credentials"},
+		"expired client":     {&url.Error{Op: "Get", URL: "https://h", Err: tls.AlertError(45)}, gimbalv1.ErrorAuthentication, "rejects the credentials"},
+		"no permissions":     {apierrors.NewForbidden(services, "", errors.New("hunter2")), gimbalv1.ErrorAuthentication, "may not list"},
+		"refused":            {refused(1), gimbalv1.ErrorConnection, "rejects connections"},
+		"timeout":            {&url.Error{Op: "Get", URL: "https://h", Err: context.DeadlineExceeded}, gimbalv1.ErrorConnection, "before the timeout"},
 		"unknown host":       {&url.Error{Op: "Get", URL: "https://h", Err: &net.DNSError{Name: "h"}}, gimbalv1.ErrorConnection, "cannot be resolved"},
 		"unknown authority":  {&url.Error{Op: "Get", URL: "https://h", Err: x509.UnknownAuthorityError{}}, gimbalv1.ErrorConnection, "unknown authority"},
 		"another host":       {&url.Error{Op: "Get", URL: "https://h", Err: x509.HostnameError{Certificate: &x509.Certificate{}, Host: "h"}}, gimbalv1.ErrorConnection, "another host"},
 		"expired server":     {x509.CertificateInvalidError{Reason: x509.Expired}, gimbalv1.ErrorConnection, "not valid"},
 		"the server is sick": {apierrors.NewInternalError(errors.New("hunter2")), gimbalv1.ErrorConnection, "status 500"},
-		"anything":           {errors.New("hunter2"), gimbalv1.ErrorConnection, "does not answer"},
+		"anything":           {errors.New("hunter2"), gimbalv1.ErrorConnection, "does not respond"},
 	} {
 		got := Classify(tc.err)
 		if got == nil || got.Type != tc.kind || !strings.Contains(got.Message, tc.says) || strings.Contains(got.Message, "hunter2") {
@@ -61,7 +61,7 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// A backend that fails is told of at the next question, and that it is well again, too.
+// A failure of a backend is reported at the next query, and so is its recovery.
 func TestProbe(t *testing.T) {
 	w := newWorld(t, nil, nil)
 	u, err := New(Options{Backend: "us", Client: clienttest.Client{Clientset: w.there}, Watching: clienttest.Client{Clientset: w.there}})

@@ -11,8 +11,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 )
 
-// skips says whether a Service is not to be copied: those of Kubernetes itself, and copies, or two clusters that
-// discover each other would fill themselves up.
+// skips reports whether a Service is not to be copied: those of Kubernetes itself, and copies, or two clusters that discover each
+// other would fill themselves up.
 func (u *Upstream) skips(service *corev1.Service) bool {
 	switch {
 	case service.Namespace == metav1.NamespaceSystem,

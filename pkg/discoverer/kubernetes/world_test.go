@@ -64,7 +64,7 @@ func (w *world) start(s setup) {
 	w.Helper()
 	w.startOnly(s)
 	w.until("all is compared", func() bool { return !w.replica.LastSync().IsZero() })
-	// The fake tells nobody of what is deleted between a listing and its watch.
+	// The fake sends no events of what is deleted between a listing and its watch.
 	w.until("the backend is watched", func() bool {
 		watches := 0
 		for _, action := range w.there.Actions() {
@@ -115,13 +115,13 @@ func (w *world) startOnly(s setup) {
 	w.Cleanup(w.stop)
 }
 
-// waits says whether somebody waits on the clock, beside the ticker of the resync.
+// waits reports whether a goroutine waits on the clock, beside the ticker of the resync.
 func (w *world) waits() bool { return w.clock.Waiters() > 1 }
 
 // ticking is a fake clock on which the wait for the caches takes no time.
 type ticking struct{ *clocktesting.FakeClock }
 
-// After returns at once for the short pauses between looks at a cache.
+// After returns immediately for the short pauses between checks a cache.
 func (c ticking) After(d time.Duration) <-chan time.Time {
 	if d < time.Second {
 		return time.After(time.Millisecond)

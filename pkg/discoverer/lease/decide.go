@@ -11,16 +11,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// sight is a Lease as it was seen last.
+// sight is a Lease as last seen.
 type sight struct {
 	// lease is nil when there is none.
 	lease *coordinationv1.Lease
-	// since is when its holder was first seen to say what it says now, by the clock of this process: the times in a Lease
-	// are of the clocks of others.
+	// since is when its holder was first seen to report its current content, by the clock of this process: the times in a Lease are
+	// of the clocks of others.
 	since time.Time
 }
 
-// then returns what is known after a look at a time.
+// then returns what is known after a check of a time.
 func (s sight) then(lease *coordinationv1.Lease, now time.Time) sight {
 	since := now
 	if s.lease != nil && lease != nil && s.lease.UID == lease.UID && equality.Semantic.DeepEqual(s.lease.Spec, lease.Spec) {
@@ -29,8 +29,8 @@ func (s sight) then(lease *coordinationv1.Lease, now time.Time) sight {
 	return sight{lease: lease, since: since}
 }
 
-// free says whether somebody may take the Lease: nobody has it, they themselves do, or the holder was silent for as long
-// as it had said, and for as long as we would, in case that somebody shortened it.
+// free reports whether a discoverer may take the Lease: it is not held, that discoverer holds it, or the holder was silent for as
+// long as it had announced, and for as long as Groundskeeper would, in case that the duration was shortened.
 func (s sight) free(identity string, now time.Time) bool {
 	if s.lease == nil {
 		return true
@@ -45,8 +45,8 @@ func (s sight) free(identity string, now time.Time) bool {
 	return now.Sub(s.since) >= promised
 }
 
-// taken returns a Lease, nil when there is none, as it is when somebody takes or renews it. All else of it stays, the
-// resource version too, so that it is only written when nobody else did.
+// taken returns a Lease, nil when there is none, unchanged when a user takes or renews it. All else of it stays, the resource
+// version too, so that it is only written when no other client did.
 func taken(lease *coordinationv1.Lease, meta metav1.ObjectMeta, identity string, now time.Time) *coordinationv1.Lease {
 	if lease == nil {
 		lease = &coordinationv1.Lease{ObjectMeta: meta, Spec: coordinationv1.LeaseSpec{LeaseTransitions: new(int32(-1))}}
@@ -64,7 +64,7 @@ func taken(lease *coordinationv1.Lease, meta metav1.ObjectMeta, identity string,
 	return next
 }
 
-// released returns a Lease that nobody has.
+// released returns a Lease that is not held.
 func released(lease *coordinationv1.Lease, now time.Time) *coordinationv1.Lease {
 	next := lease.DeepCopy()
 	at := metav1.NewMicroTime(now)

@@ -34,17 +34,17 @@ func TestFree(t *testing.T) {
 		silent time.Duration
 		want   bool
 	}{
-		"none":                    {nil, 0, true},
-		"given back":              {held("", now), 0, true},
-		"without a holder":        {with(held("", now), func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = nil }), 0, true},
-		"our own":                 {held("a", now), 0, true},
-		"held":                    {held("b", now), duration - time.Nanosecond, false},
-		"expired":                 {held("b", now), duration, true},
-		"its clock is far behind": {held("b", now.Add(-time.Hour)), 0, false},
-		"its clock is far ahead":  {held("b", now.Add(time.Hour)), duration, true},
-		"promised for longer":     {with(held("b", now), func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = new(int32(60)) }), duration, false},
-		"shortened by somebody":   {with(held("b", now), func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = new(int32(1)) }), time.Minute / 3, false},
-		"without a duration":      {with(held("b", now), func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = nil }), duration, true},
+		"none":                        {nil, 0, true},
+		"given back":                  {held("", now), 0, true},
+		"without a holder":            {with(held("", now), func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = nil }), 0, true},
+		"own":                         {held("a", now), 0, true},
+		"held":                        {held("b", now), duration - time.Nanosecond, false},
+		"expired":                     {held("b", now), duration, true},
+		"its clock is far behind":     {held("b", now.Add(-time.Hour)), 0, false},
+		"its clock is far ahead":      {held("b", now.Add(time.Hour)), duration, true},
+		"promised for longer":         {with(held("b", now), func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = new(int32(60)) }), duration, false},
+		"shortened by another client": {with(held("b", now), func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = new(int32(1)) }), time.Minute / 3, false},
+		"without a duration":          {with(held("b", now), func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = nil }), duration, true},
 	} {
 		if got := (sight{lease: test.lease, since: now.Add(-test.silent)}).free("a", now); got != test.want {
 			t.Errorf("%s: got %t", name, got)
@@ -52,7 +52,7 @@ func TestFree(t *testing.T) {
 	}
 }
 
-// Only what the holder says anew counts as a sign of life.
+// Only a change by the holder counts as a sign of life.
 func TestThen(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	for name, test := range map[string]struct {
@@ -84,7 +84,7 @@ func TestTaken(t *testing.T) {
 		"none":       {nil, 0, now},
 		"given back": {held("", before), 5, now},
 		"another's":  {held("b", before), 5, now},
-		"our own":    {held("a", before), 4, before},
+		"own":        {held("a", before), 4, before},
 	} {
 		got := taken(test.lease, metav1.ObjectMeta{Namespace: "ns", Name: "us-discoverer"}, "a", now)
 		spec := got.Spec

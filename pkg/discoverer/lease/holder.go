@@ -22,9 +22,9 @@ type holder struct {
 	namespace, name, identity string
 
 	seen sight
-	// current says that seen is what we wrote ourselves, and need not be read before it is written again.
+	// current reports that seen is what Groundskeeper wrote ourselves, and need not be read before it is written again.
 	current bool
-	// renewed is when the request began that last made the Lease ours. Nobody else counts from an earlier time.
+	// renewed is when the request began that last acquired the Lease. No other client counts from an earlier time.
 	renewed time.Time
 }
 

@@ -28,7 +28,7 @@ const (
 	MaxTimeout = duration - renewDeadline
 )
 
-// ErrLost says that another discoverer may have the Lease now.
+// ErrLost means that another discoverer may have the Lease now.
 var ErrLost = errors.New("the Lease could not be renewed: another discoverer of the backend takes over")
 
 // Name returns the name of the Lease of a backend.
@@ -58,7 +58,7 @@ func Hold(ctx context.Context, leases client.Leases, namespace, backend, identit
 	return h.release(context.WithoutCancel(ctx))
 }
 
-// release gives the Lease back when it is still ours.
+// release gives the Lease back when it is still held.
 func (h *holder) release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, MaxTimeout)
 	defer cancel()

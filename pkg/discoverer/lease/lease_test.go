@@ -14,14 +14,14 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 )
 
-// The Lease is taken at once, renewed every few seconds, and given back when the work has ended, not before.
+// The Lease is taken immediately, renewed every few seconds, and given back when the work has ended, not before.
 func TestHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
 		a := s.contend(t, "a")
 		synctest.Wait()
 		if !a.works() || s.holder() != "a" {
-			t.Fatal("it does not work at once")
+			t.Fatal("it does not work immediately")
 		}
 		time.Sleep(100*retryPeriod + time.Second)
 		synctest.Wait()
@@ -40,7 +40,7 @@ func TestHold(t *testing.T) {
 		b := s.contend(t, "b")
 		synctest.Wait()
 		if lease, _, _ := s.record(); !b.works() || *lease.Spec.LeaseTransitions != 1 {
-			t.Error("the next one does not take it at once")
+			t.Error("the next one does not take it immediately")
 		}
 		if err := b.stop(); err != nil {
 			t.Error(err)
@@ -82,15 +82,15 @@ func TestStopWhileWaiting(t *testing.T) {
 	})
 }
 
-// Without an answer the work ends in time for its last write, and the Lease is not touched any more.
+// Without a response the work ends early enough for its last write, and the Lease is not touched any more.
 func TestNoAnswer(t *testing.T) {
 	for name, test := range map[string]struct {
 		slow      time.Duration
 		cut, lost bool
 	}{
-		"no request comes through": {cut: true},
-		"no answer comes through":  {lost: true},
-		"answers were slow before": {slow: 4 * time.Second, cut: true},
+		"no request comes through":  {cut: true},
+		"no response comes through": {lost: true},
+		"responds were slow before": {slow: 4 * time.Second, cut: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -132,7 +132,7 @@ func TestShortOutage(t *testing.T) {
 	})
 }
 
-// What others write into the Lease is no loss, as long as they do not take it; when they do, it is one at once.
+// What others write into the Lease is no loss, as long as they do not take it; when they do, it is one immediately.
 func TestOthersWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &server{}
@@ -142,7 +142,7 @@ func TestOthersWrite(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if lease, _, last := s.record(); !a.works() || lease.Labels["a"] != "b" || time.Since(last) > retryPeriod {
-			t.Error("it is not renewed, or the label is gone")
+			t.Error("it is not renewed, or the label has been deleted")
 		}
 		s.change(func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = new("b") })
 		begun := time.Now()
@@ -193,7 +193,7 @@ func TestContenders(t *testing.T) {
 				revive := func() {
 					for i, c := range all {
 						select {
-						case <-c.ended: // its pod starts anew
+						case <-c.ended: // its pod starts again
 							all[i] = s.contend(t, fmt.Sprint(random.Uint64()))
 						default:
 						}

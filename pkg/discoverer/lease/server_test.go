@@ -22,7 +22,7 @@ import (
 
 var leases = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
 
-// server is an API server with one Lease, which refuses what is not of the newest version.
+// server is an API server with one Lease, which rejects what is not of the newest version.
 type server struct {
 	client.Leases
 
@@ -39,12 +39,12 @@ type line struct {
 	*server
 
 	mu sync.Mutex
-	// cut says that no request comes through, lost that no answer does. slow is how long an answer takes.
+	// cut reports that no request comes through, lost that no response does. slow is how long a response takes.
 	cut, lost bool
 	slow      time.Duration
 }
 
-var errCut = errors.New("no answer")
+var errCut = errors.New("no response")
 
 func (l *line) set(cut, lost bool) {
 	l.mu.Lock()
@@ -126,7 +126,7 @@ func (s *server) put(lease *coordinationv1.Lease) *coordinationv1.Lease {
 	return s.lease.DeepCopy()
 }
 
-// change has somebody else write the Lease.
+// change has another client write the Lease.
 func (s *server) change(change func(*coordinationv1.Lease)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +187,7 @@ func (c *contender) works() bool {
 	return c.working
 }
 
-// stop ends a discoverer and returns what it says.
+// stop ends a discoverer and returns its log.
 func (c *contender) stop() error {
 	c.cancel()
 	<-c.ended

@@ -36,8 +36,8 @@ func Service(backend, service string) string {
 	return name
 }
 
-// Slice returns the name of the copy of an EndpointSlice, by the name of the copy of its Service and by what tells it
-// from the other slices of that Service in the backend. It does not change with what is in the slice.
+// Slice returns the name of the copy of an EndpointSlice, by the name of the copy of its Service and by what notifies it from the
+// other slices of that Service in the backend. It does not change with what is in the slice.
 func Slice(copyName, id string) string {
 	return copyName + "-" + hash(id, sliceHashLength)
 }

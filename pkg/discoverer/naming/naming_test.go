@@ -22,7 +22,7 @@ func TestService(t *testing.T) {
 		{strings.Repeat("b", 40), s31, shorten(strings.Repeat("b", 40)) + "-" + s31},
 		{strings.Repeat("b", 40), s31[:22], shorten(strings.Repeat("b", 40)) + "-" + s31[:22]},
 		{strings.Repeat("b", 40), s31[:21], strings.Repeat("b", 40) + "-" + s31[:21]},
-		// The service goes first; the backend stays when that is enough.
+		// The service is deleted first; the backend stays when that is enough.
 		{strings.Repeat("b", 30), strings.Repeat("s", 63), strings.Repeat("b", 30) + "-" + shorten(strings.Repeat("s", 63))},
 	} {
 		if got := Service(tc.backend, tc.service); got != tc.want {

@@ -17,11 +17,11 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// errDisabled says that nobody gets a token for a project.
+// errDisabled means that no client gets a token for a project.
 var errDisabled = errors.New("the project is disabled")
 
-// problemOf says what the error of a request to OpenStack means: its message goes behind "the backend". It is the same as
-// long as the cause is: the errors themselves have ids of requests in them, which change with every try.
+// problemOf reports what the error of a request to OpenStack means: its message follows "the backend". It is the same as long as
+// the cause is: the errors themselves have ids of requests in them, which change with every try.
 func problemOf(err error) report.Problem {
 	authentication := func(message string) report.Problem {
 		return report.Problem{Type: gimbalv1.ErrorAuthentication, Message: message}
@@ -34,7 +34,7 @@ func problemOf(err error) report.Problem {
 	}
 	switch openstack.ReasonOf(err) {
 	case openstack.ReasonCredentialsRefused:
-		return authentication("refuses the credentials: put valid ones into the Secret")
+		return authentication("rejects the credentials: put valid ones into the Secret")
 	case openstack.ReasonCredentialsInvalid:
 		return authentication("has no Keystone that takes credentials of this form: correct the URL of Keystone and the project in the Secret")
 	case openstack.ReasonForbidden:
@@ -42,15 +42,15 @@ func problemOf(err error) report.Problem {
 	case openstack.ReasonServiceMissing:
 		return connection("has no service for load balancing in its catalog: correct region and interface in the Secret, or install Octavia")
 	case openstack.ReasonRateLimited:
-		return connection("asks for fewer requests: raise its limit for this user, or --reconciliation-period")
+		return connection("requests fewer requests: raise its limit for this user, or --reconciliation-period")
 	case openstack.ReasonIncomplete:
-		return connection("answers with lists that are not whole: see the log of the discoverer")
+		return connection("responds with lists that are not whole: see the log of the discoverer")
 	default:
 		return connection(unreachable(err))
 	}
 }
 
-// unreachable says why there is no answer that can be used.
+// unreachable reports why there is no response that can be used.
 func unreachable(err error) string {
 	var unknown x509.UnknownAuthorityError
 	var invalid x509.CertificateInvalidError
@@ -60,7 +60,7 @@ func unreachable(err error) string {
 	answer, ok := errors.AsType[*openstack.Error](err)
 	switch {
 	case ok && answer.Status > 0:
-		return fmt.Sprintf("answers with status %d: see whether Keystone and Octavia are healthy", answer.Status)
+		return fmt.Sprintf("responds with status %d: see whether Keystone and Octavia are healthy", answer.Status)
 	case errors.As(err, &unknown):
 		return "has a certificate of an unknown authority: put the right certificate-authority-data into the Secret"
 	case errors.As(err, &hostname):
@@ -70,15 +70,15 @@ func unreachable(err error) string {
 	case errors.As(err, &dns):
 		return "has a host name that cannot be resolved: correct the URL of Keystone in the Secret, or the catalog"
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return "refuses connections: see whether Keystone and Octavia run"
+		return "rejects connections: see whether Keystone and Octavia run"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &network) && network.Timeout():
-		return "does not answer in time: see whether it runs and can be reached, and raise --http-client-timeout if it is slow"
+		return "does not respond before the timeout: see whether it runs and can be reached, and raise --http-client-timeout if it is slow"
 	default:
-		return "does not answer: see whether it runs and can be reached, and the log of the discoverer"
+		return "does not respond: see whether it runs and can be reached, and the log of the discoverer"
 	}
 }
 
-// isSilent says whether nobody answered: then nobody will answer for another project either.
+// isSilent reports whether there was no response: then there will be none for another project either.
 func isSilent(err error) bool {
 	e, ok := errors.AsType[*openstack.Error](err)
 	return ok && e.Reason == openstack.ReasonUnreachable && e.Status == 0

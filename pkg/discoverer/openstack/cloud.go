@@ -14,13 +14,13 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// refusalPause is how long refused credentials are not tried again: Keystone may lock a user who fails too often.
+// refusalPause is how long rejected credentials are not tried again: Keystone may lock a user who fails too often.
 const refusalPause = time.Minute
 
 // objectProject is what identifies a cloud.
 const objectProject = "project"
 
-// Cloud is what is asked of a cloud. A Session is one.
+// Cloud is what is queried of a cloud. A Session is one.
 type Cloud interface {
 	// Projects lists the projects of the user.
 	Projects(ctx context.Context) ([]openstack.Project, error)
@@ -34,7 +34,7 @@ type Cloud interface {
 	Renew(project string)
 }
 
-// LoadBalancing is what is asked of Octavia in one project. Each list is whole, or an error.
+// LoadBalancing is what is queried of Octavia in one project. Each list is whole, or an error.
 type LoadBalancing interface {
 	LoadBalancers(ctx context.Context) ([]openstack.LoadBalancer, error)
 	Listeners(ctx context.Context) ([]openstack.Listener, error)
@@ -55,7 +55,7 @@ type Session struct {
 	refusals map[string]refusal // by project, "" for that of the credentials
 }
 
-// refusal is an answer of Keystone that holds for a while.
+// A response of Keystone that holds for a while.
 type refusal struct {
 	err error
 	at  time.Time
@@ -78,8 +78,8 @@ func (s *Session) Projects(ctx context.Context) (projects []openstack.Project, e
 	return projects, err
 }
 
-// Identity implements Cloud: the project of the credentials and the region, which tell clouds and their parts apart. Two
-// users of one project see the same.
+// Identity implements Cloud: the project of the credentials and the region, which distinguish clouds and their parts. Two users of
+// one project see the same.
 func (s *Session) Identity(ctx context.Context) (observed []gimbalv1.ClusterIdentity, err error) {
 	err = s.unlessRefused("", func() error {
 		client, err := s.own(ctx)
@@ -160,7 +160,7 @@ func (s *Session) in(ctx context.Context, project string) (*openstack.Client, er
 	return client, nil
 }
 
-// unlessRefused asks, unless Keystone has just refused the same.
+// unlessRefused sends the request, unless Keystone has just rejected the same.
 func (s *Session) unlessRefused(project string, ask func() error) error {
 	s.mu.Lock()
 	last, refused := s.refusals[project]

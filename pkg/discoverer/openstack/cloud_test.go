@@ -29,7 +29,7 @@ func aSession(t *testing.T) (*Session, *fake.Server, *clocktesting.FakePassiveCl
 	return NewSession(credentials, options, clock), s, clock
 }
 
-// authentications are how many tokens were asked for since the last call.
+// authentications are how many tokens were requested since the last call.
 func authentications(s *fake.Server) int {
 	n := 0
 	for _, r := range s.Requests() {
@@ -59,7 +59,7 @@ func TestSession(t *testing.T) {
 	}
 	session.Forget(func(project string) bool { return project != "0123" })
 	if _, err := session.LoadBalancing(t.Context(), "0123"); err != nil || authentications(s) != 1 {
-		t.Error("a project that was forgotten is not authenticated for anew", err)
+		t.Error("a project that was discarded is not authenticated for again", err)
 	}
 	for _, project := range []string{"0123", "shop"} {
 		session.Renew(project)
@@ -69,7 +69,7 @@ func TestSession(t *testing.T) {
 	}
 }
 
-// Refused credentials are tried again after a minute: Keystone may lock a user who fails too often.
+// Rejected credentials are tried again after a minute: Keystone may lock a user who fails too often.
 func TestSessionThatIsRefused(t *testing.T) {
 	session, s, clock := aSession(t)
 	s.AddUser("gimbal", "changed", "shop")
@@ -121,12 +121,12 @@ func TestSessionWhoseTokenEnds(t *testing.T) {
 	}
 }
 
-// An unreachable cloud is told as what it is.
+// An unreachable cloud is reported as what it is.
 func TestSessionWithoutCloud(t *testing.T) {
 	session, s, _ := aSession(t)
 	s.Close()
 	_, err := session.Projects(t.Context())
-	if problem := problemOf(err); problem.Type != gimbalv1.ErrorConnection || !strings.Contains(problem.Message, "refuses connections") || !isSilent(err) {
+	if problem := problemOf(err); problem.Type != gimbalv1.ErrorConnection || !strings.Contains(problem.Message, "rejects connections") || !isSilent(err) {
 		t.Error(problem, err)
 	}
 }

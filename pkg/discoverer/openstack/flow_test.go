@@ -67,13 +67,13 @@ func TestRequests(t *testing.T) {
 			"1": {"loadbalancers": 2, "listeners": 2, "pools": 2, "members p-a": 2}, "2": {"loadbalancers": 2},
 		} {
 			if got := s.octavias[project].asked; !maps.Equal(got, want) {
-				t.Errorf("project %s was asked for %v", project, got)
+				t.Errorf("project %s was requested %v", project, got)
 			}
 		}
 	})
 }
 
-// Started again with nothing changed, a discoverer writes nothing; what was deleted meanwhile goes.
+// Started again with nothing changed, a discoverer writes nothing; what was deleted meanwhile is removed.
 func TestRestart(t *testing.T) {
 	s := newSky("1 shop")
 	s.add("1", "a", "10.0.0.1:8080")
@@ -147,7 +147,7 @@ func TestSuspiciousListingBesideAFailure(t *testing.T) {
 	})
 }
 
-// What cannot be listed as a whole keeps what it has, and the other projects go on; a restart does not change that.
+// What cannot be listed as a whole keeps what it has, and the other projects continue; a restart does not change that.
 func TestProjectThatFails(t *testing.T) {
 	for _, what := range []string{"token", "loadbalancers", "listeners", "pools", "members p-a"} {
 		for _, restarted := range []bool{false, true} {
@@ -168,7 +168,7 @@ func TestProjectThatFails(t *testing.T) {
 				w.expect(what, "shop/us-a 10.0.0.1", "shop/us-a2 10.0.0.2", "bank/us-b 10.0.1.1", "bank/us-b2 10.0.1.2")
 				w.expectProblems(what, "AuthenticationError: project shop (1): the backend does not let the user list load balancers")
 				if s.renewed["1"] == 0 || s.renewed["2"] != 0 {
-					t.Errorf("%s: tokens made anew: %v", what, s.renewed)
+					t.Errorf("%s: tokens recreated: %v", what, s.renewed)
 				}
 				w.fail("1", what, nil)
 				w.after(period)
@@ -179,7 +179,7 @@ func TestProjectThatFails(t *testing.T) {
 	}
 }
 
-// When nothing can be listed, everything stays, and one entry says why.
+// When nothing can be listed, everything stays, and one entry reports why.
 func TestBackendThatFails(t *testing.T) {
 	s := newSky("1 shop", "2 bank")
 	s.add("1", "a", "10.0.0.1:8080")
@@ -187,7 +187,7 @@ func TestBackendThatFails(t *testing.T) {
 	s.err = refused(openstack.ReasonCredentialsRefused, 401)
 	inWorld(t, s, nil, here, func(w *world) {
 		w.after(period)
-		w.expectProblems("refused", "AuthenticationError: the backend refuses the credentials")
+		w.expectProblems("refused", "AuthenticationError: the backend rejects the credentials")
 		if w.replica.Check() == nil {
 			t.Error("it is ready without a listing")
 		}
@@ -196,7 +196,7 @@ func TestBackendThatFails(t *testing.T) {
 			w.fail(project, "loadbalancers", refused(openstack.ReasonUnreachable, 503))
 		}
 		w.after(period)
-		w.expectProblems("Octavia is down", "ConnectionError: the backend answers with status 503")
+		w.expectProblems("Octavia is down", "ConnectionError: the backend responds with status 503")
 		w.expectWrites("while it is down", nil)
 		for _, project := range []string{"1", "2"} {
 			w.fail(project, "loadbalancers", nil)
@@ -251,11 +251,11 @@ func TestPending(t *testing.T) {
 		w.expectProblems("one is in error", "InvalidService: load balancer c of project shop (1) is in ERROR")
 		w.remove("1", "c")
 		w.after(period)
-		w.expectProblems("it is gone")
+		w.expectProblems("it has been deleted")
 	})
 }
 
-// A pool that goes between two requests takes no endpoints away, and fails nothing.
+// A pool that is deleted between two requests takes no endpoints away, and fails nothing.
 func TestPoolThatGoesMeanwhile(t *testing.T) {
 	s := newSky("1 shop")
 	s.add("1", "a", "10.0.0.1:8080")

@@ -34,7 +34,7 @@ func TestAnotherCloud(t *testing.T) {
 		w.expect("another one from the start", "shop/us-a 10.0.0.1")
 		w.expectProblems("another one from the start", "AnotherCluster: another cloud")
 		if _, err := w.upstream.Copies(t.Context()); !errors.As(err, new(*identity.Rejection)) {
-			t.Errorf("a second list: error = %v, want a refusal: deletions depend on it", err)
+			t.Errorf("a second list: error = %v, want a rejection: deletions depend on it", err)
 		}
 		w.change(func() { s.identity = former })
 		w.after(period)

@@ -17,8 +17,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// errSilent says that a project was not asked for, because nobody answered for another.
-var errSilent = errors.New("not asked for, because the cloud does not answer")
+// errSilent means that a project was not requested, because there was no response for another.
+var errSilent = errors.New("not requested, because the cloud does not respond")
 
 // outcome is what became of the listing of one project.
 type outcome struct {
@@ -30,10 +30,10 @@ type outcome struct {
 
 // list reads what Octavia has of each project, threads requests at a time.
 //
-// Members are read for each pool that a listener sends traffic to, at every pass. Octavia offers nothing cheaper that is
-// right: no request has the members of several pools; the status tree of a load balancer has no weights and is as many
-// requests; and neither the time of the last change nor the status of a pool says that the health of a member changed
-// while that of another did as well.
+// Members are read for each pool that a listener sends traffic to, at every sync. Octavia offers nothing cheaper that is right: no
+// request has the members of several pools; the status tree of a load balancer has no weights and is as many requests; and neither
+// the time of the last change nor the status of a pool reports that the health of a member changed while that of another did as
+// well.
 func list(ctx context.Context, cloud Cloud, tenancies []tenancy, threads int) []*outcome {
 	outcomes := make([]*outcome, len(tenancies))
 	for i := range tenancies {
@@ -83,8 +83,8 @@ func list(ctx context.Context, cloud Cloud, tenancies []tenancy, threads int) []
 	return outcomes
 }
 
-// list reads all of one project but members. Load balancers come first: their status says that what comes after them may
-// be in change.
+// list reads all of one project but members. Load balancers come first: their status reports that what comes after them may be in
+// change.
 func (o *outcome) list(ctx context.Context, cloud Cloud) error {
 	if !o.Enabled {
 		return errDisabled
@@ -109,7 +109,7 @@ func (o *outcome) list(ctx context.Context, cloud Cloud) error {
 		if len(validation.IsDNS1123Label(strings.ToLower(balancer.ID))) > 0 {
 			return &openstack.Error{Op: "list load balancers", Reason: openstack.ReasonIncomplete, Err: fmt.Errorf("%q is not an id", balancer.ID)}
 		}
-		// Whoever administers Octavia sees the load balancers of others as well, and deleted ones for a while.
+		// An administrator of Octavia sees the load balancers of others as well, and deleted ones for a while.
 		if balancer.ProjectID == o.ID && balancer.ProvisioningStatus != "DELETED" {
 			o.balancers = append(o.balancers, balancer)
 		}

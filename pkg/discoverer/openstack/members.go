@@ -12,8 +12,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// endpointsOf makes endpoints of the members of a pool. up says that load balancer, listener and pool are switched on.
-// unfit are addresses that the API server takes for no endpoint: it would refuse all others with them.
+// endpointsOf makes endpoints of the members of a pool. up reports that load balancer, listener and pool are enabled. unfit are
+// addresses that the API server takes for no endpoint: it would reject all others with them.
 func endpointsOf(members []openstack.Member, up bool) (endpoints map[place][]discoveryv1.Endpoint, unfit []string) {
 	endpoints = map[place][]discoveryv1.Endpoint{}
 	// Octavia sends traffic to backups only while all others are down.
@@ -48,8 +48,8 @@ func endpointsOf(members []openstack.Member, up bool) (endpoints map[place][]dis
 	return endpoints, unfit
 }
 
-// isFit says whether an endpoint may have an address.
-// Source: https://kubernetes.io/docs/reference/kubernetes-api/service-resources/endpoint-slice-v1/
+// isFit reports whether an endpoint may have an address. Source:
+// https://kubernetes.io/docs/reference/kubernetes-api/service-resources/endpoint-slice-v1/
 func isFit(address netip.Addr) bool {
 	return address.IsValid() && !address.IsUnspecified() && !address.IsLoopback() && !address.IsLinkLocalUnicast() && !address.IsMulticast()
 }
@@ -66,8 +66,8 @@ const (
 	ready
 )
 
-// stateOf says whether a member gets traffic, backup or not.
-// Source: https://docs.openstack.org/api-ref/load-balancer/v2/#operating-status-codes
+// stateOf reports whether a member gets traffic, backup or not. Source:
+// https://docs.openstack.org/api-ref/load-balancer/v2/#operating-status-codes
 func stateOf(member *openstack.Member, up bool) state {
 	switch {
 	case !up || !member.AdminUp:
@@ -83,11 +83,11 @@ func stateOf(member *openstack.Member, up bool) state {
 	}
 }
 
-// truth has what the conditions of all endpoints point to. Nobody writes through it.
+// truth has what the conditions of all endpoints point to. It is never written through.
 var truth = [2]bool{false, true}
 
-// conditions says a state in Kubernetes' words. Ready means serving and not terminating there, so a member that drains
-// is terminating. One that is down does not serve.
+// conditions expresses a state in terms of Kubernetes. Ready means serving and not terminating there, so a member that drains is
+// terminating. One that is down does not serve.
 func (s state) conditions() discoveryv1.EndpointConditions {
 	condition := func(is bool) *bool {
 		if is {

@@ -33,7 +33,7 @@ func TestStateOf(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, tc.want)
 		}
 		if got := stateOf(&m, false); got != down {
-			t.Errorf("%s, with all switched off: %v", name, got)
+			t.Errorf("%s, with all disabled: %v", name, got)
 		}
 	}
 }

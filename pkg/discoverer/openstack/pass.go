@@ -16,8 +16,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// pass lists the cloud once, tells the listener what changed and the ledger what is wrong. The error is that of what
-// could be listed at the pass before.
+// pass lists the cloud once, reports changes to the listener and problems to the ledger. The error is that of what could be listed
+// at the sync before.
 func (u *Upstream) pass(ctx context.Context) error {
 	u.passing.Lock()
 	defer u.passing.Unlock()
@@ -98,7 +98,7 @@ func (u *Upstream) take(chosen choice, outcomes []*outcome) (changed []types.Nam
 			err = errors.Join(err, fmt.Errorf("%s: %w", titleOf(o.Project), o.err))
 		}
 	}
-	if chosen.partial { // a project that was asked for and is not there any more
+	if chosen.partial { // a requested project that no longer exists
 		for id, before := range u.tenants {
 			if tenants[id] == nil {
 				tenants[id] = before.failed(before.tenancy)
@@ -130,7 +130,7 @@ func (u *Upstream) take(chosen choice, outcomes []*outcome) (changed []types.Nam
 	return changed, err
 }
 
-// listedAny says whether something was listed, or there is nothing to list.
+// listedAny reports whether something was listed, or there is nothing to list.
 func (u *Upstream) listedAny(outcomes []*outcome) bool {
 	for _, o := range outcomes {
 		if o.err == nil {
@@ -140,7 +140,7 @@ func (u *Upstream) listedAny(outcomes []*outcome) bool {
 	return len(outcomes) == 0 && len(u.Watchlist) == 0
 }
 
-// note tells the metrics when something changed.
+// note updates the metrics when something changed.
 func (u *Upstream) note(key types.NamespacedName, before, now *desired.Source) {
 	if before == nil || !reflect.DeepEqual(before.Ports, now.Ports) || !reflect.DeepEqual(before.Labels, now.Labels) {
 		u.Meters.ServiceEvent(key, u.Clock.Now())

@@ -20,14 +20,14 @@ import (
 type tenancy struct {
 	openstack.Project
 	namespace string
-	// disputed says that another project has the namespace: nothing is written for this one.
+	// disputed reports that another project has the namespace: nothing is written for this one.
 	disputed bool
 }
 
 // choice are the projects to discover.
 type choice struct {
 	tenancies []tenancy
-	// partial says that a project that is asked for is not there: what it has is not known.
+	// partial reports that a project that is requested does not exist: what it has is not known.
 	partial bool
 	// problems are by what has them.
 	problems map[string][]report.Problem
@@ -35,16 +35,16 @@ type choice struct {
 
 // choose picks the projects of a watchlist, of names and ids, or all when it is empty, whose namespaces are admitted.
 //
-// A namespace belongs to one project, because it is what rights are given for. Of several whose names become the same it
-// is the one that has exactly this name, or else the one with the smallest id: a project that comes later and is only
-// spelled alike takes nothing away. The others are reported, and what they have here stays as it is.
+// A namespace belongs to one project, because it is what permissions are given for. Of several whose names become the same it is
+// the one that has exactly this name, or else the one with the smallest id: a project that comes later and is only spelled the same
+// way takes nothing away. The others are reported, and what they have here remains unchanged.
 func choose(projects []openstack.Project, watchlist []string, admits func(namespace string) bool) choice {
 	c := choice{problems: map[string][]report.Problem{}}
 	for _, wanted := range watchlist {
 		if !slices.ContainsFunc(projects, func(p openstack.Project) bool { return p.ID == wanted || p.Name == wanted }) {
 			c.partial = true
 			c.report("watchlist "+wanted, gimbalv1.ErrorAuthentication,
-				"project %s of --openstack-project-watchlist is not there, or the user has no role in it: give it one, or correct the list", wanted)
+				"project %s of --openstack-project-watchlist does not exist, or the user has no role in it: give it one, or correct the list", wanted)
 		}
 	}
 	for _, project := range projects {

@@ -15,8 +15,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// A namespace belongs to one project. Another one that is spelled alike gets nothing there, and loses nothing of what it
-// has there already; when there is no dispute any more, it is discovered.
+// A namespace belongs to one project. Another one that is spelled the same way gets nothing there, and loses nothing of what it has
+// there already; when there is no dispute any more, it is discovered.
 func TestDisputedNamespace(t *testing.T) {
 	s := newSky("2 shop", "1 SHOP")
 	s.add("2", "a", "10.0.0.1:8080")
@@ -39,7 +39,7 @@ func TestDisputedNamespace(t *testing.T) {
 	})
 }
 
-// A project that is asked for and not there keeps what it has. Without a watchlist it is gone, as Keystone says.
+// A project that is requested and does not exist keeps what it has. Without a watchlist it has been deleted, as Keystone reports.
 func TestProjectThatIsGone(t *testing.T) {
 	for name, tc := range map[string]struct {
 		watchlist []string
@@ -83,7 +83,7 @@ func TestRenamedProject(t *testing.T) {
 	})
 }
 
-// A disabled project is not asked for, and keeps what it has. When there is nothing to keep, it is nobody's problem.
+// A disabled project is not requested, and keeps what it has. When there is nothing to keep, it is nobody's problem.
 func TestDisabledProject(t *testing.T) {
 	s := newSky("1 shop", "2 bank", "3 blog")
 	s.add("1", "a", "10.0.0.1:8080")
@@ -103,7 +103,7 @@ func TestDisabledProject(t *testing.T) {
 		w.expect("disabled", "shop/us-a 10.0.0.1")
 		w.expectProblems("disabled", "InvalidService: project shop (1): the backend has it disabled")
 		if s.octavias["1"].asked["loadbalancers"] != asked {
-			t.Error("it was asked for")
+			t.Error("it was requested")
 		}
 	})
 }
@@ -128,7 +128,7 @@ func TestNamespaceAndOwner(t *testing.T) {
 	})
 }
 
-// When nobody answers for one project, the others are not asked for: each would take as long.
+// When there is no response for one project, the others are not requested: each would take as long.
 func TestNobodyAnswers(t *testing.T) {
 	s := newSky("1 shop", "2 bank", "3 blog", "4 a", "5 b", "6 c", "7 d", "8 e")
 	for id := range s.octavias {
@@ -140,9 +140,9 @@ func TestNobodyAnswers(t *testing.T) {
 			asked += o.asked["loadbalancers"]
 		}
 		if asked > 3 {
-			t.Errorf("%d were asked, 3 at a time", asked)
+			t.Errorf("%d were queried, 3 at a time", asked)
 		}
-		w.expectProblems("silence", "ConnectionError: the backend does not answer")
+		w.expectProblems("silence", "ConnectionError: the backend does not respond")
 	})
 }
 
@@ -152,11 +152,11 @@ func TestStrangeID(t *testing.T) {
 	s.add("1", "../x", "10.0.0.1:8080")
 	inWorld(t, s, nil, nil, func(w *world) {
 		w.expect("strange")
-		w.expectProblems("strange", "ConnectionError: the backend answers with lists that are not whole")
+		w.expectProblems("strange", "ConnectionError: the backend responds with lists that are not whole")
 	})
 }
 
-// All requests of one pass are sorted out before anything is concluded, and no more go out than are allowed at a time.
+// All requests of one sync are sorted out before anything is concluded, and no more go out than are allowed at a time.
 func TestParallel(t *testing.T) {
 	var items []int
 	for n := range 100 {
@@ -184,7 +184,7 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// Messages stay the same as long as the cause does, and say what to do.
+// Messages stay the same as long as the cause does, and report what to do.
 func TestProblemOf(t *testing.T) {
 	for _, reason := range []openstack.Reason{
 		openstack.ReasonUnreachable, openstack.ReasonCredentialsRefused, openstack.ReasonCredentialsInvalid, openstack.ReasonForbidden, openstack.ReasonNotFound,

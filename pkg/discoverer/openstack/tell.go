@@ -14,8 +14,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 )
 
-// tell brings the problems of now into the ledger. When no project can be listed, and for one reason, that is a problem
-// of the backend.
+// It brings the problems of now into the ledger. When no project can be listed, and for one reason, that is a problem of the
+// backend.
 func (u *Upstream) tell(ctx context.Context, problems map[string][]report.Problem, outcomes []*outcome) {
 	causes := map[string]error{}
 	failures, kinds, asked := map[string]report.Problem{}, sets.New[report.Problem](), 0
@@ -23,7 +23,7 @@ func (u *Upstream) tell(ctx context.Context, problems map[string][]report.Proble
 		subject, problem := subjectOf(o.Project), problemOf(o.err)
 		problem.Message = titleOf(o.Project) + ": the backend " + problem.Message
 		if errors.Is(o.err, errDisabled) {
-			// Keystone lists disabled projects for ever. They matter when they are asked for, or have something here.
+			// Keystone lists disabled projects indefinitely. They matter when they are requested, or have something here.
 			if len(u.Watchlist) > 0 || len(u.tenants[o.ID].sources) > 0 {
 				problems[subject] = append(problems[subject], problem)
 			}
@@ -64,7 +64,7 @@ func (u *Upstream) tell(ctx context.Context, problems map[string][]report.Proble
 // tellOfCloud brings the problem of the whole cloud into the ledger.
 func (u *Upstream) tellOfCloud(ctx context.Context, err error) {
 	if local := (*identity.LocalError)(nil); errors.As(err, &local) {
-		// The cloud answers, and what was reported of it still holds.
+		// The cloud responds, and what was reported of it still holds.
 		logr.FromContextOrDiscard(ctx).Error(err, "Failed to compare the cloud with the recorded one, trying again")
 		return
 	}
@@ -77,7 +77,7 @@ func (u *Upstream) tellOfCloud(ctx context.Context, err error) {
 	u.set(ctx, u.Subject, err, problem)
 }
 
-// set says what problems something has. Err is why, for the log.
+// set reports what problems something has. Err is why, for the log.
 func (u *Upstream) set(ctx context.Context, subject string, err error, problems ...report.Problem) {
 	news := u.Ledger.Set(subject, problems...)
 	u.told.Insert(subject)

@@ -17,7 +17,7 @@ import (
 // tenant is what is known of one project.
 type tenant struct {
 	tenancy
-	// failing says that it could not be listed when that was last tried.
+	// failing reports that it could not be listed when that was last tried.
 	failing bool
 	// sources are the last known ones, by their names.
 	sources map[string]*desired.Source

@@ -28,8 +28,8 @@ type inventory struct {
 	members map[string][]openstack.Member
 }
 
-// settled says whether what was read of a load balancer can be what it is. While Octavia changes it, its parts are
-// between two states, and so they are when a pool went between two of our requests.
+// settled reports whether what was read of a load balancer can be what it is. While Octavia changes it, its parts are between two
+// states, and so they are when a pool went between two of the requests.
 func (i *inventory) settled(balancer *openstack.LoadBalancer) bool {
 	return !strings.HasPrefix(balancer.ProvisioningStatus, "PENDING_") &&
 		!slices.ContainsFunc(i.listeners[balancer.ID], func(listener openstack.Listener) bool {
@@ -39,16 +39,16 @@ func (i *inventory) settled(balancer *openstack.LoadBalancer) bool {
 		})
 }
 
-// translate makes a service of a load balancer: a port of each listener, and endpoints of the members of the listener's
-// default pool. What rules of a listener send elsewhere is for HTTP and cannot be said here: such a port, and one without
-// a pool, has no endpoints. Problems say what of it cannot be copied.
+// translate makes a service of a load balancer: a port of each listener, and endpoints of the members of the listener's default
+// pool. What rules of a listener send elsewhere is for HTTP and cannot be reported here: such a port, and one without a pool, has
+// no endpoints. Problems report what of it cannot be copied.
 func (i *inventory) translate(namespace string, balancer *openstack.LoadBalancer) (source *desired.Source, problems []string) {
 	source = &desired.Source{Namespace: namespace, Name: strings.ToLower(balancer.ID), Labels: map[string]string{gimbalv1.LabelLoadBalancerID: balancer.ID}}
 	if name := labelValue(balancer.Name); name != "" {
 		source.Labels[gimbalv1.LabelLoadBalancerName] = name
 	}
 	if balancer.ProvisioningStatus == "ERROR" {
-		problems = append(problems, "is in ERROR: fail it over or delete it; until then its copy has what Octavia says of its members")
+		problems = append(problems, "is in ERROR: fail it over or delete it; until then its copy has what Octavia reports about its members")
 	}
 	listeners := servable(i.listeners[balancer.ID])
 	names := portNames(listeners)
@@ -95,7 +95,7 @@ func portNames(listeners []openstack.Listener) []string {
 	return names
 }
 
-// protocolOf is the protocol below that of a listener: all but two of Octavia's are spoken over TCP.
+// protocolOf is the protocol below that of a listener: all except two of Octavia's are spoken over TCP.
 func protocolOf(listener *openstack.Listener) corev1.Protocol {
 	switch listener.Protocol {
 	case "UDP":

@@ -115,7 +115,7 @@ func TestAnotherPool(t *testing.T) {
 	}
 }
 
-// Whoever switches a load balancer, a listener or a pool off, wants no traffic there.
+// A user that disables a load balancer, a listener or a pool wants no traffic there.
 func TestSwitchedOff(t *testing.T) {
 	for name, change := range map[string]func(*inventory){
 		"load balancer": func(i *inventory) { i.balancers[0].AdminUp = false },
@@ -145,7 +145,7 @@ func TestProblemsOfALoadBalancer(t *testing.T) {
 	}
 }
 
-// The parts of a load balancer that changes, or changed between two requests, say nothing.
+// The parts of a load balancer that changes, or changed between two requests, report nothing.
 func TestSettled(t *testing.T) {
 	for name, tc := range map[string]struct {
 		change func(*inventory)
@@ -169,7 +169,7 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// Whatever Octavia says, the API server takes what is made of it: names differ and are valid, addresses may be endpoints.
+// Whatever Octavia returns, the API server accepts the result: names differ and are valid, addresses may be endpoints.
 func TestTranslateAnything(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		i, balancer := balanced()

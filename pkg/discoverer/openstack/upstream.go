@@ -29,7 +29,7 @@ type Options struct {
 	Recognize func(ctx context.Context, observed []gimbalv1.ClusterIdentity) error
 	// Watchlist are the names or ids of the projects that are discovered, all when it is empty.
 	Watchlist []string
-	// Admits says whether a namespace is discovered.
+	// Admits reports whether a namespace is discovered.
 	Admits func(namespace string) bool
 	// Threads is how many requests go to the cloud at the same time.
 	Threads int
@@ -40,8 +40,8 @@ type Options struct {
 	Clock   clock.WithTicker
 }
 
-// Listener is told of changes. A Replica is one. It is never told that something is gone for sure: only a listing says
-// that a load balancer is gone, and a listing may be wrong.
+// Listener is notified of changes. A Replica is one. It is never notified that something has certainly been deleted: only a listing
+// reports that a load balancer has been deleted, and a listing may be wrong.
 type Listener interface {
 	Touch(key types.NamespacedName)
 	Listed()
@@ -51,19 +51,19 @@ type Listener interface {
 type Upstream struct {
 	Options
 	listener Listener
-	// passing is held by a pass. Only passes change what mu guards.
+	// passing is held by a sync. Only passes change what mu guards.
 	passing sync.Mutex
-	// told are under what the ledger has problems.
+	// The keys under which the ledger has problems.
 	told sets.Set[string]
 
 	mu sync.Mutex
-	// tenants are the projects as they were last listed, by id.
+	// tenants are the projects as last listed, by id.
 	tenants map[string]*tenant
 	// sources are what is to be copied.
 	sources map[types.NamespacedName]*desired.Source
-	// listed says that some project was listed, or that there is none to list.
+	// listed reports that some project was listed, or that there is none to list.
 	listed bool
-	// partial says that there may be projects that are not in tenants.
+	// partial reports that there may be projects that are not in tenants.
 	partial bool
 }
 
@@ -72,10 +72,10 @@ func New(options Options) *Upstream {
 	return &Upstream{Options: options, tenants: map[string]*tenant{}, sources: map[types.NamespacedName]*desired.Source{}, partial: true, told: sets.New[string]()}
 }
 
-// Listen makes a listener be told of changes. It is called once, before Run.
+// Listen makes a listener be notified of changes. It is called once, before Run.
 func (u *Upstream) Listen(to Listener) { u.listener = to }
 
-// Synced says whether the projects were listed once, as far as they can be.
+// Synced reports whether the projects were listed once, as far as they can be.
 func (u *Upstream) Synced() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -100,8 +100,8 @@ func (u *Upstream) Source(key types.NamespacedName) (source *desired.Source, exc
 	return u.sources[key], false
 }
 
-// Unknown says of a load balancer that is not there whether that is not known: its project could not be listed, it is
-// being changed, or its project has lost its namespace to another.
+// Unknown reports about a load balancer that does not exist whether that is not known: its project could not be listed, it is being
+// changed, or its project has lost its namespace to another.
 func (u *Upstream) Unknown(key types.NamespacedName) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -121,8 +121,8 @@ func (u *Upstream) Unknown(key types.NamespacedName) bool {
 	return !there && u.partial
 }
 
-// Copies lists the cloud anew and returns the copies that its load balancers should have. It is an error when something
-// cannot be listed that could be at the pass before: from then on what that has is not known.
+// Copies lists the cloud again and returns the copies that its load balancers should have. It is an error when something cannot be
+// listed that could be at the sync before: from then on what that has is not known.
 func (u *Upstream) Copies(ctx context.Context) (sets.Set[guard.Ref], error) {
 	if err := u.pass(ctx); err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (u *Upstream) Copies(ctx context.Context) (sets.Set[guard.Ref], error) {
 func (u *Upstream) Run(ctx context.Context, period clock.Ticker) {
 	defer period.Stop()
 	for {
-		_ = u.pass(ctx) // which has told what is wrong
+		_ = u.pass(ctx) // which has reported the problem
 		select {
 		case <-ctx.Done():
 			return

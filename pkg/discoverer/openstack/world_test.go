@@ -62,7 +62,7 @@ func newSky(projects ...string) *sky {
 	return s
 }
 
-// change changes the content while nobody reads it.
+// change changes the content while there is no reader.
 func (s *sky) change(do func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -296,7 +296,7 @@ func copyOf(namespace, id string, places ...string) []runtime.Object {
 	return all
 }
 
-// refused is an error of OpenStack.
+// An error of OpenStack.
 func refused(reason openstack.Reason, status int) error {
 	return &openstack.Error{Op: "list", Reason: reason, Status: status, Message: fmt.Sprintf("request req-%d", time.Now().UnixNano())}
 }

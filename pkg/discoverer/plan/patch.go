@@ -69,7 +69,7 @@ func metaPatch(want, have metav1.Object) object {
 	meta := object{}
 	current := map[string]string{}
 	for key, value := range have.GetLabels() {
-		// An old discoverer's labels are true as well, and somebody may still look for them.
+		// An old discoverer's labels are true as well, and clients may still use them.
 		if key != gimbalv1.LegacyLabelBackend && key != gimbalv1.LegacyLabelService {
 			current[key] = value
 		}

@@ -18,7 +18,7 @@ type Existing struct {
 	Slices  []*discoveryv1.EndpointSlice
 }
 
-// Empty says whether there is nothing.
+// Empty reports whether there is nothing.
 func (e Existing) Empty() bool { return e.Service == nil && len(e.Slices) == 0 }
 
 // Verb is what an Operation does.
@@ -36,17 +36,16 @@ type Operation struct {
 	Verb Verb
 	// Object is what is created, or what was read of what is updated or deleted.
 	Object metav1.Object
-	// Patch is the JSON merge patch of an update. It holds for the object as it was read, and for no other.
+	// Patch is the JSON merge patch of an update. It holds for the object in the state that was read, and for no other.
 	Patch []byte
-	// Vanished says of a deletion that it follows from something missing in the backend, and from nothing else.
+	// Vanished reports about a deletion that it follows from something missing in the backend, and from nothing else.
 	Vanished bool
 }
 
-// Compute returns the operations that make of what is there what is wanted, in the order in which they are to be done:
-// the Service first, because its name decides whether the copy may be there at all; what is added before what is taken
-// away, so that a Service has endpoints all the time. Nothing is written when nothing differs. annotations are the keys
-// of the annotations that are copied; others belong to people. want is nil when the source is not there, or not to be
-// copied: gone says which.
+// Compute returns the operations that make of what is there what is wanted, in the order in which they are to be done: the Service
+// first, because its name decides whether the copy may be there at all; what is added before what is removed, so that a Service has
+// endpoints all the time. Nothing is written when nothing differs. annotations are the keys of the annotations that are copied;
+// others belong to users. want is nil when the source does not exist, or not to be copied: the last parameter reports which.
 func Compute(want *desired.Objects, have Existing, annotations []string, gone bool) ([]Operation, error) {
 	if want == nil {
 		return removal(have, gone), nil
@@ -94,7 +93,7 @@ func serviceOperations(want, have *corev1.Service, annotations []string) ([]Oper
 	case have == nil:
 		return []Operation{{Verb: Create, Object: want}}, nil
 	case have.Spec.ClusterIP != "" && have.Spec.ClusterIP != corev1.ClusterIPNone && want.Spec.ClusterIP != "":
-		// A cluster IP cannot be taken away from a Service.
+		// A cluster IP cannot be removed from a Service.
 		return []Operation{{Verb: Delete, Object: have}, {Verb: Create, Object: want}}, nil
 	}
 	patch, err := servicePatch(want, have, annotations)

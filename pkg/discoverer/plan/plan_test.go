@@ -97,7 +97,7 @@ func TestCompute(t *testing.T) {
 			source: func(s *desired.Source) { s.Slices[0].AddressType = discoveryv1.AddressTypeIPv6 },
 			want:   []string{"delete slice", "create slice"},
 		},
-		"a label was added, one taken away": {
+		"a label was added, one removed": {
 			have: func(have *Existing) {
 				have.Service.Labels["mine"] = "x"
 				delete(have.Service.Labels, "app")
@@ -124,7 +124,7 @@ func TestCompute(t *testing.T) {
 			have: func(have *Existing) { have.Service.Spec.Selector = map[string]string{"a": "b"} },
 			want: []string{`update service {` + service + `,"spec":{"selector":null}}`},
 		},
-		"a cluster IP cannot be taken away": {
+		"a cluster IP cannot be removed": {
 			have: func(have *Existing) { have.Service.Spec.ClusterIP = "10.96.0.9" },
 			want: []string{"delete service", "create service"},
 		},
@@ -141,12 +141,12 @@ func TestCompute(t *testing.T) {
 			},
 			want: []string{`update service {` + service + `,"spec":{"clusterIP":"None","clusterIPs":null,"externalName":null,"type":"ClusterIP"}}`},
 		},
-		"gone":               {nothing: true, gone: true, want: []string{"delete service (vanished)", "delete slice (vanished)"}},
-		"excluded":           {nothing: true, want: []string{"delete service", "delete slice"}},
-		"gone with no copy":  {nothing: true, gone: true, have: func(have *Existing) { *have = Existing{} }, want: []string{}},
-		"slices alone":       {nothing: true, gone: true, have: func(have *Existing) { have.Service = nil }, want: []string{"delete slice (vanished)"}},
-		"a port of a slice":  {source: func(s *desired.Source) { s.Slices[0].Ports[0].Port = new(int32(81)) }, want: []string{`update slice {` + slice + `,"ports":[{"name":"http","protocol":"TCP","port":81}]}`}},
-		"a slice lost label": {have: func(have *Existing) { delete(have.Slices[0].Labels, desired.LabelManagedBy) }, want: []string{`update slice {"metadata":{"labels":{"app.kubernetes.io/managed-by":"groundskeeper-discoverer"},"resourceVersion":"8","uid":"u-s"}}`}},
+		"gone":                   {nothing: true, gone: true, want: []string{"delete service (vanished)", "delete slice (vanished)"}},
+		"excluded":               {nothing: true, want: []string{"delete service", "delete slice"}},
+		"deleted without a copy": {nothing: true, gone: true, have: func(have *Existing) { *have = Existing{} }, want: []string{}},
+		"slices alone":           {nothing: true, gone: true, have: func(have *Existing) { have.Service = nil }, want: []string{"delete slice (vanished)"}},
+		"a port of a slice":      {source: func(s *desired.Source) { s.Slices[0].Ports[0].Port = new(int32(81)) }, want: []string{`update slice {` + slice + `,"ports":[{"name":"http","protocol":"TCP","port":81}]}`}},
+		"a slice lost label":     {have: func(have *Existing) { delete(have.Slices[0].Labels, desired.LabelManagedBy) }, want: []string{`update slice {"metadata":{"labels":{"app.kubernetes.io/managed-by":"groundskeeper-discoverer"},"resourceVersion":"8","uid":"u-s"}}`}},
 	} {
 		have := there(desired.Build("us", source(2)))
 		if tc.have != nil {
@@ -170,7 +170,7 @@ func TestCompute(t *testing.T) {
 	}
 }
 
-// A patch holds for the object as it was read, whatever it changes.
+// A patch holds for the object in the state that was read, regardless of the change.
 func TestPatchIsGuarded(t *testing.T) {
 	have := there(desired.Build("us", source(1)))
 	have.Service.Labels, have.Slices[0].Labels = nil, nil

@@ -31,7 +31,7 @@ func (r *Replica) resyncUntil(ctx context.Context) {
 	}
 }
 
-// resync begins a cycle: all services that differ are looked at.
+// resync begins a cycle: all services that differ are checked.
 func (r *Replica) resync() error {
 	begun := r.Clock.Now()
 	different, err := r.differing()
@@ -55,7 +55,7 @@ func (r *Replica) resync() error {
 	return nil
 }
 
-// passed takes a service that was looked at out of the cycle, which ends with the last one.
+// passed takes a service that was checked out of the cycle, which ends with the last one.
 func (r *Replica) passed(key types.NamespacedName) {
 	r.mu.Lock()
 	last := len(r.cycle.pending) == 1 && r.cycle.pending.Has(key)

@@ -18,7 +18,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/report"
 )
 
-// namespaceReady says whether the namespace of a service is there to be written to. When it is missing, the policy says
+// namespaceReady reports whether the namespace of a service is there to be written to. When it is missing, the policy specifies
 // what happens.
 func (r *Replica) namespaceReady(ctx context.Context, key types.NamespacedName) (bool, error) {
 	if r.local.namespaces == nil {
@@ -32,7 +32,7 @@ func (r *Replica) namespaceReady(ctx context.Context, key types.NamespacedName) 
 	case r.Policy.Missing == gimbalv1.MissingNamespaceIgnore:
 		return false, nil
 	case r.Policy.Missing == gimbalv1.MissingNamespaceCreate && !exists:
-		// The watch tells when it is there.
+		// The watch reports when it is there.
 		return false, r.createNamespace(ctx, key.Namespace)
 	default:
 		r.waitFor(key, key.Namespace)
@@ -54,8 +54,8 @@ func (r *Replica) createNamespace(ctx context.Context, name string) error {
 	}
 }
 
-// waitFor notes that a service waits for its namespace, "" that it does not. The error is reported once for each
-// namespace, and goes with the last service.
+// waitFor notes that a service waits for its namespace, "" that it does not. The error is reported once for each namespace, and is
+// removed with the last service.
 func (r *Replica) waitFor(key types.NamespacedName, namespace string) {
 	r.mu.Lock()
 	waiting := r.waiting[key.Namespace]
@@ -85,7 +85,7 @@ func (r *Replica) waitFor(key types.NamespacedName, namespace string) {
 	}
 }
 
-// namespaceChanged has the services of a namespace looked at.
+// namespaceChanged has the services of a namespace checked.
 func (r *Replica) namespaceChanged(name string) {
 	r.mu.Lock()
 	working := r.working

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A copy whose source is not there, and nobody knows whether it is, stays as it is until that is known. The others do not
+// A copy whose source does not exist, and it is unknown whether it is, remains unchanged until that is known. The others do not
 // wait for it, and it does not make a listing suspicious.
 func TestUnknown(t *testing.T) {
 	copies := []string{"gone"}
@@ -28,7 +28,7 @@ func TestUnknown(t *testing.T) {
 		w.Touch(keyOf("old0"))
 		w.Deleted(keyOf("old1"), refTo("old1")) // as after a second listing
 		w.after(time.Minute)
-		w.expect("looked at once more", map[string]int{})
+		w.expect("looked immediately more", map[string]int{})
 		known.Store(true)
 		w.Touch(keyOf("old1"))
 		w.after(time.Second)
@@ -46,10 +46,10 @@ func TestUnknownAndThere(t *testing.T) {
 	})
 }
 
-// A listing of the whole backend is compared with what is here at once, and counts as a sync.
+// A listing of the whole backend is compared with what is here immediately, and counts as a sync.
 func TestListed(t *testing.T) {
 	inWorld(t, []string{"web"}, nil, func(w *world) {
-		w.Listed() // nobody works yet, and nobody waits
+		w.Listed() // no worker runs yet, and no client waits
 		w.Listed()
 		w.start()
 		w.after(time.Minute)

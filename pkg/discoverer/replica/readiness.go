@@ -16,27 +16,27 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/plan"
 )
 
-// settlePeriod is how long a difference in readiness is left to maintenance, which changes all copies by itself when it
-// begins and ends: only what remains after that is changed here. Without maintenance nothing is left to it.
+// settlePeriod is how long a difference in readiness is left to maintenance, which changes all copies automatically when it begins
+// and ends: only what remains after that is changed here. Without maintenance nothing is left to it.
 const settlePeriod = 5 * time.Second
 
-// calmPeriod is how long after maintenance a difference in readiness may still come from it: what remains is looked at
-// after one settlePeriod, left alone for another, and written in the third.
+// calmPeriod is how long after maintenance a difference in readiness may still come from it: what remains is checked after one
+// settlePeriod, left alone for another, and written in the third.
 const calmPeriod = 3 * settlePeriod
 
-// readiness is what is known of whether endpoints are withheld: in maintenance they may have to be not ready, whatever
-// the backend says of them.
+// readiness is what is known of whether endpoints are withheld: in maintenance they may have to be not ready, whatever the backend
+// reports about them.
 type readiness struct {
 	known, withheld bool
-	// changed is since when that is so, as far as it is known: maintenance may have ended just before we started.
+	// changed is since when that is so, as far as known: maintenance may have ended just before Groundskeeper started.
 	changed time.Time
-	// asked is when the API server was last asked.
+	// The time when the API server was last queried.
 	asked time.Time
 	// disputed are services whose copies differ from what they should be in readiness only, and since when.
 	disputed map[types.NamespacedName]time.Time
 }
 
-// SetWithheld says whether endpoints are withheld. After a change all copies are looked at.
+// SetWithheld reports whether endpoints are withheld. After a change all copies are checked.
 func (r *Replica) SetWithheld(withheld bool) {
 	r.mu.Lock()
 	changed := r.readiness.known && r.readiness.withheld != withheld
@@ -57,7 +57,7 @@ func (r *Replica) SetWithheld(withheld bool) {
 	}
 }
 
-// readinessKnown says whether copies can be built.
+// readinessKnown reports whether copies can be built.
 func (r *Replica) readinessKnown() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -114,13 +114,13 @@ func (r *Replica) undisputed(ctx context.Context, key types.NamespacedName, want
 	switch {
 	case err != nil:
 		return nil, err
-	case before != now: // everything is looked at again
+	case before != now: // everything is rechecked
 		return certain, nil
 	}
 	return operations, nil
 }
 
-// calm says whether endpoints are not withheld, and have not been for a while.
+// calm reports whether endpoints are not withheld, and have not been for a while.
 func (r *Replica) calm() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -139,8 +139,8 @@ func (r *Replica) settling(key types.NamespacedName) time.Duration {
 	return settlePeriod - r.Clock.Since(since)
 }
 
-// confirmWithheld asks the API server whether endpoints are withheld: at once, because maintenance may have begun since
-// the last answer and the watch may be late, or not again and again.
+// confirmWithheld queries the API server whether endpoints are withheld: immediately, because maintenance may have begun since the
+// last response and the watch may be late, or not again and again.
 func (r *Replica) confirmWithheld(ctx context.Context, atOnce bool) (before, now bool, err error) {
 	r.mu.Lock()
 	before = r.readiness.withheld
@@ -151,7 +151,7 @@ func (r *Replica) confirmWithheld(ctx context.Context, atOnce bool) (before, now
 	}
 	now, err = r.Withheld(ctx)
 	if err != nil {
-		return before, before, fmt.Errorf("ask whether the endpoints of the backend are withheld: %w", err)
+		return before, before, fmt.Errorf("check whether the endpoints of the backend are withheld: %w", err)
 	}
 	r.mu.Lock()
 	r.readiness.asked = r.Clock.Now()

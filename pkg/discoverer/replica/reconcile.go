@@ -21,16 +21,16 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
-// obstacle is why a service cannot be copied, for somebody to put right.
+// obstacle is why a service cannot be copied, for a user to repair.
 type obstacle struct{ report.Problem }
 
-// errHeld says that a deletion waits for the guard.
+// errHeld means that a deletion waits for the guard.
 var errHeld = errors.New("a deletion waits for a second listing")
 
 // Error implements error.
 func (o *obstacle) Error() string { return o.Message }
 
-// process looks at one service and decides about another look.
+// process checks one service and decides about another look.
 func (r *Replica) process(ctx context.Context, key types.NamespacedName) {
 	err := r.reconcile(ctx, key)
 	var blocked *obstacle
@@ -45,7 +45,7 @@ func (r *Replica) process(ctx context.Context, key types.NamespacedName) {
 		r.settle(key, &blocked.Problem)
 		r.queue.Forget(key)
 		r.queue.AddAfter(key, r.patience.When(key))
-	case errors.Is(err, errHeld): // the guard has it looked at again
+	case errors.Is(err, errHeld): // the guard has it checked again
 		r.queue.Forget(key)
 		return
 	case isTransient(err):
@@ -61,7 +61,7 @@ func (r *Replica) process(ctx context.Context, key types.NamespacedName) {
 	r.passed(key)
 }
 
-// settle says what keeps a service from being copied; nil is nothing.
+// settle reports what keeps a service from being copied; nil is nothing.
 func (r *Replica) settle(key types.NamespacedName, problem *report.Problem) {
 	if problem == nil {
 		r.Ledger.Set(key.String())
@@ -100,7 +100,7 @@ func (r *Replica) reconcile(ctx context.Context, key types.NamespacedName) error
 	return err
 }
 
-// withdraw deletes the copy of a service that is gone or excluded.
+// withdraw deletes the copy of a service that has been deleted or excluded.
 func (r *Replica) withdraw(ctx context.Context, key types.NamespacedName, have plan.Existing, gone bool) error {
 	if have.Empty() {
 		r.Meters.Forget(key)
@@ -143,7 +143,7 @@ func (r *Replica) needed(want *desired.Objects) {
 	}
 }
 
-// taken says whose the object is that has the name of the copy of a service, or of a part of it.
+// taken reports whose the object is that has the name of the copy of a service, or of a part of it.
 func taken(key types.NamespacedName, other metav1.Object, backend string) error {
 	name := other.GetNamespace() + "/" + other.GetName()
 	if holder, ours := desired.ServiceSource(backend, other); ours {
@@ -155,7 +155,7 @@ func taken(key types.NamespacedName, other metav1.Object, backend string) error 
 			"%s, the name of the copy of service %s, belongs to backend %s: rename one of the services or backends", name, key, owner)}}
 	}
 	return &obstacle{report.Problem{Type: gimbalv1.ErrorConflict, Message: fmt.Sprintf(
-		"%s, the name of the copy of service %s, is somebody else's: delete or rename it, or rename the service", name, key)}}
+		"%s, the name of the copy of service %s, is another client's: delete or rename it, or rename the service", name, key)}}
 }
 
 // isTransient reports whether an error is caused by a concurrent change, which the next sync reads.

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package replica keeps the copies of a backend's services in this cluster what they should be. It is the same for
-// every kind of backend: a mode of the discoverer says what the backend has (Upstream) and when that changes (Touch,
-// Deleted); the rest, which is who owns what, what may be deleted, what is written and what is reported, is here.
+// Package replica keeps the copies of a backend's services in this cluster what they should be. It is the same for every kind of
+// backend: a mode of the discoverer reports what the backend has (Upstream) and when that changes (Touch, Deleted); the rest, which
+// is who owns what, what may be deleted, what is written and what is reported, is here.
 package replica
 
 import (
@@ -30,33 +30,33 @@ import (
 )
 
 const (
-	// What somebody has to put right, and no watch tells of, is tried again after a pause that doubles as well.
+	// What a user has to repair, and no watch reports of, is tried again after a pause that doubles as well.
 	minPatience = 5 * time.Second
 	maxPatience = time.Minute
 )
 
-// Upstream is what a backend has, as far as it is known. All of its functions may be called at any time.
+// Upstream is what a backend has, as far as known. All of its functions may be called at any time.
 type Upstream interface {
-	// Synced says whether everything was listed once.
+	// Synced reports whether everything was listed once.
 	Synced() bool
 	// Keys returns the namespaces and names of all services.
 	Keys() []types.NamespacedName
-	// Source returns a service, nil when it is not there or not to be copied; excluded says that it is there.
+	// Source returns a service, nil when it does not exist or not to be copied; excluded reports that it is there.
 	Source(key types.NamespacedName) (source *desired.Source, excluded bool)
-	// Copies lists the whole backend anew and returns the copies that its services should have. A listing that is not
-	// complete is an error.
+	// Copies lists the whole backend again and returns the copies that its services should have. A listing that is not complete is
+	// an error.
 	Copies(ctx context.Context) (sets.Set[guard.Ref], error)
 }
 
-// Policy says which namespaces are discovered, by exact names.
+// Policy reports which namespaces are discovered, by exact names.
 type Policy struct {
 	// Allow are the namespaces that are discovered, all when it is empty. Deny wins.
 	Allow, Deny []string
-	// Missing says what happens to services whose namespace does not exist here.
+	// Missing reports what happens to services whose namespace does not exist here.
 	Missing gimbalv1.MissingNamespacePolicy
 }
 
-// Admits says whether a namespace is discovered.
+// Admits reports whether a namespace is discovered.
 func (p Policy) Admits(namespace string) bool {
 	return !slices.Contains(p.Deny, namespace) && (len(p.Allow) == 0 || slices.Contains(p.Allow, namespace))
 }
@@ -77,11 +77,11 @@ type Options struct {
 	Selector labels.Selector
 	// Confined is the only namespace that may be read and written here. Empty means all.
 	Confined string
-	// Withheld asks the API server whether the endpoints of the backend are to be not ready, whatever it says of them.
+	// Withheld queries the API server whether the endpoints of the backend are to be not ready, whatever it reports about them.
 	// With it the work does not begin before the first SetWithheld. It may be nil: they never are.
 	Withheld func(context.Context) (bool, error)
-	// Unknown says of a service that is not there whether nobody knows that: what it may be in was never listed, or not
-	// lately. Its copy stays as it is. It may be nil: a service that is not there is gone.
+	// Unknown reports about a service that does not exist whether it is unknown that: what it may be in was never listed, or not
+	// lately. Its copy remains unchanged. It may be nil: a service that does not exist has been deleted.
 	Unknown func(key types.NamespacedName) bool
 	// Workers is how many services are worked on in parallel.
 	Workers int
@@ -103,18 +103,18 @@ type Replica struct {
 	relisted chan struct{}
 
 	mu sync.Mutex
-	// sure are copies that may be deleted: a watch told that their source is gone, or a second listing.
+	// sure are copies that may be deleted: a watch notified that their source has been deleted, or a second listing.
 	sure  sets.Set[guard.Ref]
 	ahead ahead
 	// waiting are the services that wait for a namespace.
 	waiting map[string]sets.Set[types.NamespacedName]
-	// legacy are Services that only the labels of the original's released images mark as ours.
+	// legacy are Services that only the labels of the original's released images mark as Groundskeeper's.
 	legacy    map[types.NamespacedName]*corev1.Service
 	cycle     cycle
 	readiness readiness
-	// surveyed says that both sides were compared once.
+	// surveyed reports that both sides were compared once.
 	surveyed bool
-	// working says that writing is allowed.
+	// working reports that writing is allowed.
 	working bool
 }
 
@@ -153,18 +153,18 @@ func NewQueue() workqueue.TypedRateLimitingInterface[types.NamespacedName] {
 	return workqueue.NewTypedRateLimitingQueue(kit.RateLimiter[types.NamespacedName]())
 }
 
-// Touch has a service looked at.
+// Touch has a service checked.
 func (r *Replica) Touch(key types.NamespacedName) {
 	r.mu.Lock()
 	working := r.working
 	r.mu.Unlock()
-	// Before the work begins everything will be looked at anyway.
+	// Before the work begins everything will be checked even so.
 	if working {
 		r.queue.Add(key)
 	}
 }
 
-// Deleted says that the source of a copy is gone for sure, because the backend itself told so.
+// Deleted reports that the source of a copy has certainly been deleted, because the backend itself reported it.
 func (r *Replica) Deleted(key types.NamespacedName, copies ...guard.Ref) {
 	r.mu.Lock()
 	r.sure.Insert(copies...)
@@ -172,7 +172,7 @@ func (r *Replica) Deleted(key types.NamespacedName, copies ...guard.Ref) {
 	r.Touch(key)
 }
 
-// Listed says that the backend was listed as a whole: everything is compared with that now, not after Resync.
+// Listed reports that the backend was listed as a whole: everything is compared with that now, not after Resync.
 func (r *Replica) Listed() {
 	select {
 	case r.relisted <- struct{}{}:
@@ -180,7 +180,7 @@ func (r *Replica) Listed() {
 	}
 }
 
-// unknown says whether a service without a source is one whose copy stays as it is.
+// unknown reports whether a service without a source is one whose copy remains unchanged.
 func (r *Replica) unknown(key types.NamespacedName, source *desired.Source, excluded bool) bool {
 	return source == nil && !excluded && r.Unknown != nil && r.Unknown(key)
 }

@@ -22,7 +22,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/guard"
 )
 
-// Nothing is written before all that decides about it is known, and readiness says what is missing.
+// Nothing is written before all that decides about it is known, and readiness reports what is missing.
 func TestStart(t *testing.T) {
 	inWorld(t, []string{"web"}, []string{"old"}, func(w *world) {
 		w.backend.mu.Lock()
@@ -45,10 +45,10 @@ func TestStart(t *testing.T) {
 			w.after(time.Minute)
 			w.expect("without "+step.missing, map[string]int{})
 			if w.queue.Len() > 0 {
-				t.Error("services wait that all will be compared with anyway")
+				t.Error("services wait that all will be compared with even so")
 			}
 			if err := w.Check(); err == nil || !strings.Contains(err.Error(), step.missing) || !w.LastSync().IsZero() {
-				t.Errorf("readiness says %v, not %s", err, step.missing)
+				t.Errorf("readiness reports %v, not %s", err, step.missing)
 			}
 			step.then()
 		}
@@ -60,8 +60,8 @@ func TestStart(t *testing.T) {
 	})
 }
 
-// What only somebody can put right is tried again after pauses that double up to a minute; what may pass by itself is
-// tried more often; when it works, all begins anew.
+// What only a user can repair is tried again after pauses that double up to a minute; what may pass automatically is tried more
+// often; when it works, everything starts over.
 func TestRetry(t *testing.T) {
 	refused := apierrors.NewForbidden(corev1.Resource("services"), "us-web", errors.New("a policy"))
 	for name, test := range map[string]struct {
@@ -122,17 +122,17 @@ func TestSweep(t *testing.T) {
 		services, copies int
 		// listed is what the second listing has; -1 is an error.
 		listed int
-		// at once, and after the second listing.
+		// immediately, and after the second listing.
 		first, then int
 		listings    int
 	}{
-		"few":                        {8, 10, -1, 2, 0, 0},
-		"most, and they are gone":    {2, 20, 2, 0, 18, 1},
-		"most, and some are there":   {2, 20, 15, 0, 5, 1},
-		"most, and all are there":    {2, 20, 20, 0, 0, 1},
-		"most, and nobody can tell":  {2, 20, -1, 0, 0, 2},
-		"most of few":                {1, 4, -1, 3, 0, 0},
-		"half is not more than half": {10, 20, -1, 10, 0, 0},
+		"few":                              {8, 10, -1, 2, 0, 0},
+		"most, and they have been deleted": {2, 20, 2, 0, 18, 1},
+		"most, and some are there":         {2, 20, 15, 0, 5, 1},
+		"most, and all are there":          {2, 20, 20, 0, 0, 1},
+		"most, and it is unknown which":    {2, 20, -1, 0, 0, 2},
+		"most of few":                      {1, 4, -1, 3, 0, 0},
+		"half is not more than half":       {10, 20, -1, 10, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, names(test.services), names(test.copies), func(w *world) {
@@ -159,7 +159,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// A deletion of which the backend itself told needs no second listing.
+// A deletion that the backend itself reported needs no second listing.
 func TestDeletedForSure(t *testing.T) {
 	inWorld(t, names(20), names(20), func(w *world) {
 		w.start()
@@ -175,16 +175,16 @@ func TestDeletedForSure(t *testing.T) {
 	})
 }
 
-// The event of our own last write needs no look; any other does, and what is older than that write changes nothing.
+// The event of the discoverer's own last write needs no check; any other does, and what is older than that write changes nothing.
 func TestCaughtUp(t *testing.T) {
 	const written = "10"
 	for name, test := range map[string]struct {
 		version string
 		uid     types.UID
-		// echo says that it is our own write, kept that the write is still ahead of the caches.
+		// echo reports that it is an own write, kept that the write is still ahead of the caches.
 		echo, kept bool
 	}{
-		"our own":             {"10", "uid-web", true, false},
+		"own":                 {"10", "uid-web", true, false},
 		"older":               {"9", "uid-web", false, true},
 		"newer":               {"11", "uid-web", false, false},
 		"newer, longer":       {"100", "uid-web", false, false},
@@ -205,8 +205,8 @@ func TestCaughtUp(t *testing.T) {
 	}
 }
 
-// Each write is followed by no other: neither its own echo nor a second look finds anything to do. What somebody else
-// changes is put right.
+// Each write is followed by no other: neither its own echo nor a second look finds anything to do. What another client changes is
+// repaired.
 func TestEcho(t *testing.T) {
 	inWorld(t, []string{"web"}, nil, func(w *world) {
 		w.start()
@@ -221,11 +221,11 @@ func TestEcho(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.after(time.Second)
-		w.expect("changed by somebody", map[string]int{"patch": 1})
+		w.expect("changed by another client", map[string]int{"patch": 1})
 	})
 }
 
-// A copy that somebody deletes before the answer to its creation is here is made again.
+// A copy that a user deletes before the response to its creation is here is made again.
 func TestDeletedInFlight(t *testing.T) {
 	inWorld(t, []string{"web"}, nil, func(w *world) {
 		services := corev1.SchemeGroupVersion.WithResource("services")

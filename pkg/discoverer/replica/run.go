@@ -16,7 +16,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// poll is how often a cache that fills is looked at.
+// poll is how often a cache that fills is checked.
 const poll = 50 * time.Millisecond
 
 // Watch fills the caches of this cluster and keeps them up to date until ctx is done. It writes nothing.
@@ -42,7 +42,7 @@ func (r *Replica) Survey(ctx context.Context) (int, error) {
 	return len(different), nil
 }
 
-// Check says what readiness waits for, nil when it is there.
+// Check reports what readiness waits for, nil when it is there.
 func (r *Replica) Check() error {
 	r.mu.Lock()
 	surveyed := r.surveyed
@@ -55,7 +55,7 @@ func (r *Replica) Check() error {
 	case !r.Upstream.Synced():
 		return errors.New("waiting for the list of what is in the backend")
 	case !r.readinessKnown():
-		return errors.New("waiting for the DiscoveryBackend: it says whether the endpoints are withheld")
+		return errors.New("waiting for the DiscoveryBackend: it reports whether the endpoints are withheld")
 	default:
 		return errors.New("comparing the two clusters")
 	}

@@ -36,7 +36,7 @@ type backend struct {
 	mu       sync.Mutex
 	unsynced bool
 	services map[string]bool
-	// listed is what a listing anew brings; nil is an error.
+	// listed is what a listing again brings; nil is an error.
 	listed []string
 	// listings counts these.
 	listings int
@@ -169,7 +169,7 @@ func (w *world) expect(what string, want map[string]int) {
 	}
 }
 
-// refuse makes requests of a verb fail, as long as there is an error. It is called before the start.
+// It makes requests of a verb fail, as long as there is an error. It is called before the start.
 func (w *world) refuse(verb string, refusal func() error) {
 	w.here.PrependReactor(verb, "services", func(ktesting.Action) (bool, runtime.Object, error) {
 		err := refusal()

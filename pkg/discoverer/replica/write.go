@@ -23,9 +23,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
-// carryOut does operations in their order. Deletions for which only a listing speaks wait for the guard. After an error
-// the rest is left: without its Service a copy has no slices, and what is stale is not taken away before what is new is
-// there.
+// carryOut does operations in their order. Deletions for which only a listing speaks wait for the guard. After an error the rest is
+// left: without its Service a copy has no slices, and what is stale is not removed before what is new is there.
 func (r *Replica) carryOut(ctx context.Context, key types.NamespacedName, operations []plan.Operation) error {
 	held := false
 	for _, operation := range operations {
@@ -58,7 +57,7 @@ func (r *Replica) carryOut(ctx context.Context, key types.NamespacedName, operat
 	return nil
 }
 
-// deleted forgets what was remembered of a copy for its deletion.
+// deleted discards what was remembered of a copy for its deletion.
 func (r *Replica) deleted(key types.NamespacedName, ref guard.Ref) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -68,7 +67,7 @@ func (r *Replica) deleted(key types.NamespacedName, ref guard.Ref) {
 	}
 }
 
-// do does one operation. What is refused for good comes back as an obstacle.
+// do does one operation. What is rejected permanently comes back as an obstacle.
 func (r *Replica) do(ctx context.Context, key types.NamespacedName, operation plan.Operation) error {
 	// A write that has begun is finished: the client has a timeout.
 	ctx = context.WithoutCancel(ctx)
@@ -91,7 +90,7 @@ func (r *Replica) do(ctx context.Context, key types.NamespacedName, operation pl
 	}
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
 		return &obstacle{report.Problem{Type: gimbalv1.ErrorInvalidService, Message: fmt.Sprintf(
-			"service %s: this cluster refuses to %s its copy: %s", key, operation.Verb, err)}}
+			"service %s: this cluster rejects to %s its copy: %s", key, operation.Verb, err)}}
 	}
 	return fmt.Errorf("%s %s: %w", operation.Verb, refOf(operation.Object), err)
 }
@@ -119,7 +118,7 @@ func (r *Replica) doService(ctx context.Context, key types.NamespacedName, servi
 	return err
 }
 
-// adoptService looks at what has the name of a Service that was to be created: one that we wrote a moment ago and the
+// adoptService checks what has the name of a Service that was to be created: one that Groundskeeper wrote a moment ago and the
 // cache has not, one of the original's, one that lost its labels. Anything else is not touched.
 func (r *Replica) adoptService(ctx context.Context, key types.NamespacedName, want *corev1.Service) error {
 	live, err := r.Client.Services(want.Namespace).Get(ctx, want.Name, metav1.GetOptions{})
@@ -188,7 +187,7 @@ func (r *Replica) again(ctx context.Context, key types.NamespacedName, operation
 	return nil
 }
 
-// dropLegacy forgets a Service of the original that was dealt with. When the write failed, it is read again.
+// dropLegacy discards a Service of the original that was dealt with. When the write failed, it is read again.
 func (r *Replica) dropLegacy(ctx context.Context, key types.NamespacedName, service *corev1.Service) {
 	r.mu.Lock()
 	before := r.legacy[key]
@@ -203,7 +202,7 @@ func (r *Replica) dropLegacy(ctx context.Context, key types.NamespacedName, serv
 	}
 }
 
-// addLegacy remembers a Service that has the labels of the original and not yet ours.
+// addLegacy remembers a Service that has the labels of the original and not yet Groundskeeper's.
 func (r *Replica) addLegacy(service *corev1.Service) {
 	key, ok := desired.ServiceSource(r.Backend, service)
 	if _, current := service.Labels[gimbalv1.LabelBackend]; !ok || current {

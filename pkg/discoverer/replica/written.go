@@ -18,16 +18,16 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/discoverer/plan"
 )
 
-// ahead are our own writes that the caches may not have yet. Without them, what changes twice in a moment would be
-// written by what was before: requests in vain, that the server refuses.
+// ahead are the discoverer's own writes that the caches may not have yet. Without them, what changes twice in a moment would be
+// written by what was before: requests in vain, that the server rejects.
 type ahead struct {
 	written map[types.NamespacedName]map[guard.Ref]metav1.Object
 	removed map[guard.Ref]types.UID
-	// inFlight are writes whose answers are not here yet, each with the object of its name that went meanwhile.
+	// inFlight are writes whose responds are not here yet, each with the object of its name that went meanwhile.
 	inFlight map[guard.Ref]types.UID
 }
 
-// existing returns the copy of a source, as far as it is there.
+// existing returns the copy of a source, if it exists.
 func (r *Replica) existing(key types.NamespacedName) plan.Existing {
 	var have plan.Existing
 	found := r.local.slices.Indexed(key.Namespace, key.String())
@@ -81,8 +81,8 @@ func (r *Replica) writing(ref guard.Ref) (end func()) {
 	}
 }
 
-// wrote notes what the API server has after a write, unless the caches have it already. It is called while the write is
-// in flight: an object that somebody deletes before its answer is here, would be taken for one that is there, for good.
+// wrote notes what the API server has after a write, unless the caches have it already. It is called while the write is in flight:
+// an object that a user deletes before its response is here, would be taken for one that is there, permanently.
 func (r *Replica) wrote(key types.NamespacedName, object metav1.Object) {
 	ref := refOf(object)
 	r.mu.Lock()
@@ -101,7 +101,7 @@ func (r *Replica) wrote(key types.NamespacedName, object metav1.Object) {
 	}
 }
 
-// removing notes that a copy is about to be deleted: the event may come before the answer.
+// removing notes that a copy is about to be deleted: the event may come before the response.
 func (r *Replica) removing(key types.NamespacedName, object metav1.Object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -109,7 +109,7 @@ func (r *Replica) removing(key types.NamespacedName, object metav1.Object) {
 	r.ahead.forget(key, refOf(object))
 }
 
-// caughtUp notes what the caches have of an object, and says whether that is what we wrote last.
+// caughtUp notes what the caches have of an object, and reports whether that is what Groundskeeper wrote last.
 func (r *Replica) caughtUp(key types.NamespacedName, object metav1.Object) bool {
 	ref := refOf(object)
 	r.mu.Lock()
@@ -125,7 +125,7 @@ func (r *Replica) caughtUp(key types.NamespacedName, object metav1.Object) bool 
 	return err == nil && order == 0 && object.GetUID() == written.GetUID()
 }
 
-// isGone notes that an object is gone, or not deleted by us after all.
+// isGone notes that an object has been deleted, or not deleted by Groundskeeper after all.
 func (r *Replica) isGone(key types.NamespacedName, object metav1.Object) {
 	ref := refOf(object)
 	r.mu.Lock()

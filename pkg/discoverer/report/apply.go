@@ -58,7 +58,7 @@ func Identity(ctx context.Context, client Client, backend *gimbalv1.DiscoveryBac
 	return err
 }
 
-// apply makes a status what a manager says of a DiscoveryBackend.
+// apply makes a status what a manager reports about a DiscoveryBackend.
 func apply(ctx context.Context, client Client, backend *gimbalv1.DiscoveryBackend, name, manager string, status *status) (*gimbalv1.DiscoveryBackend, error) {
 	return send(ctx, client, identity{Name: name, UID: backend.UID}, manager, status)
 }

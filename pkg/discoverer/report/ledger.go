@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report tells people what goes wrong: in status.errors of the DiscoveryBackend.
+// Package report reports failures to users: in status.errors of the DiscoveryBackend.
 package report
 
 import (
@@ -20,11 +20,11 @@ import (
 // maxMessage is how long a message may be. Longer ones are cut.
 const maxMessage = 512
 
-// Problem is something that goes wrong. Two problems of one type and message are one.
+// Problem is something that fails. Two problems of one type and message are one.
 type Problem struct {
 	// Type is one of the Error constants of gimbal/v1.
 	Type string
-	// Message says what is wrong, with which object, and what to do. It has nothing in it that changes by itself.
+	// Message reports what is wrong, with which object, and what to do. It has nothing in it that changes automatically.
 	Message string
 }
 
@@ -48,7 +48,7 @@ func NewLedger(clock clock.PassiveClock) *Ledger {
 	return &Ledger{clock: clock, subjects: map[string][]Entry{}, changed: make(chan struct{}, 1)}
 }
 
-// Set says what problems a subject has now, which may be none. It returns those that it did not have before.
+// Set reports what problems a subject has now, which may be none. It returns those that it did not have before.
 func (l *Ledger) Set(subject string, problems ...Problem) []Problem {
 	now := l.clock.Now().Truncate(time.Minute)
 	l.mu.Lock()
@@ -85,7 +85,7 @@ func (l *Ledger) Count() int {
 // Changed is sent to after changes.
 func (l *Ledger) Changed() <-chan struct{} { return l.changed }
 
-// Poke has what is reported looked at soon.
+// Poke has what is reported checked soon.
 func (l *Ledger) Poke() {
 	select {
 	case l.changed <- struct{}{}:
@@ -102,8 +102,8 @@ func severity(kind string) int {
 	return len(order)
 }
 
-// Entries returns the problems, in order and each once. When there are more than MaxErrorsPerWriter, the last one
-// returned says so.
+// Entries returns the problems, in order and each once. When there are more than MaxErrorsPerWriter, the last one returned reports
+// so.
 func (l *Ledger) Entries() []Entry {
 	l.mu.Lock()
 	seen := map[Problem]time.Time{}

@@ -28,7 +28,7 @@ func TestLedger(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	l := NewLedger(clock)
 	collision := Problem{gimbalv1.ErrorNameCollision, "two of one name"}
-	unreachable := Problem{gimbalv1.ErrorConnection, "no answer"}
+	unreachable := Problem{gimbalv1.ErrorConnection, "no response"}
 	if news := l.Set("shop/a", collision); len(news) != 1 {
 		t.Error(news)
 	}
@@ -36,7 +36,7 @@ func TestLedger(t *testing.T) {
 		t.Error(news)
 	}
 	if news := l.Set("shop/a", collision); len(news) != 0 {
-		t.Error("told twice")
+		t.Error("reported twice")
 	}
 	l.Set("backend", unreachable)
 	entries := l.Entries()
@@ -143,7 +143,7 @@ func TestWriter(t *testing.T) {
 	if s := client.last(); *s.Services != 2 || *s.Endpoints != 10 || !s.LastSyncTime.Equal(new(metav1.NewTime(start))) || !s.Conditions[0].LastTransitionTime.Equal(new(metav1.NewTime(start.Add(10*time.Second)))) {
 		t.Errorf("%+v", s)
 	}
-	ledger.Set("backend", Problem{gimbalv1.ErrorConnection, "no answer"})
+	ledger.Set("backend", Problem{gimbalv1.ErrorConnection, "no response"})
 	state.Discovered.Message = "changed"
 	clock.Step(10 * time.Second)
 	write(3)
@@ -151,7 +151,7 @@ func TestWriter(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	// Seen again within the minute, it is no news.
-	ledger.Set("backend", Problem{gimbalv1.ErrorConnection, "no answer"})
+	ledger.Set("backend", Problem{gimbalv1.ErrorConnection, "no response"})
 	write(3)
 	ledger.Set("backend")
 	write(4)
@@ -160,7 +160,7 @@ func TestWriter(t *testing.T) {
 	}
 }
 
-// A restart with nothing wrong says nothing until it knows something.
+// A restart with nothing wrong reports nothing until it knows something.
 func TestWriterAfterRestart(t *testing.T) {
 	clock := clocktesting.NewFakeClock(start)
 	client := &fakeClient{backend: &gimbalv1.DiscoveryBackend{}}

@@ -25,8 +25,8 @@ const (
 	farewell = 5 * time.Second
 )
 
-// Standby brings the problems of a discoverer that waits for the Lease into the status of its DiscoveryBackend: that
-// changed credentials are refused is known to nobody else, because the one that works has the former ones.
+// Standby brings the problems of a discoverer that waits for the Lease into the status of its DiscoveryBackend: that changed
+// credentials are rejected is known to no other client, because the one that works has the former ones.
 type Standby struct {
 	Client          Client
 	Namespace, Name string
@@ -36,14 +36,14 @@ type Standby struct {
 	last []Entry
 }
 
-// Run writes until ctx is done, and takes away what was written then.
+// Run writes until ctx is done, and removes what was written then.
 func (s *Standby) Run(ctx context.Context) {
 	log := logr.FromContextOrDiscard(ctx)
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 		defer cancel()
 		if err := s.clear(ctx); err != nil {
-			log.Error(err, "What was told while waiting for the Lease stays in the status of the DiscoveryBackend")
+			log.Error(err, "Problems reported while waiting for the Lease stay in the status of the DiscoveryBackend")
 		}
 	}()
 	for {
@@ -52,7 +52,7 @@ func (s *Standby) Run(ctx context.Context) {
 			return
 		case <-s.Ledger.Changed():
 		}
-		// The first discoverer of a backend waits for nobody.
+		// The first discoverer of a backend waits for no other.
 		select {
 		case <-ctx.Done():
 			return

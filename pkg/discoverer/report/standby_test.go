@@ -55,7 +55,7 @@ func TestStandby(t *testing.T) {
 		while, atEnd int
 	}{
 		"nothing is wrong":                       {lasts: time.Minute},
-		"the credentials are refused":            {problem: true, lasts: time.Minute, while: 1, atEnd: 1},
+		"the credentials are rejected":           {problem: true, lasts: time.Minute, while: 1, atEnd: 1},
 		"the first one need not wait":            {problem: true, lasts: settle / 2},
 		"another one was killed while it waited": {managers: []metav1.ManagedFieldsEntry{{Manager: standbyOwner}}, lasts: time.Minute, atEnd: 1},
 		"one that works wrote":                   {managers: []metav1.ManagedFieldsEntry{{Manager: fieldOwner}}, lasts: time.Minute},
@@ -88,7 +88,7 @@ func TestStandby(t *testing.T) {
 	}
 }
 
-// A problem is written once, and goes when it is fixed.
+// A problem is written once, and is deleted when it is fixed.
 func TestStandbyFollows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, ledger := &standbyClient{}, NewLedger(clock.RealClock{})

@@ -23,7 +23,7 @@ const (
 	// controller have their own.
 	fieldOwner = "groundskeeper-discoverer"
 
-	// settle is how long a change of the errors waits for others, period how often counts and times are looked at.
+	// settle is how long a change of the errors waits for others, period how often counts and times are checked.
 	settle = time.Second
 	period = 10 * time.Second
 )
@@ -34,7 +34,7 @@ const (
 	ReasonPending = "Pending"
 	// ReasonSynced: everything is copied.
 	ReasonSynced = "Synced"
-	// ReasonIncomplete: some services cannot be copied, status.errors says why.
+	// ReasonIncomplete: some services cannot be copied, status.errors reports why.
 	ReasonIncomplete = "Incomplete"
 )
 
@@ -44,18 +44,18 @@ type Discovered struct {
 	Reason, Message string
 }
 
-// State is what a status says beside errors.
+// State is what a status reports beside errors.
 type State struct {
 	Discovered Discovered
-	// Counted says that Services and Endpoints are known.
+	// Counted reports that Services and Endpoints are known.
 	Counted             bool
 	Services, Endpoints int
 	// LastSync is when all copies last agreed with a listing. It is zero before.
 	LastSync time.Time
 }
 
-// Writer brings problems and state into the status of a DiscoveryBackend. It writes when something changed: errors at
-// once, all else every ten seconds at most.
+// Writer brings problems and state into the status of a DiscoveryBackend. It writes when something changed: errors immediately, all
+// else every ten seconds at most.
 type Writer struct {
 	Client          Client
 	Namespace, Name string
@@ -126,7 +126,7 @@ func (w *Writer) write(ctx context.Context) error {
 	return nil
 }
 
-// render returns the status. What is not known yet stays as it was: leaving it out would take it away.
+// render returns the status. What is not known yet remains unchanged: leaving it out would take it away.
 func (w *Writer) render(state State, entries []Entry) *status {
 	before := &w.before.Status
 	rendered := &status{
@@ -142,7 +142,7 @@ func (w *Writer) render(state State, entries []Entry) *status {
 	return rendered
 }
 
-// errorsOf returns entries as they are in a status, each message after a prefix.
+// errorsOf returns entries as in a status, each message after a prefix.
 func errorsOf(entries []Entry, prefix string) []gimbalv1.DiscoveryError {
 	errs := make([]gimbalv1.DiscoveryError, 0, len(entries))
 	for _, entry := range entries {

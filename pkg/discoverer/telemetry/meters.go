@@ -14,7 +14,7 @@ import (
 
 // Row is what is known of one service of the backend.
 type Row struct {
-	// Copied says that the service has its copy here, Invalid that it cannot have one.
+	// Copied reports that the service has its copy here, Invalid that it cannot have one.
 	Copied, Invalid bool
 	// Upstream is how many endpoints it has in the backend, Replicated how many of them are here.
 	Upstream, Replicated int
@@ -22,14 +22,14 @@ type Row struct {
 
 type row struct {
 	Row
-	// known says that Row was set.
+	// known reports that Row was set.
 	known bool
 	// When the last event was, in seconds. 0: there was none.
 	serviceEvent, endpointsEvent int64
 }
 
-// Meters are the metrics of the discoverer of one backend. What there is one of for each service is kept in rows and
-// becomes a metric only when somebody asks: metrics proper of thousands of services take more memory than the services.
+// Meters are the metrics of the discoverer of one backend. What there is one of for each service is kept in rows and becomes a
+// metric only when it is scraped: metrics proper of thousands of services take more memory than the services.
 type Meters struct {
 	serviceErrors, endpointsErrors, errors *prometheus.CounterVec
 	latency                                *prometheus.HistogramVec
@@ -43,7 +43,7 @@ type Meters struct {
 	rows map[types.NamespacedName]*row
 }
 
-// New returns the metrics of a backend of a type, which are of a version. queue says how many keys wait.
+// New returns the metrics of a backend of a type, which are of a version. queue reports how many keys wait.
 func New(backend, backendType, version string, queue func() int) *Meters {
 	constant := prometheus.Labels{"backendname": backend, "backendtype": backendType}
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
@@ -109,7 +109,7 @@ func (m *Meters) EndpointsEvent(key types.NamespacedName, at time.Time) {
 	m.row(key).endpointsEvent = at.Unix()
 }
 
-// Set says what is known of a service.
+// Set reports what is known of a service.
 func (m *Meters) Set(key types.NamespacedName, known Row) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -117,7 +117,7 @@ func (m *Meters) Set(key types.NamespacedName, known Row) {
 	r.Row, r.known = known, true
 }
 
-// Forget drops all that is known of a service that is gone.
+// Forget drops all that is known of a service that has been deleted.
 func (m *Meters) Forget(key types.NamespacedName) {
 	m.mu.Lock()
 	delete(m.rows, key)

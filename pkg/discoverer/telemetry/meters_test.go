@@ -39,7 +39,7 @@ func gather(t *testing.T, m *Meters) map[string]float64 {
 	return got
 }
 
-// The names and labels are the original's: dashboards and alerts go on.
+// The names and labels are the original's: dashboards and alerts continue.
 func TestNames(t *testing.T) {
 	m := New("us", "kubernetes", "v1", func() int { return 4 })
 	web, db := types.NamespacedName{Namespace: "shop", Name: "web"}, types.NamespacedName{Namespace: "shop", Name: "db"}
@@ -88,7 +88,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// What is gone has no metrics any more.
+// What has been deleted has no metrics any more.
 func TestForget(t *testing.T) {
 	m := New("us", "kubernetes", "v1", func() int { return 0 })
 	web := types.NamespacedName{Namespace: "shop", Name: "web"}
@@ -98,7 +98,7 @@ func TestForget(t *testing.T) {
 	m.ServiceError(web, "x")
 	m.EndpointsError(web, "x")
 	if len(gather(t, m)) == len(before) {
-		t.Error("there is nothing to forget")
+		t.Error("there is nothing to discard")
 	}
 	m.Forget(web)
 	after := gather(t, m)

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// sample is a gauge that shares its labels and its value with others. There are five for each service: with labels of
-// their own they would take more memory for a moment, each time that somebody asks, than the services themselves.
+// sample is a gauge that shares its labels and its value with others. There are five for each service: with dedicated labels they
+// would take more memory for a moment, at each scrape, than the services themselves.
 type sample struct {
 	desc   *prometheus.Desc
 	labels []*dto.LabelPair
@@ -26,7 +26,7 @@ func (s *sample) Write(out *dto.Metric) error {
 	return nil
 }
 
-// sampler makes samples, for one answer.
+// sampler makes samples, for one response.
 type sampler struct {
 	out         chan<- prometheus.Metric
 	constant    []*dto.LabelPair
