@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package deorbit is the controller that takes a cluster down without debris: it removes what a workload cluster made in
-// OpenStack, and then releases the Kluster.
+// Package deorbit is the controller that tears down a cluster without leaving resources behind: it removes what a workload cluster
+// made in OpenStack, and then releases the Kluster.
 //
-// It goes through stages, one at a time. A look at a stage runs beside the workers, so that a cluster or a cloud that
-// does not answer holds up no other. What a look showed leads to the next step by a pure function (machine.go), whose
-// result is written to the status before anything is done in the stage that it says: a process that ends in between loses
-// nothing. What the stages do is in the packages below this one, cluster and cloud.
+// It passes through stages, one at a time. A check of a stage runs beside the workers, so that a cluster or a cloud that does not
+// respond blocks no other. What a look showed leads to the next step by a pure function (machine.go), whose result is written to
+// the status before anything is done in the stage that it names: a process that ends in between loses nothing. What the stages do
+// is in the packages below this one, cluster and cloud.
 package deorbit
 
 import (
@@ -30,11 +30,11 @@ import (
 const (
 	// ControllerName is the name of this controller in the configuration, in logs and in metrics.
 	ControllerName = "kluster-deorbit"
-	// fieldOwner is the manager of the fields we write, and the source of our events.
+	// fieldOwner is the manager of the fields Groundskeeper writes, and the source of Groundskeeper's events.
 	fieldOwner = "kluster-deorbit-controller"
 
-	// cloudTimeouts is how long a look at a cloud may take, in timeouts of a single attempt at a request. clusterTimeout is
-	// how long a look at a workload cluster may take, identifyTimeout the question which cluster it is.
+	// cloudTimeouts is how long a check of a cloud may take, in timeouts of a single attempt at a request. clusterTimeout is how
+	// long a check of a workload cluster may take, identifyTimeout the question which cluster it is.
 	cloudTimeouts   = 10
 	clusterTimeout  = time.Minute
 	identifyTimeout = 10 * time.Second
@@ -48,7 +48,7 @@ type reconciler struct {
 	live    client.Reader
 	systems systems
 	config  configv1alpha1.DeorbitConfiguration
-	// fence says whether this process may still change anything.
+	// fence reports whether this process may still change anything.
 	fence            func() error
 	clock            clock.PassiveClock
 	recorder         events.EventRecorder
@@ -57,7 +57,7 @@ type reconciler struct {
 
 	mu     sync.Mutex
 	states map[types.NamespacedName]*state
-	// self is the cluster that we run in; "": not known yet.
+	// self is the cluster that Groundskeeper runs in; "": not known yet.
 	self types.UID
 }
 
@@ -65,9 +65,9 @@ func (r *reconciler) pools() []*background.Pool[looked] {
 	return []*background.Pool[looked]{r.clusters, r.clouds}
 }
 
-// AddToManager adds the controller to a manager, whose scheme has to know Klusters and Kubernetes' own kinds. The fence
-// says whether this process may still change anything in a workload cluster or a cloud. An error means that the
-// controller was added twice, or that the metrics have names that are taken.
+// AddToManager adds the controller to a manager, whose scheme has to know Klusters and Kubernetes' own kinds. The fence reports
+// whether this process may still change anything in a workload cluster or a cloud. An error means that the controller was added
+// twice, or that the metrics have names that are taken.
 func AddToManager(mgr manager.Manager, config configv1alpha1.KlusterConfiguration, clients *openstack.Clients, fence func() error, clock clock.PassiveClock) error {
 	meters, err := newMeters(metrics.Registry)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
-// walk is a Deorbit over time, of one look after another.
+// walk is a Deorbit over time, of one manage another.
 type walk struct {
 	t *testing.T
 	progress
@@ -49,18 +49,18 @@ func TestOneFailureGivesNothingUp(t *testing.T) {
 		w.in(pods)
 		w.look(time.Minute, showed(pods, thing("PersistentVolumeClaim", fmt.Sprint(w.now.Unix()))))
 		if w.in(pods); w.UnreachableSince != nil {
-			t.Fatal("an answer does not end the row")
+			t.Fatal("a response does not end the row")
 		}
 		w.LastProgressAt = new(metav1.NewTime(w.now)) // what it waits for is another matter
 	}
 }
 
-// Known faults: refused connections and DNS errors never gave up; a restart with an unreachable API stuck for ever.
+// Known faults: rejected connections and DNS errors never gave up; a restart with an unreachable API stuck indefinitely.
 func TestEachClassOfFailureGivesUp(t *testing.T) {
 	for _, message := range []string{"connection refused", "no such host", "x509: unknown authority", "i/o timeout", "Unauthorized", "Forbidden", "500"} {
 		w := newWalk(t, in(claims))
 		w.look(time.Second, failed(claims, clusterFailure(fmt.Errorf("%s", message))))
-		// What is only remembered is gone after a restart.
+		// What is only remembered has been deleted after a restart.
 		w.progress = progress{DeorbitStatus: loaded(&w.DeorbitStatus)}
 		w.look(119*time.Second, failed(claims, clusterFailure(errDown)))
 		w.in(claims)
@@ -81,7 +81,7 @@ func TestRetainedIsNotWaitedFor(t *testing.T) {
 	}
 	w.look(0, showed(verify))
 	if len(w.Retained) != 1 {
-		t.Error("what another stage keeps is forgotten")
+		t.Error("what another stage keeps is discarded")
 	}
 	gone := showed(routes)
 	gone.parts[0].report.Deleted = []kubernikusv1.DeorbitObject{kept}
@@ -107,7 +107,7 @@ func TestOnlyACleanReleaseReleases(t *testing.T) {
 	}
 }
 
-// A stage that goes on slowly is not left, and one that deletes the same things again and again is.
+// A stage that continues slowly is not left, and one that deletes the same things again and again is.
 func TestProgress(t *testing.T) {
 	deleting := func(kind, name string) *outcome {
 		o := showed(claims, things(kind, "a", "b", "c")...)

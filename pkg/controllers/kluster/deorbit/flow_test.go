@@ -57,7 +57,7 @@ func (f *flow) remains(which kubernikusv1.DeorbitStage, left ...kubernikusv1.Deo
 	})
 }
 
-// A stage is looked at each poll interval as long as something remains, and what says nothing new costs no write.
+// A stage is checked each poll interval as long as something remains, and what reports nothing new costs no write.
 func TestWaiting(t *testing.T) {
 	k := gone("k")
 	f := newFlow(t, k, secretOf("k-secret"))
@@ -71,7 +71,7 @@ func TestWaiting(t *testing.T) {
 	}
 	f.writes, f.calls = 0, nil
 	if f.turn(k); f.stages() != "" {
-		t.Errorf("it is looked at before its time: %s", f.stages())
+		t.Errorf("it is checked before its time: %s", f.stages())
 	}
 	f.after(20*time.Second, k)
 	if f.stages() != "Claims" || f.writes != 0 {
@@ -84,10 +84,10 @@ func TestWaiting(t *testing.T) {
 	if f.is(k, claims, "False/Claims"); !k.Status.Deorbit.LastProgressAt.Time.Equal(f.clock.Now()) {
 		t.Errorf("the progress was at %s", k.Status.Deorbit.LastProgressAt)
 	}
-	// Without progress it is left, which somebody should look at.
+	// Without progress it is left, which a user should check.
 	f.told()
 	f.after(time.Hour, k)
-	if text := f.told(); !strings.Contains(text, "Warning StageLeft Claims: no progress for 1h0m0s, going on without it: 1 remains: PersistentVolumeClaim shop/b") {
+	if text := f.told(); !strings.Contains(text, "Warning StageLeft Claims: no progress for 1h0m0s, continuing without it: 1 remains: PersistentVolumeClaim shop/b") {
 		t.Errorf("events: %s", text)
 	}
 	if f.get(k) {
@@ -95,7 +95,7 @@ func TestWaiting(t *testing.T) {
 	}
 }
 
-// A process that ends in any stage, and at any write, is followed by one that goes on where it was.
+// A process that ends in any stage, and at any write, is followed by one that continues where it was.
 func TestRestart(t *testing.T) {
 	volume := kubernikusv1.SeenVolume{ID: "v", Name: "pv", ReclaimPolicy: "Delete"}
 	kept := thing("PersistentVolume", "kept")
@@ -114,7 +114,7 @@ func TestRestart(t *testing.T) {
 					report.Seen.Volumes, report.Retained = []kubernikusv1.SeenVolume{volume}, []kubernikusv1.DeorbitObject{kept}
 				}
 				if c.stage == routes && which == release {
-					hold = true // the next look at Verify is that of Release
+					hold = true // the next check of Verify is that of Release
 				}
 				if c.stage == stuck && (which != release || hold) {
 					report.Remaining = []kubernikusv1.DeorbitObject{thing("Thing", "x")}
@@ -133,7 +133,7 @@ func TestRestart(t *testing.T) {
 			}
 			if i > 1 { // behind Freeze it was seen
 				if got := f.calls[0].work; len(got.Recorded.Volumes) != 1 || !got.Began.Equal(began.Time) || len(k.Status.Deorbit.Retained) != 1 {
-					t.Errorf("it is told %+v, began %s, retained %v", got.Recorded, got.Began, k.Status.Deorbit.Retained)
+					t.Errorf("it is notified %+v, began %s, retained %v", got.Recorded, got.Began, k.Status.Deorbit.Retained)
 				}
 			}
 			f.says(nil)
@@ -145,7 +145,7 @@ func TestRestart(t *testing.T) {
 	}
 }
 
-// What cannot be written down is not gone on from.
+// What cannot be written down has not been deleted on from.
 func TestWriteFirst(t *testing.T) {
 	k := gone("k")
 	f := newFlow(t, k, secretOf("k-secret"))
@@ -153,7 +153,7 @@ func TestWriteFirst(t *testing.T) {
 	request := func() error { _, err := f.r.Reconcile(t.Context(), requestFor(k)); return err }
 	for range 3 {
 		if err := request(); err == nil {
-			t.Fatal("the refused write is no error")
+			t.Fatal("the rejected write is no error")
 		}
 	}
 	f.refuses = nil
@@ -187,10 +187,10 @@ func TestUnreachable(t *testing.T) {
 				return stage.Report{}, nil
 			})
 		}, "Unreachable"},
-		"it says not which one it is": {func(f *flow) {
+		"it does not specify which one it is": {func(f *flow) {
 			f.id = func(context.Context) (types.UID, error) { return "", errDown }
 		}, "Unreachable"},
-		"no way in": {func(f *flow) {
+		"no kubeconfig": {func(f *flow) {
 			s := secretOf("k-secret")
 			f.change(s, func() { delete(s.Data, "kubeconfig") })
 		}, "NoCredentials"},
@@ -216,8 +216,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// Credentials that OpenStack refuses are tried again, at once when the Secret changes. The timeout ends it, and lists
-// what was known last.
+// Credentials that OpenStack rejects are tried again, immediately when the Secret changes. The timeout ends it, and lists what was
+// known last.
 func TestCloudRefuses(t *testing.T) {
 	k := gone("k")
 	secret := secretOf("k-secret")
@@ -239,7 +239,7 @@ func TestCloudRefuses(t *testing.T) {
 		t.Fatalf("it is not released: %+v", k.Status.Deorbit)
 	}
 	text := f.told()
-	for _, want := range []string{"Warning SelfDestruct", "Warning Leftover left over: Volume v: attached", "Warning Leftover left over: Project: it could not be looked at"} {
+	for _, want := range []string{"Warning SelfDestruct", "Warning Leftover left over: Volume v: attached", "Warning Leftover left over: Project: it could not be checked"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in the events:\n%s", want, text)
 		}
@@ -249,7 +249,7 @@ func TestCloudRefuses(t *testing.T) {
 	}
 }
 
-// After the timeout one last look is made, and all that is left is told: each thing, but not more than a few by an event.
+// After the timeout one last look is made, and all that is left is notified: each thing, but not more than a few by an event.
 func TestLeftovers(t *testing.T) {
 	k := gone("k", func(k *kubernikusv1.Kluster) { k.Finalizers = append(k.Finalizers, "somebody/else") })
 	f := newFlow(t, k, secretOf("k-secret"))
@@ -271,14 +271,14 @@ func TestLeftovers(t *testing.T) {
 		t.Error("a former leader writes")
 	}
 	f.lost = nil
-	f.turn(k) // others keep it: whoever comes next says that it is released
+	f.turn(k) // others keep it: the next reconciliation reports that it is released
 	f.is(k, release, "True/Leftovers")
 	if k.HasDeorbiter() || len(k.Status.Deorbit.Remaining) != len(left) {
 		t.Errorf("finalizers %v, %d left", k.Finalizers, len(k.Status.Deorbit.Remaining))
 	}
 	text := f.told()
 	if got := strings.Count(text, "Warning Leftover left over"); got != maxEvents || !strings.Contains(text, "25 things are left over, 5 of them") || !strings.Contains(text, "Warning SelfDestruct") {
-		t.Errorf("%d leftovers are told:\n%s", got, text)
+		t.Errorf("%d leftovers are notified:\n%s", got, text)
 	}
 	if counted != 25 || ended != 1 {
 		t.Errorf("%v leftovers of %v klusters", counted, ended)
@@ -289,7 +289,7 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// A Kluster without a cloud to which nothing leads has nothing to clean up, and goes at once.
+// A Kluster without a cloud to which nothing leads has nothing to clean up, and is deleted immediately.
 func TestNothingThere(t *testing.T) {
 	for name, secrets := range map[string]bool{"without a Secret": false, "with one that leads nowhere": true} {
 		k := gone("k", func(k *kubernikusv1.Kluster) { k.Spec.NoCloud = true })
@@ -311,7 +311,7 @@ func TestNothingThere(t *testing.T) {
 	}
 }
 
-// A Kluster may be deleted while it is being announced: what comes behind Drain goes before the finalizer does.
+// A Kluster may be deleted while it is being announced: what comes behind Drain is deleted before the finalizer does.
 func TestAnnouncedLate(t *testing.T) {
 	for name, cloud := range map[string]bool{"with a cloud": true, "without": false} {
 		t.Run(name, func(t *testing.T) {

@@ -153,7 +153,7 @@ func TestDetach(t *testing.T) {
 			f.annotate(k, kubernikusv1.DetachAnnotation)
 			f.calls = nil
 			if f.turn(k); f.get(k) || f.stages() != "" {
-				t.Errorf("it is not released as it is: %+v, looks %s", k.Finalizers, f.stages())
+				t.Errorf("it is not released unchanged: %+v, looks %s", k.Finalizers, f.stages())
 			}
 			if text := f.told(); !strings.Contains(text, "Normal Released") || testutil.ToFloat64(f.r.meters.finished.WithLabelValues("detached")) != 1 {
 				t.Errorf("events: %s", text)
@@ -162,7 +162,8 @@ func TestDetach(t *testing.T) {
 	}
 }
 
-// Nothing is done to the cluster that we run in: neither inside nor in OpenStack, neither by a timeout nor by an annotation.
+// Nothing is done to the cluster that Groundskeeper runs in: neither inside nor in OpenStack, neither by a timeout nor by an
+// annotation.
 func TestOwnCluster(t *testing.T) {
 	k := gone("k")
 	secret := secretOf("k-secret")
@@ -190,7 +191,7 @@ func TestOwnCluster(t *testing.T) {
 	}
 }
 
-// The cluster is asked which one it is before OpenStack is touched, too, if it answers.
+// The cluster is queried which one it is before OpenStack is touched, too, if it responds.
 func TestOwnClusterBehindRestart(t *testing.T) {
 	k := gone("k")
 	f := newFlow(t, k, secretOf("k-secret"))
@@ -206,7 +207,7 @@ func TestOwnClusterBehindRestart(t *testing.T) {
 	}
 }
 
-// The API server has the last word: before a look, and before the finalizer goes.
+// The API server has the last word: before a look, and before the finalizer is removed.
 func TestLooksAgain(t *testing.T) {
 	for name, how := range map[string]func(*kubernikusv1.Kluster){
 		"paused":     klustertest.Annotated("groundskeeper.io/paused"),
@@ -255,7 +256,7 @@ func TestStaleCache(t *testing.T) {
 	if f.turn(k); f.stages() != "" || f.writes != 0 || len(f.r.states) != 0 {
 		t.Errorf("looks %s, %d writes", f.stages(), f.writes)
 	}
-	// One that was detached on its way is not said to be clean.
+	// One that was detached on its way is not reported to be clean.
 	detached := gone("d", klustertest.Annotated(kubernikusv1.DetachAnnotation), func(k *kubernikusv1.Kluster) {
 		k.Finalizers, k.Status.Deorbit = []string{"somebody/else"}, &kubernikusv1.DeorbitStatus{Stage: claims}
 	})
@@ -265,7 +266,7 @@ func TestStaleCache(t *testing.T) {
 	}
 }
 
-// Ten Klusters whose clusters and clouds do not answer hold up no other.
+// Ten Klusters whose clusters and clouds do not respond block no other.
 func TestStuckKlusters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFlow(t)
@@ -291,7 +292,7 @@ func TestStuckKlusters(t *testing.T) {
 		living := func(k *kubernikusv1.Kluster) { k.DeletionTimestamp = nil }
 		for _, name := range strings.Fields("stuck-0 stuck-1 stuck-2 stuck-3 stuck-4 stuck-5 stuck-6 stuck-7 stuck-8 stuck-9") {
 			k := create(name, living)
-			for range 3 { // a worker comes back at once
+			for range 3 { // a worker comes back immediately
 				f.reconcile(k)
 				synctest.Wait()
 			}
@@ -309,7 +310,7 @@ func TestStuckKlusters(t *testing.T) {
 	})
 }
 
-// A process that does not hold the Lease any more changes nothing in a workload cluster, and blames nobody for it.
+// A process that does not hold the Lease any more changes nothing in a workload cluster, and reports no failure for it.
 func TestFence(t *testing.T) {
 	var sent []string
 	config := fencedConfig(&rest.Config{Transport: sender(func(r *http.Request) { sent = append(sent, r.Method) })}, func() error { return errDown })
@@ -363,7 +364,7 @@ func (s sender) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: r}, nil
 }
 
-// What wakes the controller: the Kluster's user, not our own writes; the Secret of a Kluster that goes.
+// What wakes the controller: the Kluster's user, not the controller's own writes; the Secret of a Kluster that is being deleted.
 func TestWakes(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(*kubernikusv1.Kluster)
@@ -387,7 +388,7 @@ func TestWakes(t *testing.T) {
 	if got := setup.UsersOf(f.store, isGoing)(t.Context(), secretOf("k-secret")); len(got) != 1 || got[0].Name != "k" {
 		t.Errorf("got %v", got)
 	}
-	// One that lives is no business of ours.
+	// One that lives is no business owned by Groundskeeper.
 	alive := klustertest.Kluster("lives")
 	if result := f.reconcile(alive); result.RequeueAfter != 0 || len(f.r.states) != 0 {
 		t.Errorf("got %+v", result)

@@ -24,7 +24,7 @@ type looked struct {
 	identified, asked bool
 }
 
-// look is one look at a stage. It runs beside the workers.
+// look is one check of a stage. It runs beside the workers.
 type look struct {
 	*reconciler
 	key      types.NamespacedName
@@ -32,24 +32,24 @@ type look struct {
 	stage    kubernikusv1.DeorbitStage
 	began    time.Time
 	recorded stage.Seen
-	// lost and refused are ClusterLost and ClusterRefused of the status.
+	// lost and rejected are ClusterLost and ClusterRefused of the status.
 	lost, refused string
 	// routesLeft is true when routes that came back are left alone.
 	routesLeft bool
 	// connection is the workload cluster, nil for none, and wayErr why there is none.
 	connection workload
 	wayErr     error
-	// identified says that the workload cluster is not the one that we run in, whose id is self. identify asks it,
-	// and must says that nothing may be done without an answer.
+	// identified reports that the workload cluster is not the one that Groundskeeper runs in, whose id is self. identify queries
+	// it, and must reports that nothing may be done without a response.
 	identified, identify, must bool
 	self                       types.UID
-	// secret leads into OpenStack; nil: secretErr says why not.
+	// secret leads into OpenStack; nil: secretErr reports why not.
 	secret    *corev1.Secret
 	secretErr error
 	cloud     bool
 }
 
-// begin starts a look at the stage that a Kluster is in.
+// begin starts a check of the stage that a Kluster is in.
 func (r *reconciler) begin(k *kubernikusv1.Kluster, s *state, secret *corev1.Secret, secretErr error, self types.UID) {
 	l := look{
 		reconciler: r, key: client.ObjectKeyFromObject(k), uid: k.UID, stage: s.progress.Stage, began: s.progress.StageStartedAt.Time,
@@ -159,7 +159,7 @@ func (l look) drain(ctx context.Context, k *kubernikusv1.Kluster) part {
 	return p
 }
 
-// id asks the workload cluster which one it is.
+// id queries the workload cluster which one it is.
 func (l look) id(ctx context.Context) (types.UID, error) {
 	ctx, cancel := context.WithTimeout(ctx, identifyTimeout)
 	defer cancel()
@@ -181,7 +181,7 @@ func (l look) current(ctx context.Context) (*kubernikusv1.Kluster, error) {
 	return k, nil
 }
 
-// blame makes a failure ours when this process may not change anything any more.
+// blame attributes a failure to this process when this process may not change anything any more.
 func (l look) blame(f *failure) *failure {
 	if err := l.fence(); err != nil {
 		return ourFailure(err)

@@ -12,7 +12,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
-// openstack looks at the project, if there is one, by the stage or by both of them that do.
+// openstack checks the project, if there is one, by the stage or by both of them that do.
 func (l look) openstack(ctx context.Context, work stage.Work) []part {
 	if !l.cloud {
 		return nil

@@ -21,8 +21,8 @@ type step struct {
 	action action
 }
 
-// advance is a step: from how far a Deorbit is and what a look showed, nil for none, to how far it is then and what
-// follows. The progress has to be written down before anything is done in the stage that it says.
+// advance is a step: from how far a Deorbit is and what a look showed, nil for none, to how far it is then and what follows. The
+// progress has to be written down before anything is done in the stage that it names.
 func advance(before progress, seen *outcome, s settings, now time.Time) (progress, action) {
 	p := step{progress: before.copy(), settings: s, now: now}
 	switch {
@@ -58,7 +58,7 @@ func (p *step) absorb(o outcome) {
 	}
 	left := o.remains()
 	if p.settleRoutes(o); o.stage == kubernikusv1.DeorbitRelease {
-		left = o.remains() // stage Routes does not wait for what Release looks at once more
+		left = o.remains() // stage Routes does not wait for what Release looks immediately more
 	}
 	recorded := p.record(o)
 	if isInCluster(o.stage) {
@@ -95,8 +95,8 @@ func (p *step) absorb(o outcome) {
 	}
 }
 
-// record writes down what the parts of a look saw that could look. One that ended when it deleted saw what remains, too.
-// It says whether anything has to be looked for in OpenStack that was not known before.
+// record records what the parts of a look saw that could look. One that ended when it deleted saw what remains, too. It reports
+// whether anything has to be looked for in OpenStack that was not known before.
 func (p *step) record(o outcome) (recorded bool) {
 	for _, part := range o.parts {
 		if part.failure == nil || !isInCluster(part.stage) && len(part.report.Remaining) > 0 {
@@ -108,8 +108,8 @@ func (p *step) record(o outcome) (recorded bool) {
 	return recorded
 }
 
-// reach counts the failures of the workload cluster in an unbroken row. A failure that says nothing of it does not count,
-// and a cluster that refuses us is alive.
+// reach counts the failures of the workload cluster in an unbroken row. A failure that reports nothing of it does not count, and a
+// cluster that rejects Groundskeeper is alive.
 func (p *step) reach(failed *failure) {
 	switch {
 	case failed == nil:
@@ -124,12 +124,12 @@ func (p *step) reach(failed *failure) {
 	}
 }
 
-// lost says whether the workload cluster failed for so long, without a break, that it is given up.
+// lost reports whether the workload cluster failed for so long, without a break, that it is given up.
 func (p *step) lost() bool {
 	return isInCluster(p.Stage) && p.UnreachableSince != nil && p.since(p.UnreachableSince) >= p.apiUnavailableTimeout
 }
 
-// over says whether Deorbit ends, whatever is left.
+// over reports whether Deorbit ends, whatever is left.
 func (p *step) over() bool { return p.selfDestruct || p.since(p.StartedAt) >= p.timeout }
 
 // stuckAfter is how long a stage may make no progress before an event reports it.
@@ -146,9 +146,9 @@ func (p *step) reportIfStuck() {
 	p.tell(true, eventStuck, fmt.Sprintf("%s: no progress for %s: %s", p.Stage, quiet.Round(time.Minute), p.waitsFor()))
 }
 
-// leaveIfStuck goes on to the next stage when this one has made no progress for too long. Drain keeps traffic safe, and
-// Release is the last one: these wait for the timeout of all. Routes that come back are made by a cluster that lives: whoever
-// built it may wait for the release before the nodes are deleted.
+// leaveIfStuck continues to the next stage when this one has made no progress for too long. Drain keeps traffic safe, and Release
+// is the last one: these wait for the timeout of all. Routes that come back are made by a cluster that lives: its builder may wait
+// for the release before the nodes are deleted.
 func (p *step) leaveIfStuck() {
 	if p.Stage == kubernikusv1.DeorbitRelease && p.onlyRoutesReturn() && p.since(p.LastProgressAt) >= p.stageTimeout {
 		p.end(nil)
@@ -157,11 +157,11 @@ func (p *step) leaveIfStuck() {
 	if p.Stage == kubernikusv1.DeorbitDrain || p.Stage == kubernikusv1.DeorbitRelease || p.since(p.LastProgressAt) < p.stageTimeout {
 		return
 	}
-	p.tell(true, eventStageLeft, fmt.Sprintf("%s: no progress for %s, going on without it: %s", p.Stage, p.stageTimeout, p.waitsFor()))
+	p.tell(true, eventStageLeft, fmt.Sprintf("%s: no progress for %s, continuing without it: %s", p.Stage, p.stageTimeout, p.waitsFor()))
 	p.enter(p.after(p.Stage, anyStage))
 }
 
-// enter begins a stage. What remains of the one before is kept until a look says otherwise.
+// enter begins a stage. What remains of the one before is kept until a look specifies otherwise.
 func (p *step) enter(which kubernikusv1.DeorbitStage) {
 	p.Stage, p.StageStartedAt, p.LastProgressAt = which, p.stamp(), p.stamp()
 	p.memory, p.failure = memory{}, nil
@@ -169,11 +169,11 @@ func (p *step) enter(which kubernikusv1.DeorbitStage) {
 	p.tell(false, eventStage, string(which)+" begins")
 }
 
-// end releases the Kluster. Failed is why the last look at OpenStack could not tell what is left there.
+// end releases the Kluster. Failed is why the last check of OpenStack could not report what is left there.
 func (p *step) end(failed *failure) {
 	if failed != nil {
 		p.Remaining = append(slices.DeleteFunc(p.Remaining, func(o kubernikusv1.DeorbitObject) bool { return o.Kind == projectKind }),
-			kubernikusv1.DeorbitObject{Kind: projectKind, ID: p.project, Reason: "it could not be looked at, more may be left there: " + failed.message})
+			kubernikusv1.DeorbitObject{Kind: projectKind, ID: p.project, Reason: "it could not be checked, more may be left there: " + failed.message})
 	}
 	switch {
 	case p.selfDestruct:

@@ -29,7 +29,7 @@ var epoch = time.Date(2030, 1, 2, 3, 0, 0, 0, time.UTC)
 
 var (
 	errDown = errors.New("connection refused")
-	// unauthorized and forbidden are the answers of an API server that lives.
+	// unauthorized and forbidden are the responses of an API server that lives.
 	unauthorized error = apierrors.NewUnauthorized("Unauthorized")
 	forbidden    error = apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "", errors.New(`user "u" cannot list resource "services"`))
 )
@@ -85,7 +85,7 @@ func showed(which kubernikusv1.DeorbitStage, left ...kubernikusv1.DeorbitObject)
 	return &outcome{stage: which, parts: []part{{stage: which, report: stage.Report{Remaining: left}}}}
 }
 
-// released is a look in stage Release: what Verify and what Routes said.
+// released is a look in stage Release: what Verify and what Routes reported.
 func released(left, routesLeft []kubernikusv1.DeorbitObject) *outcome {
 	return &outcome{stage: release, parts: []part{{stage: verify, report: stage.Report{Remaining: left}}, {stage: routes, report: stage.Report{Remaining: routesLeft}}}}
 }
@@ -136,7 +136,7 @@ func TestAdvance(t *testing.T) {
 	}{
 		"begins":                     {progress{}, nil, usual(), 0, drain, "", "DeorbitStarted DeorbitStage", nil},
 		"nothing new":                {in(claims, remaining(claim)), nil, usual(), time.Hour, claims, "", "", []kubernikusv1.DeorbitObject{claim}},
-		"a look at another stage":    {in(claims), showed(pods), usual(), 0, claims, "", "", nil},
+		"a check of another stage":   {in(claims), showed(pods), usual(), 0, claims, "", "", nil},
 		"a look that was none":       {in(claims), &outcome{}, usual(), 0, claims, "", "", nil},
 		"drained":                    {in(drain), showed(drain), usual(), 0, freeze, "", "DeorbitStage", nil},
 		"frozen":                     {in(freeze), showed(freeze), usual(), 0, pods, "", "DeorbitStage", nil},
@@ -153,7 +153,7 @@ func TestAdvance(t *testing.T) {
 		"a route not yet":            {in(release), released(nil, []kubernikusv1.DeorbitObject{route}), usual(), time.Hour, release, "", "Stuck", []kubernikusv1.DeorbitObject{route}},
 		"a volume waits for a claim": {in(verify, remaining(claim)), failed(verify, refused()), usual(), 0, verify, "", "", []kubernikusv1.DeorbitObject{claim}},
 
-		// A waiting stage without progress is left, but for Drain and Release.
+		// A waiting stage without progress is left, except for Drain and Release.
 		"stuck":            {in(claims), showed(claims, claim), usual(), time.Hour, services, "", "StageLeft DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
 		"nearly stuck":     {in(claims), showed(claims, claim), usual(), time.Hour - time.Second, claims, "", "Stuck", []kubernikusv1.DeorbitObject{claim}},
 		"stuck in Verify":  {in(verify), showed(verify, volume), usual(), time.Hour, routes, "", "StageLeft DeorbitStage", []kubernikusv1.DeorbitObject{volume}},
@@ -167,55 +167,55 @@ func TestAdvance(t *testing.T) {
 		"fails long":           {in(pods, unreachable(0)), failed(pods, clusterFailure(errDown)), usual(), 2 * time.Minute, verify, "", "ClusterUnreachable DeorbitStage", nil},
 		"fails nearly long":    {in(pods, unreachable(0)), failed(pods, clusterFailure(errDown)), usual(), 2*time.Minute - time.Second, pods, "", "", nil},
 		"fails in Wait":        {in(wait, unreachable(0), remaining(claim)), failed(wait, clusterFailure(errDown)), usual(), time.Hour, verify, "", "ClusterUnreachable DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
-		"no way in, long":      {in(freeze, unreachable(0)), failed(freeze, &failure{reason: reasonNoCredentials, cluster: true}), usual(), time.Hour, verify, "", "ClusterUnreachable DeorbitStage", nil},
-		"refused, long":        {in(pods, unreachable(0)), failed(pods, clusterFailure(unauthorized)), usual(), 23 * time.Hour, pods, "", "", nil},
+		"no kubeconfig, long":  {in(freeze, unreachable(0)), failed(freeze, &failure{reason: reasonNoCredentials, cluster: true}), usual(), time.Hour, verify, "", "ClusterUnreachable DeorbitStage", nil},
+		"rejected, long":       {in(pods, unreachable(0)), failed(pods, clusterFailure(unauthorized)), usual(), 23 * time.Hour, pods, "", "", nil},
 		"forbidden, long":      {in(freeze, unreachable(0)), failed(freeze, clusterFailure(forbidden)), usual(), 23 * time.Hour, freeze, "", "", nil},
 		"a wrong Secret, long": {in(freeze, unreachable(0)), failed(freeze, wayFailure("s", errDown)), usual(), 23 * time.Hour, freeze, "", "", nil},
-		"refused to the end":   {in(pods), failed(pods, clusterFailure(unauthorized)), usual(), 24 * time.Hour, release, "", "DeorbitStage", nil},
-		"we fail":              {in(pods, unreachable(0)), failed(pods, ourFailure(errDown)), usual(), 10 * time.Hour, pods, "", "", nil},
+		"rejected to the end":  {in(pods), failed(pods, clusterFailure(unauthorized)), usual(), 24 * time.Hour, release, "", "DeorbitStage", nil},
+		"Groundskeeper fails":  {in(pods, unreachable(0)), failed(pods, ourFailure(errDown)), usual(), 10 * time.Hour, pods, "", "", nil},
 		"OpenStack fails long": {in(verify, unreachable(0)), failed(verify, cloudFailure(errDown)), usual(), 59 * time.Minute, verify, "", "", nil},
 
 		// Without a cloud, without a workload cluster.
-		"no cloud":                    {in(wait), showed(wait), without(false, true), 0, release, "", "DeorbitStage", nil},
-		"no cloud, lost":              {in(pods, unreachable(0), remaining(claim)), failed(pods, clusterFailure(errDown)), without(false, true), time.Hour, release, "", "ClusterUnreachable DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
-		"neither":                     {in(drain), showed(drain), without(false, false), 0, release, "", "DeorbitStage", nil},
-		"the cloud is gone meanwhile": {in(verify), nil, without(false, true), 0, release, "", "DeorbitStage", nil},
-		"no cloud, the end":           {in(release), withdrawn(nil), without(false, true), 0, release, endsClean, "", nil},
-		"no cloud, left":              {in(release, remaining(claim)), withdrawn(nil), without(false, true), 0, release, endsLeftovers, "", []kubernikusv1.DeorbitObject{claim}},
+		"no cloud":                        {in(wait), showed(wait), without(false, true), 0, release, "", "DeorbitStage", nil},
+		"no cloud, lost":                  {in(pods, unreachable(0), remaining(claim)), failed(pods, clusterFailure(errDown)), without(false, true), time.Hour, release, "", "ClusterUnreachable DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
+		"neither":                         {in(drain), showed(drain), without(false, false), 0, release, "", "DeorbitStage", nil},
+		"the cloud disappeared meanwhile": {in(verify), nil, without(false, true), 0, release, "", "DeorbitStage", nil},
+		"no cloud, the end":               {in(release), withdrawn(nil), without(false, true), 0, release, endsClean, "", nil},
+		"no cloud, left":                  {in(release, remaining(claim)), withdrawn(nil), without(false, true), 0, release, endsLeftovers, "", []kubernikusv1.DeorbitObject{claim}},
 
 		// What was announced while the Kluster was deleted, behind Drain, is waited for like the rest.
 		"announced late":       {in(release), withdrawn(released(nil, nil), backend), usual(), time.Hour, release, "", "Stuck", []kubernikusv1.DeorbitObject{backend}},
 		"announced, and more":  {in(release), withdrawn(released([]kubernikusv1.DeorbitObject{volume}, nil), backend), usual(), time.Hour, release, "", "Stuck", []kubernikusv1.DeorbitObject{backend, volume}},
 		"withdrawn in the end": {in(release, remaining(backend)), withdrawn(released(nil, nil)), usual(), time.Hour, release, endsClean, "", nil},
-		"nobody can say":       {in(release), failedDrain(released(nil, nil)), usual(), 25 * time.Hour, release, "", "", nil},
+		"unknown":              {in(release), failedDrain(released(nil, nil)), usual(), 25 * time.Hour, release, "", "", nil},
 
-		// The timeout of all counts from startedAt. One last look then says what is left.
-		"timeout":                 {in(claims, remaining(claim)), nil, usual(), 24 * time.Hour, release, "", "DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
-		"timeout in Drain":        {in(drain), showed(drain, thing("DiscoveryBackend", "b")), usual(), 24 * time.Hour, release, "", "DeorbitStage", things("DiscoveryBackend", "b")},
-		"timeout, we fail":        {in(drain), failed(drain, ourFailure(errDown)), usual(), 24 * time.Hour, release, "", "DeorbitStage", nil},
-		"nearly timeout":          {in(drain), nil, usual(), 24*time.Hour - time.Second, drain, "", "", nil},
-		"timeout, no look yet":    {in(release), nil, usual(), 24 * time.Hour, release, "", "", nil},
-		"timeout, clean":          {in(release, remaining(volume)), released(nil, nil), usual(), 24 * time.Hour, release, endsClean, "", nil},
-		"timeout, a claim stands": {in(release, remaining(claim)), released(nil, nil), usual(), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", things("PersistentVolumeClaim", "data-0")},
-		"timeout, left":           {in(release), released([]kubernikusv1.DeorbitObject{volume}, []kubernikusv1.DeorbitObject{route}), usual(), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", []kubernikusv1.DeorbitObject{route, volume}},
-		"timeout, not asked":      {in(release, remaining(volume)), failed(release, refused()), usual(), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", []kubernikusv1.DeorbitObject{volume, {Kind: "Project", ID: "garden", Reason: "it could not be looked at, more may be left there: 401"}}},
-		"timeout, announced":      {in(release, remaining(thing("DiscoveryBackend", "b"))), released(nil, nil), usual(), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", things("DiscoveryBackend", "b")},
-		"timeout, we cannot look": {in(release), failed(release, ourFailure(errDown)), usual(), 25 * time.Hour, release, "", "", nil},
-		"timeout, no cloud":       {in(claims, remaining(claim)), nil, without(false, true), 24 * time.Hour, release, "", "DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
-		"timeout, no cloud, look": {in(release, remaining(claim)), withdrawn(nil), without(false, true), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", []kubernikusv1.DeorbitObject{claim}},
+		// The timeout of all counts from startedAt. One last look then reports what is left.
+		"timeout":                            {in(claims, remaining(claim)), nil, usual(), 24 * time.Hour, release, "", "DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
+		"timeout in Drain":                   {in(drain), showed(drain, thing("DiscoveryBackend", "b")), usual(), 24 * time.Hour, release, "", "DeorbitStage", things("DiscoveryBackend", "b")},
+		"timeout, Groundskeeper fails":       {in(drain), failed(drain, ourFailure(errDown)), usual(), 24 * time.Hour, release, "", "DeorbitStage", nil},
+		"nearly timeout":                     {in(drain), nil, usual(), 24*time.Hour - time.Second, drain, "", "", nil},
+		"timeout, no look yet":               {in(release), nil, usual(), 24 * time.Hour, release, "", "", nil},
+		"timeout, clean":                     {in(release, remaining(volume)), released(nil, nil), usual(), 24 * time.Hour, release, endsClean, "", nil},
+		"timeout, a claim stands":            {in(release, remaining(claim)), released(nil, nil), usual(), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", things("PersistentVolumeClaim", "data-0")},
+		"timeout, left":                      {in(release), released([]kubernikusv1.DeorbitObject{volume}, []kubernikusv1.DeorbitObject{route}), usual(), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", []kubernikusv1.DeorbitObject{route, volume}},
+		"timeout, not requested":             {in(release, remaining(volume)), failed(release, refused()), usual(), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", []kubernikusv1.DeorbitObject{volume, {Kind: "Project", ID: "garden", Reason: "it could not be checked, more may be left there: 401"}}},
+		"timeout, announced":                 {in(release, remaining(thing("DiscoveryBackend", "b"))), released(nil, nil), usual(), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", things("DiscoveryBackend", "b")},
+		"timeout, Groundskeeper cannot look": {in(release), failed(release, ourFailure(errDown)), usual(), 25 * time.Hour, release, "", "", nil},
+		"timeout, no cloud":                  {in(claims, remaining(claim)), nil, without(false, true), 24 * time.Hour, release, "", "DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
+		"timeout, no cloud, look":            {in(release, remaining(claim)), withdrawn(nil), without(false, true), 24 * time.Hour, release, endsLeftovers, "SelfDestruct", []kubernikusv1.DeorbitObject{claim}},
 
-		// The annotation does it at once.
+		// The annotation does it immediately.
 		"self-destruct":           {in(claims, remaining(claim)), nil, destructing(usual()), 0, release, "", "DeorbitStage", []kubernikusv1.DeorbitObject{claim}},
 		"self-destruct, look":     {in(release, remaining(claim)), released([]kubernikusv1.DeorbitObject{volume}, nil), destructing(usual()), 0, release, endsSelfDestruct, "SelfDestruct", []kubernikusv1.DeorbitObject{claim, volume}},
 		"self-destruct, no cloud": {in(release), withdrawn(nil), destructing(without(false, true)), 0, release, endsSelfDestruct, "SelfDestruct", nil},
 
-		// Nothing is done to the cluster that we run in, whatever else is asked for.
+		// Nothing is done to the cluster that Groundskeeper runs in, whatever else is requested.
 		"own":                    {in(freeze), &outcome{stage: freeze, own: true}, usual(), 0, freeze, "", "", nil},
 		"own, timeout":           {in(freeze, ownCluster), nil, usual(), 25 * time.Hour, freeze, "", "", nil},
 		"own, self-destruct":     {in(freeze, ownCluster), &outcome{stage: freeze, own: true}, destructing(usual()), 0, freeze, "", "", nil},
 		"own, then unreachable":  {in(freeze, ownCluster, unreachable(0)), failed(freeze, clusterFailure(errDown)), usual(), time.Hour, freeze, "", "", nil},
 		"own in Release":         {in(release), &outcome{stage: release, own: true}, usual(), 25 * time.Hour, release, "", "", nil},
-		"own, put right":         {in(freeze, ownCluster), showed(freeze), usual(), 0, pods, "", "DeorbitStage", nil},
+		"own, repaired":          {in(freeze, ownCluster), showed(freeze), usual(), 0, pods, "", "DeorbitStage", nil},
 		"own, without its cloud": {in(verify, ownCluster), nil, without(false, true), 0, verify, "", "", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -229,13 +229,13 @@ func TestAdvance(t *testing.T) {
 				t.Errorf("got %s, ends %q, notes %v, left %v", next.Stage, action.ends, notes, next.Remaining)
 			}
 			if entered := next.Stage != c.before.Stage; entered != action.soon || entered && (!next.StageStartedAt.Time.Equal(now) || !next.LastProgressAt.Time.Equal(now)) {
-				t.Errorf("it goes on %t, began %s, progress %s", action.soon, next.StageStartedAt, next.LastProgressAt)
+				t.Errorf("it continues %t, began %s, progress %s", action.soon, next.StageStartedAt, next.LastProgressAt)
 			}
 		})
 	}
 }
 
-// What was seen is written down, and looked at again, before a stage is over.
+// What was seen is written down, and checked again, before a stage is over.
 func TestRecordFirst(t *testing.T) {
 	volume := kubernikusv1.SeenVolume{ID: "v", Name: "pv", ReclaimPolicy: "Delete"}
 	next, action := advance(in(freeze), seen(freeze, volume), usual(), epoch)
@@ -245,7 +245,7 @@ func TestRecordFirst(t *testing.T) {
 	if next, _ = advance(next, seen(freeze, volume), usual(), epoch); next.Stage != pods || len(next.SeenVolumes) != 1 {
 		t.Errorf("got %s, %v", next.Stage, next.SeenVolumes)
 	}
-	// What was seen stays known when it is gone.
+	// What was seen stays known when it has been deleted.
 	if next, _ = advance(next, showed(pods), usual(), epoch); len(next.SeenVolumes) != 1 {
 		t.Error("the record is lost")
 	}
@@ -262,19 +262,19 @@ func TestResumed(t *testing.T) {
 	after := before.resumed(48 * time.Hour)
 	for _, at := range []*metav1.Time{after.StartedAt, after.StageStartedAt, after.LastProgressAt} {
 		if !at.Time.Equal(epoch.Add(48 * time.Hour)) {
-			t.Errorf("a clock went on: %s", at)
+			t.Errorf("a clock continued: %s", at)
 		}
 	}
 	if after.UnreachableSince != nil || before.UnreachableSince == nil || !before.StartedAt.Time.Equal(epoch) {
 		t.Errorf("got %+v of %+v", after, before)
 	}
 	if next, _ := advance(after, showed(claims, thing("PersistentVolumeClaim", "c")), usual(), epoch.Add(48*time.Hour+30*time.Minute)); next.Stage != claims {
-		t.Errorf("it goes to %s", next.Stage)
+		t.Errorf("it is sent to %s", next.Stage)
 	}
 }
 
-// A cluster that refuses us is alive: it is waited for with all clocks at rest, and while it does nothing may be deleted in
-// OpenStack. One that is given up is remembered as such, and what it refused before is not forgotten.
+// A cluster that rejects Groundskeeper is alive: it is waited for with all clocks at rest, and while it does nothing may be deleted
+// in OpenStack. One that is given up is remembered as such, and what it rejected before is not discarded.
 func TestRefusedAndLost(t *testing.T) {
 	p := in(pods, unreachable(0))
 	p.SeenVolumes = []kubernikusv1.SeenVolume{{ID: "v", Standing: kubernikusv1.StandingPresent}, {ID: "w", Standing: kubernikusv1.StandingRefused}}
@@ -282,11 +282,11 @@ func TestRefusedAndLost(t *testing.T) {
 	p.SeenSnapshots = []kubernikusv1.SeenSnapshot{{ID: "s", Standing: kubernikusv1.StandingPresent}}
 	p, _ = advance(p, failed(pods, clusterFailure(unauthorized)), usual(), epoch.Add(5*time.Hour))
 	if p.UnreachableSince != nil || !strings.Contains(p.ClusterRefused, "Unauthorized") || p.Stage != pods {
-		t.Errorf("refused: %+v", p.DeorbitStatus)
+		t.Errorf("rejected: %+v", p.DeorbitStatus)
 	}
 	answered, _ := advance(p, showed(pods, thing("Pod", "p")), usual(), epoch.Add(6*time.Hour))
 	if answered.ClusterRefused != "" || answered.Stage != pods || !answered.LastProgressAt.Time.Equal(epoch.Add(6*time.Hour)) {
-		t.Errorf("it answers again: %+v", answered.DeorbitStatus)
+		t.Errorf("it responds again: %+v", answered.DeorbitStatus)
 	}
 	p.LastProgressAt = since(7 * time.Hour)
 	p, _ = advance(p, failed(pods, clusterFailure(errDown)), usual(), epoch.Add(7*time.Hour))
@@ -335,6 +335,6 @@ func TestStuckIsReportedOnce(t *testing.T) {
 	}
 	want := []string{"Stuck after 10m0s: Release: no progress for 10m0s: 2 remain, the first: Volume shop/v: it is still there"}
 	if !slices.Equal(told, want) {
-		t.Errorf("told %q, want %q", told, want)
+		t.Errorf("notified %q, want %q", told, want)
 	}
 }

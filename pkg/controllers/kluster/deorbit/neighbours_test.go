@@ -11,7 +11,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/klustertest"
 )
 
-// Of two clusters that are taken down at the same time, the annotation self-destruct ends one, and the other one goes on.
+// Of two clusters that are torn down at the same time, the annotation self-destruct ends one, and the other one continues.
 func TestSelfDestructOfOneOfTwo(t *testing.T) {
 	east, west := gone("east"), gone("west")
 	f := newFlow(t, east, west, secretOf("east-secret"), secretOf("west-secret"))

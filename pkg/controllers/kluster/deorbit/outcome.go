@@ -17,11 +17,11 @@ import (
 
 // outcome is a look that is over.
 type outcome struct {
-	// stage is the one that was looked at. "": nothing was looked at, and nothing may be concluded.
+	// stage is the one that was checked. "": nothing was checked, and nothing may be concluded.
 	stage kubernikusv1.DeorbitStage
-	// parts are what was looked at: the stage itself, or in stage Release what it repeats.
+	// parts are what was checked: the stage itself, or in stage Release what it repeats.
 	parts []part
-	// own is true when the workload cluster is the one that we run in. Nothing was done then.
+	// own is true when the workload cluster is the one that Groundskeeper runs in. Nothing was done then.
 	own bool
 }
 
@@ -37,12 +37,12 @@ type failure struct {
 	reason, message string
 	// cluster is true when the workload cluster could not be used, whatever the reason.
 	cluster bool
-	// waits is true when the workload cluster may be alive and only another Secret, or more permissions, let us look at it:
-	// it is never given up for that.
+	// waits is true when the workload cluster may be alive and only another Secret, or more permissions, let Groundskeeper check
+	// it: it is never given up for that.
 	waits bool
-	// ours is true when the failure says nothing of the cluster and the cloud: only another try helps.
+	// True when the failure reports nothing of the cluster and the cloud: only another try helps.
 	ours bool
-	// retryAfter is how long a service asks to wait.
+	// retryAfter is how long a service requests to wait.
 	retryAfter time.Duration
 }
 
@@ -54,14 +54,14 @@ const (
 	reasonNoCredentials = "NoCredentials"
 	reasonNoHost        = "HostUnknown"
 	reasonFailed        = "Failed"
-	// reasonOwnCluster means that the workload cluster is the one that we run in.
+	// reasonOwnCluster means that the workload cluster is the one that Groundskeeper runs in.
 	reasonOwnCluster = "OwnCluster"
-	// reasonProtected and reasonPaused mean that an annotation asks to wait.
+	// reasonProtected and reasonPaused mean that an annotation requests to wait.
 	reasonProtected = "TerminationProtected"
 	reasonPaused    = "Paused"
 )
 
-// clusterFailure is the failure of a workload cluster that does not do what it has to. One that refuses us is alive.
+// clusterFailure is the failure of a workload cluster that does not do what it has to. One that rejects Groundskeeper is alive.
 func clusterFailure(err error) *failure {
 	f := &failure{reason: reasonUnreachable, message: "the API server of the cluster cannot be used: " + err.Error(), cluster: true}
 	switch {
@@ -98,7 +98,7 @@ func cloudFailure(err error) *failure {
 	return f
 }
 
-// ourFailure is a failure of the API server that we run with.
+// ourFailure is a failure of the API server that Groundskeeper runs with.
 func ourFailure(err error) *failure {
 	return &failure{reason: reasonFailed, message: err.Error(), ours: true}
 }
@@ -113,7 +113,7 @@ func (o outcome) failure() *failure {
 	return nil
 }
 
-// remains says whether something still has to go.
+// remains reports whether something still has to go.
 func (o outcome) remains() bool {
 	for _, p := range o.parts {
 		if len(p.report.Remaining) > 0 {

@@ -13,13 +13,13 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// progress is how far a Deorbit is: what the status says, and what is only remembered.
+// progress is how far a Deorbit is: what the status reports, and what is only remembered.
 type progress struct {
 	kubernikusv1.DeorbitStatus
 	memory memory
 	// failure is why the last look could not see what it had to; nil: it could.
 	failure *failure
-	// own is true when the workload cluster is the one that we run in.
+	// own is true when the workload cluster is the one that Groundskeeper runs in.
 	own bool
 	// routes are those that were removed, and may come back.
 	routes returning
@@ -44,13 +44,13 @@ const (
 
 // action is what follows a step, besides that its progress is written down.
 type action struct {
-	// soon looks again at once, not after the poll interval.
+	// soon rechecks immediately, not after the poll interval.
 	soon bool
 	// ends releases the Kluster; "": not yet.
 	ends ending
-	// deleted are objects whose deletion was asked for, for the first time in the stage.
+	// deleted are objects whose deletion was requested, for the first time in the stage.
 	deleted []kubernikusv1.DeorbitObject
-	// notes are what to tell.
+	// notes are what to report.
 	notes []note
 }
 
@@ -60,7 +60,7 @@ type note struct {
 	reason, message string
 }
 
-// resumed is the progress behind a pause: nothing was looked at meanwhile, so the clocks stood still.
+// resumed is the progress behind a pause: nothing was checked meanwhile, so the clocks stood still.
 func (p progress) resumed(pause time.Duration) progress {
 	p = p.copy()
 	for _, at := range []*metav1.Time{p.StartedAt, p.StageStartedAt, p.LastProgressAt} {

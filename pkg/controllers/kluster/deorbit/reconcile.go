@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// conflictPause is the pause after somebody else was quicker.
+	// conflictPause is the pause after another client was quicker.
 	conflictPause = time.Second
 	// failurePolls is how many poll intervals lie between two tries of credentials, or of a cloud that fails.
 	failurePolls = 4
@@ -149,14 +149,14 @@ func pause(o outcome, poll time.Duration) time.Duration {
 	return poll + time.Duration(rand.Float64()*jitter*float64(poll))
 }
 
-// ownID is the uid of the namespace kube-system of the cluster that we run in.
+// ownID is the uid of the namespace kube-system of the cluster that Groundskeeper runs in.
 func (r *reconciler) ownID(ctx context.Context) (types.UID, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.self == "" {
 		namespace := &corev1.Namespace{}
 		if err := r.live.Get(ctx, types.NamespacedName{Name: metav1.NamespaceSystem}, namespace); err != nil {
-			return "", fmt.Errorf("get namespace %s, to tell our own cluster from those that are taken down: %w", metav1.NamespaceSystem, err)
+			return "", fmt.Errorf("get namespace %s, to distinguish the management cluster from those that are torn down: %w", metav1.NamespaceSystem, err)
 		}
 		r.self = namespace.UID
 	}

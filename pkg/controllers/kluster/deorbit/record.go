@@ -11,7 +11,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
-// Kinds that are treated in a way of their own.
+// Kinds that are treated in a dedicated way.
 const (
 	// routeKind and routerKind are what stage Routes reports.
 	routeKind  = "Route"
@@ -26,20 +26,20 @@ const (
 	contentKind  = "VolumeSnapshotContent"
 	// podKind is the kind of what comes back under a new name when it is deleted.
 	podKind = "Pod"
-	// projectKind stands for all that could not be looked at in an OpenStack project.
+	// projectKind stands for all that could not be checked in an OpenStack project.
 	projectKind = "Project"
 )
 
-// objectKey tells objects apart, whatever is said of them.
+// objectKey distinguishes objects, regardless of what is reported about them.
 type objectKey struct{ kind, namespace, name, id string }
 
 func keyOf(o kubernikusv1.DeorbitObject) objectKey {
 	return objectKey{kind: o.Kind, namespace: o.Namespace, name: o.Name, id: o.ID}
 }
 
-// recordSeen adds what was seen to the record, and says whether anything has to be written before something is deleted:
-// not what stands in the way now. What was seen before stays; what is
-// said of it now counts. Of two that name the same volume or snapshot, the one that keeps it counts.
+// recordSeen adds what was seen to the record, and reports whether anything has to be written before something is deleted: not what
+// blocks it now. What was seen before stays; what is reported about it now counts. Of two that name the same volume or snapshot,
+// the one that keeps it counts.
 func recordSeen(status *kubernikusv1.DeorbitStatus, seen stage.Seen) bool {
 	volumes := upsert(&status.SeenVolumes, seen.Volumes, func(v kubernikusv1.SeenVolume) string { return v.ID },
 		func(v kubernikusv1.SeenVolume) bool {
@@ -55,8 +55,8 @@ func recordSeen(status *kubernikusv1.DeorbitStatus, seen stage.Seen) bool {
 	return volumes || snapshots || services
 }
 
-// lose forgets what stood in the way of deletions in a cluster that is given up, but for what it refused or a finalizer
-// held: that counts without the cluster, too.
+// lose discards what blocked deletions in a cluster that is given up, except for what it rejected or a finalizer held: that counts
+// without the cluster, too.
 func lose(status *kubernikusv1.DeorbitStatus) {
 	for i := range status.SeenVolumes {
 		lost(&status.SeenVolumes[i].Standing)
@@ -75,8 +75,8 @@ func lost(standing *kubernikusv1.Standing) {
 	}
 }
 
-// upsert replaces or adds entries by their id, and says whether the record changed otherwise than in what passing takes
-// out. An entry without an id cannot be recorded.
+// upsert replaces or adds entries by their id, and reports whether the record changed otherwise than in what passing removes. An
+// entry without an id cannot be recorded.
 func upsert[T comparable](record *[]T, seen []T, id func(T) string, keeps func(T) bool, passing func(*T)) (changed bool) {
 	latest := make(map[string]T, len(seen))
 	for _, entry := range seen {
@@ -110,9 +110,8 @@ func upsert[T comparable](record *[]T, seen []T, id func(T) string, keeps func(T
 	return changed
 }
 
-// recordRemaining replaces what the last look at a stage said to remain. What other stages said stays as long as theirs
-// is the last word: on the announcement it is Drain's, on routes that of Routes, and on all else that of Verify, once it
-// could look.
+// recordRemaining replaces what the last check of a stage reported to remain. What other stages reported stays as long as theirs is
+// the last word: on the announcement it is Drain's, on routes that of Routes, and on all else that of Verify, once it could look.
 func recordRemaining(status *kubernikusv1.DeorbitStatus, p part) {
 	replaced := func(o kubernikusv1.DeorbitObject) bool {
 		last := kubernikusv1.DeorbitVerify
@@ -128,8 +127,8 @@ func recordRemaining(status *kubernikusv1.DeorbitStatus, p part) {
 	sortObjects(status.Remaining)
 }
 
-// neverGoes reports whether an object of the cluster was there when that was looked at last, and nothing in OpenStack
-// stands for it: no later stage sees it go.
+// neverGoes reports whether an object of the cluster was there when that was checked last, and nothing in OpenStack stands for it:
+// no later stage sees it go.
 func neverGoes(status *kubernikusv1.DeorbitStatus, o kubernikusv1.DeorbitObject) bool {
 	switch o.Kind {
 	case claimKind, snapshotKind, contentKind:
@@ -182,17 +181,17 @@ func recordRetained(status *kubernikusv1.DeorbitStatus, report stage.Report) {
 	status.Retained = kept
 }
 
-// memory is what is known of the looks at a stage since it began, or since this process did.
+// memory is what is known of the checks a stage since it began, or since this process did.
 type memory struct {
 	// least is the least number of each kind that remained.
 	least map[string]int
-	// asked are the objects whose deletion was asked for.
+	// The objects whose deletion was requested.
 	asked map[objectKey]bool
 	// stuck is true when it was reported that nothing moves.
 	stuck bool
 }
 
-// asks remembers the objects of a look whose deletion was asked for, and returns those that were not asked for before.
+// It remembers the objects of a look whose deletion was requested, and returns those that were not requested before.
 func (m *memory) asks(o outcome) (first []kubernikusv1.DeorbitObject) {
 	if m.asked == nil {
 		m.asked = map[objectKey]bool{}
@@ -208,8 +207,7 @@ func (m *memory) asks(o outcome) (first []kubernikusv1.DeorbitObject) {
 	return first
 }
 
-// shrinks says whether a look shows less of any kind than the ones before it. What comes back under another name is no
-// progress.
+// shrinks reports whether a look shows less of any kind than the ones before it. What comes back under another name is no progress.
 func (m *memory) shrinks(o outcome) (progress bool) {
 	counts := map[string]int{}
 	for kind := range m.least {

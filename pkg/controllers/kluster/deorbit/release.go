@@ -18,17 +18,18 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/kit"
 )
 
-// maxEvents is how many leftovers have an event of their own.
+// maxEvents is how many leftovers have a dedicated event.
 const maxEvents = 20
 
-// release lists what is left, and takes our finalizer off a Kluster, if that is still right by what the API server says.
+// release lists what is left, and removes Groundskeeper's finalizer from a Kluster, if that is still right according to the API
+// server.
 func (r *reconciler) release(ctx context.Context, k *kubernikusv1.Kluster, s *state) error {
 	current := &kubernikusv1.Kluster{}
 	if err := r.live.Get(ctx, client.ObjectKeyFromObject(k), current); err != nil {
 		return client.IgnoreNotFound(err)
 	}
 	if !releasable(current, s) {
-		s.ends, s.listed = "", false // the cache learns of it soon, and then it is looked at anew
+		s.ends, s.listed = "", false // the cache learns of it soon, and then it is rechecked
 		return nil
 	}
 	if err := r.fence(); err != nil {
@@ -51,13 +52,13 @@ func (r *reconciler) release(ctx context.Context, k *kubernikusv1.Kluster, s *st
 	return nil
 }
 
-// releasable says whether a Kluster as the API server has it may be released in the way that was decided.
+// releasable reports whether a Kluster as the API server has it may be released as decided.
 func releasable(current *kubernikusv1.Kluster, s *state) bool {
 	return current.UID == s.uid && !current.DeletionTimestamp.IsZero() && !kit.IsPaused(current) && !current.TerminationProtected() &&
 		current.Detached() == (s.ends == endsDetached) && current.HasDeorbiter()
 }
 
-// list tells what is left, each thing of it, before nobody remembers it any more.
+// list reports what is left, each thing of it, before its record is lost.
 func (r *reconciler) list(ctx context.Context, k *kubernikusv1.Kluster, s *state) {
 	for _, object := range s.progress.Retained {
 		log.FromContext(ctx).Info("Kept on purpose", "object", describe(object))
@@ -73,18 +74,18 @@ func (r *reconciler) list(ctx context.Context, k *kubernikusv1.Kluster, s *state
 		}
 	}
 	if more := len(left) - maxEvents; more > 0 {
-		r.recorder.Eventf(k, nil, corev1.EventTypeWarning, eventLeftovers, actionRelease, "%d things are left over, %d of them are not in an event of their own: see status.deorbit.remaining and the log", len(left), more)
+		r.recorder.Eventf(k, nil, corev1.EventTypeWarning, eventLeftovers, actionRelease, "%d things are left over, %d of them are not in a dedicated event: see status.deorbit.remaining and the log", len(left), more)
 	}
 }
 
-// finished tells that a Kluster is released.
+// finished reports that a Kluster is released.
 func (r *reconciler) finished(ctx context.Context, k *kubernikusv1.Kluster, s *state) {
 	r.meters.finished.WithLabelValues(string(s.ends)).Inc()
 	logger := log.FromContext(ctx)
 	if s.ends == endsDetached {
-		logger.Info("Released a Kluster as it is", "why", "annotation "+kubernikusv1.DetachAnnotation)
+		logger.Info("Released a Kluster unchanged", "why", "annotation "+kubernikusv1.DetachAnnotation)
 		r.recorder.Eventf(k, nil, corev1.EventTypeNormal, eventReleased, actionRelease,
-			"released without any clean-up: the annotation %s says to leave everything as it is", kubernikusv1.DetachAnnotation)
+			"released without any clean-up: the annotation %s requests to leave everything unchanged", kubernikusv1.DetachAnnotation)
 		return
 	}
 	took := r.clock.Since(s.progress.StartedAt.Time)

@@ -14,7 +14,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// told keeps what events are related to. Events about the same, for the same reason, count as one.
+// It keeps what events are related to. Events about the same, for the same reason, count as one.
 type told map[corev1.ObjectReference]string
 
 func (r told) Eventf(_, related runtime.Object, _, reason, _, _ string, args ...any) {
@@ -22,7 +22,7 @@ func (r told) Eventf(_, related runtime.Object, _, reason, _, _ string, args ...
 	r[*about] = reason + ": " + args[0].(string)
 }
 
-// Each thing that is left over has an event of its own that is kept.
+// Each thing that is left over has a dedicated event that is kept.
 func TestLeftoverEvents(t *testing.T) {
 	meters, err := newMeters(prometheus.NewRegistry())
 	if err != nil {

@@ -14,9 +14,9 @@ import (
 )
 
 // A cloud controller manager that still runs makes the routes of its nodes again, every 10 s by default
-// (--route-reconciliation-period), and Neutron then refuses to remove the interface of the router. So a removal counts when
-// the routes have stayed away for two poll intervals, and longer than such a period. Those that came back are removed again
-// every routesRetry, or when their node has gone: in between the nodes that there still are keep their routes.
+// (--route-reconciliation-period), and Neutron then rejects the removal of the interface of the router. So a removal counts when
+// the routes have stayed away for two poll intervals, and longer than such a period. Those that came back are removed again every
+// routesRetry, or when their node has been deleted: in between the nodes that there still are keep their routes.
 const (
 	minRoutesResync = 12 * time.Second
 	routesRetry     = 5 * time.Minute
@@ -37,7 +37,7 @@ type returning struct {
 	back bool
 }
 
-// returningOf is what a status says about removed routes.
+// returningOf is what a status reports about removed routes.
 func returningOf(status *kubernikusv1.DeorbitStatus) (r returning) {
 	for _, o := range status.Remaining {
 		isBack := strings.HasPrefix(o.Reason, cloud.ReasonCameBack)

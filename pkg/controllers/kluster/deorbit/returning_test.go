@@ -78,13 +78,13 @@ func TestRoutesAreLookedForAfterAResync(t *testing.T) {
 			t.Errorf("restarts %t: it is not released: %+v", restarts, k.Status.Deorbit)
 		}
 		if told := f.told(); strings.Contains(told, eventRoutesCameBack) || !strings.Contains(told, "0 things are left over") {
-			t.Errorf("restarts %t: told %s", restarts, told)
+			t.Errorf("restarts %t: notified %s", restarts, told)
 		}
 	}
 }
 
-// While the cloud controller manager runs, its routes are left alone most of the time. They are gone for good when it is stopped
-// or the nodes are, and left over when neither happens.
+// While the cloud controller manager runs, its routes are left alone most of the time. They have been deleted permanently when it
+// is stopped or the nodes are, and left over when neither happens.
 func TestRoutesComeBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		stops bool
@@ -116,7 +116,7 @@ func TestRoutesComeBack(t *testing.T) {
 			}
 			told := f.told()
 			if !strings.Contains(told, eventRoutesCameBack) || strings.Count(told, eventRoutesCameBack) != 1 || !strings.Contains(told, c.told) {
-				t.Errorf("told %s, want %s", told, c.told)
+				t.Errorf("notified %s, want %s", told, c.told)
 			}
 		})
 	}

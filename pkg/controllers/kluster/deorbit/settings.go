@@ -20,17 +20,16 @@ type settings struct {
 	timeout, stageTimeout, apiUnavailableTimeout time.Duration
 	// routesResync is how long removed routes have to stay away.
 	routesResync time.Duration
-	// cloud is true when there is an OpenStack project to look at, and workload when there may be a workload cluster.
+	// cloud is true when there is an OpenStack project to check, and workload when there may be a workload cluster.
 	cloud, workload bool
-	// project is the id of the OpenStack project, "" as long as it is not known.
+	// project is the id of the OpenStack project, "" as long as unknown.
 	project string
-	// selfDestruct is true when an annotation ends Deorbit at once.
+	// selfDestruct is true when an annotation ends Deorbit immediately.
 	selfDestruct bool
 }
 
-// settingsOf are the settings of a Kluster: its own, else those of the configuration. Data is that of its Secret, nil
-// when there is none. Without a cloud there is nothing to wait for in a cluster that nothing leads to; with one, the
-// way in may still come.
+// settingsOf are the settings of a Kluster: its own, else those of the configuration. Data is that of its Secret, nil when there is
+// none. Without a cloud there is nothing to wait for in a cluster that nothing leads to; with one, the kubeconfig may still come.
 func settingsOf(k *kubernikusv1.Kluster, config configv1alpha1.DeorbitConfiguration, data map[string][]byte) settings {
 	own, project := &k.Spec.Deorbit, ""
 	if k.Status.Openstack != nil {
@@ -48,7 +47,7 @@ func settingsOf(k *kubernikusv1.Kluster, config configv1alpha1.DeorbitConfigurat
 	}
 }
 
-// policiesOf say what becomes of which objects of a Kluster. What is unset is as the API server defaults it.
+// policiesOf report what becomes of which objects of a Kluster. What is unset is as the API server defaults it.
 func policiesOf(k *kubernikusv1.Kluster, config configv1alpha1.DeorbitConfiguration) stage.Policies {
 	own := &k.Spec.Deorbit
 	return stage.Policies{
@@ -68,7 +67,7 @@ func duration(own, fallback *metav1.Duration) time.Duration {
 	return fallback.Duration
 }
 
-// isInCluster says whether a stage works inside the workload cluster.
+// isInCluster reports whether a stage works inside the workload cluster.
 func isInCluster(s kubernikusv1.DeorbitStage) bool {
 	switch s {
 	case kubernikusv1.DeorbitFreeze, kubernikusv1.DeorbitPods, kubernikusv1.DeorbitSnapshots,
@@ -79,7 +78,7 @@ func isInCluster(s kubernikusv1.DeorbitStage) bool {
 	}
 }
 
-// has says whether a stage has anything to do.
+// has reports whether a stage has anything to do.
 func (s settings) has(which kubernikusv1.DeorbitStage) bool {
 	switch {
 	case isInCluster(which):

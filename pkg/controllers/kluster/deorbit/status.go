@@ -17,8 +17,7 @@ import (
 )
 
 const (
-	// maxListed is how many objects a list in the status has at most; one more entry then says how many there are
-	// besides.
+	// maxListed is how many objects a list in the status has at most; one more entry then reports how many there are besides.
 	maxListed = 500
 	// moreKind is the kind of that entry.
 	moreKind = "More"
@@ -27,7 +26,7 @@ const (
 	reasonLeftovers = "Leftovers"
 )
 
-// describe is an object as people read it, with the reason.
+// describe is an object as users read it, with the reason.
 func describe(o kubernikusv1.DeorbitObject) string {
 	text := o.Kind
 	switch {
@@ -74,17 +73,17 @@ func (p progress) condition() metav1.Condition {
 	return c
 }
 
-// isConflict says whether an object remains because another Kluster could have made it.
+// isConflict reports whether an object remains because another Kluster could have made it.
 func isConflict(o kubernikusv1.DeorbitObject) bool {
 	return strings.HasPrefix(o.Reason, kubernikusv1.ReasonIdentityConflict)
 }
 
-// pausedBy is the condition while an annotation asks to wait; nil: none does. Its status tells since when.
+// pausedBy is the condition while an annotation requests to wait; nil: none does. Its status has the time.
 func pausedBy(k *kubernikusv1.Kluster) *metav1.Condition {
 	c := metav1.Condition{Type: kubernikusv1.ConditionDeorbited, Status: metav1.ConditionUnknown}
 	switch {
 	case kit.IsPaused(k):
-		c.Reason, c.Message = reasonPaused, "nothing is looked at or removed while the annotation groundskeeper.io/paused is there"
+		c.Reason, c.Message = reasonPaused, "nothing is checked or removed while the annotation groundskeeper.io/paused is there"
 	case k.TerminationProtected():
 		c.Reason, c.Message = reasonProtected, "the annotation "+kubernikusv1.TerminationProtectionAnnotation+" forbids to take the cluster down: remove it"
 	default:
@@ -116,7 +115,7 @@ func cut(list []kubernikusv1.DeorbitObject) []kubernikusv1.DeorbitObject {
 	return append(slices.Clone(list[:maxListed]), more)
 }
 
-// loaded is a status as it was written, without the entries that stand for others.
+// loaded is a status as written, without the entries that stand for others.
 func loaded(status *kubernikusv1.DeorbitStatus) kubernikusv1.DeorbitStatus {
 	if status == nil {
 		return kubernikusv1.DeorbitStatus{}

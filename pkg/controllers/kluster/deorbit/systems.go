@@ -20,7 +20,7 @@ import (
 type systems interface {
 	// withdraw takes the announcement of a Kluster back.
 	withdraw(ctx context.Context, k *kubernikusv1.Kluster) (stage.Report, error)
-	// connect is the workload cluster that a configuration leads to. It asks nothing.
+	// connect is the workload cluster that a configuration leads to. It queries nothing.
 	connect(config *rest.Config) (workload, error)
 	// open authenticates at the OpenStack project that a Secret leads to. It fails when that is not the one of the Kluster.
 	open(ctx context.Context, k *kubernikusv1.Kluster, secret *corev1.Secret) (project, error)
@@ -35,8 +35,7 @@ type workload interface {
 	Close()
 }
 
-// project is an OpenStack project. An error means that it could not be looked at, and then nothing was deleted by the
-// look.
+// project is an OpenStack project. An error means that it could not be checked, and then nothing was deleted by the look.
 type project interface {
 	// verify looks for what the cluster left, with all Klusters to know what is theirs.
 	verify(ctx context.Context, w stage.Work, all []kubernikusv1.Kluster) (stage.Report, error)
@@ -44,7 +43,7 @@ type project interface {
 	routes(ctx context.Context, w stage.Work, all []kubernikusv1.Kluster) (stage.Report, error)
 }
 
-// fenced asks the fence before each request that changes something.
+// fenced queries the fence before each request that changes something.
 type fenced struct {
 	http.RoundTripper
 	fence func() error

@@ -28,12 +28,12 @@ const (
 	eventSelfDestruct = "SelfDestruct"
 	eventLeftover     = "Leftover"
 	eventLeftovers    = "Leftovers"
-	// eventStuck tells early of what needs somebody, long before a timeout.
+	// eventStuck reports early what needs a user, long before a timeout.
 	eventStuck = "Stuck"
-	// eventRoutesCameBack tells of a cloud controller manager that still makes routes.
+	// eventRoutesCameBack reports a cloud controller manager that still makes routes.
 	eventRoutesCameBack = "RoutesCameBack"
 	eventDeorbited      = "Deorbited"
-	// eventReleased: a detached Kluster was released as it is.
+	// eventReleased: a detached Kluster was released unchanged.
 	eventReleased = "Released"
 
 	actionDeorbit = "Deorbit"
@@ -78,7 +78,7 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 	return m, errors.Join(append(failures, err)...)
 }
 
-// RegisterMetrics registers the metrics as AddToManager does, for whoever describes them.
+// RegisterMetrics registers the metrics as AddToManager does, for callers that describe them.
 func RegisterMetrics(registry prometheus.Registerer) error {
 	_, err := newMeters(registry)
 	return err
@@ -109,7 +109,7 @@ func (m *meters) failed(o outcome) {
 // maxNamed is how many objects a line of the log names.
 const maxNamed = 10
 
-// removed tells of objects whose deletion was asked for.
+// removed reports objects whose deletion was requested.
 func (r *reconciler) removed(ctx context.Context, s *state, deleted []kubernikusv1.DeorbitObject) {
 	if len(deleted) == 0 {
 		return
@@ -124,10 +124,10 @@ func (r *reconciler) removed(ctx context.Context, s *state, deleted []kubernikus
 	if more := len(deleted) - maxNamed; more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}
-	log.FromContext(ctx).Info("Asked for the deletion of what a cluster made", "stage", s.progress.Stage, "objects", strings.Join(names, ", "))
+	log.FromContext(ctx).Info("Requested the deletion of what a cluster made", "stage", s.progress.Stage, "objects", strings.Join(names, ", "))
 }
 
-// tell tells of what happened, once that is written down.
+// It reports what happened, once that is written down.
 func (r *reconciler) tell(ctx context.Context, k *kubernikusv1.Kluster, s *state) {
 	for _, n := range s.notes {
 		log.FromContext(ctx).Info("Deorbit of a Kluster", "event", n.reason, "message", n.message)
@@ -140,7 +140,7 @@ func (r *reconciler) tell(ctx context.Context, k *kubernikusv1.Kluster, s *state
 	s.notes = nil
 }
 
-// announce tells of a condition whose reason is new, unless it is a stage, which has a note of its own.
+// announce reports a condition whose reason is new, unless it is a stage, which has a dedicated note.
 func (r *reconciler) announce(ctx context.Context, k *kubernikusv1.Kluster, last *metav1.Condition, c metav1.Condition) {
 	if last != nil && last.Reason == c.Reason {
 		return

@@ -11,7 +11,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// isGoing says whether a Kluster is being deleted: the others are no business of Deorbit.
+// isGoing reports whether a Kluster is being deleted: the others are no business of Deorbit.
 func isGoing(k *kubernikusv1.Kluster) bool { return !k.DeletionTimestamp.IsZero() }
 
 // changed drops updates that change nothing here, such as those of the status. A resync passes.

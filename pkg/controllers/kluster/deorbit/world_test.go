@@ -49,13 +49,13 @@ type call struct {
 	work    stage.Work
 }
 
-// script is all systems, and what they answer: by default that there is nothing to do.
+// script is all systems, and what they respond: by default that there is nothing to do.
 type script struct {
 	mu    sync.Mutex
 	calls []call
-	// answer is what a stage reports; nil: nothing.
+	// The report of a stage; nil: nothing.
 	answer func(ctx context.Context, c call) (stage.Report, error)
-	// id and openErr are what the workload cluster and OpenStack answer first.
+	// id and openErr are what the workload cluster and OpenStack respond first.
 	id      func(ctx context.Context) (types.UID, error)
 	openErr error
 	closed  int
@@ -134,7 +134,7 @@ func (s *script) stages() string {
 	return strings.Join(names, " ")
 }
 
-// says makes a stage report something from now on.
+// It makes a stage report something from now on.
 func (s *script) says(answer func(ctx context.Context, c call) (stage.Report, error)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -152,7 +152,7 @@ type flow struct {
 	queue    workqueue.TypedRateLimitingInterface[reconcile.Request]
 	registry *prometheus.Registry
 	writes   int
-	// lost is the answer of the fence, and refuses that of the store to a status.
+	// lost is the response of the fence, and rejects that of the store to a status.
 	lost, refuses error
 }
 
@@ -202,7 +202,7 @@ func (f *flow) restart() {
 	}
 }
 
-// gone is a Kluster that is being deleted, whose Secret leads into a cluster.
+// A Kluster that is being deleted, whose Secret leads into a cluster.
 func gone(name string, changes ...func(*kubernikusv1.Kluster)) *kubernikusv1.Kluster {
 	return klustertest.Kluster(name, append([]func(*kubernikusv1.Kluster){klustertest.Going}, changes...)...)
 }
@@ -236,7 +236,7 @@ func (f *flow) after(d time.Duration, k *kubernikusv1.Kluster) time.Duration {
 	return f.turn(k)
 }
 
-// get reads a Kluster, and says whether it is there.
+// get reads a Kluster, and reports whether it is there.
 func (f *flow) get(k *kubernikusv1.Kluster) bool {
 	f.t.Helper()
 	err := f.store.Get(f.t.Context(), client.ObjectKeyFromObject(k), k)
@@ -262,7 +262,7 @@ func (f *flow) change(object client.Object, how func()) {
 func (f *flow) is(k *kubernikusv1.Kluster, which kubernikusv1.DeorbitStage, condition string) {
 	f.t.Helper()
 	if !f.get(k) {
-		f.t.Fatal("the Kluster is gone")
+		f.t.Fatal("the Kluster has been deleted")
 	}
 	got := klustertest.Condition(k, kubernikusv1.ConditionDeorbited)
 	if k.Status.Deorbit == nil || k.Status.Deorbit.Stage != which || got != condition {
@@ -270,7 +270,7 @@ func (f *flow) is(k *kubernikusv1.Kluster, which kubernikusv1.DeorbitStage, cond
 	}
 }
 
-// told are the events since the last call.
+// The events since the last call.
 func (f *flow) told() string {
 	var all strings.Builder
 	for len(f.recorder.Events) > 0 {

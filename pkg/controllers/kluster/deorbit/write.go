@@ -15,7 +15,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/access"
 )
 
-// write writes down how far a Deorbit is when that is new, and then tells what happened.
+// write records how far a Deorbit is when that is new, and then reports what happened.
 func (r *reconciler) write(ctx context.Context, k *kubernikusv1.Kluster, s *state, condition metav1.Condition) error {
 	now := r.clock.Now()
 	// The cache may be behind what was written last.
@@ -39,7 +39,7 @@ func (r *reconciler) write(ctx context.Context, k *kubernikusv1.Kluster, s *stat
 	return nil
 }
 
-// conclude says of a Kluster that is released, and that others still keep, that it is.
+// conclude reports about a Kluster that is released, and that others still keep, that it is.
 func (r *reconciler) conclude(ctx context.Context, k *kubernikusv1.Kluster) error {
 	if k.Status.Deorbit == nil || k.Detached() {
 		return nil

@@ -7,6 +7,6 @@
 // A look has three parts. It lists everything that could be concerned, and ends when one list is not whole. It decides
 // about each object without a request (decide). Then it deletes, with a question before each whether it still may.
 //
-// An object is the cluster's only by what it says of itself: a tag, a name and a description that agree, or an id that
-// was seen in the cluster. What is in doubt stays, and is reported.
+// An object is the cluster's only by what it reports about itself: a tag, a name and a description that agree, or an id that was
+// seen in the cluster. What is in doubt stays, and is reported.
 package cloud

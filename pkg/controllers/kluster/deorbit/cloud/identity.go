@@ -56,7 +56,7 @@ func possibleNames(k *kubernikusv1.Kluster) (clusters, tags []string) {
 	return or(k.Spec.CloudProvider.ClusterName, k.Spec.Name, seen.ClusterName), or(k.Spec.CloudProvider.CSIClusterID, k.Name, seen.CSIClusterID)
 }
 
-// usable says whether something may be deleted by a name: many clusters share the default, and the empty one is none.
+// usable reports whether something may be deleted by a name: many clusters share the default, and the empty one is none.
 func usable(name string) bool {
 	return strings.TrimSpace(name) != "" && name != kubernikusv1.SharedCloudProviderName
 }
@@ -65,7 +65,7 @@ func usable(name string) bool {
 type Conflicts struct {
 	// rivals have a name in common with the Kluster.
 	rivals []rival
-	// clusters are the names of the clusters of other Klusters, and tags say of which of them volumes are that carry them.
+	// clusters are the names of the clusters of other Klusters, and tags report about which of them volumes are that carry them.
 	clusters, tags []rival
 }
 
@@ -125,7 +125,7 @@ func ConflictsOf(w stage.Work, all []kubernikusv1.Kluster) Conflicts {
 	return c
 }
 
-// Why says why nothing may be deleted in a project, beginning with the reason IdentityConflict; "" when it may.
+// Why reports why nothing may be deleted in a project, beginning with the reason IdentityConflict; "" when it may.
 func (c Conflicts) Why(projectID string) string {
 	for _, r := range c.rivals {
 		if r.project == "" || r.project == projectID {

@@ -49,7 +49,7 @@ func TestNamesAreNeverDerived(t *testing.T) {
 	const byName = ": clusterName is neither set in spec.cloudProvider nor seen in the cluster: nothing is deleted by it"
 	const byTag = ": csiClusterID is neither set in spec.cloudProvider nor seen in the cluster: nothing is deleted by it"
 	kept := []string{"retain LoadBalancer " + byName, "retain FloatingIP " + byName, "retain SecurityGroup " + byName, "retain Volume " + byTag}
-	const unseenToo = ", and the cluster could not be looked at"
+	const unseenToo = ", and the cluster could not be checked"
 	gone := []string{"delete LoadBalancer b", "delete FloatingIP f", "delete Volume v", "remain SecurityGroup g: waits for the load balancers"}
 	const differs = ": spec.cloudProvider.clusterName is prod, but the cluster runs with --cluster-name=web: correct it"
 	check(t, map[string]choice{
@@ -66,7 +66,7 @@ func TestNamesAreNeverDerived(t *testing.T) {
 		"the cluster is lost, and all is a Kluster's": {work: work(unnamed, lost), found: alive,
 			rival: Conflicts{clusters: []rival{{kluster: "ns/o", project: "p", text: "web"}}, tags: []rival{{kluster: "ns/o", project: "p", text: "web-t"}}}, want: nil},
 		"never seen, of a lost cluster": {work: work(lost), found: volumes(volume("v", "available", "prod-id")),
-			want: []string{"remain Volume v: never seen: the cluster could not be looked at, and spec.deorbit.unseenVolumes is Retain"}},
+			want: []string{"remain Volume v: never seen: the cluster could not be checked, and spec.deorbit.unseenVolumes is Retain"}},
 	})
 }
 
@@ -80,7 +80,7 @@ func TestDerivedNamesProtect(t *testing.T) {
 	}
 }
 
-// served is a Service that was seen with a load balancer of its own.
+// served is a Service that was seen with a dedicated load balancer.
 func served(change ...func(*kubernikusv1.SeenService)) func(*stage.Work) {
 	return func(w *stage.Work) {
 		s := kubernikusv1.SeenService{UID: "u", Namespace: "shop", Name: "web", LoadBalancerID: "b", Address: "1.2.3.4", Finalized: true}
@@ -93,7 +93,7 @@ func served(change ...func(*kubernikusv1.SeenService)) func(*stage.Work) {
 
 func cleaned(s *kubernikusv1.SeenService) { s.Gone = true }
 
-// Where the name of the cluster says nothing, what the Services of the cluster recorded of themselves does.
+// Where the name of the cluster reports nothing, what the Services of the cluster recorded of themselves does.
 func TestByRecordedIDs(t *testing.T) {
 	made := madeBy("kubernetes", "shop", "web", "u")
 	withPort := func(changes ...func(*openstack.LoadBalancer)) inventory {
@@ -156,16 +156,16 @@ func TestByRecordedIDs(t *testing.T) {
 	}
 }
 
-// A Service that was seen is left over until something shows that what it made is gone.
+// A Service that was seen is left over until something shows that what it made has been deleted.
 func TestSeenServices(t *testing.T) {
 	const unknown = "remain Service : its load balancer is not known: it has no annotation with its id, and clusterName is kubernetes, which many clusters share: nothing is deleted by it"
 	anonymous := func(s *kubernikusv1.SeenService) { s.LoadBalancerID = "" }
 	shared := named("kubernetes", "t")
 	check(t, map[string]choice{
 		"its id is not in Octavia":               {work: work(shared, served()), want: nil},
-		"gone behind its finalizer":              {work: work(shared, served(anonymous, cleaned)), want: nil},
+		"deleted behind its finalizer":           {work: work(shared, served(anonymous, cleaned)), want: nil},
 		"never seen to go":                       {work: work(shared, served(anonymous)), want: []string{unknown}},
-		"gone without a finalizer":               {work: work(shared, served(anonymous, cleaned, func(s *kubernikusv1.SeenService) { s.Finalized = false })), want: []string{unknown}},
+		"deleted without a finalizer":            {work: work(shared, served(anonymous, cleaned, func(s *kubernikusv1.SeenService) { s.Finalized = false })), want: []string{unknown}},
 		"never served":                           {work: work(shared, sawService("u", "shop", "web", false)), want: nil},
 		"by a name that can be used":             {work: work(served(anonymous)), want: nil},
 		"load balancers are kept":                {work: work(shared, served(anonymous), policies(func(p *stage.Policies) { p.LoadBalancers = keep })), want: nil},
@@ -174,7 +174,7 @@ func TestSeenServices(t *testing.T) {
 	})
 }
 
-// A cluster that refuses us may be alive: nothing of it is deleted.
+// A cluster that rejects Groundskeeper may be alive: nothing of it is deleted.
 func TestNothingGoesOfARefusingCluster(t *testing.T) {
 	refusing := func(w *stage.Work) { w.ClusterRefused = "401" }
 	found := inventory{loadBalancers: []openstack.LoadBalancer{balancer("b", "prod")}, volumes: []openstack.Volume{volume("v", "available", "-")}}
@@ -202,13 +202,13 @@ func TestWhatStandsStays(t *testing.T) {
 		snapshots:      []openstack.VolumeSnapshot{snapshot("s", "other", "available", "prod-id")},
 	}
 	left := func(why string) []string {
-		const service = "Service shop/web stands in the cluster"
+		const service = "Service shop/web still exists in the cluster"
 		return []string{"remain LoadBalancer b: " + service + why, "remain FloatingIP f: " + service + why, "remain SecurityGroup g: " + service + why, "remain Service : " + service + why,
-			"remain Snapshot s: its VolumeSnapshot or VolumeSnapshotContent content stands in the cluster" + why, "remain Volume v: the claim of its PersistentVolume pv stands in the cluster" + why}
+			"remain Snapshot s: its VolumeSnapshot or VolumeSnapshotContent content still exists in the cluster" + why, "remain Volume v: the claim of its PersistentVolume pv still exists in the cluster" + why}
 	}
 	check(t, map[string]choice{
 		"present":   {work: work(standing(kubernikusv1.StandingPresent)), found: found, want: left(" and is not deleted")},
-		"refused":   {work: work(standing(kubernikusv1.StandingRefused)), found: found, want: left(", which refused its deletion")},
+		"refused":   {work: work(standing(kubernikusv1.StandingRefused)), found: found, want: left(", which rejected its deletion")},
 		"finalizer": {work: work(standing(kubernikusv1.StandingFinalizer)), found: found, want: left(", where a finalizer holds it")},
 		"going": {work: work(standing("")), found: found,
 			want: []string{"delete LoadBalancer b", "delete FloatingIP f", "delete Snapshot s", "delete Volume v", "remain SecurityGroup g: waits for the load balancers"}},

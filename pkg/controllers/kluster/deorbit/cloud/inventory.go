@@ -33,13 +33,13 @@ type inventory struct {
 	goneServers, liveServers map[string]bool
 }
 
-// unseenKinds is why services could not be looked at, by the kind of object; "": they could. What is not seen is neither deleted
-// nor gone.
+// unseenKinds is why services could not be checked, by the kind of object; "": they could. What is not seen is neither deleted nor
+// absent.
 type unseenKinds struct{ balancers, network, volumes, snapshots string }
 
-// list reads everything that a plan for a cluster is made from; mine selects its security groups. It is whole, or there is
-// an error, but for what a whole service does not show: because the user may not, or because the catalog does not have it.
-// The order matters: an address of a load balancer that goes meanwhile is then seen free, not at something unknown, and a
+// list reads everything that a plan for a cluster is made from; mine selects its security groups. It is whole, or there is an
+// error, except for what a whole service does not show: because the user may not, or because the catalog does not have it. The
+// order matters: an address of a load balancer that is deleted meanwhile is then seen free, not at something unknown, and a
 // snapshot that comes meanwhile is seen.
 func (p Project) list(ctx context.Context, w stage.Work, mine func(openstack.SecurityGroup) bool) (inventory, error) {
 	if p.ID == "" {
@@ -81,10 +81,10 @@ func (p Project) list(ctx context.Context, w stage.Work, mine func(openstack.Sec
 	return all, nil
 }
 
-// maxServers is how many servers a look asks Nova for.
+// maxServers is how many servers a look queries Nova for.
 const maxServers = 20
 
-// servers are those that recorded volumes are attached to, by whether Nova has them. A server that could not be asked for is in
+// servers are those that recorded volumes are attached to, by whether Nova has them. A server that could not be queried is in
 // neither: nothing is concluded from it.
 func (p Project) servers(ctx context.Context, w stage.Work, volumes []openstack.Volume) (gone, live map[string]bool) {
 	recorded, asked := map[string]bool{}, map[string]bool{}
@@ -145,7 +145,7 @@ func (p Project) listNetwork(ctx context.Context, all *inventory, mine func(open
 	return nil
 }
 
-// listed reads a list and sorts it, so that reports of looks at the same things are the same.
+// listed reads a list and sorts it, so that two checks of the same things have the same report.
 func listed[T any](ctx context.Context, list func(context.Context) ([]T, error), id func(T) string) ([]T, error) {
 	all, err := list(ctx)
 	if err != nil {

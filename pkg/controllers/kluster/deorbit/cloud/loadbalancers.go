@@ -19,21 +19,21 @@ const (
 	statusError  = "ERROR"
 )
 
-// claim says what of a load balancer is the cluster's.
+// claim reports what of a load balancer is the cluster's.
 type claim int
 
 const (
-	// claimNothing: it is somebody else's.
+	// claimNothing: it is another client's.
 	claimNothing claim = iota
-	// claimAll: it goes with all that hangs on it.
+	// claimAll: it is deleted with all that depends on it.
 	claimAll
 	// claimPart: others use it, or made it, so that only the cluster's listeners and tags go.
 	claimPart
-	// claimDoubt: what it says of itself does not agree. It stays.
+	// claimDoubt: what it reports about itself does not agree. It stays.
 	claimDoubt
 )
 
-// tagged has the tags of something, by what they say.
+// tagged has the tags of something, by their content.
 type tagged struct{ ours, others []string }
 
 func (d *decision) tagsOf(tags []string) tagged {

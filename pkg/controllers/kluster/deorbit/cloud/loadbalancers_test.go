@@ -33,29 +33,29 @@ func TestLoadBalancers(t *testing.T) {
 	descriptionOnly := []string{"retain LoadBalancer b: its description is of this cluster, its name is not"}
 	cut := strings.Repeat("n", 300)
 	check(t, map[string]choice{
-		"ours":                               {found: balancers(balancer("b", "prod")), want: gone},
-		"without tags":                       {found: balancers(untagged), want: gone},
-		"of an ingress":                      {found: balancers(ingress), want: gone},
-		"two of ours":                        {found: balancers(balancer("b", "prod"), balancer("c", "prod")), want: []string{"delete LoadBalancer b", "delete LoadBalancer c"}},
-		"several Services of ours":           {found: balancers(balancer("b", "prod", "kube_service_prod_shop_other", "kube_service_prod_x_y")), want: gone},
-		"tags of people":                     {found: balancers(balancer("b", "prod", "cost=42", "kube")), want: gone},
-		"a tag and the description":          {found: balancers(renamed(balancer("b", "prod"), "front", prod.description)), want: gone},
-		"longer name of the cluster":         {found: balancers(balancer("b", "prod-2")), want: nil},
-		"longer, with underscore":            {found: balancers(balancer("b", "prod_2")), want: nil},
-		"shorter name of the cluster":        {found: balancers(balancer("b", "pro")), want: nil},
-		"shared name":                        {found: balancers(balancer("b", "kubernetes")), want: nil},
-		"the other's underscore":             {work: work(named("a", "t")), found: balancers(renamed(untagged, ab.service, ab.description)), want: nil},
-		"our underscore":                     {work: work(named("a_b", "t")), found: balancers(renamed(untagged, ab.service, ab.description)), want: gone},
-		"unicode":                            {work: work(named("größe", "t")), found: balancers(balancer("b", "größe"), balancer("c", "gro\u0308ße")), want: gone},
-		"the name alone":                     {found: balancers(renamed(balancer("b", "prod"), prod.service, "by hand")), want: nameOnly},
-		"the name, described as another's":   {found: balancers(renamed(balancer("b", "prod"), prod.service, madeBy("old", "shop", "web", "u").description)), want: nameOnly},
-		"the description alone":              {found: balancers(renamed(untagged, "front", prod.description)), want: descriptionOnly},
-		"renamed to another cluster":         {found: balancers(renamed(untagged, "kube_service_new_shop_web", prod.description)), want: descriptionOnly},
-		"renamed to one that begins as we":   {found: balancers(renamed(untagged, "kube_service_prod_2_shop_web", prod.description)), want: descriptionOnly},
+		"ours":                       {found: balancers(balancer("b", "prod")), want: gone},
+		"without tags":               {found: balancers(untagged), want: gone},
+		"of an ingress":              {found: balancers(ingress), want: gone},
+		"two owned by Groundskeeper": {found: balancers(balancer("b", "prod"), balancer("c", "prod")), want: []string{"delete LoadBalancer b", "delete LoadBalancer c"}},
+		"several Services owned by Groundskeeper": {found: balancers(balancer("b", "prod", "kube_service_prod_shop_other", "kube_service_prod_x_y")), want: gone},
+		"tags of users":                              {found: balancers(balancer("b", "prod", "cost=42", "kube")), want: gone},
+		"a tag and the description":                  {found: balancers(renamed(balancer("b", "prod"), "front", prod.description)), want: gone},
+		"longer name of the cluster":                 {found: balancers(balancer("b", "prod-2")), want: nil},
+		"longer, with underscore":                    {found: balancers(balancer("b", "prod_2")), want: nil},
+		"shorter name of the cluster":                {found: balancers(balancer("b", "pro")), want: nil},
+		"shared name":                                {found: balancers(balancer("b", "kubernetes")), want: nil},
+		"the other's underscore":                     {work: work(named("a", "t")), found: balancers(renamed(untagged, ab.service, ab.description)), want: nil},
+		"own underscore":                             {work: work(named("a_b", "t")), found: balancers(renamed(untagged, ab.service, ab.description)), want: gone},
+		"unicode":                                    {work: work(named("größe", "t")), found: balancers(balancer("b", "größe"), balancer("c", "gro\u0308ße")), want: gone},
+		"the name alone":                             {found: balancers(renamed(balancer("b", "prod"), prod.service, "manually")), want: nameOnly},
+		"the name, described as another's":           {found: balancers(renamed(balancer("b", "prod"), prod.service, madeBy("old", "shop", "web", "u").description)), want: nameOnly},
+		"the description alone":                      {found: balancers(renamed(untagged, "front", prod.description)), want: descriptionOnly},
+		"renamed to another cluster":                 {found: balancers(renamed(untagged, "kube_service_new_shop_web", prod.description)), want: descriptionOnly},
+		"renamed to one that begins as this cluster": {found: balancers(renamed(untagged, "kube_service_prod_2_shop_web", prod.description)), want: descriptionOnly},
 		"cut":                                {found: balancers(renamed(untagged, ("kube_service_prod_shop_" + cut)[:255], prod.description)), want: gone},
-		"cut, described as another's":        {found: balancers(renamed(untagged, ("kube_service_prod_shop_" + cut)[:255], "by hand")), want: nil},
+		"cut, described as another's":        {found: balancers(renamed(untagged, ("kube_service_prod_shop_" + cut)[:255], "manually")), want: nil},
 		"of another project":                 {found: balancers(changed(balancer("b", "prod"), func(b *openstack.LoadBalancer) { b.ProjectID = "q" })), want: nil},
-		"of a project that is not told":      {found: balancers(changed(balancer("b", "prod"), func(b *openstack.LoadBalancer) { b.ProjectID = "" })), want: nil},
+		"of a project that is not reported":  {found: balancers(changed(balancer("b", "prod"), func(b *openstack.LoadBalancer) { b.ProjectID = "" })), want: nil},
 		"kept":                               {work: work(policies(retainBalancers)), found: balancers(balancer("b", "prod"), balancer("c", "prod-2")), want: []string{"retain LoadBalancer b: spec.deorbit.loadBalancers is Retain"}},
 		"failed":                             {found: balancers(status("ERROR")), want: gone},
 		"being changed":                      {found: balancers(status("PENDING_UPDATE")), want: []string{"remain LoadBalancer b: status PENDING_UPDATE"}},
@@ -79,7 +79,7 @@ func poolOn(id, balancer string, listeners ...string) openstack.Pool {
 	return openstack.Pool{ID: id, ProjectID: "p", LoadBalancerIDs: []string{balancer}, ListenerIDs: listeners}
 }
 
-// Of a load balancer that others use as well, only our part goes, one step a look.
+// Of a load balancer that others use as well, only this cluster's part is deleted, one step per check.
 func TestSharedLoadBalancers(t *testing.T) {
 	const mine, other = "kube_service_prod_shop_extra", "kube_service_dev_shop_web"
 	owned, foreign := balancer("b", "prod", other), balancer("b", "dev", mine)
@@ -97,27 +97,27 @@ func TestSharedLoadBalancers(t *testing.T) {
 	orphan := openstack.Pool{ID: "p6", Name: "pool_0_" + mine, ProjectID: "p", LoadBalancerIDs: []string{"b"}}
 	names := []openstack.Listener{{ID: "l", Name: "listener_0_" + mine, ProjectID: "p", LoadBalancerIDs: []string{"b"}}, {ID: "m", Name: "listener_0_" + other, ProjectID: "p", LoadBalancerIDs: []string{"b"}}}
 	check(t, map[string]choice{
-		"ours, others use it":      {found: parts(owned), want: first},
-		"another's, we use it":     {found: parts(foreign), want: first},
-		"somebody's, we use it":    {found: parts(renamed(foreign, "front", "of the shop")), want: first},
-		"then the listener":        {found: without(parts(foreign), 1, 0), want: []string{"delete Listener l1", "remain LoadBalancer b" + turn}},
-		"then the tags":            {found: without(parts(foreign), 1, 1), want: []string{"change LoadBalancer b"}},
-		"then another's is left":   {found: without(parts(balancer("b", "dev")), 1, 1), want: nil},
-		"then ours stays":          {found: without(parts(changed(owned, func(b *openstack.LoadBalancer) { b.Tags = []string{other} })), 1, 1), want: []string{"retain LoadBalancer b: other clusters use it"}},
-		"a pool is left over":      {found: inventory{loadBalancers: []openstack.LoadBalancer{foreign}, pools: []openstack.Pool{orphan}}, want: []string{"delete Pool p6", "remain LoadBalancer b" + turn}},
-		"listeners have names":     {found: inventory{loadBalancers: []openstack.LoadBalancer{foreign}, listeners: names}, want: []string{"delete Listener l", "remain LoadBalancer b" + turn}},
-		"only a listener tells":    {found: inventory{loadBalancers: []openstack.LoadBalancer{balancer("b", "prod")}, listeners: names[1:]}, want: []string{"change LoadBalancer b"}},
-		"changing":                 {found: without(parts(changed(foreign, func(b *openstack.LoadBalancer) { b.ProvisioningStatus = "PENDING_UPDATE" })), 1, 0), want: []string{"remain Listener l1: load balancer b has status PENDING_UPDATE", "remain LoadBalancer b: load balancer b has status PENDING_UPDATE"}},
-		"failed":                   {found: without(parts(changed(foreign, func(b *openstack.LoadBalancer) { b.ProvisioningStatus = "ERROR" })), 1, 1), want: []string{"remain LoadBalancer b: load balancer b has status ERROR"}},
-		"kept":                     {work: work(policies(retainBalancers)), found: parts(foreign), want: []string{"retain LoadBalancer b: spec.deorbit.loadBalancers is Retain"}},
-		"a tag that may be ours":   {found: balancers(balancer("b", "prod", ("kube_service_prod_shop_" + strings.Repeat("n", 300))[:255])), want: []string{"change LoadBalancer b"}},
-		"of another project":       {found: parts(changed(foreign, func(b *openstack.LoadBalancer) { b.ProjectID = "q" })), want: nil},
-		"parts of another project": {found: inventory{loadBalancers: []openstack.LoadBalancer{foreign}, listeners: []openstack.Listener{changed(listenerOn("l1", "b", "p1", mine), func(l *openstack.Listener) { l.ProjectID = "q" })}, pools: []openstack.Pool{changed(orphan, func(p *openstack.Pool) { p.ProjectID = "q" })}}, want: []string{"change LoadBalancer b"}},
-		"parts of other balancers": {found: inventory{loadBalancers: []openstack.LoadBalancer{foreign}, pools: []openstack.Pool{changed(orphan, func(p *openstack.Pool) { p.LoadBalancerIDs = []string{"elsewhere"} }), changed(orphan, func(p *openstack.Pool) { p.LoadBalancerIDs = []string{"b", "elsewhere"} })}}, want: []string{"change LoadBalancer b"}},
+		"own, others use it":                       {found: parts(owned), want: first},
+		"another's, Groundskeeper uses it":         {found: parts(foreign), want: first},
+		"somebody's, Groundskeeper uses it":        {found: parts(renamed(foreign, "front", "of the shop")), want: first},
+		"then the listener":                        {found: without(parts(foreign), 1, 0), want: []string{"delete Listener l1", "remain LoadBalancer b" + turn}},
+		"then the tags":                            {found: without(parts(foreign), 1, 1), want: []string{"change LoadBalancer b"}},
+		"then another's is left":                   {found: without(parts(balancer("b", "dev")), 1, 1), want: nil},
+		"then the own one stays":                   {found: without(parts(changed(owned, func(b *openstack.LoadBalancer) { b.Tags = []string{other} })), 1, 1), want: []string{"retain LoadBalancer b: other clusters use it"}},
+		"a pool is left over":                      {found: inventory{loadBalancers: []openstack.LoadBalancer{foreign}, pools: []openstack.Pool{orphan}}, want: []string{"delete Pool p6", "remain LoadBalancer b" + turn}},
+		"listeners have names":                     {found: inventory{loadBalancers: []openstack.LoadBalancer{foreign}, listeners: names}, want: []string{"delete Listener l", "remain LoadBalancer b" + turn}},
+		"only a listener shows it":                 {found: inventory{loadBalancers: []openstack.LoadBalancer{balancer("b", "prod")}, listeners: names[1:]}, want: []string{"change LoadBalancer b"}},
+		"changing":                                 {found: without(parts(changed(foreign, func(b *openstack.LoadBalancer) { b.ProvisioningStatus = "PENDING_UPDATE" })), 1, 0), want: []string{"remain Listener l1: load balancer b has status PENDING_UPDATE", "remain LoadBalancer b: load balancer b has status PENDING_UPDATE"}},
+		"failed":                                   {found: without(parts(changed(foreign, func(b *openstack.LoadBalancer) { b.ProvisioningStatus = "ERROR" })), 1, 1), want: []string{"remain LoadBalancer b: load balancer b has status ERROR"}},
+		"kept":                                     {work: work(policies(retainBalancers)), found: parts(foreign), want: []string{"retain LoadBalancer b: spec.deorbit.loadBalancers is Retain"}},
+		"a tag that may be owned by Groundskeeper": {found: balancers(balancer("b", "prod", ("kube_service_prod_shop_" + strings.Repeat("n", 300))[:255])), want: []string{"change LoadBalancer b"}},
+		"of another project":                       {found: parts(changed(foreign, func(b *openstack.LoadBalancer) { b.ProjectID = "q" })), want: nil},
+		"parts of another project":                 {found: inventory{loadBalancers: []openstack.LoadBalancer{foreign}, listeners: []openstack.Listener{changed(listenerOn("l1", "b", "p1", mine), func(l *openstack.Listener) { l.ProjectID = "q" })}, pools: []openstack.Pool{changed(orphan, func(p *openstack.Pool) { p.ProjectID = "q" })}}, want: []string{"change LoadBalancer b"}},
+		"parts of other balancers":                 {found: inventory{loadBalancers: []openstack.LoadBalancer{foreign}, pools: []openstack.Pool{changed(orphan, func(p *openstack.Pool) { p.LoadBalancerIDs = []string{"elsewhere"} }), changed(orphan, func(p *openstack.Pool) { p.LoadBalancerIDs = []string{"b", "elsewhere"} })}}, want: []string{"change LoadBalancer b"}},
 	})
 }
 
-// The tags that stay on a shared load balancer are exactly those that are not ours.
+// The tags that stay on a shared load balancer are exactly those that are not owned by Groundskeeper.
 func TestTagsThatStay(t *testing.T) {
 	d := &decision{identity: identity{cluster: "prod"}}
 	got := d.tagsOf([]string{"kube_service_prod_a_b", "kube_service_prod-2_a_b", "cost=42", "kube_ingress_prod_a_b", "kube_service_x"})

@@ -11,9 +11,9 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// refuseByName reports each kind of which something may be the cluster's when its name cannot be used. That is what
-// carries the name by which nothing is deleted, the default of all clusters, or the name of the Kluster; and whatever a cluster without a Kluster made,
-// when the cluster could not be looked at. Then it is left over, because nothing else knows what the cluster made.
+// refuseByName reports each kind of which something may be the cluster's when its name cannot be used. That is what carries the
+// name by which nothing is deleted, the default of all clusters, or the name of the Kluster; and whatever a cluster without a
+// Kluster made, when the cluster could not be checked. Then it is left over, because nothing else knows what the cluster made.
 func (d *decision) refuseByName() {
 	report, reason := d.doubtful(d.whyNot(d.cluster, "clusterName"))
 	doubted := []string{d.cluster, d.Kluster.Spec.Name, d.Kluster.ClusterName(), d.Recorded.ClusterName}
@@ -59,7 +59,7 @@ func (d *decision) handled() map[string]bool {
 	return ids
 }
 
-// clustersIn are the clusters that the name of a load balancer may name: names have no end that can be told apart from the
+// clustersIn are the clusters that the name of a load balancer may name: names have no end that can be distinguished from the
 // namespace, so that each underscore may be it.
 func clustersIn(name string) (clusters []string) {
 	rest, found := strings.CutPrefix(name, servicePrefix)
@@ -76,8 +76,8 @@ func clustersIn(name string) (clusters []string) {
 	return clusters
 }
 
-// suspect reports whether a name that cannot be used may be that of the cluster: any, when the cluster could not be looked
-// at, else one that is doubted.
+// suspect reports whether a name that cannot be used may be that of the cluster: any, when the cluster could not be checked, else
+// one that is doubted.
 func (d *decision) suspect(name string, doubted []string) bool {
 	return name != "" && (d.ClusterLost != "" || name == kubernikusv1.SharedCloudProviderName || slices.Contains(doubted, name))
 }
@@ -94,11 +94,11 @@ func (d *decision) whyNot(name, field string) string {
 	}
 }
 
-// doubtful is how to report what may be the cluster's. When the cluster was looked at, all that it has is known, and the
-// rest stays on purpose. When it was given up, the rest is left over.
+// doubtful is how to report what may be the cluster's. When the cluster was checked, all that it has is known, and the rest stays
+// on purpose. When it was given up, the rest is left over.
 func (d *decision) doubtful(reason string) (report func(kubernikusv1.DeorbitObject, string), why string) {
 	if d.ClusterLost != "" {
-		return d.remain, reason + ", and the cluster could not be looked at"
+		return d.remain, reason + ", and the cluster could not be checked"
 	}
 	if d.contradiction != "" {
 		return d.remain, reason

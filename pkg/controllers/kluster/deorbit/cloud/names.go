@@ -13,7 +13,7 @@ import (
 const (
 	servicePrefix = "kube_service_"
 	ingressPrefix = "kube_ingress_"
-	// groupPrefix begins the name of a security group, which goes on <uid>-<namespace>-<name> of the Service.
+	// groupPrefix begins the name of a security group, which continues <uid>-<namespace>-<name> of the Service.
 	groupPrefix = "lb-sg-"
 	// nameLimit is how many bytes a name has at most. Longer ones are cut.
 	nameLimit = 255
@@ -29,13 +29,13 @@ const (
 	versionMark      = ", version: "
 )
 
-// origin is what a name or a tag says about the cluster that something is of.
+// origin is what a name or a tag reveals about the cluster that owns something.
 type origin int
 
 const (
 	// nobodys: it is no name that a cloud controller gives.
 	nobodys origin = iota
-	// ours: it names this cluster, and can name no other.
+	// own: it names this cluster, and can name no other.
 	ours
 	// another: it names another cluster.
 	another
@@ -90,7 +90,7 @@ func childOriginOf(name, kind, cluster string) origin {
 	return originOf(parent, cluster)
 }
 
-// describes says whether the description of a load balancer ends with this cluster. That of an Ingress may go on with a
+// describes reports whether the description of a load balancer ends with this cluster. That of an Ingress may continue with a
 // version. Neither kinds nor names before the cluster have spaces around "from cluster", so the first one counts.
 func describes(description, cluster string, ingress bool) bool {
 	_, end, found := strings.Cut(description, clusterMark)
@@ -176,7 +176,7 @@ func groupOf(name, description string) (uid, cluster string, found bool) {
 	return uid, cluster, isPrefixed && isItsName && uid != ""
 }
 
-// word says whether a text can be the name of an object of Kubernetes, as far as it matters here.
+// word reports whether a text can be the name of an object of Kubernetes, as far as it matters here.
 func word(text string) bool { return text != "" && !strings.ContainsAny(text, " /_") }
 
 func digits(text string) bool {

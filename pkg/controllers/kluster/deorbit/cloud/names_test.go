@@ -19,11 +19,11 @@ func TestOriginOf(t *testing.T) {
 		"ingress with dots":           {"kube_ingress_prod_shop_web.example.com", "prod", ours},
 		"longer name":                 {"kube_service_prod-2_shop_web", "prod", another},
 		"shorter name":                {"kube_service_prod_shop_web", "prod-2", another},
-		"other begins with ours":      {"kube_service_a_b_c_d", "a", another},
-		"ours has underscores":        {"kube_service_a_b_c_d", "a_b", ours},
+		"other begins with own":       {"kube_service_a_b_c_d", "a", another},
+		"own has underscores":         {"kube_service_a_b_c_d", "a_b", ours},
 		"too short to be complete":    {"kube_service_a_b_c", "a_b", unclear},
-		"ours, not the other":         {"kube_service_a_b_c", "a", ours},
-		"other ends with ours":        {"kube_service_xa_b_c", "a", another},
+		"own, not the other":          {"kube_service_a_b_c", "a", ours},
+		"other ends with own":         {"kube_service_xa_b_c", "a", another},
 		"no trailing underscore":      {"kube_service_prod", "prod", another},
 		"no namespace":                {"kube_service_prod__web", "prod", unclear},
 		"no name":                     {"kube_service_prod_shop_", "prod", unclear},
@@ -74,7 +74,7 @@ func TestDescribes(t *testing.T) {
 		"service":                   {"Kubernetes external service shop/web from cluster prod", "prod", false, true},
 		"longer name":               {"Kubernetes external service shop/web from cluster prod-2", "prod", false, false},
 		"shorter name":              {"Kubernetes external service shop/web from cluster prod", "prod-2", false, false},
-		"ends with ours":            {"Kubernetes external service shop/web from cluster my prod", "prod", false, false},
+		"ends with own":             {"Kubernetes external service shop/web from cluster my prod", "prod", false, false},
 		"contains the mark":         {"Kubernetes external service shop/web from cluster x from cluster prod", "prod", false, false},
 		"is named like a mark":      {"Kubernetes external service shop/web from cluster x from cluster prod", "x from cluster prod", false, true},
 		"something behind":          {"Kubernetes external service shop/web from cluster prod ", "prod", false, false},
@@ -124,14 +124,14 @@ func TestHolderOf(t *testing.T) {
 func TestGroupOf(t *testing.T) {
 	const description = "Security Group for shop/web Service LoadBalancer in cluster prod"
 	for name, c := range map[string]struct{ name, description, want string }{
-		"ours":                  {"lb-sg-u-1-shop-web", description, "u-1"},
-		"another cluster":       {"lb-sg-u-1-shop-web", description + "-2", ""},
-		"of another Service":    {"lb-sg-u-1-shop-other", description, ""},
-		"no uid":                {"lb-sg-shop-web", description, ""},
-		"another prefix":        {"sg-u-1-shop-web", description, ""},
-		"another description":   {"lb-sg-u-1-shop-web", "Security Group for shop Service LoadBalancer in cluster prod", ""},
-		"description of nobody": {"lb-sg-u-1-shop-web", "", ""},
-		"text in front":         {"lb-sg-u-1-shop-web", "The " + description, ""},
+		"ours":                     {"lb-sg-u-1-shop-web", description, "u-1"},
+		"another cluster":          {"lb-sg-u-1-shop-web", description + "-2", ""},
+		"of another Service":       {"lb-sg-u-1-shop-other", description, ""},
+		"no uid":                   {"lb-sg-shop-web", description, ""},
+		"another prefix":           {"sg-u-1-shop-web", description, ""},
+		"another description":      {"lb-sg-u-1-shop-web", "Security Group for shop Service LoadBalancer in cluster prod", ""},
+		"description of no client": {"lb-sg-u-1-shop-web", "", ""},
+		"text in front":            {"lb-sg-u-1-shop-web", "The " + description, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got, found := groupIn(c.name, c.description, "prod"); found != (c.want != "") || found && got != c.want {

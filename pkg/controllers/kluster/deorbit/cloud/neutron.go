@@ -38,7 +38,7 @@ func (d *decision) addresses(ports vips) {
 		case d.holderStands(by) != "":
 			d.remain(object, d.holderStands(by))
 		case d.unseen.balancers != "":
-			d.remain(object, "waits for the load balancers, which could not be looked at")
+			d.remain(object, "waits for the load balancers, which could not be checked")
 		case stays:
 			d.retain(object, "attached to load balancer "+balancer+", which stays")
 		case f.PortID != "" && !ports.going[f.PortID]:
@@ -50,7 +50,7 @@ func (d *decision) addresses(ports vips) {
 	}
 }
 
-// keeps says whether a Service was seen with the annotation that keeps its floating IP.
+// keeps reports whether a Service was seen with the annotation that keeps its floating IP.
 func (d *decision) keeps(by holder) bool {
 	return !by.ingress && slices.ContainsFunc(d.Recorded.Services, func(s kubernikusv1.SeenService) bool {
 		return !s.Ingress && s.KeepFloatingIP && s.Namespace == by.namespace && s.Name == by.name
@@ -67,8 +67,8 @@ func (d *decision) holderStands(by holder) string {
 	return ""
 }
 
-// groups decides about security groups, which the cloud controller makes for load balancers and puts the nodes into.
-// They wait until the load balancers are gone.
+// groups decides about security groups, which the cloud controller makes for load balancers and puts the nodes into. They wait
+// until the load balancers have been deleted.
 func (d *decision) groups() {
 	mine := groupsOf(d.Work)
 	for _, g := range d.securityGroups {
@@ -93,11 +93,11 @@ func (d *decision) groups() {
 		case seen != nil && serviceStands(*seen) != "":
 			d.remain(object, serviceStands(*seen))
 		case len(ports) > 0 && seen == nil && d.ClusterLost != "":
-			d.remain(object, "used by port "+first(ports)+", and its Service was never seen: the cluster could not be looked at")
+			d.remain(object, "used by port "+first(ports)+", and its Service was never seen: the cluster could not be checked")
 		case len(ports) > 0 && seen == nil:
 			d.retain(object, "used by port "+first(ports)+", and its Service was never seen in the cluster")
 		case d.unseen.balancers != "":
-			d.remain(object, "waits for the load balancers, which could not be looked at")
+			d.remain(object, "waits for the load balancers, which could not be checked")
 		case d.busy:
 			d.remain(object, "waits for the load balancers")
 		case len(d.strange(g)) > 0:

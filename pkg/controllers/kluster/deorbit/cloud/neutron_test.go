@@ -26,27 +26,27 @@ func TestFloatingIPs(t *testing.T) {
 	gone := []string{"delete FloatingIP f"}
 	const kept = "retain FloatingIP f: the Service keeps it by annotation"
 	check(t, map[string]choice{
-		"free":                           {found: with(address(prod.address, "")), want: gone},
-		"of an ingress":                  {found: with(address(prod.ingressAddress, "")), want: gone},
-		"of another cluster":             {found: with(address(madeBy("prod-2", "shop", "web", "u").address, "")), want: nil},
-		"of nobody":                      {found: with(address("", "")), want: nil},
-		"of somebody who knows us":       {found: with(address("DNS of "+prod.address, "")), want: nil},
-		"of another project":             {found: with(changed(address(prod.address, ""), func(f *openstack.FloatingIP) { f.ProjectID = "q" })), want: nil},
-		"of a balancer that goes":        {found: with(address(prod.address, "port-b"), balancer("b", "prod")), want: []string{"delete LoadBalancer b", "delete FloatingIP f"}},
-		"of a balancer that is going":    {found: with(address(prod.address, "port-b"), changed(balancer("b", "prod"), func(b *openstack.LoadBalancer) { b.ProvisioningStatus = "PENDING_DELETE" })), want: []string{"delete FloatingIP f", "remain LoadBalancer b: status PENDING_DELETE"}},
-		"of a balancer that is kept":     {work: work(policies(retainBalancers)), found: with(address(prod.address, "port-b"), balancer("b", "prod")), want: []string{"retain LoadBalancer b: spec.deorbit.loadBalancers is Retain", "retain FloatingIP f: attached to load balancer b, which stays"}},
-		"of a balancer that others use":  {found: with(address(prod.address, "port-b"), balancer("b", "prod", "kube_service_dev_a_b")), want: []string{"change LoadBalancer b", "retain FloatingIP f: attached to load balancer b, which stays"}},
-		"of a balancer of another":       {found: with(address(prod.address, "port-b"), balancer("b", "dev")), want: []string{"retain FloatingIP f: attached to load balancer b, which stays"}},
-		"of a port of somebody":          {found: with(address(prod.address, "port-x"), balancer("b", "prod")), want: []string{"delete LoadBalancer b", "retain FloatingIP f: attached to port port-x, which is of no load balancer of the cluster"}},
-		"balancers without a port":       {found: with(address(prod.address, ""), changed(balancer("b", "dev"), func(b *openstack.LoadBalancer) { b.VIPPortID = "" })), want: gone},
-		"kept":                           {work: work(policies(func(p *stage.Policies) { p.FloatingIPs = keep })), found: with(address(prod.address, "")), want: []string{"retain FloatingIP f: spec.deorbit.floatingIPs is Retain"}},
-		"its Service keeps it":           {work: work(sawService("u", "shop", "web", true)), found: with(address(prod.address, "port-b"), balancer("b", "prod")), want: []string{"delete LoadBalancer b", kept}},
-		"its Service does not keep it":   {work: work(sawService("u", "shop", "web", false), sawService("v", "shop", "other", true), sawService("w", "other", "web", true)), found: with(address(prod.address, "")), want: gone},
-		"an earlier Service kept it":     {work: work(sawService("u", "shop", "web", true), sawService("v", "shop", "web", false)), found: with(address(prod.address, "")), want: []string{kept}},
-		"an Ingress of the name":         {work: work(sawService("u", "shop", "web", true)), found: with(address(prod.ingressAddress, "")), want: gone},
-		"by the shared name":             {work: work(named("kubernetes", "t")), found: with(address(madeBy("kubernetes", "shop", "web", "u").address, "")), want: []string{"retain FloatingIP : clusterName is kubernetes, which many clusters share: nothing is deleted by it"}},
-		"by the shared name, none there": {work: work(named("kubernetes", "t")), found: with(address(prod.address, "")), want: nil},
-		"by no name":                     {work: work(named("", "t")), found: with(address(prod.address, "")), want: nil},
+		"free":               {found: with(address(prod.address, "")), want: gone},
+		"of an ingress":      {found: with(address(prod.ingressAddress, "")), want: gone},
+		"of another cluster": {found: with(address(madeBy("prod-2", "shop", "web", "u").address, "")), want: nil},
+		"of no client":       {found: with(address("", "")), want: nil},
+		"of another client that knows this cluster": {found: with(address("DNS of "+prod.address, "")), want: nil},
+		"of another project":                        {found: with(changed(address(prod.address, ""), func(f *openstack.FloatingIP) { f.ProjectID = "q" })), want: nil},
+		"of a balancer being deleted":               {found: with(address(prod.address, "port-b"), balancer("b", "prod")), want: []string{"delete LoadBalancer b", "delete FloatingIP f"}},
+		"of a balancer that is going":               {found: with(address(prod.address, "port-b"), changed(balancer("b", "prod"), func(b *openstack.LoadBalancer) { b.ProvisioningStatus = "PENDING_DELETE" })), want: []string{"delete FloatingIP f", "remain LoadBalancer b: status PENDING_DELETE"}},
+		"of a balancer that is kept":                {work: work(policies(retainBalancers)), found: with(address(prod.address, "port-b"), balancer("b", "prod")), want: []string{"retain LoadBalancer b: spec.deorbit.loadBalancers is Retain", "retain FloatingIP f: attached to load balancer b, which stays"}},
+		"of a balancer that others use":             {found: with(address(prod.address, "port-b"), balancer("b", "prod", "kube_service_dev_a_b")), want: []string{"change LoadBalancer b", "retain FloatingIP f: attached to load balancer b, which stays"}},
+		"of a balancer of another":                  {found: with(address(prod.address, "port-b"), balancer("b", "dev")), want: []string{"retain FloatingIP f: attached to load balancer b, which stays"}},
+		"of a port of another client":               {found: with(address(prod.address, "port-x"), balancer("b", "prod")), want: []string{"delete LoadBalancer b", "retain FloatingIP f: attached to port port-x, which is of no load balancer of the cluster"}},
+		"balancers without a port":                  {found: with(address(prod.address, ""), changed(balancer("b", "dev"), func(b *openstack.LoadBalancer) { b.VIPPortID = "" })), want: gone},
+		"kept":                                      {work: work(policies(func(p *stage.Policies) { p.FloatingIPs = keep })), found: with(address(prod.address, "")), want: []string{"retain FloatingIP f: spec.deorbit.floatingIPs is Retain"}},
+		"its Service keeps it":                      {work: work(sawService("u", "shop", "web", true)), found: with(address(prod.address, "port-b"), balancer("b", "prod")), want: []string{"delete LoadBalancer b", kept}},
+		"its Service does not keep it":              {work: work(sawService("u", "shop", "web", false), sawService("v", "shop", "other", true), sawService("w", "other", "web", true)), found: with(address(prod.address, "")), want: gone},
+		"an earlier Service kept it":                {work: work(sawService("u", "shop", "web", true), sawService("v", "shop", "web", false)), found: with(address(prod.address, "")), want: []string{kept}},
+		"an Ingress of the name":                    {work: work(sawService("u", "shop", "web", true)), found: with(address(prod.ingressAddress, "")), want: gone},
+		"by the shared name":                        {work: work(named("kubernetes", "t")), found: with(address(madeBy("kubernetes", "shop", "web", "u").address, "")), want: []string{"retain FloatingIP : clusterName is kubernetes, which many clusters share: nothing is deleted by it"}},
+		"by the shared name, none there":            {work: work(named("kubernetes", "t")), found: with(address(prod.address, "")), want: nil},
+		"by no name":                                {work: work(named("", "t")), found: with(address(prod.address, "")), want: nil},
 	})
 }
 
@@ -80,28 +80,28 @@ func TestSecurityGroups(t *testing.T) {
 	gone, seen := []string{"delete SecurityGroup g"}, work(sawService("u", "shop", "web", false))
 	pending := changed(balancer("b", "prod"), func(b *openstack.LoadBalancer) { b.ProvisioningStatus = "PENDING_DELETE" })
 	check(t, map[string]choice{
-		"unused":                       {found: with(group), want: gone},
-		"unused, seen":                 {work: seen, found: with(group), want: gone},
-		"used, seen":                   {work: seen, found: with(group, "x2", "x1", "x3"), want: leftBy("x1 and 2 more")},
-		"added by the controller":      {work: seen, found: added(), want: []string{"release, delete SecurityGroup g"}},
-		"added, never seen":            {found: added(), want: []string{"retain SecurityGroup g: used by port x, and its Service was never seen in the cluster"}},
-		"added, it stands":             {work: work(sawService("u", "shop", "web", false), func(w *stage.Work) { w.Recorded.Services[0].Standing = kubernikusv1.StandingRefused }), found: added(), want: []string{"remain SecurityGroup g: Service shop/web stands in the cluster, which refused its deletion", "remain Service : Service shop/web stands in the cluster, which refused its deletion"}},
-		"added, kept":                  {work: work(sawService("u", "shop", "web", false), policies(retainBalancers)), found: added(), want: []string{"retain SecurityGroup g: spec.deorbit.loadBalancers is Retain"}},
-		"added, a balancer goes first": {work: seen, found: and(added(), balancer("b", "prod")), want: []string{"delete LoadBalancer b", "remain SecurityGroup g: waits for the load balancers"}},
-		"of another project's port":    {work: seen, found: added(func(p *openstack.Port) { p.ProjectID = "q" }), want: leftBy("x")},
-		"of no server":                 {work: seen, found: added(func(p *openstack.Port) { p.DeviceOwner = "Octavia" }), want: leftBy("x")},
-		"without the tag":              {work: seen, found: added(func(p *openstack.Port) { p.Tags = []string{"other"} }), want: leftBy("x")},
-		"used, never seen":             {found: with(group, "x"), want: []string{"retain SecurityGroup g: used by port x, and its Service was never seen in the cluster"}},
-		"used, another was seen":       {work: work(sawService("v", "shop", "web", false)), found: with(group, "x"), want: []string{"retain SecurityGroup g: used by port x, and its Service was never seen in the cluster"}},
-		"of another cluster":           {found: with(changed(group, func(g *openstack.SecurityGroup) { g.Description += "-2" })), want: nil},
+		"unused":                             {found: with(group), want: gone},
+		"unused, seen":                       {work: seen, found: with(group), want: gone},
+		"used, seen":                         {work: seen, found: with(group, "x2", "x1", "x3"), want: leftBy("x1 and 2 more")},
+		"added by the controller":            {work: seen, found: added(), want: []string{"release, delete SecurityGroup g"}},
+		"added, never seen":                  {found: added(), want: []string{"retain SecurityGroup g: used by port x, and its Service was never seen in the cluster"}},
+		"added, it stands":                   {work: work(sawService("u", "shop", "web", false), func(w *stage.Work) { w.Recorded.Services[0].Standing = kubernikusv1.StandingRefused }), found: added(), want: []string{"remain SecurityGroup g: Service shop/web still exists in the cluster, which rejected its deletion", "remain Service : Service shop/web still exists in the cluster, which rejected its deletion"}},
+		"added, kept":                        {work: work(sawService("u", "shop", "web", false), policies(retainBalancers)), found: added(), want: []string{"retain SecurityGroup g: spec.deorbit.loadBalancers is Retain"}},
+		"added, a balancer is deleted first": {work: seen, found: and(added(), balancer("b", "prod")), want: []string{"delete LoadBalancer b", "remain SecurityGroup g: waits for the load balancers"}},
+		"of another project's port":          {work: seen, found: added(func(p *openstack.Port) { p.ProjectID = "q" }), want: leftBy("x")},
+		"of no server":                       {work: seen, found: added(func(p *openstack.Port) { p.DeviceOwner = "Octavia" }), want: leftBy("x")},
+		"without the tag":                    {work: seen, found: added(func(p *openstack.Port) { p.Tags = []string{"other"} }), want: leftBy("x")},
+		"used, never seen":                   {found: with(group, "x"), want: []string{"retain SecurityGroup g: used by port x, and its Service was never seen in the cluster"}},
+		"used, another was seen":             {work: work(sawService("v", "shop", "web", false)), found: with(group, "x"), want: []string{"retain SecurityGroup g: used by port x, and its Service was never seen in the cluster"}},
+		"of another cluster":                 {found: with(changed(group, func(g *openstack.SecurityGroup) { g.Description += "-2" })), want: nil},
 		"of a Service that was seen, under another name": {work: seen, found: with(changed(group, func(g *openstack.SecurityGroup) { g.Description += "-2" })), want: []string{"delete SecurityGroup g"}},
-		"of nobody":             {work: seen, found: with(changed(group, func(g *openstack.SecurityGroup) { g.Description = "" })), want: nil},
-		"with another name":     {work: seen, found: with(changed(group, func(g *openstack.SecurityGroup) { g.Name = "default" })), want: nil},
-		"of another project":    {work: seen, found: with(changed(group, func(g *openstack.SecurityGroup) { g.ProjectID = "q" })), want: nil},
-		"kept":                  {work: work(policies(retainBalancers)), found: with(group), want: []string{"retain SecurityGroup g: spec.deorbit.loadBalancers is Retain"}},
-		"a balancer goes first": {found: and(with(group), balancer("b", "prod")), want: []string{"delete LoadBalancer b", "remain SecurityGroup g: waits for the load balancers"}},
-		"a balancer is going":   {found: and(with(group), pending), want: []string{"remain LoadBalancer b: status PENDING_DELETE", "remain SecurityGroup g: waits for the load balancers"}},
-		"a balancer of another": {found: and(with(group), balancer("b", "dev")), want: gone},
+		"of no client":                {work: seen, found: with(changed(group, func(g *openstack.SecurityGroup) { g.Description = "" })), want: nil},
+		"with another name":           {work: seen, found: with(changed(group, func(g *openstack.SecurityGroup) { g.Name = "default" })), want: nil},
+		"of another project":          {work: seen, found: with(changed(group, func(g *openstack.SecurityGroup) { g.ProjectID = "q" })), want: nil},
+		"kept":                        {work: work(policies(retainBalancers)), found: with(group), want: []string{"retain SecurityGroup g: spec.deorbit.loadBalancers is Retain"}},
+		"a balancer is deleted first": {found: and(with(group), balancer("b", "prod")), want: []string{"delete LoadBalancer b", "remain SecurityGroup g: waits for the load balancers"}},
+		"a balancer is going":         {found: and(with(group), pending), want: []string{"remain LoadBalancer b: status PENDING_DELETE", "remain SecurityGroup g: waits for the load balancers"}},
+		"a balancer of another":       {found: and(with(group), balancer("b", "dev")), want: gone},
 		"an address does not wait": {found: func() inventory {
 			f := with(group)
 			f.floatingIPs = []openstack.FloatingIP{{ID: "f", Description: prod.address, ProjectID: "p"}}
@@ -165,7 +165,7 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
-// A conflict by one name keeps everything, and says what.
+// A conflict by one name keeps everything, and reports what.
 func TestNothingGoesInAConflict(t *testing.T) {
 	rivals := Conflicts{rivals: []rival{{kluster: "ns/o", project: "p", text: "csiClusterID"}}}
 	const why = ": IdentityConflict: Kluster ns/o has the same csiClusterID"

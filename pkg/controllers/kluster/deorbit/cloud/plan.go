@@ -28,22 +28,22 @@ const (
 // reasonDeleting is why something remains that was deleted a moment ago.
 const reasonDeleting = "being deleted"
 
-// removal is something to delete, or tags to take off.
+// removal is something to delete, or tags to remove.
 type removal struct {
 	object kubernikusv1.DeorbitObject
-	// before are the changes to other objects without which OpenStack would refuse it, in their order.
+	// before are the changes to other objects without which OpenStack would reject it, in their order.
 	before []func(ctx context.Context, p Project) error
-	// do asks OpenStack for it.
+	// do queries OpenStack for it.
 	do func(ctx context.Context, p Project, id string) error
-	// atOnce says that the object is gone when OpenStack says yes. Others go on for a while.
+	// atOnce reports that the object has been deleted when OpenStack accepts the request. Others still exist for a while.
 	atOnce bool
-	// again says that OpenStack was asked before and failed: it is no progress that it is asked again.
+	// again reports that OpenStack was queried before and failed: it is no progress that it is queried again.
 	again bool
-	// change says that the object itself stays.
+	// change reports that the object itself stays.
 	change bool
 }
 
-// plan is what to do in a look, in its order, and what to say of the rest.
+// plan is what to do in a look, in its order, and what to report about the rest.
 type plan struct {
 	removals            []removal
 	remaining, retained []kubernikusv1.DeorbitObject
@@ -55,13 +55,13 @@ type decision struct {
 	identity
 	project   string
 	conflicts Conflicts
-	// busy says that load balancers of the cluster go, so that their security groups have to wait.
+	// busy reports that load balancers of the cluster go, so that their security groups have to wait.
 	busy bool
 	stage.Work
 	inventory
 }
 
-// decide makes the plan of one look at a project. It asks for nothing.
+// decide makes the plan of one check of a project. It requests nothing.
 func decide(project string, w stage.Work, conflicts Conflicts, found inventory) plan {
 	d := &decision{identity: identityOf(w), project: project, conflicts: conflicts, Work: w, inventory: found}
 	d.reportUnseen()
@@ -78,7 +78,7 @@ func decide(project string, w stage.Work, conflicts Conflicts, found inventory) 
 	return d.plan
 }
 
-// reportUnseen leaves over what could not be looked at. What a policy keeps would not have been deleted.
+// reportUnseen leaves over what could not be checked. What a policy keeps would not have been deleted.
 func (d *decision) reportUnseen() {
 	p, u := d.Policies, d.unseen
 	for _, kind := range []struct {
@@ -90,7 +90,7 @@ func (d *decision) reportUnseen() {
 		{kindSnapshot, u.snapshots, deletes(p.PersistentVolumes) && deletes(p.Snapshots)},
 	} {
 		if kind.why != "" && kind.deleted {
-			d.remain(kubernikusv1.DeorbitObject{Kind: kind.name}, "could not be looked at: "+kind.why)
+			d.remain(kubernikusv1.DeorbitObject{Kind: kind.name}, "could not be checked: "+kind.why)
 		}
 	}
 }
@@ -116,7 +116,7 @@ func (d *decision) hold(why string) {
 	d.removals = nil
 }
 
-// deletes says whether a policy lets things go. What is not known keeps them.
+// deletes reports whether a policy lets things go. What is not known keeps them.
 func deletes(policy kubernikusv1.DeletionPolicy) bool {
 	return policy == kubernikusv1.DeletionPolicyDelete
 }

@@ -19,9 +19,9 @@ type Obstacle struct {
 	Message string
 }
 
-// Preflight lists once what Verify and Routes list, and reports the services that the user is not allowed to list, or that
-// the catalog does not have. The first failure of a service stands for all of it. An error means that a service could not be
-// checked, for instance because it did not answer.
+// Preflight lists once what Verify and Routes list, and reports the services that the user is not allowed to list, or that the
+// catalog does not have. The first failure of a service stands for all of it. An error means that a service could not be checked,
+// for instance because it did not respond.
 func (p Project) Preflight(ctx context.Context, absent []kubernikusv1.CloudService) ([]Obstacle, error) {
 	var obstacles []Obstacle
 	for _, service := range []struct {

@@ -13,7 +13,7 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 )
 
-// A preflight finds in each service what would keep Verify from looking at it.
+// A preflight finds in each service what would keep Verify from checking it.
 func TestPreflight(t *testing.T) {
 	forbidden := func(path string) *fake.Fault {
 		return &fake.Fault{Method: http.MethodGet, Path: path, Status: http.StatusForbidden}
@@ -34,7 +34,7 @@ func TestPreflight(t *testing.T) {
 		"security groups": {fault: forbidden("/network/v2.0/security-groups"), want: []string{"Forbidden list the security groups"}},
 		"ports":           {fault: forbidden("/network/v2.0/ports"), want: []string{"Forbidden list the ports"}},
 		"everything":      {fault: forbidden("/"), want: []string{"Forbidden load balancers", "Forbidden floating IPs", "Forbidden volumes"}},
-		"no answer":       {fault: &fake.Fault{Method: http.MethodGet, Path: "/volume", Status: http.StatusBadGateway}, fails: true},
+		"no response":     {fault: &fake.Fault{Method: http.MethodGet, Path: "/volume", Status: http.StatusBadGateway}, fails: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, fake.Options{Without: c.without})

@@ -59,11 +59,11 @@ type Project struct {
 	LoadBalancers LoadBalancing
 	Network       Network
 	Compute       Compute
-	// Fence says before each change whether this process may still make it.
+	// Fence reports before each change whether this process may still make it.
 	Fence func() error
 }
 
-// Of is the project of a client. The fence is asked before each change.
+// Of is the project of a client. The fence is queried before each change.
 func Of(client *openstack.Client, fence func() error) Project {
 	return Project{
 		ID: client.ProjectID(), Volumes: client.BlockStorage(), LoadBalancers: client.LoadBalancing(), Network: client.Network(), Compute: client.Compute(), Fence: fence,

@@ -21,12 +21,12 @@ var neighbours = [][2]string{
 	{"größe", "gro\u0308ße"}, {"prod", "Prod"}, {"v", "v, version: 7"}, {"v, version: 7", "v"}, {"c", "kube_service_c"}, {"kube_service_c", "c"}, {"prod", "kubernetes"}, {"web", "shop_web"},
 }
 
-// plot is a project of two clusters and people, and what in it is whose.
+// plot is a project of two clusters and users, and what in it is whose.
 type plot struct {
 	inventory
 	work stage.Work
 	mine map[string]bool
-	// visited are load balancers of others that our Services use: only tags of theirs change.
+	// visited are load balancers of others that Services of the cluster use: only their tags change.
 	visited map[string]bool
 	next    int
 }
@@ -102,7 +102,8 @@ func draw(rt *rapid.T) *plot {
 	return p
 }
 
-// Of two clusters with similar names in one project, nothing of the other is ever touched, and nothing of ours forgotten.
+// Of two clusters with similar names in one project, nothing of the other is ever touched, and nothing owned by Groundskeeper
+// discarded.
 func TestNothingOfOthersGoes(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := draw(rt)
@@ -110,7 +111,7 @@ func TestNothingOfOthersGoes(t *testing.T) {
 		for _, r := range todo.removals {
 			told[r.object.ID]++
 			if !p.mine[r.object.ID] && (!r.change || !p.visited[r.object.ID]) {
-				rt.Fatalf("%s %s %q goes", r.object.Kind, r.object.ID, r.object.Name)
+				rt.Fatalf("%s %s %q is deleted", r.object.Kind, r.object.ID, r.object.Name)
 			}
 		}
 		for _, o := range append(slices.Clone(todo.remaining), todo.retained...) {
@@ -124,9 +125,9 @@ func TestNothingOfOthersGoes(t *testing.T) {
 		}
 		for id, mine := range p.mine {
 			exists := id[0] != 's' || slices.ContainsFunc(p.snapshots, func(s openstack.VolumeSnapshot) bool { return s.ID == id })
-			part := id[0] == 'l' && !deletes(p.work.Policies.LoadBalancers) // its load balancer is told of
+			part := id[0] == 'l' && !deletes(p.work.Policies.LoadBalancers) // its load balancer is notified of
 			if want := mine && exists && !part; want && told[id] != 1 || told[id] > 1 {
-				rt.Fatalf("%s is told of %d times", id, told[id])
+				rt.Fatalf("%s is notified of %d times", id, told[id])
 			}
 		}
 	})
@@ -149,7 +150,7 @@ func TestKeepingMoreDeletesNoMore(t *testing.T) {
 			for _, r := range decide("p", w, Conflicts{}, p.inventory).removals {
 				// Security groups do not wait for load balancers that stay, but then they stay as well.
 				if !before[r.object.ID] {
-					rt.Fatalf("%s %s goes with %+v", r.object.Kind, r.object.ID, w.Policies)
+					rt.Fatalf("%s %s is deleted with %+v", r.object.Kind, r.object.ID, w.Policies)
 				}
 			}
 		}
@@ -162,7 +163,7 @@ func TestKeepingMoreDeletesNoMore(t *testing.T) {
 			w.Kluster = work(named(name, name)).Kluster // security groups go by the uids of Services
 			for _, r := range decide("p", w, Conflicts{}, p.inventory).removals {
 				if !slices.Contains([]string{kindVolume, kindSnapshot, kindSecurityGroup}, r.object.Kind) || !p.mine[r.object.ID] {
-					rt.Fatalf("%s %s goes by the name %q", r.object.Kind, r.object.ID, name)
+					rt.Fatalf("%s %s is deleted by the name %q", r.object.Kind, r.object.ID, name)
 				}
 			}
 		}

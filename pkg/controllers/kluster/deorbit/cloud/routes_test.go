@@ -53,7 +53,7 @@ func (s *site) wantRoutes(target *routegc.Target, want ...string) {
 	}
 }
 
-// told is a list of routes with their one reason.
+// A list of routes with their one reason.
 func told(objects []kubernikusv1.DeorbitObject) string {
 	var names []string
 	reason := ""
@@ -82,7 +82,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// Whatever speaks against it keeps all routes, and is told of each.
+// Whatever speaks against it keeps all routes, and is reported for each.
 func TestRoutesStay(t *testing.T) {
 	const all = live + ", " + dead + ": "
 	for name, c := range map[string]struct {
@@ -100,7 +100,7 @@ func TestRoutesStay(t *testing.T) {
 		"fence":            {change: func(s *site, _ *routegc.Target) { s.closed = errClosed }, remain: all + "Route ROUTER is not deleted: the Lease is lost", fails: true},
 		"gone":             {change: func(_ *site, target *routegc.Target) { target.RouterID = "gone" }},
 		"unreadable":       {change: func(s *site, _ *routegc.Target) { s.Inject(fake.Fault{Path: "/network/v2.0/routers", Status: 503}) }, fails: true},
-		"empty answer": {change: func(s *site, _ *routegc.Target) {
+		"empty response": {change: func(s *site, _ *routegc.Target) {
 			s.Inject(fake.Fault{Path: "/network/v2.0/routers", Status: 200, Body: `{"router": {}}`})
 		}, fails: true},
 	} {
@@ -137,14 +137,14 @@ func or(text string) string {
 	return text
 }
 
-// A removal that Neutron refuses is told with its words, and with the route of somebody else that it refuses for.
+// A removal that Neutron rejects is reported with its words, and with the route of another client that it rejects for.
 func TestRoutesRefused(t *testing.T) {
 	s := newSite(t, fake.Options{})
 	target := s.routed("garden")
 	const invalid = "172.16.0.0/24 via 172.31.0.1"
 	s.setRoutes(target.RouterID, live, invalid)
 	report, err := s.project.Routes(t.Context(), work(), target, "")
-	if err != nil || len(report.Remaining) != 1 || !strings.Contains(report.Remaining[0].Reason, "to be removed by hand: "+invalid) {
+	if err != nil || len(report.Remaining) != 1 || !strings.Contains(report.Remaining[0].Reason, "to be removed manually: "+invalid) {
 		t.Errorf("got %+v, %v", report, err)
 	}
 	s.wantRoutes(target, live, invalid)
@@ -164,7 +164,7 @@ func TestRoutesRefused(t *testing.T) {
 	old.wantRoutes(target, live, dead, sibling, nobody, wider)
 }
 
-// Routes that were not looked at are left over, because nobody knows the router; unless there can be none.
+// Routes that were not checked are left over, because the router is unknown; unless there can be none.
 func TestUnknownRouter(t *testing.T) {
 	s := newSite(t, fake.Options{})
 	look := func(target *routegc.Target, why string) (stage.Report, error) {
@@ -188,7 +188,7 @@ func TestUnknownRouter(t *testing.T) {
 		t.Errorf("without a cloud: %+v, %v", report, err)
 	}
 	if report, err := look(nil, "ClusterRefused: x"); err != nil || len(report.Remaining) != 1 {
-		t.Errorf("a cluster that refuses us: %+v, %v", report, err)
+		t.Errorf("a cluster that rejects Groundskeeper: %+v, %v", report, err)
 	}
 	if report, err := look(nil, "CIDRConflict: x"); err != nil || len(report.Remaining) != 1 {
 		t.Errorf("a conflict without a target: %+v, %v", report, err)
@@ -217,7 +217,7 @@ func TestRoutesThatCameBack(t *testing.T) {
 	s.wantRoutes(target, dead)
 }
 
-// Where a sibling with the same range has Route GC turned off, a route to a node may be the sibling's.
+// Where a sibling with the same range has Route GC disabled, a route to a node may be the sibling's.
 func TestRoutesOfASharedRange(t *testing.T) {
 	s := newSite(t, fake.Options{})
 	target := s.routed("garden")

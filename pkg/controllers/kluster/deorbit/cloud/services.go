@@ -59,8 +59,8 @@ func seenService(w stage.Work, uid string) *kubernikusv1.SeenService {
 	return nil
 }
 
-// cleanedUp reports whether a Service has gone in the way that leaves nothing: behind the finalizer that the cloud
-// controller takes off when the load balancer is gone, or without ever having been served.
+// cleanedUp reports whether a Service has been deleted such that nothing is left: behind the finalizer that the cloud controller
+// removes when the load balancer has been deleted, or without ever having been served.
 func cleanedUp(s kubernikusv1.SeenService) bool {
 	if !s.Ingress && !s.Finalized && s.Address == "" && s.LoadBalancerID == "" {
 		return true
@@ -68,17 +68,17 @@ func cleanedUp(s kubernikusv1.SeenService) bool {
 	return s.Finalized && s.Gone
 }
 
-// stands is why nothing of an object is deleted; "" when nothing stands in the way.
+// stands is why nothing of an object is deleted; "" when nothing blocks it.
 func stands(what string, standing kubernikusv1.Standing) string {
 	switch standing {
 	case "":
 		return ""
 	case kubernikusv1.StandingRefused:
-		return what + " stands in the cluster, which refused its deletion"
+		return what + " still exists in the cluster, which rejected its deletion"
 	case kubernikusv1.StandingFinalizer:
-		return what + " stands in the cluster, where a finalizer holds it"
+		return what + " still exists in the cluster, where a finalizer holds it"
 	default:
-		return what + " stands in the cluster and is not deleted"
+		return what + " still exists in the cluster and is not deleted"
 	}
 }
 
@@ -90,7 +90,7 @@ func serviceStands(s kubernikusv1.SeenService) string {
 	return stands(kind+" "+s.Namespace+"/"+s.Name, s.Standing)
 }
 
-// services reports the Services that were seen and of which nothing shows that what they made is gone.
+// services reports the Services that were seen and of which nothing shows that what they made has been deleted.
 func (d *decision) services() {
 	if !deletes(d.Policies.LoadBalancers) {
 		return
@@ -136,16 +136,16 @@ func mayBeOf(b openstack.LoadBalancer, s kubernikusv1.SeenService) bool {
 	return strings.HasPrefix(b.Name, ingressPrefix) && strings.HasSuffix(b.Name, "_"+s.Namespace+"_"+s.Name) || len(b.Name) >= nameLimit
 }
 
-// byID is what becomes of a load balancer whose id Services of the cluster name in their annotation, where the name of the
-// cluster says nothing. Anybody may write such an annotation. So it counts only when the load balancer was made for one
-// of these Services, by its name and its description, has the address that the cloud controller wrote to the status of
-// that Service, and serves no other.
+// byID is what becomes of a load balancer whose id Services of the cluster name in their annotation, where the name of the cluster
+// reports nothing. Anybody may write such an annotation. So it counts only when the load balancer was made for one of these
+// Services, by its name and its description, has the address that the cloud controller wrote to the status of that Service, and
+// serves no other.
 type byID struct {
 	// cluster is the name that the cloud controller used.
 	cluster string
 	claim   claim
 	doubt   string
-	// settled says that all the Services are gone as they should be, so that a doubt is no reason to wait.
+	// settled reports that all the Services have been deleted as they should be, so that a doubt is no reason to wait.
 	settled bool
 }
 

@@ -11,8 +11,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// listenerOrigin says of which cluster a listener is: by its tags, one for each Service that uses it, and without those
-// by its name.
+// listenerOrigin reports about which cluster a listener is: by its tags, one for each Service that uses it, and without those by
+// its name.
 func (d *decision) listenerOrigin(l openstack.Listener) origin {
 	switch tags := d.tagsOf(l.Tags); {
 	case len(tags.others) > 0:
@@ -24,8 +24,8 @@ func (d *decision) listenerOrigin(l openstack.Listener) origin {
 	}
 }
 
-// poolGoes says whether a pool of a load balancer goes with the listeners that go: when all that use it do, or when it
-// is left over of such a listener.
+// poolGoes reports whether a pool of a load balancer is deleted with the deleted listeners: when all that use it do, or when it is
+// left over of such a listener.
 func (d *decision) poolGoes(p openstack.Pool, going map[string]bool) bool {
 	if len(p.ListenerIDs) == 0 {
 		tags := d.tagsOf(p.Tags)

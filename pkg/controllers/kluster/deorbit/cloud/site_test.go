@@ -31,7 +31,7 @@ type site struct {
 	t       *testing.T
 	project Project
 	network string
-	// closed is the answer of the fence, from its open-th question on.
+	// closed is the response of the fence, from its open-th question on.
 	closed error
 	open   int
 }
@@ -117,7 +117,7 @@ func (g grown) ids() []string {
 	return ids
 }
 
-// changes are the requests since the last call that are no reads, but for those to Keystone.
+// changes are the requests since the last call that are no reads, except for those to Keystone.
 func (s *site) changes() (all []fake.Request) {
 	for _, r := range s.Requests() {
 		if r.Method != http.MethodGet && !strings.HasPrefix(r.Path, "/identity") {

@@ -13,16 +13,15 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// perLook is how many objects a look deletes at most, so that it comes to its end in time. The rest comes next.
+// perLook is how many objects a look deletes at most, so that it comes to its end before its deadline. The rest comes next.
 const perLook = 100
 
-// Verify looks once at the project: it lists, decides, and deletes what may go now. What OpenStack deletes in the
-// background remains until a look does not find it any more. A deletion that OpenStack refuses is what the object
-// remains for.
+// Verify looks once at the project: it lists, decides, and deletes what may go now. What OpenStack deletes in the background
+// remains until a look does not find it any more. A deletion that OpenStack rejects is what the object remains for.
 //
-// An error means that a listing was not whole, and then nothing was deleted; or that the look ended early because the
-// fence is closed, the credentials are not accepted any more or no answer comes: then the report has what was deleted
-// before, and what remains.
+// An error means that a listing was not whole, and then nothing was deleted; or that the look ended early because the fence is
+// closed, the credentials are not accepted any more or no response comes: then the report has what was deleted before, and what
+// remains.
 func (p Project) Verify(ctx context.Context, w stage.Work, conflicts Conflicts) (stage.Report, error) {
 	found, err := p.list(ctx, w, groupsOf(w))
 	if err != nil {
@@ -31,7 +30,7 @@ func (p Project) Verify(ctx context.Context, w stage.Work, conflicts Conflicts) 
 	return p.execute(ctx, decide(p.ID, w, conflicts, found))
 }
 
-// execute deletes what a plan says.
+// execute deletes what a plan specifies.
 func (p Project) execute(ctx context.Context, todo plan) (stage.Report, error) {
 	report := stage.Report{Remaining: slices.Clone(todo.remaining), Retained: todo.retained}
 	remain := func(r removal, reason string) {
@@ -42,7 +41,7 @@ func (p Project) execute(ctx context.Context, todo plan) (stage.Report, error) {
 	changes := 0
 	for _, r := range todo.removals {
 		if ended != nil || changes >= perLook {
-			remain(r, "to be deleted in the next look")
+			remain(r, "to be deleted in the next check")
 			continue
 		}
 		changes += len(r.before) + 1
@@ -65,7 +64,7 @@ func (p Project) execute(ctx context.Context, todo plan) (stage.Report, error) {
 	return report, ended
 }
 
-// carryOut makes the changes of a removal, and asks before each whether this process may still make it. over reports that the
+// carryOut makes the changes of a removal, and checks before each whether this process may still make it. over reports that the
 // failure is one that ends a look.
 func (p Project) carryOut(ctx context.Context, r removal) (over bool, err error) {
 	remove := func(ctx context.Context, p Project) error { return r.do(ctx, p, r.object.ID) }
@@ -80,7 +79,7 @@ func (p Project) carryOut(ctx context.Context, r removal) (over bool, err error)
 	return false, nil
 }
 
-// allowed asks whether this process may still change something.
+// allowed checks whether this process may still change something.
 func (p Project) allowed(r removal) error {
 	if err := p.Fence(); err != nil {
 		return fmt.Errorf("%s %s is not deleted: %w", r.object.Kind, r.object.ID, err)
@@ -88,7 +87,7 @@ func (p Project) allowed(r removal) error {
 	return nil
 }
 
-// refusal is why something remains that OpenStack does not delete, in its words.
+// The reason why something remains that OpenStack does not delete, in its words.
 func refusal(r removal, err error) string {
 	if r.again {
 		return "status " + statusErrorDeleting + ": " + err.Error()
@@ -96,8 +95,8 @@ func refusal(r removal, err error) string {
 	return err.Error()
 }
 
-// ends says whether a failure ends a look, because it would meet each deletion that follows. Others are about one object,
-// a broken service included: it is not to keep the objects behind this one.
+// ends reports whether a failure ends a look, because it would meet each deletion that follows. Others are about one object, a
+// broken service included: it is not to keep the objects behind this one.
 func ends(err error) bool {
 	if err == nil {
 		return false

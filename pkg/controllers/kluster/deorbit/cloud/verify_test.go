@@ -17,7 +17,7 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 )
 
-// All that a cluster left goes, look by look, and nothing of its neighbour.
+// All that a cluster left is deleted, check by check, and nothing of its neighbour.
 func TestVerify(t *testing.T) {
 	s := newSite(t, fake.Options{PageSize: 1})
 	mine, other := s.grow("prod", "prod-id"), s.grow("prod-2", "prod-2-id")
@@ -36,9 +36,9 @@ func TestVerify(t *testing.T) {
 	}
 	second := s.verify(work(unseen))
 	if got := reasonFor(second.Remaining, mine.balancer); got != "status PENDING_DELETE" || len(second.Deleted) != 0 {
-		t.Errorf("while it goes: %q, %+v", got, second.Deleted)
+		t.Errorf("while it is being deleted: %q, %+v", got, second.Deleted)
 	}
-	if looks := s.until(work(unseen)); looks != 3 { // it goes, the group and the volume go, the volume is gone
+	if looks := s.until(work(unseen)); looks != 3 { // it is being deleted, the group and the volume are, too, the volume has been deleted
 		t.Errorf("%d looks", looks)
 	}
 	if got := s.left(); !slices.Equal(got, other.ids()) {
@@ -46,24 +46,24 @@ func TestVerify(t *testing.T) {
 	}
 	s.Requests()
 	if report := s.verify(work(unseen)); len(report.Remaining)+len(report.Retained)+len(report.Deleted) != 0 || len(s.changes()) != 0 {
-		t.Errorf("a look at a clean project: %+v", report)
+		t.Errorf("a check of a clean project: %+v", report)
 	}
 }
 
 // When one list is not whole, nothing of anything is deleted.
 func TestOneListFails(t *testing.T) {
 	for name, fault := range map[string]fake.Fault{
-		"load balancers":           {Path: "/load-balancer/v2.0/lbaas/loadbalancers", Status: 503},
-		"listeners":                {Path: "/load-balancer/v2.0/lbaas/listeners", Status: 500},
-		"pools":                    {Path: "/load-balancer/v2.0/lbaas/pools", Status: 502},
-		"floating IPs":             {Path: "/network/v2.0/floatingips", Status: 404},
-		"security groups":          {Path: "/network/v2.0/security-groups", Status: 429},
-		"ports":                    {Path: "/network/v2.0/ports", Status: 502},
-		"volumes":                  {Path: "/volume/v3/volumes", Cut: fake.CutAnswer},
-		"snapshots":                {Path: "/volume/v3/snapshots", Status: 500},
-		"a page of volumes":        {Path: "/volume/v3/volumes", Skip: 1, Status: 503},
-		"a page of load balancers": {Path: "/load-balancer/v2.0/lbaas/loadbalancers", Skip: 1, Status: 503},
-		"an answer without a list": {Path: "/volume/v3/snapshots", Status: 200, Body: "{}"},
+		"load balancers":            {Path: "/load-balancer/v2.0/lbaas/loadbalancers", Status: 503},
+		"listeners":                 {Path: "/load-balancer/v2.0/lbaas/listeners", Status: 500},
+		"pools":                     {Path: "/load-balancer/v2.0/lbaas/pools", Status: 502},
+		"floating IPs":              {Path: "/network/v2.0/floatingips", Status: 404},
+		"security groups":           {Path: "/network/v2.0/security-groups", Status: 429},
+		"ports":                     {Path: "/network/v2.0/ports", Status: 502},
+		"volumes":                   {Path: "/volume/v3/volumes", Cut: fake.CutAnswer},
+		"snapshots":                 {Path: "/volume/v3/snapshots", Status: 500},
+		"a page of volumes":         {Path: "/volume/v3/volumes", Skip: 1, Status: 503},
+		"a page of load balancers":  {Path: "/load-balancer/v2.0/lbaas/loadbalancers", Skip: 1, Status: 503},
+		"a response without a list": {Path: "/volume/v3/snapshots", Status: 200, Body: "{}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, fake.Options{PageSize: 1})
@@ -83,7 +83,7 @@ func TestOneListFails(t *testing.T) {
 	}
 }
 
-// A service that the catalog does not have is not known to have nothing, unless somebody says so. The others are looked at.
+// A service that the catalog does not have is not known to have nothing, unless a user states so. The others are checked.
 func TestServiceMissing(t *testing.T) {
 	s := newSite(t, fake.Options{Without: []string{"load-balancer", "block-storage", "volumev3"}})
 	mine := madeBy("prod", "shop", "web", "u")
@@ -97,7 +97,7 @@ func TestServiceMissing(t *testing.T) {
 	for _, o := range report.Remaining {
 		kinds = append(kinds, o.Kind)
 		if o.ID == "" && !strings.Contains(o.Reason, "spec.openstack.absentServices") {
-			t.Errorf("reason %q does not say what to do", o.Reason)
+			t.Errorf("reason %q does not report what to do", o.Reason)
 		}
 	}
 	if want := []string{"LoadBalancer", "Volume", "Snapshot", "FloatingIP", "SecurityGroup"}; !slices.Equal(kinds, want) || len(s.changes()) != 0 {
@@ -105,7 +105,7 @@ func TestServiceMissing(t *testing.T) {
 	}
 	report = s.verify(work(absent, unseen, served(), sawVolume("v", "Delete")))
 	if len(report.Remaining) < 3 || reasonFor(report.Remaining, group) == "" || len(s.changes()) != 0 {
-		t.Errorf("said to be absent, but seen in the cluster: %+v", report)
+		t.Errorf("stated to be absent, but seen in the cluster: %+v", report)
 	}
 	s.until(work(absent, unseen))
 	if left := s.FloatingIPs("garden"); len(left) != 0 {
@@ -134,13 +134,13 @@ func TestServiceForbidden(t *testing.T) {
 			if !slices.ContainsFunc(report.Remaining, func(o kubernikusv1.DeorbitObject) bool {
 				return o.Kind == c.kind && o.ID == "" && strings.Contains(o.Reason, "403")
 			}) {
-				t.Errorf("remaining %+v, want a %s that could not be looked at", report.Remaining, c.kind)
+				t.Errorf("remaining %+v, want a %s that could not be checked", report.Remaining, c.kind)
 			}
 			if goes := map[string]string{"snapshot": mine.snapshot, "balancer": mine.balancer}[c.goes]; reasonFor(report.Remaining, goes) != reasonDeleting {
 				t.Errorf("the %s does not go: %+v", c.goes, report.Remaining)
 			}
 			if reasonFor(report.Deleted, mine.address) != "" && c.kind == "LoadBalancer" {
-				t.Error("a floating IP goes, and nobody knows what it is for")
+				t.Error("a floating IP is deleted, and it is unknown what it is for")
 			}
 			s.Heal()
 			s.until(work(unseen))
@@ -151,7 +151,7 @@ func TestServiceForbidden(t *testing.T) {
 	}
 }
 
-// What OpenStack does not do at once, or not at all, is waited for.
+// What OpenStack does not do immediately, or not at all, is waited for.
 func TestPending(t *testing.T) {
 	s := newSite(t, fake.Options{})
 	mine := s.grow("prod", "prod-id")
@@ -177,7 +177,7 @@ func TestPending(t *testing.T) {
 	if !tried(mine.balancer) || tried(mine.snapshot) || len(s.changes()) != 2 {
 		t.Errorf("tried again: %+v", report.Deleted)
 	}
-	// Even where Cinder takes it, to ask once more is no progress.
+	// Even where Cinder takes it, to repeat the request is no progress.
 	s.Inject(fake.Fault{Method: http.MethodDelete, Path: "/volume/v3/snapshots", Status: 202})
 	if report := s.verify(work(unseen)); reasonFor(report.Remaining, mine.snapshot) != reasonDeleting || reasonFor(report.Deleted, mine.snapshot) != "" || len(report.Deleted) != 0 {
 		t.Errorf("taken again: %+v", report)
@@ -274,7 +274,7 @@ func TestReleasesNoPortWithoutRevisions(t *testing.T) {
 	}
 }
 
-// A refusal is about one object: the others go. What would meet each of them ends the look.
+// A rejection is about one object: the others go. What would meet each of them ends the look.
 func TestRefusals(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault   fake.Fault
@@ -282,14 +282,14 @@ func TestRefusals(t *testing.T) {
 		reason  openstack.Reason
 		deleted int
 	}{
-		"forbidden":    {fake.Fault{Path: "/load-balancer", Status: 403}, false, "", 2},
-		"conflict":     {fake.Fault{Path: "/load-balancer", Status: 409, Body: `{"faultstring": "immutable"}`}, false, "", 2},
-		"broken":       {fake.Fault{Path: "/load-balancer", Status: 500}, false, "", 2},
-		"gone":         {fake.Fault{Path: "/load-balancer", Status: 404}, false, "", 3},
-		"rate limited": {fake.Fault{Path: "/load-balancer", Status: 429}, true, openstack.ReasonRateLimited, 0},
-		"unreachable":  {fake.Fault{Path: "/load-balancer", Cut: fake.CutRequest}, true, openstack.ReasonUnreachable, 0},
-		"answer lost":  {fake.Fault{Path: "/load-balancer", Cut: fake.CutAnswer}, true, openstack.ReasonUnreachable, 0},
-		"later one":    {fake.Fault{Path: "/volume", Cut: fake.CutRequest}, true, openstack.ReasonUnreachable, 2},
+		"forbidden":     {fake.Fault{Path: "/load-balancer", Status: 403}, false, "", 2},
+		"conflict":      {fake.Fault{Path: "/load-balancer", Status: 409, Body: `{"faultstring": "immutable"}`}, false, "", 2},
+		"broken":        {fake.Fault{Path: "/load-balancer", Status: 500}, false, "", 2},
+		"gone":          {fake.Fault{Path: "/load-balancer", Status: 404}, false, "", 3},
+		"rate limited":  {fake.Fault{Path: "/load-balancer", Status: 429}, true, openstack.ReasonRateLimited, 0},
+		"unreachable":   {fake.Fault{Path: "/load-balancer", Cut: fake.CutRequest}, true, openstack.ReasonUnreachable, 0},
+		"response lost": {fake.Fault{Path: "/load-balancer", Cut: fake.CutAnswer}, true, openstack.ReasonUnreachable, 0},
+		"later one":     {fake.Fault{Path: "/volume", Cut: fake.CutRequest}, true, openstack.ReasonUnreachable, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSite(t, fake.Options{})
@@ -303,7 +303,7 @@ func TestRefusals(t *testing.T) {
 			for _, id := range mine.ids() {
 				deleted := slices.ContainsFunc(report.Deleted, func(o kubernikusv1.DeorbitObject) bool { return o.ID == id })
 				if !deleted && reasonFor(report.Remaining, id) == "" {
-					t.Errorf("%s is not told of: %+v", id, report)
+					t.Errorf("%s is not notified of: %+v", id, report)
 				}
 			}
 			s.Heal()
@@ -315,7 +315,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// Credentials that are taken away in the middle end the look, and leave the rest.
+// Credentials that are removed in the middle end the look, and leave the rest.
 func TestRevoked(t *testing.T) {
 	s := newSite(t, fake.Options{})
 	mine := s.grow("prod", "prod-id")
@@ -327,15 +327,15 @@ func TestRevoked(t *testing.T) {
 	if openstack.ReasonOf(err) != openstack.ReasonCredentialsRefused || len(report.Deleted) != 1 || report.Deleted[0].ID != mine.balancer {
 		t.Errorf("got %v, deleted %+v", err, report.Deleted)
 	}
-	if got := reasonFor(report.Remaining, mine.snapshot); got != "to be deleted in the next look" {
+	if got := reasonFor(report.Remaining, mine.snapshot); got != "to be deleted in the next check" {
 		t.Errorf("the snapshot: %q", got)
 	}
 	if strings.Contains(fmt.Sprint(err, report), "hunter") {
-		t.Errorf("a password is told: %v", err)
+		t.Errorf("a password is notified: %v", err)
 	}
 }
 
-// The fence is asked before each change, and nothing is changed behind a closed one.
+// The fence is queried before each change, and nothing is changed behind a closed one.
 func TestFence(t *testing.T) {
 	for open := range 3 {
 		s := newSite(t, fake.Options{})
@@ -379,7 +379,7 @@ func TestShared(t *testing.T) {
 				t.Errorf("retained %+v", report.Retained)
 			}
 			s.until(work(named(order[1], order[1]+"-id"), unseen))
-			// The owner deletes it with the guest gone; a guest leaves the owner's behind.
+			// The owner deletes it with the guest absent; a guest leaves the owner's behind.
 			if left := s.LoadBalancers("garden"); (len(left) == 0) != (order[1] == "dev") {
 				t.Errorf("in the end: %+v", left)
 			}

@@ -34,7 +34,7 @@ var (
 type stored struct {
 	project  string
 	metadata map[string]string
-	// policy and standing are what was recorded of it, and recorded says that something was.
+	// policy and standing are what was recorded of it, and recorded reports that something was.
 	policy   string
 	standing string
 	recorded bool
@@ -44,7 +44,7 @@ type stored struct {
 type fateOf int
 
 const (
-	// notOurs: it is somebody else's.
+	// notOurs: it is another client's.
 	notOurs fateOf = iota
 	goes
 	// isRetained: it stays on purpose.
@@ -64,7 +64,7 @@ func (d *decision) keeper(s stored, policy kubernikusv1.DeletionPolicy, field, s
 	owner := d.conflicts.ownerOf(tag, d.project)
 	switch {
 	case s.project == "":
-		return isRetained, "Cinder does not say which project it is of"
+		return isRetained, "Cinder does not report which project it is of"
 	case !deletes(d.Policies.PersistentVolumes):
 		return isRetained, isRetain("persistentVolumes")
 	case !deletes(policy):
@@ -72,9 +72,9 @@ func (d *decision) keeper(s stored, policy kubernikusv1.DeletionPolicy, field, s
 	case s.recorded && s.policy != string(kubernikusv1.DeletionPolicyDelete):
 		return isRetained, "its " + source + " keeps it"
 	case s.recorded && marked && owner != "":
-		return isRetained, "its metadata say that it is of Kluster " + owner
+		return isRetained, "its metadata specifies that it is of Kluster " + owner
 	case !s.recorded && !deletes(d.Policies.UnseenVolumes) && d.ClusterLost != "":
-		return isLeft, "never seen: the cluster could not be looked at, and " + isRetain("unseenVolumes")
+		return isLeft, "never seen: the cluster could not be checked, and " + isRetain("unseenVolumes")
 	case !s.recorded && !deletes(d.Policies.UnseenVolumes):
 		return isRetained, "never seen in the cluster, and " + isRetain("unseenVolumes")
 	case s.standing != "":
@@ -145,7 +145,7 @@ func (d *decision) volumesOf(snapshots []fate) {
 		case what == isLeft:
 			d.remain(object, why)
 		case d.unseen.snapshots != "":
-			d.remain(object, "waits for the snapshots, which could not be looked at")
+			d.remain(object, "waits for the snapshots, which could not be checked")
 		case stays != "":
 			d.retain(object, stays+" of it stays")
 		case d.detaches(v, record):
@@ -178,8 +178,8 @@ func (d *decision) detaches(v openstack.Volume, record kubernikusv1.SeenVolume) 
 	return d.ClusterLost == "" && v.Status == statusInUse && record.ServerID != "" && slices.Equal(v.AttachedTo, []string{record.ServerID}) && d.liveServers[record.ServerID]
 }
 
-// attached is why a volume remains that a server has. Nova detaches it when the server is deleted; from a server that is gone, or
-// that there never was, nothing does.
+// attached is why a volume remains that a server has. Nova detaches it when the server is deleted; from a server that has been
+// deleted, or that there never was, nothing does.
 func (d *decision) attached(v openstack.Volume) string {
 	reason := "attached to server " + first(v.AttachedTo)
 	if slices.ContainsFunc(v.AttachedTo, func(id string) bool { return !d.goneServers[id] }) {

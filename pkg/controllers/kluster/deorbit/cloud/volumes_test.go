@@ -33,13 +33,13 @@ func TestVolumes(t *testing.T) {
 	check(t, map[string]choice{
 		"attached to its node": {work(sawAttached("v", "s1")), Conflicts{}, attached(toS1, "s1"), []string{"change Volume v"}},
 		"attached to its node, and its claim stands": {work(sawAttached("v", "s1"), stands), Conflicts{}, attached(toS1, "s1"),
-			[]string{"remain Volume v: the claim of its PersistentVolume  stands in the cluster and is not deleted"}},
+			[]string{"remain Volume v: the claim of its PersistentVolume  still exists in the cluster and is not deleted"}},
 		"attached to its node, kept": {work(sawAttached("v", "s1"), policies(func(p *stage.Policies) { p.PersistentVolumes = keep })), Conflicts{}, attached(toS1, "s1"),
 			[]string{"retain Volume v: spec.deorbit.persistentVolumes is Retain"}},
 		"attached to another server than its node":   {work(sawAttached("v", "s2")), Conflicts{}, attached(toS1, "s1", "s2"), []string{"remain Volume v: attached to server s1"}},
 		"attached to its node and to another server": {work(sawAttached("v", "s1")), Conflicts{}, attached(volume("v", "in-use", "prod-id", "s1", "s2"), "s1", "s2"), []string{"remain Volume v: attached to server s1 and 1 more"}},
 		"attached to its node, which is not known":   {work(sawAttached("v", "s1")), Conflicts{}, attached(toS1), []string{"remain Volume v: attached to server s1"}},
-		"attached to its node in a lost cluster":     {work(sawAttached("v", "s1"), func(w *stage.Work) { w.ClusterLost = "no answer" }), Conflicts{}, attached(toS1, "s1"), []string{"remain Volume v: attached to server s1"}},
+		"attached to its node in a lost cluster":     {work(sawAttached("v", "s1"), func(w *stage.Work) { w.ClusterLost = "no response" }), Conflicts{}, attached(toS1, "s1"), []string{"remain Volume v: attached to server s1"}},
 		"being detached from its node":               {work(sawAttached("v", "s1")), Conflicts{}, attached(volume("v", "detaching", "prod-id", "s1"), "s1"), []string{"remain Volume v: attached to server s1"}},
 		"seen with Delete":                           {seen(), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"delete Volume v"}},
 		"seen, of no tag":                            {seen(), Conflicts{}, volumes(volume("v", "available", "-")), []string{"delete Volume v"}},
@@ -49,32 +49,32 @@ func TestVolumes(t *testing.T) {
 		"seen with nothing":                          {work(sawVolume("v", ""), unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: its PersistentVolume keeps it"}},
 		"never seen":                                 {work(), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: " + never}},
 		"never seen, to go":                          {work(unseen), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"delete Volume v"}},
-		"of nobody":                                  {work(unseen), Conflicts{}, volumes(volume("v", "available", "-")), nil},
+		"of no client":                               {work(unseen), Conflicts{}, volumes(volume("v", "available", "-")), nil},
 		"of another":                                 {work(unseen), Conflicts{}, volumes(volume("v", "available", "prod-id-2"), volume("w", "available", "prod")), nil},
 		"of another project":                         {seen(unseen), Conflicts{}, volumes(changed(volume("v", "available", "prod-id"), func(v *openstack.Volume) { v.ProjectID = "q" })), nil},
-		"of an unknown project":                      {seen(unseen), Conflicts{}, volumes(changed(volume("v", "available", "prod-id"), func(v *openstack.Volume) { v.ProjectID = "" })), []string{"retain Volume v: Cinder does not say which project it is of"}},
+		"of an unknown project":                      {seen(unseen), Conflicts{}, volumes(changed(volume("v", "available", "prod-id"), func(v *openstack.Volume) { v.ProjectID = "" })), []string{"retain Volume v: Cinder does not report which project it is of"}},
 		"all are kept":                               {seen(unseen, policies(func(p *stage.Policies) { p.PersistentVolumes = keep })), Conflicts{}, volumes(volume("v", "available", "prod-id"), volume("w", "available", "prod-id")), []string{"retain Volume v: spec.deorbit.persistentVolumes is Retain", "retain Volume w: spec.deorbit.persistentVolumes is Retain"}},
-		"a policy that nobody knows":                 {seen(policies(func(p *stage.Policies) { p.PersistentVolumes = "" })), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: spec.deorbit.persistentVolumes is Retain"}},
-		"seen, but of a Kluster":                     {seen(), Conflicts{tags: []rival{{kluster: "ns/o", project: "p", text: "o-id"}}}, volumes(volume("v", "available", "o-id")), []string{"retain Volume v: its metadata say that it is of Kluster ns/o"}},
+		"a policy that is unknown":                   {seen(policies(func(p *stage.Policies) { p.PersistentVolumes = "" })), Conflicts{}, volumes(volume("v", "available", "prod-id")), []string{"retain Volume v: spec.deorbit.persistentVolumes is Retain"}},
+		"seen, but of a Kluster":                     {seen(), Conflicts{tags: []rival{{kluster: "ns/o", project: "p", text: "o-id"}}}, volumes(volume("v", "available", "o-id")), []string{"retain Volume v: its metadata specifies that it is of Kluster ns/o"}},
 		"seen, of a Kluster elsewhere":               {seen(), Conflicts{tags: []rival{{kluster: "ns/o", project: "q", text: "o-id"}}}, volumes(volume("v", "available", "o-id")), []string{"delete Volume v"}},
 		"attached":                                   {seen(), Conflicts{}, volumes(volume("v", "in-use", "prod-id", "s1")), []string{"remain Volume v: attached to server s1"}},
 		"attached to more":                           {seen(), Conflicts{}, volumes(volume("v", "in-use", "prod-id", "s2", "s1")), []string{"remain Volume v: attached to server s1 and 1 more"}},
 		"attached to be available":                   {seen(), Conflicts{}, volumes(volume("v", "available", "prod-id", "s1")), []string{"remain Volume v: attached to server s1"}},
-		"attached to a server that is gone": {seen(), Conflicts{}, inventory{volumes: []openstack.Volume{volume("v", "in-use", "prod-id", "s1")}, goneServers: map[string]bool{"s1": true}},
+		"attached to a server that has been deleted": {seen(), Conflicts{}, inventory{volumes: []openstack.Volume{volume("v", "in-use", "prod-id", "s1")}, goneServers: map[string]bool{"s1": true}},
 			[]string{"remain Volume v: attached to server s1, which Nova does not have: delete the attachment (openstack volume attachment delete), or have an administrator reset the volume"}},
-		"attached to one that is gone, too": {seen(), Conflicts{}, inventory{volumes: []openstack.Volume{volume("v", "in-use", "prod-id", "s1", "s2")}, goneServers: map[string]bool{"s1": true}},
+		"attached to one that has been deleted, too": {seen(), Conflicts{}, inventory{volumes: []openstack.Volume{volume("v", "in-use", "prod-id", "s1", "s2")}, goneServers: map[string]bool{"s1": true}},
 			[]string{"remain Volume v: attached to server s1 and 1 more"}},
 		"reserved": {seen(), Conflicts{}, volumes(volume("v", "reserved", "prod-id")),
 			[]string{"remain Volume v: status reserved: an attachment was begun and not ended. Delete it (openstack volume attachment delete)"}},
-		"in use by nobody":                  {seen(), Conflicts{}, volumes(volume("v", "in-use", "prod-id")), []string{"remain Volume v: status in-use"}},
+		"in use by no client":               {seen(), Conflicts{}, volumes(volume("v", "in-use", "prod-id")), []string{"remain Volume v: status in-use"}},
 		"being deleted":                     {seen(), Conflicts{}, volumes(volume("v", "deleting", "prod-id")), []string{"remain Volume v: status deleting"}},
 		"deletion failed":                   {seen(), Conflicts{}, volumes(volume("v", "error_deleting", "prod-id")), []string{"delete Volume v"}},
 		"error":                             {seen(), Conflicts{}, volumes(volume("v", "error", "prod-id")), []string{"delete Volume v"}},
 		"on its way":                        {seen(), Conflicts{}, volumes(volume("v", "backing-up", "prod-id")), []string{"remain Volume v: status backing-up"}},
-		"a snapshot goes first":             {seen(sawSnapshot("s", "Delete")), Conflicts{}, withSnapshot(volume("v", "available", "prod-id"), snapshot("s", "v", "available", "prod-id")), []string{"delete Snapshot s", "remain Volume v: waits for snapshot s"}},
+		"a snapshot is deleted first":       {seen(sawSnapshot("s", "Delete")), Conflicts{}, withSnapshot(volume("v", "available", "prod-id"), snapshot("s", "v", "available", "prod-id")), []string{"delete Snapshot s", "remain Volume v: waits for snapshot s"}},
 		"a snapshot is going":               {seen(sawSnapshot("s", "Delete")), Conflicts{}, withSnapshot(volume("v", "available", "prod-id"), snapshot("s", "v", "deleting", "prod-id")), []string{"remain Snapshot s: status deleting", "remain Volume v: waits for snapshot s"}},
 		"a snapshot stays":                  {seen(sawSnapshot("s", "Retain")), Conflicts{}, withSnapshot(volume("v", "available", "prod-id"), snapshot("s", "v", "available", "prod-id")), []string{"retain Snapshot s: its VolumeSnapshotContent keeps it", "retain Volume v: snapshot s of it stays"}},
-		"a snapshot of somebody":            {seen(), Conflicts{}, withSnapshot(volume("v", "available", "prod-id"), snapshot("s", "v", "available", "-")), []string{"retain Volume v: snapshot s of it stays"}},
+		"a snapshot of another client":      {seen(), Conflicts{}, withSnapshot(volume("v", "available", "prod-id"), snapshot("s", "v", "available", "-")), []string{"retain Volume v: snapshot s of it stays"}},
 		"a snapshot of another volume":      {seen(), Conflicts{}, withSnapshot(volume("v", "available", "prod-id"), snapshot("s", "w", "available", "-")), []string{"delete Volume v"}},
 		"kept snapshots keep their volumes": {seen(sawSnapshot("s", "Delete"), policies(func(p *stage.Policies) { p.Snapshots = keep })), Conflicts{}, withSnapshot(volume("v", "available", "prod-id"), snapshot("s", "v", "available", "prod-id")), []string{"retain Snapshot s: spec.deorbit.snapshots is Retain", "retain Volume v: snapshot s of it stays"}},
 	})
@@ -138,7 +138,7 @@ func TestDetaches(t *testing.T) {
 	}
 }
 
-// Nova is asked for the servers that volumes of the cluster are attached to, and only what it does not have is gone.
+// Nova is queried for the servers that volumes of the cluster are attached to, and only what it does not have has been deleted.
 func TestServersThatAreGone(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault *fake.Fault

@@ -98,7 +98,7 @@ func changed[T any](object T, change func(*T)) T {
 	return object
 }
 
-// tells is a plan in words, one for each object.
+// A plan in words, one for each object.
 func tells(p plan) []string {
 	var words []string
 	for _, r := range p.removals {

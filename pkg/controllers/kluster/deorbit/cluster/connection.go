@@ -4,7 +4,7 @@
 // Package cluster does the stages of Deorbit that are done inside the workload cluster: it freezes the cluster, deletes
 // claims and their pods, snapshots and Services, and waits until the cluster has cleaned up behind them.
 //
-// Each call is one short look: it reads what is there, does what can be done now, and says what remains.
+// Each call is one short look: it reads what is there, does what can be done now, and reports what remains.
 package cluster
 
 import (
@@ -32,13 +32,13 @@ const (
 	requestTimeout = 15 * time.Second
 	// writingTime is when a look has written enough: what is left has its turn in the next one.
 	writingTime = 12 * time.Second
-	// Parallel is how many objects are written at once.
+	// Parallel is how many objects are written concurrently.
 	Parallel = 8
 	// qps and burst limit the requests to one cluster, per second.
 	qps, burst = 50, 100
 )
 
-// fieldManager is the manager of the fields we write, and our user agent.
+// fieldManager is the manager of the fields Groundskeeper writes, and the user agent.
 const fieldManager = "groundskeeper-deorbit"
 
 // Connection is a workload cluster. It is for many looks, one at a time.
@@ -52,11 +52,11 @@ type Connection struct {
 	mu sync.Mutex
 	// finalized are the uids of Services that were seen with the finalizer of a cloud provider.
 	finalized map[types.UID]bool
-	// unreachable is in how many looks in a row a webhook refused something because it could not be reached.
+	// unreachable is in how many looks in a row a webhook rejected something because it could not be reached.
 	unreachable map[webhook]int
 }
 
-// Connect returns a connection, over which nothing was sent yet. An error says that the config cannot be used.
+// Connect returns a connection, over which nothing was sent yet. An error reports that the config cannot be used.
 func Connect(config *rest.Config) (*Connection, error) {
 	limited := remote.Limited(config, remote.Options{UserAgent: fieldManager})
 	limited.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(qps, burst) // that of both clients
@@ -98,7 +98,7 @@ func (c *Connection) client(config *rest.Config) (*http.Client, error) {
 	}, nil
 }
 
-// Close ends the connections. A look that runs goes on.
+// Close ends the connections. A look that runs continues.
 func (c *Connection) Close() { c.transport.CloseIdleConnections() }
 
 // ID is the uid of namespace kube-system: no two clusters have the same. An error is as that of Run.

@@ -23,13 +23,13 @@ import (
 type execution struct {
 	mu sync.Mutex
 	stage.Report
-	// unreachable are the webhooks that refused something because they could not be reached.
+	// unreachable are the webhooks that rejected something because they could not be reached.
 	unreachable map[webhook]bool
 	err         error
 }
 
-// execute does the steps of a plan, several at once, and completes its report. It begins none after enough, nor after the
-// API server failed.
+// execute does the steps of a plan, several concurrently, and completes its report. It begins none after enough, nor after the API
+// server failed.
 func (c *Connection) execute(ctx context.Context, p plan.Plan, enough time.Time) (stage.Report, error) {
 	e := &execution{Report: p.Report, unreachable: map[webhook]bool{}}
 	queue := make(chan plan.Step)
@@ -38,7 +38,7 @@ func (c *Connection) execute(ctx context.Context, p plan.Plan, enough time.Time)
 		workers.Go(func() {
 			for step := range queue {
 				if e.failed() != nil || !time.Now().Before(enough) {
-					e.remains(step, "its turn comes in the next look")
+					e.remains(step, "its turn comes in the next check")
 					continue
 				}
 				e.note(c, step, c.write(ctx, step))
@@ -90,7 +90,7 @@ func annotate(ctx context.Context, objects dynamic.ResourceInterface, object inv
 	return err
 }
 
-// note takes down what became of a step.
+// note records the outcome of a step.
 func (e *execution) note(c *Connection, step plan.Step, answer error) {
 	operation := "DELETE"
 	if step.Action == plan.KeepFloatingIP {
@@ -105,7 +105,7 @@ func (e *execution) note(c *Connection, step plan.Step, answer error) {
 	switch {
 	case isTimeout(answer):
 		// Reading worked in this look: it is a webhook that takes its time. If it is the API server, the next look sees it.
-		e.remains(step, fmt.Sprintf("no answer within %s: a webhook may be slow", requestTimeout))
+		e.remains(step, fmt.Sprintf("no response within %s: a webhook may be slow", requestTimeout))
 	case err != nil:
 		e.remains(step, "the API server failed")
 		e.mu.Lock()

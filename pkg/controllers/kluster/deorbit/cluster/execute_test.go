@@ -39,12 +39,12 @@ func TestWrites(t *testing.T) {
 		remaining string // "" is none
 		fails     bool
 	}{
-		"accepted": {200, "", "", true, "its deletion was asked for", false},
+		"accepted": {200, "", "", true, "its deletion was requested", false},
 		"gone":     {404, "NotFound", "not found", false, "", false},
 		"changed":  {409, "Conflict", "Precondition failed", false, "it changed meanwhile", false},
-		"refused":  {403, "Forbidden", `admission webhook "a.b.c" denied the request: ` + secret, false, `refused: admission webhook "a.b.c" denied the request: [redacted]`, false},
-		"refused by a policy": {422, "Invalid", "ValidatingAdmissionPolicy 'keep' with binding 'keep' denied request: not this one", false,
-			"refused: ValidatingAdmissionPolicy 'keep' with binding 'keep' denied request: not this one", false},
+		"refused":  {403, "Forbidden", `admission webhook "a.b.c" denied the request: ` + secret, false, `rejected: admission webhook "a.b.c" denied the request: [redacted]`, false},
+		"rejected by a policy": {422, "Invalid", "ValidatingAdmissionPolicy 'keep' with binding 'keep' denied request: not this one", false,
+			"rejected: ValidatingAdmissionPolicy 'keep' with binding 'keep' denied request: not this one", false},
 		"forbidden": {403, "Forbidden", `User "u" cannot delete resource "services"`, false, "the API server failed", true},
 		"broken":    {500, "InternalError", "etcd " + secret, false, "the API server failed", true},
 	} {
@@ -72,7 +72,7 @@ func TestWrites(t *testing.T) {
 				t.Errorf("%+v", report.Remaining)
 			}
 			standing := kubernikusv1.StandingPresent
-			if strings.HasPrefix(c.remaining, "refused: ") {
+			if strings.HasPrefix(c.remaining, "rejected: ") {
 				standing = kubernikusv1.StandingRefused
 			}
 			if got := report.Seen.Services[0].Standing; got != standing {
@@ -100,7 +100,7 @@ func TestControllers(t *testing.T) {
 		t.Errorf("names = %q, %q, want those of the arguments", cluster, csi)
 	}
 	if asked := s.asked("GET"); len(asked) != 1 {
-		t.Errorf("asked %v, want kube-system alone", asked)
+		t.Errorf("queried %v, want kube-system alone", asked)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestRecordedFirst(t *testing.T) {
 	}
 }
 
-// Many objects are written at once, but not too many; after the first failure none is begun.
+// Many objects are written concurrently, but not too many; after the first failure none is begun.
 func TestManyWrites(t *testing.T) {
 	var at, most, asked atomic.Int64
 	s, c, w := withBalancer(t)
@@ -139,11 +139,11 @@ func TestManyWrites(t *testing.T) {
 	s.says("GET /api/v1/services", 200, list("", all...))
 	report, err := c.Run(t.Context(), kubernikusv1.DeorbitServices, w)
 	if err == nil || len(report.Deleted) != 10 || len(report.Remaining) != 40 || asked.Load() > 10+Parallel || most.Load() > Parallel {
-		t.Errorf("%d deleted, %d remain, %d asked, %d at once: %v", len(report.Deleted), len(report.Remaining), asked.Load(), most.Load(), err)
+		t.Errorf("%d deleted, %d remain, %d requested, %d concurrently: %v", len(report.Deleted), len(report.Remaining), asked.Load(), most.Load(), err)
 	}
 	// When the time of a look is over, the rest waits for the next one, and nothing has failed.
 	p := plan.Plan{Steps: []plan.Step{{Kind: "Service"}}}
-	if report, err := c.execute(t.Context(), p, time.Now().Add(-time.Second)); err != nil || len(report.Remaining) != 1 || report.Remaining[0].Reason != "its turn comes in the next look" {
+	if report, err := c.execute(t.Context(), p, time.Now().Add(-time.Second)); err != nil || len(report.Remaining) != 1 || report.Remaining[0].Reason != "its turn comes in the next check" {
 		t.Errorf("%+v, %v", report, err)
 	}
 }
@@ -158,7 +158,7 @@ func config(name string, hooks ...any) map[string]any {
 	return map[string]any{"metadata": map[string]any{"name": name, "resourceVersion": "7"}, "webhooks": hooks}
 }
 
-// A webhook goes when it could not be reached in two looks in a row, and no other one with it.
+// A webhook is deleted when it could not be reached in two looks in a row, and no other one with it.
 func TestUnreachableWebhook(t *testing.T) {
 	const (
 		lists  = "/apis/admissionregistration.k8s.io/v1/"
@@ -166,13 +166,13 @@ func TestUnreachableWebhook(t *testing.T) {
 		denies = `admission webhook "a.b.c" denied the request: no`
 	)
 	for name, c := range map[string]struct {
-		looks   []string // how a deletion is answered, look by look; "" is accepted
-		version int      // how the patch is answered
+		looks   []string // the response to a deletion, check by check; "" is accepted
+		version int      // the response to the patch
 		removed bool
 	}{
 		"once":                {[]string{down}, 200, false},
 		"twice":               {[]string{down, down}, 200, true},
-		"answers in between":  {[]string{down, denies, down}, 200, false},
+		"responds in between": {[]string{down, denies, down}, 200, false},
 		"works in between":    {[]string{down, "", down}, 200, false},
 		"answers":             {[]string{denies, denies, denies}, 200, false},
 		"changes in between":  {[]string{down, down}, 422, false},
@@ -204,7 +204,7 @@ func TestUnreachableWebhook(t *testing.T) {
 					}
 				})
 				report, err := connection.Run(t.Context(), kubernikusv1.DeorbitServices, w)
-				if err != nil || len(report.Remaining) != 1 || look == denies && report.Remaining[0].Reason != "refused: "+denies {
+				if err != nil || len(report.Remaining) != 1 || look == denies && report.Remaining[0].Reason != "rejected: "+denies {
 					t.Fatalf("%+v, %v", report, err)
 				}
 				deleted = slices.DeleteFunc(append(deleted, report.Deleted...), func(o kubernikusv1.DeorbitObject) bool { return o.Kind == "Service" })
@@ -223,7 +223,7 @@ func TestUnreachableWebhook(t *testing.T) {
 	}
 }
 
-// Snapshots that cannot be listed are no failure of the API server, as long as it works otherwise; and none of them goes.
+// Snapshots that cannot be listed are no failure of the API server, as long as it works otherwise; and none of them is deleted.
 func TestSnapshotsUnlisted(t *testing.T) {
 	const group = "/apis/snapshot.storage.k8s.io/v1"
 	s, c, w := withBalancer(t)
@@ -258,8 +258,8 @@ func TestSnapshotsUnlisted(t *testing.T) {
 	}
 }
 
-// A volume of a snapshot that stays is not waited for. Nobody asks for snapshots where there is no volume to wait for, and
-// when they cannot be listed it is waited for all.
+// A volume of a snapshot that stays is not waited for. Snapshots are not listed where there is no volume to wait for, and when they
+// cannot be listed all are waited for.
 func TestWaitBesideSnapshots(t *testing.T) {
 	const group, contents = "/apis/snapshot.storage.k8s.io/v1", "/apis/snapshot.storage.k8s.io/v1/volumesnapshotcontents"
 	s := newServer(t)
@@ -274,7 +274,7 @@ func TestWaitBesideSnapshots(t *testing.T) {
 		return report
 	}
 	if wait(); len(s.asked("GET "+group)) > 0 {
-		t.Error("it asks for snapshots")
+		t.Error("it requests snapshots")
 	}
 	s.says("GET /api/v1/persistentvolumes", 200, list("", object("pv", map[string]any{"persistentVolumeReclaimPolicy": "Delete",
 		"csi": map[string]any{"driver": "cinder.csi.openstack.org", "volumeHandle": "v"}, "claimRef": map[string]any{"namespace": "shop", "name": "data", "uid": "data"}})))

@@ -27,7 +27,7 @@ type failure struct {
 func (f *failure) Error() string { return f.text }
 func (f *failure) Unwrap() error { return f.cause }
 
-// failed says what did not work. nil stays nil.
+// failed reports what did not work. nil stays nil.
 func (c *Connection) failed(what string, err error) error {
 	if err == nil {
 		return nil
@@ -35,7 +35,7 @@ func (c *Connection) failed(what string, err error) error {
 	return &failure{text: what + ": " + c.clean(err.Error()), cause: err}
 }
 
-// secretsOf are what a config has that nobody may read.
+// secretsOf are the credentials in a config.
 func secretsOf(config *rest.Config) []string {
 	secrets := []string{config.BearerToken, config.Password}
 	if config.Password != "" {
@@ -44,7 +44,7 @@ func secretsOf(config *rest.Config) []string {
 	return secrets
 }
 
-// clean makes the text of somebody else one line of bounded length without our credentials, which a server may echo.
+// clean makes the text of another client one line of bounded length without Groundskeeper's credentials, which a server may echo.
 func (c *Connection) clean(text string) string {
 	for _, secret := range c.secrets {
 		if secret != "" {
@@ -63,15 +63,15 @@ type verdict int
 
 const (
 	accepted verdict = iota
-	// gone means that there is no such object any more.
+	// It means that there is no such object any more.
 	gone
 	// changed means that the object is not the one that the decision was made by.
 	changed
-	// refused means that admission or validation does not let it happen.
+	// It means that admission or validation does not let it happen.
 	refused
 )
 
-// judge says what became of a write. The error is the API server's own: the write was not judged at all.
+// judge reports what became of a write. The error is the API server's own: the write was not judged at all.
 func judge(err error) (verdict, error) {
 	if err == nil {
 		return accepted, nil
@@ -80,7 +80,7 @@ func judge(err error) (verdict, error) {
 	if !ok {
 		return 0, err
 	}
-	// Whoever admits may answer with any code.
+	// A webhook may respond with any code.
 	text, code := status.ErrStatus.Message, int(status.ErrStatus.Code)
 	if strings.HasPrefix(text, "admission webhook ") || strings.HasPrefix(text, "Internal error occurred: admission webhook ") || calling.MatchString(text) {
 		return refused, nil
@@ -97,7 +97,7 @@ func judge(err error) (verdict, error) {
 	return refused, nil
 }
 
-// isTimeout says whether there was no answer in time.
+// isTimeout reports whether there was no response before the timeout.
 func isTimeout(err error) bool {
 	timeout, ok := errors.AsType[interface {
 		error
@@ -106,16 +106,16 @@ func isTimeout(err error) bool {
 	return ok && timeout.Timeout()
 }
 
-// isRight says whether a right is missing, by the message of an answer 403: admission answers 403 as well.
+// isRight reports whether a right is missing, by the message of a response 403: admission responds 403 as well.
 func isRight(text string) bool {
 	return strings.Contains(text, `User "`) && strings.Contains(text, `" cannot `)
 }
 
-// calling is how an API server begins to say that a webhook did not give it an answer.
+// calling is how an API server begins to report that a webhook did not give it a response.
 var calling = regexp.MustCompile(`^Internal error occurred: failed calling webhook "`)
 
-// unanswered is how it says that it did not get as far as a request: by the error of its HTTP client, which names the
-// URL. A webhook that answers, be it with an error, is not named so.
+// unanswered is how it reports that it did not get as far as a request: by the error of its HTTP client, which names the URL. A
+// webhook that responds, be it with an error, is not named so.
 // https://github.com/kubernetes/apiserver/blob/master/pkg/util/webhook/error.go
 var unanswered = regexp.MustCompile(`^Internal error occurred: failed calling webhook "([^"]+)": (?:failed to call webhook: )?Post "?(https://[^\s"]+?)"?: `)
 
@@ -126,7 +126,7 @@ type webhook struct {
 	operation string
 }
 
-// unreachable is the webhook that a write was refused for because it could not be reached.
+// unreachable is the webhook that a write was rejected for because it could not be reached.
 func unreachable(err error, operation string) (webhook, bool) {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	if !ok {
@@ -139,7 +139,7 @@ func unreachable(err error, operation string) (webhook, bool) {
 	return webhook{name: found[1], url: found[2], operation: operation}, true
 }
 
-// refusal is why a write was refused.
+// The reason why a write was rejected.
 func (c *Connection) refusal(err error) string {
-	return fmt.Sprintf("refused: %s", c.clean(err.Error()))
+	return fmt.Sprintf("rejected: %s", c.clean(err.Error()))
 }

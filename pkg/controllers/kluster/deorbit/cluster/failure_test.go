@@ -25,25 +25,25 @@ func TestJudge(t *testing.T) {
 		verdict verdict
 		fails   bool
 	}{
-		"accepted":        {nil, accepted, false},
-		"gone":            {answer(404, metav1.StatusReasonNotFound, `pods "p" not found`), gone, false},
-		"changed":         {answer(409, metav1.StatusReasonConflict, "Precondition failed: UID"), changed, false},
-		"webhook says no": {answer(403, metav1.StatusReasonForbidden, `admission webhook "a.b.c" denied the request: no`), refused, false},
-		"webhook says no with a code of a server's": {answer(500, metav1.StatusReasonInternalError, `admission webhook "a.b.c" denied the request: User "x" cannot do it`), refused, false},
-		"webhook says no as if it changed":          {answer(409, metav1.StatusReasonConflict, `admission webhook "a.b.c" denied the request: no`), refused, false},
-		"webhook without dry run":                   {answer(400, metav1.StatusReasonBadRequest, `admission webhook "a.b.c" does not support dry run`), refused, false},
-		"webhook does not answer":                   {answer(500, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "a.b.c": failed to call webhook: Post "https://s.n.svc:443/x": EOF`), refused, false},
-		"policy says no":                            {answer(422, metav1.StatusReasonInvalid, `pods "p" is forbidden: ValidatingAdmissionPolicy 'x' with binding 'x' denied request: no`), refused, false},
-		"plugin says no":                            {answer(403, metav1.StatusReasonForbidden, `persistentvolumeclaims "p" is forbidden: maximum storage usage is 1Gi`), refused, false},
-		"invalid":                                   {answer(422, metav1.StatusReasonInvalid, "invalid"), refused, false},
-		"not allowed":                               {answer(405, metav1.StatusReasonMethodNotAllowed, "not allowed"), refused, false},
-		"no right":                                  {answer(403, metav1.StatusReasonForbidden, `pods "p" is forbidden: User "u" cannot delete resource "pods" in API group "" in the namespace "n"`), 0, true},
-		"credentials":                               {answer(401, metav1.StatusReasonUnauthorized, "Unauthorized"), 0, true},
-		"too many":                                  {answer(429, metav1.StatusReasonTooManyRequests, "later"), 0, true},
-		"storage":                                   {answer(500, metav1.StatusReasonInternalError, "Internal error occurred: etcd"), 0, true},
-		"no backend":                                {answer(503, metav1.StatusReasonServiceUnavailable, "unavailable"), 0, true},
-		"redirect":                                  {answer(302, "", "found"), 0, true},
-		"no answer":                                 {errors.New("connection refused"), 0, true},
+		"accepted":          {nil, accepted, false},
+		"gone":              {answer(404, metav1.StatusReasonNotFound, `pods "p" not found`), gone, false},
+		"changed":           {answer(409, metav1.StatusReasonConflict, "Precondition failed: UID"), changed, false},
+		"webhook denies it": {answer(403, metav1.StatusReasonForbidden, `admission webhook "a.b.c" denied the request: no`), refused, false},
+		"webhook denies it with a code of a server's": {answer(500, metav1.StatusReasonInternalError, `admission webhook "a.b.c" denied the request: User "x" cannot do it`), refused, false},
+		"webhook denies it as if it changed":          {answer(409, metav1.StatusReasonConflict, `admission webhook "a.b.c" denied the request: no`), refused, false},
+		"webhook without dry run":                     {answer(400, metav1.StatusReasonBadRequest, `admission webhook "a.b.c" does not support dry run`), refused, false},
+		"webhook does not respond":                    {answer(500, metav1.StatusReasonInternalError, `Internal error occurred: failed calling webhook "a.b.c": failed to call webhook: Post "https://s.n.svc:443/x": EOF`), refused, false},
+		"policy denies it":                            {answer(422, metav1.StatusReasonInvalid, `pods "p" is forbidden: ValidatingAdmissionPolicy 'x' with binding 'x' denied request: no`), refused, false},
+		"plugin denies it":                            {answer(403, metav1.StatusReasonForbidden, `persistentvolumeclaims "p" is forbidden: maximum storage usage is 1Gi`), refused, false},
+		"invalid":                                     {answer(422, metav1.StatusReasonInvalid, "invalid"), refused, false},
+		"not allowed":                                 {answer(405, metav1.StatusReasonMethodNotAllowed, "not allowed"), refused, false},
+		"no right":                                    {answer(403, metav1.StatusReasonForbidden, `pods "p" is forbidden: User "u" cannot delete resource "pods" in API group "" in the namespace "n"`), 0, true},
+		"credentials":                                 {answer(401, metav1.StatusReasonUnauthorized, "Unauthorized"), 0, true},
+		"too many":                                    {answer(429, metav1.StatusReasonTooManyRequests, "later"), 0, true},
+		"storage":                                     {answer(500, metav1.StatusReasonInternalError, "Internal error occurred: etcd"), 0, true},
+		"no backend":                                  {answer(503, metav1.StatusReasonServiceUnavailable, "unavailable"), 0, true},
+		"redirect":                                    {answer(302, "", "found"), 0, true},
+		"no response":                                 {errors.New("connection refused"), 0, true},
 	} {
 		verdict, err := judge(c.err)
 		if verdict != c.verdict || (err != nil) != c.fails {
@@ -77,7 +77,7 @@ func TestUnanswered(t *testing.T) {
 		}
 	}
 	if _, ok := unreachable(errors.New(begin+`Post "`+at+`": EOF`), "DELETE"); ok {
-		t.Error("what is no answer of an API server names a webhook")
+		t.Error("what is no response of an API server names a webhook")
 	}
 }
 

@@ -28,8 +28,8 @@ const admissionAPI = "/apis/admissionregistration.k8s.io/v1"
 // conditionsSince is the version from which on webhooks have conditions.
 var conditionsSince = version.MustParseGeneric("1.28")
 
-// freeze makes the cluster refuse new cloud objects, and says what is in the way. It is done when a claim is refused: a
-// policy that is written takes a moment to be in force.
+// freeze makes the cluster reject new cloud objects, and reports what blocks it. It is done when a claim is rejected: a policy that
+// is written takes a moment to be in force.
 func (c *Connection) freeze(ctx context.Context) ([]kubernikusv1.DeorbitObject, error) {
 	served, err := c.served(ctx, admissionAPI)
 	if err != nil {
@@ -55,8 +55,8 @@ func (c *Connection) freeze(ctx context.Context) ([]kubernikusv1.DeorbitObject, 
 	return remaining(reason), nil
 }
 
-// probe says why the cluster is not frozen, by a claim that it must refuse. Where something else refuses that before the
-// policies are asked (LimitRanges are), another namespace shows it.
+// probe reports why the cluster is not frozen, by a claim that it must reject. Where something else rejects that before the
+// policies are queried (LimitRanges are), another namespace shows it.
 func (c *Connection) probe(ctx context.Context) (reason string, err error) {
 	for _, namespace := range []string{metav1.NamespaceDefault, metav1.NamespaceSystem} {
 		_, answer := c.kube.CoreV1().PersistentVolumeClaims(namespace).Create(ctx, freeze.Probe(namespace),
@@ -70,7 +70,7 @@ func (c *Connection) probe(ctx context.Context) (reason string, err error) {
 		if _, err := judge(answer); err != nil {
 			return "", c.failed("create a claim in a dry run", err)
 		}
-		reason = fmt.Sprintf("it is not seen to be in force: a claim in namespace %s is refused by something else: %s", namespace, c.clean(answer.Error()))
+		reason = fmt.Sprintf("it is not seen to be in force: a claim in namespace %s is rejected by something else: %s", namespace, c.clean(answer.Error()))
 	}
 	return reason, nil
 }
@@ -97,7 +97,7 @@ func (c *Connection) applyWebhooks(ctx context.Context) error {
 	if err != nil || !conditions {
 		return err
 	}
-	// A server that has them switched off drops them, and every update of a Service would be refused.
+	// A server that has them disabled drops them, and every update of a Service would be rejected.
 	for _, w := range written.Webhooks {
 		if len(w.MatchConditions) > 0 {
 			return nil
@@ -120,13 +120,13 @@ func (c *Connection) hasConditions(ctx context.Context) (bool, error) {
 	return err == nil && v.AtLeast(conditionsSince), nil
 }
 
-// ensure writes an object as it is wanted, unless it is so already, and returns it.
+// ensure writes an object as desired, unless it is so already, and returns it.
 func ensure[A any, O metav1.Object](ctx context.Context, wanted A, api configurations[A, O], extract func(O, string) (A, error)) (O, error) {
 	live, err := api.Get(ctx, freeze.Name, metav1.GetOptions{})
 	exists := err == nil
 	switch {
 	case exists:
-		// What we own of it is what we wrote, as far as nobody changed it since.
+		// What Groundskeeper owns of it is what Groundskeeper wrote, unless another client changed it since.
 		if ours, err := extract(live, fieldManager); err == nil && equality.Semantic.DeepEqual(ours, wanted) {
 			return live, nil
 		}
@@ -138,7 +138,7 @@ func ensure[A any, O metav1.Object](ctx context.Context, wanted A, api configura
 	if !exists || !apierrors.IsInvalid(err) {
 		return written, err
 	}
-	// What somebody else has put into it does not go with what we want.
+	// What another client has put into it does not go with what Groundskeeper wants.
 	if err := api.Delete(ctx, freeze.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: new(live.GetUID())}}); err != nil {
 		return live, err
 	}

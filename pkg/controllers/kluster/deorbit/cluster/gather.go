@@ -54,8 +54,8 @@ func (c *Connection) attachments(ctx context.Context, world *inventory.World) er
 	return c.listed(ctx, coreAPI, "nodes", err)
 }
 
-// controllers reads with which names the OpenStack controllers run. They are trusted in namespace kube-system only: in
-// others people could run pods who are no administrators of the cluster, and things are deleted by the names.
+// controllers reads with which names the OpenStack controllers run. They are trusted in namespace kube-system only: in others users
+// could run pods who are no administrators of the cluster, and things are deleted by the names.
 func (c *Connection) controllers(ctx context.Context, world *inventory.World) error {
 	_, err := whole(ctx, c.kube.CoreV1().Pods(metav1.NamespaceSystem).List, func(l *corev1.PodList) []corev1.Pod { return l.Items },
 		func(pod *corev1.Pod) (struct{}, bool) {

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// pageSize is how many objects the API server is asked for at once.
+// pageSize is how many objects the API server is queried for at a time.
 const pageSize = 500
 
 // page is a part of a listing.
@@ -20,8 +20,8 @@ type page interface {
 	GetResourceVersion() string
 }
 
-// errNoAPIServer is the failure of what answers, but not as an API server of Kubernetes.
-var errNoAPIServer = errors.New("what answers is no API server of Kubernetes")
+// errNoAPIServer is the failure of what responds, but not as an API server of Kubernetes.
+var errNoAPIServer = errors.New("what responds is no API server of Kubernetes")
 
 // whole lists all objects of a kind, page by page, and keeps of each what keep returns. It is whole, or an error.
 func whole[L page, O, K any](
@@ -32,7 +32,7 @@ func whole[L page, O, K any](
 	for {
 		part, err := list(ctx, options)
 		if apierrors.IsResourceExpired(err) && options.Limit > 0 {
-			// The listing took longer than the API server remembers: all at once then.
+			// The listing took longer than the API server remembers: all concurrently then.
 			options, kept = metav1.ListOptions{}, nil
 			continue
 		}
@@ -59,8 +59,8 @@ func all[O, K any](keep func(*O) K) func(*O) (K, bool) {
 	return func(object *O) (K, bool) { return keep(object), true }
 }
 
-// listed ends a listing of a resource that every cluster has. A 404 means that this one does not, if its own list of
-// resources says so too: otherwise it is not the API server that answers.
+// listed ends a listing of a resource that every cluster has. A 404 means that this one does not, if its own list of resources
+// reports so too: otherwise it is not the API server that responds.
 func (c *Connection) listed(ctx context.Context, path, resource string, err error) error {
 	if !apierrors.IsNotFound(err) {
 		return c.failed("list "+resource, err)
@@ -78,8 +78,8 @@ func (c *Connection) listed(ctx context.Context, path, resource string, err erro
 // coreAPI is where every API server has what it is made for.
 const coreAPI = "/api/v1"
 
-// served are the resources of a group and version, none when the cluster does not have it. That is taken only from what
-// is an API server: a proxy in front of one that is gone answers 404 too.
+// served are the resources of a group and version, none when the cluster does not have it. That is taken only from what is an API
+// server: a proxy in front of one that has been deleted responds 404 too.
 func (c *Connection) served(ctx context.Context, path string) (map[string]bool, error) {
 	list := &metav1.APIResourceList{}
 	err := c.kube.Discovery().RESTClient().Get().AbsPath(path).Do(ctx).Into(list)

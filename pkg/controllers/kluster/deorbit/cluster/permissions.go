@@ -39,7 +39,7 @@ func (p permission) String() string {
 type facts struct {
 	// policies is true where the cluster has ValidatingAdmissionPolicies, snapshots where it has VolumeSnapshots.
 	policies, snapshots bool
-	// keepsAddresses is true when Services are told to keep their floating IPs.
+	// keepsAddresses is true when Services are instructed to keep their floating IPs.
 	keepsAddresses bool
 }
 
@@ -113,7 +113,7 @@ func (c *Connection) MissingPermissions(ctx context.Context, keepsAddresses bool
 	return missing, nil
 }
 
-// allowed asks the API server whether the user of the connection is allowed to do something.
+// allowed queries the API server whether the user of the connection is allowed to do something.
 func (c *Connection) allowed(ctx context.Context, p permission, verb string) (bool, error) {
 	name := p.name
 	if verb == "create" {

@@ -24,7 +24,7 @@ import (
 
 const reviewPath = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 
-// The permissions that are reviewed are those of the role that users are told to apply.
+// The permissions that are reviewed are those of the role that users are instructed to apply.
 func TestPermissionsAreThoseOfTheRole(t *testing.T) {
 	text, err := os.ReadFile("../../../../../artifacts/kluster/workload/deorbit.yaml")
 	if err != nil {
@@ -121,7 +121,7 @@ func TestPermissionsThatCannotBeReviewed(t *testing.T) {
 	}
 }
 
-// reviewed is what a review asks for; clients send it as protobuf.
+// reviewed is what a review requests; clients send it as protobuf.
 func reviewed(t *testing.T, r *http.Request) *authorizationv1.ResourceAttributes {
 	t.Helper()
 	body, err := io.ReadAll(r.Body)

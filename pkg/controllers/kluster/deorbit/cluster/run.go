@@ -14,10 +14,10 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
-// Run does one look of a stage: Freeze, Pods, Snapshots, Claims, Services or Wait. An error means that the API server does
-// not do what it has to: it cannot be reached, refuses our credentials, or fails. The report has then only what was done
-// before. What one object refuses is no error: the object remains, with the reason. A kind of objects that the cluster
-// does not have is none either.
+// Run does one look of a stage: Freeze, Pods, Snapshots, Claims, Services or Wait. An error means that the API server does not do
+// what it has to: it cannot be reached, rejects Groundskeeper's credentials, or fails. The report has then only what was done
+// before. What one object rejects is no error: the object remains, with the reason. A kind of objects that the cluster does not
+// have is none either.
 func (c *Connection) Run(ctx context.Context, s kubernikusv1.DeorbitStage, w stage.Work) (stage.Report, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,8 +59,8 @@ func planFor(s kubernikusv1.DeorbitStage, world *inventory.World, w stage.Work) 
 	return plan.Plan{}, fmt.Errorf("stage %q is not done in the workload cluster", s)
 }
 
-// look reads what a stage needs. trouble is what could not be listed although the API server works. Freeze reads all there
-// is to be recorded: should the API server be gone later, nothing else knows it.
+// look reads what a stage needs. trouble is what could not be listed although the API server works. Freeze reads all there is to be
+// recorded: should the API server have been deleted later, nothing else knows it.
 func (c *Connection) look(
 	ctx context.Context, s kubernikusv1.DeorbitStage, w stage.Work,
 ) (world *inventory.World, trouble []kubernikusv1.DeorbitObject, err error) {

@@ -23,7 +23,7 @@ import (
 
 const secret = "sekret-token"
 
-// server is an API server at the wire: it answers what a test says, and otherwise as one that has nothing.
+// server is an API server at the wire: it responds as a test specifies, and otherwise as one that has nothing.
 type server struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -54,19 +54,19 @@ func newServer(t *testing.T) *server {
 	return s
 }
 
-// on makes the server answer a request.
+// on makes the server respond to a request.
 func (s *server) on(request string, answer func(http.ResponseWriter, *http.Request)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answers[request] = answer
 }
 
-// says makes the server answer a request with an object.
+// It makes the server respond to a request with an object.
 func (s *server) says(request string, code int, object any) {
 	s.on(request, func(w http.ResponseWriter, _ *http.Request) { reply(w, code, object) })
 }
 
-// asked are the requests that begin so, and forgets all.
+// The requests with that prefix; it discards all.
 func (s *server) asked(prefix string) (found []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,7 @@ func (s *server) asked(prefix string) (found []string) {
 func reply(w http.ResponseWriter, code int, object any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(object) // whoever asked is gone otherwise
+	_ = json.NewEncoder(w).Encode(object) // the client has disappeared otherwise
 }
 
 func status(code int, reason, message string) map[string]any {
@@ -97,7 +97,7 @@ func resources(names ...string) *metav1.APIResourceList {
 	return list
 }
 
-// list is a listing of objects; more is its continue token.
+// list is a list of objects; more is its continue token.
 func list(more string, items ...any) map[string]any {
 	return map[string]any{"metadata": map[string]any{"continue": more, "resourceVersion": "9"}, "items": append([]any{}, items...)}
 }
@@ -151,7 +151,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// Every kind of failure of the API server is an error, in every stage, and none has our credentials in it.
+// Every kind of failure of the API server is an error, in every stage, and none has Groundskeeper's credentials in it.
 func TestUnreachable(t *testing.T) {
 	for name, answer := range map[string]func(http.ResponseWriter, *http.Request){
 		"401": func(w http.ResponseWriter, _ *http.Request) {
@@ -211,7 +211,7 @@ func TestID(t *testing.T) {
 	}
 }
 
-// A listing is read to its end, and anew when the server forgot where it was.
+// A listing is read to its end, and again when the server discarded where it was.
 func TestPages(t *testing.T) {
 	balancer := func(name string) any { return object(name, map[string]any{"type": "LoadBalancer"}) }
 	s := newServer(t)
@@ -266,7 +266,7 @@ func TestNoListing(t *testing.T) {
 	}
 }
 
-// A server that is not there, or whose name nobody knows, is unreachable.
+// A server that does not exist, or whose name it is unknown, is unreachable.
 func TestNoServer(t *testing.T) {
 	s := newServer(t)
 	s.Close()

@@ -19,8 +19,8 @@ import (
 // snapshotVersions are those of the snapshots' API that there are, the best first.
 var snapshotVersions = []string{"v1", "v1beta1", "v1alpha1"}
 
-// snapshots reads what the cluster has of snapshots, which may be nothing. That they cannot be listed may not be the API
-// server's fault, but that of a webhook that converts them. Then no snapshot is in the world, and trouble says why.
+// snapshots reads what the cluster has of snapshots, which may be nothing. That they cannot be listed may not be the API server's
+// fault, but that of a webhook that converts them. Then no snapshot is in the world, and trouble reports why.
 func (c *Connection) snapshots(ctx context.Context, world *inventory.World) (trouble []kubernikusv1.DeorbitObject, err error) {
 	failed := c.listSnapshots(ctx, world)
 	if failed == nil {

@@ -31,8 +31,8 @@ const (
 // looksToRemove is in how many looks in a row a webhook must be unreachable to be removed: one may just be restarting.
 const looksToRemove = 2
 
-// removeUnreachable counts the webhooks that could not be reached in this look, and removes those for which it was not
-// the first time in a row. One that answers is never among them, whatever it answers.
+// removeUnreachable counts the webhooks that could not be reached in this look, and removes those for which it was not the first
+// time in a row. One that responds is never among them, whatever it responds.
 func (c *Connection) removeUnreachable(ctx context.Context, now map[webhook]bool) ([]kubernikusv1.DeorbitObject, error) {
 	counts, due := map[webhook]int{}, false
 	for hook := range now {
@@ -87,7 +87,7 @@ type entry struct {
 	rules                 []admissionv1.RuleWithOperations
 }
 
-// webhooks lists the webhooks of a cluster but ours, which is to be unreachable.
+// webhooks lists the webhooks of a cluster except Groundskeeper's, which is to be unreachable.
 func (c *Connection) webhooks(ctx context.Context) ([]entry, error) {
 	api := c.kube.AdmissionregistrationV1()
 	validating, err := whole(ctx, api.ValidatingWebhookConfigurations().List,
@@ -120,7 +120,7 @@ func (c *Connection) webhooks(ctx context.Context) ([]entry, error) {
 	return slices.DeleteFunc(entries, func(e entry) bool { return e.config == freeze.Name }), nil
 }
 
-// is says whether an entry is a webhook that the API server could not reach.
+// is reports whether an entry is a webhook that the API server could not reach.
 func (e entry) is(hook webhook) bool {
 	operation := admissionv1.OperationType(hook.operation)
 	asked := slices.ContainsFunc(e.rules, func(r admissionv1.RuleWithOperations) bool {
@@ -147,7 +147,7 @@ func (e entry) url() string {
 	return ""
 }
 
-// sameURL compares but for what the API server adds: a port, a slash, a timeout.
+// sameURL compares except for what the API server adds: a port, a slash, a timeout.
 func sameURL(a, b string) bool {
 	one, err := url.Parse(a)
 	if err != nil {
@@ -167,8 +167,8 @@ func sameURL(a, b string) bool {
 		strings.Trim(one.Path, "/") == strings.Trim(other.Path, "/")
 }
 
-// removeWebhook takes one webhook out of its configuration, unless that changed. The others, and fields that are newer
-// than we are, stay as they are.
+// removeWebhook takes one webhook out of its configuration, unless that changed. The others, and fields that are newer than
+// Groundskeeper is, remain unchanged.
 func (c *Connection) removeWebhook(ctx context.Context, e entry) error {
 	at := fmt.Sprintf("/webhooks/%d", e.index)
 	patch, err := json.Marshal([]map[string]any{

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package stage has what the stages of Deorbit share: what a stage is told, and what it reports. A stage looks once and
-// does what can be done now; it never waits. It comes again until it reports nothing that remains.
+// Package stage has what the stages of Deorbit share: what a stage is notified, and what it reports. A stage looks once and does
+// what can be done now; it never waits. It comes again until it reports nothing that remains.
 package stage
 
 import (
@@ -11,19 +11,19 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// Work is what a stage is told.
+// Work is what a stage is notified.
 type Work struct {
 	// Kluster is the Kluster as the API server has it. It is only read.
 	Kluster  *kubernikusv1.Kluster
 	Policies Policies
-	// Recorded is what the status says was seen in the workload cluster, this and earlier stages together. A volume, a
-	// snapshot or a Service that is not in it yet is reported and not deleted: what is deleted first and recorded later
-	// is lost when the process ends in between.
+	// Recorded is what the status reports was seen in the workload cluster, this and earlier stages together. A volume, a snapshot
+	// or a Service that is not in it yet is reported and not deleted: what is deleted first and recorded later is lost when the
+	// process ends in between.
 	Recorded Seen
 	// ClusterLost is why the stages inside the workload cluster were left out; "": they were not.
 	ClusterLost string
-	// ClusterRefused is why the workload cluster, which may be alive, cannot be looked at; "": it can. While it is set,
-	// nothing of the cluster is deleted in OpenStack.
+	// ClusterRefused is why the workload cluster, which may be alive, cannot be checked; "": it can. While it is set, nothing of
+	// the cluster is deleted in OpenStack.
 	ClusterRefused string
 	// RoutesLeft is true when routes came back after they were removed: those whose next hop still has a port are left alone in
 	// this look.
@@ -32,10 +32,10 @@ type Work struct {
 	Began, Now time.Time
 }
 
-// Policies say what becomes of which objects.
+// Policies report what becomes of which objects.
 type Policies struct {
 	PersistentVolumes, LoadBalancers, FloatingIPs, Snapshots, UnseenVolumes kubernikusv1.DeletionPolicy
-	// ServiceGracePeriod is how long a cloud controller has to clean up behind a Service that is gone, where nothing
+	// ServiceGracePeriod is how long a cloud controller has to clean up behind a Service that has been deleted, where nothing
 	// better can be observed.
 	ServiceGracePeriod time.Duration
 }
@@ -59,6 +59,6 @@ type Report struct {
 	Remaining []kubernikusv1.DeorbitObject
 	// Retained stays on purpose, each with the reason.
 	Retained []kubernikusv1.DeorbitObject
-	// Deleted are the objects whose deletion was asked for now and accepted.
+	// Deleted are the objects whose deletion was requested now and accepted.
 	Deleted []kubernikusv1.DeorbitObject
 }

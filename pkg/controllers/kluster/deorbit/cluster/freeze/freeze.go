@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package freeze has what stops a workload cluster from making new cloud objects while it is taken down: policies of
-// admission that refuse new claims, new snapshots, new Services of type LoadBalancer and new Ingresses of the Octavia
-// ingress controller. Nobody is exempt.
+// Package freeze has what stops a workload cluster from making new cloud objects while it is torn down: policies of admission that
+// reject new claims, new snapshots, new Services of type LoadBalancer and new Ingresses of the Octavia ingress controller. No user
+// is exempt.
 package freeze
 
 import (
@@ -21,13 +21,13 @@ import (
 // Name is the name of all objects that freeze a cluster.
 const Name = "groundskeeper-deorbit"
 
-// message is what whoever is refused reads.
+// message is what a rejected client reads.
 const message = "Groundskeeper takes this cluster down: it gets no new claims, snapshots and load balancers"
 
-// webhookSuffix ends the names of our webhooks.
+// webhookSuffix ends the names of Groundskeeper's webhooks.
 const webhookSuffix = ".deorbit.groundskeeper.io"
 
-// nowhere is where our webhooks lead: nothing listens there, and what cannot be asked refuses.
+// nowhere is where Groundskeeper's webhooks lead: nothing listens there, and what cannot be queried rejects.
 const nowhere = "https://127.0.0.1:1"
 
 // labels are on all objects that freeze a cluster.
@@ -57,9 +57,9 @@ var (
 	ingress = kind{"networking.k8s.io", "*", "ingresses"}
 )
 
-// Policy refuses, where the cluster has such policies (from Kubernetes 1.30). Binding makes it do so.
+// Policy rejects, where the cluster has such policies (from Kubernetes 1.30). Binding makes it do so.
 func Policy() *admissionapply.ValidatingAdmissionPolicyApplyConfiguration {
-	// Defaults are spelled out: the API server counts them as ours, and what differs would be written again and again.
+	// Defaults are spelled out: the API server records them as Groundskeeper's, and what differs would be written again and again.
 	match := admissionapply.MatchResources().WithMatchPolicy(admissionv1.Equivalent).
 		WithNamespaceSelector(metaapply.LabelSelector()).WithObjectSelector(metaapply.LabelSelector()).
 		WithResourceRules(named(service, admissionv1.Create, admissionv1.Update), named(ingress, admissionv1.Create, admissionv1.Update))
@@ -75,14 +75,14 @@ func Policy() *admissionapply.ValidatingAdmissionPolicyApplyConfiguration {
 			WithMessage(message).WithReason(metav1.StatusReasonForbidden)))
 }
 
-// Binding makes Policy refuse.
+// Binding makes Policy reject.
 func Binding() *admissionapply.ValidatingAdmissionPolicyBindingApplyConfiguration {
 	return admissionapply.ValidatingAdmissionPolicyBinding(Name).WithLabels(labels()).WithSpec(
 		admissionapply.ValidatingAdmissionPolicyBindingSpec().WithPolicyName(Name).WithValidationActions(admissionv1.Deny))
 }
 
-// Webhooks refuse where the cluster has no policies. Updates of Services are refused only where a webhook can have
-// conditions (from Kubernetes 1.28): without, all updates would be, and no cloud provider could take its finalizer off.
+// Webhooks reject where the cluster has no policies. Updates of Services are rejected only where a webhook can have conditions
+// (from Kubernetes 1.28): without, all updates would be, and no cloud provider could take its finalizer off.
 func Webhooks(conditions bool) *admissionapply.ValidatingWebhookConfigurationApplyConfiguration {
 	creations := webhook("creations").WithRules(rule(kinds[0], admissionv1.Create), rule(kinds[1], admissionv1.Create))
 	toServices, toIngresses := webhook("services"), webhook("ingresses")
@@ -92,7 +92,7 @@ func Webhooks(conditions bool) *admissionapply.ValidatingWebhookConfigurationApp
 		toServices.WithRules(rule(service, admissionv1.Create, admissionv1.Update)).
 			WithMatchConditions(admissionapply.MatchCondition().WithName("into-load-balancer").WithExpression(intoLoadBalancer))
 	} else {
-		// Without a look inside, new Services and Ingresses of every type are refused.
+		// Without a look inside, new Services and Ingresses of every type are rejected.
 		toIngresses.WithRules(rule(ingress, admissionv1.Create))
 		toServices.WithRules(rule(service, admissionv1.Create))
 	}
@@ -103,7 +103,7 @@ func webhook(name string) *admissionapply.ValidatingWebhookApplyConfiguration {
 	return admissionapply.ValidatingWebhook().WithName(name + webhookSuffix).
 		WithClientConfig(admissionapply.WebhookClientConfig().WithURL(nowhere)).
 		WithFailurePolicy(admissionv1.Fail).WithMatchPolicy(admissionv1.Equivalent).
-		WithSideEffects(admissionv1.SideEffectClassNone). // a dry run is refused too
+		WithSideEffects(admissionv1.SideEffectClassNone). // a dry run is rejected too
 		WithTimeoutSeconds(1).WithAdmissionReviewVersions("v1")
 }
 
@@ -117,7 +117,7 @@ func named(k kind, operations ...admissionv1.OperationType) *admissionapply.Name
 		WithOperations(operations...).WithScope(admissionv1.AllScopes)
 }
 
-// Probe is a claim that must be refused. It is created in a dry run only.
+// Probe is a claim that must be rejected. It is created in a dry run only.
 func Probe(namespace string) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: Name + "-"},
@@ -129,7 +129,7 @@ func Probe(namespace string) *corev1.PersistentVolumeClaim {
 	}
 }
 
-// Refuses says whether it is the freeze that refused something, by the message of the API server.
+// Refuses reports whether it is the freeze that rejected something, by the message of the API server.
 func Refuses(text string) bool {
 	return strings.Contains(text, "ValidatingAdmissionPolicy '"+Name+"'") && strings.Contains(text, "denied request") ||
 		strings.Contains(text, "failed calling webhook") && strings.Contains(text, webhookSuffix+`"`)

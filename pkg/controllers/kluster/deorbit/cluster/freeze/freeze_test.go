@@ -26,7 +26,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// Updates of Services pass where a webhook cannot look at them: no load balancer could be cleaned up otherwise.
+// Updates of Services pass where a webhook cannot check them: no load balancer could be cleaned up otherwise.
 func TestWebhooks(t *testing.T) {
 	for _, conditions := range []bool{true, false} {
 		for _, w := range Webhooks(conditions).Webhooks {
@@ -36,7 +36,7 @@ func TestWebhooks(t *testing.T) {
 				}
 			}
 			if *w.FailurePolicy != admissionv1.Fail || *w.SideEffects != admissionv1.SideEffectClassNone || w.NamespaceSelector != nil || w.ObjectSelector != nil {
-				t.Errorf("%s lets somebody through", *w.Name)
+				t.Errorf("%s admits a user", *w.Name)
 			}
 		}
 	}

@@ -51,7 +51,7 @@ func (p program) nameIn(c corev1.Container) (name string, runs bool) {
 	inShell := func(word string) bool { return strings.Contains(word, p.binary) && strings.ContainsAny(word, " \n\t") }
 	switch {
 	case slices.ContainsFunc(words, inShell):
-		return unreadable, true // a script of a shell: what it does is not ours to guess
+		return unreadable, true // a script of a shell: Groundskeeper must not guess what it does
 	case slices.ContainsFunc(words, isIt), len(c.Command) == 0 && image == p.binary:
 	default:
 		return "", false

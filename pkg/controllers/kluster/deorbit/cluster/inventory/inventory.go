@@ -28,7 +28,7 @@ const (
 const (
 	// KeepFloatingIPAnnotation with the value "true" makes the cloud provider keep the floating IP of a Service.
 	KeepFloatingIPAnnotation = "loadbalancer.openstack.org/keep-floatingip"
-	// LoadBalancerFinalizer is on a Service as long as it has a load balancer that a cloud provider looks after.
+	// LoadBalancerFinalizer is on a Service as long as it has a load balancer that a cloud provider manages.
 	LoadBalancerFinalizer = "service.kubernetes.io/load-balancer-cleanup"
 	// LoadBalancerIDAnnotation is the id of the load balancer in Octavia. The cloud provider writes it, and a user does who
 	// wants a load balancer that is there already.
@@ -49,7 +49,7 @@ type Meta struct {
 	UID             types.UID
 	ResourceVersion string
 	Created         time.Time
-	// Deleted is zero while nobody deletes the object. Of a pod, it is when its grace period ends.
+	// Deleted is zero while the object is not being deleted. Of a pod, it is when its grace period ends.
 	Deleted    time.Time
 	Finalizers []string
 }
@@ -66,7 +66,7 @@ func MetaOf(object metav1.Object) Meta {
 	return meta
 }
 
-// Deleting says whether somebody deletes the object.
+// Deleting reports whether a user deletes the object.
 func (m Meta) Deleting() bool { return !m.Deleted.IsZero() }
 
 // HeldBy reports whether a finalizer holds the object that is none of the given ones. A name that ends with a slash
@@ -108,7 +108,7 @@ type World struct {
 	Snapshots       []Snapshot
 	Contents        []Content
 	Services        []Service
-	// Listed says which kinds the look has listed. Of others it says nothing.
+	// Listed reports which kinds the look has listed. Of others it reports nothing.
 	Listed Listed
 	// ClusterNames and CSIClusterIDs are the names that the OpenStack controllers run with, each once.
 	ClusterNames, CSIClusterIDs []string

@@ -83,16 +83,16 @@ func TestCinderClaims(t *testing.T) {
 		"no class, another is usual": {otherIsUsual, func(*corev1.PersistentVolumeClaim) {}, false, ""},
 		"no class, none is usual":    {classes, func(*corev1.PersistentVolumeClaim) {}, false, ""},
 		"explicitly without class":   {cinderIsUsual, named(""), false, ""},
-		"class is gone": {classes, func(c *corev1.PersistentVolumeClaim) {
+		"class has been deleted": {classes, func(c *corev1.PersistentVolumeClaim) {
 			named("gone")(c)
 			c.Annotations["volume.kubernetes.io/storage-provisioner"] = DriverCinder
 		}, true, ""},
-		"class is gone, old annotation": {classes, func(c *corev1.PersistentVolumeClaim) {
+		"class has been deleted, old annotation": {classes, func(c *corev1.PersistentVolumeClaim) {
 			named("gone")(c)
 			c.Annotations["volume.beta.kubernetes.io/storage-provisioner"] = ProvisionerInTree
 		}, true, ""},
-		"class is gone, nobody asked": {classes, named("gone"), false, ""},
-		"another's class, Cinder asked before": {classes, func(c *corev1.PersistentVolumeClaim) {
+		"class has been deleted, not queried": {classes, named("gone"), false, ""},
+		"another's class, Cinder queried before": {classes, func(c *corev1.PersistentVolumeClaim) {
 			named("other")(c)
 			c.Annotations["volume.kubernetes.io/storage-provisioner"] = DriverCinder
 		}, false, ""},
@@ -144,7 +144,7 @@ func TestIsReady(t *testing.T) {
 		}
 	}
 	if IsReady(&corev1.Node{}) {
-		t.Error("nobody says that it is")
+		t.Error("nothing reports that it is")
 	}
 }
 

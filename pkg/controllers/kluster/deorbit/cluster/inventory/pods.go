@@ -14,9 +14,9 @@ type Pod struct {
 	Meta
 	// Node is empty until the pod is scheduled.
 	Node string
-	// Mirror says that a kubelet made the pod out of a file. Its deletion ends nothing.
+	// Mirror reports that a kubelet made the pod out of a file. Its deletion ends nothing.
 	Mirror bool
-	// Killed says that the kubelet is not waited for any more.
+	// Killed reports that the kubelet is not waited for any more.
 	Killed bool
 	Claims []Use
 }
@@ -24,7 +24,7 @@ type Pod struct {
 // Use is how a pod uses a claim.
 type Use struct {
 	Claim string
-	// Own says that the claim comes and goes with the pod: it is the pod's only when the pod controls it.
+	// Own reports that the claim is created and deleted with the pod: it is the pod's only when the pod controls it.
 	Own bool
 }
 
@@ -43,7 +43,7 @@ func PodOf(pod *corev1.Pod) Pod {
 	return p
 }
 
-// IsReady says whether the kubelet of a node works.
+// IsReady reports whether the kubelet of a node works.
 func IsReady(node *corev1.Node) bool {
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue

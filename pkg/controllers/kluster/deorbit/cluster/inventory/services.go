@@ -14,13 +14,13 @@ import (
 // controller.
 type Service struct {
 	Meta
-	// Ingress says that it is an Ingress.
+	// Ingress reports that it is an Ingress.
 	Ingress bool
-	// LoadBalancer says that the type is LoadBalancer.
+	// LoadBalancer reports that the type is LoadBalancer.
 	LoadBalancer bool
 	// Class is the loadBalancerClass, by which another provider than OpenStack's is meant.
 	Class string
-	// Keep says that the floating IP is to be kept.
+	// Keep reports that the floating IP is to be kept.
 	Keep bool
 	// BalancerID is the load balancer in Octavia that the annotation names, and Address the first of the status.
 	BalancerID, Address string
@@ -50,5 +50,5 @@ func IngressOf(ingress *networkingv1.Ingress) (kept Service, ok bool) {
 	return kept, ingress.Annotations[IngressClassAnnotation] == IngressClassOctavia
 }
 
-// Finalized says whether a cloud provider looks after a load balancer of the Service.
+// Finalized reports whether a cloud provider manages a load balancer of the Service.
 func (s Service) Finalized() bool { return slices.Contains(s.Finalizers, LoadBalancerFinalizer) }

@@ -13,7 +13,7 @@ import (
 // Snapshot is a VolumeSnapshot.
 type Snapshot struct {
 	Meta
-	// Content is the name of its VolumeSnapshotContent, bound or asked for.
+	// Content is the name of its VolumeSnapshotContent, bound or requested.
 	Content string
 	Class   string
 }
@@ -33,9 +33,9 @@ type Content struct {
 	Driver string
 	// Handle is the snapshot in the driver's own terms: of Cinder its id. It is empty until the snapshot was taken.
 	Handle string
-	// Volume is the volume that the snapshot was taken of, in the driver's own terms. It is empty when nobody says.
+	// Volume is the volume that the snapshot was taken of, in the driver's own terms. It is empty when unknown.
 	Volume string
-	// Delete says that the deletion policy deletes the snapshot.
+	// Delete reports that the deletion policy deletes the snapshot.
 	Delete   bool
 	Snapshot Reference
 }

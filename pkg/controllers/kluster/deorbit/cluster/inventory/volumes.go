@@ -19,7 +19,7 @@ type Volume struct {
 	Meta
 	// ID is the volume in Cinder. It is empty when another driver provides it.
 	ID string
-	// Delete says that the reclaim policy deletes the volume.
+	// Delete reports that the reclaim policy deletes the volume.
 	Delete bool
 	// ServerID is the server of the node that the only VolumeAttachment names; "": not known.
 	ServerID string
@@ -42,10 +42,10 @@ func VolumeOf(pv *corev1.PersistentVolume) Volume {
 	return v
 }
 
-// Claimed says whether a claim had the volume. One that an administrator reserves for a claim has no uid of it.
+// Claimed reports whether a claim had the volume. One that an administrator reserves for a claim has no uid of it.
 func (v Volume) Claimed() bool { return v.Claim.UID != "" }
 
-// Policy is what becomes of the volume in Cinder once its claim is gone: Delete or Retain. One that no claim ever had is
+// Policy is what becomes of the volume in Cinder once its claim has been deleted: Delete or Retain. One that no claim ever had is
 // not Kubernetes' to delete.
 func (v Volume) Policy() string {
 	if v.Delete && v.Claimed() {
@@ -57,11 +57,11 @@ func (v Volume) Policy() string {
 // Claim is a PersistentVolumeClaim.
 type Claim struct {
 	Meta
-	// Volume is the name of the PersistentVolume that it has or asks for.
+	// Volume is the name of the PersistentVolume that it has or requests.
 	Volume string
 	// Class is nil when the default one is meant, and empty when none is.
 	Class *string
-	// Provisioner is who was asked for a volume already.
+	// Provisioner is who was requested to create a volume already.
 	Provisioner string
 	// Owner is the uid of its controller.
 	Owner types.UID
@@ -100,8 +100,8 @@ type CinderClaim struct {
 	ID string
 }
 
-// CinderClaims are the claims that Cinder backs, or will back. What a volume says of its claim counts before the claim
-// itself says it: it is written first.
+// CinderClaims are the claims that Cinder backs, or will back. What a volume reports about its claim counts before the claim itself
+// reports it: it is written first.
 func (w *World) CinderClaims() []CinderClaim {
 	byName, byClaim := map[string]*Volume{}, map[types.UID]*Volume{}
 	for i := range w.Volumes {
@@ -127,8 +127,8 @@ func (w *World) CinderClaims() []CinderClaim {
 	return claims
 }
 
-// provisioner is who provides the volume of a claim that has none yet. The class says it; who was asked counts only
-// when the class is gone.
+// provisioner is who provides the volume of a claim that has none yet. The class reports it; who was queried counts only when the
+// class has been deleted.
 func (c Claim) provisioner(provisioners map[string]string, usual string) string {
 	class := usual
 	if c.Class != nil {
@@ -160,7 +160,7 @@ func (w *World) defaultClass() string {
 	}).Name
 }
 
-// HasCinder says whether there is anything of Cinder's.
+// HasCinder reports whether there is anything of Cinder's.
 func (w *World) HasCinder() bool {
 	return slices.ContainsFunc(w.Volumes, func(v Volume) bool { return v.ID != "" }) || len(w.CinderClaims()) > 0
 }

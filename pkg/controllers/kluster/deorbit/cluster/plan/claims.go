@@ -18,7 +18,7 @@ import (
 // scheduled, and one without a node does not hold its claim.
 func Pods(w *inventory.World, work stage.Work) Plan { return claimsAndPods(w, work, false) }
 
-// Claims does as Pods does, until the claims are gone.
+// Claims does as Pods does, until the claims have been deleted.
 func Claims(w *inventory.World, work stage.Work) Plan { return claimsAndPods(w, work, true) }
 
 func claimsAndPods(w *inventory.World, work stage.Work, untilGone bool) Plan {
@@ -48,9 +48,9 @@ func claimsAndPods(w *inventory.World, work stage.Work, untilGone bool) Plan {
 	return p
 }
 
-// going is a claim that is being deleted, or gone already while a volume remembers it.
+// going is a claim that is being deleted, or already deleted while a volume remembers it.
 type going struct {
-	// since is zero when the claim is gone.
+	// since is zero when the claim has been deleted.
 	since time.Time
 	owner types.UID
 }
@@ -60,8 +60,8 @@ type users struct {
 	of map[types.NamespacedName]going
 }
 
-// newUsers knows the claims that are gone although their volumes are not: somebody took their protection away, and
-// their pods hold the volumes all the same.
+// newUsers knows the claims that have been deleted although their volumes are not: a user took their protection away, and their
+// pods hold the volumes even so.
 func newUsers(w *inventory.World) users {
 	there := map[types.NamespacedName]bool{}
 	for _, claim := range w.Claims {
@@ -76,11 +76,11 @@ func newUsers(w *inventory.World) users {
 	return u
 }
 
-// uses says whether a pod uses one of the claims, and since when that is being deleted.
+// uses reports whether a pod uses one of the claims, and since when that is being deleted.
 func (u users) uses(pod inventory.Pod) (since time.Time, ok bool) {
 	for _, use := range pod.Claims {
 		claim, found := u.of[types.NamespacedName{Namespace: pod.Namespace, Name: use.Claim}]
-		// A claim that the pod does not control has only the name of its own one.
+		// A claim that the pod does not control has only the name of its ephemeral one.
 		if found && (!use.Own || claim.since.IsZero() || claim.owner == pod.UID) {
 			return claim.since, true
 		}
@@ -105,7 +105,7 @@ func (p *Plan) pod(pod inventory.Pod, since time.Time, ready map[string]bool, no
 	case !ready[pod.Node] && !pod.Killed && now.After(pod.Deleted):
 		p.Steps = append(p.Steps, Step{
 			Action: Kill, Resource: pods, Kind: KindPod, Object: pod.Meta,
-			Reason: fmt.Sprintf("node %s is gone or not ready, and its grace period is over", pod.Node),
+			Reason: fmt.Sprintf("node %s does not exist or is not ready, and its grace period is over", pod.Node),
 		})
 	default:
 		p.remains(KindPod, pod.Meta, "", "on node "+pod.Node+": "+waiting(pod.Meta))

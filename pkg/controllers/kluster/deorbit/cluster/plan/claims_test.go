@@ -34,7 +34,7 @@ func deleting(m *inventory.Meta) {
 	m.Deleted, m.Finalizers = noon.Add(-time.Minute), []string{"protection"}
 }
 
-// volume is one of Cinder that a claim of the same name has, and that goes with it.
+// volume is one of Cinder that a claim of the same name has, and that is deleted with it.
 func volume(name string, change ...func(*inventory.Volume)) inventory.Volume {
 	v := inventory.Volume{Meta: meta(name), ID: "id-" + name, Delete: true, Phase: corev1.VolumeBound,
 		Claim: inventory.Reference{NamespacedName: types.NamespacedName{Namespace: "shop", Name: name}, UID: types.UID(name)}}
@@ -75,7 +75,7 @@ func work(w *inventory.World, change ...func(*stage.Work)) stage.Work {
 func unrecorded(s *stage.Work)    { s.Recorded = stage.Seen{} }
 func retainVolumes(s *stage.Work) { s.Policies.PersistentVolumes = kubernikusv1.DeletionPolicyRetain }
 
-// said is a plan in words, one line for each object: what is done to it or said of it.
+// A plan in words, one line for each object: what is done to it or reported about it.
 func said(p Plan) []string {
 	var lines []string
 	for _, s := range p.Steps {
@@ -143,7 +143,7 @@ func TestClaims(t *testing.T) {
 			change: retainVolumes,
 			pods:   []string{"retained PersistentVolume a: spec.deorbit.persistentVolumes is Retain"},
 		},
-		"a policy that nobody knows": {
+		"a policy that is unknown": {
 			world:  inventory.World{Volumes: []inventory.Volume{volume("a")}, Claims: []inventory.Claim{claim("a")}},
 			change: func(s *stage.Work) { s.Policies.PersistentVolumes = "" },
 			pods:   []string{"retained PersistentVolume a: spec.deorbit.persistentVolumes is Retain"},
@@ -188,40 +188,40 @@ func TestPods(t *testing.T) {
 		pod  inventory.Pod
 		want []string
 	}{
-		"runs":                        {pod("p", "ready", "a"), []string{"delete Pod p"}},
-		"another claim":               {pod("p", "ready", "b"), nil},
-		"another namespace":           {pod("p", "ready", "a", func(p *inventory.Pod) { p.Namespace = "other" }), nil},
-		"a claim of its own":          {pod("a-owner", "ready", "", own), []string{"delete Pod a-owner"}},
-		"the name of its own":         {pod("p", "ready", "", own), nil},
-		"never scheduled":             {pod("p", "", "a"), []string{"delete Pod p"}},
-		"comes again, not scheduled":  {pod("p", "", "a", func(p *inventory.Pod) { p.Created = noon }), nil},
-		"comes again, scheduled":      {pod("p", "ready", "a", func(p *inventory.Pod) { p.Created = noon }), []string{"delete Pod p"}},
-		"shuts down":                  {pod("p", "ready", "a", shutsDown(9*time.Second)), []string{"remains Pod p: on node ready: it is being deleted since…"}},
-		"should be down":              {pod("p", "ready", "a", shutsDown(-9*time.Second)), []string{"remains Pod p: on node ready: it is being deleted since…"}},
-		"shuts down, node not ready":  {pod("p", "broken", "a", shutsDown(9*time.Second)), []string{"remains Pod p: on node broken: it is being deleted since…"}},
-		"should be down, not ready":   {pod("p", "broken", "a", shutsDown(-9*time.Second)), []string{"kill Pod p"}},
-		"should be down, node gone":   {pod("p", "gone", "a", shutsDown(-9*time.Second)), []string{"kill Pod p"}},
-		"is not down, node not ready": {pod("p", "broken", "a"), []string{"delete Pod p"}},
-		"killed, with a finalizer": {pod("p", "gone", "a", shutsDown(-9*time.Second), func(p *inventory.Pod) { p.Killed, p.Finalizers = true, []string{"job"} }),
-			[]string{"remains Pod p: on node gone: it is being deleted since 2026-11-22T12:00:51Z; finalizers: job"}},
-		"shuts down, not scheduled": {pod("p", "", "a", shutsDown(-9*time.Second)), nil},
-		"mirror":                    {pod("p", "ready", "a", func(p *inventory.Pod) { p.Mirror = true }), []string{"remains Pod p: it is a mirror pod…"}},
-		"mirror, node gone":         {pod("p", "gone", "a", shutsDown(-9*time.Second), func(p *inventory.Pod) { p.Mirror = true }), []string{"remains Pod p: it is a mirror pod…"}},
-		"the claim is gone already": {pod("p", "ready", "freed"), []string{"delete Pod p"}},
+		"runs":                          {pod("p", "ready", "a"), []string{"delete Pod p"}},
+		"another claim":                 {pod("p", "ready", "b"), nil},
+		"another namespace":             {pod("p", "ready", "a", func(p *inventory.Pod) { p.Namespace = "other" }), nil},
+		"a dedicated claim":             {pod("a-owner", "ready", "", own), []string{"delete Pod a-owner"}},
+		"the name of its ephemeral one": {pod("p", "ready", "", own), nil},
+		"never scheduled":               {pod("p", "", "a"), []string{"delete Pod p"}},
+		"comes again, not scheduled":    {pod("p", "", "a", func(p *inventory.Pod) { p.Created = noon }), nil},
+		"comes again, scheduled":        {pod("p", "ready", "a", func(p *inventory.Pod) { p.Created = noon }), []string{"delete Pod p"}},
+		"shuts down":                    {pod("p", "ready", "a", shutsDown(9*time.Second)), []string{"remains Pod p: on node ready: it is being deleted since…"}},
+		"should be down":                {pod("p", "ready", "a", shutsDown(-9*time.Second)), []string{"remains Pod p: on node ready: it is being deleted since…"}},
+		"shuts down, node not ready":    {pod("p", "broken", "a", shutsDown(9*time.Second)), []string{"remains Pod p: on node broken: it is being deleted since…"}},
+		"should be down, not ready":     {pod("p", "broken", "a", shutsDown(-9*time.Second)), []string{"kill Pod p"}},
+		"should be down, node deleted":  {pod("p", "lost", "a", shutsDown(-9*time.Second)), []string{"kill Pod p"}},
+		"is not down, node not ready":   {pod("p", "broken", "a"), []string{"delete Pod p"}},
+		"killed, with a finalizer": {pod("p", "lost", "a", shutsDown(-9*time.Second), func(p *inventory.Pod) { p.Killed, p.Finalizers = true, []string{"job"} }),
+			[]string{"remains Pod p: on node lost: it is being deleted since 2026-11-22T12:00:51Z; finalizers: job"}},
+		"shuts down, not scheduled":          {pod("p", "", "a", shutsDown(-9*time.Second)), nil},
+		"mirror":                             {pod("p", "ready", "a", func(p *inventory.Pod) { p.Mirror = true }), []string{"remains Pod p: it is a mirror pod…"}},
+		"mirror, node deleted":               {pod("p", "lost", "a", shutsDown(-9*time.Second), func(p *inventory.Pod) { p.Mirror = true }), []string{"remains Pod p: it is a mirror pod…"}},
+		"the claim has already been deleted": {pod("p", "ready", "freed"), []string{"delete Pod p"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			going := claim("a", deleting)
 			going.Owner = "a-owner"
 			w := inventory.World{
 				Volumes: []inventory.Volume{volume("a"), volume("freed"), volume("c", foreign)}, Claims: []inventory.Claim{going},
-				Pods: []inventory.Pod{c.pod, pod("other", "gone", "c", shutsDown(-9*time.Second))}, Ready: map[string]bool{"ready": true},
+				Pods: []inventory.Pod{c.pod, pod("other", "lost", "c", shutsDown(-9*time.Second))}, Ready: map[string]bool{"ready": true},
 			}
 			check(t, Pods(&w, work(&w)), c.want...)
 		})
 	}
 }
 
-// What a step asks for is exactly what was looked at.
+// What a step requests is exactly what was checked.
 func TestSteps(t *testing.T) {
 	w := inventory.World{Volumes: []inventory.Volume{volume("a"), volume("b")}, Claims: []inventory.Claim{claim("a"), claim("b", deleting)}, Pods: []inventory.Pod{pod("p", "n", "b")}}
 	p := Pods(&w, work(&w))

@@ -33,12 +33,12 @@ func TestIngresses(t *testing.T) {
 	}
 	Refuse(&work.Recorded, second.Steps[0])
 	if work.Recorded.Services[0].Standing != kubernikusv1.StandingRefused {
-		t.Errorf("refused, recorded %+v", work.Recorded.Services)
+		t.Errorf("rejected, recorded %+v", work.Recorded.Services)
 	}
 	// Its controller has no finalizer, so that it gets a grace period.
 	gone := &inventory.World{Listed: inventory.Listed{Services: true}}
 	if p := Wait(gone, work); len(p.Remaining) != 1 || p.Remaining[0].Kind != KindIngress || !p.Seen.Services[0].Gone {
-		t.Errorf("gone: %+v", p.Report)
+		t.Errorf("deleted: %+v", p.Report)
 	}
 	// Nothing keeps the address of an Ingress that is deleted.
 	work.Policies.FloatingIPs = kubernikusv1.DeletionPolicyRetain

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plan decides what a stage of Deorbit does in a workload cluster. It has no clock and asks nobody: what was seen
-// goes in, what is to be done and what is to be reported comes out.
+// Package plan decides what a stage of Deorbit does in a workload cluster. It has no clock and queries no server: observations are
+// its input, actions and reports its output.
 //
 // One rule is in all of it: nothing is deleted before the status has the record of what it leaves in OpenStack.
 package plan
@@ -34,7 +34,7 @@ const SnapshotGroup = "snapshot.storage.k8s.io"
 
 // Plan is what to do, and what to report besides.
 type Plan struct {
-	// Report has all but what becomes of the steps: an object of a step remains, until a look finds it gone.
+	// Report has all except what becomes of the steps: an object of a step remains, until a check finds it absent.
 	stage.Report
 	Steps []Step
 }
@@ -56,9 +56,9 @@ type Step struct {
 	Action   Action
 	Resource schema.GroupVersionResource
 	Kind     string
-	// Object is what the decision was made by. The write is refused when it is another one by now.
+	// Object is what the decision was made by. The write is rejected when it is another one by now.
 	Object inventory.Meta
-	// Exact says that the write is refused as well when the object has changed.
+	// Exact reports that the write is rejected as well when the object has changed.
 	Exact bool
 	// ID is the object in OpenStack.
 	ID string
@@ -78,7 +78,7 @@ var (
 
 // Reasons why objects remain.
 const (
-	reasonAsked    = "its deletion was asked for"
+	reasonAsked    = "its deletion was requested"
 	reasonToRecord = "it is recorded in the status first"
 )
 
@@ -95,7 +95,7 @@ func (p *Plan) retains(kind string, object inventory.Meta, id, reason string) {
 	p.Retained = append(p.Retained, Reported(kind, object, id, reason))
 }
 
-// deletes says whether a policy deletes. What is not known keeps.
+// deletes reports whether a policy deletes. What is not known keeps.
 func deletes(policy kubernikusv1.DeletionPolicy) bool {
 	return policy == kubernikusv1.DeletionPolicyDelete
 }

@@ -12,8 +12,8 @@ import (
 // keep is the policy that keeps.
 const keep = "Retain"
 
-// seen is what a world has to be recorded: each volume, snapshot and Service once. Of what was recorded and is gone it
-// says so.
+// seen is what a world has to be recorded: each volume, snapshot and Service once. Of what was recorded and has been deleted it
+// reports so.
 func seen(w *inventory.World, recorded stage.Seen) stage.Seen {
 	s := stage.Seen{ClusterName: inventory.Only(w.ClusterNames), CSIClusterID: inventory.Only(w.CSIClusterIDs)}
 	volumes := map[string]int{}
@@ -21,7 +21,7 @@ func seen(w *inventory.World, recorded stage.Seen) stage.Seen {
 		if v.ID == "" {
 			continue
 		}
-		// Two PersistentVolumes may have one volume. Nobody deletes it as long as one of them keeps it.
+		// Two PersistentVolumes may have one volume. It is not deleted as long as one of them keeps it.
 		if i, twice := volumes[v.ID]; twice {
 			if v.Policy() == keep {
 				s.Volumes[i].Name, s.Volumes[i].ReclaimPolicy = v.Name, keep
@@ -57,7 +57,7 @@ func seen(w *inventory.World, recorded stage.Seen) stage.Seen {
 	return s
 }
 
-// records says of what was seen whether the status has it already, by id or uid. What is not there was not seen.
+// records reports about what was seen whether the status has it already, by id or uid. What does not exist was not seen.
 type records map[string]bool
 
 func volumeRecords(seen, recorded stage.Seen) records {

@@ -48,7 +48,7 @@ func Services(w *inventory.World, work stage.Work) Plan {
 		case !s.Keep && !deletes(work.Policies.FloatingIPs):
 			p.Steps = append(p.Steps, Step{
 				Action: KeepFloatingIP, Resource: services, Kind: KindService, Object: s.Meta, Exact: true,
-				Reason: "it is told to keep its floating IP first",
+				Reason: "it is instructed to keep its floating IP first",
 			})
 		case !recorded[string(s.UID)]:
 			p.remains(kind, s.Meta, "", reasonToRecord)
@@ -109,8 +109,8 @@ func (p *Plan) waitForServices(w *inventory.World, work stage.Work) {
 			p.remains(KindService, s.Meta, "", "its load balancer is not cleaned up: finalizer "+inventory.LoadBalancerFinalizer)
 		}
 	}
-	// Without the finalizer a Service is gone before its load balancer is. Who was never seen with it, because it was
-	// gone before this process began, counts as one without.
+	// Without the finalizer a Service has been deleted before its load balancer is. Who was never seen with it, because it had been
+	// deleted before this process began, counts as one without.
 	end := work.Began.Add(work.Policies.ServiceGracePeriod)
 	if !work.Now.Before(end) {
 		return
@@ -118,7 +118,7 @@ func (p *Plan) waitForServices(w *inventory.World, work stage.Work) {
 	for _, s := range work.Recorded.Services {
 		if uid := types.UID(s.UID); !there[uid] && !w.Finalized[uid] {
 			gone := inventory.Meta{Namespace: s.Namespace, Name: s.Name}
-			p.remains(kindOf(s.Ingress), gone, "", fmt.Sprintf("it is gone without finalizer %s: its load balancer gets a grace period", inventory.LoadBalancerFinalizer))
+			p.remains(kindOf(s.Ingress), gone, "", fmt.Sprintf("it has been deleted without finalizer %s: its load balancer gets a grace period", inventory.LoadBalancerFinalizer))
 		}
 	}
 }

@@ -40,21 +40,21 @@ func TestServices(t *testing.T) {
 		change  func(*stage.Work)
 		want    []string
 	}{
-		"load balancer":               {service("a"), nil, []string{"delete Service a"}},
-		"not recorded":                {service("a"), unrecorded, []string{"remains Service a: it is recorded in the status first"}},
-		"another one recorded":        {service("a"), func(s *stage.Work) { s.Recorded.Services[0].UID = "older" }, []string{"remains Service a: it is recorded in the status first"}},
-		"another provider's":          {service("a", others), nil, []string{foreign}},
-		"being deleted":               {service("a", goes), nil, nil},
-		"of another type by now":      {service("a", changed), nil, nil},
-		"retained":                    {service("a"), retainBalancers, []string{"retained Service a: spec.deorbit.loadBalancers is Retain"}},
-		"retained, another's":         {service("a", others), retainBalancers, []string{foreign}},
-		"keeps its address":           {service("a", told), nil, []string{"delete Service a"}},
-		"keeps it, recorded without":  {service("a", told), func(s *stage.Work) { s.Recorded.Services[0].KeepFloatingIP = false }, []string{"remains Service a: it is recorded in the status first"}},
-		"told to keep it":             {service("a"), retainAddresses, []string{"keep-ip Service a"}},
-		"was told to keep it":         {service("a", told), retainAddresses, []string{"delete Service a"}},
-		"address kept, and balancer":  {service("a"), func(s *stage.Work) { retainBalancers(s); retainAddresses(s) }, []string{"retained Service a: spec.deorbit.loadBalancers is Retain"}},
-		"a policy that nobody knows":  {service("a"), func(s *stage.Work) { s.Policies.LoadBalancers = "" }, []string{"retained Service a: spec.deorbit.loadBalancers is Retain"}},
-		"an address policy of nobody": {service("a"), func(s *stage.Work) { s.Policies.FloatingIPs = "" }, []string{"keep-ip Service a"}},
+		"load balancer":                  {service("a"), nil, []string{"delete Service a"}},
+		"not recorded":                   {service("a"), unrecorded, []string{"remains Service a: it is recorded in the status first"}},
+		"another one recorded":           {service("a"), func(s *stage.Work) { s.Recorded.Services[0].UID = "older" }, []string{"remains Service a: it is recorded in the status first"}},
+		"another provider's":             {service("a", others), nil, []string{foreign}},
+		"being deleted":                  {service("a", goes), nil, nil},
+		"of another type by now":         {service("a", changed), nil, nil},
+		"retained":                       {service("a"), retainBalancers, []string{"retained Service a: spec.deorbit.loadBalancers is Retain"}},
+		"retained, another's":            {service("a", others), retainBalancers, []string{foreign}},
+		"keeps its address":              {service("a", told), nil, []string{"delete Service a"}},
+		"keeps it, recorded without":     {service("a", told), func(s *stage.Work) { s.Recorded.Services[0].KeepFloatingIP = false }, []string{"remains Service a: it is recorded in the status first"}},
+		"instructed to keep it":          {service("a"), retainAddresses, []string{"keep-ip Service a"}},
+		"was instructed to keep it":      {service("a", told), retainAddresses, []string{"delete Service a"}},
+		"address kept, and balancer":     {service("a"), func(s *stage.Work) { retainBalancers(s); retainAddresses(s) }, []string{"retained Service a: spec.deorbit.loadBalancers is Retain"}},
+		"a policy that is unknown":       {service("a"), func(s *stage.Work) { s.Policies.LoadBalancers = "" }, []string{"retained Service a: spec.deorbit.loadBalancers is Retain"}},
+		"an address policy of no client": {service("a"), func(s *stage.Work) { s.Policies.FloatingIPs = "" }, []string{"keep-ip Service a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := inventory.World{Services: []inventory.Service{c.service}}
@@ -66,7 +66,7 @@ func TestServices(t *testing.T) {
 			check(t, p, c.want...)
 			for _, step := range p.Steps {
 				if !step.Exact {
-					t.Error("a Service that changed since it was looked at would go")
+					t.Error("a Service that changed since it was checked would go")
 				}
 			}
 		})
@@ -110,16 +110,16 @@ func TestWaitForVolumesOfSnapshots(t *testing.T) {
 		change  func(*stage.Work)
 		want    string
 	}{
-		"deleted":                  {nil, nil, gone},
-		"kept by its own policy":   {func(c *inventory.Content) { c.Delete = false }, nil, stays},
-		"kept by ours":             {nil, retain, stays},
-		"deleted by somebody":      {func(c *inventory.Content) { deleting(&c.Meta) }, retain, gone},
-		"kept, its object deleted": {func(c *inventory.Content) { c.Delete = false; deleting(&c.Meta) }, retain, stays},
-		"of another volume":        {func(c *inventory.Content) { c.Volume = "id-b" }, retain, gone},
-		"of a volume nobody names": {func(c *inventory.Content) { c.Volume = "" }, retain, gone},
-		"not taken yet":            {func(c *inventory.Content) { c.Handle = "" }, retain, gone},
-		"another driver's":         {func(c *inventory.Content) { c.Driver = "other" }, retain, gone},
-		"a policy nobody knows":    {nil, func(s *stage.Work) { s.Policies.Snapshots = "" }, stays},
+		"deleted":                   {nil, nil, gone},
+		"kept by its own policy":    {func(c *inventory.Content) { c.Delete = false }, nil, stays},
+		"kept by own":               {nil, retain, stays},
+		"deleted by another client": {func(c *inventory.Content) { deleting(&c.Meta) }, retain, gone},
+		"kept, its object deleted":  {func(c *inventory.Content) { c.Delete = false; deleting(&c.Meta) }, retain, stays},
+		"of another volume":         {func(c *inventory.Content) { c.Volume = "id-b" }, retain, gone},
+		"of an unnamed volume":      {func(c *inventory.Content) { c.Volume = "" }, retain, gone},
+		"not taken yet":             {func(c *inventory.Content) { c.Handle = "" }, retain, gone},
+		"another driver's":          {func(c *inventory.Content) { c.Driver = "other" }, retain, gone},
+		"a policy it is unknown":    {nil, func(s *stage.Work) { s.Policies.Snapshots = "" }, stays},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := inventory.World{Volumes: []inventory.Volume{volume("a")}, Contents: []inventory.Content{content("s", func(k *inventory.Content) { k.Volume = "id-a" })}}
@@ -136,9 +136,9 @@ func TestWaitForVolumesOfSnapshots(t *testing.T) {
 }
 
 func TestWaitForServices(t *testing.T) {
-	const grace = "remains Service gone: it is gone without finalizer…"
+	const grace = "remains Service lost: it has been deleted without finalizer…"
 	recorded := func(s *stage.Work) {
-		s.Recorded.Services = []kubernikusv1.SeenService{{UID: "gone", Namespace: "shop", Name: "gone"}}
+		s.Recorded.Services = []kubernikusv1.SeenService{{UID: "lost", Namespace: "shop", Name: "lost"}}
 	}
 	for name, c := range map[string]struct {
 		services  []inventory.Service
@@ -146,18 +146,18 @@ func TestWaitForServices(t *testing.T) {
 		change    func(*stage.Work)
 		want      []string
 	}{
-		"going":             {services: []inventory.Service{service("a", goes)}, want: []string{"remains Service a: it is being deleted…"}},
-		"going, another's":  {services: []inventory.Service{service("a", goes, others)}, want: []string{"retained Service a: its loadBalancerClass…"}},
-		"still there":       {services: []inventory.Service{service("a")}, want: []string{"remains Service a: it was not deleted"}},
-		"cleaned up":        {services: []inventory.Service{service("a", changed)}, want: []string{"remains Service a: its load balancer is not cleaned up…"}},
-		"retained":          {services: []inventory.Service{service("a"), service("b", goes)}, change: retainBalancers, want: []string{"retained Service a…", "retained Service b…"}},
-		"gone, unobserved":  {change: recorded, want: []string{grace}},
-		"gone, observed":    {change: recorded, finalized: "gone"},
-		"gone, retained":    {change: func(s *stage.Work) { recorded(s); retainBalancers(s) }},
-		"gone, other's":     {change: recorded, finalized: "other", want: []string{grace}},
-		"grace almost over": {change: func(s *stage.Work) { recorded(s); s.Now = s.Began.Add(2*time.Minute - 1) }, want: []string{grace}},
-		"grace over":        {change: func(s *stage.Work) { recorded(s); s.Now = s.Began.Add(2 * time.Minute) }},
-		"there again":       {services: []inventory.Service{service("gone", goes)}, change: recorded, want: []string{"remains Service gone: it is being deleted…"}},
+		"going":               {services: []inventory.Service{service("a", goes)}, want: []string{"remains Service a: it is being deleted…"}},
+		"going, another's":    {services: []inventory.Service{service("a", goes, others)}, want: []string{"retained Service a: its loadBalancerClass…"}},
+		"still there":         {services: []inventory.Service{service("a")}, want: []string{"remains Service a: it was not deleted"}},
+		"cleaned up":          {services: []inventory.Service{service("a", changed)}, want: []string{"remains Service a: its load balancer is not cleaned up…"}},
+		"retained":            {services: []inventory.Service{service("a"), service("b", goes)}, change: retainBalancers, want: []string{"retained Service a…", "retained Service b…"}},
+		"deleted, unobserved": {change: recorded, want: []string{grace}},
+		"deleted, observed":   {change: recorded, finalized: "lost"},
+		"deleted, retained":   {change: func(s *stage.Work) { recorded(s); retainBalancers(s) }},
+		"deleted, other's":    {change: recorded, finalized: "other", want: []string{grace}},
+		"grace almost over":   {change: func(s *stage.Work) { recorded(s); s.Now = s.Began.Add(2*time.Minute - 1) }, want: []string{grace}},
+		"grace over":          {change: func(s *stage.Work) { recorded(s); s.Now = s.Began.Add(2 * time.Minute) }},
+		"there again":         {services: []inventory.Service{service("lost", goes)}, change: recorded, want: []string{"remains Service lost: it is being deleted…"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := inventory.World{Services: c.services, Finalized: map[types.UID]bool{c.finalized: true}}

@@ -8,8 +8,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
 )
 
-// Snapshots deletes the snapshots that are Cinder's, then those contents that are left and not to be kept. It is over
-// when they are gone: Cinder deletes no volume that has a snapshot.
+// Snapshots deletes the snapshots that are Cinder's, then those contents that are left and not to be kept. It is over when they
+// have been deleted: Cinder deletes no volume that has a snapshot.
 func Snapshots(w *inventory.World, work stage.Work) Plan {
 	p := Record(w, work.Recorded)
 	taken, cinder := w.CinderSnapshots(), w.CinderContents()
@@ -45,7 +45,7 @@ func Snapshots(w *inventory.World, work stage.Work) Plan {
 		case c.Deleting():
 			p.remains(KindContent, c.Meta, c.Handle, waiting(c.Meta))
 		case held[c.Name]:
-			p.remains(KindContent, c.Meta, c.Handle, "it goes with its VolumeSnapshot")
+			p.remains(KindContent, c.Meta, c.Handle, "it is deleted with its VolumeSnapshot")
 		case c.Handle != "" && !recorded[c.Handle]:
 			p.remains(KindContent, c.Meta, c.Handle, reasonToRecord)
 		default:

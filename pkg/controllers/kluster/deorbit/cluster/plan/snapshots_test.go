@@ -41,15 +41,15 @@ func TestSnapshots(t *testing.T) {
 	}{
 		"none": {},
 		"bound": {[]inventory.Snapshot{snapshot("a")}, []inventory.Content{content("a")}, nil,
-			[]string{"delete VolumeSnapshot a", "remains VolumeSnapshotContent a: it goes with its VolumeSnapshot"}},
+			[]string{"delete VolumeSnapshot a", "remains VolumeSnapshotContent a: it is deleted with its VolumeSnapshot"}},
 		"not recorded": {[]inventory.Snapshot{snapshot("a")}, []inventory.Content{content("a"), content("b")}, unrecorded,
-			[]string{"remains VolumeSnapshot a: it is recorded in the status first", "remains VolumeSnapshotContent a: it goes with its VolumeSnapshot",
+			[]string{"remains VolumeSnapshot a: it is recorded in the status first", "remains VolumeSnapshotContent a: it is deleted with its VolumeSnapshot",
 				"remains VolumeSnapshotContent b: it is recorded in the status first"}},
 		"going": {[]inventory.Snapshot{snapshot("a", deleting)}, []inventory.Content{content("a", func(c *inventory.Content) { deleting(&c.Meta) })}, nil,
 			[]string{"remains VolumeSnapshot a: it is being deleted…", "remains VolumeSnapshotContent a: it is being deleted…"}},
 		"content alone": {nil, []inventory.Content{content("a")}, nil, []string{"delete VolumeSnapshotContent a"}},
 		"content not taken yet": {[]inventory.Snapshot{snapshot("a")}, []inventory.Content{content("a", func(c *inventory.Content) { c.Handle = "" })}, nil,
-			[]string{"delete VolumeSnapshot a", "remains VolumeSnapshotContent a: it goes with its VolumeSnapshot"}},
+			[]string{"delete VolumeSnapshot a", "remains VolumeSnapshotContent a: it is deleted with its VolumeSnapshot"}},
 		"kept content": {[]inventory.Snapshot{snapshot("a")}, []inventory.Content{content("a", kept), content("b", kept)}, nil,
 			[]string{"delete VolumeSnapshot a", "retained VolumeSnapshotContent a: its deletion policy is not Delete", "retained VolumeSnapshotContent b: its deletion policy is not Delete"}},
 		"another driver's":                         {[]inventory.Snapshot{snapshot("a"), {Meta: meta("b"), Class: "others"}}, []inventory.Content{content("a", others), content("c", others)}, nil, nil},
@@ -57,7 +57,7 @@ func TestSnapshots(t *testing.T) {
 		"by its class":                             {[]inventory.Snapshot{{Meta: meta("a"), Class: "cinder"}}, nil, nil, []string{"delete VolumeSnapshot a"}},
 		"without any class":                        {[]inventory.Snapshot{{Meta: meta("a")}}, nil, nil, nil},
 		"bound on one side only": {[]inventory.Snapshot{{Meta: meta("a"), Class: "others"}}, []inventory.Content{content("a")}, unrecorded,
-			[]string{"remains VolumeSnapshot a: it is recorded in the status first", "remains VolumeSnapshotContent a: it goes with its VolumeSnapshot"}},
+			[]string{"remains VolumeSnapshot a: it is recorded in the status first", "remains VolumeSnapshotContent a: it is deleted with its VolumeSnapshot"}},
 		"retained": {[]inventory.Snapshot{snapshot("a")}, []inventory.Content{content("a"), content("b", others)},
 			func(s *stage.Work) { s.Policies.Snapshots = kubernikusv1.DeletionPolicyRetain },
 			[]string{"retained VolumeSnapshot a: spec.deorbit.snapshots is Retain", "retained VolumeSnapshotContent a: spec.deorbit.snapshots is Retain"}},
@@ -81,7 +81,7 @@ func TestSnapshots(t *testing.T) {
 	}
 }
 
-// Everything that leaves something in OpenStack is recorded, once, and what somebody keeps is kept.
+// Everything that leaves something in OpenStack is recorded, once, and what a user keeps is kept.
 func TestRecord(t *testing.T) {
 	w := inventory.World{
 		Volumes: []inventory.Volume{

@@ -29,8 +29,7 @@ var (
 	serviceFinalizers = []string{inventory.LoadBalancerFinalizer}
 )
 
-// standing completes what was seen by what stands in the way of a deletion in OpenStack, and adds what was recorded and is
-// not there any more.
+// standing completes what was seen by what blocks a deletion in OpenStack, and adds what was recorded and no longer exists.
 func standing(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
 	if w.Listed.Volumes {
 		volumesStand(w, recorded, s)
@@ -43,7 +42,7 @@ func standing(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
 	}
 }
 
-// present keeps that the cluster refused a deletion while the object is still not being deleted: not each look tries again.
+// present keeps that the cluster rejected a deletion while the object is still not being deleted: not each look tries again.
 func present(before kubernikusv1.Standing) kubernikusv1.Standing {
 	if before == kubernikusv1.StandingRefused {
 		return before
@@ -51,7 +50,7 @@ func present(before kubernikusv1.Standing) kubernikusv1.Standing {
 	return kubernikusv1.StandingPresent
 }
 
-// of is why an object stands in the way; "" when it is being deleted and no stranger holds it.
+// of is why an object blocks the deletion; "" when it is being deleted and no stranger holds it.
 func of(object inventory.Meta, before kubernikusv1.Standing, known []string) kubernikusv1.Standing {
 	switch {
 	case !object.Deleting():
@@ -137,7 +136,7 @@ func snapshotsStand(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
 		}
 	}
 	for _, content := range w.CinderContents() {
-		// A content that has a VolumeSnapshot goes with it, and is not deleted by us.
+		// A content that has a VolumeSnapshot is deleted with it, and is not deleted by Groundskeeper.
 		if content.Deleting() || !held[content.Name] {
 			note(content.Handle, of(content.Meta, content.Handle))
 		}
@@ -167,7 +166,7 @@ func servicesStand(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
 	for i := range s.Services {
 		service := &s.Services[i]
 		last := before[service.UID]
-		// What the cloud controller wrote once says what it made, even when somebody removes it.
+		// What the cloud controller wrote once reports what it made, even when a user removes it.
 		service.Finalized = service.Finalized || last.Finalized
 		if service.LoadBalancerID == "" {
 			service.LoadBalancerID = last.LoadBalancerID
@@ -175,7 +174,7 @@ func servicesStand(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
 		if service.Address == "" {
 			service.Address = last.Address
 		}
-		// One that is of another type by now has no right to a load balancer, whoever is late to delete it.
+		// One that is of another type by now needs no load balancer, even if its controller is late to delete it.
 		service.Standing = ""
 		if object := objects[service.UID]; object.LoadBalancer {
 			service.Standing = of(object.Meta, last.Standing, serviceFinalizers)
@@ -190,7 +189,7 @@ func servicesStand(w *inventory.World, recorded stage.Seen, s *stage.Seen) {
 	}
 }
 
-// Refuse records that the cluster refused the deletion of an object.
+// Refuse records that the cluster rejected the deletion of an object.
 func Refuse(s *stage.Seen, step Step) {
 	switch step.Kind {
 	case KindClaim:

@@ -24,7 +24,7 @@ func heldBy(finalizers ...string) func(*inventory.Meta) {
 	return func(m *inventory.Meta) { m.Deleted, m.Finalizers = noon, finalizers }
 }
 
-// A volume is deleted in OpenStack only when nothing that has it stands in a cluster that answers.
+// A volume is deleted in OpenStack only when nothing that has it stands in a cluster that responds.
 func TestVolumesStand(t *testing.T) {
 	phase := func(p corev1.PersistentVolumePhase) func(*inventory.Volume) {
 		return func(v *inventory.Volume) { v.Phase = p }
@@ -40,19 +40,19 @@ func TestVolumesStand(t *testing.T) {
 		listed   inventory.Listed
 		want     kubernikusv1.Standing
 	}{
-		"its claim is not being deleted":    {claims: []inventory.Claim{claim("a")}, volumes: []inventory.Volume{volume("a")}, listed: all, want: stillThere},
-		"the cluster refused":               {claims: []inventory.Claim{claim("a")}, volumes: []inventory.Volume{volume("a")}, recorded: wasRefused, listed: all, want: wasRefused},
-		"its claim is being deleted":        {claims: []inventory.Claim{claim("a", heldBy("kubernetes.io/pvc-protection"))}, volumes: []inventory.Volume{volume("a")}, recorded: wasRefused, listed: all, want: stillThere},
-		"a stranger holds the claim":        {claims: []inventory.Claim{claim("a", heldBy("kubernetes.io/pvc-protection", "x.example.com/y"))}, volumes: []inventory.Volume{volume("a")}, listed: all, want: finalizer},
-		"still bound":                       {volumes: []inventory.Volume{volume("a")}, listed: all, want: stillThere},
-		"released":                          {volumes: []inventory.Volume{volume("a", phase(corev1.VolumeReleased))}, recorded: stillThere, listed: all, want: ""},
-		"failed":                            {volumes: []inventory.Volume{volume("a", phase(corev1.VolumeFailed))}, recorded: wasRefused, listed: all, want: ""},
-		"a stranger holds the volume":       {volumes: []inventory.Volume{volume("a", phase(corev1.VolumeReleased), backup)}, listed: all, want: finalizer},
-		"gone":                              {recorded: stillThere, listed: all, want: ""},
-		"gone, but a claim has it":          {claims: []inventory.Claim{claim("a")}, recorded: stillThere, listed: all, want: stillThere},
-		"bound, and claims were not listed": {volumes: []inventory.Volume{volume("a")}, recorded: wasRefused, listed: inventory.Listed{Volumes: true}, want: wasRefused},
-		"gone, and claims were not listed":  {recorded: stillThere, listed: inventory.Listed{Volumes: true}, want: stillThere},
-		"nothing was listed":                {recorded: wasRefused, want: wasRefused},
+		"its claim is not being deleted":      {claims: []inventory.Claim{claim("a")}, volumes: []inventory.Volume{volume("a")}, listed: all, want: stillThere},
+		"the cluster rejected":                {claims: []inventory.Claim{claim("a")}, volumes: []inventory.Volume{volume("a")}, recorded: wasRefused, listed: all, want: wasRefused},
+		"its claim is being deleted":          {claims: []inventory.Claim{claim("a", heldBy("kubernetes.io/pvc-protection"))}, volumes: []inventory.Volume{volume("a")}, recorded: wasRefused, listed: all, want: stillThere},
+		"a stranger holds the claim":          {claims: []inventory.Claim{claim("a", heldBy("kubernetes.io/pvc-protection", "x.example.com/y"))}, volumes: []inventory.Volume{volume("a")}, listed: all, want: finalizer},
+		"still bound":                         {volumes: []inventory.Volume{volume("a")}, listed: all, want: stillThere},
+		"released":                            {volumes: []inventory.Volume{volume("a", phase(corev1.VolumeReleased))}, recorded: stillThere, listed: all, want: ""},
+		"failed":                              {volumes: []inventory.Volume{volume("a", phase(corev1.VolumeFailed))}, recorded: wasRefused, listed: all, want: ""},
+		"a stranger holds the volume":         {volumes: []inventory.Volume{volume("a", phase(corev1.VolumeReleased), backup)}, listed: all, want: finalizer},
+		"gone":                                {recorded: stillThere, listed: all, want: ""},
+		"deleted, but a claim has it":         {claims: []inventory.Claim{claim("a")}, recorded: stillThere, listed: all, want: stillThere},
+		"bound, and claims were not listed":   {volumes: []inventory.Volume{volume("a")}, recorded: wasRefused, listed: inventory.Listed{Volumes: true}, want: wasRefused},
+		"deleted, and claims were not listed": {recorded: stillThere, listed: inventory.Listed{Volumes: true}, want: stillThere},
+		"nothing was listed":                  {recorded: wasRefused, want: wasRefused},
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorded := stage.Seen{Volumes: []kubernikusv1.SeenVolume{{ID: "id-a", Name: "a", ReclaimPolicy: "Delete", Standing: c.recorded}}}
@@ -135,7 +135,7 @@ func TestServicesStand(t *testing.T) {
 		"a stranger holds it":    {[]inventory.Service{going(inventory.LoadBalancerFinalizer, "x.example.com/y")}, "", with(finalizer, false)},
 		"of another type by now": {[]inventory.Service{changed(func(s *inventory.Service) { s.LoadBalancer = false })}, stillThere, with("", false)},
 		"gone":                   {nil, stillThere, with("", true)},
-		"its record says what was there": {[]inventory.Service{changed(func(s *inventory.Service) { s.BalancerID, s.Address = "c", "1.2.3.5" })}, "", kubernikusv1.SeenService{
+		"its record reports what was there": {[]inventory.Service{changed(func(s *inventory.Service) { s.BalancerID, s.Address = "c", "1.2.3.5" })}, "", kubernikusv1.SeenService{
 			UID: "a", Namespace: "shop", Name: "a", LoadBalancerID: "c", Address: "1.2.3.5", Finalized: true, Standing: stillThere}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -147,7 +147,7 @@ func TestServicesStand(t *testing.T) {
 	}
 }
 
-// What the cluster refuses is recorded with what it stands for.
+// What the cluster rejects is recorded with what it stands for.
 func TestRefuse(t *testing.T) {
 	s := stage.Seen{Volumes: []kubernikusv1.SeenVolume{{ID: "v"}, {ID: "w"}}, Snapshots: []kubernikusv1.SeenSnapshot{{ID: "s"}}, Services: []kubernikusv1.SeenService{{UID: "u"}}}
 	for _, step := range []Step{{Kind: KindClaim, ID: "v"}, {Kind: KindClaim}, {Kind: KindContent, ID: "s"}, {Kind: KindService, Object: meta("u")}, {Kind: KindPod, Object: meta("v")}} {
