@@ -17,16 +17,16 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-// statusUnfit is a code that some rate limiters of OpenStack answer with.
+// statusUnfit is a code that some rate limiters of OpenStack respond with.
 const statusUnfit = 498
 
-// What is kept of a service's message, in bytes: Neutron quotes all routes of a router before it says what is wrong.
+// What is kept of a service's message, in bytes: Neutron quotes all routes of a router before it reports what is wrong.
 const (
 	messageHead = 384
 	messageTail = 192
 )
 
-// classify makes an Error of what gophercloud returns. Texts in secrets are taken out of every message.
+// classify makes an Error of what gophercloud returns. Texts in secrets are removed from every message.
 func classify(op string, err error, now time.Time, secrets ...string) error {
 	if err == nil {
 		return nil
@@ -71,7 +71,7 @@ func classify(op string, err error, now time.Time, secrets ...string) error {
 	return e
 }
 
-// reasonFor reads the code of an answer. Services tell a used up quota by 403, 409 or 413.
+// reasonFor reads the code of a response. Services report a used up quota by 403, 409 or 413.
 func reasonFor(status int, text string) Reason {
 	quota := strings.Contains(strings.ToLower(text), "quota")
 	switch {
@@ -94,7 +94,7 @@ func reasonFor(status int, text string) Reason {
 	}
 }
 
-// plain is an error of the network without the URL, which Error says in its own words, and without secrets.
+// plain is an error of the network without the URL, which Error reports in its own words, and without secrets.
 func plain(err error, secrets ...string) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
@@ -106,9 +106,9 @@ func plain(err error, secrets ...string) error {
 	return err
 }
 
-// message reads the service's message out of the body of an error. Each service has a form of its own around it:
-// {"error": {"message"}}, {"NeutronError": {"message"}}, {"itemNotFound": {"message"}} or {"faultstring"}. Of anything else
-// nothing is repeated: whoever writes the Secret says where we ask, and could have us read out what answers there.
+// message reads the service's message out of the body of an error. Each service has a dedicated form around it: {"error":
+// {"message"}}, {"NeutronError": {"message"}}, {"itemNotFound": {"message"}} or {"faultstring"}. Of anything else nothing is
+// repeated: the author of the Secret chooses the server, and could have Groundskeeper repeat the response of any server.
 func message(body []byte, secrets ...string) string {
 	text := ""
 	var answer map[string]json.RawMessage
@@ -131,7 +131,7 @@ func message(body []byte, secrets ...string) string {
 	return shorten(text, secrets...)
 }
 
-// shorten makes a text of somebody else one line of bounded length without our secrets.
+// shorten makes a text of another client one line of bounded length without Groundskeeper's secrets.
 func shorten(text string, secrets ...string) string {
 	for _, secret := range secrets {
 		if secret != "" {

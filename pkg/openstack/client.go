@@ -17,7 +17,7 @@ import (
 )
 
 // Client is an authenticated user of one project of a cloud. It is for many goroutines at a time, and gets a new token
-// by itself when the one it has ends.
+// automatically when the one it has ends.
 type Client struct {
 	provider    *gophercloud.ProviderClient
 	credentials Credentials
@@ -29,7 +29,7 @@ type Client struct {
 
 	mu       sync.Mutex
 	services map[string]*gophercloud.ServiceClient
-	// extensions are Neutron's, as they were at a time.
+	// extensions are Neutron's, in their state at a time.
 	extensions   map[string]bool
 	extensionsAt time.Time
 }
@@ -91,7 +91,7 @@ func (c *Client) authenticate(ctx context.Context) error {
 }
 
 // authError is the error of an authentication. What Keystone does not find or understand is wrong in the Secret. A deleted
-// application credential it does not find, an expired or a wrong one it refuses.
+// application credential it does not find, an expired or a wrong one it rejects.
 func (c *Client) authError(err error) error {
 	err = classify("authenticate", err, c.options.Clock.Now(), c.secrets()...)
 	e, ok := errors.AsType[*Error](err)
@@ -119,7 +119,7 @@ func (c *Client) MarshalLog() any { return c.credentials.MarshalLog() }
 // secrets are the texts that no message may repeat.
 func (c *Client) secrets() []string { return append(c.credentials.secrets(), c.provider.Token()) }
 
-// serviceOf says how to find a service: construct is one of gophercloud's functions, which may ask for its versions.
+// serviceOf reports how to find a service: construct is one of gophercloud's functions, which may request its versions.
 type serviceOf struct {
 	name      string
 	construct func(*gophercloud.ProviderClient, gophercloud.EndpointOpts) (*gophercloud.ServiceClient, error)
@@ -140,7 +140,7 @@ func (c *Client) service(of serviceOf) (*gophercloud.ServiceClient, error) {
 	return found, nil
 }
 
-// call runs requests to one service, and makes an Error of what fails. op says what is done and with what.
+// call runs requests to one service, and makes an Error of what fails. op reports what is done and with what.
 func (c *Client) call(ctx context.Context, service serviceOf, op string, do func(context.Context, *gophercloud.ServiceClient) error) error {
 	client, err := c.service(service)
 	if err == nil {

@@ -21,7 +21,7 @@ type Clients struct {
 
 	mu      sync.Mutex
 	secrets map[types.UID]*entry
-	// turns are the rate limits by host of Keystone, dialers the connections by authorities.
+	// turns are the rate limits by host of Keystone, dialers the connections by CAs.
 	turns   shared[flowcontrol.RateLimiter]
 	dialers shared[*http.Transport]
 }
@@ -56,9 +56,9 @@ func NewClients(o Options) (*Clients, error) {
 	}, nil
 }
 
-// Get returns the client of a Secret. The first who asks for a version of it authenticates, all others wait for that.
-// A new version with the same credentials keeps the client. Credentials that Keystone refused are not tried again for a
-// minute, unless the Secret changes. Errors name the Secret and wrap an Error.
+// Get returns the client of a Secret. The first who requests a version of it authenticates, all others wait for that. A new version
+// with the same credentials keeps the client. Credentials that Keystone rejected are not tried again for a minute, unless the
+// Secret changes. Errors name the Secret and wrap an Error.
 func (c *Clients) Get(ctx context.Context, secret *corev1.Secret) (*Client, error) {
 	e, err := c.entryOf(secret)
 	if err == nil {
@@ -75,7 +75,7 @@ func (c *Clients) Get(ctx context.Context, secret *corev1.Secret) (*Client, erro
 	return e.client, nil
 }
 
-// Forget lets go of the client of a Secret that nobody uses any more. Requests that are on their way go on.
+// Forget lets go of the client of a Secret that no client uses any more. Requests that are on their way continue.
 func (c *Clients) Forget(uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,12 +104,12 @@ func (c *Clients) entryOf(secret *corev1.Secret) (*entry, error) {
 	e := &entry{version: secret.ResourceVersion, credentials: credentials, ready: make(chan struct{})}
 	c.secrets[secret.UID] = e
 	transport := httpClient(c.dialers.take(credentials.trust()), c.turns.take(hostOf(credentials.AuthURL)), c.options)
-	// Nobody's context ends it, because others wait for it, too; its requests end by themselves.
+	// Nobody's context ends it, because others wait for it, too; its requests end automatically.
 	go e.connect(transport, c.options)
 	return e, nil
 }
 
-// connect authenticates and tells all who wait.
+// connect authenticates and notifies all who wait.
 func (e *entry) connect(transport http.Client, o Options) {
 	defer close(e.ready)
 	e.client, e.err = connect(context.Background(), e.credentials, transport, o)
@@ -118,7 +118,7 @@ func (e *entry) connect(transport http.Client, o Options) {
 	}
 }
 
-// failed says whether there is an error, and it is time to try again.
+// failed reports whether there is an error, and it is time to try again.
 func (e *entry) failed(now time.Time) bool {
 	select {
 	case <-e.ready:
@@ -128,7 +128,7 @@ func (e *entry) failed(now time.Time) bool {
 	}
 }
 
-// drop forgets an entry and what only it used.
+// drop discards an entry and what only it used.
 func (c *Clients) drop(uid types.UID) {
 	e := c.secrets[uid]
 	if e == nil {

@@ -19,7 +19,7 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 )
 
-// together runs something many times at once and returns the errors.
+// together runs something many times concurrently and returns the errors.
 func together(times int, do func() error) error {
 	failures := make([]error, times)
 	var all sync.WaitGroup
@@ -78,7 +78,7 @@ func TestReauthenticationStorm(t *testing.T) {
 	}
 	s.Requests()
 	s.RevokeTokens()
-	// The requests are all under way with the old token when the first of them is answered.
+	// The requests are all under way with the old token when the first of them gets its response.
 	s.Inject(fake.Fault{Method: http.MethodGet, Latency: 100 * time.Millisecond, Times: 50})
 	err := together(50, func() error {
 		_, err := c.Network().Router(context.Background(), id)
@@ -240,10 +240,10 @@ func TestOwnAuthority(t *testing.T) {
 	secret.Data["openstack-auth-url"] = []byte(secure.URL + "/identity/v3")
 	c := newClients(t, quick())
 	if _, err := c.Get(context.Background(), secret); ReasonOf(err) != ReasonUnreachable || !strings.Contains(err.Error(), "certificate") {
-		t.Errorf("without the authority: %v", err)
+		t.Errorf("without the CA: %v", err)
 	}
 	secret.Data["cacert"] = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw})
 	if _, err := c.Get(context.Background(), secret); err != nil {
-		t.Errorf("with the authority: %v", err)
+		t.Errorf("with the CA: %v", err)
 	}
 }

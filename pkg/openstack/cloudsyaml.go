@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// cloud is an entry of a clouds.yaml with the fields that we use or refuse.
-// Source: https://docs.openstack.org/openstacksdk/latest/user/config/configuration.html
+// cloud is an entry of a clouds.yaml with the fields that Groundskeeper uses or reject. Source:
+// https://docs.openstack.org/openstacksdk/latest/user/config/configuration.html
 type cloud struct {
 	auth map[string]cloudValue
 	top  map[string]cloudValue
@@ -41,20 +41,20 @@ var (
 	harmlessFields = []string{"api_timeout", "networks", "floating_ip_source", "force_ipv4", "image_format", "disable_vendor_agent", "secgroup_source", "cache", "log_name"}
 )
 
-// CloudPlaces are how errors call the places that a clouds.yaml goes with, as `key "cloud"`.
+// CloudPlaces are how errors call the places that a clouds.yaml is used with, as `key "cloud"`.
 type CloudPlaces struct {
-	// File has the clouds.yaml, Name the name of one of its clouds, and Authority belongs the authority that signed the
-	// certificate of the cloud to.
+	// File has the clouds.yaml, Name the name of one of its clouds, and CA belongs the CA that signed the certificate of the cloud
+	// to.
 	File, Name, Authority string
-	// HasAuthority is true when the authority is there, so that a path in cacert is of no account.
+	// HasAuthority is true when the CA is there, so that a path in cacert is of no account.
 	HasAuthority bool
 	// AllowInsecure is true when the caller warns of verify: false.
 	AllowInsecure bool
 }
 
-// ChooseCloud reads one cloud of a clouds.yaml: the one of that name, or the only one when there is no name. The others
-// of the file are not looked at, nor what is beside them, such as anchors. Its errors begin with the place, name the line and
-// never repeat a value.
+// ChooseCloud reads one cloud of a clouds.yaml: the one of that name, or the only one when there is no name. The others of the file
+// are not checked, nor what is beside them, such as anchors. Its errors begin with the place, name the line and never repeat a
+// value.
 func ChooseCloud(text []byte, name string, places CloudPlaces) (Credentials, error) {
 	c, err := chooseCloud(text, strings.TrimSpace(name), places)
 	if err != nil {
@@ -101,7 +101,7 @@ func chooseCloud(text []byte, name string, places CloudPlaces) (Credentials, err
 	return c, nil
 }
 
-// readCloud reads an entry. An unknown field is ignored, but for one of auth, which may say who we are.
+// readCloud reads an entry. An unknown field is ignored, except for one of auth, which may report who Groundskeeper is.
 func readCloud(entry cloudNode) (cloud, error) {
 	c := cloud{auth: map[string]cloudValue{}, top: map[string]cloudValue{}}
 	fields, err := entry.fields()
@@ -234,7 +234,7 @@ func (c cloud) credentials(places CloudPlaces) (Credentials, error) {
 	return read, nil
 }
 
-// completeDomains fills in the domains that are given for user and project at once.
+// completeDomains fills in the domains that are given for user and project immediately.
 func (c cloud) completeDomains(read *Credentials) {
 	for _, prefix := range []string{"domain", "default_domain"} {
 		name, id := c.auth[prefix+"_name"].text, c.auth[prefix+"_id"].text
@@ -267,8 +267,8 @@ func (c cloud) checkURL(_ *Credentials, _ CloudPlaces) error {
 	return nil
 }
 
-// checkTLS reads how the certificate of the cloud is verified. An authority in PEM may stand in cacert itself; a path is of
-// the machine of the author, and of no account when the authority is in its own place.
+// checkTLS reads how the certificate of the cloud is verified. A CA in PEM may stand in cacert itself; a path is of the machine of
+// the author, and of no account when the CA is in its own place.
 func (c cloud) checkTLS(read *Credentials, places CloudPlaces) error {
 	for _, name := range []string{"cert", "key"} {
 		if value := c.top[name]; value.text != "" {
@@ -278,7 +278,7 @@ func (c cloud) checkTLS(read *Credentials, places CloudPlaces) error {
 	authority, verify := c.top["cacert"], c.top["verify"]
 	if authority.text != "" && !places.HasAuthority {
 		if _, err := cert.ParseCertsPEM([]byte(authority.text)); err != nil {
-			return at(authority, "cacert names a file, which only its author has: put the authority into "+places.Authority)
+			return at(authority, "cacert names a file, which only its author has: put the CA into "+places.Authority)
 		}
 		read.CACert = authority.text
 	}
@@ -291,9 +291,9 @@ func (c cloud) checkTLS(read *Credentials, places CloudPlaces) error {
 	}
 	switch {
 	case !places.AllowInsecure:
-		return at(verify, "turns verification off: remove verify, and put the authority into "+places.Authority)
+		return at(verify, "turns verification off: remove verify, and put the CA into "+places.Authority)
 	case authority.text != "" || places.HasAuthority:
-		return at(verify, "verify is false, and there is an authority as well: remove one of them")
+		return at(verify, "verify is false, and there is a CA as well: remove one of them")
 	}
 	read.Insecure = true
 	return nil

@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// cloudNode is a node of a clouds.yaml. Values are read as they are written, because a password of digits is no number.
+// cloudNode is a node of a clouds.yaml. Values are read as written, because a password of digits is no number.
 type cloudNode struct{ *yaml.Node }
 
 // maxMerges is how many mappings may be merged into one by anchors, which may double with each level.
@@ -121,7 +121,7 @@ func (n cloudNode) resolved() *yaml.Node {
 	return node
 }
 
-// text is a value as it is written; "" for null and for a blank one.
+// text is a value as written; "" for null and for a blank one.
 func (f cloudField) text() (string, error) {
 	node := f.value.resolved()
 	switch {

@@ -46,9 +46,9 @@ type server struct {
 	} `json:"addresses"`
 }
 
-// Servers lists all servers of the project. The list is whole: a page that cannot be read, or a server whose cell is
-// down, is an error for which ReasonOf or the message tells which. No filter, limit or order is asked for, because with
-// any of them Nova leaves out servers of a cell that is down.
+// Servers lists all servers of the project. The list is whole: a page that cannot be read, or a server whose cell is down, is an
+// error for which ReasonOf or the message reports which. No filter, limit or order is requested, because with any of them Nova
+// leaves out servers of a cell that is down.
 func (c Compute) Servers(ctx context.Context) ([]Server, error) {
 	const op = "list the servers"
 	var read []server
@@ -81,7 +81,7 @@ func (c Compute) Servers(ctx context.Context) ([]Server, error) {
 	return all, nil
 }
 
-// ServerExists says whether Nova knows a server, whatever its status.
+// ServerExists reports whether Nova knows a server, whatever its status.
 func (c Compute) ServerExists(ctx context.Context, id string) (bool, error) {
 	var found server
 	op := "read server " + id
@@ -92,14 +92,14 @@ func (c Compute) ServerExists(ctx context.Context, id string) (bool, error) {
 		return false, nil
 	}
 	if err == nil && found.ID != id {
-		return false, incomplete(op, "the answer is not this server")
+		return false, incomplete(op, "the response is not this server")
 	}
 	return err == nil, err
 }
 
-// DetachVolume asks Nova to detach a volume from a server, which goes on for a while. A volume that is not attached to it any
-// more, or a server that has been deleted, is fine.
-// Source: https://docs.openstack.org/api-ref/compute/#detach-a-volume-from-an-instance
+// DetachVolume queries Nova to detach a volume from a server, which continues for a while. A volume that is not attached to it any
+// more, or a server that has been deleted, is fine. Source:
+// https://docs.openstack.org/api-ref/compute/#detach-a-volume-from-an-instance
 func (c Compute) DetachVolume(ctx context.Context, serverID, volumeID string) error {
 	op := "detach volume " + volumeID + " from server " + serverID
 	if serverID == "" {
@@ -114,7 +114,7 @@ func (c Compute) call(ctx context.Context, op string, do func(context.Context, *
 	return c.client.call(ctx, serviceOf{name: "compute", construct: newCompute}, op, do)
 }
 
-// newCompute is Nova with the microversion that tells about cells that are down.
+// newCompute is Nova with the microversion that reports cells that are down.
 func newCompute(provider *gophercloud.ProviderClient, opts gophercloud.EndpointOpts) (*gophercloud.ServiceClient, error) {
 	nova, err := openstack.NewComputeV2(provider, opts)
 	if err != nil {

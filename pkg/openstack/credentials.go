@@ -11,7 +11,7 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-// Credentials are what a Secret says about a cloud: where it is and who we are there. They compare with ==, and print
+// Credentials are the content of a Secret for a cloud: where it is and who Groundskeeper is there. They compare with ==, and print
 // as the host of the cloud alone.
 type Credentials struct {
 	// AuthURL is the URL of Keystone, Region the region whose services are used; empty: the only one of the catalog.
@@ -25,9 +25,9 @@ type Credentials struct {
 	ProjectID, ProjectName, ProjectDomainName, ProjectDomainID string
 	// ApplicationCredentialID, or the name with a user, and the secret. They stand for user and project.
 	ApplicationCredentialID, ApplicationCredentialName, ApplicationCredentialSecret string
-	// CACert are authorities in PEM that are trusted besides those of the system.
+	// CACert are CAs in PEM that are trusted besides those of the system.
 	CACert string
-	// Insecure is true when the certificate of the cloud is not verified, because verify: false says so.
+	// Insecure is true when the certificate of the cloud is not verified, because verify: false reports so.
 	Insecure bool
 	// Ignored names the fields of the clouds.yaml that are not known and were ignored.
 	Ignored string
@@ -69,7 +69,7 @@ type Warning struct {
 // Warnings are the warnings about the credentials of a client, the insecure one first.
 func (c *Client) Warnings() (all []Warning) {
 	if c.credentials.Insecure {
-		all = append(all, Warning{true, "the certificate of the cloud is not verified, and whoever is in between can read the password: remove verify: false, and put the authority into key " + KeyCACert})
+		all = append(all, Warning{true, "the certificate of the cloud is not verified, and an attacker in between can read the password: remove verify: false, and put the CA into key " + KeyCACert})
 	}
 	if c.credentials.Ignored != "" {
 		all = append(all, Warning{false, "these fields of clouds.yaml are not known and are ignored: " + c.credentials.Ignored})
@@ -77,7 +77,7 @@ func (c *Client) Warnings() (all []Warning) {
 	return all
 }
 
-// application says whether the credentials are an application credential.
+// application reports whether the credentials are an application credential.
 func (c Credentials) application() bool {
 	return c.ApplicationCredentialID != "" || c.ApplicationCredentialName != "" || c.ApplicationCredentialSecret != ""
 }
@@ -113,7 +113,7 @@ func (c Credentials) missing(name func(field string) string) string {
 func (c Credentials) authOptions() gophercloud.AuthOptions {
 	o := gophercloud.AuthOptions{IdentityEndpoint: c.AuthURL, AllowReauth: true}
 	if c.ApplicationCredentialID == "" {
-		// The id of a user and the id of a domain are unique alone, and a name beside them is refused.
+		// The id of a user and the id of a domain are unique alone, and a name beside them is rejected.
 		if o.UserID = c.UserID; o.UserID == "" {
 			o.Username = c.Username
 			if o.DomainID = c.UserDomainID; o.DomainID == "" {

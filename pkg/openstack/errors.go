@@ -11,12 +11,12 @@ import (
 	"time"
 )
 
-// Reason says what kind of failure an error is. It fits into the reason of a condition.
+// Reason reports what kind of failure an error is. It fits into the reason of a condition.
 type Reason string
 
 // Reasons of failures.
 const (
-	// ReasonUnreachable means that no answer came, or one that says that the service is broken.
+	// ReasonUnreachable means that no response came, or one that reports that the service is broken.
 	ReasonUnreachable Reason = "Unreachable"
 	// ReasonCredentialsRefused means that Keystone does not accept the credentials.
 	ReasonCredentialsRefused Reason = "CredentialsRefused"
@@ -30,19 +30,19 @@ const (
 	ReasonConflict Reason = "Conflict"
 	// ReasonQuotaExceeded means that the project has used up its quota.
 	ReasonQuotaExceeded Reason = "QuotaExceeded"
-	// ReasonRateLimited means that too much is asked of the cloud, by its own rules or by ours.
+	// ReasonRateLimited means that too much is queried of the cloud, by its own rules or by the limits of Groundskeeper.
 	ReasonRateLimited Reason = "RateLimited"
-	// ReasonRefused means that the service does not accept the request as it is.
+	// ReasonRefused means that the service does not accept the request in this form.
 	ReasonRefused Reason = "Refused"
-	// ReasonServiceMissing means that the catalog has no such service for us.
+	// ReasonServiceMissing means that the catalog has no such service for Groundskeeper.
 	ReasonServiceMissing Reason = "ServiceMissing"
-	// ReasonIncomplete means that the answer is known to be partial, so that nothing may be concluded from it.
+	// ReasonIncomplete means that the response is known to be partial, so that nothing may be concluded from it.
 	ReasonIncomplete Reason = "IncompleteAnswer"
 	// ReasonCanceled means that the caller gave up, or may not write any more (Options.BeforeWrite).
 	ReasonCanceled Reason = "Canceled"
 )
 
-// advice says what to do about a failure.
+// advice reports what to do about a failure.
 func (r Reason) advice() string {
 	switch r {
 	case ReasonUnreachable:
@@ -70,19 +70,19 @@ type Error struct {
 	Op string
 	// Reason is the kind of the failure.
 	Reason Reason
-	// Status is the code of the answer, 0 when none came.
+	// Status is the code of the response, 0 when none came.
 	Status int
 	// Message is the service's, shortened; empty when it gave none.
 	Message string
-	// RetryAfter is how long the service asks to wait; 0: it does not say.
+	// RetryAfter is how long the service requests to wait; 0: it does not report.
 	RetryAfter time.Duration
 	// Remedy is what to do; "": what the reason advises.
 	Remedy string
-	// Err is why there is no answer, or none that can be used; nil when the service refused.
+	// Err is why there is no response, or none that can be used; nil when the service rejected.
 	Err error
 }
 
-// Error says what was tried, what the service said and what to do.
+// Error reports what was tried, what the service responded and what to do.
 func (e *Error) Error() string {
 	s := e.Op
 	if e.Status != 0 {
@@ -100,7 +100,7 @@ func (e *Error) Error() string {
 	return s
 }
 
-// Unwrap is why there is no answer.
+// Unwrap is why there is no response.
 func (e *Error) Unwrap() error { return e.Err }
 
 // ReasonOf is the kind of a failure; ReasonUnreachable when the error is not of this package.
@@ -111,13 +111,13 @@ func ReasonOf(err error) Reason {
 	return ReasonUnreachable
 }
 
-// IsNotFound says that the object does not exist, or not for this user.
+// IsNotFound reports that the object does not exist, or not for this user.
 func IsNotFound(err error) bool {
 	e, ok := errors.AsType[*Error](err)
 	return ok && e.Reason == ReasonNotFound
 }
 
-// RetryAfter is how long the service asks to wait before the next try; 0: it does not say.
+// RetryAfter is how long the service requests to wait before the next try; 0: it does not report.
 func RetryAfter(err error) time.Duration {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.RetryAfter
@@ -125,7 +125,7 @@ func RetryAfter(err error) time.Duration {
 	return 0
 }
 
-// incomplete is the error of an answer that must not be concluded from.
+// incomplete is the error of a response that must not be concluded from.
 func incomplete(op, format string, args ...any) error {
 	return &Error{Op: op, Reason: ReasonIncomplete, Err: fmt.Errorf(format, args...)}
 }

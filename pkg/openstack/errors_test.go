@@ -61,7 +61,7 @@ func TestAuthenticationFailures(t *testing.T) {
 		"wrong URL": {func(data map[string][]byte) {
 			data["openstack-auth-url"] = []byte(strings.Replace(s.AuthURL(), "/identity", "/nowhere", 1))
 		}, ReasonCredentialsInvalid},
-		"nobody there":      {func(data map[string][]byte) { data["openstack-auth-url"] = []byte("http://127.0.0.1:1/v3") }, ReasonUnreachable},
+		"no server":         {func(data map[string][]byte) { data["openstack-auth-url"] = []byte("http://127.0.0.1:1/v3") }, ReasonUnreachable},
 		"another project":   {func(data map[string][]byte) { data["openstack-project-id"] = []byte("other") }, ReasonCredentialsRefused},
 		"incomplete Secret": {func(data map[string][]byte) { delete(data, "openstack-password") }, ReasonCredentialsInvalid},
 	} {

@@ -54,7 +54,7 @@ func (n Network) ProjectFloatingIPs(ctx context.Context) ([]FloatingIP, error) {
 	return slices.DeleteFunc(all, func(f FloatingIP) bool { return f.ProjectID != n.client.project }), err
 }
 
-// DeleteFloatingIP gives a floating address back, though a port uses it. One that is gone already is fine.
+// DeleteFloatingIP gives a floating address back, though a port uses it. One that has already been deleted is fine.
 func (n Network) DeleteFloatingIP(ctx context.Context, id string) error {
 	return n.remove(ctx, "delete floating IP "+id, "floatingips", id)
 }

@@ -30,7 +30,7 @@ func newFake(t *testing.T, o fake.Options) *fake.Server {
 	return s
 }
 
-// quick are options that let tests ask as often as they want, and not wait between attempts.
+// quick are options that let tests send requests as often as they want, and not wait between attempts.
 func quick() Options {
 	return Options{QPS: 1e6, Burst: 1e6, Timeout: 10 * time.Second, MinBackoff: time.Nanosecond, MaxBackoff: 2 * time.Second}
 }
@@ -55,7 +55,7 @@ func secretFor(s *fake.Server, uid, version, password string) *corev1.Secret {
 	}
 }
 
-// connected is a client of the fake's user. Requests so far are forgotten.
+// connected is a client of the fake's user. Requests so far are discarded.
 func connected(t *testing.T, s *fake.Server) *Client {
 	t.Helper()
 	c, err := newClients(t, quick()).Get(context.Background(), secretFor(s, "u", "1", secretWord))

@@ -14,7 +14,7 @@ import (
 type Project struct {
 	// ID is unique in the cloud, Name in the domain alone.
 	ID, Name, DomainID string
-	// Enabled says that one can work in it.
+	// Enabled reports that one can work in it.
 	Enabled bool
 }
 

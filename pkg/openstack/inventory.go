@@ -22,7 +22,7 @@ func (n Network) RouterIDs(ctx context.Context) ([]string, error) {
 	return ids, err
 }
 
-// NetworkIDs lists the ids of the project's networks, but for those that lead to the outside.
+// NetworkIDs lists the ids of the project's networks, except for those that lead to the outside.
 func (n Network) NetworkIDs(ctx context.Context) ([]string, error) {
 	found, err := neutronList[struct {
 		ID       string `json:"id"`

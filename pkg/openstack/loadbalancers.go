@@ -22,8 +22,8 @@ func (c *Client) LoadBalancing() LoadBalancing { return LoadBalancing{client: c}
 // LoadBalancer is a load balancer of Octavia.
 type LoadBalancer struct {
 	ID, Name, Description, ProjectID string
-	// ProvisioningStatus is ACTIVE, ERROR or one that begins with PENDING_, in which it cannot be changed;
-	// OperatingStatus is what its health checks say, as ONLINE, DEGRADED, OFFLINE or NO_MONITOR.
+	// ProvisioningStatus is ACTIVE, ERROR or one that begins with PENDING_, in which it cannot be changed; OperatingStatus is the
+	// result of its health checks, as ONLINE, DEGRADED, OFFLINE or NO_MONITOR.
 	ProvisioningStatus, OperatingStatus string
 	// VIP is the address clients speak to, and VIPPortID its port in Neutron; the zero Addr: it has none yet.
 	VIP       netip.Addr
@@ -57,7 +57,7 @@ type Pool struct {
 	Tags                         []string
 }
 
-// Member is an address and port that traffic goes to.
+// Member is an address and port that traffic is sent to.
 type Member struct {
 	ID, Name                            string
 	ProvisioningStatus, OperatingStatus string
@@ -95,26 +95,26 @@ func (l LoadBalancing) Members(ctx context.Context, poolID string) ([]Member, er
 	return octaviaObjects(ctx, l, "list the members of pool "+poolID, "members", nil, member.convert, "pools", url.PathEscape(poolID))
 }
 
-// DeleteLoadBalancer asks Octavia to delete a load balancer with all that hangs on it and the port of its address. It is
-// PENDING_DELETE for a while. One that is gone already is fine. ReasonConflict: it is PENDING, its deletion included.
+// DeleteLoadBalancer queries Octavia to delete a load balancer with all that depends on it and the port of its address. It is
+// PENDING_DELETE for a while. One that has already been deleted is fine. ReasonConflict: it is PENDING, its deletion included.
 func (l LoadBalancing) DeleteLoadBalancer(ctx context.Context, id string) error {
 	return l.remove(ctx, "delete load balancer "+id, "cascade=true", "loadbalancers", id)
 }
 
-// DeleteListener asks Octavia to delete a listener; the pools behind it stay. One that is gone already is fine.
+// DeleteListener queries Octavia to delete a listener; the pools behind it stay. One that has already been deleted is fine.
 // ReasonConflict: it or its load balancer is PENDING.
 func (l LoadBalancing) DeleteListener(ctx context.Context, id string) error {
 	return l.remove(ctx, "delete listener "+id, "", "listeners", id)
 }
 
-// DeletePool asks Octavia to delete a pool with its members. One that is gone already is fine. ReasonConflict: its load
+// DeletePool queries Octavia to delete a pool with its members. One that has already been deleted is fine. ReasonConflict: its load
 // balancer is PENDING, or a rule of a listener sends traffic to it.
 func (l LoadBalancing) DeletePool(ctx context.Context, id string) error {
 	return l.remove(ctx, "delete pool "+id, "", "pools", id)
 }
 
-// SetTags replaces all tags of a load balancer. ReasonConflict: it is not ACTIVE. ReasonNotFound: it is gone.
-// Source: https://docs.openstack.org/api-ref/load-balancer/v2/#update-a-load-balancer
+// SetTags replaces all tags of a load balancer. ReasonConflict: it is not ACTIVE. ReasonNotFound: it has been deleted. Source:
+// https://docs.openstack.org/api-ref/load-balancer/v2/#update-a-load-balancer
 func (l LoadBalancing) SetTags(ctx context.Context, loadBalancerID string, tags []string) error {
 	if tags == nil {
 		tags = []string{} // null would mean to leave them
@@ -131,8 +131,8 @@ func (l LoadBalancing) SetTags(ctx context.Context, loadBalancerID string, tags 
 	})
 }
 
-// inProject selects what the project owns: an administrator sees that of all. Octavia forgets the filter in the link to
-// the next page, so that answers have to be looked at, too.
+// inProject selects what the project owns: an administrator sees that of all. Octavia discards the filter in the link to the next
+// page, so that responds have to be checked, too.
 func (l LoadBalancing) inProject() url.Values { return url.Values{"project_id": {l.client.project}} }
 
 // remove deletes one thing of Octavia.
@@ -142,7 +142,7 @@ func (l LoadBalancing) remove(ctx context.Context, op, query, collection, id str
 	})
 }
 
-// octaviaObjects reads a collection of Octavia below a parent, and makes our objects of it.
+// octaviaObjects reads a collection of Octavia below a parent, and converts it to objects of this package.
 func octaviaObjects[W, T any](ctx context.Context, l LoadBalancing, op, collection string, query url.Values, convert func(W) (T, error), parent ...string) ([]T, error) {
 	var read []W
 	err := l.call(ctx, op, func(ctx context.Context, octavia *gophercloud.ServiceClient) (err error) {

@@ -135,7 +135,7 @@ func TestDeleteLoadBalancer(t *testing.T) {
 	if err := l.SetTags(t.Context(), id, nil); err != nil || len(s.LoadBalancers("garden")[0].Tags) != 0 {
 		t.Errorf("no tags: %v, %v", s.LoadBalancers("garden")[0].Tags, err)
 	}
-	for range 2 { // the second time it is gone
+	for range 2 { // the second time it has been deleted
 		if err := l.DeleteListener(t.Context(), listenerID); err != nil {
 			t.Error(err)
 		}
@@ -159,7 +159,7 @@ func TestDeleteLoadBalancer(t *testing.T) {
 	}
 	s.Release(id)
 	if err := l.DeleteLoadBalancer(t.Context(), id); err != nil {
-		t.Errorf("gone already: %v", err)
+		t.Errorf("already deleted: %v", err)
 	}
 	if balancers, err := l.LoadBalancers(t.Context()); err != nil || len(balancers) != 0 {
 		t.Errorf("got %v, %v", balancers, err)

@@ -33,7 +33,7 @@ type Port struct {
 	Revision *int
 	// Tags are texts that clients added, as the cloud controller manager adds the id of a security group.
 	Tags []string
-	// DeviceOwner says what uses the port, as compute:nova, and DeviceID which one.
+	// DeviceOwner reports what uses the port, as compute:nova, and DeviceID which one.
 	DeviceOwner, DeviceID string
 	// Addresses are the fixed ones.
 	Addresses []netip.Addr
@@ -167,7 +167,7 @@ func prefixOf(text string) (netip.Prefix, error) {
 	return netip.ParsePrefix(text)
 }
 
-// HasExtension says whether Neutron has an extension, by its alias. The list of them is asked for once an hour.
+// HasExtension reports whether Neutron has an extension, by its alias. The list of them is requested once an hour.
 func (n Network) HasExtension(ctx context.Context, alias string) (bool, error) {
 	c := n.client
 	c.mu.Lock()

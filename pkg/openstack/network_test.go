@@ -36,7 +36,7 @@ func TestServers(t *testing.T) {
 		t.Errorf("got %v, %v", servers, err)
 	}
 	if first := s.Requests()[0]; first.Query != "" {
-		t.Errorf("the first page is asked for with %q, which hides cells that are down", first.Query)
+		t.Errorf("the first page is requested with %q, which hides cells that are down", first.Query)
 	}
 
 	s.Inject(fake.Fault{Path: "/compute/v2.1/servers", Skip: 1, Status: 500})
@@ -52,11 +52,11 @@ func TestServers(t *testing.T) {
 		t.Errorf("a server of a cell that is down: %v, %v", exists, err)
 	}
 	if exists, err := client.Compute().ServerExists(context.Background(), "none"); exists || err != nil {
-		t.Errorf("a server that is gone: %v, %v", exists, err)
+		t.Errorf("a server that has been deleted: %v, %v", exists, err)
 	}
 	s.Inject(fake.Fault{Path: "/compute", Status: 200, Body: "{}", Times: 1})
 	if exists, err := client.Compute().ServerExists(context.Background(), "none"); exists || ReasonOf(err) != ReasonIncomplete {
-		t.Errorf("an empty answer: %v, %v", exists, err)
+		t.Errorf("an empty response: %v, %v", exists, err)
 	}
 	s.Inject(fake.Fault{Path: "/compute", Status: 403})
 	if exists, err := client.Compute().ServerExists(context.Background(), "none"); exists || ReasonOf(err) != ReasonForbidden {

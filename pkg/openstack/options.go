@@ -24,35 +24,35 @@ const (
 const (
 	// turnWait is how long a request waits for its turn at most. All workers together wait shorter by far.
 	turnWait = time.Minute
-	// refusalPause is how long refused credentials are not tried again: Keystone may lock a user who fails too often.
+	// refusalPause is how long rejected credentials are not tried again: Keystone may lock a user who fails too often.
 	refusalPause = time.Minute
 	// extensionsAge is how old the list of Neutron's extensions may be.
 	extensionsAge = time.Hour
 )
 
-// Options say how all clients talk to their clouds.
+// Options specify how all clients talk to their clouds.
 type Options struct {
-	// QPS and Burst limit the requests to one cloud, of all Secrets together, in requests a second and at once.
-	// 0: DefaultQPS, DefaultBurst.
+	// QPS and Burst limit the requests to one cloud, of all Secrets together, in requests per second and as a burst. 0: DefaultQPS,
+	// DefaultBurst.
 	QPS   float32
 	Burst int
-	// Timeout is the time for one attempt at a request, the answer read. 0: DefaultTimeout.
+	// Timeout is the time for one attempt at a request, the response read. 0: DefaultTimeout.
 	Timeout time.Duration
 	// Attempts is how often a request is sent at most. 0: DefaultAttempts.
 	Attempts int
-	// MinBackoff and MaxBackoff are the first and the longest pause between two attempts. A Retry-After that is longer
-	// than MaxBackoff is not waited for: the error tells it (RetryAfter). 0: DefaultMinBackoff, DefaultMaxBackoff.
+	// MinBackoff and MaxBackoff are the first and the longest pause between two attempts. A Retry-After that is longer than
+	// MaxBackoff is not waited for: the error notifies it (RetryAfter). 0: DefaultMinBackoff, DefaultMaxBackoff.
 	MinBackoff, MaxBackoff time.Duration
-	// UserAgent names us to the cloud's operators, before the name of the library.
+	// UserAgent identifies Groundskeeper to the cloud's operators, before the name of the library.
 	UserAgent string
-	// Telemetry counts requests; nil: nobody does.
+	// Telemetry counts requests; nil: not counted.
 	Telemetry *Telemetry
 	// Wrap is put around the connections to the clouds, to see each attempt at a request; nil: nothing is.
 	Wrap func(http.RoundTripper) http.RoundTripper
-	// BeforeWrite is asked before each attempt at a change of the cloud, when it is its turn; its error ends the call. It
-	// is how a lease fences writes: an attempt may come long after the first one. nil: all are sent.
+	// BeforeWrite is queried before each attempt at a change of the cloud, when it is its turn; its error ends the call. It is how
+	// a lease fences writes: an attempt may come long after the first one. nil: all are sent.
 	BeforeWrite func() error
-	// Clock tells the time; nil: the real one.
+	// Clock is the source of the time; nil: the real one.
 	Clock clock.PassiveClock
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/gophercloud/gophercloud/v2"
 )
 
-// errPartial means that an answer came, but is not what it should be.
-var errPartial = errors.New("the answer cannot be relied on")
+// errPartial means that a response came, but is not what it should be.
+var errPartial = errors.New("the response cannot be relied on")
 
 // pageError is the failure of one page of a listing, counted from 1.
 type pageError struct {
@@ -79,9 +79,9 @@ func page[T any](ctx context.Context, client *gophercloud.ServiceClient, collect
 	return *items, "", nil
 }
 
-// following is the address of the next page by a link to it. It refuses to carry a token to another server, and to read
-// the same page for ever. A service behind a proxy that ends TLS may not know that, and link to itself without TLS, or to
-// another port: the next page is where this one was.
+// following is the address of the next page by a link to it. It does not send a token to another server, and does not read the same
+// page indefinitely. A service behind a proxy that ends TLS may not know that, and link to itself without TLS, or to another port:
+// the next page is where this one was.
 func following(address, link string) (string, error) {
 	from, err := url.Parse(address)
 	if err != nil {

@@ -84,7 +84,7 @@ func (n Network) port(ctx context.Context, op, id string) (Port, error) {
 		return Port{}, err
 	}
 	if answer.Port.ID != id {
-		return Port{}, incomplete(op, "the answer is not this port")
+		return Port{}, incomplete(op, "the response is not this port")
 	}
 	return answer.Port.read(op)
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/gophercloud/gophercloud/v2/openstack/identity/v3/tokens"
 )
 
-// regional are the types of the services that we use in the catalog, by all of their names. Keystone itself may be in a
-// region of its own, and what we do not use may be anywhere.
-// Source: https://service-types.openstack.org/service-types.json
+// regional are the types of the services that Groundskeeper uses in the catalog, by all of their names. Keystone itself may be in a
+// dedicated region, and what Groundskeeper does not use may be anywhere. Source:
+// https://service-types.openstack.org/service-types.json
 var regional = []string{"compute", "network", "load-balancer", "block-storage", "block-store", "volume", "volumev2", "volumev3"}
 
 // regionOf is the one region that all services are used of: that of the credentials, or the only one of the catalog. Without

@@ -15,7 +15,7 @@ import (
 // errNoID means that an id cannot be one: it would make the address of something else.
 var errNoID = errors.New("this is not the id of an object")
 
-// remove deletes one object of a collection, with a query if there is one. An object that is gone already is fine.
+// remove deletes one object of a collection, with a query if there is one. An object that has already been deleted is fine.
 func remove(ctx context.Context, client *gophercloud.ServiceClient, op, query, id string, collection ...string) error {
 	if id == "" || id == "." || id == ".." {
 		return &Error{Op: op, Reason: ReasonRefused, Err: errNoID}
@@ -29,7 +29,7 @@ func remove(ctx context.Context, client *gophercloud.ServiceClient, op, query, i
 		return nil
 	}
 	if err == nil {
-		_ = resp.Body.Close() // a deletion has no answer to read
+		_ = resp.Body.Close() // a deletion has no response to read
 	}
 	return err
 }

@@ -22,30 +22,30 @@ func TestRetryDecision(t *testing.T) {
 	const never = -1
 	for name, c := range map[string]struct {
 		method     string
-		status     int // 0: no answer
+		status     int // 0: no response
 		retryAfter string
 		failures   uint
 		want       time.Duration
 	}{
-		"the first failure":              {http.MethodGet, 503, "", 1, 100 * time.Millisecond},
-		"the second is twice as long":    {http.MethodGet, 503, "", 2, 200 * time.Millisecond},
-		"the last attempt":               {http.MethodGet, 503, "", 3, never},
-		"no answer":                      {http.MethodDelete, 0, "", 1, 100 * time.Millisecond},
-		"a PUT":                          {http.MethodPut, 500, "", 1, 100 * time.Millisecond},
-		"a POST":                         {http.MethodPost, 503, "", 1, never},
-		"a POST without an answer":       {http.MethodPost, 0, "", 1, never},
-		"a limited POST":                 {http.MethodPost, 429, "", 1, never},
-		"a PATCH":                        {http.MethodPatch, 503, "", 1, never},
-		"a refusal":                      {http.MethodGet, 400, "", 1, never},
-		"a missing object":               {http.MethodGet, 404, "", 1, never},
-		"limited, without a word":        {http.MethodGet, 429, "", 1, 100 * time.Millisecond},
-		"limited, in seconds":            {http.MethodGet, 429, "2", 1, 2 * time.Second},
-		"limited, as a date":             {http.MethodGet, 429, "Fri, 02 Jan 2026 03:04:08 GMT", 1, 3 * time.Second},
-		"limited, for longer than asked": {http.MethodGet, 429, "60", 1, never},
-		"limited, as a far date":         {http.MethodGet, 429, "Fri, 02 Jan 2026 04:04:08 GMT", 1, never},
-		"a date that is over":            {http.MethodGet, 503, "Fri, 02 Jan 2026 03:04:00 GMT", 1, 100 * time.Millisecond},
-		"unavailable, in seconds":        {http.MethodGet, 503, "1", 1, time.Second},
-		"nonsense":                       {http.MethodGet, 503, "soon", 1, 100 * time.Millisecond},
+		"the first failure":                  {http.MethodGet, 503, "", 1, 100 * time.Millisecond},
+		"the second is twice as long":        {http.MethodGet, 503, "", 2, 200 * time.Millisecond},
+		"the last attempt":                   {http.MethodGet, 503, "", 3, never},
+		"no response":                        {http.MethodDelete, 0, "", 1, 100 * time.Millisecond},
+		"a PUT":                              {http.MethodPut, 500, "", 1, 100 * time.Millisecond},
+		"a POST":                             {http.MethodPost, 503, "", 1, never},
+		"a POST without a response":          {http.MethodPost, 0, "", 1, never},
+		"a limited POST":                     {http.MethodPost, 429, "", 1, never},
+		"a PATCH":                            {http.MethodPatch, 503, "", 1, never},
+		"a rejection":                        {http.MethodGet, 400, "", 1, never},
+		"a missing object":                   {http.MethodGet, 404, "", 1, never},
+		"limited, without a word":            {http.MethodGet, 429, "", 1, 100 * time.Millisecond},
+		"limited, in seconds":                {http.MethodGet, 429, "2", 1, 2 * time.Second},
+		"limited, as a date":                 {http.MethodGet, 429, "Fri, 02 Jan 2026 03:04:08 GMT", 1, 3 * time.Second},
+		"limited, for longer than requested": {http.MethodGet, 429, "60", 1, never},
+		"limited, as a far date":             {http.MethodGet, 429, "Fri, 02 Jan 2026 04:04:08 GMT", 1, never},
+		"a date that is over":                {http.MethodGet, 503, "Fri, 02 Jan 2026 03:04:00 GMT", 1, 100 * time.Millisecond},
+		"unavailable, in seconds":            {http.MethodGet, 503, "1", 1, time.Second},
+		"nonsense":                           {http.MethodGet, 503, "soon", 1, 100 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := time.Duration(never)
@@ -103,7 +103,7 @@ func TestRetriesAtTheWire(t *testing.T) {
 	}
 }
 
-// Each attempt at a change asks BeforeWrite, and none follows its error. Reads and logins do not ask.
+// Each attempt at a change calls BeforeWrite, and none follows its error. Reads and logins do not.
 func TestBeforeWrite(t *testing.T) {
 	s := newFake(t, fake.Options{})
 	lost := errors.New("the lease is lost")
@@ -111,9 +111,9 @@ func TestBeforeWrite(t *testing.T) {
 		allowed int
 		fault   fake.Fault
 	}{
-		"at the first attempt": {0, fake.Fault{}},
-		"after a 503":          {1, fake.Fault{Method: http.MethodDelete, Status: 503}},
-		"after a cut answer":   {1, fake.Fault{Method: http.MethodDelete, Cut: fake.CutAnswer}},
+		"at the first attempt":       {0, fake.Fault{}},
+		"after a 503":                {1, fake.Fault{Method: http.MethodDelete, Status: 503}},
+		"after a truncated response": {1, fake.Fault{Method: http.MethodDelete, Cut: fake.CutAnswer}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			id, asked := s.AddVolume("garden", fake.Volume{Name: "data"}), 0
@@ -138,10 +138,10 @@ func TestBeforeWrite(t *testing.T) {
 				t.Errorf("error %v, want that the lease is lost", err)
 			}
 			if sent := count(s.Requests(), http.MethodDelete, "/volume/v3/volumes/"+id); sent != c.allowed || asked != c.allowed+1 {
-				t.Errorf("%d deletions were sent, asked %d times, want %d", sent, asked, c.allowed)
+				t.Errorf("%d deletions were sent, queried %d times, want %d", sent, asked, c.allowed)
 			}
 			if _, err := client.BlockStorage().Volumes(t.Context()); err != nil || asked != c.allowed+1 {
-				t.Errorf("reading: %v, asked %d times", err, asked)
+				t.Errorf("reading: %v, queried %d times", err, asked)
 			}
 		})
 	}

@@ -18,7 +18,7 @@ import (
 // extensionAtomicRoutes is the extension that removes single routes of a router, whatever the others are meanwhile.
 const extensionAtomicRoutes = "extraroute-atomic"
 
-// removeAttempts is how often a router is read again because somebody else changed it meanwhile.
+// removeAttempts is how often a router is read again because another client changed it meanwhile.
 const removeAttempts = 8
 
 // Route is a static route of a router, with its texts as Neutron has them: it is removed by exactly these.
@@ -50,14 +50,14 @@ func (n Network) Router(ctx context.Context, id string) (Router, error) {
 		return routers.Get(ctx, neutron, url.PathEscape(id)).ExtractInto(&answer)
 	})
 	if err == nil && answer.Router.ID != id {
-		return Router{}, incomplete(op, "the answer is not this router")
+		return Router{}, incomplete(op, "the response is not this router")
 	}
 	return answer.Router, err
 }
 
-// RemoveRoutes takes routes off a router and leaves all others as they are, whoever changes them at the same time.
-// Routes that are gone already are fine. Neutron checks the routes that remain: one of somebody else that is not valid
-// makes it refuse, with a message that names it.
+// RemoveRoutes removes routes from a router and leaves all others unchanged, even if another client changes them at the same time.
+// Routes that have already been deleted are fine. Neutron checks the routes that remain: one of another client that is not valid
+// makes it reject, with a message that names it.
 func (n Network) RemoveRoutes(ctx context.Context, routerID string, doomed []Route) error {
 	if len(doomed) == 0 {
 		return nil
@@ -75,8 +75,8 @@ func (n Network) RemoveRoutes(ctx context.Context, routerID string, doomed []Rou
 	})
 }
 
-// RemoveRoutesByRevision is RemoveRoutes without the extension: it replaces the list of routes, on the condition that
-// the router is still as it was read, and reads it again when it is not. It never writes without that condition.
+// RemoveRoutesByRevision is RemoveRoutes without the extension: it replaces the list of routes, on the condition that the router is
+// unchanged since it was read, and reads it again when it is not. It never writes without that condition.
 func (n Network) RemoveRoutesByRevision(ctx context.Context, routerID string, doomed []Route) error {
 	op := removeOp(routerID, doomed)
 	for range removeAttempts {
@@ -90,7 +90,7 @@ func (n Network) RemoveRoutesByRevision(ctx context.Context, routerID string, do
 		}
 		if router.Revision == nil {
 			return &Error{Op: op, Reason: ReasonRefused, Err: errors.New("this Neutron has neither the extension " +
-				extensionAtomicRoutes + " nor revision numbers, so that removing routes could lose somebody else's: enable one of them")}
+				extensionAtomicRoutes + " nor revision numbers, so that removing routes could lose another client's: enable one of them")}
 		}
 		opts := routers.UpdateOpts{Routes: libraryRoutes(rest), RevisionNumber: router.Revision}
 		err = n.call(ctx, op, func(ctx context.Context, neutron *gophercloud.ServiceClient) error {
@@ -100,7 +100,7 @@ func (n Network) RemoveRoutesByRevision(ctx context.Context, routerID string, do
 			return err
 		}
 	}
-	return &Error{Op: op, Reason: ReasonConflict, Err: fmt.Errorf("somebody else changed the router each of %d times", removeAttempts)}
+	return &Error{Op: op, Reason: ReasonConflict, Err: fmt.Errorf("another client changed the router each of %d times", removeAttempts)}
 }
 
 func removeOp(routerID string, doomed []Route) string {

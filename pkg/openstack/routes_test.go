@@ -48,7 +48,7 @@ func TestRemoveRoutes(t *testing.T) {
 				t.Errorf("%v, left %v", err, s.Routes(id))
 			}
 			if n := count(s.Requests(), http.MethodGet, "/network/v2.0/extensions"); n != 0 {
-				t.Errorf("asked for the extensions %d times more", n)
+				t.Errorf("queried the extensions %d times more", n)
 			}
 		})
 	}
@@ -56,7 +56,7 @@ func TestRemoveRoutes(t *testing.T) {
 
 func TestRemoveRoutesNeverBlindly(t *testing.T) {
 	a, b := fake.Route{Destination: "100.100.1.0/24", NextHop: "10.0.0.5"}, fake.Route{Destination: "100.100.2.0/24", NextHop: "10.0.0.6"}
-	t.Run("somebody is faster", func(t *testing.T) {
+	t.Run("another client is faster", func(t *testing.T) {
 		s, client, id := setUp(t, fake.Options{NoAtomicRoutes: true}, a, b)
 		path := "/network/v2.0/routers/" + id
 		s.Inject(fake.Fault{Method: http.MethodPut, Path: path, Status: http.StatusPreconditionFailed, Times: 2})
@@ -67,7 +67,7 @@ func TestRemoveRoutesNeverBlindly(t *testing.T) {
 			t.Errorf("read the router %d times", n)
 		}
 	})
-	t.Run("somebody changes it in that moment", func(t *testing.T) {
+	t.Run("a user changes it in that moment", func(t *testing.T) {
 		s, client, id := setUp(t, fake.Options{NoAtomicRoutes: true}, a, b)
 		foreign := fake.Route{Destination: "192.168.0.0/24", NextHop: "10.0.0.7"}
 		path := "/network/v2.0/routers/" + id
@@ -79,7 +79,7 @@ func TestRemoveRoutesNeverBlindly(t *testing.T) {
 			t.Errorf("wrote the router %d times", n)
 		}
 	})
-	t.Run("somebody is always faster", func(t *testing.T) {
+	t.Run("another client is always faster", func(t *testing.T) {
 		s, client, id := setUp(t, fake.Options{NoAtomicRoutes: true}, a, b)
 		s.Inject(fake.Fault{Method: http.MethodPut, Status: http.StatusPreconditionFailed})
 		err := client.Network().RemoveRoutes(context.Background(), id, []Route{Route(a)})
@@ -94,7 +94,7 @@ func TestRemoveRoutesNeverBlindly(t *testing.T) {
 			t.Errorf("%v, left %v", err, s.Routes(id))
 		}
 	})
-	t.Run("an invalid route of somebody else", func(t *testing.T) {
+	t.Run("an invalid route of another client", func(t *testing.T) {
 		foreign, self := fake.Route{Destination: "192.168.0.0/24", NextHop: "172.16.0.1"}, fake.Route{Destination: "192.168.1.0/24", NextHop: "10.0.0.1"}
 		for _, o := range []fake.Options{{}, {NoAtomicRoutes: true}} {
 			s, client, id := setUp(t, o, a, b, foreign, self)

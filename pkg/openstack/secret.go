@@ -14,16 +14,16 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// Keys of a Secret that say how to reach OpenStack, besides Kubernikus' own.
+// Keys of a Secret that report how to reach OpenStack, besides Kubernikus' own.
 const (
 	// KeyClouds is a clouds.yaml, and KeyCloud chooses one of several clouds in it.
 	KeyClouds = "clouds.yaml"
 	KeyCloud  = "cloud"
-	// KeyCACert are authorities in PEM, for a cloud whose certificate no public authority has signed.
+	// KeyCACert are CAs in PEM, for a cloud whose certificate no public CA has signed.
 	KeyCACert = "cacert"
 )
 
-// kubernikusPrefix begins the keys of Kubernikus, and keyAuthURL is the one that says that they are used.
+// kubernikusPrefix begins the keys of Kubernikus, and keyAuthURL is the one that reports that they are used.
 const (
 	kubernikusPrefix = "openstack-"
 	keyAuthURL       = kubernikusPrefix + "auth-url"
@@ -66,7 +66,7 @@ func CredentialsOf(data map[string][]byte) (Credentials, error) {
 // quotedKey is how an error calls a key.
 func quotedKey(key string) string { return fmt.Sprintf("key %q", key) }
 
-// fromKubernikus reads the keys of Kubernikus. A key that begins like one and is none is a mistake to tell.
+// fromKubernikus reads the keys of Kubernikus. A key that begins like one and is none is an error to report.
 func fromKubernikus(data map[string][]byte) (Credentials, error) {
 	var c Credentials
 	fields := map[string]*string{
@@ -99,13 +99,13 @@ func fromKubernikus(data map[string][]byte) (Credentials, error) {
 		return kubernikusPrefix + strings.ReplaceAll(strings.Replace(field, "user_domain_name", "domain_name", 1), "_", "-")
 	}
 	if key := c.missing(name); key != "" {
-		return c, fmt.Errorf("has no key %q: it goes with %q", key, keyAuthURL)
+		return c, fmt.Errorf("has no key %q: it is required with %q", key, keyAuthURL)
 	}
 	return c, nil
 }
 
-// CheckAuthURL wants the URL of a server, and no credentials in it, which would end up in logs. Its error goes behind the
-// place where the URL is from, and does not repeat it.
+// CheckAuthURL wants the URL of a server, and no credentials in it, which would end up in logs. Its error follows the place where
+// the URL is from, and does not repeat it.
 func CheckAuthURL(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {

@@ -35,8 +35,8 @@ func (n Network) SecurityGroups(ctx context.Context) (all []SecurityGroup, err e
 	return slices.DeleteFunc(all, func(g SecurityGroup) bool { return g.ProjectID != n.client.project }), err
 }
 
-// extensionPortsOfGroup is the extension by which Neutron filters ports by security group. A Neutron without it ignores
-// the filter or refuses it.
+// extensionPortsOfGroup is the extension by which Neutron filters ports by security group. A Neutron without it ignores the filter
+// or rejects it.
 const extensionPortsOfGroup = "port-security-groups-filtering"
 
 // PortsOfSecurityGroup lists the ports that are in a security group. Only ports that the user may see are in it: those of
@@ -56,8 +56,8 @@ func (n Network) PortsOfSecurityGroup(ctx context.Context, id string) ([]Port, e
 	}), err
 }
 
-// DeleteSecurityGroup deletes a security group with its rules. One that is gone already is fine. ReasonConflict: a port
-// is in it, or it is the default of its project.
+// DeleteSecurityGroup deletes a security group with its rules. One that has already been deleted is fine. ReasonConflict: a port is
+// in it, or it is the default of its project.
 func (n Network) DeleteSecurityGroup(ctx context.Context, id string) error {
 	return n.remove(ctx, "delete security group "+id, "security-groups", id)
 }

@@ -39,7 +39,7 @@ func TestSecurityGroups(t *testing.T) {
 					delete(wanted, "/network/v2.0/ports")
 				}
 				if r.Query != wanted[r.Path] {
-					t.Errorf("asks %s?%s", r.Path, r.Query)
+					t.Errorf("queries %s?%s", r.Path, r.Query)
 				}
 			}
 			if err := n.DeleteSecurityGroup(t.Context(), id); ReasonOf(err) != ReasonConflict || !strings.Contains(err.Error(), "in use") {
@@ -49,7 +49,7 @@ func TestSecurityGroups(t *testing.T) {
 			if ports, err := n.PortsOfSecurityGroup(t.Context(), id); err != nil || len(ports) != 0 {
 				t.Errorf("got %+v, %v", ports, err)
 			}
-			for range 2 { // the second time it is gone
+			for range 2 { // the second time it has been deleted
 				if err := n.DeleteSecurityGroup(t.Context(), id); err != nil {
 					t.Error(err)
 				}
@@ -93,7 +93,7 @@ func TestFloatingIPs(t *testing.T) {
 			t.Errorf("an administrator would see all projects: %s", r.Query)
 		}
 	}
-	for range 2 { // the second time it is gone
+	for range 2 { // the second time it has been deleted
 		if err := n.DeleteFloatingIP(t.Context(), id); err != nil {
 			t.Error(err)
 		}

@@ -3,8 +3,8 @@
 
 package openstack
 
-// shared are things that several clients use, each made for the first and forgotten with the last of them. It is not
-// for many goroutines at a time.
+// shared are things that several clients use, each made for the first and discarded with the last of them. It is not for many
+// goroutines at a time.
 type shared[T any] struct {
 	make  func(key string) T
 	drop  func(T)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// Variables that say where the credentials are.
+// Variables that report where the credentials are.
 const (
 	variableAuthURL = "OS_AUTH_URL"
 	variableCloud   = "OS_CLOUD"
@@ -27,7 +27,7 @@ type Environment struct {
 	// Getenv reads a variable, "" when there is none, and ReadFile a file.
 	Getenv   func(name string) string
 	ReadFile func(name string) ([]byte, error)
-	// Authority is a file with authorities in PEM, "" for none, and AuthorityFlag is how errors call who named it.
+	// Authority is a file with CAs in PEM, "" for none, and AuthorityFlag is how errors call who named it.
 	Authority, AuthorityFlag string
 }
 
@@ -109,7 +109,7 @@ func (e Environment) variables() (c Credentials, err error) {
 	}
 	c.completeDomains(e)
 	if name := c.missing(func(field string) string { return "OS_" + strings.ToUpper(field) }); name != "" {
-		return Credentials{}, fmt.Errorf("%s is not set: it goes with %s", name, variableAuthURL)
+		return Credentials{}, fmt.Errorf("%s is not set: it is required with %s", name, variableAuthURL)
 	}
 	return c, nil
 }
@@ -129,7 +129,7 @@ func (e Environment) one(names []string) (string, error) {
 	return found, nil
 }
 
-// completeDomains fills in the domains that nobody names: the project is where its user is, who is in the default one.
+// completeDomains fills in the domains that no client names: the project is where its user is, who is in the default one.
 func (c *Credentials) completeDomains(e Environment) {
 	if c.UserDomainName == "" && c.UserDomainID == "" {
 		c.UserDomainName, c.UserDomainID = strings.TrimSpace(e.Getenv("OS_DOMAIN_NAME")), strings.TrimSpace(e.Getenv("OS_DOMAIN_ID"))

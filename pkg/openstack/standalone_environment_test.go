@@ -67,7 +67,7 @@ func TestEnvironment(t *testing.T) {
 		"one domain for both": {variables("OS_DOMAIN_ID", "d"), "", with(func(c *Credentials) { c.UserDomainID, c.ProjectDomainID = "d", "d" })},
 		"two domains": {variables("OS_USER_DOMAIN_ID", "d", "OS_PROJECT_DOMAIN_NAME", "e"), "",
 			with(func(c *Credentials) { c.UserDomainID, c.ProjectDomainName, c.ProjectDomainID = "d", "e", "" })},
-		"own authority": {variables(), "/ca", with(func(c *Credentials) { c.CACert = string(authority) })},
+		"own CA": {variables(), "/ca", with(func(c *Credentials) { c.CACert = string(authority) })},
 		"application credential": {application, "", Credentials{AuthURL: "https://k.example/v3", UserDomainID: "default", ProjectDomainID: "default",
 			ApplicationCredentialID: "i", ApplicationCredentialSecret: secretWord}},
 		"clouds.yaml": {map[string]string{"OS_CLIENT_CONFIG_FILE": "/clouds", "OS_CLOUD": "c"}, "", Credentials{AuthURL: "https://k.example:5000", Username: "u",
@@ -109,7 +109,7 @@ func TestEnvironmentRefuses(t *testing.T) {
 		"a broken file":          {map[string]string{"OS_CLIENT_CONFIG_FILE": "/broken"}, "", "OS_CLIENT_CONFIG_FILE: line 1: is not YAML"},
 		"which cloud":            {map[string]string{"OS_CLIENT_CONFIG_FILE": "/clouds"}, "", "2 clouds: name one in OS_CLOUD"},
 		"no such cloud":          {map[string]string{"OS_CLIENT_CONFIG_FILE": "/clouds", "OS_CLOUD": "x"}, "", "OS_CLIENT_CONFIG_FILE: OS_CLOUD names no cloud"},
-		"no authority":           {variables(), "/none", "--ca: no such file"},
+		"no CA":                  {variables(), "/none", "--ca: no such file"},
 		"not PEM":                {variables(), "/bad", "--ca: the file has no certificate"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -53,7 +53,7 @@ func TestProjects(t *testing.T) {
 	}
 }
 
-// TestProjectsOfAnApplicationCredential asks nobody: it is bound to one.
+// TestProjectsOfAnApplicationCredential queries no server: it is bound to one.
 func TestProjectsOfAnApplicationCredential(t *testing.T) {
 	c := &Client{credentials: Credentials{ApplicationCredentialID: "i", ApplicationCredentialSecret: "s"}, project: "1", projectName: "one"}
 	projects, err := c.Projects(t.Context())

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Telemetry counts what is asked of OpenStack. It is a collector to register.
+// Telemetry counts what is queried of OpenStack. It is a collector to register.
 type Telemetry struct {
 	requests        *prometheus.CounterVec
 	duration        *prometheus.HistogramVec
@@ -37,7 +37,7 @@ func NewTelemetry() *Telemetry {
 	}
 }
 
-// RegisterMetrics registers each of the metrics by itself, for whoever describes them.
+// RegisterMetrics registers each of the metrics automatically, for callers that describe them.
 func RegisterMetrics(registry prometheus.Registerer) error {
 	t := NewTelemetry()
 	return errors.Join(registry.Register(t.requests), registry.Register(t.duration), registry.Register(t.authentications))
@@ -57,7 +57,7 @@ func (t *Telemetry) Collect(to chan<- prometheus.Metric) {
 	t.authentications.Collect(to)
 }
 
-// request counts an answer; code 0: none came.
+// request counts a response; code 0: none came.
 func (t *Telemetry) request(service, method string, code int, took time.Duration) {
 	if t == nil {
 		return

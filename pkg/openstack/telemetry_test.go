@@ -42,7 +42,7 @@ func TestNothingTellsSecrets(t *testing.T) {
 	}
 	klog.Flush()
 	if text := log.String(); strings.Contains(text, secretWord) || strings.Contains(text, token) || !strings.Contains(text, "[redacted]") {
-		t.Errorf("told: %s", text)
+		t.Errorf("logged: %s", text)
 	}
 }
 

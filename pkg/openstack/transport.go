@@ -17,14 +17,14 @@ import (
 	"k8s.io/client-go/util/flowcontrol"
 )
 
-// answerLimit is the most that is read of one answer, in bytes: a page of ten thousand servers fits.
+// answerLimit is the most that is read of one response, in bytes: a page of ten thousand servers fits.
 const answerLimit = 64 << 20
 
 // errNoTurn means that a request did not leave, because too many others are before it.
 var errNoTurn = errors.New("no turn within the limit of requests to this cloud: raise qps and burst for openstack in the configuration")
 
-// errLongAnswer means that an answer was cut.
-var errLongAnswer = fmt.Errorf("the answer is longer than %d bytes", answerLimit)
+// errLongAnswer means that a response was cut.
+var errLongAnswer = fmt.Errorf("the response is longer than %d bytes", answerLimit)
 
 // fencedError means that Options.BeforeWrite did not let a request go.
 type fencedError struct{ error }
@@ -75,7 +75,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// mayLeave waits for the turn of a request, and asks whether it may change something then. A login changes nothing.
+// mayLeave waits for the turn of a request, and checks whether it may change something then. A login changes nothing.
 func (t *transport) mayLeave(req *http.Request, service string) error {
 	if err := t.turns.Wait(req.Context()); err != nil {
 		return cmp.Or(req.Context().Err(), errNoTurn)
@@ -89,7 +89,7 @@ func (t *transport) mayLeave(req *http.Request, service string) error {
 	return nil
 }
 
-// body is an answer that is bounded in length, and in time until it is closed.
+// body is a response that is bounded in length, and in duration until it is closed.
 type body struct {
 	io.ReadCloser
 	left int64
@@ -111,8 +111,8 @@ func (b *body) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// dialer makes the connections to clouds that show certificates of the system's authorities or of those in PEM. trust is that
-// of Credentials.
+// dialer makes the connections to clouds that show certificates of the system's CAs or of those in PEM. trust is that of
+// Credentials.
 func dialer(trust string) *http.Transport {
 	d := http.DefaultTransport.(*http.Transport).Clone()
 	d.Proxy = http.ProxyFromEnvironment
@@ -122,7 +122,7 @@ func dialer(trust string) *http.Transport {
 	switch trust {
 	case "":
 	case insecure:
-		d.TLSClientConfig.InsecureSkipVerify = true // the Secret says verify: false, and a condition warns of it
+		d.TLSClientConfig.InsecureSkipVerify = true // the Secret has verify: false, and a condition warns of it
 	default:
 		pool, err := x509.SystemCertPool()
 		if err != nil {

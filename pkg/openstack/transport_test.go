@@ -36,7 +36,7 @@ func TestProxyOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// The certificate of a cloud is verified unless the Secret says otherwise.
+// The certificate of a cloud is verified unless the Secret specifies otherwise.
 func TestVerification(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(server.Close)

@@ -20,7 +20,7 @@ func (c *Client) BlockStorage() BlockStorage { return BlockStorage{client: c} }
 type Volume struct {
 	// Status is Cinder's word in lower case, as available, in-use, deleting or error_deleting.
 	ID, Name, Status string
-	// ProjectID is the owner, "" when Cinder does not tell this user.
+	// ProjectID is the owner, "" when Cinder does not report it to this user.
 	ProjectID string
 	Metadata  map[string]string
 	// AttachedTo are the ids of the servers that have the volume.
@@ -31,7 +31,7 @@ type Volume struct {
 type VolumeSnapshot struct {
 	// Status is Cinder's word in lower case, as available, deleting or error_deleting.
 	ID, Name, Status string
-	// ProjectID is the owner, "" when Cinder does not tell this user.
+	// ProjectID is the owner, "" when Cinder does not report it to this user.
 	ProjectID string
 	// VolumeID is the volume that it was taken of. Cinder deletes no volume that has snapshots.
 	VolumeID string
@@ -102,14 +102,14 @@ func (b BlockStorage) Snapshots(ctx context.Context) ([]VolumeSnapshot, error) {
 	return all, nil
 }
 
-// DeleteVolume asks Cinder to delete a volume, which then is "deleting" for a while, and may end as "error_deleting". One
-// that is gone already is fine. ReasonRefused: it is attached, has snapshots, or is on its way already; Cinder's message
-// is the same for all of these, so look at Status, AttachedTo and Snapshots.
+// DeleteVolume queries Cinder to delete a volume, which then is "deleting" for a while, and may end as "error_deleting". One that
+// has already been deleted is fine. ReasonRefused: it is attached, has snapshots, or is on its way already; Cinder's message is the
+// same for all of these, so check Status, AttachedTo and Snapshots.
 func (b BlockStorage) DeleteVolume(ctx context.Context, id string) error {
 	return b.remove(ctx, "delete volume "+id, "volumes", id)
 }
 
-// DeleteSnapshot asks Cinder to delete a snapshot, which then is "deleting" for a while. One that is gone already is
+// DeleteSnapshot queries Cinder to delete a snapshot, which then is "deleting" for a while. One that has already been deleted is
 // fine. ReasonRefused: its status does not allow it, or volumes depend on it.
 func (b BlockStorage) DeleteSnapshot(ctx context.Context, id string) error {
 	return b.remove(ctx, "delete snapshot "+id, "snapshots", id)

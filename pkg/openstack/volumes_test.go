@@ -39,7 +39,7 @@ func TestVolumes(t *testing.T) {
 	}
 	for _, r := range requests {
 		if strings.Contains(r.Query, "all_tenants") {
-			t.Errorf("it asks for the volumes of all: %s", r.Query)
+			t.Errorf("it requests the volumes of all: %s", r.Query)
 		}
 	}
 	s.Inject(fake.Fault{Path: "/volume/v3/volumes/detail", Skip: 1, Status: 500})
@@ -121,7 +121,7 @@ func TestDeleteVolume(t *testing.T) {
 		t.Errorf("on its way already: %v", err)
 	}
 	if err := c.DeleteVolume(t.Context(), parent); ReasonOf(err) != ReasonRefused {
-		t.Errorf("while a snapshot goes: %v", err)
+		t.Errorf("while a snapshot is being deleted: %v", err)
 	}
 	s.Release(free, snapshot)
 	s.FailDeletion(true, parent)
@@ -131,7 +131,7 @@ func TestDeleteVolume(t *testing.T) {
 		}
 	}
 	if err := c.DeleteSnapshot(t.Context(), snapshot); err != nil {
-		t.Errorf("gone already: %v", err)
+		t.Errorf("already deleted: %v", err)
 	}
 	volumes, err := c.Volumes(t.Context())
 	if err != nil || len(volumes) != 2 || !slices.ContainsFunc(volumes, func(v Volume) bool { return v.ID == parent && v.Status == "error_deleting" }) {
@@ -142,7 +142,7 @@ func TestDeleteVolume(t *testing.T) {
 	}
 }
 
-// TestIDsInPaths asks with what users may have written into the places of ids.
+// TestIDsInPaths sends requests with what users may have written into the places of ids.
 func TestIDsInPaths(t *testing.T) {
 	s := newFake(t, fake.Options{})
 	client := connected(t, s)
