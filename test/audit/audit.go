@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package audit reads audit logs of kube-apiserver: what our identities asked for, and what they had no right to.
+// Package audit reads audit logs of kube-apiserver: what Groundskeeper's identities requested, and what they had no right to.
 package audit
 
 import (
@@ -17,12 +17,13 @@ import (
 	"time"
 )
 
-// Accounts is the group of the ServiceAccounts of our servers.
+// Accounts is the group of the ServiceAccounts of Groundskeeper's servers.
 const Accounts = "system:serviceaccounts:groundskeeper-system"
 
 const accountPrefix = "system:serviceaccount:"
 
-// APIServer and Manager are the identities of our two servers, with the rights that artifacts/ gives them and no other.
+// APIServer and Manager are the identities of Groundskeeper's two servers, with the permissions that artifacts/ gives them and no
+// other.
 const (
 	APIServer = accountPrefix + "groundskeeper-system:groundskeeper-apiserver"
 	Manager   = accountPrefix + "groundskeeper-system:groundskeeper-controller-manager"
@@ -36,28 +37,28 @@ type Event struct {
 	UserAgent  string
 	ObjectRef  struct{ APIGroup, Resource, Subresource, Namespace, Name string }
 	Received   time.Time `json:"requestReceivedTimestamp"`
-	// Annotations say, among others, what the authorizer decided. A 403 can have other causes: a name that another
-	// object holds, a namespace that is being deleted.
+	// Annotations have, among others, the decision of the authorizer. A 403 can have other causes: a name that another object
+	// holds, a namespace that is being deleted.
 	Annotations map[string]string
-	// ResponseStatus has the code of the answer: 201 when something was created.
+	// ResponseStatus has the code of the response: 201 when something was created.
 	ResponseStatus struct{ Code int }
 }
 
-// WithheldGroup is the API group of a test that gives our API server the permission to read its objects only later: what
-// happens before is what it is about.
+// WithheldGroup is the API group of a test that gives Groundskeeper's API server the permission to read its objects only later:
+// what happens before is what it is about.
 const WithheldGroup = "withheld.example.com"
 
-// Forbidden says whether the user had no right to it.
+// Forbidden reports whether the user had no right to it.
 func (e Event) Forbidden() bool {
 	return e.Annotations["authorization.k8s.io/decision"] == "forbid" && e.ObjectRef.APIGroup != WithheldGroup
 }
 
-// Writes says whether it was no read.
+// Writes reports whether it was no read.
 func (e Event) Writes() bool { return !slices.Contains([]string{"get", "list", "watch"}, e.Verb) }
 
-// Ours says whether a user is one of our identities: a server's, or the account that the controller manager made for the
-// discoverer of a backend.
-func Ours(user string) bool {
+// IsGroundskeepers reports whether a user is one of Groundskeeper's identities: a server's, or the account that the controller manager made for
+// the discoverer of a backend.
+func IsGroundskeepers(user string) bool {
 	account, ok := strings.CutPrefix(user, accountPrefix)
 	return ok && (strings.HasPrefix(account, "groundskeeper-system:") || strings.HasSuffix(account, "-discoverer"))
 }
@@ -92,8 +93,8 @@ func Read(log string) iter.Seq2[Event, error] {
 	}
 }
 
-// CheckRights fails when one of our identities asked for something that it had no right to, and names each such request
-// once; also when the log has no request of one of the users, since it says nothing about them.
+// CheckRights fails when one of Groundskeeper's identities requested something that it had no right to, and names each such request
+// once; also when the log has no request of one of the users, since it reports nothing about them.
 func CheckRights(log string, users ...string) error {
 	seen := map[string]bool{}
 	var refused []string
@@ -103,7 +104,7 @@ func CheckRights(log string, users ...string) error {
 		}
 		user := event.User.Username
 		seen[user] = true
-		if Ours(user) && event.Forbidden() {
+		if IsGroundskeepers(user) && event.Forbidden() {
 			refused = append(refused, fmt.Sprintf("%s may not %s %s (%s)", user, event.Verb, event.RequestURI, event.UserAgent))
 		}
 	}
@@ -114,7 +115,7 @@ func CheckRights(log string, users ...string) error {
 	}
 	if len(refused) > 0 {
 		slices.Sort(refused)
-		return errors.New("rights are missing in artifacts/:\n" + strings.Join(slices.Compact(refused), "\n"))
+		return errors.New("permissions are missing in artifacts/:\n" + strings.Join(slices.Compact(refused), "\n"))
 	}
 	return nil
 }

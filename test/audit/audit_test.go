@@ -29,15 +29,15 @@ func write(t *testing.T, text string) string {
 func TestMissingRightsAreFound(t *testing.T) {
 	both := line(APIServer, "list", "allow") + line(Manager, "list", "allow")
 	for name, test := range map[string]struct{ log, want string }{
-		"all allowed":             {both, ""},
-		"another user is refused": {both + line("stranger", "list", "forbid"), ""},
-		"another account":         {both + line("system:serviceaccount:shop:ci", "list", "forbid"), ""},
-		"the API server":          {both + line(APIServer, "list", "forbid"), APIServer + " may not list /api/v1/pods"},
-		"the controller manager":  {both + line(Manager, "list", "forbid"), Manager + " may not list /api/v1/pods"},
-		"a discoverer":            {both + line(discoverer, "patch", "forbid"), discoverer + " may not patch /api/v1/pods"},
-		"nothing was recorded":    {line(APIServer, "list", "allow"), "no request of " + Manager},
-		"not an audit log":        {"x\n", "invalid character"},
-		"a line in the making":    {both + `{"verb":"li`, ""},
+		"all allowed":              {both, ""},
+		"another user is rejected": {both + line("stranger", "list", "forbid"), ""},
+		"another account":          {both + line("system:serviceaccount:shop:ci", "list", "forbid"), ""},
+		"the API server":           {both + line(APIServer, "list", "forbid"), APIServer + " may not list /api/v1/pods"},
+		"the controller manager":   {both + line(Manager, "list", "forbid"), Manager + " may not list /api/v1/pods"},
+		"a discoverer":             {both + line(discoverer, "patch", "forbid"), discoverer + " may not patch /api/v1/pods"},
+		"nothing was recorded":     {line(APIServer, "list", "allow"), "no request of " + Manager},
+		"not an audit log":         {"x\n", "invalid character"},
+		"a line in the making":     {both + `{"verb":"li`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := CheckRights(write(t, test.log), APIServer, Manager)

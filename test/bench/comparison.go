@@ -16,14 +16,14 @@ import (
 func comparisonFlags(flags *flag.FlagSet, o *sidebyside.Options) {
 	flags.IntVar(&o.Rounds, "rounds", o.Rounds, "sidebyside: how often each contender has its turn")
 	flags.IntVar(&o.Objects, "objects", o.Objects, "sidebyside: how many objects live in each cycle of a round")
-	flags.StringVar(&o.Profiles, "profiles", "", "sidebyside: the folder for CPU profiles of both API servers under each load; its figures are not to be compared with others")
+	flags.StringVar(&o.Profiles, "profiles", "", "sidebyside: the directory for CPU profiles of both API servers under each load; its figures are not to be compared with others")
 	for _, list := range []struct {
 		name, usage string
 		numbers     *[]int
 	}{
 		{"more-workers", "numbers of clients beside -workers", &o.MoreWorkers},
 		{"lists", "numbers of objects to list", &o.Lists},
-		{"watchers", "numbers of watchers to tell of a change", &o.Watchers},
+		{"watchers", "numbers of watchers to report of a change", &o.Watchers},
 		{"growth", "numbers of objects, each larger than the one before, for which lists, watches and memory are measured", &o.Growth},
 	} {
 		flags.Func(list.name, fmt.Sprintf("sidebyside: %s, with commas; empty: none (default %s)", list.usage, join(*list.numbers)), func(text string) (err error) {

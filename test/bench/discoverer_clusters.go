@@ -34,14 +34,14 @@ const (
 	// discoveredNamespaces is over how many namespaces the services are spread, addresses how many each of them has.
 	discoveredNamespaces, discoveredAddresses = 20, 5
 
-	// discovererThreads is how many services a discoverer works on at once, by default.
+	// discovererThreads is how many services a discoverer works on concurrently, by default.
 	discovererThreads = 8
 
 	discoveryNamespace = "gimbal-discovery"
 	discovererAccount  = discoveredBackend + "-discoverer"
 )
 
-// prepare makes the namespaces on both sides, the services of the backend, and the DiscoveryBackend with its rights.
+// prepare makes the namespaces on both sides, the services of the backend, and the DiscoveryBackend with its permissions.
 func (d *discovery) prepare(ctx context.Context) error {
 	for _, client := range []kubernetes.Interface{d.client, d.backendClient} {
 		err := each(discoveredNamespaces, func(i int) error {
@@ -67,7 +67,7 @@ func (d *discovery) prepare(ctx context.Context) error {
 	return d.authorize(ctx)
 }
 
-// authorize gives the discoverer the rights that the operator would give it, and a token, as a pod has one.
+// authorize gives the discoverer the permissions that the operator would give it, and a token, as a pod has one.
 func (d *discovery) authorize(ctx context.Context) error {
 	apply := exec.CommandContext(ctx, d.here.Kubectl(), "--kubeconfig", d.here.AdminKubeconfig(), "apply", "-f", "artifacts/discovery/discoverer.yaml")
 	if out, err := apply.CombinedOutput(); err != nil {
@@ -107,7 +107,7 @@ func (d *discovery) authorize(ctx context.Context) error {
 
 func discoveredNamespace(i int) string { return "bench-" + strconv.Itoa(i%discoveredNamespaces) }
 
-// discoveredService is a service as people make them, and the slice that its pods give it.
+// discoveredService is a service as users make them, and the slice that its pods give it.
 func discoveredService(i int) (*corev1.Service, *discoveryv1.EndpointSlice) {
 	name := "service-" + strconv.Itoa(i)
 	labels := map[string]string{"app.kubernetes.io/name": name, "app.kubernetes.io/part-of": "shop"}
@@ -148,7 +148,7 @@ func (d *discovery) changeEndpoint(ctx context.Context, i int) error {
 	return err
 }
 
-// floor is how long a client takes that creates as many copies, of another backend, with as many requests at once.
+// floor is how long a client takes that creates as many copies, of another backend, with as many concurrent requests.
 func (d *discovery) floor(ctx context.Context) (time.Duration, error) {
 	objects := make([]*desired.Objects, d.services)
 	for i := range objects {

@@ -31,7 +31,7 @@ import (
 
 const (
 	discovererName = "groundskeeper-discoverer"
-	// syncedPoll is how often a discoverer is asked whether it has compared everything.
+	// syncedPoll is how often a discoverer is queried whether it has compared everything.
 	syncedPoll = 10 * time.Millisecond
 )
 
@@ -68,13 +68,13 @@ func (p *discovererProcess) stop() {
 	})
 }
 
-// tail is an error with what the process said.
+// tail is an error with the output of the process.
 func (p *discovererProcess) tail() error {
 	content, err := os.ReadFile(p.log)
 	if err != nil {
 		return err
 	}
-	return fmt.Errorf("%s says: %s", discovererName, content)
+	return fmt.Errorf("%s printed: %s", discovererName, content)
 }
 
 // synced waits until the process works and has found, or made, everything as it should be.

@@ -23,8 +23,8 @@ import (
 const (
 	benchmarkKlustersName = "klusters"
 
-	// The load: Klusters of several projects of one cloud, each with a Secret and a router of its own, all of whose routes
-	// lead to servers.
+	// The load: Klusters of several projects of one cloud, each with a Secret and a dedicated router, all of whose routes lead to
+	// servers.
 	klustersOfTheGoals  = 1000
 	projectsOfKlusters  = 10
 	routesOfKlusters    = 10
@@ -34,7 +34,8 @@ const (
 	requestsOfKlusters  = 100.0 // qps and burst
 	idlePassesOfKluster = 10
 
-	// Goals. A pass over a router with live routes costs two requests; the look at the cloud, every five minutes, one more.
+	// Goals. A reconciliation over a router with live routes costs two requests; the check of the cloud, every five minutes, one
+	// more.
 	goalIdlePass            = 1.0
 	goalSteadyWrites        = 0.1 // the renewals of the manager's lease are among them
 	goalNone                = 0.0
@@ -42,8 +43,8 @@ const (
 	goalKlusterSteadyAsking = 3.0
 )
 
-// benchmarkKlusters measures what it costs to look after many Klusters of one cloud. The API server of all workload
-// clusters is that of the plane.
+// benchmarkKlusters measures what it costs to manage many Klusters of one cloud. The API server of all workload clusters is that of
+// the plane.
 func benchmarkKlusters(ctx context.Context, reporter *report.Reporter) error {
 	dir, err := os.MkdirTemp("", "bench")
 	if err != nil {
@@ -73,7 +74,7 @@ func benchmarkKlusters(ctx context.Context, reporter *report.Reporter) error {
 	return k.crowd(ctx)
 }
 
-// klusters is a plane whose manager looks after Klusters.
+// klusters is a plane whose manager manages Klusters.
 type klusters struct {
 	*plane.Plane
 	reporter *report.Reporter
@@ -90,7 +91,7 @@ func (k *klusters) add(process, name string, value float64, unit string, goal *f
 	})
 }
 
-// idle counts what passes over a router without routes ask of a cloud that nobody else asks.
+// idle counts what passes over a router without routes request from a cloud that no other client uses.
 func (k *klusters) idle(ctx context.Context) error {
 	cloud, router, err := k.idleCloud(ctx)
 	if err != nil {
@@ -107,7 +108,7 @@ func (k *klusters) idle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// Right behind a pass, nothing that is counted as one of two figures is missing in the other.
+	// Right behind a reconciliation, nothing that is counted as one of two figures is missing in the other.
 	passes, looks, err := k.passes(ctx, passes+1)
 	if err != nil {
 		return err
@@ -167,7 +168,7 @@ func (k *klusters) crowd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// The manager began with nothing, so that the first reading is what the first pass took.
+	// The manager began with nothing, so that the first reading is what the first reconciliation took.
 	steady.cpu, steady.writes = steady.cpu-first.cpu, steady.writes-first.writes
 	if err := k.tell("in the first run", first, new(goalKlusterFirstWrites)); err != nil {
 		return err

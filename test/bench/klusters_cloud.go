@@ -18,7 +18,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/bench/probe"
 )
 
-// requestTally is how many requests a cloud got, by service; "refused" are those of all that it refused.
+// requestTally is how many requests a cloud got, by service; "refused" are those of all that it rejected.
 type requestTally map[string]float64
 
 const refused = "refused"
@@ -67,7 +67,7 @@ func (k *klusters) read(ctx context.Context, cloud *fake.Server, since time.Time
 	return r, err
 }
 
-// tell reports a reading.
+// Reports a reading.
 func (k *klusters) tell(when string, r klusterReading, goalWrites *float64) error {
 	// A bucket of tokens lets its burst through on top of its rate.
 	most := math.Ceil(requestsOfKlusters + requestsOfKlusters/r.took.Seconds())
@@ -102,7 +102,7 @@ func (k *klusters) tell(when string, r klusterReading, goalWrites *float64) erro
 	return nil
 }
 
-// passes waits until the manager has made at least so many passes over routers, and returns them and the looks at clouds.
+// passes waits until the manager has made at least so many reconciliations over routers, and returns them and the checks clouds.
 func (k *klusters) passes(ctx context.Context, least float64) (passes, looks float64, err error) {
 	ticker := time.NewTicker(100 * time.Millisecond)
 	defer ticker.Stop()

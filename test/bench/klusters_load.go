@@ -27,7 +27,7 @@ const (
 	cloudPassword = "password"
 )
 
-// prepare writes the configurations and gives the manager its rights.
+// prepare writes the configurations and gives the manager its permissions.
 func (k *klusters) prepare(ctx context.Context) error {
 	const kind = "apiVersion: config.groundskeeper.io/v1alpha1\nkind: ControllerManagerConfiguration\n"
 	on := fmt.Sprintf("%scontrollers: {kluster: {enabled: true, routeGC: {interval: %s}, openstack: {qps: %g, burst: %d}}}\n",
@@ -46,7 +46,7 @@ func (k *klusters) prepare(ctx context.Context) error {
 	return err
 }
 
-// idleCloud is a cloud with one Kluster, whose router has no routes and is looked at every second.
+// idleCloud is a cloud with one Kluster, whose router has no routes and is checked every second.
 func (k *klusters) idleCloud(ctx context.Context) (cloud *fake.Server, router string, err error) {
 	cloud = fake.New(fake.Options{})
 	cloud.AddUser(idleName, cloudPassword, idleName)

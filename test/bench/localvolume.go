@@ -26,17 +26,16 @@ import (
 type localVolumeLoad struct {
 	benchmark      string
 	nodes, volumes int
-	// goalClaims and goalVolumes are times until all of them are gone, from the first lost node on, in seconds.
+	// goalClaims and goalVolumes are times until all of them have been deleted, from the first lost node on, in seconds.
 	goalClaims, goalVolumes float64
 	// goalRequests counts all requests but those for events, goalMemory is in MiB, goalCPU in CPU-seconds, goalLines in
 	// log lines for each lost node.
 	goalRequests, goalMemory, goalCPU, goalLines float64
 }
 
-// localVolumeLoads are the loads of the reference figures. The node-cleanup controller of
-// sig-storage-local-static-provisioner takes 239.6 s for the claims of the first and 600.2 s for its volumes (13.7 s
-// and 28.6 s with a higher limit of requests compiled in), 78 MiB, and has 107 of its requests refused; it takes 36
-// CPU-seconds and writes 203 MB of logs for the second.
+// localVolumeLoads are the loads of the reference figures. The node-cleanup controller of sig-storage-local-static-provisioner
+// takes 239.6 s for the claims of the first and 600.2 s for its volumes (13.7 s and 28.6 s with a higher limit of requests compiled
+// in), 78 MiB, and has 107 of its requests rejected; it takes 36 CPU-seconds and writes 203 MB of logs for the second.
 func localVolumeLoads() []localVolumeLoad {
 	return []localVolumeLoad{
 		{benchmark: "localvolume", nodes: 20, volumes: 2000, goalClaims: 5, goalVolumes: 8, goalRequests: 2100, goalMemory: 78},
@@ -45,7 +44,7 @@ func localVolumeLoads() []localVolumeLoad {
 	}
 }
 
-// benchmarkLocalVolumes measures how long it takes until the claims and volumes of lost nodes are gone, and what it costs.
+// benchmarkLocalVolumes measures how long it takes until the claims and volumes of lost nodes have been deleted, and what it costs.
 func benchmarkLocalVolumes(ctx context.Context, reporter *report.Reporter) error {
 	for _, load := range localVolumeLoads() {
 		if err := load.run(ctx, reporter); err != nil {
@@ -129,8 +128,8 @@ func (l localVolumeLoad) run(ctx context.Context, reporter *report.Reporter) (er
 	return l.report(reporter, seen, before, after, requests)
 }
 
-// deleteRest deletes the claims that are left, at once and with nothing else to do, and returns how long it takes until
-// they are gone: kube-controller-manager takes their finalizers off one after the other. No cleanup can be faster.
+// deleteRest deletes the claims that are left, immediately and with nothing else to do, and returns how long it takes until they
+// have been deleted: kube-controller-manager takes their finalizers off one after the other. No cleanup can be faster.
 func (l localVolumeLoad) deleteRest(ctx context.Context, client kubernetes.Interface) (time.Duration, error) {
 	claims := client.CoreV1().PersistentVolumeClaims(benchNamespace)
 	left, err := claims.List(ctx, metav1.ListOptions{})

@@ -46,7 +46,7 @@ rules:
 - {level: None}
 `
 
-// cleaner is the drop-in, as a process of its own.
+// cleaner is the drop-in, as a dedicated process.
 type cleaner struct {
 	cmd  *exec.Cmd
 	log  string
@@ -59,7 +59,7 @@ type cleanerReading struct {
 	lines int
 }
 
-// startCleaner starts the drop-in with the rights in artifacts/ and waits until it knows everything.
+// startCleaner starts the drop-in with the permissions in artifacts/ and waits until it knows everything.
 func startCleaner(ctx context.Context, p *plane.Plane, dir string) (*cleaner, error) {
 	apply := exec.CommandContext(ctx, p.Kubectl(), "--kubeconfig", p.AdminKubeconfig(), "apply", "-f", "artifacts/local-volume/rbac.yaml", "-f", "artifacts/local-volume/state.yaml")
 	if out, err := apply.CombinedOutput(); err != nil {
@@ -147,7 +147,7 @@ func (c *cleaner) reading() (cleanerReading, error) {
 	return cleanerReading{Usage: used, lines: bytes.Count(content, []byte("\n"))}, err
 }
 
-// auditCounts are the requests of the drop-in: for events and others, and those answered with 403 or another 4xx.
+// auditCounts are the requests of the drop-in: for events and others, and those responded with 403 or another 4xx.
 type auditCounts struct{ events, others, forbidden, refused int }
 
 // readAudit counts the requests of the drop-in, from its start on.

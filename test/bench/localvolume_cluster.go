@@ -23,11 +23,11 @@ import (
 const (
 	benchClass     = "bench"
 	benchNamespace = "bench"
-	// loaders is how many requests of the load are under way at once.
+	// loaders is how many requests of the load are under way concurrently.
 	loaders = 16
 )
 
-// each calls a function with 0 to n-1, several at once, and returns the first error.
+// each calls a function with 0 to n-1, several concurrently, and returns the first error.
 func each(n int, do func(i int) error) error {
 	numbers, errs := make(chan int), make(chan error, loaders)
 	var group sync.WaitGroup
@@ -36,7 +36,7 @@ func each(n int, do func(i int) error) error {
 			for i := range numbers {
 				if err := do(i); err != nil {
 					errs <- err
-					for range numbers { // the rest is for nobody
+					for range numbers { // the rest is not used
 					}
 					return
 				}
@@ -129,12 +129,12 @@ func benchVolume(i int, node string) (*corev1.PersistentVolume, *corev1.Persiste
 
 // observation is what happened to claims and volumes.
 type observation struct {
-	// claimsDeleted and volumesDeleted are until the last deletion was asked for. Kubernetes then takes its finalizers
-	// away, one after the other, and so they are gone later.
+	// claimsDeleted and volumesDeleted are until the last deletion was requested. Kubernetes then takes its finalizers away, one
+	// after the other, and so they have been deleted later.
 	claimsDeleted, volumesDeleted, claimsGone, volumesGone time.Duration
-	// floor is until as many claims are gone that are deleted with nothing else to do; 0: not measured.
+	// floor is until as many claims have been deleted that are deleted with nothing else to do; 0: not measured.
 	floor time.Duration
-	// deleting is when and at which revision the deletion of a claim began, told the same of its event.
+	// deleting is when and at which revision the deletion of a claim began, return the same of its event.
 	deleting, told map[string]moment
 }
 
@@ -163,7 +163,7 @@ func (o *observation) count(is func(deleting, told moment) bool) int {
 	return n
 }
 
-// lose deletes half of the nodes and watches until their claims and volumes are gone.
+// lose deletes half of the nodes and watches until their claims and volumes have been deleted.
 func (l localVolumeLoad) lose(ctx context.Context, client kubernetes.Interface) (*observation, error) {
 	claims, err := client.CoreV1().PersistentVolumeClaims(benchNamespace).Watch(ctx, metav1.ListOptions{})
 	if err != nil {

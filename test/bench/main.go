@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench measures Groundskeeper on a local control plane: real binaries, loopback, a folder that is thrown away.
-// It prints each figure for users on stderr and as a line of JSON on stdout, and fails when a figure misses its goal.
+// Command bench measures Groundskeeper on a local control plane: real binaries, loopback, a directory that is thrown away. It
+// prints each figure for users on stderr and as a line of JSON on stdout, and fails when a figure misses its goal.
 package main
 
 import (
@@ -72,8 +72,8 @@ func run() error {
 	return nil
 }
 
-// loaded runs a benchmark and reports how much else the machine had to do, and how fast it was: its load average before says
-// the one, that behind it what the benchmark itself was.
+// loaded runs a benchmark and reports how much else the machine had to do, and how fast it was: its load average before is the
+// former, that after it the load of the benchmark itself.
 func loaded(reporter *report.Reporter, name string, run func() error) error {
 	tell := func(when string) error {
 		load, err := probe.Load()

@@ -143,7 +143,7 @@ func (m *maintained) until(ctx context.Context, want gimbalv1.ClusterStatus, sta
 	)
 }
 
-// drainedAs says whether the condition Drained of a backend, as it is now, has a status and a reason.
+// drainedAs reports whether the condition Drained of a backend, at present, has a status and a reason.
 func drainedAs(backend *gimbalv1.DiscoveryBackend, status metav1.ConditionStatus, reason string) bool {
 	c := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionDrained)
 	return c != nil && c.ObservedGeneration == backend.Generation && c.Status == status && c.Reason == reason &&

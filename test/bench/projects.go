@@ -181,7 +181,7 @@ func writesOf(ctx context.Context, manager *plane.Process) (float64, error) {
 func reportProjects(reporter *report.Reporter, count int, elapsed time.Duration, before, after reading) error {
 	goal := func(value float64) *float64 {
 		if count != projectsOfTheGoals {
-			return nil // the goals speak of that many
+			return nil // the goals mention that many
 		}
 		return &value
 	}

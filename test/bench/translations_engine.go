@@ -38,11 +38,11 @@ type engineCost struct {
 	resources int
 	// wall is the time, and cpu that of all cores, in microseconds; both are the fake's and the client's, too.
 	wall, cpu float64
-	// compare is the CPU of a pass that compares all of the backend, in microseconds.
+	// compare is the CPU of a reconciliation that compares all of the backend, in microseconds.
 	compare float64
 	// memory is that of the engine without the Claims, in bytes.
 	memory float64
-	// requests are those of the pushes, refused the ones that were refused.
+	// requests are those of the pushes, rejected the ones that were rejected.
 	requests, refused float64
 }
 

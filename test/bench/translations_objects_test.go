@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// The pods of a network have addresses of their own, each in the range of the node it runs on.
+// The pods of a network have dedicated addresses, each in the range of the node it runs on.
 func TestPodAddresses(t *testing.T) {
 	seen := map[string]bool{}
 	for i := range 20000 {

@@ -117,7 +117,7 @@ func (p *pushes) finish() {
 	}
 }
 
-// wait waits until all is pushed, and tells how far it is.
+// wait waits until all is pushed, and reports how far it is.
 func (p *pushes) wait(ctx context.Context) {
 	ticks := time.NewTicker(progressInterval)
 	defer ticks.Stop()

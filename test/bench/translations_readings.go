@@ -18,10 +18,10 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// fakePages are the pages on which the fake of MidoNet shows what it was asked and takes hosts and faults.
+// fakePages are the pages on which the fake of MidoNet shows what it was queried and takes hosts and faults.
 type fakePages struct{ root string }
 
-// ask sends a request to a page; in is the body, empty for none, and out takes the answer, nil for none.
+// Sends a request to a page; in is the body, empty for none, and out takes the response, nil for none.
 func (f *fakePages) ask(ctx context.Context, method, page string, in []byte, out any) error {
 	request, err := http.NewRequestWithContext(ctx, method, f.root+page, strings.NewReader(string(in)))
 	if err != nil {
@@ -48,7 +48,7 @@ func (f *fakePages) ask(ctx context.Context, method, page string, in []byte, out
 // backendRequests are numbers of requests to the backend, without logins.
 type backendRequests map[fakemidonet.Count]int
 
-// requests returns the requests since the last forget.
+// requests returns the requests since the last discard.
 func (f *fakePages) requests(ctx context.Context) (backendRequests, error) {
 	var page struct {
 		Counts []struct {
@@ -94,8 +94,8 @@ func isSingleRead(c fakemidonet.Count) bool { return !isWrite(c) && strings.HasS
 // isListing is a read of a collection.
 func isListing(c fakemidonet.Count) bool { return !isWrite(c) && !isSingleRead(c) }
 
-// translationWrites are the writes of Translations that our API server has answered: creates, statuses, all others, and
-// of all these the ones it refused.
+// translationWrites are the writes of Translations that Groundskeeper's API server has responded: creates, statuses, all others,
+// and of all these the ones it rejected.
 type translationWrites struct{ creates, statuses, others, refused float64 }
 
 func (w translationWrites) minus(before translationWrites) translationWrites {
@@ -104,7 +104,7 @@ func (w translationWrites) minus(before translationWrites) translationWrites {
 
 func (w translationWrites) all() float64 { return w.creates + w.statuses + w.others }
 
-// writesOfTranslations reads the metrics of our API server.
+// writesOfTranslations reads the metrics of Groundskeeper's API server.
 func writesOfTranslations(ctx context.Context, p *plane.Plane) (translationWrites, error) {
 	client, err := rest.HTTPClientFor(p.DirectConfig(0))
 	if err != nil {

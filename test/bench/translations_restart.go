@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// restartPoll is how often a restarted manager is looked at.
+	// restartPoll is how often a restarted manager is checked.
 	restartPoll = 100 * time.Millisecond
-	// restartQuiet is how long nothing must be asked of the backend until the first comparison is taken to be over.
+	// restartQuiet is how long nothing must be queried of the backend until the first comparison is taken to be over.
 	restartQuiet = 5 * time.Second
 )
 
@@ -89,7 +89,7 @@ func (n *translatedNetwork) untilLeading(ctx context.Context) (time.Time, error)
 	return time.Now(), err
 }
 
-// untilQuiet waits until the backend is asked nothing more, and returns when it was last asked, and for what.
+// untilQuiet waits until the backend is not queried more, and returns when it was last queried, and for what.
 func (n *translatedNetwork) untilQuiet(ctx context.Context) (last time.Time, requests backendRequests, err error) {
 	seen := 0
 	err = wait.PollUntilContextCancel(ctx, restartPoll, true, func(ctx context.Context) (bool, error) {

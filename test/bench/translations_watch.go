@@ -25,7 +25,7 @@ import (
 // tracker watches all Translations and notes when as many exist, and are in sync, as are expected.
 type tracker struct {
 	mu sync.Mutex
-	// synced has all Translations that exist, and whether the backend has them as they are now.
+	// synced has all Translations that exist, and whether the backend has them at present.
 	synced map[types.UID]bool
 	inSync int
 	want   int
@@ -34,7 +34,7 @@ type tracker struct {
 	reached     chan struct{}
 }
 
-// trackTranslations begins to watch, until ctx ends. It asks our API server itself, so that what is watched for the
+// trackTranslations begins to watch, until ctx ends. It queries Groundskeeper's API server itself, so that what is watched for the
 // measurement costs kube-apiserver nothing.
 func trackTranslations(ctx context.Context, config *rest.Config) (*tracker, error) {
 	config = rest.CopyConfig(config)
@@ -63,7 +63,7 @@ func trackTranslations(ctx context.Context, config *rest.Config) (*tracker, erro
 	return t, nil
 }
 
-// essence drops what is not looked at.
+// essence drops what is not checked.
 func essence(object any) (any, error) {
 	if translation, ok := object.(*midonetv1.Translation); ok {
 		translation.ManagedFields, translation.OwnerReferences, translation.Labels = nil, nil, nil
@@ -123,8 +123,8 @@ func (t *tracker) check() {
 	}
 }
 
-// until waits until that many Translations exist and are in sync, and returns when the last one existed and when the
-// last one was in sync. It tells how far it is.
+// until waits until that many Translations exist and are in sync, and returns when the last one existed and when the last one was
+// in sync. It reports how far it is.
 func (t *tracker) until(ctx context.Context, want int) (exist, synced time.Time, err error) {
 	reached := make(chan struct{})
 	t.mu.Lock()
@@ -147,10 +147,10 @@ func (t *tracker) until(ctx context.Context, want int) (exist, synced time.Time,
 	}
 }
 
-// progressInterval is how often people are told how far a long measurement is.
+// progressInterval is how often users are given how far a long measurement is.
 const progressInterval = 10 * time.Second
 
-// String says how far it is.
+// String reports how far it is.
 func (t *tracker) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

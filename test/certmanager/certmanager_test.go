@@ -33,7 +33,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/audit"
 )
 
-// authority is the Certificate of the authority.
+// The Certificate of the CA.
 const authority = "groundskeeper-authority"
 
 // install applies the installation; its Deployments are kept to be started here.
@@ -93,7 +93,7 @@ func (w *world) localize(object *unstructured.Unstructured) error {
 	return nil
 }
 
-// startServers starts our servers as their Deployments say, with the rights of the installation and no other.
+// startServers starts Groundskeeper's servers as their Deployments specify, with the permissions of the installation and no other.
 func (w *world) startServers() {
 	w.Helper()
 	const mount = "/etc/groundskeeper-tls"
@@ -133,7 +133,7 @@ func (w *world) available() {
 	})
 }
 
-// told are the authorities that clients of a server are told to trust.
+// The CAs that clients of a server are instructed to trust.
 func (w *world) told(ctx context.Context, server string) ([]*x509.Certificate, error) {
 	var bundle []byte
 	if server == manager {
@@ -158,7 +158,7 @@ func (w *world) told(ctx context.Context, server string) ([]*x509.Certificate, e
 	return cert.ParseCertsPEM(bundle)
 }
 
-// connect makes a new connection to a server, as a client that believes what the cluster says, and returns its certificate.
+// connect makes a new connection to a server, as a client that believes what the cluster publishes, and returns its certificate.
 func (w *world) connect(ctx context.Context, server string) (*x509.Certificate, error) {
 	trusted, err := w.told(ctx, server)
 	if err != nil {
@@ -179,7 +179,7 @@ func (w *world) connect(ctx context.Context, server string) (*x509.Certificate, 
 	return connection.(*tls.Conn).ConnectionState().PeerCertificates[0], nil
 }
 
-// renew asks cert-manager for another certificate now, as "cmctl renew" does.
+// renew requests from cert-manager another certificate now, as "cmctl renew" does.
 func (w *world) renew(name string) {
 	w.Helper()
 	status := fmt.Sprintf(`{"status":{"conditions":[{"type":"Issuing","status":"True","reason":"ManuallyTriggered","message":"renewed by a test","lastTransitionTime":%q}]}}`,
@@ -209,8 +209,8 @@ func (w *world) replaced(server string, old *x509.Certificate) *x509.Certificate
 	return now
 }
 
-// clients write, are reviewed and connect anew without a pause until the returned function is called, which fails the test
-// when one of them failed or stood still.
+// clients write, are reviewed and connect again without a pause until the returned function is called, which fails the test when
+// one of them failed or stood still.
 func (w *world) clients(project *gardenerv1beta1.Project) (stop func()) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	var group sync.WaitGroup
@@ -254,17 +254,17 @@ func (w *world) clients(project *gardenerv1beta1.Project) (stop func()) {
 	}
 }
 
-// refused is nil when the webhook, which fails closed, answers: the refusal is its answer, and nothing else is.
+// Nil when the webhook, which fails closed, responds: the rejection is its response, and nothing else is.
 func (w *world) refused(ctx context.Context, project *gardenerv1beta1.Project) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: project.NamespaceName()}}
 	err := w.c.Delete(ctx, namespace, client.DryRunAll)
 	if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "direct deletion of namespace") {
 		return nil
 	}
-	return fmt.Errorf("not the webhook's answer: %w", err)
+	return fmt.Errorf("not the webhook's response: %w", err)
 }
 
-// trust waits until clients of both servers are told of so many authorities.
+// trust waits until clients of both servers are notified of so many CAs.
 func (w *world) trust(count int) {
 	w.Helper()
 	w.eventually("authorities", func(ctx context.Context) error {
@@ -277,7 +277,7 @@ func (w *world) trust(count int) {
 	})
 }
 
-// cert-manager makes the certificates, replaces them, and replaces the authority, without a request that fails.
+// cert-manager makes the certificates, replaces them, and replaces the CA, without a request that fails.
 func TestCertManager(t *testing.T) {
 	w := newWorld(t)
 	w.kubectl("", "apply", "--server-side", "-f", w.binary("cert-manager-crds"))
@@ -305,28 +305,29 @@ func TestCertManager(t *testing.T) {
 			t.Errorf("%s has the old key", server)
 		}
 		if string(served[server].AuthorityKeyId) != string(old.AuthorityKeyId) {
-			t.Errorf("another authority signed the certificate of %s", server)
+			t.Errorf("another CA signed the certificate of %s", server)
 		}
 	}
-	// The new authority is known before anything is signed by it, and what the old one signed is good still.
+	// The new CA is known before anything is signed by it, and what the old one signed is good still.
 	w.renew(authority)
 	w.trust(2)
 	for server, certificate := range served {
 		if now, err := w.connect(w.ctx, server); err != nil || !now.Equal(certificate) {
-			t.Errorf("%s serves another certificate, because there is another authority: %v", server, err)
+			t.Errorf("%s serves another certificate, because there is another CA: %v", server, err)
 		}
 		w.renew(server)
 	}
 	for server, old := range served {
 		if now := w.replaced(server, old); string(now.AuthorityKeyId) == string(old.AuthorityKeyId) {
-			t.Errorf("the old authority signed the new certificate of %s", server)
+			t.Errorf("the old CA signed the new certificate of %s", server)
 		}
 	}
 	stop()
 	w.leftAlone()
 }
 
-// leftAlone checks that our servers wrote neither a registration nor a Secret, and missed no right that they were not given.
+// leftAlone checks that Groundskeeper's servers wrote neither a registration nor a Secret, and missed no right that they were not
+// given.
 func (w *world) leftAlone() {
 	w.Helper()
 	if err := audit.CheckRights(w.log, audit.APIServer, audit.Manager); err != nil {

@@ -16,11 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// data is the link that a kubelet leads to another folder when a Secret changes.
+// data is the link that a kubelet leads to another directory when a Secret changes.
 const data = "..data"
 
-// mount makes a folder of a Secret and follows its changes, as a kubelet does for a volume: the files are links through
-// the link data, which is replaced at once. It returns when the Secret is there.
+// mount makes a directory of a Secret and follows its changes, as a kubelet does for a volume: the files are links through the link
+// data, which is replaced immediately. It returns when the Secret is there.
 func (w *world) mount(name string) (dir string) {
 	w.Helper()
 	dir = filepath.Join(w.dir, "volumes", name)
@@ -69,7 +69,7 @@ func (w *world) mount(name string) (dir string) {
 	return dir
 }
 
-// project puts a version of the files into the folder, as kubelet's AtomicWriter does.
+// project puts a version of the files into the directory, as kubelet's AtomicWriter does.
 func project(dir string, version int, files map[string][]byte) error {
 	folder := "..version-" + strconv.Itoa(version)
 	if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
@@ -99,7 +99,7 @@ func project(dir string, version int, files map[string][]byte) error {
 	return os.RemoveAll(filepath.Join(dir, old))
 }
 
-// The folder is at every moment one version of the Secret.
+// The directory is at every moment one version of the Secret.
 func TestProject(t *testing.T) {
 	dir := t.TempDir()
 	for version, content := range []string{"a", "b", "c"} {
@@ -116,7 +116,7 @@ func TestProject(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(entries) != 4 { // both files, data and its folder
+	if len(entries) != 4 { // both files, data and its directory
 		t.Errorf("left: %v", entries)
 	}
 }

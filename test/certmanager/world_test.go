@@ -38,7 +38,7 @@ const (
 	patience = 2 * time.Minute
 )
 
-// auditPolicy records what our processes ask for.
+// auditPolicy records what Groundskeeper's processes request.
 const auditPolicy = `
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -48,7 +48,8 @@ rules:
 - {level: None}
 `
 
-// world is a plane with cert-manager, the manifests of an installation, and our servers, started as its Deployments say.
+// world is a plane with cert-manager, the manifests of an installation, and Groundskeeper's servers, started as its Deployments
+// specify.
 type world struct {
 	*testing.T
 	ctx   context.Context
@@ -57,7 +58,7 @@ type world struct {
 	plane *plane.Plane
 	c     client.WithWatch
 	log   string
-	// ports are those of our servers.
+	// ports are those of Groundskeeper's servers.
 	ports map[string]int
 	// deployments are those of the installation.
 	deployments map[string]*unstructured.Unstructured
@@ -167,7 +168,7 @@ func (w *world) run(name string, args ...string) {
 	})
 }
 
-// account is the kubeconfig of a ServiceAccount of ours.
+// account is the kubeconfig of a ServiceAccount of Groundskeeper.
 func (w *world) account(name string) string {
 	w.Helper()
 	path := filepath.Join(w.dir, name+".kubeconfig")
@@ -192,7 +193,7 @@ func (w *world) eventually(what string, condition func(ctx context.Context) erro
 	}
 }
 
-// freePorts returns ports of loopback that nobody listens on, by name.
+// freePorts returns ports of loopback that no client listens on, by name.
 func freePorts(t *testing.T, names ...string) map[string]int {
 	t.Helper()
 	ports := map[string]int{}
@@ -210,7 +211,7 @@ func (w *world) address(server string) string {
 	return net.JoinHostPort("127.0.0.1", strconv.Itoa(w.ports[server]))
 }
 
-// args are those of a Deployment, without those that only a Pod can have, with paths in a folder of ours instead of a mount.
+// args are those of a Deployment, without those that only a Pod can have, with paths in a directory of the test instead of a mount.
 func (w *world) args(deployment string, mounts map[string]string, without ...string) []string {
 	w.Helper()
 	containers, _, err := unstructured.NestedSlice(w.deployments[deployment].Object, "spec", "template", "spec", "containers")

@@ -20,21 +20,21 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// example is a route in a namespace of its own, with a backend of its own, whose Service is us-web. Service eu-web is of
-// a backend that is always Enabled.
+// example is a route in a dedicated namespace, with a dedicated backend, whose Service is us-web. Service eu-web is of a backend
+// that is always Enabled.
 type example struct {
 	name string
 	// manifest is of the route; HOST stands for a host name that no other has.
 	manifest string
 	// enabled and drained are the Services that get requests.
 	enabled, drained string
-	// withheld says that weights cannot do it, so that the endpoints have to.
+	// withheld reports that weights cannot do it, so that the endpoints have to.
 	withheld bool
-	// removed are those that get requests when the backend is gone.
+	// removed are those that get requests when the backend has been deleted.
 	removed string
-	// nothing says that nothing is left of the HTTPProxy then: Contour calls that invalid.
+	// nothing reports that nothing is left of the HTTPProxy then: Contour calls that invalid.
 	nothing bool
-	// unresolved says that Contour calls the HTTPProxy invalid for a reference of it, but serves the rest.
+	// unresolved reports that Contour calls the HTTPProxy invalid for a reference of it, but serves the rest.
 	unresolved bool
 }
 
@@ -128,8 +128,8 @@ func (w *world) receive(what string, services map[string]bool) dump {
 	})
 }
 
-// While a backend is in maintenance no route sends it anything, and everything else goes on; afterwards Contour serves
-// exactly what it served before; and when the backend is gone, every route is valid without it.
+// While a backend is in maintenance no route sends it anything, and everything else continues; afterwards Contour serves exactly
+// what it served before; and when the backend has been deleted, every route is valid without it.
 func TestWhatContourServes(t *testing.T) {
 	w, all := newWorld(t), examples()
 	var backends []*gimbalv1.DiscoveryBackend
@@ -175,14 +175,14 @@ func TestWhatContourServes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.receive("all are gone", expected(all, func(e example) string { return e.removed }))
+	w.receive("all have been deleted", expected(all, func(e example) string { return e.removed }))
 	for _, backend := range backends {
-		w.until(backend.Name+" is gone", func(ctx context.Context) (bool, error) {
+		w.until(backend.Name+" has been deleted", func(ctx context.Context) (bool, error) {
 			err := w.c.Get(ctx, client.ObjectKeyFromObject(backend), backend.DeepCopy())
 			return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 		})
 	}
-	w.receive("all are gone with their Services", expected(all, func(e example) string { return e.removed }))
+	w.receive("all have been deleted with their Services", expected(all, func(e example) string { return e.removed }))
 	var want []string
 	for _, each := range all {
 		if each.nothing || each.unresolved {
@@ -196,7 +196,7 @@ func TestWhatContourServes(t *testing.T) {
 	})
 }
 
-// drained waits until all backends say that they are drained, or that they are not.
+// drained waits until all backends report that they are drained, or that they are not.
 func (w *world) drained(backends []*gimbalv1.DiscoveryBackend, status metav1.ConditionStatus) {
 	w.Helper()
 	for _, backend := range backends {

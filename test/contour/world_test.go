@@ -50,7 +50,7 @@ spec:
 const configuration = `gateway: {gatewayRef: {namespace: projectcontour, name: edge}}
 `
 
-// world is a plane with our controllers, and a Contour.
+// world is a plane with Groundskeeper's controllers, and a Contour.
 type world struct {
 	*testing.T
 	ctx     context.Context
@@ -118,7 +118,7 @@ func (w *world) kubectl(input string, args ...string) string {
 	return string(out)
 }
 
-// until waits for something that no stream tells of.
+// until waits for something that no stream reports of.
 func (w *world) until(what string, is func(context.Context) (bool, error)) {
 	w.Helper()
 	if err := wait.PollUntilContextTimeout(w.ctx, 200*time.Millisecond, time.Minute, true, is); err != nil {
@@ -161,7 +161,7 @@ func (w *world) declare(status gimbalv1.ClusterStatus, backends ...*gimbalv1.Dis
 	}
 }
 
-// freePorts returns ports of loopback that nobody listens on.
+// freePorts returns ports of loopback that no client listens on.
 func freePorts(t *testing.T, count int) []int {
 	t.Helper()
 	var ports []int

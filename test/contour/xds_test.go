@@ -95,7 +95,7 @@ func (s *streams) put(kind string, resources []map[string]any) {
 	s.changed = make(chan struct{})
 }
 
-// until waits until what is served is as it should be. The check says what is wrong, "" when nothing is.
+// until waits until what is served is as it should be. The check reports what is wrong, "" when nothing is.
 func (s *streams) until(ctx context.Context, t *testing.T, what string, check func(dump) string) dump {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, 45*time.Second)
@@ -136,7 +136,7 @@ func serviceOf(cluster string) string {
 	return strings.Join(parts[:min(2, len(parts))], "/")
 }
 
-// answers says whether a cluster has an endpoint.
+// Reports whether a cluster has an endpoint.
 func (d dump) answers(cluster string) bool {
 	settings, _ := d[clusters][cluster].(map[string]any)
 	discovered, _ := settings["eds_cluster_config"].(map[string]any)

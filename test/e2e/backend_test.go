@@ -28,7 +28,7 @@ import (
 // adminNamespace is where backends live that publish in every namespace.
 const adminNamespace = "gimbal-discovery"
 
-// backend is a DiscoveryBackend with a namespace of its own in both clusters.
+// backend is a DiscoveryBackend with a dedicated namespace in both clusters.
 type backend struct {
 	// in is the cluster that has it.
 	in        *cluster
@@ -38,7 +38,7 @@ type backend struct {
 	namespace string
 }
 
-// newBackend creates a backend that discovers one namespace, with the credentials of a user of the other cluster.
+// newBackend creates a backend that discovers one namespace, with the credentials of a user of the remote cluster.
 func newBackend(t *testing.T, name, user string) *backend {
 	t.Helper()
 	return newBackendIn(t, here, name, user)
@@ -52,7 +52,7 @@ func newBackendIn(t *testing.T, in *cluster, name, user string) *backend {
 	}
 	b.secret = secretOf(name, kubeconfigOf(t, user))
 	b.object = &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: adminNamespace, Name: name}}
-	// The backend is asked as often as everything is compared.
+	// The backend is queried as often as everything is compared.
 	b.object.Cluster = gimbalv1.Cluster{Type: gimbalv1.BackendKubernetes, Secret: name, RefreshInterval: new(int32(2))}
 	b.object.Cluster.Namespaces.Allow = []string{b.namespace}
 	create(t, in, b.secret, b.object)
@@ -223,7 +223,7 @@ func (b *backend) copyWrites(t *testing.T) []audit.Event {
 	})
 }
 
-// refusedKubeconfig returns the kubeconfig with a token that nobody gave out.
+// refusedKubeconfig returns the kubeconfig with a token that was not issued.
 func refusedKubeconfig(t *testing.T, good []byte) []byte {
 	t.Helper()
 	config, err := clientcmd.Load(good)

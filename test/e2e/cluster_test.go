@@ -25,8 +25,8 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// auditPolicy records what our servers and discoverers ask for: by the accounts of their pods here, as users of the group
-// there.
+// auditPolicy records what Groundskeeper's servers and discoverers request: by the accounts of their pods here, as users of the
+// group there.
 const auditPolicy = `
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -101,7 +101,7 @@ func eventually(t *testing.T, condition func(ctx context.Context) error) {
 	var last error
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, 90*time.Second, true, func(ctx context.Context) (bool, error) {
 		now := condition(ctx)
-		if now == nil || last == nil || ctx.Err() == nil { // one that was cut off says less than the one before
+		if now == nil || last == nil || ctx.Err() == nil { // one that was cut off has less information than the one before
 			last = now
 		}
 		return now == nil, nil

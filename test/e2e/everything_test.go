@@ -19,8 +19,8 @@ import (
 	"k8s.io/client-go/metadata"
 )
 
-// everything lists all objects of all kinds of the cluster, as "resource namespace/name", but for what Kubernetes makes by
-// itself at any time.
+// everything lists all objects of all kinds of the cluster, as "resource namespace/name", except for what Kubernetes makes
+// automatically at any time.
 func (h *host) everything(t *testing.T) sets.Set[string] {
 	t.Helper()
 	found, err := h.list(t.Context())
@@ -73,13 +73,13 @@ func (h *host) list(ctx context.Context) (sets.Set[string], error) {
 	return found, nil
 }
 
-// isKubernetes says whether Kubernetes makes an object when it pleases: the Leases of its own processes and nodes, and the
-// accounts of its controllers.
+// isKubernetes reports whether Kubernetes makes an object when it pleases: the Leases of its processes and nodes, and the accounts
+// of its controllers.
 func isKubernetes(line string) bool {
 	return strings.HasPrefix(line, "leases.coordination.k8s.io kube-") || strings.HasPrefix(line, "serviceaccounts kube-system/")
 }
 
-// isEmpty waits until there is nothing that was not there before.
+// isEmpty waits until there is nothing that did not exist before.
 func (h *host) isEmpty(t *testing.T, before sets.Set[string]) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {

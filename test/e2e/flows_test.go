@@ -68,7 +68,7 @@ func processOf(t *testing.T, container string) int {
 		t.Fatal(err)
 	}
 	for _, file := range files {
-		content, err := os.ReadFile(file) // some are gone meanwhile
+		content, err := os.ReadFile(file) // some have been deleted meanwhile
 		if err == nil && bytes.Contains(content, []byte(container)) {
 			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 			if err != nil {
@@ -81,7 +81,7 @@ func processOf(t *testing.T, container string) int {
 	return 0
 }
 
-// A backend goes with all that was made for it, and nothing else goes.
+// A backend is deleted with all that was created for it, and nothing else is deleted.
 func TestDeletion(t *testing.T) {
 	t.Parallel()
 	b := newBackend(t, "deleted", "deleted-user")
@@ -132,7 +132,7 @@ func TestDeletion(t *testing.T) {
 	})
 }
 
-// The examples work as they are shipped, with a Secret of the name that they give.
+// The examples work as shipped, with a Secret of the name that they give.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	b := &backend{in: here, name: "kubernetes001", namespace: "example-apps"}

@@ -24,7 +24,7 @@ import (
 // host is a cluster in which Groundskeeper is installed by its manifests, as pods.
 type host struct {
 	*cluster
-	// folder is where kustomizations of this test lie: outside of the manifests, as a user's do.
+	// Where kustomizations of this test lie: outside of the manifests, as a user's do.
 	folder string
 }
 
@@ -62,7 +62,7 @@ func newHost(t *testing.T) *host {
 	c, err := start(t.Context(), plane.Options{
 		Dir: dir, Node: true, Images: archives,
 		KubeControllers: []string{"persistentvolume-binder-controller", "persistentvolumeclaim-protection-controller", "disruption-controller"},
-		// Our Services have endpoints here.
+		// Groundskeeper's Services have endpoints here.
 		KubeAPIServerFlags: []string{"--enable-aggregator-routing=true"},
 	})
 	if err != nil {
@@ -103,7 +103,7 @@ func (h *host) describe(t *testing.T) {
 	}
 }
 
-// addVolume makes a volume on the node, as there is nobody to make one for a claim.
+// addVolume makes a volume on the node, because nothing creates one for a claim.
 func (h *host) addVolume(t *testing.T, disk string) {
 	t.Helper()
 	const path = "/var/lib/volume"
@@ -124,8 +124,8 @@ func (h *host) addVolume(t *testing.T, disk string) {
 	})
 }
 
-// kustomization writes what a user of the build writes: which images there are, and that all controllers run, with the
-// rights that these need. It returns the folder to apply. There is a MidoNet, which does not answer.
+// kustomization writes what a user of the build writes: which images there are, and that all controllers run, with the permissions
+// that these need. It returns the directory to apply. There is a MidoNet, which does not respond.
 func (h *host) kustomization(t *testing.T, b build) string {
 	t.Helper()
 	to := filepath.Join(h.folder, b.name)

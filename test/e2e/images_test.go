@@ -21,7 +21,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane/image"
 )
 
-// An image has its binary and, but for pause, root certificates, and nothing else.
+// An image has its binary and, except for pause, root certificates, and nothing else.
 func TestImages(t *testing.T) {
 	t.Parallel()
 	commands, err := os.ReadDir("../../cmd")
@@ -30,7 +30,7 @@ func TestImages(t *testing.T) {
 	}
 	for _, command := range commands {
 		if !strings.HasPrefix(command.Name(), "groundskeeper-") {
-			continue // it runs where people are
+			continue // it runs where users are
 		}
 		t.Run(command.Name(), func(t *testing.T) {
 			testImage(t, command.Name(), "/etc", "/etc/ssl", "/etc/ssl/certs", "/etc/ssl/certs/ca-certificates.crt")
@@ -79,9 +79,9 @@ func testImage(t *testing.T, name string, besides ...string) {
 	}
 }
 
-// unpack reads a layer into files. All of it is root's, nobody may write to it, and it is as old as the image.
+// unpack reads a layer into files. All of it is root's, it is not writable, and it is as old as the image.
 func unpack(content io.Reader, created time.Time, files map[string][]byte) error {
-	layer := tar.NewReader(content) // archives have layers as they are: compressing is for a registry
+	layer := tar.NewReader(content) // archives have layers unchanged: compressing is for a registry
 	for {
 		entry, err := layer.Next()
 		if errors.Is(err, io.EOF) {

@@ -27,8 +27,8 @@ const (
 	systemSpace = "groundskeeper-system"
 )
 
-// TestInstall installs the build of before with one command, uses all kinds through its Service, upgrades to this one while
-// clients go on, replaces its pods, and removes it by the command of the plugin: nothing is left.
+// TestInstall installs the build of before with one command, uses all kinds through its Service, upgrades to this one while clients
+// continue, replaces its pods, and removes it by the command of the plugin: nothing is left.
 func TestInstall(t *testing.T) {
 	h := newHost(t)
 	empty := h.everything(t)
@@ -73,7 +73,7 @@ func (h *host) useAllKinds(t *testing.T) *backend {
 	b.publish(t, "web")
 	b.copied(t, "web")
 	b.works(t)
-	// A webhook answers as well: it is served by a pod.
+	// A webhook responds as well: it is served by a pod.
 	out, err := h.try(t.Context(), "delete", "namespace", h.projectNamespace(t), "--dry-run=server")
 	if err == nil || !strings.Contains(out, "you must delete the corresponding project") {
 		t.Errorf("the namespace of a project may be deleted: %v %s", err, out)
@@ -143,8 +143,8 @@ func (h *host) replacePods(t *testing.T, name string) {
 	h.kubectl(t, "rollout", "status", "--namespace", systemSpace, "deployment/"+name, "--timeout=120s")
 }
 
-// uninstall removes the installation by the command. The backend of Translations does not answer: they are abandoned, and
-// the controller that would make them again is stopped first.
+// uninstall removes the installation by the command. The backend of Translations does not respond: they are abandoned, and the
+// controller that would make them again is stopped first.
 func (h *host) uninstall(t *testing.T, b *backend) {
 	t.Helper()
 	plugin := filepath.Join(filepath.Dir(h.Kubectl()), "kubectl-groundskeeper")
@@ -155,7 +155,7 @@ func (h *host) uninstall(t *testing.T, b *backend) {
 	out, err := run("--dry-run", "--abandon=translations")
 	for _, want := range []string{"1. The controller manager restarts without", "default/web", "gimbal-discovery/installed", "example: ", "deployments groundskeeper-system/" + apiserver} {
 		if err != nil || !strings.Contains(out, want) {
-			t.Errorf("the plan does not say %q: %v %s", want, err, out)
+			t.Errorf("the plan does not report %q: %v %s", want, err, out)
 		}
 	}
 	namespace := h.projectNamespace(t)
@@ -163,9 +163,9 @@ func (h *host) uninstall(t *testing.T, b *backend) {
 	if err != nil || !strings.Contains(out, "Groundskeeper has been removed") {
 		t.Fatalf("%v: %s", err, out)
 	}
-	t.Logf("it says:\n%s", out)
-	// The namespace of the Project stays, as it should, and can be deleted, as can any other: nothing is registered that
-	// does not answer.
+	t.Logf("it printed:\n%s", out)
+	// The namespace of the Project stays, as it should, and can be deleted, as can any other: nothing is registered that does not
+	// respond.
 	h.kubectl(t, "get", "namespace", namespace)
 	create(t, h.cluster, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
 	h.kubectl(t, "delete", "namespace", "shop", namespace, b.namespace, "--timeout=90s")

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// leftovers returns what two planes in the folder left behind on the machine when they were stopped.
+// leftovers returns what two planes in the directory left behind on the machine when they were stopped.
 func leftovers(dir string) error {
 	var found []error
 	mounts, err := os.ReadFile("/proc/self/mountinfo")

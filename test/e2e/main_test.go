@@ -27,10 +27,11 @@ const discoverer = "groundskeeper-discoverer"
 
 var withNode = flag.Bool("node", false, "start a node and run the tests: needs root, Debian packages and the images")
 
-// here has our servers and the node, there is the backend: a plane without our servers, which pods of the node reach.
+// here has Groundskeeper's servers and the node, there is the backend: a plane without Groundskeeper's servers, which pods of the
+// node reach.
 var here, there *cluster
 
-// folder is where planes are.
+// Where planes are.
 var folder string
 
 func TestMain(m *testing.M) {
@@ -72,7 +73,7 @@ func run(m *testing.M) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// Nobody but discoverers shall run there.
+	// No pods except discoverers shall run there.
 	if err := here.enforce(ctx, adminNamespace, "restricted"); err != nil {
 		return 0, errors.Join(err, here.Stop(context.Background()))
 	}

@@ -2,13 +2,13 @@
 # SPDX-FileCopyrightText: The Groundskeeper authors
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds what an upgrade begins with into the folder given as the one argument: images/*.tar and artifacts/ of the newest
+# Builds what an upgrade begins with into the directory given as the one argument: images/*.tar and artifacts/ of the newest
 # commit of the history that differs from the working tree in cmd/ or pkg/ and can be installed. Where there is none, as in
 # a shallow clone, it is the working tree itself, as another version.
 #
-# All of git happens in a clone of its own: nothing of this repository is written.
+# All of git happens in a dedicated clone: nothing of this repository is written.
 set -o errexit -o nounset -o pipefail
-destination=${1:?usage: previous.sh FOLDER}
+destination=${1:?usage: previous.sh Directory}
 mkdir -p "$destination"
 destination=$(cd "$destination" && pwd)
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -51,4 +51,4 @@ fi
 IMAGES="groundskeeper-apiserver groundskeeper-controller-manager groundskeeper-discoverer" "$clone/hack/images/build.sh" "$destination/images"
 mv "$clone/artifacts" "$destination/artifacts"
 rm -rf "$clone"
-echo "$commit" >"$destination/commit" # the last thing: it says that all is there
+echo "$commit" >"$destination/commit" # the last thing: it reports that all is there

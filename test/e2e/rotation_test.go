@@ -61,19 +61,19 @@ func TestRotation(t *testing.T) {
 	used := func(user string) int {
 		return len(there.requests(t, func(r audit.Event) bool { return r.User.Username == user && r.Received.After(gone) }))
 	}
-	eventually(t, func(context.Context) error { // it asks the backend every two seconds
+	eventually(t, func(context.Context) error { // it queries the backend every two seconds
 		if used("rotated-second") == 0 {
-			return errors.New("nobody uses the new credentials")
+			return errors.New("no client uses the new credentials")
 		}
 		return nil
 	})
 	if count := used("rotated-first"); count > 0 {
-		t.Errorf("since the old pod is gone, there were %d requests with the old credentials", count)
+		t.Errorf("since the old pod has been deleted, there were %d requests with the old credentials", count)
 	}
 }
 
-// observe watches the pods and the Lease. The function returned ends that, and says at how many moments no pod was ready,
-// and who held the Lease, one after the other.
+// observe watches the pods and the Lease. The function returned ends that, and returns at how many moments no pod was ready, and
+// who held the Lease, one after the other.
 func (b *backend) observe(t *testing.T) (seen func() (unready int, holders []string)) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -40,8 +40,8 @@ type traffic struct {
 	failed          []error
 }
 
-// upgrade applies another build while a client reads and writes. Nothing is lost, nothing fails for good, and no Project
-// is anything but Ready.
+// upgrade applies another build while a client reads and writes. Nothing is lost, nothing fails permanently, and no Project is
+// anything but Ready.
 func (h *host) upgrade(t *testing.T, to build) {
 	t.Helper()
 	before, err := h.objects(t.Context())
@@ -63,7 +63,7 @@ func (h *host) upgrade(t *testing.T, to build) {
 	h.isReady(t, "example")
 }
 
-// objects are the uids of the objects of ours that people made.
+// objects are the uids of the objects owned by Groundskeeper that users made.
 func (h *host) objects(ctx context.Context) (map[string]types.UID, error) {
 	found := map[string]types.UID{}
 	web := metav1.ObjectMeta{Namespace: "default", Name: "web"}
@@ -106,7 +106,7 @@ func (c *traffic) write(ctx context.Context) {
 	}
 }
 
-// read looks at all Projects, and at what was written.
+// read checks all Projects, and at what was written.
 func (c *traffic) read(ctx context.Context) {
 	projects := &gardenerv1beta1.ProjectList{}
 	if c.note(ctx, "list", c.h.List(ctx, projects)) {
@@ -121,14 +121,14 @@ func (c *traffic) read(ctx context.Context) {
 	}
 	k := &kubernikusv1.Kluster{}
 	if c.note(ctx, "get", c.h.Get(ctx, client.ObjectKey{Namespace: "default", Name: "web"}, k)) {
-		// A write whose answer was lost may be there already.
+		// A write whose response was lost may be there already.
 		if got, err := strconv.Atoi(k.Annotations[counter]); c.written > 0 && (err != nil || got < c.written) {
 			c.failed = append(c.failed, fmt.Errorf("%d was written, and %q is read", c.written, k.Annotations[counter]))
 		}
 	}
 }
 
-// note says whether a request was successful. One that failed may fail in a way that tells a client to try again.
+// note reports whether a request was successful. One that failed may fail in a way that requests a client to retry.
 func (c *traffic) note(ctx context.Context, what string, err error) bool {
 	switch {
 	case err == nil:
@@ -142,7 +142,7 @@ func (c *traffic) note(ctx context.Context, what string, err error) bool {
 	return false
 }
 
-// isRetriable says whether an error is one of those that pass: nobody serves now, or the connection broke.
+// isRetriable reports whether an error is one of those that may be retried: no server responds now, or the connection broke.
 func isRetriable(err error) bool {
 	return apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) ||
 		apierrors.IsConflict(err) || utilnet.IsConnectionReset(err) || utilnet.IsConnectionRefused(err) || utilnet.IsTimeout(err) ||

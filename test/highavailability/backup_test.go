@@ -40,7 +40,7 @@ func examples(t *testing.T) map[string]metav1.ObjectMeta {
 	return pods
 }
 
-// Backups reach the etcd that we install, and nobody takes them for a server of ours.
+// Backups reach the etcd that Groundskeeper installs, and no client takes them for a server of Groundskeeper.
 func TestBackupsReachEtcd(t *testing.T) {
 	i := render(t, "high-availability")
 	for name, pod := range examples(t) {
@@ -51,7 +51,7 @@ func TestBackupsReachEtcd(t *testing.T) {
 			t.Errorf("%s with labels %v does not reach etcd", name, pod.Labels)
 		}
 		if i.admits(t, etcd, "peer", pod.Labels) {
-			t.Errorf("%s is let in as a member of etcd", name)
+			t.Errorf("%s is admits as a member of etcd", name)
 		}
 		for _, policy := range i.policies {
 			if matches(t, &policy.Spec.PodSelector, pod.Labels) {
@@ -75,11 +75,11 @@ func TestBackupsReachEtcd(t *testing.T) {
 		}
 	}
 	if i.admits(t, etcd, "client", map[string]string{"app.kubernetes.io/part-of": "groundskeeper"}) {
-		t.Error("any pod of ours reaches etcd")
+		t.Error("any pod of Groundskeeper reaches etcd")
 	}
 }
 
-// admits says whether the policy of a workload lets pods of its namespace in at a port.
+// admits reports whether the policy of a workload lets pods of its namespace in at a port.
 func (i *installation) admits(t *testing.T, policy, port string, pod map[string]string) bool {
 	t.Helper()
 	for _, rule := range i.policies[policy].Spec.Ingress {
@@ -111,7 +111,7 @@ func TestAPIServerLivesWithoutEtcd(t *testing.T) {
 			container.StartupProbe: "/livez", container.LivenessProbe: "/livez?exclude=etcd", container.ReadinessProbe: "/readyz",
 		} {
 			if what.HTTPGet.Path != want {
-				t.Errorf("%s: a probe asks %s instead of %s", overlay, what.HTTPGet.Path, want)
+				t.Errorf("%s: a probe queries %s instead of %s", overlay, what.HTTPGet.Path, want)
 			}
 		}
 	}

@@ -19,7 +19,7 @@ const (
 	etcd      = "groundskeeper-etcd"
 )
 
-// Whoever is named by another object is there, and everything that runs may lose one pod.
+// Every object that another one refers to exists, and everything that runs may lose one pod.
 func TestReplicas(t *testing.T) {
 	for overlay, replicas := range map[string]map[string]int32{
 		"high-availability": {apiserver: 2, manager: 2, etcd: 3},
@@ -101,7 +101,7 @@ func (i *installation) policiesName(t *testing.T) {
 			}
 			for _, from := range rule.From {
 				if from.PodSelector != nil && len(i.selected(t, from.PodSelector)) == 0 && !contains(from.PodSelector.MatchLabels, backupLabels) {
-					t.Errorf("NetworkPolicy %s lets in nobody: %+v", name, from)
+					t.Errorf("NetworkPolicy %s admits no client: %+v", name, from)
 				}
 			}
 		}
@@ -120,7 +120,7 @@ func contains(labels, some map[string]string) bool {
 	return true
 }
 
-// restricted checks what the pod security standard of the namespace asks for.
+// restricted checks what the pod security standard of the namespace requests.
 func restricted(t *testing.T, w workload) {
 	t.Helper()
 	spec := w.template.Spec
@@ -151,7 +151,7 @@ func restricted(t *testing.T, w workload) {
 	}
 }
 
-// probed checks that probes ask ports that there are, and that every volume that is mounted is there.
+// probed checks that probes query ports that exist, and that every volume that is mounted is there.
 func probed(t *testing.T, w workload) {
 	t.Helper()
 	volumes := map[string]bool{"data": w.kind == "StatefulSet"}
@@ -172,7 +172,7 @@ func probed(t *testing.T, w workload) {
 	}
 }
 
-// The members of etcd and the API servers name each other as they are.
+// The members of etcd and the API servers name each other unchanged.
 func TestEtcdMembers(t *testing.T) {
 	i := render(t, "high-availability")
 	member, service := i.workload(t, etcd), i.services[i.etcd.Spec.ServiceName]
@@ -218,7 +218,7 @@ func TestEtcdMembers(t *testing.T) {
 	}
 	mounted(t, server, "groundskeeper-etcd-client-tls", flags["etcd-cafile"], flags["etcd-certfile"], flags["etcd-keyfile"])
 	if _, ok := i.workload(t, manager).flags()["etcd-certificates"]; !ok {
-		t.Error("nobody makes the certificates of etcd")
+		t.Error("nothing issues the certificates of etcd")
 	}
 	var secrets []string
 	for _, rule := range i.roles[manager+"-etcd"].Rules {
@@ -230,7 +230,7 @@ func TestEtcdMembers(t *testing.T) {
 	for _, w := range i.workloads {
 		for _, v := range w.template.Spec.Volumes {
 			if v.Secret != nil && v.Secret.SecretName == "groundskeeper-etcd-ca" {
-				t.Errorf("%s can read the key of the authority", w.name)
+				t.Errorf("%s can read the key of the CA", w.name)
 			}
 		}
 	}
@@ -267,7 +267,7 @@ func TestExternalEtcd(t *testing.T) {
 	}
 	mounted(t, server, "groundskeeper-etcd-client-tls", flags["etcd-cafile"], flags["etcd-certfile"], flags["etcd-keyfile"])
 	if _, ok := i.workload(t, manager).flags()["etcd-certificates"]; ok {
-		t.Error("it would make certificates for an etcd that is not there")
+		t.Error("it would make certificates for an etcd that does not exist")
 	}
 	env := server.template.Spec.Containers[0].Env
 	at := slices.IndexFunc(env, func(e corev1.EnvVar) bool { return e.Name == "ETCD_SERVERS" })

@@ -31,7 +31,7 @@ type workload struct {
 	template   corev1.PodTemplateSpec
 }
 
-// installation is what an overlay consists of, as far as it is looked at.
+// installation is what an overlay consists of, as far as checked.
 type installation struct {
 	workloads   []workload
 	deployments map[string]appsv1.Deployment
@@ -138,7 +138,7 @@ func (i *installation) selected(t *testing.T, selector *metav1.LabelSelector) []
 	return chosen
 }
 
-// port says whether a container of the workload has the port of that name or number.
+// port reports whether a container of the workload has the port of that name or number.
 func (w workload) port(port string) bool {
 	for _, c := range w.template.Spec.Containers {
 		for _, p := range c.Ports {

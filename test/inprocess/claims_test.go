@@ -71,7 +71,7 @@ func createProject(ctx context.Context, c *versioned.Clientset, way int, name, n
 	return err
 }
 
-// Names of backends exclude those above and below them, in all namespaces: one of {us, us-east, us-east-1, us} wins.
+// Names of backends exclude those above and below them, in all namespaces: one of {eu, eu-east, eu-east-1, eu} wins.
 func TestBackendNamesExcludePrefixes(t *testing.T) {
 	clients := []*versioned.Clientset{client(t, 0, asProtobuf), client(t, 1, asJSON)}
 	base := name(t, "us")

@@ -125,7 +125,7 @@ func TestEachKindLivesAndDies(t *testing.T) {
 	}
 }
 
-// withoutSummary is the status but for the conditions that the server writes.
+// withoutSummary is the status except for the conditions that the server writes.
 func withoutSummary(o *unstructured.Unstructured) map[string]any {
 	kept := status(o)
 	list, _, _ := unstructured.NestedSlice(kept, "conditions")
@@ -173,8 +173,8 @@ func TestApplyIsIdempotent(t *testing.T) {
 	}
 }
 
-// Managers who apply the same manifest do not conflict, whatever the server adds to its members or spells in another way
-// than the manifest does. One who does not agree is told so.
+// Managers who apply the same manifest do not conflict, whatever the server adds to its members or spells in another way than the
+// manifest does. One who does not agree is reported so.
 func TestApplyOfAgreeingManagers(t *testing.T) {
 	projects := objectsOf(t, 0, gardenerv1beta1.SchemeGroupVersion.WithResource("projects"), "")
 	for about, spec := range map[string]string{
@@ -209,7 +209,7 @@ func TestApplyOfAgreeingManagers(t *testing.T) {
 	}
 }
 
-// JSON and protobuf tell the same.
+// JSON and protobuf return the same.
 func TestProtobufAndJSONAgree(t *testing.T) {
 	ctx := t.Context()
 	project := &gardenerv1beta1.Project{ObjectMeta: created(name(t, "codec")), Spec: gardenerv1beta1.ProjectSpec{Description: new("both")}}
@@ -257,7 +257,7 @@ func withStatus(manifest *unstructured.Unstructured) *unstructured.Unstructured 
 	return object
 }
 
-// asWritten is the manifest as a user keeps it, but for what cannot go back: the version of the Kluster.
+// asWritten is the manifest as a user keeps it, except for what cannot go back: the version of the Kluster.
 func asWritten(manifest, changed *unstructured.Unstructured) *unstructured.Unstructured {
 	object := manifest.DeepCopy()
 	if version, found, _ := unstructured.NestedString(changed.Object, "spec", "version"); found {

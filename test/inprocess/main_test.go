@@ -76,7 +76,7 @@ func run(m *testing.M) (int, error) {
 	return code, nil
 }
 
-// encryptionConfiguration encrypts Klusters at rest, so that every test of them goes through it.
+// encryptionConfiguration encrypts Klusters at rest, so that every test of them passes through it.
 const encryptionConfiguration = `
 apiVersion: apiserver.config.k8s.io/v1
 kind: EncryptionConfiguration
@@ -157,7 +157,7 @@ func name(t *testing.T, prefix string) string {
 	return prefix + strconv.FormatInt(time.Now().UnixNano()%1e10, 36)
 }
 
-// remove deletes a Project the way that every server allows: with the confirmation. A standalone one asks for none.
+// remove deletes a Project the way that every server allows: with the confirmation. A standalone one requests none.
 func remove(t *testing.T, projects typedv1beta1.ProjectInterface, objectName string) {
 	t.Helper()
 	confirmation := []byte(`{"metadata":{"annotations":{"confirmation.gardener.cloud/deletion":"true"}}}`)

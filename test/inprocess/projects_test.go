@@ -17,8 +17,8 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// Server-side apply of roles: what was taken out of the manifest is gone. With a keyed list of members an old role
-// would stay behind in `role`, which no applier owns.
+// Server-side apply of roles: what was removed from the manifest has been deleted. With a keyed list of members an old role would
+// stay behind in `role`, which no applier owns.
 func TestAppliedRolesReplaceOldOnes(t *testing.T) {
 	projects := client(t, 0, asJSON).GardenerV1beta1().Projects()
 	object := name(t, "roles")

@@ -68,6 +68,6 @@ func TestMaintenanceWarns(t *testing.T) {
 	patch(`{"status":{"services":1}}`, metav1.PatchOptions{}, "status")
 	patch(begin, metav1.PatchOptions{})
 	if len(*got) != 0 {
-		t.Errorf("warned while maintenance went on: %q", *got)
+		t.Errorf("warned while maintenance continued: %q", *got)
 	}
 }

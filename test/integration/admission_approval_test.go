@@ -14,7 +14,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// Where a Project asks for it, another one must delete than the one who confirmed.
+// Where a Project requests it, another one must delete than the one who confirmed.
 func TestDualApproval(t *testing.T) {
 	t.Parallel()
 	amy, bert, c := name(t, "amy"), name(t, "bert"), admin(t)
@@ -58,7 +58,7 @@ func TestDualApproval(t *testing.T) {
 	accepted(t, asAmy.Delete(t.Context(), guarded)) // it is going already
 
 	refused(t, asRobot.Delete(t.Context(), kluster("production", asRobot)), want...)
-	refused(t, asRobot.Delete(t.Context(), kluster("production", asAmy)), want...) // whoever writes Secrets there can be the robot
+	refused(t, asRobot.Delete(t.Context(), kluster("production", asAmy)), want...) // a user that writes Secrets there can impersonate the robot
 	asCI := as(t, ci, ciGroups...)
 	accepted(t, asCI.Delete(t.Context(), kluster("production", asAmy)))
 	rule(production, false)

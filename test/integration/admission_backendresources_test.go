@@ -21,7 +21,7 @@ import (
 	typedmidonetv1 "groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned/typed/midonet/v1"
 )
 
-// A backend resource belongs to one Translation, whichever server is asked to give it to another one.
+// A backend resource belongs to one Translation, whichever server is requested to give it to another one.
 func TestBackendResourceBelongsToOneTranslation(t *testing.T) {
 	t.Parallel()
 	translations := func(config *rest.Config) typedmidonetv1.TranslationInterface {
@@ -62,7 +62,7 @@ func TestBackendResourceBelongsToOneTranslation(t *testing.T) {
 	refused := func(err error, index int) error {
 		want := fmt.Sprintf("resources[%d]: Chain %s belongs to Translation default/%s", index, strings.Split(shares.Body, `"`)[3], holder.Name)
 		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), want) {
-			return errors.Join(fmt.Errorf("it is not refused with %q", want), err)
+			return errors.Join(fmt.Errorf("it is not rejected with %q", want), err)
 		}
 		return nil
 	}

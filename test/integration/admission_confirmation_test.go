@@ -15,8 +15,8 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// Nobody deletes a Project or a Kluster without confirming it, an administrator neither; who confirms and deletes at
-// once succeeds, though the deletion reaches another replica.
+// No user deletes a Project or a Kluster without confirming it, not even an administrator; who confirms and deletes immediately
+// succeeds, though the deletion reaches another replica.
 func TestDeletionNeedsConfirmation(t *testing.T) {
 	t.Parallel()
 	namespace := freshNamespace(t, "confirm")
@@ -46,7 +46,7 @@ func TestDeletionNeedsConfirmation(t *testing.T) {
 					t.Fatal(err)
 				}
 				if err := second.Delete(t.Context(), o); err != nil {
-					t.Fatalf("confirmed and deleted at once: %v", err)
+					t.Fatalf("confirmed and deleted immediately: %v", err)
 				}
 				// Without the confirmation now: another DELETE of what is going passes.
 				accepted(t, client.IgnoreNotFound(withoutConfirmation(t, second, o)))
@@ -129,8 +129,8 @@ func TestDeletionOfACollectionNeedsConfirmation(t *testing.T) {
 	}
 }
 
-// Controllers of Kubernetes are nobody special: a namespace that is going, or an owner that is gone, takes no Kluster
-// with it that nobody let go.
+// Controllers of Kubernetes have no exemption: a namespace that is going, or an owner that has been deleted, takes no Kluster with
+// it without a confirmation.
 func TestControllersNeedConfirmation(t *testing.T) {
 	t.Parallel()
 	namespace := freshNamespace(t, "controllers")
@@ -155,7 +155,7 @@ func TestControllersNeedConfirmation(t *testing.T) {
 	}
 }
 
-// Each of our plugins can be switched off by its name.
+// Each of Groundskeeper's plugins can be disabled by its name.
 func TestPluginsCanBeSwitchedOff(t *testing.T) {
 	t.Parallel()
 	namespace := freshNamespace(t, "off")

@@ -27,7 +27,7 @@ const (
 	confirmedBy  = "deletion.gardener.cloud/confirmed-by"
 )
 
-// unconfirmed is the refusal of a deletion that nobody confirmed.
+// unconfirmed is the rejection of a deletion that is not confirmed.
 func unconfirmed(resource, name string) string {
 	return fmt.Sprintf(`%s %q is forbidden: must have a "confirmation.gardener.cloud/deletion" annotation to delete`, resource, name)
 }
@@ -50,7 +50,7 @@ func account(namespace, name string) (string, []string) {
 	return "system:serviceaccount:" + namespace + ":" + name, []string{"system:serviceaccounts", "system:serviceaccounts:" + namespace}
 }
 
-// granted gives users verbs on one Project, and waits until our servers know.
+// granted gives users verbs on one Project, and waits until Groundskeeper's servers know.
 func granted(t *testing.T, project string, verbs []string, users ...string) {
 	t.Helper()
 	role := name(t, "granted")
@@ -69,7 +69,7 @@ func granted(t *testing.T, project string, verbs []string, users ...string) {
 	}
 }
 
-// may waits until the kube-apiserver says that whoever a client impersonates may do something.
+// may waits until the kube-apiserver reports that the user that a client impersonates is allowed to do something.
 func may(t *testing.T, c client.Client, what authorizationv1.ResourceAttributes) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {
@@ -84,12 +84,12 @@ func may(t *testing.T, c client.Client, what authorizationv1.ResourceAttributes)
 	})
 }
 
-// refused complains unless a request was forbidden with the words.
+// Complains unless a request was forbidden with the words.
 func refused(t *testing.T, err error, words ...string) {
 	t.Helper()
 	for _, part := range words {
 		if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), part) {
-			t.Errorf("got %v, want it refused with %q", err, part)
+			t.Errorf("got %v, want it rejected with %q", err, part)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func registered(t *testing.T, c client.Client, k *kubernikusv1.Kluster) *kuberni
 	return k
 }
 
-// Whoever has a cluster announced may create DiscoveryBackends there, whatever way the request comes.
+// A user that has a cluster announced may create DiscoveryBackends there, regardless of the path of the request.
 func TestAnnouncingNeedsTheRight(t *testing.T) {
 	t.Parallel()
 	namespace, team := freshNamespace(t, "announce"), freshNamespace(t, "team")
@@ -125,11 +125,11 @@ func TestAnnouncingNeedsTheRight(t *testing.T) {
 	refused(t, patch(anna, `{"namespace":"`+team+`"}`), words("spec.discovery.namespace", team))
 	refused(t, patch(bert, `{"namespace":"`+team+`"}`), "spec.discovery.namespace", team)
 	allowed(t, team, gimbalv1.GroupName, "discoverybackends", []string{"create"}, anna)
-	eventually(t, func(context.Context) error { return patch(anna, `{"namespace":"`+team+`"}`) }) // a refusal is remembered for a while
+	eventually(t, func(context.Context) error { return patch(anna, `{"namespace":"`+team+`"}`) }) // a rejection is remembered for a while
 	accepted(t, as(t, anna).Patch(t.Context(), klusterIn(namespace, announced.Name, ""), annotate(), client.DryRunAll))
 }
 
-// Klusters on one router have ranges of their own, whichever server is asked.
+// Klusters on one router have dedicated ranges, whichever server is queried.
 func TestRangesOnOneRouter(t *testing.T) {
 	t.Parallel()
 	bank, shop, router := freshNamespace(t, "bank"), freshNamespace(t, "shop"), uuid.NewString()
@@ -168,7 +168,7 @@ func TestRangesOnOneRouter(t *testing.T) {
 	alone.Spec.NoCloud = true
 	accepted(t, c.Create(t.Context(), alone, client.DryRunAll))
 
-	// A router that was found is no request; the conflict stays editable, and cannot be asked for anew.
+	// A router that was found is no request; the conflict stays editable, and cannot be requested again.
 	accepted(t, c.Status().Patch(t.Context(), other.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"status":{"openstack":{"routerID":"`+router+`"}}}`))))
 	accepted(t, route(map[string]any{"version": "1.36.4"}))
 	accepted(t, route(map[string]any{"openstack": map[string]any{"routerID": router}}))

@@ -24,8 +24,8 @@ const (
 	modifyWhitelist = `"modify-spec-tolerations-whitelist"`
 )
 
-// firm is a Project and the people around it, each named after its rights: anna is an admin of the Project, uma may manage
-// its members, tom change its whitelist, olivia owns it.
+// firm is a Project and the users around it, each named after its permissions: anna is an admin of the Project, uma may manage its
+// members, tom change its whitelist, olivia owns it.
 type firm struct {
 	project                *gardenerv1beta1.Project
 	anna, uma, tom, olivia string
@@ -46,7 +46,7 @@ func newFirm(t *testing.T) firm {
 	return f
 }
 
-// attempt changes the Project. It is sent as a dry run, which is judged alike and changes nothing for the others.
+// attempt changes the Project. It is sent as a dry run, which is reviewed the same way and changes nothing for the others.
 type attempt func(ctx context.Context, c client.Client, typed versioned.Interface, project *gardenerv1beta1.Project) error
 
 func patching(kind types.PatchType, body string, options ...client.PatchOption) attempt {
@@ -76,7 +76,7 @@ func updatingInProtobuf(how func(*gardenerv1beta1.Project)) attempt {
 
 func (f firm) attempts() map[string]struct {
 	attempt attempt
-	needs   []string // the verbs that are needed, none for whoever may change the Project
+	needs   []string // the verbs that are needed, none for users that may change the Project
 } {
 	joins := func(m gardenerv1beta1.ProjectMember) func(*gardenerv1beta1.Project) {
 		return func(p *gardenerv1beta1.Project) { p.Spec.Members = append(p.Spec.Members, m) }

@@ -15,7 +15,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// The status is no way to the spec, for whoever may write it.
+// The status is no way to the spec, for users that may write it.
 func TestStatusIsNoWayToTheMembers(t *testing.T) {
 	t.Parallel()
 	project, stan := newProject(t, "status", olivia()), name(t, "stan")
@@ -31,8 +31,8 @@ func TestStatusIsNoWayToTheMembers(t *testing.T) {
 	mustRemove(t, project)
 }
 
-// An owner hands the project over by right of ownership: the verb that owners usually have is not asked for. Nobody else
-// becomes an owner, and nobody comes along.
+// An owner hands the project over by right of ownership: the verb that owners usually have is not requested. No other client
+// becomes an owner, and no client comes along.
 func TestOwnersHandOver(t *testing.T) {
 	t.Parallel()
 	oscar, anna, group := name(t, "oscar"), name(t, "anna"), name(t, "owners")
@@ -41,7 +41,7 @@ func TestOwnersHandOver(t *testing.T) {
 		groups []string
 	}{"a user": {member("User", oscar, "owner"), nil}, "a member of a group": {member("Group", group, "owner"), []string{group}}} {
 		t.Run(what, func(t *testing.T) {
-			// Paused, it gives nobody any role: what oscar and anna have is what they are granted here.
+			// Paused, it grants no role: what oscar and anna have is what they are granted here.
 			project := &gardenerv1beta1.Project{
 				ObjectMeta: metav1.ObjectMeta{Name: name(t, "handover"), Annotations: map[string]string{"groundskeeper.io/paused": "true"}},
 				Spec:       gardenerv1beta1.ProjectSpec{Members: []gardenerv1beta1.ProjectMember{test.owner, member("User", anna, "viewer")}},
@@ -56,7 +56,7 @@ func TestOwnersHandOver(t *testing.T) {
 			}
 			refused(t, asAnna.Patch(t.Context(), copyOf(project), owner(anna)), manageMembers, "spec.owner")
 			refused(t, asOscar.Patch(t.Context(), copyOf(project), mergePatch(`{"spec":{"members":[]}}`)), manageMembers, "spec.members")
-			accepted(t, asOscar.Patch(t.Context(), project, owner("bob"), client.DryRunAll)) // somebody new
+			accepted(t, asOscar.Patch(t.Context(), project, owner("bob"), client.DryRunAll)) // a new user
 			accepted(t, asOscar.Patch(t.Context(), project, owner(anna)))
 			want := []string{test.owner.Name + " admin", anna + " viewer owner"}
 			if diff := cmp.Diff(want, membersOf(project)); diff != "" {
@@ -70,7 +70,7 @@ func TestOwnersHandOver(t *testing.T) {
 	}
 }
 
-// Who may create Projects says who belongs to a new one, and who owns it, but not what its clusters tolerate.
+// Who may create Projects reports who belongs to a new one, and who owns it, but not what its clusters tolerate.
 func TestCreatorsOfProjects(t *testing.T) {
 	t.Parallel()
 	carla := as(t, "carla", groupWith(t, "gardener.cloud:system:project-creation"))

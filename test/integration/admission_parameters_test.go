@@ -19,7 +19,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/audit"
 )
 
-// limited is the kind of the parameters, which nobody may read but administrators.
+// limited is the kind of the parameters, which only administrators may read.
 const limited = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -63,7 +63,7 @@ spec:
   validationActions: [Deny]
 `
 
-// limitedRole lets our API server read the parameters.
+// limitedRole lets Groundskeeper's API server read the parameters.
 const limitedRole = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -72,15 +72,15 @@ rules:
 - {apiGroups: [GROUP], resources: [limits], verbs: [get, list, watch]}
 `
 
-// A policy whose parameters our server cannot read refuses what it matches. The status page and the plugin say what is
-// missing, and the ClusterRole with the label gives it.
+// A policy whose parameters Groundskeeper's server cannot read rejects what it matches. The status page and the plugin report what
+// is missing, and the ClusterRole with the label gives it.
 func TestPoliciesWithParameters(t *testing.T) {
 	t.Parallel()
 	namespace, own := freshNamespace(t, "limits"), name(t, "limited")
 	apply := func(manifest string) {
 		t.Helper()
 		manifest = strings.NewReplacer("NAME", own, "GROUP", audit.WithheldGroup).Replace(manifest)
-		eventually(t, func(context.Context) error { // a kind that is new is not served at once
+		eventually(t, func(context.Context) error { // a kind that is new is not served immediately
 			out, err := kubectl(t, manifest, "apply", "-f", "-")
 			if err != nil {
 				return fmt.Errorf("%w: %s", err, out)
@@ -128,7 +128,7 @@ func TestPoliciesWithParameters(t *testing.T) {
 	soon(t, "not yet synced", func(ctx context.Context) error { return create(ctx, "k") })
 	for what, text := range map[string]string{"the status page": page(0), "the plugin": plugin()} {
 		if !strings.Contains(text, problem) || !strings.Contains(text, reason) {
-			t.Errorf("%s does not say %q and %q: %s", what, problem, reason, text)
+			t.Errorf("%s does not report %q and %q: %s", what, problem, reason, text)
 		}
 	}
 
@@ -137,7 +137,7 @@ func TestPoliciesWithParameters(t *testing.T) {
 	soon(t, "the name is too long", func(ctx context.Context) error { return create(ctx, "long") })
 	for what, text := range map[string]string{"the status page": page(1), "the plugin": plugin()} {
 		if strings.Contains(text, problem) {
-			t.Errorf("%s still says %q: %s", what, problem, text)
+			t.Errorf("%s still reports %q: %s", what, problem, text)
 		}
 	}
 }

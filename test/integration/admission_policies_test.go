@@ -18,8 +18,8 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// samplePolicies applies artifacts/policies under names of this test. The bindings get one thing more than the files say:
-// they choose the objects with the label that is returned, so that other tests are left alone.
+// samplePolicies applies artifacts/policies under names of this test. The bindings get one thing more than the files have: they
+// choose the objects with the label that is returned, so that other tests are left alone.
 func samplePolicies(t *testing.T) map[string]string {
 	t.Helper()
 	rendered, err := kubectl(t, "", "kustomize", "../../artifacts/policies")
@@ -55,14 +55,14 @@ func samplePolicies(t *testing.T) map[string]string {
 	return marked
 }
 
-// soon waits until a request, a dry run, is refused with the words: admission learns of policies by watching them.
+// soon waits until a request, a dry run, is rejected with the words: admission learns of policies by watching them.
 func soon(t *testing.T, words string, request func(context.Context) error) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {
 		err := request(ctx)
 		switch {
 		case err == nil:
-			return errors.New("nobody refuses it, want " + words)
+			return errors.New("not rejected, want " + words)
 		case !strings.Contains(err.Error(), words):
 			return err
 		}
@@ -70,7 +70,7 @@ func soon(t *testing.T, words string, request func(context.Context) error) {
 	})
 }
 
-// The samples that ship with Groundskeeper refuse what they say and nothing else.
+// The samples that ship with Groundskeeper reject what they describe and nothing else.
 func TestSamplePolicies(t *testing.T) {
 	t.Parallel()
 	c := admin(t)
@@ -124,7 +124,7 @@ func TestSamplePolicies(t *testing.T) {
 		"groups and service accounts":              {project(new("sample"), own, member("Group", "x", "viewer"), member("ServiceAccount", "ci/robot", "viewer"), member("User", "system:serviceaccount:ci:two", "viewer")), ""},
 		"a Project that is older":                  {patched(older, uma, `{"spec":{"description":"changed"}}`), ""},
 		"a stranger joins one that is older":       {patched(older, uma, `{"spec":{"members":[{"kind":"User","name":"olivia@elsewhere.org","role":"owner"},{"kind":"User","name":"mallory"}]}}`), "not mallory"},
-		"a purpose taken away":                     {patched(newer, anna, `{"spec":{"purpose":null}}`), "spec.purpose"},
+		"a purpose removed":                        {patched(newer, anna, `{"spec":{"purpose":null}}`), "spec.purpose"},
 		"dual approval, by a member":               {patched(newer, anna, approval), `spec.dualApprovalForDeletion: changing it requires the verb "manage-members"`},
 		"dual approval, by who manages members":    {patched(newer, uma, approval), ""},
 		"something else, by a member":              {patched(newer, anna, `{"spec":{"description":"changed"}}`), ""},
@@ -133,7 +133,7 @@ func TestSamplePolicies(t *testing.T) {
 		"the confirmation of a deletion, as usual": {patched(older, anna, `{"metadata":{"annotations":{"confirmation.gardener.cloud/deletion":"true"}}}`), ""},
 	}
 	for what, test := range tests {
-		// What is refused comes first: then all policies are known, and what is allowed is allowed by them.
+		// What is rejected comes first: then all policies are known, and what is allowed is allowed by them.
 		if test.refused != "" {
 			soon(t, test.refused, test.request)
 			delete(tests, what)
@@ -144,7 +144,7 @@ func TestSamplePolicies(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	// Nothing gets stuck: a Project that breaks every rule goes.
+	// Nothing gets stuck: a Project that breaks every rule is deleted.
 	for _, project := range []*gardenerv1beta1.Project{older, newer} {
 		mustRemove(t, project)
 		gone(t, project)

@@ -12,7 +12,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// A protected Kluster is deleted by nobody, confirmed or not, alone or among others.
+// No request deletes a protected Kluster, confirmed or not, alone or among others.
 func TestTerminationProtection(t *testing.T) {
 	t.Parallel()
 	const annotation = "kubernikus.cloud.sap/termination-protection"

@@ -19,7 +19,7 @@ import (
 
 func mergePatch(body string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(body)) }
 
-// allowedKlusters lets users do everything with the Klusters of a namespace, and waits until our servers know.
+// allowedKlusters lets users do everything with the Klusters of a namespace, and waits until Groundskeeper's servers know.
 func allowedKlusters(t *testing.T, namespace string, users ...string) {
 	t.Helper()
 	role := name(t, "klusters")
@@ -81,7 +81,7 @@ func forgeries() map[string]forgery {
 			}
 			return c.Patch(t.Context(), kluster, mergePatch(`{"metadata":{"annotations":{"deletion.gardener.cloud/confirmed-by":"alice"}}}`))
 		},
-		"the record taken away afterwards": func(t *testing.T, c client.Client, _ versioned.Interface, kluster *kubernikusv1.Kluster) error {
+		"the record removed afterwards": func(t *testing.T, c client.Client, _ versioned.Interface, kluster *kubernikusv1.Kluster) error {
 			if err := confirm(t.Context(), c, kluster); err != nil {
 				return err
 			}
@@ -101,7 +101,7 @@ func forgeries() map[string]forgery {
 	}
 }
 
-// Who confirmed a deletion is who did, whatever requests say.
+// Who confirmed a deletion is who did, regardless of the content of requests.
 func TestConfirmationCannotBeForged(t *testing.T) {
 	t.Parallel()
 	namespace, mallory := freshNamespace(t, "forged"), name(t, "mallory")
@@ -121,7 +121,7 @@ func TestConfirmationCannotBeForged(t *testing.T) {
 			}
 		})
 	}
-	// What somebody else confirmed stays theirs, and who takes a confirmation back takes the record with it.
+	// What another client confirmed stays theirs, and who takes a confirmation back takes the record with it.
 	kluster := klusterIn(namespace, "theirs", "1.36.3")
 	accepted(t, admin(t).Create(t.Context(), kluster))
 	accepted(t, confirm(t.Context(), admin(t), kluster))

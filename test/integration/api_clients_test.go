@@ -90,7 +90,7 @@ func lives[T client.Object, L runtime.Object](t *testing.T, writer, reader typed
 
 	update := func(put func(context.Context, T, metav1.UpdateOptions) (T, error), how func(T)) (updated T) {
 		t.Helper()
-		eventually(t, func(ctx context.Context) error { // our controllers write too
+		eventually(t, func(ctx context.Context) error { // Groundskeeper's controllers write too
 			current, err := writer.Get(ctx, made.GetName(), metav1.GetOptions{})
 			if err != nil {
 				return err

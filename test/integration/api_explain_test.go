@@ -106,7 +106,7 @@ func (d openAPI) walk(s schema, path string, fields map[string]string) {
 	}
 }
 
-// resolve goes through references, lists and maps to what has the properties.
+// resolve passes through references, lists and maps to what has the properties.
 func (d openAPI) resolve(s schema) schema {
 	switch {
 	case s.Ref != "":

@@ -18,7 +18,7 @@ type badObject struct {
 	name string
 }
 
-// A bad object is refused with one line that names the field, and kubectl fails.
+// A bad object is rejected with one line that names the field, and kubectl fails.
 func TestBadObjects(t *testing.T) {
 	t.Parallel()
 	namespace := freshNamespace(t, "bad")
@@ -46,7 +46,7 @@ func TestBadObjects(t *testing.T) {
 				}
 				_, complaint, _ := strings.Cut(err.Error(), "exit status 1: ")
 				if complaint = strings.TrimSpace(complaint); strings.Contains(complaint, "\n") || !strings.Contains(complaint, object.want) {
-					t.Errorf("%s\nis refused with:\n%s\nwant one line with %q", manifest, complaint, object.want)
+					t.Errorf("%s\nis rejected with:\n%s\nwant one line with %q", manifest, complaint, object.want)
 				}
 			})
 		}

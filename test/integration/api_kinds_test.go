@@ -10,10 +10,10 @@ type kind struct {
 	kind, short            string
 	namespaced             bool
 	finalizer              string
-	// confirmed says whether a deletion needs to be confirmed.
+	// confirmed reports whether a deletion needs to be confirmed.
 	confirmed bool
-	// settled is what our controllers make true of an object of the generation GENERATION, before they let it go when it
-	// is deleted. None: there is no controller here that does.
+	// settled is what Groundskeeper's controllers make true of an object of the generation GENERATION, before they let it go when
+	// it is deleted. None: there is no controller here that does.
 	settled []string
 	// manifest is what a user writes.
 	manifest string
@@ -23,7 +23,7 @@ type kind struct {
 	status, condition string
 	// selector is a field selector that chooses the object after both patches.
 	selector string
-	// header and row are what `get -o wide` prints after both patches; the age, in the last column, is not looked at.
+	// header and row are what `get -o wide` prints after both patches; the age, in the last column, is not checked.
 	header, row []string
 }
 
@@ -99,7 +99,7 @@ metadata: {name: NAME}
 cluster: {type: Kubernetes, credentials: NAME-kubeconfig, clusterStatus: enabled}
 `,
 			change: `{"cluster":{"clusterStatus":"maintenance"}}`, changed: "{.cluster.clusterStatus}", value: "Maintenance",
-			status: `{"status":{"services":7,"lastSyncTime":"2026-01-02T03:04:05Z","errors":[{"type":"ConnectionError","message":"no answer"}],
+			status: `{"status":{"services":7,"lastSyncTime":"2026-01-02T03:04:05Z","errors":[{"type":"ConnectionError","message":"no response"}],
 				"conditions":[{"type":"Discovered","status":"True","reason":"Test","message":"","lastTransitionTime":"2026-01-02T03:04:05Z"}]}}`,
 			condition: "Discovered", selector: "cluster.clusterStatus=Maintenance",
 			header: []string{"NAME", "READY", "TYPE", "STATUS", "AVAILABLE", "DISCOVERED", "SERVICES", "DRAINED", "ERRORS", "LAST", "SYNC", "AGE"},

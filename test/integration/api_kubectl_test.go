@@ -41,7 +41,7 @@ func (u user) applies() {
 	u.t.Helper()
 	u.prints(u.run(u.kind.manifest, "apply", "-f", "-"), u.name+" created")
 	u.settles("1")
-	// kubectl may say "configured", because it compares the manifest with defaults that the server filled in.
+	// kubectl may print "configured", because it compares the manifest with defaults that the server filled in.
 	u.writesNothing(func() { u.run(u.kind.manifest, "apply", "-f", "-") })
 }
 
@@ -66,14 +66,14 @@ func (u user) waits() {
 func (u user) changes() {
 	u.t.Helper()
 	u.prints(u.run("", "patch", u.kind.resource, u.name, "--type=merge", "-p", u.kind.change), "patched")
-	u.settles("2") // kubectl compares what it reads with the answer
+	u.settles("2") // kubectl compares what it reads with the response
 	u.prints(u.run("", "patch", u.kind.resource, u.name, "--type=merge", "-p", u.kind.change), "(no change)")
 	if value, generation := u.value(u.kind.changed), u.value("{.metadata.generation}"); value != u.kind.value || generation != "2" {
 		u.t.Errorf("after a change: %s is %q, generation %s", u.kind.changed, value, generation)
 	}
 }
 
-// reads looks at the object in every way that finds it.
+// reads checks the object in every way that finds it.
 func (u user) reads() {
 	u.t.Helper()
 	u.settles("2")
@@ -92,8 +92,7 @@ func (u user) reads() {
 	u.prints(u.run("", "describe", u.kind.resource, u.name), u.kind.kind)
 }
 
-// replaces puts the manifest back as it was written, but for what cannot go back. What the server and the controllers
-// added stays.
+// replaces puts the manifest back as written, except for what cannot go back. What the server and the controllers added stays.
 func (u user) replaces() {
 	u.t.Helper()
 	const kept = "{.metadata.finalizers} {.metadata.uid} {.spec.namespace} {.spec.createdBy} {.spec.secretRef} {.status.conditions[*].type}"
@@ -106,7 +105,7 @@ func (u user) replaces() {
 	}
 }
 
-// appliesServerSide makes the object by server-side apply. Whoever applies is told when somebody else wants a field.
+// appliesServerSide makes the object by server-side apply. The client that applies is notified when another client wants a field.
 func (u user) appliesServerSide() {
 	u.t.Helper()
 	apply := []string{"apply", "--server-side", "--field-manager=gitops", "-f", "-"}
@@ -145,7 +144,7 @@ func (u user) deletes() {
 	}
 }
 
-// The examples that ship with Groundskeeper are applied as they are.
+// The examples that ship with Groundskeeper are applied unchanged.
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	out, err := kubectl(t, "", "apply", "-f", "../../artifacts/examples")

@@ -19,7 +19,8 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// Who created a Project is who asked for it, whatever the request says, and there always is an owner, who is a member.
+// Who created a Project is who requested it, regardless of the content of the request, and there always is an owner, who is a
+// member.
 func TestProjectIsItsCreators(t *testing.T) {
 	t.Parallel()
 	const serviceAccount = "system:serviceaccount:automation:robot"
@@ -35,7 +36,7 @@ func TestProjectIsItsCreators(t *testing.T) {
 		owner   *rbacv1.Subject
 		members []string // each with its roles
 	}{
-		"nothing is said": {"carla", gardenerv1beta1.ProjectSpec{}, human("carla"), human("carla"), []string{"carla admin owner"}},
+		"nothing is reported": {"carla", gardenerv1beta1.ProjectSpec{}, human("carla"), human("carla"), []string{"carla admin owner"}},
 		"a lie about the creator": {"carla", gardenerv1beta1.ProjectSpec{CreatedBy: human("mallory")}, human("carla"), human("carla"),
 			[]string{"carla admin owner"}},
 		"a service account": {serviceAccount, gardenerv1beta1.ProjectSpec{}, robot, robot, []string{"robot admin owner"}},
@@ -121,7 +122,7 @@ func TestProjectStaysItsCreators(t *testing.T) {
 			t.Errorf("patching %s: %v", taken, err)
 		}
 	}
-	// The project is handed over to somebody who is no member yet.
+	// The project is handed over to a user who is no member yet.
 	handover := []byte(`{"spec":{"owner":{"apiGroup":"rbac.authorization.k8s.io","kind":"User","name":"olivia"}}}`)
 	if err := c.Patch(t.Context(), project, client.RawPatch(types.MergePatchType, handover)); err != nil {
 		t.Fatal(err)

@@ -60,7 +60,7 @@ func (u user) prints(out, want string) {
 	}
 }
 
-// settles waits until our controllers have nothing more to write, where there are any.
+// settles waits until Groundskeeper's controllers have nothing more to write, where there are any.
 func (u user) settles(generation string) {
 	u.t.Helper()
 	args := []string{"wait", "--timeout=60s", u.kind.resource + "/" + u.name}
@@ -139,7 +139,7 @@ func (k kind) resourceName(name string) string {
 	return strings.ToLower(k.kind) + "." + group + "/" + name
 }
 
-// refused complains unless kubectl failed and said where.
+// Complains unless kubectl failed and reported where.
 func (u user) refused(err error, where string) {
 	u.t.Helper()
 	if err == nil || !strings.Contains(err.Error(), where) {

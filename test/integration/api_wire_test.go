@@ -18,8 +18,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 )
 
-// speaking returns clients of the shared plane that send and accept one content type only. When the test ends, it
-// complains about what was sent or answered otherwise.
+// speaking returns clients of the shared plane that send and accept one content type only. When the test ends, it complains about
+// what was sent or responded otherwise.
 func speaking(t *testing.T, contentType string) *versioned.Clientset {
 	t.Helper()
 	config := shared.Config()
@@ -32,13 +32,13 @@ func speaking(t *testing.T, contentType string) *versioned.Clientset {
 	}
 	t.Cleanup(func() {
 		if spoken.answers == 0 || len(spoken.others) > 0 {
-			t.Errorf("%d answers in %s, and otherwise: %q", spoken.answers, contentType, spoken.others)
+			t.Errorf("%d responds in %s, and otherwise: %q", spoken.answers, contentType, spoken.others)
 		}
 	})
 	return clients
 }
 
-// contentTypes are those of requests and answers.
+// contentTypes are those of requests and responds.
 type contentTypes struct {
 	want    string
 	mu      sync.Mutex
@@ -46,7 +46,7 @@ type contentTypes struct {
 	others  []string
 }
 
-// listen notes what goes over the wire. Patches have types of their own.
+// listen notes what is transferred. Patches have dedicated types.
 func (c *contentTypes) listen(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(request *http.Request) (*http.Response, error) {
 		response, err := next.RoundTrip(request)

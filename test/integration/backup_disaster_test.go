@@ -24,7 +24,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// backups is a plane whose store is encrypted, exported, lost and restored, as docs/backup.md says.
+// backups is a plane whose store is encrypted, exported, lost and restored, as docs/backup.md specifies.
 type backups struct {
 	losses
 	// going is a Project that waits in its deletion for held, an object in its namespace.
@@ -36,8 +36,8 @@ type backups struct {
 	encryption string
 }
 
-// A store is encrypted and its key rotated while clients write; it is exported while they write, lost, and imported. The
-// server refuses what is not the whole of it. No namespace is lost, and everything goes on as before.
+// A store is encrypted and its key rotated while clients write; it is exported while they write, lost, and imported. The server
+// rejects what is not the whole of it. No namespace is lost, and everything continues as before.
 func TestBackup(t *testing.T) {
 	rare(t)
 	t.Parallel()
@@ -92,7 +92,7 @@ func (b *backups) testDisaster(t *testing.T) {
 	b.exportsTidy(t, dir)
 	late := b.create(t, "zlate")
 	b.ready(t, late)
-	// Its namespace has an owner, as earlier versions set it. Our controller manager would remove it.
+	// Its namespace has an owner, as earlier versions set it. Groundskeeper's controller manager would remove it.
 	if err := b.Managers[0].Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +182,7 @@ func (b *backups) deletionEnds(t *testing.T) {
 	}
 }
 
-// uids are those of all our objects.
+// uids are those of all Groundskeeper's objects.
 func (b *backups) uids(t *testing.T) map[string]types.UID {
 	t.Helper()
 	uids := map[string]types.UID{}

@@ -31,7 +31,7 @@ func klusterList() client.ObjectList     { return &kubernikusv1.KlusterList{} }
 func translationList() client.ObjectList { return &midonetv1.TranslationList{} }
 func backendList() client.ObjectList     { return &gimbalv1.DiscoveryBackendList{} }
 
-// command runs a subcommand of our API server, which must end with the exit code and say something.
+// command runs a subcommand of Groundskeeper's API server, which must end with the exit code and report something.
 func (b *backups) command(t *testing.T, code int, says string, args ...string) {
 	t.Helper()
 	c := start(t, t.Context(), apiserver, args...)
@@ -73,7 +73,8 @@ func (b *backups) writes(t *testing.T) (stop func()) {
 	}
 }
 
-// etcdIn returns a client of the etcd inside our API server, or inside a command that uses a folder, and what closes it.
+// etcdIn returns a client of the etcd inside Groundskeeper's API server, or inside a command that uses a directory, and what closes
+// it.
 func etcdIn(t *testing.T, dir string) (*clientv3.Client, func()) {
 	t.Helper()
 	endpoint, release, err := embeddedetcd.Reach(t.Context(), embeddedetcd.Config{Dir: dir})
@@ -120,7 +121,7 @@ func (b *backups) interrupted(t *testing.T, path string) {
 	}
 	line := b.refusedLine(t, b.encryption, "--embedded-etcd-dir="+dir)
 	if !strings.Contains(line, "was not imported to its end") {
-		t.Errorf("a server on half of the objects says: %s", line)
+		t.Errorf("a server on half of the objects reports: %s", line)
 	}
 	b.command(t, 1, "an import of another backup", "import", path, "--without-cluster", b.encryption, "--embedded-etcd-dir="+dir)
 	c = start(t, t.Context(), apiserver, args...)

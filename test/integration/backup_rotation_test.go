@@ -85,7 +85,7 @@ func (b *backups) stored(t *testing.T, words string) {
 	}
 }
 
-// refusedLine starts the server, which must end, and returns what it says last.
+// refusedLine starts the server, which must end, and returns what it printed last.
 func (b *backups) refusedLine(t *testing.T, flags ...string) string {
 	t.Helper()
 	if err := b.server.Start(t.Context(), flags...); err != nil {

@@ -23,7 +23,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 )
 
-// What a file says is encrypted is encrypted in etcd, and read back; the rest is protobuf.
+// What a file configures as encrypted is encrypted in etcd, and read back; the rest is protobuf.
 func TestEncryptionAtRest(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -78,7 +78,7 @@ resources:
 	}
 }
 
-// The audit log says who did what, as the policy asks for it.
+// The audit log reports who did what, as the policy requests it.
 func TestAuditLog(t *testing.T) {
 	t.Parallel()
 	log := filepath.Join(t.TempDir(), "audit.log")

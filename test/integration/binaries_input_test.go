@@ -18,7 +18,7 @@ type badInput struct {
 	want []string
 }
 
-// What is wrong on the command line, in a file or with a server ends the process, with a line that says what and where.
+// What is wrong on the command line, in a file or with a server ends the process, with a line that reports what and where.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	in := newBadInputs(t)
@@ -26,7 +26,7 @@ func TestBadInput(t *testing.T) {
 		for title, input := range inputs {
 			t.Run(binary+"/"+title, func(t *testing.T) {
 				t.Parallel()
-				// Servers that do not answer are waited for, half a minute at most.
+				// Servers that do not respond are waited for, half a minute at most.
 				ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
 				defer cancel()
 				process := start(t, ctx, binary, input.args...)
@@ -39,7 +39,7 @@ func TestBadInput(t *testing.T) {
 				}
 				for _, want := range input.want {
 					if !strings.Contains(last, want) {
-						t.Errorf("the error does not say %q: %s", want, last)
+						t.Errorf("the error does not report %q: %s", want, last)
 					}
 				}
 			})
@@ -47,17 +47,17 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// nobody is a port that nobody listens on.
+// A port that no client listens on.
 const nobody = "1"
 
-// badInputs has what the command lines speak of.
+// badInputs has what the command lines mention.
 type badInputs struct {
 	dir string
-	// somebody is a port that is taken.
+	// A port that is taken.
 	somebody string
-	// used is the folder of an embedded etcd that runs.
+	// used is the directory of an embedded etcd that runs.
 	used string
-	// unreachable and stranger are kubeconfigs: of a server that does not answer, and of a user who has no rights.
+	// unreachable and stranger are kubeconfigs: of a server that does not respond, and of a user who has no permissions.
 	unreachable, stranger string
 }
 
@@ -109,23 +109,23 @@ func (in badInputs) ofAPIServer(t *testing.T) map[string]badInput {
 		"unknown admission plugin": {hosted(own, "--kubeconfig="+in.stranger, "--disable-admission-plugins=Magic"), []string{"disable-admission-plugins", `"Magic"`}},
 		"no etcd":                  {hosted("--kubeconfig=" + in.stranger), []string{"--etcd-servers", "--embedded-etcd-dir"}},
 		"two etcds":                {alone(own, "--etcd-servers=http://127.0.0.1:"+nobody), []string{"--etcd-servers", "--embedded-etcd-dir", "exclude each other"}},
-		"etcd does not answer":     {hosted("--kubeconfig="+shared.AdminKubeconfig(), "--etcd-servers=http://127.0.0.1:"+nobody), []string{"--etcd-servers", "http://127.0.0.1:" + nobody}},
-		"etcd does not answer, standalone": {alone("--etcd-servers=http://127.0.0.1:" + nobody),
+		"etcd does not respond":    {hosted("--kubeconfig="+shared.AdminKubeconfig(), "--etcd-servers=http://127.0.0.1:"+nobody), []string{"--etcd-servers", "http://127.0.0.1:" + nobody}},
+		"etcd does not respond, standalone": {alone("--etcd-servers=http://127.0.0.1:" + nobody),
 			[]string{"--etcd-servers", "http://127.0.0.1:" + nobody}},
-		"etcd wants a certificate":   {alone(etcd...), []string{"--etcd-servers", shared.EtcdEndpoint()}},
-		"etcd folder cannot be made": {alone("--embedded-etcd-dir=" + in.path("plain/etcd")), []string{"--embedded-etcd-dir", in.path("plain/etcd"), "not a directory"}},
-		"etcd folder is in use":      {alone("--embedded-etcd-dir=" + in.used), []string{"--embedded-etcd-dir", in.used, "another process"}},
-		"port is taken":              {append(onLoopback(in.somebody), "--standalone", own+"-port"), []string{"--secure-port " + in.somebody, "address already in use"}},
-		"port is none":               {alone(own, "--secure-port=70000"), []string{"--secure-port", "70000"}},
-		"key of another certificate": {alone(own, "--tls-cert-file="+pki(shared, "etcd.crt"), "--tls-private-key-file="+pki(shared, "ca.key")), []string{"--tls-cert-file", "--tls-private-key-file", pki(shared, "ca.key"), "does not match"}},
-		"certificate is missing":     {alone(own, "--tls-cert-file="+in.path("none"), "--tls-private-key-file="+pki(shared, "ca.key")), []string{"--tls-cert-file", in.path("none"), "no such file"}},
-		"kubeconfig is missing":      {hosted(own, "--kubeconfig="+in.path("none")), []string{"--kubeconfig", in.path("none"), "no such file"}},
-		"kubeconfig is none":         {hosted(own, "--kubeconfig="+in.path("plain")), []string{"--kubeconfig", in.path("plain")}},
-		"no kubeconfig, not a pod":   {hosted(own), []string{"--kubeconfig", "not a pod"}},
-		"host does not answer":       {hosted(own+"-host", "--kubeconfig="+in.unreachable), []string{"--kubeconfig", "127.0.0.1:" + nobody}},
-		"no rights":                  {hosted(append(etcd, "--etcd-certfile="+pki(shared, "etcd-client.crt"), "--etcd-keyfile="+pki(shared, "etcd-client.key"), "--kubeconfig="+in.stranger)...), []string{"groundskeeper-store", "stranger", "cannot get"}},
-		"standalone for everybody":   {[]string{"--standalone", own, "--bind-address=0.0.0.0"}, []string{"--standalone", "--bind-address", "0.0.0.0"}},
-		"encryption file is missing": {alone(own+"-missing", "--encryption-provider-config="+in.path("none")), []string{"--encryption-provider-config", in.path("none"), "no such file"}},
+		"etcd wants a certificate":      {alone(etcd...), []string{"--etcd-servers", shared.EtcdEndpoint()}},
+		"etcd directory cannot be made": {alone("--embedded-etcd-dir=" + in.path("plain/etcd")), []string{"--embedded-etcd-dir", in.path("plain/etcd"), "not a directory"}},
+		"etcd directory is in use":      {alone("--embedded-etcd-dir=" + in.used), []string{"--embedded-etcd-dir", in.used, "another process"}},
+		"port is taken":                 {append(onLoopback(in.somebody), "--standalone", own+"-port"), []string{"--secure-port " + in.somebody, "address already in use"}},
+		"port is none":                  {alone(own, "--secure-port=70000"), []string{"--secure-port", "70000"}},
+		"key of another certificate":    {alone(own, "--tls-cert-file="+pki(shared, "etcd.crt"), "--tls-private-key-file="+pki(shared, "ca.key")), []string{"--tls-cert-file", "--tls-private-key-file", pki(shared, "ca.key"), "does not match"}},
+		"certificate is missing":        {alone(own, "--tls-cert-file="+in.path("none"), "--tls-private-key-file="+pki(shared, "ca.key")), []string{"--tls-cert-file", in.path("none"), "no such file"}},
+		"kubeconfig is missing":         {hosted(own, "--kubeconfig="+in.path("none")), []string{"--kubeconfig", in.path("none"), "no such file"}},
+		"kubeconfig is none":            {hosted(own, "--kubeconfig="+in.path("plain")), []string{"--kubeconfig", in.path("plain")}},
+		"no kubeconfig, not a pod":      {hosted(own), []string{"--kubeconfig", "not a pod"}},
+		"host does not respond":         {hosted(own+"-host", "--kubeconfig="+in.unreachable), []string{"--kubeconfig", "127.0.0.1:" + nobody}},
+		"no permissions":                {hosted(append(etcd, "--etcd-certfile="+pki(shared, "etcd-client.crt"), "--etcd-keyfile="+pki(shared, "etcd-client.key"), "--kubeconfig="+in.stranger)...), []string{"groundskeeper-store", "stranger", "cannot get"}},
+		"standalone for everybody":      {[]string{"--standalone", own, "--bind-address=0.0.0.0"}, []string{"--standalone", "--bind-address", "0.0.0.0"}},
+		"encryption file is missing":    {alone(own+"-missing", "--encryption-provider-config="+in.path("none")), []string{"--encryption-provider-config", in.path("none"), "no such file"}},
 		"encryption that does not exist": {alone(own+"-rot13", "--encryption-provider-config="+in.path("encryption")),
 			[]string{"--encryption-provider-config", "rot13"}},
 		"audit policy is missing":   {alone(own+"-audit", "--audit-policy-file="+in.path("none"), "--audit-log-path="+in.path("log")), []string{"--audit-policy-file", in.path("none"), "no such file"}},
@@ -146,7 +146,7 @@ func (in badInputs) ofManager() map[string]badInput {
 		"kubeconfig is missing":    {[]string{"--kubeconfig=" + in.path("none")}, []string{"kubeconfig", in.path("none"), "no such file"}},
 		"kubeconfig is none":       {[]string{"--kubeconfig=" + in.path("plain")}, []string{"kubeconfig", in.path("plain")}},
 		"no kubeconfig, not a pod": {nil, []string{"--kubeconfig", "not a pod"}},
-		"host does not answer":     {[]string{"--kubeconfig=" + in.unreachable, "--health-address=127.0.0.1:0", "--webhook-address=127.0.0.1:0"}, []string{"127.0.0.1:" + nobody, "refused"}},
+		"host does not respond":    {[]string{"--kubeconfig=" + in.unreachable, "--health-address=127.0.0.1:0", "--webhook-address=127.0.0.1:0"}, []string{"127.0.0.1:" + nobody, "refused"}},
 		"port is taken":            {[]string{"--kubeconfig=" + in.stranger, "--health-address=127.0.0.1:" + in.somebody}, []string{"server.health", "127.0.0.1:" + in.somebody, "address already in use"}},
 		"address is none":          {[]string{"--kubeconfig=" + in.stranger, "--health-address=here"}, []string{"--health-address", `"here"`}},
 		"configuration is missing": {config("none"), []string{"--config", in.path("none"), "no such file"}},

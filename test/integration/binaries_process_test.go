@@ -19,13 +19,13 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// Names of our binaries.
+// Names of Groundskeeper's binaries.
 const (
 	apiserver = "groundskeeper-apiserver"
 	manager   = "groundskeeper-controller-manager"
 )
 
-// child is a process of one of our binaries that no plane knows of.
+// child is a process of one of Groundskeeper's binaries that no plane knows of.
 type child struct {
 	cmd    *exec.Cmd
 	stderr *output
@@ -79,7 +79,7 @@ func (o *output) lines() []string {
 
 func (o *output) last() string { lines := o.lines(); return lines[len(lines)-1] }
 
-// freePort returns a port of loopback that nobody listens on.
+// freePort returns a port of loopback that no client listens on.
 func freePort(t *testing.T) string {
 	t.Helper()
 	port, err := plane.FreePort()

@@ -15,8 +15,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned"
 )
 
-// An API server that just started knows its clients as soon as it answers. It has their authorities from the host
-// cluster, and would take everybody for anonymous until it does.
+// An API server that just started knows its clients as soon as it responds. It has their CAs from the management cluster, and would
+// take everybody for anonymous until it does.
 func TestClientsAreKnownFromTheStart(t *testing.T) {
 	t.Parallel()
 	config, flags := thirdReplica(t)
@@ -31,7 +31,7 @@ func TestClientsAreKnownFromTheStart(t *testing.T) {
 			return last == nil, nil
 		})
 		if err != nil {
-			t.Fatalf("an administrator is told: %v (%v)", err, last)
+			t.Fatalf("an administrator is notified: %v (%v)", err, last)
 		}
 		if err := replica.cmd.Process.Kill(); err != nil {
 			t.Fatal(err)

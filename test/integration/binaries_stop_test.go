@@ -26,8 +26,8 @@ import (
 	clientkubernikusv1 "groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned/typed/kubernikus/v1"
 )
 
-// An API server that is asked to stop takes no new connections, ends what it has begun, and ends well. Whatever it
-// acknowledged is stored.
+// An API server that is requested to stop takes no new connections, ends what it has begun, and ends well. Whatever it acknowledged
+// is stored.
 func TestAPIServerStopsGracefully(t *testing.T) {
 	t.Parallel()
 	config, flags := thirdReplica(t)
@@ -93,7 +93,7 @@ func TestAPIServerStopsGracefully(t *testing.T) {
 	load.check(t, loaded)
 }
 
-// A controller manager that is asked to stop ends well.
+// A controller manager that is requested to stop ends well.
 func TestManagerStopsGracefully(t *testing.T) {
 	t.Parallel()
 	address := "127.0.0.1:" + freePort(t)
@@ -111,7 +111,7 @@ func TestManagerStopsGracefully(t *testing.T) {
 	}
 }
 
-// load is several clients that create Klusters until the server is gone.
+// load is several clients that create Klusters until the server has been deleted.
 type load struct {
 	wg       sync.WaitGroup
 	underWay chan struct{} // closed when there is some
@@ -154,7 +154,7 @@ func (l *load) isUnderWay() error {
 	}
 }
 
-// check waits for the end of the load. No request was cut off: those that came too late were told so, or found nobody.
+// check waits for the end of the load. No request was cut off: those that came too late were reported so, or found no server.
 func (l *load) check(t *testing.T, namespace string) {
 	t.Helper()
 	l.wg.Wait()
@@ -174,7 +174,7 @@ func (l *load) check(t *testing.T, namespace string) {
 	}
 	for _, name := range l.stored {
 		if !exist[name] {
-			t.Errorf("Kluster %s was acknowledged and is not there", name)
+			t.Errorf("Kluster %s was acknowledged and does not exist", name)
 		}
 	}
 	t.Logf("%d Klusters were created until the server stopped", len(l.stored))

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// injectFrom names the Certificate whose authority is written into a registration.
+// injectFrom names the Certificate whose CA is written into a registration.
 const injectFrom = "cert-manager.io/inject-ca-from"
 
 // secretsOf are those that cert-manager makes, by the Certificates of an installation.
@@ -32,7 +32,7 @@ func secretsOf(t *testing.T, all manifests) []string {
 // ofEtcd are the Secrets that the controller manager makes for an etcd.
 var ofEtcd = []string{"Secret groundskeeper-etcd-tls", "Secret groundskeeper-etcd-client-tls"}
 
-// The component goes on top of every installation that has an API server. test/certmanager proves that what it makes works.
+// The component continues top of every installation that has an API server. test/certmanager proves that what it makes works.
 func TestInstallationsWithCertManager(t *testing.T) {
 	t.Parallel()
 	const signed, own = "install/cert-manager", "install/cert-manager/own-issuer"
@@ -40,7 +40,7 @@ func TestInstallationsWithCertManager(t *testing.T) {
 		base         string
 		components   []string
 		certificates int
-		// from are the Certificates whose authority the APIServices and the webhooks get.
+		// from are the Certificates whose CA the APIServices and the webhooks get.
 		from map[string]string
 	}{
 		{"install/single-replica", []string{signed}, 3, map[string]string{"APIService": "groundskeeper-authority", "ValidatingWebhookConfiguration": "groundskeeper-authority"}},
@@ -59,7 +59,7 @@ func TestInstallationsWithCertManager(t *testing.T) {
 		for kind, certificate := range test.from {
 			for _, name := range m.names(kind) {
 				if from := m[kind+" "+name].GetAnnotations()[injectFrom]; from != groundskeeperSystem+"/"+certificate || m["Certificate "+certificate] == nil {
-					t.Errorf("%s: %s %s gets the authority of %q", what, kind, name, from)
+					t.Errorf("%s: %s %s gets the CA of %q", what, kind, name, from)
 				}
 			}
 		}

@@ -23,13 +23,13 @@ import (
 	"groundskeeper.io/groundskeeper/test/claimcheck"
 )
 
-// storePrefix is where our API servers keep their objects in the plane's etcd.
+// storePrefix is where the Groundskeeper API servers keep their objects in the plane's etcd.
 const storePrefix = "/registry-groundskeeper"
 
 // contender is one of those that want the same name at the same time. It returns the name of what it created.
 type contender func(ctx context.Context) (string, error)
 
-// Projects that want one namespace, created at once through two API servers and in every way there is: one gets it.
+// Projects that want one namespace, created immediately through two API servers and in every way there is: one gets it.
 func TestSoakNamespaceIsClaimedOnce(t *testing.T) {
 	t.Parallel()
 	ways := []func(*versioned.Clientset, string, string) contender{postProject, applyProject, generateProject}
@@ -53,8 +53,8 @@ func TestSoakNamespaceIsClaimedOnce(t *testing.T) {
 	historyAgrees(t)
 }
 
-// DiscoveryBackends us, us-east and us-east-1, in two namespaces at once: one of them gets its name. The names are
-// wanted again in every round, so that they are given back too.
+// DiscoveryBackends named by region, us-east and us-east-1, in two namespaces at the same time: one of them gets its name. The
+// names are wanted again in every round, so that they are given back too.
 func TestSoakBackendNamesExcludeEachOther(t *testing.T) {
 	t.Parallel()
 	us := name(t, "us")
@@ -72,7 +72,7 @@ func TestSoakBackendNamesExcludeEachOther(t *testing.T) {
 				contenders = append(contenders, way(client, namespaces[i], backend))
 			}
 		}
-		// A generated name ends in something of its own, and is below all the others.
+		// A generated name ends in a random suffix, and is below all the others.
 		contenders = append(contenders, generateBackend(clients[round%2], namespaces[0], us+"-east-1-"))
 		winner := race(t, contenders, "metadata.name")
 		deleteBackend(t, namespaces, winner)
@@ -80,7 +80,7 @@ func TestSoakBackendNamesExcludeEachOther(t *testing.T) {
 	historyAgrees(t)
 }
 
-// race lets all contenders go at once. One of them must win; the others must be refused with the words. It returns the
+// race starts all contenders at the same time. One of them must win; the others must be rejected with the words. It returns the
 // name of the winner's object.
 func race(t *testing.T, contenders []contender, refusal string) string {
 	t.Helper()

@@ -65,8 +65,8 @@ func (d *descent) watchStages(t *testing.T) *screen {
 	return out
 }
 
-// A cluster that is announced loses its traffic first, then its announcement; nothing in it is touched before. Columns,
-// events and metrics tell how far it is, as kubectl shows them.
+// A cluster that is announced loses its traffic first, then its announcement; nothing in it is touched before. Columns, events and
+// metrics report how far it is, as kubectl shows them.
 func TestDeorbitAnnounced(t *testing.T) {
 	t.Parallel()
 	d := newDescent(t)
@@ -120,7 +120,7 @@ func TestDeorbitAnnounced(t *testing.T) {
 	a.told(t)
 }
 
-// gone complains while the backend is there, or a route still leads there.
+// Complains while the backend is there, or a route still leads there.
 func (a *announcement) gone(ctx context.Context) error {
 	if err := isGone(ctx, a.c, a.backend); err != nil {
 		return err
@@ -131,7 +131,7 @@ func (a *announcement) gone(ctx context.Context) error {
 	return nil
 }
 
-// told checks events and metrics of a Kluster that is deorbited.
+// Checks events and metrics of a Kluster that is deorbited.
 func (a *announcement) told(t *testing.T) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {

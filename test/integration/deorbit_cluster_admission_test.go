@@ -29,7 +29,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cluster"
 )
 
-// frozen is what a frozen cluster refuses, and what it does not.
+// frozen is what a frozen cluster rejects, and what it does not.
 func frozen(t *testing.T, o *orbit, namespace, words string) {
 	t.Helper()
 	ctx := t.Context()
@@ -93,7 +93,7 @@ func testDeorbitFreeze(t *testing.T, o *orbit) {
 		t.Fatal(err)
 	}
 
-	// What is as it should be is not written, and what somebody changed is.
+	// What is as it should be is not written, and what a user changed is.
 	policy, binding := &admissionv1.ValidatingAdmissionPolicy{}, &admissionv1.ValidatingAdmissionPolicyBinding{}
 	key := client.ObjectKey{Name: "groundskeeper-deorbit"}
 	policy.Name, binding.Name = key.Name, key.Name
@@ -167,7 +167,7 @@ func testDeorbitFreezeByWebhooks(t *testing.T, o *orbit) {
 	if after := get(); after != before {
 		t.Error("it was written again")
 	}
-	// What somebody else made of it does not go with what we want: it is made anew.
+	// What another client made of it does not go with what Groundskeeper wants: it is recreated.
 	first := config.UID
 	service := `{"service":{"namespace":"frozen2","name":"web"}}`
 	if err := o.c.Patch(t.Context(), config, client.RawPatch("application/json-patch+json", []byte(`[{"op":"replace","path":"/webhooks/0/clientConfig","value":`+service+`}]`))); err != nil {
@@ -193,7 +193,7 @@ func testDeorbitFreezeByWebhooks(t *testing.T, o *orbit) {
 	}
 }
 
-// answered is an answer that the API server did not give.
+// A response that the API server did not give.
 func answered(r *http.Request, object any) *http.Response {
 	body, err := json.Marshal(object)
 	if err != nil {
@@ -202,7 +202,7 @@ func answered(r *http.Request, object any) *http.Response {
 	return &http.Response{StatusCode: http.StatusOK, Request: r, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body))}
 }
 
-// A webhook that nobody reaches is removed after two looks, one that answers is respected.
+// A webhook that no client reaches is removed after two looks, one that responds is respected.
 func testDeorbitWebhooks(t *testing.T, o *orbit) {
 	o.space("hooked")
 	var allows atomic.Bool
@@ -214,7 +214,7 @@ func testDeorbitWebhooks(t *testing.T, o *orbit) {
 			t.Error(err)
 		}
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":%q,"allowed":%t,"status":{"message":"it is dear to us"}}}`, review.Request.UID, allows.Load())
+		fmt.Fprintf(w, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":%q,"allowed":%t,"status":{"message":"it is dear to Groundskeeper"}}}`, review.Request.UID, allows.Load())
 	}))
 	t.Cleanup(answers.Close)
 	authority := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: answers.Certificate().Raw})
@@ -252,10 +252,11 @@ func testDeorbitWebhooks(t *testing.T, o *orbit) {
 		return nil
 	})
 
-	// Mutating webhooks are called first, so that the others are found when that is gone.
+	// Mutating webhooks are called first, so that the others are found when that has been deleted.
 	o.remains(kubernikusv1.DeorbitServices, "Service", "web", "failed calling webhook")
 	o.stays(dear, web)
-	// The API server asks all others at once and tells what came first: the one that answers hides the other one, now and then.
+	// The API server queries all others concurrently and reports what came first: the one that responds hides the other one, now
+	// and then.
 	eventually(t, func(ctx context.Context) error {
 		if _, _, err := o.look(ctx, kubernikusv1.DeorbitServices); err != nil {
 			return err
@@ -268,7 +269,7 @@ func testDeorbitWebhooks(t *testing.T, o *orbit) {
 		}
 		return nil
 	})
-	o.remains(kubernikusv1.DeorbitServices, "Service", "web", `admission webhook "answers.example.com" denied the request: it is dear to us`)
+	o.remains(kubernikusv1.DeorbitServices, "Service", "web", `admission webhook "answers.example.com" denied the request: it is dear to Groundskeeper`)
 	for _, object := range []client.Object{config, mutating} {
 		if err := o.c.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil {
 			t.Fatal(err)
@@ -284,7 +285,7 @@ func testDeorbitWebhooks(t *testing.T, o *orbit) {
 	if removed := fmt.Sprint(o.deleted); !strings.Contains(removed, "MutatingWebhookConfiguration") || !strings.Contains(removed, "webhook down.example.com blocked deletions") {
 		t.Error(removed)
 	}
-	o.stays(dear, web) // whoever answers decides
+	o.stays(dear, web) // the respondent decides
 	allows.Store(true)
 	o.finish(kubernikusv1.DeorbitServices)
 	o.reclaim(dear, web)
@@ -322,9 +323,9 @@ func testDeorbitKills(t *testing.T, o *orbit) {
 				if n == 1 && !lost {
 					return next.RoundTrip(r)
 				}
-				if n == 1 { // the write arrives, the answer does not
+				if n == 1 { // the write arrives, the response does not
 					if answer, err := next.RoundTrip(r); err == nil {
-						_ = answer.Body.Close() // nobody reads it
+						_ = answer.Body.Close() // Reads it
 					}
 				}
 				return nil, errors.New("the process was killed")
@@ -389,7 +390,8 @@ func (o *orbit) slips(namespace string) {
 	})
 }
 
-// An API server that does not know us, or does not let us, is an error in each stage; the cluster's id is asked likewise.
+// An API server that does not know Groundskeeper, or denies its requests, is an error in each stage; the cluster's id is queried
+// likewise.
 func testDeorbitRefusals(t *testing.T, o *orbit) {
 	nobody := rest.AnonymousClientConfig(o.config)
 	nobody.BearerToken = "nobody-knows-it"

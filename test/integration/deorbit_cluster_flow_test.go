@@ -17,8 +17,8 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// The stages of Deorbit inside a workload cluster, against a real API server with its own controllers. The flows share a
-// cluster and come one after the other; what another driver has is there all the time, and nobody touches it.
+// The stages of Deorbit inside a workload cluster, against a real API server with its own controllers. The flows share a cluster
+// and come one after the other; what another driver has is there all the time, and no client touches it.
 func TestDeorbitCluster(t *testing.T) {
 	t.Parallel()
 	p := newWorkloadPlane(t)
@@ -81,7 +81,7 @@ func testDeorbitClaims(t *testing.T, o *orbit) {
 	o.stays(claim, oldClaim, keptClaim, failingClaim, up, lost, stuck)
 	o.gone(waiting)
 
-	// Pods on nodes that work are their kubelets'; of the others, nobody else ends what has had its time.
+	// Pods on nodes that work are their kubelets'; of the others, no other client ends what has had its time.
 	o.removes(kubernikusv1.DeorbitPods, lost, stuck, never)
 	for _, name := range []string{"up", "temporary"} {
 		o.remains(kubernikusv1.DeorbitPods, "Pod", name, "on node ready: it is being deleted since")
@@ -131,7 +131,7 @@ func testDeorbitClaims(t *testing.T, o *orbit) {
 	o.gone(kept, failing)
 }
 
-// With the policy Retain nothing goes, and everything is recorded.
+// With the policy Retain nothing is deleted, and everything is recorded.
 func testDeorbitRetainedVolumes(t *testing.T, o *orbit) {
 	o.space("retained")
 	volume, claim := o.bound("retained", "retained", cinderDriver, corev1.PersistentVolumeReclaimDelete)
@@ -248,7 +248,7 @@ func testDeorbitServices(t *testing.T, o *orbit) {
 		o.remains(kubernikusv1.DeorbitWait, "Service", s.Name, "service.kubernetes.io/load-balancer-cleanup")
 		o.reclaim(s)
 	}
-	// All of them had the finalizer, so that nobody has to wait for what cannot be seen.
+	// All of them had the finalizer, so that no client has to wait for what cannot be seen.
 	o.policies.ServiceGracePeriod = 1e18
 	o.finish(kubernikusv1.DeorbitWait)
 	o.gone(web, keeps)

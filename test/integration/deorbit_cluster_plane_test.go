@@ -38,10 +38,10 @@ const (
 	cleanupFinalizer = "service.kubernetes.io/load-balancer-cleanup"
 )
 
-// orbit is a workload cluster that is taken down. The test is its cloud provider, its storage and its kubelets.
+// orbit is a workload cluster that is torn down. The test is its cloud provider, its storage and its kubelets.
 type orbit struct {
 	t *testing.T
-	// admin is an administrator's way in, also of c, and config the one of the Kluster.
+	// admin is an administrator's kubeconfig, also of c, and config the one of the Kluster.
 	admin, config *rest.Config
 	c             client.WithWatch
 	policies      stage.Policies
@@ -52,7 +52,7 @@ type orbit struct {
 	connect func() *cluster.Connection
 }
 
-// newWorkloadPlane starts a plane without our servers. It binds volumes, protects them and runs StatefulSets, and has
+// newWorkloadPlane starts a plane without Groundskeeper's servers. It binds volumes, protects them and runs StatefulSets, and has
 // neither a scheduler nor kubelets nor a cloud.
 func newWorkloadPlane(t *testing.T) *plane.Plane {
 	t.Helper()
@@ -73,7 +73,7 @@ func newWorkloadPlane(t *testing.T) *plane.Plane {
 	return started
 }
 
-// newOrbit takes a cluster down, with no more rights than that takes, and everything is deleted.
+// newOrbit takes a cluster down, with no more permissions than that takes, and everything is deleted.
 func newOrbit(t *testing.T, workload *plane.Plane) *orbit {
 	t.Helper()
 	all := kubernikusv1.DeletionPolicyDelete
@@ -98,7 +98,7 @@ func (o *orbit) open(config *rest.Config) *cluster.Connection {
 	return connection
 }
 
-// look does one look at a stage, and records what it saw. over says that the stage is.
+// look does one check of a stage, and records what it saw. over reports that the stage is.
 func (o *orbit) look(ctx context.Context, s kubernikusv1.DeorbitStage) (report stage.Report, over bool, err error) {
 	report, err = o.connect().Run(ctx, s, stage.Work{Policies: o.policies, Recorded: o.seen, Began: time.Now(), Now: time.Now()})
 	o.deleted = append(o.deleted, report.Deleted...)
@@ -131,7 +131,7 @@ func (o *orbit) must(s kubernikusv1.DeorbitStage) stage.Report {
 	return report
 }
 
-// finish looks at a stage until it is over, and returns the last look.
+// finish checks a stage until it is over, and returns the last look.
 func (o *orbit) finish(s kubernikusv1.DeorbitStage) (last stage.Report) {
 	o.t.Helper()
 	eventually(o.t, func(ctx context.Context) error {
@@ -144,7 +144,7 @@ func (o *orbit) finish(s kubernikusv1.DeorbitStage) (last stage.Report) {
 	return last
 }
 
-// remains waits until a look says that an object remains, with a reason that has these words.
+// remains waits until a look reports that an object remains, with a reason that has these words.
 func (o *orbit) remains(s kubernikusv1.DeorbitStage, kind, name, words string) {
 	o.t.Helper()
 	eventually(o.t, func(ctx context.Context) error {
@@ -161,7 +161,7 @@ func (o *orbit) remains(s kubernikusv1.DeorbitStage, kind, name, words string) {
 	})
 }
 
-// removes looks at a stage until objects are gone.
+// removes checks a stage until objects have been deleted.
 func (o *orbit) removes(s kubernikusv1.DeorbitStage, objects ...client.Object) {
 	o.t.Helper()
 	eventually(o.t, func(ctx context.Context) error {
@@ -191,7 +191,7 @@ func (o *orbit) space(name string) {
 	})
 }
 
-// gone waits until objects are gone.
+// Waits until objects have been deleted.
 func (o *orbit) gone(objects ...client.Object) {
 	o.t.Helper()
 	for _, object := range objects {
@@ -199,7 +199,7 @@ func (o *orbit) gone(objects ...client.Object) {
 	}
 }
 
-// stays fails when somebody deletes one of the objects.
+// stays fails when a user deletes one of the objects.
 func (o *orbit) stays(objects ...client.Object) {
 	o.t.Helper()
 	for _, object := range objects {
@@ -319,7 +319,7 @@ func balancer(namespace, name string, change ...func(*corev1.Service)) *corev1.S
 	return s
 }
 
-// octaviaIngress is an Ingress of the Octavia ingress controller, or of a class of its own.
+// octaviaIngress is an Ingress of the Octavia ingress controller, or of a dedicated class.
 func octaviaIngress(namespace, name, class string) *networkingv1.Ingress {
 	i := &networkingv1.Ingress{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Annotations: map[string]string{"kubernetes.io/ingress.class": class}}}
 	i.Spec.DefaultBackend = &networkingv1.IngressBackend{Service: &networkingv1.IngressServiceBackend{Name: "web", Port: networkingv1.ServiceBackendPort{Number: 80}}}
@@ -336,7 +336,7 @@ func custom(kind, namespace, name string, fields map[string]any) *unstructured.U
 	return u
 }
 
-// snapshotAPI makes the kinds of the snapshots' API, as far as anybody looks at them.
+// snapshotAPI makes the kinds of the snapshots' API, as far as anybody checks them.
 func (o *orbit) snapshotAPI() {
 	o.t.Helper()
 	for kind, scope := range map[string]string{"VolumeSnapshot": "Namespaced", "VolumeSnapshotContent": "Cluster", "VolumeSnapshotClass": "Cluster"} {

@@ -34,7 +34,7 @@ controllers:
     deorbit: {pollInterval: 1s, apiUnavailableTimeout: 1s}
 `
 
-// breakage is how a cloud fails: it answers with a status, or cuts the connection when that is 0. What it does not hit passes.
+// breakage is how a cloud fails: it responds with a status, or cuts the connection when that is 0. What it does not hit passes.
 type breakage struct {
 	name   string
 	hits   func(r *http.Request) bool
@@ -172,12 +172,12 @@ func (w *wreck) spared(t *testing.T, all ...*breakage) {
 		w.gate.set(broken(now...))
 		w.fails(t, b)
 		if asked := w.gate.written()[before:]; len(asked) > 0 {
-			t.Fatalf("%s: the cloud was asked to %v", b.name, asked)
+			t.Fatalf("%s: the cloud was requested to %v", b.name, asked)
 		}
 	}
 }
 
-// renew writes the credentials anew, which ends the pause after they were refused.
+// renew writes the credentials again, which ends the pause after they were rejected.
 func (w *wreck) renew(t *testing.T, comment string) {
 	t.Helper()
 	w.edit(t, w.secret, func() { w.secret.Data["clouds.yaml"] = append([]byte("# "+comment+"\n"), w.gate.clouds()...) })
@@ -194,8 +194,8 @@ func (w *wreck) has(t *testing.T, want ...string) {
 	})
 }
 
-// A cloud that breaks while Deorbit looks at it loses nothing by such a look, neither in Verify nor in Release: not when a
-// listing fails, nor its second page, nor when the credentials end. When it is whole again, what has to go goes.
+// A cloud that breaks while Deorbit checks it loses nothing by such a look, neither in Verify nor in Release: not when a listing
+// fails, nor its second page, nor when the credentials end. When it is whole again, what has to be deleted is deleted.
 func TestDeorbitBrokenCloud(t *testing.T) {
 	t.Parallel()
 	w := newWreck(t)
@@ -220,7 +220,7 @@ func TestDeorbitBrokenCloud(t *testing.T) {
 	w.spared(t, first, cut(), gateway, revoked)
 	w.is(t, w.k, kubernikusv1.ConditionDeorbited, "False/CredentialsRefused")
 
-	// With new ones it looks again. These end at the first deletion, and no other one follows.
+	// With new ones it rechecks. These end at the first deletion, and no other one follows.
 	asked := len(w.gate.written())
 	var ended atomic.Bool
 	late := &breakage{name: "revoked at a deletion", status: http.StatusUnauthorized, hits: func(r *http.Request) bool {
@@ -233,13 +233,13 @@ func TestDeorbitBrokenCloud(t *testing.T) {
 	w.renew(t, "second")
 	w.fails(t, late)
 	if now := w.gate.written()[asked:]; len(now) != 1 || !strings.HasPrefix(now[0], "DELETE ") {
-		t.Errorf("after the credentials ended the cloud was asked to %v", now)
+		t.Errorf("after the credentials ended the cloud was requested to %v", now)
 	}
 	w.gate.set(nil)
 	w.renew(t, "third")
 	w.has(t, "volume another's", "volume pinned")
 
-	// In Release all of it is looked at again.
+	// In Release all of it is rechecked.
 	w.edit(t, w.k, func() { w.k.Spec.Deorbit.StageTimeout = &metav1.Duration{Duration: time.Second} })
 	w.stands(t, kubernikusv1.DeorbitRelease)
 	all := &breakage{name: "everything", hits: reads("/"), status: http.StatusInternalServerError}

@@ -22,7 +22,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/standin"
 )
 
-// deorbitConfig has times that a test can wait for, and no election, so that a manager that is killed is followed at once.
+// deorbitConfig has times that a test can wait for, and no election, so that a manager that is killed is followed immediately.
 const deorbitConfig = `
 apiVersion: config.groundskeeper.io/v1alpha1
 kind: ControllerManagerConfiguration
@@ -37,7 +37,7 @@ controllers:
 // keeper is a finalizer that keeps a Kluster after its release, so that its last status can be read.
 const keeper = "example.com/keep"
 
-// descent is a Kluster with a workload cluster of its own, whose cloud controllers are stand-ins.
+// descent is a Kluster with a dedicated workload cluster, whose cloud controllers are stand-ins.
 type descent struct {
 	*klusterPlane
 	o       *orbit
@@ -182,7 +182,7 @@ func (d *descent) landed(t *testing.T) {
 	eventually(t, func(ctx context.Context) error { return isGone(ctx, d.c, d.secret) })
 }
 
-// A cluster goes, and leaves behind only what is to be kept and what is of others.
+// A cluster is deleted, and leaves behind only what is to be kept and what is of others.
 func TestDeorbit(t *testing.T) {
 	t.Parallel()
 	d := newDescent(t)
@@ -191,7 +191,7 @@ func TestDeorbit(t *testing.T) {
 	d.landed(t)
 }
 
-// A manager that is killed in each stage is followed by one that goes on, and the end is the same.
+// A manager that is killed in each stage is followed by one that continues, and the end is the same.
 func TestDeorbitKilled(t *testing.T) {
 	t.Parallel()
 	d := newDescent(t)
@@ -222,7 +222,7 @@ func TestDeorbitKilled(t *testing.T) {
 	d.landed(t)
 }
 
-// With cloud controllers that are dead the stages that wait for them are left, and OpenStack is cleaned up all the same.
+// With cloud controllers that are dead the stages that wait for them are left, and OpenStack is cleaned up even so.
 func TestDeorbitDeadCloudControllers(t *testing.T) {
 	t.Parallel()
 	d := newDescent(t)
@@ -231,7 +231,7 @@ func TestDeorbitDeadCloudControllers(t *testing.T) {
 	d.remove(t)
 	d.is(t, d.k, kubernikusv1.ConditionDeorbited, "True/Deorbited")
 	d.standin.SetDead(false)
-	// What the cluster still has is its own business: the volumes behind it are gone.
+	// What the cluster still has is its own business: the volumes behind it have been deleted.
 	eventually(t, func(ctx context.Context) error {
 		kept := &corev1.PersistentVolumeList{}
 		if err := d.o.c.List(ctx, kept); err != nil || len(kept.Items) != 1 {

@@ -43,21 +43,21 @@ type gate struct {
 // meddler does what becomes of a request; next is the server.
 type meddler func(w http.ResponseWriter, r *http.Request, next http.Handler)
 
-// set says who meddles from now on; nil: nobody.
+// set sets who interferes from now on; nil: no client.
 func (g *gate) set(m meddler) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.meddle = m
 }
 
-// written are the writes that arrived so far, as method, path, and whoever says to manage the fields.
+// written are the writes that arrived so far, as method, path, and the field manager.
 func (g *gate) written() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.writes)
 }
 
-// ServeHTTP takes down what is a write, and lets the meddler decide.
+// ServeHTTP records each write, and lets the meddler decide.
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.mu.Lock()
 	meddle := g.meddle
@@ -72,7 +72,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	meddle(w, r, g.server)
 }
 
-// isWrite says whether a request changes something that is to stay: logins, dry runs, reviews, leases and events do not.
+// isWrite reports whether a request changes something that is to stay: logins, dry runs, reviews, leases and events do not.
 func isWrite(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
@@ -92,7 +92,7 @@ func body(r *http.Request) string {
 	return string(data)
 }
 
-// finish lets the server finish a request, whatever becomes of who sent it, and keeps the answer.
+// finish lets the server finish a request, whatever becomes of who sent it, and keeps the response.
 func finish(r *http.Request, next http.Handler) *httptest.ResponseRecorder {
 	answer := httptest.NewRecorder()
 	body(r)
@@ -100,7 +100,7 @@ func finish(r *http.Request, next http.Handler) *httptest.ResponseRecorder {
 	return answer
 }
 
-// pass writes down an answer.
+// pass records a response.
 func pass(w http.ResponseWriter, answer *httptest.ResponseRecorder) {
 	for name, values := range answer.Header() {
 		w.Header()[name] = values
@@ -125,7 +125,7 @@ func (g *gate) open(t *testing.T, secure bool) *gate {
 	return g
 }
 
-// newKubernetesGate stands before a kube-apiserver. Whoever comes through it acts as the configuration says.
+// newKubernetesGate stands before a kube-apiserver. Its clients act as configured.
 func newKubernetesGate(t *testing.T, config *rest.Config) *gate {
 	t.Helper()
 	transport, err := rest.TransportFor(config)
@@ -149,13 +149,13 @@ func (g *gate) kubeconfig() []byte {
 	return kubeconfigTo(g.URL, ca)
 }
 
-// kubeconfigTo is a kubeconfig with a token that nobody looks at.
+// kubeconfigTo is a kubeconfig with a token that no client checks.
 func kubeconfigTo(server string, ca []byte) []byte {
 	return fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Config","current-context":"c","contexts":[{"name":"c","context":{"cluster":"c","user":"c"}}],
 		"clusters":[{"name":"c","cluster":{"server":%q,"certificate-authority-data":%q}}],"users":[{"name":"c","user":{"token":"any"}}]}`, server, base64.StdEncoding.EncodeToString(ca))
 }
 
-// newManagerGate stands between our i-th controller manager and the API server, and returns the flag that leads there.
+// newManagerGate stands between Groundskeeper's i-th controller manager and the API server, and returns the flag that leads there.
 func newManagerGate(t *testing.T, d *klusterPlane) (g *gate, flag string) {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", filepath.Join(d.Dir(), "kubeconfigs", "groundskeeper-controller-manager.kubeconfig"))
@@ -166,7 +166,7 @@ func newManagerGate(t *testing.T, d *klusterPlane) (g *gate, flag string) {
 	return g, "--kubeconfig=" + write(t, string(g.kubeconfig()))
 }
 
-// newCloudGate stands before the fake of OpenStack, whose answers lead through the gate, too.
+// newCloudGate stands before the fake of OpenStack, whose responds lead through the gate, too.
 func newCloudGate(t *testing.T, cloud *fake.Server) *gate {
 	t.Helper()
 	g := &gate{}
@@ -185,7 +185,7 @@ func (g *gate) clouds() []byte {
 	return []byte(`{clouds: {cloud: {auth: {auth_url: "` + g.URL + `/identity/v3", username: gardener, password: first, user_domain_name: Default, project_id: garden}}}}`)
 }
 
-// accept lets a Kluster go on with the cloud behind a gate, whose Keystone has another host than the cloud without it.
+// accept lets a Kluster continue with the cloud behind a gate, whose Keystone has another host than the cloud without it.
 func accept(k *kubernikusv1.Kluster, g *gate) {
 	place := strings.TrimPrefix(g.URL, "http://") + "/" + fake.Region + "/garden"
 	metav1.SetMetaDataAnnotation(&k.ObjectMeta, kubernikusv1.AcceptCloudAnnotation, place)
@@ -194,7 +194,7 @@ func accept(k *kubernikusv1.Kluster, g *gate) {
 // gates are those of a descent: before its workload cluster, and before its cloud.
 type gates struct{ clusterGate, cloudGate *gate }
 
-// gated puts gates between the controller manager and what it takes down.
+// gated puts gates between the controller manager and what it tears down.
 func (d *descent) gated(t *testing.T) gates {
 	t.Helper()
 	g := gates{clusterGate: newKubernetesGate(t, d.o.config), cloudGate: newCloudGate(t, d.cloud)}
@@ -205,7 +205,7 @@ func (d *descent) gated(t *testing.T) gates {
 	return g
 }
 
-// debris makes in the cloud what the cluster left there and knows nothing of any more: one of each kind.
+// Makes in the cloud what the cluster left there and knows nothing of any more: one of each kind.
 func (d *descent) debris(t *testing.T) {
 	t.Helper()
 	d.edit(t, d.k, func() { d.k.Spec.Deorbit.UnseenVolumes = kubernikusv1.DeletionPolicyDelete })

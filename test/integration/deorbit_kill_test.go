@@ -27,7 +27,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// patientConfig leaves no stage because nothing goes on while no manager lives.
+// patientConfig leaves no stage because nothing continues while no manager lives.
 const patientConfig = `
 apiVersion: config.groundskeeper.io/v1alpha1
 kind: ControllerManagerConfiguration
@@ -42,7 +42,7 @@ controllers:
 // killer is at all gates of a controller manager, and kills it at writes.
 type killer struct {
 	manager *plane.Process
-	// choose says what to do at a write that was tried so many times before.
+	// choose reports what to do at a write that was tried so many times before.
 	choose func(before int) moment
 
 	mu     sync.Mutex
@@ -80,10 +80,10 @@ func (k *killer) meddle(w http.ResponseWriter, r *http.Request, next http.Handle
 		finish(r, next)
 	}
 	k.kill()
-	panic(http.ErrAbortHandler) // there is nobody to answer
+	panic(http.ErrAbortHandler) // there is no server to respond
 }
 
-// decide says what becomes of a write.
+// decide reports what becomes of a write.
 func (k *killer) decide(write string) moment {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -110,7 +110,7 @@ func (k *killer) kill() {
 	k.failed = errors.Join(k.failed, k.manager.Kill(context.Background()))
 }
 
-// revive starts the manager again when it is dead, and says how often it died.
+// revive starts the manager again when it is dead, and reports how often it died.
 func (k *killer) revive(ctx context.Context, flags ...string) (deaths int, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -120,7 +120,7 @@ func (k *killer) revive(ctx context.Context, flags ...string) (deaths int, err e
 	return k.deaths, k.failed
 }
 
-// rest ends the killing. It complains until nobody is about to die, and the manager is there.
+// rest ends the killing. It complains until no process is about to be killed, and the manager is there.
 func (k *killer) rest(ctx context.Context, flags ...string) error {
 	k.mu.Lock()
 	k.over = true
@@ -135,12 +135,12 @@ func (k *killer) rest(ctx context.Context, flags ...string) error {
 	return k.manager.Ready(ctx)
 }
 
-// identify tells writes apart. What is written to a Kluster again and again differs by the stage, and by how much is known.
+// identify distinguishes writes. What is written to a Kluster again and again differs by the stage, and by how much is known.
 func identify(r *http.Request) string {
 	text := body(r)
 	id := strings.Join([]string{r.Method, r.URL.Path, r.URL.Query().Get("fieldManager")}, " ")
 	if r.Method == http.MethodDelete && strings.Contains(text, `"gracePeriodSeconds":0`) {
-		return id + " at once"
+		return id + " immediately"
 	}
 	k := &kubernikusv1.Kluster{}
 	if json.Unmarshal([]byte(text), k) != nil || k.Status.Deorbit == nil {
@@ -157,7 +157,7 @@ type doomed struct {
 	apiGate *gate
 	killer  *killer
 	flags   []string
-	// goes is what has to go from the cloud, and stays what has to stay there, by their ids.
+	// What has to go from the cloud, and stays what has to stay there, by their ids.
 	goes, stays map[string]string
 }
 
@@ -173,7 +173,7 @@ func newDoomed(t *testing.T, choose func(before int) moment) *doomed {
 	d.flags = []string{"--config=" + write(t, patientConfig), flag}
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("%s says last:\n%s", d.Managers[0].Name(), strings.Join(d.Managers[0].Tail(60), "\n"))
+			t.Logf("%s printed last:\n%s", d.Managers[0].Name(), strings.Join(d.Managers[0].Tail(60), "\n"))
 		}
 	})
 	d.killer = &killer{manager: d.Managers[0], choose: choose, tried: map[string]int{}}
@@ -244,14 +244,14 @@ func (d *doomed) down(t *testing.T) {
 	}
 	for id, what := range d.stays {
 		if left[id] == "" {
-			t.Errorf("%s is gone from the cloud", what)
+			t.Errorf("%s has been deleted from the cloud", what)
 		}
 	}
 	d.routesAre(t, fake.Route{Destination: "192.168.0.0/24", NextHop: "10.0.0.5"})
 	for _, write := range d.cloudGate.written() {
 		id := path.Base(strings.TrimSuffix(write, "/remove_extraroutes"))
 		if d.goes[id] == "" && id != d.router {
-			t.Errorf("the cloud was asked to %s: %s", write, d.stays[id])
+			t.Errorf("the cloud was requested to %s: %s", write, d.stays[id])
 		}
 	}
 	if status := d.k.Status.Deorbit; len(status.Remaining) > 0 {

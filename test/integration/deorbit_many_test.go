@@ -18,7 +18,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// newHole accepts connections, and never answers. It returns its address.
+// newHole accepts connections, and never responds. It returns its address.
 func newHole(t *testing.T) string {
 	t.Helper()
 	hole, err := net.Listen("tcp", "127.0.0.1:0")
@@ -42,11 +42,11 @@ func newHole(t *testing.T) string {
 	return hole.Addr().String()
 }
 
-// stuckConfig has one worker, so that whatever holds a worker holds up all.
+// stuckConfig has one worker, so that whatever holds a worker blocks all.
 var stuckConfig = strings.Replace(deorbitConfig, "enabled: true", "enabled: true\n    concurrentSyncs: 1", 1)
 
-// Ten clusters whose API servers accept connections and never answer, and ten more whose cloud does the same, delay no
-// other one: it is gone while these are still where they were.
+// Ten clusters whose API servers accept connections and never respond, and ten more whose cloud does the same, delay no other one:
+// it has been deleted while these are still where they were.
 func TestDeorbitAmongStuckOnes(t *testing.T) {
 	rare(t)
 	t.Parallel()
@@ -83,7 +83,7 @@ func TestDeorbitAmongStuckOnes(t *testing.T) {
 		t.Error(err)
 	}
 	d.landed(t)
-	// Nor does a look that hangs delay an annotation.
+	// Nor does a look that blocks delay an annotation.
 	var ended []client.Object
 	for k := range stages {
 		d.edit(t, k, func() { metav1.SetMetaDataAnnotation(&k.ObjectMeta, kubernikusv1.DetachAnnotation, "true") })
@@ -94,7 +94,7 @@ func TestDeorbitAmongStuckOnes(t *testing.T) {
 	}
 }
 
-// stuck registers a Kluster that hangs, and deletes it.
+// stuck registers a Kluster that blocks, and deletes it.
 func (d *descent) stuck(t *testing.T, name string, number int, data map[string][]byte, unavailable time.Duration) *kubernikusv1.Kluster {
 	t.Helper()
 	k := klusterIn(d.namespace, name, "1.36.3")

@@ -26,7 +26,7 @@ import (
 // electedConfig is patientConfig with an election that is over soon, and that a busy machine does not lose.
 var electedConfig = strings.Replace(patientConfig, "{leaderElect: false}", "{leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 250ms}", 1)
 
-// takeover is a descent with two managers, each with a gate of its own to the API server.
+// takeover is a descent with two managers, each with a dedicated gate to the API server.
 type takeover struct {
 	*descent
 	gates
@@ -34,8 +34,8 @@ type takeover struct {
 	flags    map[*plane.Process][]string
 }
 
-// freeze stops the leader when as many deletions of a kind as it does at once have arrived at a gate: none is on its way
-// there then, past the fence and not sent yet. The server does them, and the answers come when the leader is thawed.
+// freeze stops the leader when as many deletions of a kind as it sends concurrently have arrived at a gate: none is on its way
+// there then, past the fence and not sent yet. The server does them, and the responses come when the leader is thawed.
 func (o *takeover) freeze(t *testing.T, at *gate, kind string, atOnce int) (frozen <-chan struct{}, thaw func()) {
 	t.Helper()
 	leader, _ := leaderOf(t, o.Managers)
@@ -79,8 +79,8 @@ func (o *takeover) freeze(t *testing.T, at *gate, kind string, atOnce int) (froz
 	})
 }
 
-// survives lets the leader be stopped in the midst of deletions, another one take over and come as far as it should, and
-// then lets the old one go on. That writes nothing any more, and ends.
+// survives lets the leader be stopped in the midst of deletions, another one take over and come as far as it should, and then lets
+// the old one continue. That writes nothing any more, and ends.
 func (o *takeover) survives(t *testing.T, at *gate, kind string, atOnce int, begin func(), settled func()) {
 	t.Helper()
 	old, _ := leaderOf(t, o.Managers)
@@ -93,14 +93,14 @@ func (o *takeover) survives(t *testing.T, at *gate, kind string, atOnce int, beg
 		case <-frozen:
 			return nil
 		default:
-			return fmt.Errorf("%d of %s are not deleted at once", atOnce, kind)
+			return fmt.Errorf("%d of %s are not deleted immediately", atOnce, kind)
 		}
 	})
 	next, _ := leaderOf(t, slices.DeleteFunc(slices.Clone(o.Managers), func(p *plane.Process) bool { return p == old }))
 	t.Logf("%s is stopped at %s, %s leads", old.Name(), kind, next.Name())
 	settled()
 	written := func() string {
-		// Others than Deorbit write to nothing but the API server, which knows by itself what is out of date.
+		// Others than Deorbit write to nothing but the API server, which knows automatically what is out of date.
 		others := func(write string) bool { return !strings.HasSuffix(write, " kluster-deorbit-controller") }
 		return strings.Join(slices.Concat(slices.DeleteFunc(o.apiGates[old].written(), others), o.clusterGate.written(), o.cloudGate.written()), "\n")
 	}
@@ -108,12 +108,12 @@ func (o *takeover) survives(t *testing.T, at *gate, kind string, atOnce int, beg
 	thaw()
 	eventually(t, func(context.Context) error {
 		if old.PID() == pid {
-			return fmt.Errorf("%s goes on", old.Name())
+			return fmt.Errorf("%s continues", old.Name())
 		}
 		return nil
 	})
 	if after := written(); after != before {
-		t.Errorf("before %s went on:\n%s\nand then:\n%s", old.Name(), before, after)
+		t.Errorf("before %s continued:\n%s\nand then:\n%s", old.Name(), before, after)
 	}
 	at.set(nil)
 	if err := old.Start(t.Context(), o.flags[old]...); err != nil {
@@ -124,9 +124,9 @@ func (o *takeover) survives(t *testing.T, at *gate, kind string, atOnce int, beg
 	}
 }
 
-// A leader is stopped while it deletes claims, the next one while it deletes what is left in the cloud. When they go on,
-// others have done all that, and nothing is written by who was stopped, with as many deletions as it had before it. Nobody is
-// stopped between the fence and the sending: no check can come so late that this does not happen, and such a write arrives.
+// A leader is stopped while it deletes claims, the next one while it deletes what is left in the cloud. When they continue, others
+// have done all that, and nothing is written by who was stopped, with as many deletions as it had before it. No process is stopped
+// between the fence and the sending: no check can come so late that this does not happen, and such a write arrives.
 func TestDeorbitTakenOver(t *testing.T) {
 	t.Parallel()
 	o := &takeover{descent: newDescent(t, func(p *plane.Options) { p.Managers = 2 }),

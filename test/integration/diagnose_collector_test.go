@@ -90,7 +90,7 @@ func (c *collector) Export(_ context.Context, request *collectorv1.ExportTraceSe
 // find returns the spans that came until now for which want is true.
 func (c *collector) find(want func(span) bool) []span {
 	c.mu.Lock()
-	spans := slices.Clone(c.spans) // want may look at others
+	spans := slices.Clone(c.spans) // want may check others
 	c.mu.Unlock()
 	var found []span
 	for _, s := range spans {
@@ -110,7 +110,7 @@ func (c *collector) parentOf(s span) (span, error) {
 	return found[0], nil
 }
 
-// below says whether a span is somewhere below another.
+// below reports whether a span is somewhere below another.
 func (c *collector) below(s, above span) bool {
 	for s.parent != "" && s.trace == above.trace {
 		if s.parent == above.id {

@@ -59,8 +59,8 @@ func TestDiagnose(t *testing.T) {
 	t.Run("debugging of the manager", func(t *testing.T) { l.managerDebugging(t) })
 }
 
-// One kubectl get of a user is one trace: of kube-apiserver, its aggregator, our server, and what that asks of etcd and
-// of kube-apiserver.
+// One kubectl get of a user is one trace: of kube-apiserver, its aggregator, Groundskeeper's server, and its requests to etcd and
+// to kube-apiserver.
 func (l *looked) traceOfRequest(t *testing.T, project string) {
 	viewer := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "viewer-of-projects"}, Rules: []rbacv1.PolicyRule{
 		{Verbs: []string{"get"}, APIGroups: []string{gardenerv1beta1.GroupName}, Resources: []string{"projects"}}}}
@@ -90,9 +90,9 @@ func (l *looked) traceOfRequest(t *testing.T, project string) {
 	eventually(t, func(context.Context) error {
 		served := l.find(ours)
 		if len(served) == 0 {
-			return errors.New("our server has no span of the request")
+			return errors.New("Groundskeeper's server has no span of the request")
 		}
-		last := served[len(served)-1] // earlier ones may have been refused
+		last := served[len(served)-1] // earlier ones may have been rejected
 		proxied, err := l.parentOf(last)
 		if err != nil {
 			return err
@@ -105,7 +105,7 @@ func (l *looked) traceOfRequest(t *testing.T, project string) {
 		}
 		switch {
 		case proxied.service != "apiserver" || proxied.kind != tracev1.Span_SPAN_KIND_CLIENT:
-			return fmt.Errorf("the span of our server is below %s", proxied)
+			return fmt.Errorf("the span of Groundskeeper's server is below %s", proxied)
 		case received.service != "apiserver" || received.kind != tracev1.Span_SPAN_KIND_SERVER:
 			return fmt.Errorf("the trace begins with %s", received)
 		case last.name != "GET /apis/core.gardener.cloud/v1beta1/projects/{:name}":
@@ -119,7 +119,7 @@ func (l *looked) traceOfRequest(t *testing.T, project string) {
 		}
 		return nil
 	})
-	// A decision that is not remembered is asked for in the trace of the request that needs it.
+	// A decision that is not remembered is requested in the trace of the request that needs it.
 	eventually(t, func(context.Context) error {
 		reviews := l.find(func(s span) bool {
 			return s.service == "apiserver" && strings.HasSuffix(s.name, "/subjectaccessreviews") && slices.ContainsFunc(l.find(ours), func(o span) bool {
@@ -299,7 +299,7 @@ func (l *looked) managerDebugging(t *testing.T) {
 	if code, body := page(t, http.MethodPut, at+"/debug/flags/v", "5", ""); code != http.StatusOK {
 		t.Fatalf("%d %s", code, body)
 	}
-	eventually(t, func(context.Context) error { // the Lease is renewed all the time, which is told from 4 on
+	eventually(t, func(context.Context) error { // the Lease is renewed all the time, which is reported from 4 on
 		if lines := l.Managers[0].Tail(50); !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, `"level":"DEBUG"`) }) {
 			return errors.New("nothing more is logged")
 		}

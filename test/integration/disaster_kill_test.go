@@ -31,8 +31,8 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// Projects are created, changed and deleted while our processes are killed at any moment and started again. Whatever a
-// server said it did is done, and in the end everything is as it should be.
+// Projects are created, changed and deleted while Groundskeeper's processes are killed at any moment and started again. Whatever a
+// server reported it did is done, and in the end everything is as it should be.
 func TestSoakKilledProcessesConverge(t *testing.T) {
 	rare(t)
 	t.Parallel()
@@ -73,7 +73,7 @@ const (
 func (c *chaos) round(t *testing.T, victims []*plane.Process, after int64) {
 	t.Helper()
 	var work sync.WaitGroup
-	for _, project := range c.surplus() { // what was settled long ago goes too
+	for _, project := range c.surplus() { // what was settled long ago is deleted too
 		work.Go(func() { c.delete(t, project) })
 	}
 	begin := c.confirmed.Load()
@@ -118,8 +118,8 @@ func (c *chaos) surplus() []*gardenerv1beta1.Project {
 	return living[min(settled, len(living)):]
 }
 
-// confirm repeats a write until it is confirmed. An answer that was lost leaves open what happened, so the write must be
-// one that can be repeated.
+// confirm repeats a write until it is confirmed. A response that was lost leaves open what happened, so the write must be one that
+// can be repeated.
 func (c *chaos) confirm(t *testing.T, write func(ctx context.Context) error) {
 	t.Helper()
 	var last error
@@ -179,8 +179,8 @@ func (c *chaos) delete(t *testing.T, project *gardenerv1beta1.Project) {
 	c.confirm(t, func(ctx context.Context) error { return client.IgnoreNotFound(remove(ctx, c.client, project)) })
 }
 
-// converged waits until everything is as it should be. A client that lost its server asks less and less often, up to a
-// minute apart, so it gets time for that.
+// converged waits until everything is as it should be. A client that lost its server retries less and less often, up to a minute
+// apart, so it gets time for that.
 func (c *chaos) converged(t *testing.T) {
 	t.Helper()
 	var last error
@@ -191,15 +191,15 @@ func (c *chaos) converged(t *testing.T) {
 	})
 	if err != nil {
 		for _, process := range []*plane.Process{c.APIServers[0], c.Managers[0]} {
-			t.Logf("%s has pid %d and says last:\n%s", process.Name(), process.PID(), strings.Join(process.Tail(40), "\n"))
+			t.Logf("%s has pid %d and printed last:\n%s", process.Name(), process.PID(), strings.Join(process.Tail(40), "\n"))
 		}
 		t.Fatalf("%v: %v", err, last)
 	}
-	t.Logf("%d writes, %d projects live, %d are gone", c.confirmed.Load(), len(c.living), len(c.dead))
+	t.Logf("%d writes, %d projects live, %d have been deleted", c.confirmed.Load(), len(c.living), len(c.dead))
 }
 
-// supervise starts a manager again that ended by itself, as the kubelet would. It may do that for one reason only: a
-// leader that cannot renew its lease in time, on a machine that is too busy, must not go on.
+// supervise starts a manager again that ended automatically, as the kubelet would. It is allowed to do that for one reason only: a
+// leader that cannot renew its lease before the deadline, on a machine that is too busy, must not continue.
 func (c *chaos) supervise(t *testing.T) {
 	t.Helper()
 	for _, manager := range c.Managers {
@@ -268,7 +268,7 @@ func (c *chaos) checkLiving(ctx context.Context, want *gardenerv1beta1.Project) 
 	return diffError(bindings{owner: owner, member: owner, accounts: owner}.access(), found)
 }
 
-// onlyOfTheLiving complains about an object with the label of a Project that should be gone.
+// onlyOfTheLiving complains about an object with the label of a Project that should have been deleted.
 func (c *chaos) onlyOfTheLiving(ctx context.Context, list client.ObjectList) error {
 	if err := c.client.List(ctx, list, client.HasLabels{"project.gardener.cloud/name"}); err != nil {
 		return err

@@ -20,9 +20,9 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// testAPIIsRemoved: the API is removed at a random moment after a Project was created, as kubectl delete -k, a GitOps prune
-// or a deletion of the APIServices by hand do. An API that is not registered answers 404, which the garbage collector takes
-// for a deleted owner. Nothing of a tenant goes because of that. SOAK sets the number of rounds.
+// testAPIIsRemoved: the API is removed at a random moment after a Project was created, as kubectl delete -k, a GitOps prune or a
+// deletion of the APIServices manually do. An API that is not registered responds 404, which the garbage collector takes for a
+// deleted owner. Nothing of a tenant is deleted because of that. SOAK sets the number of rounds.
 func (l *losses) testAPIIsRemoved(t *testing.T) {
 	const longest = 30 * time.Second
 	for round := range rounds(t, 2) {
@@ -38,7 +38,7 @@ func (l *losses) testAPIIsRemoved(t *testing.T) {
 		if err := l.client.Create(t.Context(), content); err != nil {
 			t.Fatal(err)
 		}
-		// The first removal is at once: then the garbage collector has not observed the Project yet.
+		// The first removal is immediately: then the garbage collector has not observed the Project yet.
 		moment := time.Duration(0)
 		if round > 0 {
 			moment = rand.N(longest) / time.Duration(1+rand.IntN(10))
@@ -67,7 +67,7 @@ func (l *losses) testAPIIsRemoved(t *testing.T) {
 	}
 }
 
-// unregister deletes our APIServices and webhooks, and returns them.
+// unregister deletes Groundskeeper's APIServices and webhooks, and returns them.
 func (l *losses) unregister(t *testing.T) []unstructured.Unstructured {
 	t.Helper()
 	var found []unstructured.Unstructured
@@ -107,7 +107,7 @@ func (l *losses) register(t *testing.T, registrations []unstructured.Unstructure
 	}
 }
 
-// removed deletes a Project and waits until all that was made for it has gone with it.
+// removed deletes a Project and waits until all that was made for it has been deleted with it.
 func (l *losses) removed(t *testing.T, project *gardenerv1beta1.Project) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error { return remove(ctx, l.client, project) })

@@ -36,8 +36,8 @@ type losses struct {
 	old, young *gardenerv1beta1.Project
 }
 
-// A server whose store is not the one that the cluster knows does not start, and no namespace is lost; not even while
-// the garbage collector finds and deletes what really has no owner any more. What the server asks for lets it start, once.
+// A server whose store is not the one that the cluster knows does not start, and no namespace is lost; not even while the garbage
+// collector finds and deletes what really has no owner any more. What the server requests lets it start, once.
 func TestLostStore(t *testing.T) {
 	t.Parallel()
 	p := startPlane(t, plane.Options{Dir: filepath.Join(t.TempDir(), "plane"), APIServers: 1, Managers: 1})
@@ -51,14 +51,14 @@ func TestLostStore(t *testing.T) {
 	t.Run("empty, and a new garbage collector", func(t *testing.T) {
 		own := l.replaceStore(t, "")
 		l.refusal(t, "it is empty")
-		restart(t, l.KubeControllerManager) // it has to ask for every owner that it sees
+		restart(t, l.KubeControllerManager) // it has to request every owner that it sees
 		l.nothingIsCollected(t)
 		l.replaceStore(t, own)
 		restart(t, l.server)
 	})
 	t.Run("empty and not recorded", func(t *testing.T) {
 		l.deleteRecord(t)
-		l.testRefused(t, "", "nothing tells which store was used before", regexp.MustCompile("^empty$"))
+		l.testRefused(t, "", "nothing reports which store was used before", regexp.MustCompile("^empty$"))
 	})
 	t.Run("nothing was lost", l.testNothingWasLost)
 	t.Run("acknowledged", l.testAcknowledged)
@@ -164,7 +164,7 @@ func (l *losses) testRecordIsDeleted(t *testing.T) {
 	returns()
 }
 
-// testRefused replaces the store, expects that the server says so and ends, and puts the store back.
+// testRefused replaces the store, expects that the server reports so and ends, and puts the store back.
 func (l *losses) testRefused(t *testing.T, store, says string, value *regexp.Regexp) {
 	own := l.replaceStore(t, store)
 	if accept := l.refusal(t, says); !value.MatchString(accept) {
@@ -175,8 +175,8 @@ func (l *losses) testRefused(t *testing.T, store, says string, value *regexp.Reg
 	restart(t, l.server)
 }
 
-// replaceStore kills the server and puts a copy of another store in the place of its own; no copy: nothing. It returns
-// where its own one is now.
+// replaceStore kills the server and puts a copy of another store in its place; no copy: nothing. It returns where its own one is
+// now.
 func (l *losses) replaceStore(t *testing.T, store string) (own string) {
 	t.Helper()
 	if err := l.server.Kill(t.Context()); err != nil {
@@ -204,8 +204,8 @@ func copyStore(t *testing.T, to, from string) {
 	}
 }
 
-// refusal starts the server, which must end with one line that says what is wrong and how to acknowledge it. It returns
-// the value that acknowledges.
+// Starts the server, which must end with one line that reports what is wrong and how to acknowledge it. It returns the value that
+// acknowledges.
 func (l *losses) refusal(t *testing.T, says string, flags ...string) (accept string) {
 	t.Helper()
 	if err := l.server.Start(t.Context(), flags...); err != nil {
@@ -221,7 +221,7 @@ func (l *losses) refusal(t *testing.T, says string, flags ...string) (accept str
 	})
 	line := strings.Join(lines, "\n")
 	if len(lines) != 1 || !strings.HasPrefix(line, "error: ") || !strings.Contains(line, says) || !strings.Contains(line, l.old.NamespaceName()) {
-		t.Errorf("it says:\n%s", line)
+		t.Errorf("it printed:\n%s", line)
 	}
 	_, accept, _ = strings.Cut(line, "--accept-store=")
 	return accept
@@ -245,7 +245,7 @@ func (l *losses) nothingIsCollected(t *testing.T) {
 	}
 }
 
-// collectorWorks waits until the garbage collector has deleted a namespace whose owner is not there.
+// collectorWorks waits until the garbage collector has deleted a namespace whose owner does not exist.
 func (l *losses) collectorWorks(t *testing.T) {
 	t.Helper()
 	orphan := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name(t, "orphan"), OwnerReferences: []metav1.OwnerReference{{
@@ -283,7 +283,7 @@ func (l *losses) testAcknowledged(t *testing.T) {
 	accept := l.refusal(t, "older state")
 	restart(t, l.server, "--accept-store="+accept)
 	before := l.recorded(t)
-	// The running one would come to it too, but it asks less and less often while the server is away.
+	// The running one would come to it too, but it retries less and less often while the server is unavailable.
 	restart(t, l.KubeControllerManager)
 	l.collected(t, earlier)
 	l.ready(t, l.old)
@@ -291,11 +291,11 @@ func (l *losses) testAcknowledged(t *testing.T) {
 	l.create(t, "next")
 	l.recordedAfter(t, before)
 
-	// The same copy once more and the same answer, or even the store that was given up: both lack what came since.
+	// The same copy once more and the same response, or even the store that was given up: both lack what came since.
 	for _, store := range []string{l.early, late} {
 		l.replaceStore(t, store)
 		if again := l.refusal(t, "was used before", "--accept-store="+accept); again == accept {
-			t.Errorf("--accept-store=%s is asked for twice", accept)
+			t.Errorf("--accept-store=%s is requested twice", accept)
 		}
 	}
 
@@ -334,7 +334,7 @@ func (l *losses) ownedNamespace(t *testing.T) *corev1.Namespace {
 	return namespace
 }
 
-// stays expects that a Project is gone and its namespace is not.
+// stays expects that a Project has been deleted and its namespace is not.
 func (l *losses) stays(t *testing.T, project *gardenerv1beta1.Project) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error { return isGone(ctx, l.client, project) })

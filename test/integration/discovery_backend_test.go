@@ -69,12 +69,12 @@ func (d *clusters) expired(t *testing.T) {
 	v.delete(v.b, account)
 	v.status(gimbalv1.ErrorAuthentication, gimbalv1.ErrorAuthentication)
 	first.terminate()
-	// One that starts with them knows nothing of the backend, and leaves everything as it is.
+	// One that starts with them knows nothing of the backend, and leaves everything unchanged.
 	stale := v.run()
 	eventually(t, func(context.Context) error {
 		page, err := stale.read("/metrics")
 		if err == nil && !strings.Contains(page, `errortype="`+gimbalv1.ErrorAuthentication+`"`) {
-			err = errors.New("it does not know that the credentials are refused")
+			err = errors.New("it does not know that the credentials are rejected")
 		}
 		return err
 	})
@@ -153,7 +153,7 @@ func (d *clusters) forbidden(t *testing.T) {
 	v.copied()
 }
 
-// outage: while the backend is stopped, or does not answer, its copies stay as they are.
+// outage: while the backend is stopped, or does not respond, its copies remain unchanged.
 func (d *clusters) outage(t *testing.T) {
 	v := d.discover(t, false)
 	v.create(v.b, v.service("web"), v.slice("web", "a", "10.1.0.1"))

@@ -28,7 +28,7 @@ const (
 	discoveryNamespace = "gimbal-discovery"
 )
 
-// discovererPolicy records what discoverers ask for, and the marks that say that the log is complete.
+// discovererPolicy records what discoverers request, and the marks that report that the log is complete.
 const discovererPolicy = `
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -39,7 +39,8 @@ rules:
 - {level: Metadata, resources: [{group: "", resources: [configmaps]}]}
 `
 
-// clusters are a cluster that discovers, which has our API server, and a backend, which has nothing of ours.
+// clusters are a cluster that discovers, which has Groundskeeper's API server, and a backend, which has nothing owned by
+// Groundskeeper.
 type clusters struct {
 	here, backend *plane.Plane
 	// reads and announced are kubeconfigs for the backend: that of backends, and that of Klusters.
@@ -91,8 +92,8 @@ type discovered struct {
 	externalNames bool
 }
 
-// discover makes a DiscoveryBackend with the rights of its discoverer: in the namespace of administrators, or, confined,
-// in the one that is discovered.
+// discover makes a DiscoveryBackend with the permissions of its discoverer: in the namespace of administrators, or, confined, in
+// the one that is discovered.
 func (d *clusters) discover(t *testing.T, confined bool) *discovered {
 	t.Helper()
 	v := &discovered{clusters: d, t: t, name: name(t, "be"), ns: name(t, "shop"), admin: discoveryNamespace, kubeconfig: d.reads}
@@ -134,7 +135,7 @@ func (v *discovered) user(account string) string {
 	return "system:serviceaccount:" + v.admin + ":" + v.name + "-" + account
 }
 
-// run starts a discoverer of the test's namespace, which hears soon of a backend that does not answer.
+// run starts a discoverer of the test's namespace, which hears soon of a backend that does not respond.
 func (v *discovered) run(flags ...string) *cleaner {
 	v.t.Helper()
 	return v.runAs(discoverer, append([]string{"--namespaces-allow=" + v.ns}, flags...)...)
@@ -176,7 +177,7 @@ func (v *discovered) delete(c client.Client, objects ...client.Object) {
 	}
 }
 
-// editIn reads an object, changes it and writes it, until nobody else writes it meanwhile.
+// editIn reads an object, changes it and writes it, until no other client writes it meanwhile.
 func editIn[T client.Object](v *discovered, c client.Client, object T, how func(T)) {
 	v.t.Helper()
 	eventually(v.t, func(ctx context.Context) error {
@@ -193,7 +194,7 @@ func (v *discovered) makeNamespace(c client.Client, name string) {
 	v.create(c, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 }
 
-// service is a Service with a port, as people make them.
+// service is a Service with a port, as users make them.
 func (v *discovered) service(name string) *corev1.Service {
 	return &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Namespace: v.ns, Name: name, Labels: map[string]string{"app": name}},

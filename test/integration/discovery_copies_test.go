@@ -29,7 +29,7 @@ func TestDiscoverer(t *testing.T) {
 		for name, test := range map[string]func(*testing.T){
 			"life": d.life, "deleted while it is down": d.down, "many endpoints": d.many, "external names": d.external, "drift": d.drift,
 			"namespaces": d.namespaces, "names": d.names, "collisions": d.collisions,
-			"expired credentials": d.expired, "another cluster": d.another, "missing rights": d.forbidden, "suspicious listing": d.suspicious,
+			"expired credentials": d.expired, "another cluster": d.another, "missing permissions": d.forbidden, "suspicious listing": d.suspicious,
 			"two of them": d.pair, "kills": d.kills, "confined": d.confined, "metrics": d.metrics,
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -42,8 +42,8 @@ func TestDiscoverer(t *testing.T) {
 	t.Run("rights", d.rights)
 }
 
-// everything: a discoverer without a list of namespaces copies what is in those that are here, but for what Kubernetes
-// has for itself and what is itself a copy.
+// everything: a discoverer without a list of namespaces copies what is in those that are here, except for what Kubernetes has for
+// itself and what is itself a copy.
 func (d *clusters) everything(t *testing.T) {
 	v := d.discover(t, false)
 	system := v.service("dns")
@@ -89,7 +89,7 @@ func (d *clusters) life(t *testing.T) {
 	})
 	v.copied()
 	if now := v.versions()["*v1.Service "+v.ns+"/"+v.name+"-web"]; strings.Split(now, "@")[0] != strings.Split(uid, "@")[0] {
-		t.Errorf("the Service was made anew: %s, then %s", uid, now)
+		t.Errorf("the Service was recreated: %s, then %s", uid, now)
 	}
 	v.delete(v.b, six)
 	v.copied()
@@ -100,7 +100,7 @@ func (d *clusters) life(t *testing.T) {
 	}
 }
 
-// down: what was deleted while no discoverer ran goes when one starts, and nothing else is written.
+// down: what was deleted while no discoverer ran is deleted when one starts, and nothing else is written.
 func (d *clusters) down(t *testing.T) {
 	v := d.discover(t, false)
 	for i := range 5 {
@@ -147,7 +147,7 @@ func (d *clusters) many(t *testing.T) {
 	}
 }
 
-// external: Services that are names are copied when that is asked for, without a cluster IP.
+// external: Services that are names are copied when that is requested, without a cluster IP.
 func (d *clusters) external(t *testing.T) {
 	v := d.discover(t, false)
 	db := v.service("db")
@@ -161,7 +161,7 @@ func (d *clusters) external(t *testing.T) {
 		c := v.run(flags...)
 		v.leads(c)
 		v.copied()
-		if v.externalNames { // one becomes the other, and goes back
+		if v.externalNames { // one becomes the other, and returns
 			editIn(v, v.b, db, func(s *corev1.Service) { s.Spec.Type, s.Spec.ExternalName = corev1.ServiceTypeClusterIP, "" })
 			v.copied()
 			editIn(v, v.b, db, func(s *corev1.Service) {
@@ -173,7 +173,7 @@ func (d *clusters) external(t *testing.T) {
 	}
 }
 
-// drift: whatever somebody does to a copy is undone.
+// drift: every change of a copy is reverted.
 func (d *clusters) drift(t *testing.T) {
 	v := d.discover(t, false)
 	v.create(v.b, v.service("web"), v.slice("web", "a", "10.1.0.1"))
@@ -215,7 +215,7 @@ func (d *clusters) drift(t *testing.T) {
 			if current := (&discoveryv1.EndpointSlice{}); err == nil {
 				err = v.c.Get(ctx, client.ObjectKeyFromObject(slice), current)
 				if err == nil && current.Labels[discoveryv1.LabelManagedBy] != discoverer {
-					err = errors.New("the slice is not managed by us")
+					err = errors.New("the slice is not managed by Groundskeeper")
 				}
 			}
 			if err == nil && len(v.requests(v.user(discoverer))) == written {

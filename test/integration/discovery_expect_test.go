@@ -54,7 +54,7 @@ func picturesIn(ctx context.Context, c client.Client, namespace string, options 
 		owner := part.Labels[discoveryv1.LabelServiceName]
 		p, ok := pictures[owner]
 		if !ok {
-			return nil, fmt.Errorf("slice %s is of service %q, which is not there", part.Name, owner)
+			return nil, fmt.Errorf("slice %s is of service %q, which does not exist", part.Name, owner)
 		}
 		if len(part.Endpoints) > 1000 {
 			return nil, fmt.Errorf("slice %s has %d endpoints", part.Name, len(part.Endpoints))
@@ -194,7 +194,7 @@ func lease(v *discovered) *coordinationv1.Lease {
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: v.admin, Name: v.name + "-discoverer"}}
 }
 
-// asked is a line of the audit log.
+// A line of the audit log.
 type asked struct {
 	Verb                     string
 	User                     struct{ Username string }
@@ -207,7 +207,7 @@ func (r asked) isWriteOfCopy() bool {
 	return !slices.Contains([]string{"get", "list", "watch"}, r.Verb) && slices.Contains([]string{"services", "endpointslices"}, r.ObjectRef.Resource)
 }
 
-// requests are what users with a text in their name have asked this cluster for until now.
+// requests are what users with a text in their name have requested from this cluster until now.
 func (v *discovered) requests(user string) []asked {
 	v.t.Helper()
 	mark := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name(v.t, "mark")}}

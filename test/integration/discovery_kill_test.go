@@ -34,7 +34,7 @@ func (c *cleaner) terminate() {
 	}
 }
 
-// TestSoakDiscoverer kills discoverers as often as it is asked to.
+// TestSoakDiscoverer kills discoverers as often as requested.
 func TestSoakDiscoverer(t *testing.T) {
 	if os.Getenv("SOAK") == "" {
 		t.Skip("TestDiscoverer has some rounds of it")
@@ -118,8 +118,8 @@ func (v *discovered) until(events watch.Interface, seen sets.Set[string], copies
 	}
 }
 
-// pair: of two discoverers of a backend one writes. The other takes over at once when the first ends, and when its lease
-// is over when the first is killed.
+// pair: of two discoverers of a backend one writes. The other takes over immediately when the first ends, and when its lease is
+// over when the first is killed.
 func (d *clusters) pair(t *testing.T) {
 	v := d.discover(t, false)
 	v.create(v.b, v.service("web"), v.slice("web", "a", "10.1.0.1"))

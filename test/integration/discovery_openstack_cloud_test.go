@@ -163,7 +163,7 @@ func (v *clouded) ready(c *cleaner) {
 	finally(v.t, func(context.Context) error { _, err := c.read("/readyz"); return err })
 }
 
-// asked waits until the cloud was listed some more times.
+// Waits until the cloud was listed some more times.
 func (v *clouded) asked(times int) {
 	v.t.Helper()
 	v.cloud.Requests()

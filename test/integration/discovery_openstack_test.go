@@ -64,7 +64,7 @@ func (d *clusters) cloudLife(t *testing.T) {
 	v.has(v.ns, id+" 10.1.0.1 10.1.0.2", second+" 10.1.0.3")
 	v.cloud.RemoveLoadBalancer(id)
 	v.has(v.ns, second+" 10.1.0.3")
-	finally(t, func(context.Context) error { // a gauge is set when the pass ends, after its last write
+	finally(t, func(context.Context) error { // a gauge is set when the reconciliation ends, after its last write
 		page, err := c.read("/metrics")
 		if err != nil {
 			return err
@@ -86,7 +86,7 @@ func (d *clusters) cloudLife(t *testing.T) {
 	c.terminate()
 }
 
-// cloudDown: what was deleted while no discoverer ran goes when one starts, and nothing else is written.
+// cloudDown: what was deleted while no discoverer ran is deleted when one starts, and nothing else is written.
 func (d *clusters) cloudDown(t *testing.T) {
 	v := d.discoverCloud(t, false)
 	gone, _ := v.balancer(v.ns, "10.1.0.1")
@@ -108,7 +108,7 @@ func (d *clusters) cloudDown(t *testing.T) {
 	}
 }
 
-// cloudUnreachable: while Octavia or Keystone does not answer everything stays as it is, and the status says so.
+// cloudUnreachable: while Octavia or Keystone does not respond everything remains unchanged, and the status reports so.
 func (d *clusters) cloudUnreachable(t *testing.T) {
 	v := d.discoverCloud(t, false)
 	id, _ := v.balancer(v.ns, "10.1.0.1")
@@ -127,7 +127,7 @@ func (d *clusters) cloudUnreachable(t *testing.T) {
 	v.unchanged("in the outages", before)
 }
 
-// cloudCredentials: tokens that end are no trouble, refused credentials are told, and whoever has better ones takes over.
+// cloudCredentials: tokens that end are no trouble, rejected credentials are reported, and a replica with better ones takes over.
 func (d *clusters) cloudCredentials(t *testing.T) {
 	v := d.discoverCloud(t, false)
 	id, pool := v.balancer(v.ns, "10.1.0.1")
@@ -162,7 +162,7 @@ func (d *clusters) cloudCredentials(t *testing.T) {
 	v.status("Synced")
 }
 
-// cloudProjects: each project has its namespace; one without rights keeps what it has while the others go on.
+// cloudProjects: each project has its namespace; one without permissions keeps what it has while the others continue.
 func (d *clusters) cloudProjects(t *testing.T) {
 	v := d.discoverCloud(t, false)
 	bank, blog := name(t, "bank"), name(t, "blog")
@@ -227,7 +227,7 @@ func (d *clusters) cloudSuspicious(t *testing.T) {
 	v.has(v.ns, copies[0])
 }
 
-// cloudMaintenance: as long as the endpoints are withheld nothing gets ready, whatever Octavia says.
+// cloudMaintenance: as long as the endpoints are withheld nothing gets ready, regardless of Octavia.
 func (d *clusters) cloudMaintenance(t *testing.T) {
 	v := d.discoverCloud(t, false)
 	id, pool := v.balancer(v.ns, "10.1.0.1")
@@ -248,7 +248,7 @@ func (d *clusters) cloudMaintenance(t *testing.T) {
 	drained := v.cloud.AddMember(pool, fake.Member{Address: "10.1.0.2", Port: 8080})
 	v.has(v.ns, id+" 10.1.0.1! 10.1.0.2!")
 	withhold(false)
-	v.has(v.ns, id+" 10.1.0.1 10.1.0.2!") // which drains by itself
+	v.has(v.ns, id+" 10.1.0.1 10.1.0.2!") // which drains automatically
 	v.cloud.ChangeMember(drained, func(m *fake.Member) { m.Weight = 1 })
 	v.has(v.ns, id+" 10.1.0.1 10.1.0.2")
 }
@@ -269,7 +269,7 @@ func (d *clusters) cloudPending(t *testing.T) {
 	v.has(v.ns, id)
 }
 
-// cloudConfined: a backend outside the admin namespaces gets the project of its own namespace, and asks for no other.
+// cloudConfined: a backend outside the admin namespaces gets the project of its namespace, and requests no other.
 func (d *clusters) cloudConfined(t *testing.T) {
 	v := d.discoverCloud(t, true)
 	other := name(t, "other")
@@ -283,12 +283,12 @@ func (d *clusters) cloudConfined(t *testing.T) {
 	v.has(other)
 	for _, r := range v.requests(v.user(discoverer)) {
 		if r.ObjectRef.Resource != "" && r.ObjectRef.Namespace != v.ns {
-			t.Errorf("it asked to %s %s in namespace %q", r.Verb, r.ObjectRef.Resource, r.ObjectRef.Namespace)
+			t.Errorf("it requested to %s %s in namespace %q", r.Verb, r.ObjectRef.Resource, r.ObjectRef.Namespace)
 		}
 	}
 }
 
-// cloudRights: whatever discoverers asked for in all these tests, they had the right to by artifacts/discovery.
+// cloudRights: whatever discoverers requested in all these tests, they had the right to by artifacts/discovery.
 func (d *clusters) cloudRights(t *testing.T) {
 	v := &discovered{clusters: d, t: t}
 	all := v.requests("system:serviceaccount:")

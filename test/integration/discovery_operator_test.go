@@ -33,7 +33,7 @@ const discoveryKubeconfig = `{"kind":"Config","apiVersion":"v1","current-context
 "users":[{"name":"u","user":{"token":"first"}}],
 "contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}]}`
 
-// discoveryPlane is a plane with an operator that runs an image. There is no kubelet, so nobody pulls it.
+// discoveryPlane is a plane with an operator that runs an image. There is no kubelet, so it is never pulled.
 type discoveryPlane struct {
 	*plane.Plane
 	c     client.WithWatch
@@ -108,7 +108,7 @@ func (d *discoveryPlane) is(t *testing.T, backend *gimbalv1.DiscoveryBackend, ki
 	})
 }
 
-// writes are the writes of our controller manager about a name, but for events.
+// writes are the writes of Groundskeeper's controller manager about a name, except for events.
 func (d *discoveryPlane) writes(t *testing.T, about string) int {
 	t.Helper()
 	data, err := os.ReadFile(d.audit)
@@ -160,7 +160,7 @@ func (d *discoveryPlane) life(t *testing.T) {
 			return nil
 		})
 	}
-	// There is no kubelet here: what a pod would bring about is written by hand.
+	// There is no kubelet here: what a pod would bring about is written manually.
 	eventually(t, func(ctx context.Context) error {
 		if err := c.Get(ctx, client.ObjectKeyFromObject(deployment), deployment); err != nil {
 			return err
@@ -170,15 +170,15 @@ func (d *discoveryPlane) life(t *testing.T) {
 	})
 	d.is(t, backend, gimbalv1.ConditionAvailable, "True/DiscovererRunning")
 
-	// What was written is found again by its managed fields: a correction does not go on for ever.
+	// What was written is found again by its managed fields: a correction does not continue indefinitely.
 	before := d.writes(t, backend.Name)
 	change(deployment, func() { deployment.Spec.Template.Spec.Containers[0].Image = "other" })
 	is("its image back", func() bool { return deployment.Spec.Template.Spec.Containers[0].Image == "groundskeeper-discoverer" })
-	// The status follows the new generations of the Deployment, which nobody observes here.
+	// The status follows the new generations of the Deployment, which no controller observes here.
 	d.is(t, backend, gimbalv1.ConditionAvailable, "True/RollingOut")
-	// A pass between a write and the cache's knowledge of it may repeat that write, which changes nothing.
+	// A reconciliation between a write and the cache's knowledge of it may repeat that write, which changes nothing.
 	writes := 0
-	eventually(t, func(context.Context) error { // a request is in the log after its answer
+	eventually(t, func(context.Context) error { // a request is in the log after its response
 		if writes = d.writes(t, backend.Name) - before; writes < 2 {
 			return fmt.Errorf("a correction and the status take %d writes", writes)
 		}

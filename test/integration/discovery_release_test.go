@@ -23,8 +23,8 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// The shared plane runs no discoverers. A backend says so, and can be deleted all the same: the copies of a discoverer
-// that was run by hand go with it, and so do the references to them and what is left of a Deployment.
+// The shared plane runs no discoverers. A backend reports so, and can be deleted even so: the copies of a discoverer that was run
+// manually go with it, and so do the references to them and what is left of a Deployment.
 func TestBackendsGoWithoutAnImage(t *testing.T) {
 	t.Parallel()
 	c, shop := admin(t), freshNamespace(t, "shop")
@@ -82,7 +82,7 @@ func TestBackendsGoWithoutAnImage(t *testing.T) {
 	}
 	gone(t, made, web, slice, deployment)
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil {
-		t.Errorf("a Service without our mark: %v", err)
+		t.Errorf("a Service without Groundskeeper's mark: %v", err)
 	}
 	get(t, ingress)
 	if paths := ingress.Spec.Rules[0].HTTP.Paths; len(paths) != 1 || paths[0].Backend.Service.Name != "other" {
@@ -131,7 +131,7 @@ func ingressTo(namespace string, services ...string) *networkingv1.Ingress {
 	}
 }
 
-// formerDeployment is what is left of a discoverer that ran before the image was taken away. It asks for no pod.
+// formerDeployment is what is left of a discoverer that ran before the image was removed. It requests no pod.
 func formerDeployment(backend *gimbalv1.DiscoveryBackend) *appsv1.Deployment {
 	labels := map[string]string{"app.kubernetes.io/name": discoverer, "app.kubernetes.io/instance": backend.Name}
 	return &appsv1.Deployment{

@@ -18,7 +18,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// confined: the discoverer of a backend outside the admin namespaces works in its own, and asks for nothing beyond.
+// confined: the discoverer of a backend outside the admin namespaces works in its own, and requests nothing beyond.
 func (d *clusters) confined(t *testing.T) {
 	v := d.discover(t, true)
 	other := d.discover(t, false) // there is something beyond
@@ -34,12 +34,12 @@ func (d *clusters) confined(t *testing.T) {
 	}
 	for _, r := range v.requests(v.user(discoverer)) {
 		if r.ObjectRef.Resource != "" && r.ObjectRef.Namespace != v.ns {
-			t.Errorf("it asked to %s %s in namespace %q", r.Verb, r.ObjectRef.Resource, r.ObjectRef.Namespace)
+			t.Errorf("it requested to %s %s in namespace %q", r.Verb, r.ObjectRef.Resource, r.ObjectRef.Namespace)
 		}
 	}
 }
 
-// rights: whatever discoverers asked for in all these tests, they had the right to by artifacts/discovery.
+// cloud permissions: whatever discoverers requested in all these tests, they had the right to by artifacts/discovery.
 func (d *clusters) rights(t *testing.T) {
 	v := d.discover(t, false)
 	var confined, others int
@@ -58,7 +58,7 @@ func (d *clusters) rights(t *testing.T) {
 	}
 }
 
-// refuseSlices makes the API server refuse the endpoints of services called refused.
+// refuseSlices makes the API server reject the endpoints of services called rejected.
 func (v *discovered) refuseSlices() {
 	v.t.Helper()
 	match := &admissionregistrationv1.MatchResources{
@@ -73,7 +73,7 @@ func (v *discovered) refuseSlices() {
 		&admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: meta, Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: match,
 			Validations: []admissionregistrationv1.Validation{{
-				Expression: "object.metadata.labels['" + gimbalv1.LabelService + "'] != 'refused'", Message: "not this one",
+				Expression: "object.metadata.labels['" + gimbalv1.LabelService + "'] != 'rejected'", Message: "not this one",
 			}},
 		}},
 		&admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{

@@ -12,8 +12,8 @@ import (
 	"groundskeeper.io/groundskeeper/test/docs/blocks"
 )
 
-// documentation runs the commands of the documentation as they are written, page by page. They see the repository, the example
-// Project of "make up", and the files that their page shows.
+// documentation runs the commands of the documentation as written, page by page. They see the repository, the example Project of
+// "make up", and the files that their page shows.
 func (h *hooked) documentation(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {

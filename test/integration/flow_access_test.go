@@ -19,8 +19,8 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// access is what the roles and bindings of a Project say, by kind and name, with P for the name of the Project and NS
-// for that of its namespace. All of them are looked at, those that should not be there too.
+// access is what the roles and bindings of a Project contain, by kind and name, with P for the name of the Project and NS for that
+// of its namespace. All of them are checked, those that should not be there too.
 type access map[string]string
 
 // accessOf reads the access of a Project of the shared plane.

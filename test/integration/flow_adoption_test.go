@@ -68,8 +68,8 @@ func untouched(t *testing.T, namespace *corev1.Namespace) {
 	}
 }
 
-// A namespace that does not name the Project, or names another one, is refused, and nothing in it changes. It is taken
-// once it names the Project, and left alone when the Project goes before that.
+// A namespace that does not name the Project, or names another one, is rejected, and nothing in it changes. It is taken once it
+// names the Project, and left alone when the Project is deleted before that.
 func TestForeignNamespaceIsRefused(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct {
@@ -119,7 +119,7 @@ func TestForeignNamespaceIsRefused(t *testing.T) {
 	}
 }
 
-// A system namespace can not even be asked for.
+// A system namespace can not even be requested.
 func TestSystemNamespaceIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, namespace := range []string{"kube-system", "default", "groundskeeper-system", "gardens"} {
@@ -130,7 +130,7 @@ func TestSystemNamespaceIsRefused(t *testing.T) {
 	}
 }
 
-// A namespace that is being deleted is waited for, and then made anew.
+// A namespace that is being deleted is waited for, and then recreated.
 func TestTerminatingNamespaceIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	project := name(t, "waits")
@@ -156,8 +156,8 @@ func TestTerminatingNamespaceIsWaitedFor(t *testing.T) {
 	}
 }
 
-// A namespace with the labels of the Project is adopted. It is not owned, so that nothing that happens to the Project
-// can take it away, and after the Project it is as it was.
+// A namespace with the labels of the Project is adopted. It is not owned, so that nothing that happens to the Project can take it
+// away, and after the Project it is unchanged.
 func TestAdoptedNamespaceOutlivesItsProject(t *testing.T) {
 	t.Parallel()
 	project := name(t, "adopts")
@@ -196,7 +196,7 @@ func TestAdoptedNamespaceOutlivesItsProject(t *testing.T) {
 		t.Errorf("labels after the project (-want +got):\n%s", diff)
 	}
 	if adopted.UID != namespace.UID || !adopted.DeletionTimestamp.IsZero() {
-		t.Errorf("the namespace is another one, or goes: %+v", adopted.ObjectMeta)
+		t.Errorf("the namespace is another one, or is being deleted: %+v", adopted.ObjectMeta)
 	}
 	hasAccess(t, p, nil)
 	get(t, content)

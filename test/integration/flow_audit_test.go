@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// writesPolicy records writes, but for reviews, which write nothing, and leases, which are written all the time.
+// writesPolicy records writes, except for reviews, which write nothing, and leases, which are written all the time.
 const writesPolicy = `
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -30,7 +30,7 @@ rules:
 - {level: Metadata}
 `
 
-// writes reads from the audit log of a plane what our processes wrote, or tried to, of which the name of the object or
+// writes reads from the audit log of a plane what Groundskeeper's processes wrote, or tried to, of which the name of the object or
 // of its namespace has the text in it. The state of the store, recorded every ten seconds, does not count.
 func writes(t *testing.T, log string, c client.Client, text string) []string {
 	t.Helper()

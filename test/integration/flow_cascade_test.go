@@ -43,7 +43,7 @@ func TestRolesStayWhateverThePropagation(t *testing.T) {
 				t.Fatal(err)
 			}
 			says(t, project, "Terminating", "Deletable", "False", "NamespaceNotEmpty", "Kluster "+occupant.Name)
-			// The garbage collector has done its part when its finalizer has gone.
+			// The garbage collector has done its part when its finalizer has been deleted.
 			eventually(t, func(ctx context.Context) error {
 				if err := c.Get(ctx, client.ObjectKeyFromObject(project), project); err != nil {
 					return err

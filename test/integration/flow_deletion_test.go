@@ -18,7 +18,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// A Project whose namespace is in use waits, says for what, and goes on by itself when the last one is gone.
+// A Project whose namespace is in use waits, reports for what, and continues automatically when the last one has been deleted.
 func TestDeletionWaitsForWhatIsInUse(t *testing.T) {
 	t.Parallel()
 	for kind, object := range map[string]client.Object{
@@ -37,7 +37,7 @@ func TestDeletionWaitsForWhatIsInUse(t *testing.T) {
 			if err := admin(t).Create(t.Context(), object); err != nil {
 				t.Fatal(err)
 			}
-			// The living Project says so already, without being asked to go.
+			// The living Project reports so already, without being requested to go.
 			says(t, project, "Ready", "Deletable", "False", "NamespaceNotEmpty", kind+" "+object.GetName())
 
 			mustRemove(t, project)
@@ -49,9 +49,9 @@ func TestDeletionWaitsForWhatIsInUse(t *testing.T) {
 			if get(t, namespace); !namespace.DeletionTimestamp.IsZero() {
 				t.Error("the namespace is being deleted")
 			}
-			hasAccess(t, project, access) // its members go on working
+			hasAccess(t, project, access) // its members continue working
 
-			// Deleted, but not gone: the finalizers stand for what is taken down outside.
+			// Deleted, but not deleted: the finalizers stand for what is torn down outside.
 			deleted(t, object)
 			get(t, object)
 			get(t, project)
@@ -62,7 +62,7 @@ func TestDeletionWaitsForWhatIsInUse(t *testing.T) {
 	}
 }
 
-// The Project goes last: not before its namespace is gone.
+// The Project is deleted last: not before its namespace has been deleted.
 func TestProjectGoesAfterItsNamespace(t *testing.T) {
 	t.Parallel()
 	project := newProject(t, "last", olivia())
@@ -78,7 +78,7 @@ func TestProjectGoesAfterItsNamespace(t *testing.T) {
 	says(t, project, "Terminating", "NamespaceReady", "False", "NamespaceTerminating", "is being deleted")
 	says(t, project, "Terminating", "Deletable", "True", "NamespaceEmpty", "")
 	eventOf(t, project, "NamespaceMarkedForDeletion")
-	// Kubernetes has tried, and tells what it waits for; the Project passes that on.
+	// Kubernetes has tried, and reports what it waits for; the Project passes that on.
 	says(t, project, "Terminating", "NamespaceReady", "False", "NamespaceTerminating", "example.com/hold")
 	if !slices.Contains(project.Finalizers, gardenerv1beta1.FinalizerName) {
 		t.Errorf("finalizers %v", project.Finalizers)
@@ -88,7 +88,7 @@ func TestProjectGoesAfterItsNamespace(t *testing.T) {
 	hasAccess(t, project, nil)
 }
 
-// A namespace that lost the labels of its Project stays when the Project goes, and what others did to it too.
+// A namespace that lost the labels of its Project stays when the Project is deleted, and what others did to it too.
 func TestNamespaceWithoutLabelsIsReleased(t *testing.T) {
 	t.Parallel()
 	project := newProject(t, "released", olivia())

@@ -15,7 +15,7 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// What somebody changes by hand in the roles and bindings of a Project is put back.
+// What a user changes manually in the roles and bindings of a Project is put back.
 func TestEditsOfRolesAreCorrected(t *testing.T) {
 	t.Parallel()
 	project := newProject(t, "edits", olivia(), member("User", "mara", "admin"), member("User", "vera", "viewer", "extension:deploy"))

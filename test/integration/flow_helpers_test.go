@@ -69,7 +69,7 @@ func isReady(ctx context.Context, c client.Client, project *gardenerv1beta1.Proj
 	return nil
 }
 
-// says waits until a Project has a phase, and a condition with that status, reason and a part of the message.
+// Waits until a Project has a phase, and a condition with that status, reason and a part of the message.
 func says(t *testing.T, project *gardenerv1beta1.Project, phase gardenerv1beta1.ProjectPhase, condition gardenerv1beta1.ConditionType, status, reason, message string) {
 	t.Helper()
 	c := admin(t)
@@ -116,7 +116,7 @@ func get(t *testing.T, object client.Object) {
 	}
 }
 
-// change reads an object of the shared plane, changes it and writes it, until nobody else writes it meanwhile.
+// change reads an object of the shared plane, changes it and writes it, until no other client writes it meanwhile.
 func change[T client.Object](t *testing.T, object T, how func(T)) {
 	t.Helper()
 	c := admin(t)
@@ -129,7 +129,7 @@ func change[T client.Object](t *testing.T, object T, how func(T)) {
 	})
 }
 
-// gone waits until objects of the shared plane are gone, or are others of the same name.
+// Waits until objects of the shared plane have been deleted, or are others of the same name.
 func gone(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	c := admin(t)
@@ -171,7 +171,7 @@ func confirm(ctx context.Context, c client.Client, object client.Object) error {
 	return c.Patch(ctx, copyOf(object), client.RawPatch(types.MergePatchType, confirmation))
 }
 
-// mustRemove deletes a Project of the shared plane and does not wait until it is gone.
+// mustRemove deletes a Project of the shared plane and does not wait until it has been deleted.
 func mustRemove(t *testing.T, project *gardenerv1beta1.Project) {
 	t.Helper()
 	if err := remove(t.Context(), admin(t), project); err != nil {
@@ -202,7 +202,7 @@ func deleted(t *testing.T, object client.Object) client.Object {
 	return object
 }
 
-// replaced deletes an object of the shared plane and makes it anew with a change, before the controller can.
+// replaced deletes an object of the shared plane and makes it again with a change, before the controller can.
 func replaced[T client.Object](t *testing.T, object T, how func(T)) client.Object {
 	t.Helper()
 	c := admin(t)

@@ -72,7 +72,7 @@ func leaderOf(t *testing.T, managers []*plane.Process) (leader *plane.Process, o
 	return leader, others
 }
 
-// passes is how many looks at Projects the leading manager has finished.
+// passes is how many checks Projects the leading manager has finished.
 func passes(t *testing.T, managers []*plane.Process) float64 {
 	t.Helper()
 	leader, _ := leaderOf(t, managers)
@@ -84,7 +84,7 @@ func passes(t *testing.T, managers []*plane.Process) float64 {
 	return count
 }
 
-// idle waits until the leading manager has finished that many looks at Projects, and has nothing else to do.
+// idle waits until the leading manager has finished that many checks Projects, and has nothing else to do.
 func idle(t *testing.T, managers []*plane.Process, atLeast float64) {
 	t.Helper()
 	leader, _ := leaderOf(t, managers)

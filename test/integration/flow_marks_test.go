@@ -55,8 +55,8 @@ func TestEditsOfOthersStay(t *testing.T) {
 	}
 }
 
-// The namespace keeps the marks by which its Project is found. One that somebody takes the labels from is not the
-// Project's any more: it says so, and goes on when they are back.
+// The namespace keeps the marks by which its Project is found. One that a user takes the labels from is not the Project's any more:
+// it reports so, and continues when they are back.
 func TestEditsOfTheNamespace(t *testing.T) {
 	t.Parallel()
 	project := newProject(t, "marks", olivia())

@@ -20,7 +20,7 @@ import (
 // bindings are the subjects of the seven bindings of a Project, by role.
 type bindings struct{ owner, uam, member, viewer, accounts string }
 
-// access is what the eleven objects of a Project with these bindings say.
+// access is what the eleven objects of a Project with these bindings contain.
 func (b bindings) access() access {
 	const (
 		all, system = "ClusterRole gardener.cloud:system:", "gardener.cloud:system:"
@@ -87,13 +87,13 @@ func TestMembersChange(t *testing.T) {
 	ready(t, project)
 }
 
-// An extension role exists while somebody has it. What it allows is Kubernetes' to write, from labelled ClusterRoles.
+// An extension role exists while a member has it. What it allows is Kubernetes' to write, from labelled ClusterRoles.
 func TestExtensionRoleComesAndGoes(t *testing.T) {
 	t.Parallel()
 	project := newProject(t, "extension", olivia())
 	ready(t, project)
 	plain := bindings{owner: "User olivia", member: "User olivia", accounts: "User olivia"}.access()
-	deploy := name(t, "x") // a name of its own: the rules of others with the same name would be aggregated too
+	deploy := name(t, "x") // a dedicated name: the rules of others with the same name would be aggregated too
 	part := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: name(t, "part-"), Labels: map[string]string{"rbac.gardener.cloud/aggregate-to-extension-role": deploy}},
 		Rules:      []rbacv1.PolicyRule{{APIGroups: []string{"apps"}, Resources: []string{"deployments"}, Verbs: []string{"get", "patch"}}},
@@ -137,7 +137,7 @@ func TestExtensionRoleComesAndGoes(t *testing.T) {
 	change(t, project, func(p *gardenerv1beta1.Project) { p.Spec.Members = p.Spec.Members[:1] })
 	hasAccess(t, project, plain)
 
-	// What somebody else names alike is not taken away: only our labels say that it is ours.
+	// What another client names the same way is not removed: only Groundskeeper's labels report that it is owned by Groundskeeper.
 	stranger := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "gardener.cloud:extension:project:" + project.Name + ":theirs"}}
 	if err := admin(t).Create(t.Context(), stranger); err != nil {
 		t.Fatal(err)

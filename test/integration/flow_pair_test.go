@@ -18,7 +18,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// pair is a plane with two of each of our processes, on which nothing else happens: whatever is written is known.
+// pair is a plane with two of each of Groundskeeper's processes, on which nothing else happens: whatever is written is known.
 type pair struct {
 	*plane.Plane
 	client   client.WithWatch
@@ -66,7 +66,7 @@ func TestPair(t *testing.T) {
 func startPlane(t *testing.T, options plane.Options) *plane.Plane {
 	t.Helper()
 	options.UnsafeNoFsync = true
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // several start at once
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // several start concurrently
 	defer cancel()
 	p, err := startAudited(ctx, t, options)
 	if err != nil {

@@ -24,7 +24,7 @@ const (
 	klusters   = corev1.ResourceName("count/klusters.kubernikus.sap.cc")
 )
 
-// A Project gets the first quota that is for it. Somebody may raise a limit by hand; everything else is put back.
+// A Project gets the first quota that is for it. A user may raise a limit manually; everything else is put back.
 func (p *pair) testQuota(t *testing.T) {
 	small := p.project(t, "small", map[string]string{"size": "small"}, olivia())
 	p.hasQuota(t, small, corev1.ResourceList{configMaps: resource.MustParse("10"), klusters: resource.MustParse("1")})
@@ -51,7 +51,7 @@ func (p *pair) testQuota(t *testing.T) {
 			corev1.ResourceList{configMaps: resource.MustParse("10"), klusters: resource.MustParse("1")},
 		},
 		{
-			"taken out", func(hard corev1.ResourceList) { delete(hard, klusters) },
+			"removed", func(hard corev1.ResourceList) { delete(hard, klusters) },
 			corev1.ResourceList{configMaps: resource.MustParse("10"), klusters: resource.MustParse("1")},
 		},
 		{
@@ -72,12 +72,12 @@ func (p *pair) testQuota(t *testing.T) {
 		p.hasQuota(t, small, step.want)
 	}
 
-	// The quota holds for our kinds too.
+	// The quota holds for Groundskeeper's kinds too.
 	for i := range 3 {
 		kluster := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: small.NamespaceName(), Name: fmt.Sprintf("kluster-%d", i)},
 			Spec: kubernikusv1.KlusterSpec{Name: "short", Version: "1.36.3"}}
 		var err error
-		eventually(t, func(ctx context.Context) error { // a conflict says that the server does not know the last state of the quota yet
+		eventually(t, func(ctx context.Context) error { // a conflict reports that the server does not know the last state of the quota yet
 			if err = p.client.Create(ctx, kluster.DeepCopy()); apierrors.IsConflict(err) {
 				return err
 			}
@@ -100,7 +100,7 @@ func quotaOf(project *gardenerv1beta1.Project) *corev1.ResourceQuota {
 	return &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: project.NamespaceName(), Name: "gardener"}}
 }
 
-// hasQuota waits until the quota of a Project has these limits and Kubernetes goes by them.
+// hasQuota waits until the quota of a Project has these limits and Kubernetes enforces them.
 func (p *pair) hasQuota(t *testing.T, project *gardenerv1beta1.Project, want corev1.ResourceList) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {

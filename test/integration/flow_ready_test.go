@@ -32,7 +32,7 @@ func TestProjectBecomesReady(t *testing.T) {
 	delete(namespace.Labels, corev1.LabelMetadataName) // Kubernetes' own
 	type marks struct {
 		Labels, Annotations map[string]string
-		Owners              []metav1.OwnerReference // none: the garbage collector would delete it when our API is not served
+		Owners              []metav1.OwnerReference // none: the garbage collector would delete it when the Groundskeeper API is not served
 	}
 	want := marks{
 		Labels: map[string]string{"gardener.cloud/role": "project", "project.gardener.cloud/name": project.Name},
@@ -67,7 +67,7 @@ func TestProjectBecomesReady(t *testing.T) {
 	for _, condition := range project.Status.Conditions {
 		conditions[condition.Type] = string(condition.Status) + " " + condition.Reason
 		if condition.Message == "" || condition.LastTransitionTime.IsZero() || condition.LastUpdateTime.IsZero() {
-			t.Errorf("condition %s says too little: %+v", condition.Type, condition)
+			t.Errorf("condition %s has too little: %+v", condition.Type, condition)
 		}
 	}
 	if diff := cmp.Diff(map[gardenerv1beta1.ConditionType]string{

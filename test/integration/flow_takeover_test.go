@@ -17,7 +17,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// A leader that is asked to stop hands over: its lease is good for an hour, which nobody waits for here.
+// A leader that is requested to stop hands over: its lease is good for an hour, which no replica waits for here.
 func (p *pair) testLeaderStops(t *testing.T) {
 	leader, others := leaderOf(t, p.Managers)
 	if len(others) != 1 {
@@ -73,7 +73,7 @@ func (p *pair) lease(t *testing.T) *coordinationv1.Lease {
 	return lease
 }
 
-// One of two API servers is enough to serve, whichever it is, and both tell the same.
+// One of two API servers is enough to serve, whichever it is, and both return the same.
 func (p *pair) testAPIServersStop(t *testing.T) {
 	direct := []client.WithWatch{clientOf(t, p.DirectConfig(0)), clientOf(t, p.DirectConfig(1))}
 	var made []*gardenerv1beta1.Project

@@ -16,8 +16,8 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// A new Project costs at most 16 writes of ours, of which the event is one and the status another; a change of it
-// costs what is different.
+// A new Project costs at most 16 writes by Groundskeeper, of which the event is one and the status another; a change of it costs
+// what is different.
 func (p *pair) testWrites(t *testing.T) {
 	project := p.project(t, "writes", map[string]string{"size": "small"}, olivia(), member("User", "mara", "admin", "uam"), member("Group", "all"))
 	p.announced(t, project, 1)
@@ -80,7 +80,7 @@ func (p *pair) testRestartWritesNothing(t *testing.T) {
 	}
 }
 
-// Whatever others change next to what is ours makes nobody write.
+// Whatever others change next to what is owned by Groundskeeper causes no write.
 func (p *pair) testChangesOfOthersWriteNothing(t *testing.T) {
 	project := p.project(t, "touched", map[string]string{"size": "small"}, olivia(), member("User", "vera"))
 	p.announced(t, project, 1)
@@ -106,7 +106,7 @@ func (p *pair) testChangesOfOthersWriteNothing(t *testing.T) {
 		p.update(t, object, func() { note(object) })
 		idle(t, p.Managers, seen+1)
 	}
-	// These do not even wake the controller; the status says when it has seen what came before.
+	// These do not even wake the controller; the status reports when it has seen what came before.
 	for _, touch := range []func(){
 		func() { project.Annotations["example.com/note"] = "again" },
 		func() { project.Finalizers = append(project.Finalizers, "example.com/hold") },
@@ -124,9 +124,9 @@ func (p *pair) testChangesOfOthersWriteNothing(t *testing.T) {
 	idle(t, p.Managers, 1)
 	found := p.writes(t, "")[len(before):]
 	if len(found) != 1 || !strings.Contains(found[0], "projects/status") {
-		t.Errorf("all but the last change cost nothing, these were written:\n%s", strings.Join(found, "\n"))
+		t.Errorf("all except the last change cost nothing, these were written:\n%s", strings.Join(found, "\n"))
 	}
 	if !slices.ContainsFunc(project.Status.Conditions, func(c gardenerv1beta1.Condition) bool { return c.Type == "Tidy" && c.Message == "by others" }) {
-		t.Errorf("the condition of others is gone: %+v", project.Status.Conditions)
+		t.Errorf("the condition of others has been deleted: %+v", project.Status.Conditions)
 	}
 }

@@ -23,7 +23,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// newAggregatedGardener is a cluster whose Projects another aggregated server serves. It takes a server of ours, which
+// newAggregatedGardener is a cluster whose Projects another aggregated server serves. It takes a server of Groundskeeper, which
 // stands alone and knows nothing of the cluster, for Gardener's.
 func newAggregatedGardener(t *testing.T) *gardener {
 	t.Helper()
@@ -89,7 +89,7 @@ func (g *gardener) serve(t *testing.T, all manifests) *child {
 		"--embedded-etcd-dir="+t.TempDir(), "--embedded-etcd-unsafe-no-fsync")...)
 }
 
-// Our API server serves what Gardener does not, and our controllers take both for what they are.
+// Groundskeeper's API server serves what Gardener does not, and Groundskeeper's controllers take both for what they are.
 func TestBesideGardener(t *testing.T) {
 	rare(t)
 	t.Parallel()
@@ -103,13 +103,13 @@ func TestBesideGardener(t *testing.T) {
 				t.Fatal(err)
 			}
 			used, idle := g.unobserved(t, "used"), g.unobserved(t, "idle")
-			// Their namespaces belong to Projects that the store of our server lacks; it is not taken for a lost one.
+			// Their namespaces belong to Projects that the store of Groundskeeper's server lacks; it is not taken for a lost one.
 			installation := rendered(t, "install/single-replica", "install/beside-gardener")
 			server := g.serve(t, installation)
 			kluster := &kubernikusv1.Kluster{ObjectMeta: metav1.ObjectMeta{Namespace: used.NamespaceName(), Name: "web"}}
 			eventually(t, func(ctx context.Context) error {
 				if err := g.c.Create(ctx, kluster.DeepCopy()); err != nil {
-					return fmt.Errorf("%w; the server says: %s", err, server.stderr.last())
+					return fmt.Errorf("%w; the server logged: %s", err, server.stderr.last())
 				}
 				return nil
 			})
@@ -132,14 +132,14 @@ func TestBesideGardener(t *testing.T) {
 			g.untouched(t, role)
 			for _, resource := range g.written(t, audit.APIServer, audit.Manager) {
 				if slices.Contains([]string{"namespaces", "clusterroles", "clusterrolebindings", "rolebindings"}, resource) {
-					t.Errorf("our processes write %s, as Gardener's do", resource)
+					t.Errorf("Groundskeeper's processes write %s, as Gardener's do", resource)
 				}
 			}
 		})
 	}
 }
 
-// told says whether clients of an APIService know the authority of our server.
+// Reports whether clients of an APIService know the CA of Groundskeeper's server.
 func (g *gardener) told(ctx context.Context, name string) error {
 	version, group, _ := strings.Cut(name, ".")
 	service := g.registration(version, group)

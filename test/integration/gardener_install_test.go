@@ -24,7 +24,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// gardener is a cluster with Projects and Shoots that are not ours, and an audit log.
+// gardener is a cluster with Projects and Shoots that are not owned by Groundskeeper, and an audit log.
 type gardener struct {
 	*plane.Plane
 	c   client.WithWatch
@@ -42,7 +42,7 @@ func newGardener(t *testing.T) *gardener {
 	return g
 }
 
-// role is a ClusterRole that Gardener installs, with a rule that ours has not.
+// role is a ClusterRole that Gardener installs, with a rule that Groundskeeper's has not.
 func (g *gardener) role(t *testing.T) *rbacv1.ClusterRole {
 	t.Helper()
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: "gardener.cloud:admin", Labels: map[string]string{"gardener.cloud/role": "admin"}},
@@ -68,7 +68,7 @@ func (g *gardener) install(t *testing.T, all manifests) {
 	}
 }
 
-// manage runs the controller manager of an installation, with its identity and its configuration, in which no time goes by.
+// manage runs the controller manager of an installation, with its identity and its configuration, in which no time passes.
 func (g *gardener) manage(t *testing.T, all manifests, flags ...string) *child {
 	t.Helper()
 	config := map[string]any{}
@@ -88,7 +88,7 @@ func (g *gardener) manage(t *testing.T, all manifests, flags ...string) *child {
 	return start(t, t.Context(), manager, flags...)
 }
 
-// account is the kubeconfig of one of our ServiceAccounts.
+// account is the kubeconfig of one of Groundskeeper's ServiceAccounts.
 func (g *gardener) account(t *testing.T, name string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "kubeconfig")
@@ -98,8 +98,8 @@ func (g *gardener) account(t *testing.T, name string) string {
 	return path
 }
 
-// unobserved is a Project with a namespace of its own, as Gardener's controllers leave it, but for the mark without which our
-// controllers do not look at it.
+// unobserved is a Project with a dedicated namespace, as Gardener's controllers leave it, except for the mark without which
+// Groundskeeper's controllers do not check it.
 func (g *gardener) unobserved(t *testing.T, name string) *gardenerv1beta1.Project {
 	t.Helper()
 	space := "garden-" + name
@@ -148,7 +148,7 @@ func (g *gardener) until(t *testing.T, running *child, project *gardenerv1beta1.
 		if is(project) {
 			return nil
 		}
-		return fmt.Errorf("project %s, deleted at %v, is %+v; the manager says: %s", project.Name, project.DeletionTimestamp, project.Status, running.stderr.last())
+		return fmt.Errorf("project %s, deleted at %v, is %+v; the manager logged: %s", project.Name, project.DeletionTimestamp, project.Status, running.stderr.last())
 	})
 }
 
@@ -160,7 +160,7 @@ func isActive(project *gardenerv1beta1.Project) bool {
 	return project.Status.LastActivityTimestamp != nil
 }
 
-// written are the resources that our processes wrote, by the audit log of all that they did with their rights.
+// written are the resources that Groundskeeper's processes wrote, by the audit log of all that they did with their permissions.
 func (g *gardener) written(t *testing.T, users ...string) []string {
 	t.Helper()
 	if err := audit.CheckRights(g.log, users...); err != nil {
@@ -171,7 +171,7 @@ func (g *gardener) written(t *testing.T, users ...string) []string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if audit.Ours(event.User.Username) && event.Writes() {
+		if audit.IsGroundskeepers(event.User.Username) && event.Writes() {
 			resources = append(resources, event.ObjectRef.Resource)
 		}
 	}
@@ -179,7 +179,7 @@ func (g *gardener) written(t *testing.T, users ...string) []string {
 	return slices.Compact(resources)
 }
 
-// The controllers alone, installed as a user does: they look after Gardener's Projects, and touch nothing else of it.
+// The controllers alone, installed as a user does: they manage Gardener's Projects, and touch nothing else of it.
 func TestControllersOnly(t *testing.T) {
 	rare(t)
 	t.Parallel()

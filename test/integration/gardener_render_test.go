@@ -119,7 +119,7 @@ func (m manifests) config(t *testing.T) string {
 	return ""
 }
 
-// dangling are references to what is neither in the manifests nor made by somebody else.
+// dangling are references to what is neither in the manifests nor made by another client.
 func (m manifests) dangling(elsewhere ...string) []string {
 	var missing []string
 	for key, object := range m {
@@ -232,7 +232,7 @@ func TestBesideGardenerChangesNothingElse(t *testing.T) {
 	}
 	for _, key := range gone {
 		if !strings.HasPrefix(key, "ClusterRole gardener.cloud:") && key != "APIService v1beta1.core.gardener.cloud" {
-			t.Errorf("%s is not there", key)
+			t.Errorf("%s does not exist", key)
 		}
 	}
 	want := append(plain.args(t, apiserver), "--runtime-config=core.gardener.cloud/v1beta1=false")

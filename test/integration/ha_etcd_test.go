@@ -41,7 +41,7 @@ func (h *ha) etcdLosesMembers(t *testing.T) {
 	restart(t, follower, "--initial-cluster-state=existing")
 }
 
-// kill kills a member, and waits until the load goes on without it.
+// kill kills a member, and waits until the load continues without it.
 func (h *ha) kill(t *testing.T, member *plane.Process) {
 	t.Helper()
 	if err := member.Kill(t.Context()); err != nil {
@@ -49,11 +49,11 @@ func (h *ha) kill(t *testing.T, member *plane.Process) {
 	}
 	began := time.Now()
 	h.load.goesOn(t, 5)
-	t.Logf("without %s it went on after %s", member.Name(), time.Since(began).Round(100*time.Millisecond))
+	t.Logf("without %s it continued after %s", member.Name(), time.Since(began).Round(100*time.Millisecond))
 }
 
-// replaceMember tells the others to forget a member that lost its data, and to expect another one in its place. They
-// refuse until they have been connected for a while.
+// replaceMember instructs the others to discard a member that lost its data, and to expect another one in its place. They reject
+// until they have been connected for a while.
 func (h *ha) replaceMember(t *testing.T, name string) {
 	t.Helper()
 	etcd := h.etcd(t)
@@ -67,7 +67,7 @@ func (h *ha) replaceMember(t *testing.T, name string) {
 			if member.Name == name {
 				peers = member.PeerURLs
 				_, err := etcd.MemberRemove(ctx, member.ID)
-				return errors.Join(err, errors.New("look again"))
+				return errors.Join(err, errors.New("recheck"))
 			}
 		}
 		return nil
@@ -135,8 +135,8 @@ func (h *ha) membersAgree(t *testing.T) {
 	})
 }
 
-// certificatesAreMade waits until the managers have made what etcd and its clients prove themselves with, with the rights
-// of artifacts/install/high-availability.
+// certificatesAreMade waits until the managers have made what etcd and its clients prove themselves with, with the permissions of
+// artifacts/install/high-availability.
 func (h *ha) certificatesAreMade(t *testing.T) {
 	t.Helper()
 	for secret, host := range map[string]string{"groundskeeper-etcd-tls": "groundskeeper-etcd-2.groundskeeper-etcd.groundskeeper-system.svc", "groundskeeper-etcd-client-tls": ""} {

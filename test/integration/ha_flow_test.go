@@ -33,8 +33,8 @@ type ha struct {
 	deletions sync.WaitGroup
 }
 
-// Two of everything, three of etcd, and users who never stop. Whatever of it stops or dies, no write fails but with an
-// error after which clients try again, what was confirmed is there, watches go on, and namespaces of the host are deleted.
+// Two of everything, three of etcd, and users who never stop. Whatever of it stops or dies, no write fails but with an error after
+// which clients try again, what was confirmed is there, watches continue, and namespaces of the host are deleted.
 func TestHighAvailability(t *testing.T) {
 	rare(t)
 	if err := plane.CanSpread(); err != nil {
@@ -42,7 +42,7 @@ func TestHighAvailability(t *testing.T) {
 	}
 	h := &ha{t: t, Plane: startPlane(t, plane.Options{
 		Dir: filepath.Join(t.TempDir(), "plane"), APIServers: 2, Managers: 2, Spread: true, EtcdMembers: 3,
-		// As in artifacts/install/base, with less patience: here it takes a second at most until nobody asks it any more.
+		// As in artifacts/install/base, with less patience: here it takes a second at most until no client queries it any more.
 		APIServerFlags: []string{"--shutdown-delay-duration=5s", "--shutdown-send-retry-after"},
 	})}
 	h.client = clientOf(t, h.Config())
@@ -68,7 +68,7 @@ func TestHighAvailability(t *testing.T) {
 	h.deletions.Wait()
 	end()
 	for _, hand := range h.load.hands {
-		t.Logf("%s: %d writes, %d objects live, %d are gone", hand.kind.kind, hand.writes.Load(), len(hand.living), len(hand.dead))
+		t.Logf("%s: %d writes, %d objects live, %d have been deleted", hand.kind.kind, hand.writes.Load(), len(hand.living), len(hand.dead))
 		if err := within(t, 3*time.Minute, hand.complete); err != nil {
 			t.Error(err)
 		}
@@ -95,8 +95,8 @@ func within(t *testing.T, limit time.Duration, condition func(ctx context.Contex
 	return nil
 }
 
-// during does something to the plane under load, while a namespace of the host is deleted. The load goes on in between
-// and afterwards.
+// during does something to the plane under load, while a namespace of the host is deleted. The load continues in between and
+// afterwards.
 func (h *ha) during(t *testing.T, what string, do func(t *testing.T)) {
 	t.Helper()
 	if t.Failed() {
@@ -113,7 +113,8 @@ func (h *ha) during(t *testing.T, what string, do func(t *testing.T)) {
 	})
 }
 
-// deleteNamespace begins the deletion of a namespace that has an object of ours, which our controllers have to let go.
+// deleteNamespace begins the deletion of a namespace that has an object owned by Groundskeeper, which Groundskeeper's controllers
+// have to let go.
 func (h *ha) deleteNamespace(t *testing.T, during string) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name(t, "ha-doomed")}}
@@ -123,7 +124,7 @@ func (h *ha) deleteNamespace(t *testing.T, during string) {
 	}
 	for _, object := range []client.Object{namespace, backend} {
 		eventually(t, func(ctx context.Context) error {
-			// One that failed may have been done all the same.
+			// One that failed may have been done even so.
 			if err := h.client.Create(ctx, object); !apierrors.IsAlreadyExists(err) {
 				return err
 			}
@@ -139,12 +140,12 @@ func (h *ha) deleteNamespace(t *testing.T, during string) {
 		if err := within(h.t, 2*time.Minute, func(ctx context.Context) error { return isGone(ctx, h.client, namespace) }); err != nil {
 			h.t.Errorf("while %s: %v", during, err)
 		}
-		h.t.Logf("while %s, namespace %s was gone after %s", during, namespace.Name, time.Since(began).Round(100*time.Millisecond))
+		h.t.Logf("while %s, namespace %s had been deleted after %s", during, namespace.Name, time.Since(began).Round(100*time.Millisecond))
 	})
 }
 
-// apiserversRestart stops one API server after the other as a Deployment would: it is asked to end, is taken from the
-// endpoints as soon as it says that it is not ready, and the next one follows when its successor is.
+// apiserversRestart stops one API server after the other as a Deployment would: it is requested to end, is taken from the endpoints
+// as soon as it reports that it is not ready, and the next one follows when its successor is.
 func (h *ha) apiserversRestart(t *testing.T) {
 	for _, server := range h.APIServers {
 		began := time.Now()
@@ -162,7 +163,7 @@ func (h *ha) apiserversRestart(t *testing.T) {
 	}
 }
 
-// isEndpoint waits until the aggregator may ask an API server.
+// isEndpoint waits until the aggregator may query an API server.
 func (h *ha) isEndpoint(t *testing.T, server *plane.Process) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {
@@ -184,7 +185,7 @@ func (h *ha) apiserversAreKilled(t *testing.T) {
 		}
 		began := time.Now()
 		h.load.goesOn(t, 3) // with the other one alone
-		t.Logf("without %s it went on after %s", server.Name(), time.Since(began).Round(100*time.Millisecond))
+		t.Logf("without %s it continued after %s", server.Name(), time.Since(began).Round(100*time.Millisecond))
 		restart(t, server)
 		h.isEndpoint(t, server)
 	}
@@ -193,7 +194,7 @@ func (h *ha) apiserversAreKilled(t *testing.T) {
 // etcdCertificates is given to managers that start when their right to keep them is there.
 const etcdCertificates = "--etcd-certificates"
 
-// managersRestart restarts the leading manager and then the other. A leader that is asked to end gives its Lease away.
+// managersRestart restarts the leading manager and then the other. A leader that is requested to end gives its Lease away.
 func (h *ha) managersRestart(t *testing.T) {
 	for range h.Managers {
 		leader, others := leaderOf(t, h.Managers)

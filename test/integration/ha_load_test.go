@@ -28,20 +28,20 @@ const (
 	loadKey = "groundskeeper.io/load"
 	// loadAlive is how many objects a hand has at most.
 	loadAlive = 4
-	// loadTimeout is how long a client waits for an answer.
+	// loadTimeout is how long a client waits for a response.
 	loadTimeout = 30 * time.Second
 )
 
-// retriable says whether an error is one that clients repeat a request after: the server could not be reached, was too
-// busy, or did not answer in time. Whether it did what it was asked is open then.
+// retriable reports whether an error is one that clients repeat a request after: the server could not be reached, was too busy, or
+// did not respond before the deadline. Whether it did what it was queried is open then.
 func retriable(err error) bool {
 	return apierrors.IsServiceUnavailable(err) || apierrors.IsTooManyRequests(err) || apierrors.IsTimeout(err) || apierrors.IsServerTimeout(err) ||
 		utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsProbableEOF(err) || utilnet.IsHTTP2ConnectionLost(err) ||
 		isCutOff(err)
 }
 
-// isCutOff says whether kube-apiserver ended a request in the middle of the answer: our server was killed between its
-// headers and its body.
+// isCutOff reports whether kube-apiserver ended a request in the middle of the response: Groundskeeper's server was killed between
+// its headers and its body.
 func isCutOff(err error) bool {
 	return err != nil && strings.Contains(err.Error(), "INTERNAL_ERROR; received from peer")
 }
@@ -66,7 +66,7 @@ type hand struct {
 	*haLoad
 	kind
 	namespace string
-	// pace ticks when the hand may do the next thing.
+	// pace ticks when the hand is allowed to do the next thing.
 	pace *time.Ticker
 	made int
 	// living are the objects that must be there, with the last value that a server confirmed; dead are those that must not.
@@ -157,8 +157,8 @@ func (h *hand) work(ctx context.Context) {
 	}
 }
 
-// write repeats a write until a server confirmed it. When it is open what became of an earlier attempt, done says whether
-// an error means that it arrived.
+// write repeats a write until a server confirmed it. When it is open what became of an earlier attempt, done reports whether an
+// error means that it arrived.
 func (h *hand) write(what string, send func(ctx context.Context) error, done func(error) bool) {
 	open := false
 	for !h.t.Failed() {
@@ -183,7 +183,7 @@ func (h *hand) write(what string, send func(ctx context.Context) error, done fun
 	}
 }
 
-// read repeats a read until it is answered.
+// read repeats a read until it gets a response.
 func (h *hand) read(what string, send func(ctx context.Context) error) {
 	for !h.t.Failed() {
 		ctx, cancel := context.WithTimeout(h.t.Context(), loadTimeout)

@@ -18,8 +18,8 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// Hosts of earlier versions do not serve everything that our admission would ask for. Our server says so in one line
-// for each plugin, is ready all the same, and takes writes.
+// Hosts of earlier versions do not serve everything that Groundskeeper's admission would request. Groundskeeper's server reports so
+// in one line for each plugin, is ready even so, and takes writes.
 func TestEarlierHosts(t *testing.T) {
 	rare(t)
 	t.Parallel()
@@ -74,7 +74,7 @@ func TestNothingIsDisabledOnTodaysHost(t *testing.T) {
 	}
 }
 
-// disabledBy returns the lines of a server's log that say what is disabled, without their heads.
+// disabledBy returns the lines of a server's log that report what is disabled, without their heads.
 func disabledBy(t *testing.T, server *plane.Process) []string {
 	t.Helper()
 	log, err := os.ReadFile(server.LogFile())

@@ -16,7 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A ResourceQuota of the host counts our objects: of several that are created at once, as many as it allows come in.
+// A ResourceQuota of the host counts Groundskeeper's objects: of several that are created at the same time, as many as it allows
+// come in.
 func TestQuotaCountsKlusters(t *testing.T) {
 	t.Parallel()
 	namespace := freshNamespace(t, "quota")
@@ -26,7 +27,7 @@ func TestQuotaCountsKlusters(t *testing.T) {
 	}
 	inTheCluster(t, quota)
 	c := admin(t)
-	// Our server hears of the quota, and of its limit, a moment later than whoever reads it.
+	// Groundskeeper's server hears of the quota, and of its limit, a moment later than a client that reads it.
 	early := klusterIn(namespace, "early", "1.36.3")
 	refusedSoon(t, early, "exceeded quota: klusters")
 	change(t, quota, func(q *corev1.ResourceQuota) {
@@ -41,7 +42,7 @@ func TestQuotaCountsKlusters(t *testing.T) {
 			}
 			used, counted := quota.Status.Used["count/klusters.kubernikus.sap.cc"]
 			if _, limited := quota.Status.Hard["count/klusters.kubernikus.sap.cc"]; !counted || !limited || used.String() != want {
-				return fmt.Errorf("the quota says %s are used, want %s", used.String(), want)
+				return fmt.Errorf("the quota reports %s are used, want %s", used.String(), want)
 			}
 			return nil
 		})
@@ -57,7 +58,7 @@ func TestQuotaCountsKlusters(t *testing.T) {
 		case err == nil:
 			created++
 		case !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "exceeded quota: klusters"):
-			t.Errorf("refused otherwise: %v", err)
+			t.Errorf("rejected otherwise: %v", err)
 		}
 	}
 	if created != 2 {

@@ -21,7 +21,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// A ValidatingAdmissionPolicy of the host refuses one of our objects.
+// A ValidatingAdmissionPolicy of the host rejects one of Groundskeeper's objects.
 func TestValidatingPolicyRefuses(t *testing.T) {
 	t.Parallel()
 	namespace, policy := freshNamespace(t, "vap"), name(t, "vap")
@@ -46,7 +46,7 @@ func TestValidatingPolicyRefuses(t *testing.T) {
 	}
 }
 
-// A MutatingAdmissionPolicy of the host changes one of our objects.
+// A MutatingAdmissionPolicy of the host changes one of Groundskeeper's objects.
 func TestMutatingPolicyChanges(t *testing.T) {
 	t.Parallel()
 	namespace, policy := freshNamespace(t, "map"), name(t, "map")
@@ -80,7 +80,7 @@ func TestMutatingPolicyChanges(t *testing.T) {
 	})
 }
 
-// A validating webhook of the host refuses one of our objects, and is asked about nothing else.
+// A validating webhook of the host rejects one of Groundskeeper's objects, and is queried about nothing else.
 func TestWebhookRefuses(t *testing.T) {
 	t.Parallel()
 	namespace := freshNamespace(t, "hook")
@@ -134,8 +134,8 @@ func inTheCluster(t *testing.T, object client.Object) {
 	})
 }
 
-// refusedSoon waits until the creation of an object is refused with the words: admission learns of the host's objects by
-// watching them.
+// refusedSoon waits until the creation of an object is rejected with the words: admission learns of the host's objects by watching
+// them.
 func refusedSoon(t *testing.T, object client.Object, words string) {
 	t.Helper()
 	c := admin(t)
@@ -143,7 +143,7 @@ func refusedSoon(t *testing.T, object client.Object, words string) {
 		err := c.Create(ctx, object.DeepCopyObject().(client.Object), client.DryRunAll)
 		switch {
 		case err == nil:
-			return errors.New("nobody refuses it")
+			return errors.New("not rejected")
 		case !strings.Contains(err.Error(), words):
 			return err
 		}

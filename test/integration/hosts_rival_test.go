@@ -16,8 +16,8 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// refusesRival puts a CustomResourceDefinition of one of our group versions into a host: our server is not ready any
-// more, and what makes the host ours refuses to. The plane is of no use afterwards.
+// refusesRival puts a CustomResourceDefinition of one of Groundskeeper's group versions into a host: Groundskeeper's server is not
+// ready any more, and the commands that install Groundskeeper fail. The plane is of no use afterwards.
 func refusesRival(t *testing.T, p *plane.Plane, options plane.Options) {
 	t.Helper()
 	const name = "hosts.midonet.org"
@@ -48,9 +48,9 @@ func refusesRival(t *testing.T, p *plane.Plane, options plane.Options) {
 		if strings.Count(string(answer), "[-]") == 1 && strings.Contains(string(answer), "[-]no-rival-definitions failed") {
 			return nil
 		}
-		return errors.Join(fmt.Errorf("/readyz answers %q", answer), err)
+		return errors.Join(fmt.Errorf("/readyz responds %q", answer), err)
 	})
 	if _, err := plane.Start(t.Context(), options); err == nil || !strings.Contains(err.Error(), name) || strings.Contains(err.Error(), "\n") {
-		t.Errorf("what registers our server ends with %v, want a line that names %s", err, name)
+		t.Errorf("what registers Groundskeeper's server ends with %v, want a line that names %s", err, name)
 	}
 }

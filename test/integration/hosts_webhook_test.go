@@ -16,8 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// webhook lets the host ask decide about the creation of Klusters in one namespace, until the test ends. What decide
-// returns is told to the user.
+// webhook lets the host call decide about the creation of Klusters in one namespace, until the test ends. What decide returns is
+// reported to the user.
 func webhook(t *testing.T, namespace string, decide func(*admissionv1.AdmissionRequest) error) {
 	t.Helper()
 	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

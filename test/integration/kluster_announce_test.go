@@ -47,7 +47,7 @@ type announcement struct {
 	route   *unstructured.Unstructured
 }
 
-// A Kluster that is announced: kept in step, withdrawn and announced again, and withdrawn for good.
+// A Kluster that is announced: kept in sync, withdrawn and announced again, and withdrawn permanently.
 func TestAnnouncedKluster(t *testing.T) {
 	t.Parallel()
 	d := newKlusterPlane(t)
@@ -63,8 +63,8 @@ func TestAnnouncedKluster(t *testing.T) {
 		name string
 		take func(*announcement)
 	}{
-		{"made", (*announcement).made}, {"in step", (*announcement).inStep}, {"name taken", (*announcement).nameTaken},
-		{"change of mind", (*announcement).changeOfMind}, {"disabled", (*announcement).disabled}, {"taken down", (*announcement).takenDown},
+		{"made", (*announcement).made}, {"in sync", (*announcement).inStep}, {"name taken", (*announcement).nameTaken},
+		{"change of mind", (*announcement).changeOfMind}, {"disabled", (*announcement).disabled}, {"torn down", (*announcement).takenDown},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { a.T = t; step.take(a) }) {
 			return
@@ -112,7 +112,7 @@ func (a *announcement) made() {
 	}
 }
 
-// What is ours comes back, what changes is brought into step, what is the user's stays.
+// What is owned by Groundskeeper comes back, what changes is brought into step, what is the user's stays.
 func (a *announcement) inStep() {
 	a.d.edit(a.T, a.backend, func() {
 		a.backend.Cluster.DrainPolicy, a.backend.Cluster.RefreshInterval, a.backend.Cluster.ClusterStatus = gimbalv1.DrainKeepSole, new(int32(60)), gimbalv1.ClusterMaintenance
@@ -148,7 +148,7 @@ func (a *announcement) inStep() {
 	a.d.is(a.T, a.k, kubernikusv1.ConditionAnnounced, "True/Announced")
 }
 
-// Names of backends are unique in all namespaces, and none begins with another one. What waits for one goes on by itself.
+// Names of backends are unique in all namespaces, and none begins with another one. What waits for one continues automatically.
 func (a *announcement) nameTaken() {
 	mine := &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: "page"}}
 	mine.Cluster = gimbalv1.Cluster{Type: gimbalv1.BackendKubernetes, Secret: "none"}
@@ -166,7 +166,7 @@ func (a *announcement) nameTaken() {
 		a.Fatal(err)
 	}
 	a.d.is(a.T, page, kubernikusv1.ConditionAnnounced, "True/Announced")
-	// What was never announced goes at once, and its Secret with it.
+	// What was never announced is deleted immediately, and its Secret with it.
 	for _, k := range []*kubernikusv1.Kluster{page, begins} {
 		a.d.edit(a.T, k, func() { k.Spec.Discovery = nil })
 		eventually(a.T, func(ctx context.Context) error { return a.withdrawn(ctx, k) })
@@ -243,7 +243,7 @@ func (a *announcement) disabled() {
 	a.weigh(`{"eu-page":30}`)
 }
 
-// Deorbit withdraws it in the same way, with the rights of the controller manager.
+// Deorbit withdraws it in the same way, with the permissions of the controller manager.
 func (a *announcement) takenDown() {
 	a.d.edit(a.T, a.k, func() { a.k.Spec.Discovery.Enabled = true })
 	a.d.is(a.T, a.k, kubernikusv1.ConditionAnnounced, "True/Announced")

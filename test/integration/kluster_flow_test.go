@@ -24,8 +24,8 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// klusterPlane is a plane whose controllers look after Klusters, with a fake cloud. The workload cluster of each Kluster
-// is the plane itself.
+// klusterPlane is a plane whose controllers manage Klusters, with a fake cloud. The workload cluster of each Kluster is the plane
+// itself.
 type klusterPlane struct {
 	*plane.Plane
 	c     client.WithWatch
@@ -125,7 +125,7 @@ func (d *klusterPlane) is(t *testing.T, k *kubernikusv1.Kluster, kind, want stri
 	})
 }
 
-// edit changes an object, whoever else does at the same time.
+// edit changes an objecteven if another client does so at the same time.
 func (d *klusterPlane) edit(t *testing.T, object client.Object, how func()) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {
@@ -166,7 +166,7 @@ func TestKluster(t *testing.T) {
 	d.routesAre(t, live, second, foreign, siblings)
 	d.is(t, k, kubernikusv1.ConditionRoutesClean, "True/NoOrphans")
 
-	// Both controllers write conditions, and neither takes away the other's.
+	// Both controllers write conditions, and neither removes the other's.
 	sibling, siblingSecret := d.register(t, "api", "100.101.0.0/16")
 	d.is(t, sibling, kubernikusv1.ConditionRoutesClean, "True/NoOrphans")
 	d.is(t, sibling, kubernikusv1.ConditionOpenStackReachable, "True/Reachable")
@@ -189,7 +189,7 @@ func TestKluster(t *testing.T) {
 	d.is(t, k, kubernikusv1.ConditionRoutesClean, "False/DryRun")
 	d.routesAre(t, live, orphan, second, foreign, siblings)
 
-	// The Secret stays as long as the Kluster. Nothing is done to the cluster that we run in, until it is detached.
+	// The Secret stays as long as the Kluster. Nothing is done to the cluster that Groundskeeper runs in, until it is detached.
 	for _, object := range []client.Object{secret, k} {
 		if object == client.Object(k) {
 			if err := confirm(t.Context(), d.c, k); err != nil {
@@ -208,7 +208,7 @@ func TestKluster(t *testing.T) {
 	d.edit(t, k, func() { delete(k.Annotations, kubernikusv1.TerminationProtectionAnnotation) })
 	d.is(t, k, kubernikusv1.ConditionDeorbited, "False/OwnCluster")
 	if err := d.c.Get(t.Context(), client.ObjectKeyFromObject(secret), secret); err != nil || secret.DeletionTimestamp.IsZero() {
-		t.Fatalf("the Secret of a Kluster that goes: %v, %v", err, secret.DeletionTimestamp)
+		t.Fatalf("the Secret of a Kluster that is being deleted: %v, %v", err, secret.DeletionTimestamp)
 	}
 	d.edit(t, k, func() { metav1.SetMetaDataAnnotation(&k.ObjectMeta, kubernikusv1.DetachAnnotation, "true") })
 	for _, object := range []client.Object{k, secret} {
@@ -217,7 +217,7 @@ func TestKluster(t *testing.T) {
 	d.routesAre(t, live, orphan, second, foreign, siblings)
 	d.is(t, sibling, kubernikusv1.ConditionRoutesClean, "True/NoOrphans")
 
-	// What nothing leads to, and what has no cloud, goes at once.
+	// What nothing leads to, and what has no cloud, is deleted immediately.
 	none := klusterIn(d.namespace, "none", "1.36.3")
 	none.Spec.NoCloud = true
 	if err := d.c.Create(t.Context(), none); err != nil {

@@ -28,7 +28,7 @@ func (d *workloads) volumesOf(t *testing.T, class string) *volumes {
 	return v
 }
 
-// The local volumes of a workload cluster are cleaned up from here, as long as the Kluster asks for it and there is a way.
+// The local volumes of a workload cluster are cleaned up from here, as long as the Kluster requests it and there is a way.
 func TestKlusterLocalVolumes(t *testing.T) {
 	t.Parallel()
 	d := newWorkloads(t, "localVolume: {csiDrivers: [{name: "+csiDriver+", topologyKey: "+csiNodeLabel+"}], driverGracePeriod: 2s, releaseCSIVolumes: true}")
@@ -63,7 +63,7 @@ func TestKlusterLocalVolumes(t *testing.T) {
 		t.Error(err)
 	}
 
-	// Another way in, with too few rights, and one with no more than it takes.
+	// Another kubeconfig, with too few permissions, and one with no more than it takes.
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	if err := d.workload.KubeconfigFor(kubeconfig, "cleaner"); err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestKlusterLocalVolumes(t *testing.T) {
 	d.edit(t, secret, func() { secret.Data["kubeconfig"] = d.read(t, kubeconfig) })
 	d.is(t, k, kubernikusv1.ConditionLocalVolumeCleanup, "False/Forbidden")
 	v.lose(nodes["b"])
-	v.stays("without rights", claims[1])
+	v.stays("without permissions", claims[1])
 	kubeconfig = wayIn(t, d.workload, "groundskeeper-kluster", "kluster/workload/account.yaml", "kluster/workload/local-volumes.yaml", "kluster/workload/release-csi-volumes.yaml")
 	d.edit(t, secret, func() { secret.Data["kubeconfig"] = d.read(t, kubeconfig) })
 	finally(t, func(ctx context.Context) error { return isGone(ctx, d.w, claims[1]) })
@@ -81,12 +81,12 @@ func TestKlusterLocalVolumes(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// A CSI driver that was on the node alone never answers, and its volume is released.
+	// A CSI driver that was on the node alone never responds, and its volume is released.
 	v.lose(driverNode)
 	v.gone(diskClaim, disk)
 	v.event(disk, localvolume.EventReleased)
 
-	// An API server that goes and comes back.
+	// An API server that is being deleted and comes back.
 	api := d.workload.KubeAPIServer
 	if err := api.Stop(t.Context()); err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestKlusterLocalVolumes(t *testing.T) {
 	v.gone(vols[2])
 	d.is(t, k, kubernikusv1.ConditionLocalVolumeCleanup, "True/Running")
 
-	// Paused, nothing goes; what was lost meanwhile goes later.
+	// Paused, nothing is deleted; what was lost meanwhile is deleted later.
 	d.edit(t, k, func() { metav1.SetMetaDataAnnotation(&k.ObjectMeta, "groundskeeper.io/paused", "true") })
 	d.is(t, k, kubernikusv1.ConditionLocalVolumeCleanup, "Unknown/Paused")
 	d.becomes(t, gauge, -1)
@@ -108,7 +108,7 @@ func TestKlusterLocalVolumes(t *testing.T) {
 	d.edit(t, k, func() { delete(k.Annotations, "groundskeeper.io/paused") })
 	v.gone(claims[3], vols[3])
 
-	// A Kluster that goes takes the cleanup with it at once. To take it down takes rights of its own.
+	// A Kluster that is being deleted takes the cleanup with it immediately. To tear it down requires separate permissions.
 	applyArtifacts(t, d.workload, "kluster/workload/deorbit.yaml")
 	for _, step := range []func() error{
 		func() error { return confirm(t.Context(), d.c, k) },

@@ -22,7 +22,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// workloads is a plane whose controllers look after Klusters, and another one that is the workload cluster of one.
+// workloads is a plane whose controllers manage Klusters, and another one that is the workload cluster of one.
 type workloads struct {
 	*klusterPlane
 	workload *plane.Plane
@@ -142,7 +142,7 @@ func (d *workloads) watched(t *testing.T) {
 
 const goneSeries = "groundskeeper_kluster_nodes_gone_total"
 
-// A node that disappears brings Route GC at once, and nothing else does: no API server that restarts, no heartbeat.
+// A node that disappears brings Route GC immediately, and nothing else does: no API server that restarts, no heartbeat.
 func TestKlusterNodeGone(t *testing.T) {
 	t.Parallel()
 	d := newWorkloads(t)
@@ -165,7 +165,7 @@ func TestKlusterNodeGone(t *testing.T) {
 	d.routesAre(t, live, third)
 	d.is(t, k, kubernikusv1.ConditionRoutesClean, "True/NoOrphans")
 
-	// A hundred nodes are one pass, and another one if they do not go within its time.
+	// A hundred nodes are one reconciliation, and another one if they do not go within its time.
 	d.cloud.Requests()
 	passes := func() (n int) {
 		for _, request := range d.cloud.Requests() {
@@ -192,7 +192,7 @@ func TestKlusterNodeGone(t *testing.T) {
 		t.Errorf("%d passes", seen)
 	}
 
-	// An API server that goes and comes back takes no node with it.
+	// An API server that is being deleted and comes back takes no node with it.
 	keeper := d.node(t, "keeper")
 	api := d.workload.KubeAPIServer
 	before, err = d.metric(t.Context(), goneSeries)
@@ -211,7 +211,7 @@ func TestKlusterNodeGone(t *testing.T) {
 	d.becomes(t, `groundskeeper_kluster_workload_sessions{purpose="nodes"}`, 0)
 }
 
-// A Secret that comes, and one that is put right, brings Route GC at once.
+// A Secret that comes, and one that is repaired, brings Route GC immediately.
 func TestKlusterSecretWakes(t *testing.T) {
 	t.Parallel()
 	d := newKlusterPlane(t)

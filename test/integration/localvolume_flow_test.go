@@ -22,8 +22,8 @@ import (
 // delay is the delay of claims in these tests.
 const delay = 2 * time.Second
 
-// The cleanup of local volumes on a real control plane: the binder, the protection finalizers and StatefulSets are
-// Kubernetes' own. Each test has a storage class, and so a drop-in, of its own.
+// The cleanup of local volumes on a real control plane: the binder, the protection finalizers and StatefulSets are Kubernetes' own.
+// Each test has a storage class, and so a drop-in.
 func TestLocalVolumes(t *testing.T) {
 	t.Parallel()
 	p := newVolumePlane(t)
@@ -37,13 +37,13 @@ func TestLocalVolumes(t *testing.T) {
 			"failed volumes":                         testFailedVolumes,
 			"restart":                                testRestart,
 			"nodes that may not be listed":           testNodesForbidden,
-			"all nodes at once":                      testAllNodes,
-			"the rights of the original":             testOriginalRights,
+			"all nodes at the same time":             testAllNodes,
+			"the permissions of the original":        testOriginalRights,
 			"pending pods":                           testPendingPods,
 			"a node that is relabelled":              testRelabelledNode,
 			"volumes before their node":              testUnknownNodes,
 			"volumes of other sources":               testOtherSources,
-			"a driver that never answers":            testDriverNeverAnswers,
+			"a driver that never responds":           testDriverNeverAnswers,
 		} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
@@ -51,7 +51,7 @@ func TestLocalVolumes(t *testing.T) {
 			})
 		}
 	})
-	refused, requests := p.refusals(t)
+	refused, requests := p.denials(t)
 	for _, user := range []string{dropIn, manager} {
 		if user = "system:serviceaccount:groundskeeper-system:" + user; requests[user] == 0 {
 			t.Errorf("the audit log has no request of %s", user)
@@ -64,7 +64,7 @@ func TestLocalVolumes(t *testing.T) {
 	}
 }
 
-// The whole story: a StatefulSet loses its node, and goes on elsewhere.
+// The whole story: a StatefulSet loses its node, and continues elsewhere.
 func testStatefulSet(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, managedClass)
 	nodes := map[string]*corev1.Node{"a": v.node("a"), "b": v.node("b")}
@@ -111,7 +111,7 @@ func testStatefulSet(t *testing.T, p *volumePlane) {
 	if scheduled.Type != corev1.EventTypeWarning || scheduled.InvolvedObject.UID != before.UID {
 		t.Errorf("event %+v", scheduled)
 	}
-	// A pod of that node still uses the claim, which therefore stays Terminating until the pod is gone.
+	// A pod of that node still uses the claim, which therefore stays Terminating until the pod has been deleted.
 	eventually(t, func(ctx context.Context) error {
 		if err := v.c.Get(ctx, client.ObjectKeyFromObject(claim), claim); err != nil {
 			return err
@@ -137,7 +137,7 @@ func testStatefulSet(t *testing.T, p *volumePlane) {
 	v.stays("its node lives", claim, volumes[other])
 }
 
-// The drop-in with the rights in artifacts/: what goes, and what stays beside it.
+// The drop-in with the permissions in artifacts/: what is deleted, and what stays beside it.
 func testDropIn(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, "")
 	a, b := v.node("a"), v.node("b")
@@ -214,7 +214,7 @@ func testNodeReturns(t *testing.T, p *volumePlane) {
 	v.stays("its node is back", claim, living)
 	v.event(claim, localvolume.EventCancelled)
 	v.lose(a)
-	a = v.node("a") // back at once
+	a = v.node("a") // back immediately
 	second := v.lose(a)
 	v.gone(claim)
 	if waited := time.Since(second); waited < delay {
@@ -238,7 +238,7 @@ func testLabelIsNotTheName(t *testing.T, p *volumePlane) {
 	v.gone(claim)
 }
 
-// A claim that is bound to a volume whose node is gone already does not wait for another loss.
+// A claim that is bound to a volume whose node has already been deleted does not wait for another loss.
 func testLateBound(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, "")
 	v.node("living")
@@ -254,7 +254,7 @@ func testLateBound(t *testing.T, p *volumePlane) {
 	v.gone(late, again)
 }
 
-// Without an external provisioner Kubernetes tries to delete a Released volume, and fails: then it stays, unless asked for.
+// Without an external provisioner Kubernetes tries to delete a Released volume, and fails: then it stays, unless requested.
 func testFailedVolumes(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, "")
 	a := v.node("a")
@@ -314,7 +314,7 @@ func testRestart(t *testing.T, p *volumePlane) {
 	if waited := time.Since(at); waited < long {
 		t.Errorf("it went %s after the loss", waited)
 	}
-	// The time without a process was added to that of the loss, and what was seen before it counts: the delay did not begin anew.
+	// The time without a process was added to that of the loss, and what was seen before it counts: the delay did not start over.
 	if err := v.c.Get(t.Context(), client.ObjectKeyFromObject(record), record); err != nil {
 		t.Fatal(err)
 	}

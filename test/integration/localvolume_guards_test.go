@@ -17,7 +17,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 )
 
-// allow gives a user rights to the whole cluster, and returns the binding.
+// allow gives a user permissions to the whole cluster, and returns the binding.
 func (v *volumes) allow(user, name string, rules ...rbacv1.PolicyRule) *rbacv1.ClusterRoleBinding {
 	v.t.Helper()
 	name = v.ns + "-" + name
@@ -45,14 +45,14 @@ func testNodesForbidden(t *testing.T, p *volumePlane) {
 	v.phase(available, corev1.VolumeAvailable)
 	never, neverClaim := v.bound("never", "never-there")
 
-	// From the beginning: it says what is missing and ends.
+	// From the beginning: it reports what is missing and ends.
 	blind := v.startAs(user)
 	if code := blind.exitCode(); code != 1 || !strings.Contains(blind.stderrText(), "the permission to list nodes is missing") {
 		t.Errorf("it ends with %d: %s", code, blind.stderrText())
 	}
-	v.stays("nobody may list nodes", volume, claim, available, never, neverClaim)
+	v.stays("no permission to list nodes", volume, claim, available, never, neverClaim)
 
-	// In the middle of the delay: nothing goes until the nodes can be read again.
+	// In the middle of the delay: nothing is deleted until the nodes can be read again.
 	sees := v.allow(user, "nodes", to("nodes", "list", "watch"))
 	v.c.Delete(t.Context(), neverClaim) //nolint:errcheck // it only has to go
 	v.gone(neverClaim)
@@ -71,7 +71,7 @@ func testNodesForbidden(t *testing.T, p *volumePlane) {
 	v.gone(claim, volume)
 }
 
-// missingIn returns the nodes that a record says are missing.
+// missingIn returns the nodes that a record reports are missing.
 func missingIn(record *corev1.ConfigMap) (nodes []string) {
 	for key := range record.Data {
 		if !strings.HasPrefix(key, localvolume.SeenPrefix) {
@@ -81,7 +81,7 @@ func missingIn(record *corev1.ConfigMap) (nodes []string) {
 	return nodes
 }
 
-// When most nodes are gone at once, nothing goes, until somebody says that it is all right.
+// When most nodes are deleted at the same time, nothing is deleted, until a user acknowledges it.
 func testAllNodes(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, "")
 	var nodes []*corev1.Node
@@ -114,7 +114,7 @@ func testAllNodes(t *testing.T, p *volumePlane) {
 		}
 	}
 	acknowledge(3)
-	v.stays("three are acknowledged, four are gone", objects...)
+	v.stays("three are acknowledged, four have been deleted", objects...)
 	// A node that is back makes it three of four: acknowledged.
 	v.node("n0")
 	v.gone(objects[2:]...)
@@ -123,8 +123,8 @@ func testAllNodes(t *testing.T, p *volumePlane) {
 	c.metric(`groundskeeper_local_volume_brake_engaged{cluster=""} 0`)
 }
 
-// With the rights of the original's rbac.yaml it works: without leases, config maps and namespaces, and events are
-// only created.
+// With the permissions of the original's rbac.yaml it works: without leases, config maps and namespaces, and events are only
+// created.
 func testOriginalRights(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, "")
 	user := "original-" + v.ns
@@ -144,15 +144,16 @@ func testOriginalRights(t *testing.T, p *volumePlane) {
 			t.Errorf("the log has %d lines with %q:\n%s", n, lack, c.stderrText())
 		}
 	}
-	refused, _ := p.refusals(t)
+	refused, _ := p.denials(t)
 	for _, what := range refused {
 		if strings.HasPrefix(what, user+" ") {
-			t.Errorf("it asks for what it may not: %s", what)
+			t.Errorf("it requests what it may not: %s", what)
 		}
 	}
 }
 
-// A pod that waits for a claim that is gone is deleted when that is asked for, with the rights of its own manifest.
+// A pod that waits for a claim that has been deleted is deleted when that is requested, with the permissions of a separate
+// manifest.
 func testPendingPods(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, "")
 	user := "pods-" + v.ns
@@ -162,7 +163,7 @@ func testPendingPods(t *testing.T, p *volumePlane) {
 	v.create(binding)
 	refusing := v.startAs(user, "--delete-pending-pods")
 	if code := refusing.exitCode(); code != 1 || !strings.Contains(refusing.stderrText(), "the permission to delete pods is missing") {
-		t.Errorf("without the rights it ends with %d: %s", code, refusing.stderrText())
+		t.Errorf("without the permissions it ends with %d: %s", code, refusing.stderrText())
 	}
 	applyArtifacts(t, p.Plane, "local-volume/pending-pods")
 	a := v.node("a")

@@ -46,7 +46,7 @@ type volumePlane struct {
 	next  atomic.Int64
 }
 
-// newVolumePlane starts a plane with a controller manager that cleans up one class, with the rights in artifacts/.
+// newVolumePlane starts a plane with a controller manager that cleans up one class, with the permissions in artifacts/.
 func newVolumePlane(t *testing.T) *volumePlane {
 	t.Helper()
 	dir := t.TempDir()
@@ -97,7 +97,7 @@ type volumes struct {
 	ns    string
 }
 
-// newVolumes makes a class and a namespace, in which the drop-in may do what it may do in its own.
+// newVolumes makes a class and a namespace, in which the drop-in is allowed to do what it is allowed to do in its own.
 func (p *volumePlane) newVolumes(t *testing.T, class string) *volumes {
 	t.Helper()
 	name := fmt.Sprintf("lv%d", p.next.Add(1))
@@ -137,7 +137,7 @@ func (v *volumes) node(name string, hostname ...string) *corev1.Node {
 	return node
 }
 
-// lose deletes nodes and returns when nobody had seen that the last one goes.
+// lose deletes nodes and returns when the loss of the last one has not been observed.
 func (v *volumes) lose(nodes ...*corev1.Node) (before time.Time) {
 	v.t.Helper()
 	for _, node := range nodes {
@@ -198,7 +198,7 @@ func (v *volumes) bound(name, host string, change ...func(*corev1.PersistentVolu
 	return volume, v.claim(volume)
 }
 
-// gone waits until objects are gone.
+// Waits until objects have been deleted.
 func (v *volumes) gone(objects ...client.Object) {
 	v.t.Helper()
 	for _, object := range objects {
@@ -206,7 +206,7 @@ func (v *volumes) gone(objects ...client.Object) {
 	}
 }
 
-// stays fails when an object is gone or on its way.
+// stays fails when an object has been deleted or on its way.
 func (v *volumes) stays(what string, objects ...client.Object) {
 	v.t.Helper()
 	for _, object := range objects {
@@ -290,7 +290,7 @@ func (v *volumes) startAs(user string, flags ...string) *cleaner {
 	return &cleaner{child: start(v.t, v.t.Context(), dropIn, args...), t: v.t, address: address}
 }
 
-// read asks the drop-in for a page.
+// read queries the drop-in for a page.
 func (c *cleaner) read(path string) (string, error) {
 	response, err := http.Get("http://" + c.address + path)
 	if err != nil {
@@ -306,12 +306,12 @@ func (c *cleaner) read(path string) (string, error) {
 
 func (c *cleaner) stderrText() string { return strings.Join(c.stderr.lines(), "\n") }
 
-// says waits until the log has a text.
+// Waits until the log has a text.
 func (c *cleaner) says(text string) {
 	c.t.Helper()
 	eventually(c.t, func(context.Context) error {
 		if !strings.Contains(c.stderrText(), text) {
-			return fmt.Errorf("the log does not say %q:\n%s", text, c.stderrText())
+			return fmt.Errorf("the log does not report %q:\n%s", text, c.stderrText())
 		}
 		return nil
 	})
@@ -338,8 +338,8 @@ func (c *cleaner) kill() {
 	c.exitCode()
 }
 
-// refusals returns what was refused to our processes for want of rights, and how many requests each user sent.
-func (p *volumePlane) refusals(t *testing.T) (refused []string, requests map[string]int) {
+// denials returns what was denied to Groundskeeper's processes for want of permissions, and how many requests each user sent.
+func (p *volumePlane) denials(t *testing.T) (refused []string, requests map[string]int) {
 	t.Helper()
 	mark := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: name(t, "mark")}}
 	if err := clientOf(t, p.Config()).Create(t.Context(), mark); err != nil {

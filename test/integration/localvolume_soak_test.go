@@ -25,8 +25,8 @@ import (
 )
 
 const (
-	// soakDelay is for how long a claim waits, soakLives how many lives of nodes run side by side, each with a process, a
-	// class and nodes of its own.
+	// soakDelay is for how long a claim waits, soakLives how many lives of nodes run side by side, each with a process, a class and
+	// nodes.
 	soakDelay, soakLives = 2 * time.Second, 10
 	// soakMargin is how much later than it happened the test may notice something.
 	soakMargin = 2 * time.Second
@@ -66,9 +66,9 @@ type nodeLife struct {
 }
 
 // TestSoakLocalVolumes lets nodes live at random on a real control plane: deletion, return, relabelling, flapping, forms of
-// affinity, classes, sources, opt-outs, and a process that is killed or stopped by signals, with and without changes
-// meanwhile. Nothing is deleted that must stay, and nothing stays that must go. The controllers' own soak test has more forms
-// and sources, and a clock of its own.
+// affinity, classes, sources, opt-outs, and a process that is killed or stopped by signals, with and without changes meanwhile.
+// Nothing is deleted that must stay, and nothing stays that must go. The controllers' own soak test has more forms and sources, and
+// a dedicated clock.
 func TestSoakLocalVolumes(t *testing.T) {
 	rare(t)
 	t.Parallel()
@@ -201,7 +201,7 @@ func (l *nodeLife) relabel(m *soakMachine, host string) {
 	l.note("node %s has host name %s", m.name, host)
 }
 
-// remembers reports whether the process wrote down that the Node of a machine answered to its host name.
+// remembers reports whether the process wrote down that the Node of a machine responded to its host name.
 func (l *nodeLife) remembers(m *soakMachine) bool {
 	record := &corev1.ConfigMap{}
 	if err := l.c.Get(l.t.Context(), client.ObjectKey{Namespace: l.ns, Name: localvolume.RecordName}, record); err != nil {
@@ -233,8 +233,8 @@ func (l *nodeLife) step() {
 	}
 }
 
-// whileAway lets time pass without the process, with changes or without. A Node that was there for a moment meanwhile may be
-// taken for one that was gone all the time, when the process was away for less than a lease.
+// whileAway lets time pass without the process, with changes or without. A Node that was there for a moment meanwhile may be taken
+// for one that had been deleted all the time, when the process was unavailable for less than a lease.
 func (l *nodeLife) whileAway() {
 	since := time.Now()
 	before := make([]int, len(l.machines))
@@ -327,7 +327,8 @@ func (l *nodeLife) make() {
 	}
 }
 
-// claimIfLeft makes the claim of a volume. When its machines are gone the volume may go first, and then no claim is bound to it.
+// claimIfLeft makes the claim of a volume. When its machines have been deleted the volume may go first, and then no claim is bound
+// to it.
 func (l *nodeLife) claimIfLeft(v *soakVolume) {
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: l.ns, Name: v.Name}}
 	claim.Spec.VolumeName, claim.Spec.StorageClassName = v.Name, new(v.Spec.StorageClassName)
@@ -364,7 +365,7 @@ func (l *nodeLife) optOut() {
 	}
 }
 
-// judge looks at an object that is being deleted: nobody but the process deletes any.
+// judge checks an object that is being deleted: only the process deletes any.
 func (l *nodeLife) judge(object client.Object) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -398,7 +399,7 @@ func (l *nodeLife) judge(object client.Object) {
 	}
 }
 
-// settle waits until everything that must go is gone.
+// settle waits until everything that must go has been deleted.
 func (l *nodeLife) settle() {
 	l.note("settle")
 	for _, m := range l.machines {
@@ -430,7 +431,7 @@ func (l *nodeLife) left(ctx context.Context, v *soakVolume) error {
 	}
 	volume, claim := &corev1.PersistentVolume{}, &corev1.PersistentVolumeClaim{}
 	if err := l.c.Get(ctx, client.ObjectKeyFromObject(v), volume); err != nil {
-		return client.IgnoreNotFound(err) // its claim has no volume, if it is there: it is none of ours
+		return client.IgnoreNotFound(err) // its claim has no volume, if it is there: it is none owned by Groundskeeper
 	}
 	if err := l.c.Get(ctx, client.ObjectKey{Namespace: l.ns, Name: v.Name}, claim); client.IgnoreNotFound(err) != nil || err == nil {
 		return errors.Join(err, fmt.Errorf("claim %s is left: %s", v.Name, claim.Status.Phase))

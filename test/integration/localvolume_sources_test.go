@@ -21,7 +21,7 @@ const (
 	provisionerFinalizer = "external-provisioner.volume.kubernetes.io/finalizer"
 )
 
-// csi makes a volume one of a CSI driver whose provisioner never answers, because it runs on the node.
+// csi makes a volume one of a CSI driver whose provisioner never responds, because it runs on the node.
 func csi(pv *corev1.PersistentVolume) {
 	pv.Annotations["pv.kubernetes.io/provisioned-by"] = csiDriver
 	pv.Finalizers = []string{provisionerFinalizer}
@@ -74,7 +74,7 @@ func testOtherSources(t *testing.T, p *volumePlane) {
 	v.stays("its driver is not enabled", disk, diskClaim)
 }
 
-// A CSI driver on a node that does not exist never answers. Its claims go; the volume goes only when that is asked for.
+// A CSI driver on a node that does not exist never responds. Its claims go; the volume is deleted only when that is requested.
 func testDriverNeverAnswers(t *testing.T, p *volumePlane) {
 	v := p.newVolumes(t, "")
 	a := v.csiNode("a")
@@ -89,7 +89,7 @@ func testDriverNeverAnswers(t *testing.T, p *volumePlane) {
 	v.gone(claim, foreignClaim, retainedClaim)
 	v.phase(volume, corev1.VolumeReleased)
 	v.event(volume, localvolume.EventSkipped)
-	v.stays("releasing is not asked for", volume, living, livingClaim)
+	v.stays("releasing is not requested", volume, living, livingClaim)
 	c.kill()
 
 	user := "release-" + v.ns

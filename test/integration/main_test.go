@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package integration tests Groundskeeper on a real control plane: etcd, kube-apiserver with the aggregator,
-// kube-controller-manager, our API servers and our controller manager, as processes of their own.
+// kube-controller-manager, the Groundskeeper API servers and Groundskeeper's controller manager, as dedicated processes.
 package integration
 
 import (
@@ -48,11 +48,11 @@ func TestMain(m *testing.M) {
 }
 
 func run(m *testing.M) (int, error) {
-	// By default as many tests run at once as there are processors; these tests mostly wait for somebody.
+	// By default as many tests run concurrently as there are CPUs; these tests mostly wait for other processes.
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		return 0, err
 	}
-	// Whoever closes an httptest.Server cuts connections of http.DefaultTransport, those of other tests with it.
+	// Closing an httptest.Server cuts connections of http.DefaultTransport, those of other tests with it.
 	http.DefaultClient.Transport = http.DefaultTransport.(*http.Transport).Clone()
 	log.SetLogger(logr.Discard())
 	roles, err := rights.Load("../../artifacts")
@@ -95,7 +95,7 @@ func run(m *testing.M) (int, error) {
 	return code, checkRightsAreNeeded()
 }
 
-// auditPolicy records who wrote what, and everything that our own processes ask for; no content.
+// auditPolicy records who wrote what, and everything that Groundskeeper's processes request; no content.
 const auditPolicy = `
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -106,7 +106,7 @@ rules:
 - {level: Metadata}
 `
 
-// clientOf returns a client that knows Kubernetes' kinds and ours.
+// clientOf returns a client that knows Kubernetes' kinds and Groundskeeper's.
 func clientOf(t *testing.T, config *rest.Config) client.WithWatch {
 	t.Helper()
 	s := runtime.NewScheme()
@@ -142,7 +142,7 @@ func eventually(t *testing.T, condition func(ctx context.Context) error) {
 	pause := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.25, Steps: math.MaxInt, Cap: 500 * time.Millisecond}
 	err := pause.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 		now := condition(ctx)
-		// An attempt that was cut off by the end of the time says less than the one before.
+		// An attempt that was cut off by the end of the time has less information than the one before.
 		if now == nil || last == nil || ctx.Err() == nil {
 			last = now
 		}

@@ -47,19 +47,19 @@ func (s *shop) deletedInMaintenance() {
 		}
 		return nil
 	})
-	// The only services of an HTTPProxy that are left are drained: weights cannot say that.
+	// The only services of an HTTPProxy that are left are drained: weights cannot report that.
 	for route, want := range map[*unstructured.Unstructured]string{proxy: "[-][30]", http: "[0][0]", tcp: "[0]", alone: "[][30]", udp: "[0]"} {
 		s.weights(route, want)
 	}
 	status, _, _ := unstructured.NestedSlice(s.read(alone).Object, "spec", "routes")
 	if got := fmt.Sprint(status[0].(map[string]any)["directResponsePolicy"]); got != "map[statusCode:503]" {
-		s.Errorf("a route without a service answers with %s", got)
+		s.Errorf("a route without a service responds with %s", got)
 	}
 	s.enable(s.eu)
 	for route, want := range map[*unstructured.Unstructured]string{proxy: "[-][30]", http: "[1][30]", tcp: "[1]", alone: "[][30]"} {
 		s.weights(route, want)
 	}
-	// The fields are the user's again, and nothing of ours is left.
+	// The fields are the user's again, and nothing owned by Groundskeeper is left.
 	without := strings.NewReplacer("{name: us-web, port: 80}, ", "", "{name: us-web, port: 80, weight: 70}, ", "", "{name: us-web, port: 80, weight: 3}, ", "")
 	for _, manifest := range []string{proxyManifest, httpRouteManifest, tcpRouteManifest} {
 		before := s.read(s.parse(manifest))

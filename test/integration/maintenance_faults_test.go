@@ -20,7 +20,7 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// forcedBack is the counter of weights that were taken away again.
+// forcedBack is the counter of weights that were removed again.
 func (s *shop) forcedBack() float64 {
 	s.Helper()
 	request, err := http.NewRequestWithContext(s.Context(), http.MethodGet, "http://"+s.Managers[0].Address()+"/metrics", http.NoBody)
@@ -49,7 +49,7 @@ func (s *shop) forcedBack() float64 {
 	return 0
 }
 
-// kindsComeAndGo: a kind of route is found when it is installed, forgotten when it is removed, and found again.
+// kindsComeAndGo: a kind of route is found when it is installed, discarded when it is removed, and found again.
 func (s *shop) kindsComeAndGo() {
 	route := s.read(s.apply("user", httpRouteManifest))
 	s.apply("user", ingressRouteManifest)

@@ -26,7 +26,7 @@ const (
 	proxyManifest = `
 apiVersion: projectcontour.io/v1
 kind: HTTPProxy
-metadata: {name: proxy, labels: {team: shop}, annotations: {note: ours}}
+metadata: {name: proxy, labels: {team: shop}, annotations: {note: Groundskeeper's}}
 spec:
   virtualhost: {fqdn: shop.example.com}
   routes:
@@ -133,7 +133,7 @@ func TestMaintenance(t *testing.T) {
 	t.Run("killed", func(t *testing.T) { d.newShop(t).killed() })
 }
 
-// everyKind drains and restores a route of each kind that somebody applied.
+// everyKind drains and restores a route of each kind that a user applied.
 func (s *shop) everyKind() {
 	manifests := []string{proxyManifest, httpRouteManifest, grpcRouteManifest, tcpRouteManifest, tlsRouteManifest, udpRouteManifest, ingressRouteManifest}
 	drained := []string{"[0 1][0 30]", "[0 1][0 30]", "[0 1]", "[0 1]", "[0 1]", "[0 1]", "[0 1][0 30]"}
@@ -175,7 +175,7 @@ func (s *shop) appliedMeanwhile() {
 	s.weights(proxy, "[0 1][0 30]")
 	s.enable(s.us)
 	s.weights(proxy, "[- -][60 30]")
-	s.apply("user", strings.Replace(changed, ", annotations: {note: ours}", "", 1))
+	s.apply("user", strings.Replace(changed, ", annotations: {note: Groundskeeper's}", "", 1))
 	got := s.read(proxy)
 	if annotations := got.GetAnnotations(); len(annotations) > 0 {
 		s.Errorf("annotations: %v", annotations)
@@ -240,7 +240,7 @@ func (s *shop) slice(backend *gimbalv1.DiscoveryBackend, service string) *discov
 	return s.endpoints(backend, service, service+"-1", true, false)
 }
 
-// endpoints makes an EndpointSlice as a discoverer of ours would, with endpoints that are ready or not.
+// endpoints makes an EndpointSlice as a discoverer of Groundskeeper would, with endpoints that are ready or not.
 func (s *shop) endpoints(backend *gimbalv1.DiscoveryBackend, service, name string, ready ...bool) *discoveryv1.EndpointSlice {
 	s.Helper()
 	slice := &discoveryv1.EndpointSlice{
@@ -261,7 +261,7 @@ func (s *shop) endpoints(backend *gimbalv1.DiscoveryBackend, service, name strin
 	return slice
 }
 
-// ready are the ready conditions of a slice as it is now.
+// ready are the ready conditions of a slice at present.
 func (s *shop) ready(slice *discoveryv1.EndpointSlice) string {
 	s.Helper()
 	if err := s.c.Get(s.Context(), client.ObjectKeyFromObject(slice), slice); err != nil {
@@ -358,7 +358,7 @@ func (s *shop) soleBackend() {
 	}
 }
 
-// soleBackendIsKept: with KeepSole such routes go on, and the change of mind counts at once.
+// soleBackendIsKept: with KeepSole such routes continue, and the change of mind counts immediately.
 func (s *shop) soleBackendIsKept() {
 	slice := s.slice(s.us, "us-web")
 	proxy, route := s.read(s.apply("user", soleProxyManifest)), s.read(s.apply("user", soleRouteManifest))
@@ -394,7 +394,7 @@ func (s *shop) soleBackendIsKept() {
 	s.unchanged(route)
 }
 
-// blueAndGreen: who has no weight by the user's wish gets none, even when nobody else is left.
+// blueAndGreen: who has no weight by the user's spec gets none, even when no other client is left.
 func (s *shop) blueAndGreen() {
 	manifest := strings.NewReplacer("weight: 70", "weight: 100", "weight: 30", "weight: 0").Replace
 	proxy, route := s.read(s.apply("user", manifest(proxyManifest))), s.read(s.apply("user", manifest(httpRouteManifest)))

@@ -52,7 +52,8 @@ func weigh(references string, rule, reference int, weight int64) func([]any) []a
 	}
 }
 
-// routesMeanwhile: in maintenance a new route is drained, an edit is what is restored, and a route that goes is gone.
+// routesMeanwhile: in maintenance a new route is drained, an edit is what is restored, and a route that is being deleted has been
+// deleted.
 func (s *shop) routesMeanwhile() {
 	proxy, gone := s.apply("user", proxyManifest), s.apply("user", tcpRouteManifest)
 	s.drain(s.us)
@@ -136,7 +137,7 @@ func (s *shop) newNamespace() string {
 	return namespace.Name
 }
 
-// mirrors to a drained backend are taken out, and put back where they were.
+// mirrors to a drained backend are removed, and put back where they were.
 func (s *shop) mirrors() {
 	proxy := s.read(s.apply("user", `
 apiVersion: projectcontour.io/v1
@@ -181,7 +182,7 @@ spec:
 	s.unchanged(route)
 }
 
-// forced: somebody sets the weights back again and again, and loses.
+// forced: a user sets the weights back again and again, and loses.
 func (s *shop) forced() {
 	route, before := s.apply("user", httpRouteManifest), s.forcedBack()
 	s.drain(s.us)
@@ -203,7 +204,7 @@ func (s *shop) forced() {
 	s.weights(route, "[1 1][70 30]")
 }
 
-// fast: a backend that goes and comes back before all is done leaves no trace.
+// fast: a backend that is being deleted and comes back before all is done leaves no trace.
 func (s *shop) fast() {
 	var before []*unstructured.Unstructured
 	for i := range 30 {
@@ -222,7 +223,7 @@ func (s *shop) fast() {
 	}
 }
 
-// recordRemoved: a record that somebody took away is put back, as long as the controller remembers it.
+// recordRemoved: a record that a user removed is put back, as long as the controller remembers it.
 func (s *shop) recordRemoved() {
 	route := s.read(s.apply("user", httpRouteManifest))
 	s.drain(s.us)
@@ -260,8 +261,8 @@ func (s *shop) recordDamaged() {
 	}
 }
 
-// refused: a policy refuses changes of a route. That is said by name, all others are drained, and when the policy is
-// gone, so is this one.
+// rejections: a policy rejects changes of a route. That is reported by name, all others are drained, and when the policy has been
+// deleted, so is this one.
 func (s *shop) refused() {
 	proxy, route := s.read(s.apply("user", proxyManifest)), s.read(s.apply("user", httpRouteManifest))
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}, Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
@@ -297,7 +298,7 @@ func (s *shop) refused() {
 	if err := errors.Join(s.c.Delete(s.Context(), binding), s.c.Delete(s.Context(), policy)); err != nil {
 		s.Fatal(err)
 	}
-	// A change of the route is a reason to try again at once.
+	// A change of the route is a reason to try again immediately.
 	eventually(s.T, func(ctx context.Context) error {
 		return s.c.Patch(ctx, proxy.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"x":"y"}}}`)), client.FieldOwner("editor"))
 	})
@@ -308,8 +309,7 @@ func (s *shop) refused() {
 	s.weights(proxy, "[- -][70 30]")
 }
 
-// reach: a backend outside the admin namespaces drains routes of its own namespace, and no Service elsewhere becomes
-// its by a label.
+// reach: a backend outside the admin namespaces drains routes of its namespace, and no Service elsewhere becomes its by a label.
 func (s *shop) reach() {
 	proxy := s.read(s.apply("user", proxyManifest))
 	local := s.backend(s.namespace, "lo")
@@ -356,7 +356,7 @@ func (s *shop) labelsChange() {
 	s.weights(route, "[1 1][70 30]")
 	label(`"` + s.us.Name + `"`)
 	s.weights(route, "[0 1][0 30]")
-	// A Service that is gone is still that of the backend, by the record.
+	// A Service that has been deleted is still that of the backend, by the record.
 	if err := s.c.Delete(s.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: "late"}}); err != nil {
 		s.Fatal(err)
 	}
@@ -367,7 +367,7 @@ func (s *shop) labelsChange() {
 	s.weights(route, "[1 1][70 30]")
 }
 
-// backendDeleted: what was drained for a backend that is gone is restored.
+// backendDeleted: what was drained for a backend that has been deleted is restored.
 func (s *shop) backendDeleted() {
 	route := s.read(s.apply("user", httpRouteManifest))
 	s.drain(s.us)
@@ -377,7 +377,7 @@ func (s *shop) backendDeleted() {
 			s.Fatal(err)
 		}
 	}
-	// Without its finalizer nobody takes the references out of routes. Another one holds it.
+	// Without its finalizer no controller removes the references from routes. Another one holds it.
 	finalizers(`["example.com/hold"]`)
 	if err := errors.Join(confirm(s.Context(), s.c, s.us), s.c.Delete(s.Context(), s.us)); err != nil {
 		s.Fatal(err)

@@ -144,7 +144,7 @@ func (s *shop) apply(manager, manifest string) *unstructured.Unstructured {
 	return object
 }
 
-// read reads a route anew.
+// read reads a route again.
 func (s *shop) read(route *unstructured.Unstructured) *unstructured.Unstructured {
 	s.Helper()
 	current := &unstructured.Unstructured{}
@@ -187,7 +187,7 @@ func (s *shop) enable(backend *gimbalv1.DiscoveryBackend) {
 	s.is(backend, "False/Enabled")
 }
 
-// is waits until the condition Drained of a backend, as it is now, is Status/Reason.
+// is waits until the condition Drained of a backend, at present, is Status/Reason.
 func (s *shop) is(backend *gimbalv1.DiscoveryBackend, want string) {
 	s.Helper()
 	eventually(s.T, func(ctx context.Context) error {
@@ -202,8 +202,8 @@ func (s *shop) is(backend *gimbalv1.DiscoveryBackend, want string) {
 	})
 }
 
-// tells waits until the status of a backend is as it should be. The first one that says Drained may be older than the news of
-// the last route.
+// Waits until the status of a backend is as it should be. The first one that reports Drained may be older than the news of the last
+// route.
 func (s *shop) tells(backend *gimbalv1.DiscoveryBackend, is func(*gimbalv1.DiscoveryBackendStatus) bool) {
 	s.Helper()
 	eventually(s.T, func(ctx context.Context) error {
@@ -263,7 +263,7 @@ func weightsOf(route *unstructured.Unstructured) string {
 	return strings.Join(all, "")
 }
 
-// shape is a route as it is stored, but for what every write changes.
+// shape is a route as stored, except for what every write changes.
 func shape(t *testing.T, route *unstructured.Unstructured) string {
 	t.Helper()
 	route = route.DeepCopy()
@@ -276,7 +276,7 @@ func shape(t *testing.T, route *unstructured.Unstructured) string {
 	return string(out)
 }
 
-// unchanged waits until a route is what it was, to the byte: what is left to hand back comes after the values.
+// unchanged waits until a route is what it was, byte for byte: what is left to hand back comes after the values.
 func (s *shop) unchanged(before *unstructured.Unstructured) {
 	s.Helper()
 	want := shape(s.T, before)

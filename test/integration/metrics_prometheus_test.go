@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// prometheus is a Prometheus that scrapes a plane, with our rules.
+// prometheus is a Prometheus that scrapes a plane, with Groundskeeper's rules.
 type prometheus struct{ address string }
 
 // startPrometheus starts the binary that PROMETHEUS names. Without one the test is skipped: hack/monitoring/test.sh has one.
@@ -82,7 +82,7 @@ func scrapeJob(t *testing.T, name string, page *rest.Config) map[string]any {
 	return job
 }
 
-// get asks the API of Prometheus. Its data is decoded into out, if there is one.
+// get queries the API of Prometheus. Its data is decoded into out, if there is one.
 func (p *prometheus) get(ctx context.Context, path string, parameters url.Values, out any) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+p.address+path+"?"+parameters.Encode(), nil)
 	if err != nil {
@@ -108,7 +108,7 @@ func (p *prometheus) get(ctx context.Context, path string, parameters url.Values
 // grafana replaces what Grafana does in an expression, where a user selects all.
 var grafana = strings.NewReplacer("$__rate_interval", "10s", "$cluster", ".*", "$backend", ".*", "$namespace", ".*")
 
-// samples asks a question, and returns how many lines the answer has.
+// samples queries a question, and returns how many lines the response has.
 func (p *prometheus) samples(ctx context.Context, expr string) (int, error) {
 	var data struct {
 		Result []any `json:"result"`
@@ -155,7 +155,7 @@ func panelQueries(t *testing.T) map[string][]string {
 
 // withoutData are panels that show nothing where nothing of the kind has happened.
 var withoutData = []string{
-	"discovery: Backends: Copies deleted", // a backend that goes
+	"discovery: Backends: Copies deleted", // a backend that is being deleted
 	"discovery: Discoverers: Errors",
 	"klusters: Deorbit: Klusters being deorbited",
 	"klusters: Deorbit: Deletions",
@@ -170,13 +170,13 @@ var withoutData = []string{
 
 // quiet are alerts that may be pending on this plane.
 var quiet = []string{
-	"GroundskeeperBackendUnhealthy", // nobody runs the pods of its backend, which has no Secret
+	"GroundskeeperBackendUnhealthy", // Runs the pods of its backend, which has no Secret
 	// A moment is enough for these to be pending, as on a slow machine. What passes lets none of them fire.
 	"GroundskeeperAPIServerErrors", "GroundskeeperAPIServerSlow", "GroundskeeperDiscovererErrors", "GroundskeeperReconcileErrors", "GroundskeeperRouteGCFailing",
 }
 
-// Every panel of every dashboard gets an answer from a real Prometheus, those that must have data have it, no rule fails,
-// and no alert is about to fire where all is well.
+// Every panel of every dashboard gets a response from a real Prometheus, those that must have data have it, no rule fails, and no
+// alert is about to fire where all is well.
 func testPrometheus(t *testing.T, m *measured) {
 	p := startPrometheus(t, m)
 	queries := panelQueries(t)

@@ -29,8 +29,8 @@ var (
 	ownName     = regexp.MustCompile(`^(groundskeeper|gimbal|local_volume_node_cleanup)_`)
 )
 
-// documentedMetrics reads docs/metrics.md: our metrics, those of libraries that we use, and the beginnings of all names
-// of libraries.
+// documentedMetrics reads docs/metrics.md: Groundskeeper's metrics, those of libraries that Groundskeeper uses, and the beginnings
+// of all names of libraries.
 func documentedMetrics(t *testing.T) (own, libraries map[string]documentedMetric, prefixes []string) {
 	t.Helper()
 	content, err := os.ReadFile("../../docs/metrics.md")
@@ -108,8 +108,8 @@ func parseMetrics(page string) map[string]exposed {
 // later are metrics without labels that have a sample only after something happened.
 var later = []string{"groundskeeper_project_next_auto_deletion_timestamp_seconds"}
 
-// Whatever a process of ours shows is in docs/metrics.md, with its type and its labels, and what the page says of all that
-// is there without an event is shown.
+// Whatever a process of Groundskeeper shows is in docs/metrics.md, with its type and its labels, and what the page reports about
+// all that is there without an event is shown.
 func testMetricsAreDocumented(t *testing.T, m *measured) {
 	own, libraries, prefixes := documentedMetrics(t)
 	for binary, config := range m.pages() {
@@ -133,7 +133,7 @@ func testMetricsAreDocumented(t *testing.T, m *measured) {
 				}
 			}
 			if len(missing) > 0 {
-				return fmt.Errorf("%s does not show what docs/metrics.md says: %q", binary, missing)
+				return fmt.Errorf("%s does not show what docs/metrics.md specifies: %q", binary, missing)
 			}
 			return nil
 		})
@@ -150,17 +150,17 @@ func testMetricsAreDocumented(t *testing.T, m *measured) {
 			case !known || !slices.Contains(d.binaries, binary):
 				t.Errorf("%s: %s is not in docs/metrics.md", binary, name)
 			case d.kind != s.kind || !slices.Equal(d.labels, s.labels):
-				t.Errorf("%s: %s is a %s with labels %q, docs/metrics.md says %s, %q", binary, name, s.kind, s.labels, d.kind, d.labels)
+				t.Errorf("%s: %s is a %s with labels %q, docs/metrics.md reports %s, %q", binary, name, s.kind, s.labels, d.kind, d.labels)
 			}
 		}
 	}
 }
 
-// Each process collects its garbage as its documentation says (docs/apiserver.md, sizing.md and development.md): what a
+// Each process collects its garbage as its documentation specifies (docs/apiserver.md, sizing.md and development.md): what a
 // process takes was measured with that.
 func testGarbageIsCollected(t *testing.T, m *measured) {
 	if os.Getenv("GOGC") != "" {
-		t.Skip("GOGC goes before what the commands set")
+		t.Skip("GOGC is deleted before what the commands set")
 	}
 	pages := m.pages()
 	for binary, percent := range map[string]int{apiserver: 150, manager: 25, discoverer: 25} {

@@ -26,15 +26,15 @@ import (
 // kubeAPIServer is the process that the metrics of APIServices and webhooks are of.
 const kubeAPIServer = "kube-apiserver"
 
-// measured is a plane on which everything of ours runs, with one object of each kind.
+// measured is a plane on which everything of Groundskeeper runs, with one object of each kind.
 type measured struct {
 	*klusterPlane
 	// discoverer and cleaner run beside it.
 	discoverer, cleaner *cleaner
 }
 
-// newMeasured starts one: an API server with an etcd of its own, a controller manager with all controllers, a discoverer
-// whose backend is the plane itself, and the cleanup of local volumes.
+// newMeasured starts one: an API server with a dedicated etcd, a controller manager with all controllers, a discoverer whose
+// backend is the plane itself, and the cleanup of local volumes.
 func newMeasured(t *testing.T) *measured {
 	t.Helper()
 	m := &measured{klusterPlane: newKlusterPlane(t, func(o *plane.Options) {

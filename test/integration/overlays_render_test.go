@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// A rule names objects that our processes make. kustomize takes the name of a ConfigMap that it generates for a reference
-// wherever a rule has it, and would make the rule speak of the generated name.
+// A rule names objects that Groundskeeper's processes make. kustomize takes the name of a ConfigMap that it generates for a
+// reference wherever a rule has it, and would make the rule mention the generated name.
 func TestRulesNameWhatProcessesMake(t *testing.T) {
 	t.Parallel()
 	for _, installation := range []manifests{
@@ -26,7 +26,7 @@ func TestRulesNameWhatProcessesMake(t *testing.T) {
 					for _, rule := range rules {
 						named, _, _ := unstructured.NestedStringSlice(rule.(map[string]any), "resourceNames")
 						if slices.Contains(named, generated) {
-							t.Errorf("%s %s speaks of %s: the ConfigMap must not be called %s", kind, name, generated, plain)
+							t.Errorf("%s %s mentions %s: the ConfigMap must not be called %s", kind, name, generated, plain)
 						}
 					}
 				}

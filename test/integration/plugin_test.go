@@ -15,7 +15,7 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-// plugin runs "kubectl groundskeeper", answering its questions.
+// plugin runs "kubectl groundskeeper", responding to its prompts.
 func (s *shop) plugin(answer string, args ...string) (string, error) {
 	s.Helper()
 	command := exec.CommandContext(s.Context(), s.Kubectl(), append([]string{"groundskeeper", "--kubeconfig", s.AdminKubeconfig()}, args...)...)
@@ -40,7 +40,7 @@ func (s *shop) prints(answer string, args []string, texts ...string) {
 	}
 }
 
-// The plugin drains a backend, brings it back, says what goes on, and deletes a Kluster.
+// The plugin drains a backend, brings it back, reports what continues, and deletes a Kluster.
 func testPlugin(s *shop) {
 	route := s.apply("dev", proxyManifest)
 	s.apply("dev", `
@@ -74,7 +74,7 @@ spec:
 	}
 	s.kubectl(s.T, "annotate", "--namespace", s.namespace, "kluster/web", kubernikusv1.TerminationProtectionAnnotation+"-")
 	if out, err := s.plugin("y\n", deorbit...); err == nil || !strings.Contains(out, "no controller would deorbit") {
-		s.Errorf("it deletes what no controller takes down: %v %s", err, out)
+		s.Errorf("it deletes what no controller tears down: %v %s", err, out)
 	}
 	s.kubectl(s.T, "patch", "--namespace", s.namespace, "kluster/web", "--subresource=status", "--type=merge", "--patch", // as the controllers do
 		`{"status":{"conditions":[{"type":"OpenStackReachable","status":"True","reason":"Reachable","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)

@@ -30,7 +30,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// removal is a plane with objects of all kinds, that is taken down by "kubectl groundskeeper uninstall".
+// removal is a plane with objects of all kinds, that is torn down by "kubectl groundskeeper uninstall".
 type removal struct {
 	*shop
 	network *network
@@ -153,14 +153,14 @@ func (r *removal) uninstall(ctx context.Context, args ...string) (string, error)
 	return out.String(), err
 }
 
-// isRefused: it does not begin while something would hang in the middle, and says what.
+// isRefused: it does not begin while something would block in the middle, and reports what.
 func (r *removal) isRefused() {
 	r.Helper()
 	refused := func(want string, args ...string) {
 		r.Helper()
 		out, err := r.uninstall(r.Context(), append(args, "--yes")...)
 		if err == nil || !strings.Contains(out, want) || !strings.Contains(out, "Nothing was changed") {
-			r.Fatalf("want it refused with %q: %v %s", want, err, out)
+			r.Fatalf("want it rejected with %q: %v %s", want, err, out)
 		}
 	}
 	refused("Pass its file with --config")
@@ -179,7 +179,7 @@ func (r *removal) isRefused() {
 	r.kubectl(r.T, "annotate", "--namespace", r.plain.Namespace, "kluster/"+r.plain.Name, kubernikusv1.TerminationProtectionAnnotation+"-")
 }
 
-// isShown: the plan says what will happen, and neither a dry run nor a no does it.
+// isShown: the plan reports what will happen, and neither a dry run nor a no does it.
 func (r *removal) isShown() {
 	r.Helper()
 	for _, args := range [][]string{{"--dry-run"}, nil} {
@@ -193,7 +193,7 @@ func (r *removal) isShown() {
 			"apiservices v1.midonet.org", "validatingwebhookconfigurations groundskeeper", "Objects of the installation are deleted", "clusterroles gardener.cloud:admin", "groundskeeper-system with 0 pods",
 		} {
 			if !strings.Contains(out, want) {
-				r.Errorf("%q: the plan does not say %q:\n%s", args, want, out)
+				r.Errorf("%q: the plan does not report %q:\n%s", args, want, out)
 			}
 		}
 	}
@@ -208,7 +208,7 @@ func (r *removal) isShown() {
 	}
 }
 
-// isInterrupted: it ends when it is asked to, and goes on when it is started again, until it is done.
+// isInterrupted: it ends when it is requested to, and continues when it is started again, until it is done.
 func (r *removal) isInterrupted() {
 	r.Helper()
 	for patience := 2 * time.Second; ; patience += 500 * time.Millisecond {
@@ -220,7 +220,7 @@ func (r *removal) isInterrupted() {
 		switch {
 		case err == nil:
 			if !strings.Contains(out, "Groundskeeper has been removed") && !strings.Contains(out, "nothing of an installation is there") {
-				r.Errorf("it does not say that it is done: %s", out)
+				r.Errorf("it does not report that it is done: %s", out)
 			}
 			return
 		case !interrupted:
@@ -229,7 +229,7 @@ func (r *removal) isInterrupted() {
 	}
 }
 
-// isGone: nothing is left of it, what is not ours stays, and namespaces can be deleted.
+// isGone: nothing is left of it, what is not owned by Groundskeeper stays, and namespaces can be deleted.
 func (r *removal) isGone() {
 	r.Helper()
 	if out, err := r.uninstall(r.Context()); err != nil || !strings.Contains(out, "nothing of an installation is there") {
@@ -271,8 +271,8 @@ func (r *removal) isGone() {
 	}
 }
 
-// neverStarts: an installation whose pods never start is removed although its API does not answer, but not where an object
-// belongs to a Project. The plane runs no pods.
+// neverStarts: an installation whose pods never start is removed although its API does not respond, but not where an object belongs
+// to a Project. The plane runs no pods.
 func (r *removal) neverStarts() {
 	r.Helper()
 	for _, server := range r.APIServers {

@@ -19,8 +19,8 @@ import (
 
 const collectorAccount = "system:serviceaccount:kube-system:generic-garbage-collector"
 
-// One member is never two people: not by a service account of the namespace, not by the garbage collector, which deletes
-// what that member made another object own, and not by the namespace controller.
+// One member is never two users: not by a service account of the namespace, not by the garbage collector, which deletes what that
+// member made another object own, and not by the namespace controller.
 func TestOneMemberIsNoSecondPerson(t *testing.T) {
 	t.Parallel()
 	amy, bert := name(t, "amy"), name(t, "bert")
@@ -73,7 +73,7 @@ func TestOneMemberIsNoSecondPerson(t *testing.T) {
 	lives(byRobot)
 }
 
-// refusedToCollect complains unless the garbage collector tried to delete a Kluster, and was refused.
+// refusedToCollect complains unless the garbage collector tried to delete a Kluster, and was rejected.
 func refusedToCollect(k *kubernikusv1.Kluster) error {
 	for event, err := range audit.Read(auditLog) {
 		if err != nil {

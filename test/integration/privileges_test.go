@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	pauses    = `{"metadata":{"annotations":{"groundskeeper.io/paused":"yes"}}}` // not what another test or phase says
+	pauses    = `{"metadata":{"annotations":{"groundskeeper.io/paused":"yes"}}}` // not what another test or phase specifies
 	detaches  = `{"metadata":{"annotations":{"groundskeeper.io/detach":"true"}}}`
 	destructs = `{"metadata":{"annotations":{"kubernikus.sap.cc/self-destruct":"now"}}}`
 	protects  = `{"metadata":{"annotations":{"kubernikus.cloud.sap/termination-protection":"true"}}}`
@@ -32,7 +32,7 @@ const (
 		"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"gone","uid":"00000000-0000-0000-0000-000000000000"}]}}`
 )
 
-// phase is a situation of a Project, and what it changes about what its members may do.
+// phase is a situation of a Project, and what it changes about what its members is allowed to do.
 type phase struct {
 	name  string
 	enter func(t *testing.T, e estate)
@@ -62,7 +62,7 @@ func phases() []phase {
 	}
 }
 
-// terminates deletes the Kluster, which nobody releases on the shared plane, and the Project, which waits for it.
+// terminates deletes the Kluster, which is not released on the shared plane, and the Project, which waits for it.
 func terminates(options ...client.DeleteOption) func(*testing.T, estate) {
 	return func(t *testing.T, e estate) {
 		accepted(t, admin(t).Delete(t.Context(), klusterIn(e.project.NamespaceName(), "k", ""), options...))
@@ -132,14 +132,14 @@ func (e estate) privileges(p phase) []right {
 		all = append(all,
 			right{"remove the finalizer of the project", nobody, patches(project, unkeeps)},
 			right{"remove the finalizer of the kluster", nobody, patches(kluster, unkeeps)})
-		// A namespace that goes takes nothing new.
+		// A namespace that is being deleted takes nothing new.
 		all = slices.DeleteFunc(all, func(r right) bool { return r.what == "register a detached kluster" })
 	}
 	return all
 }
 
-// What members can do to each other: each role, each privilege, in each phase, by each way of deletion. Then all but the
-// owner are removed, and have nothing left.
+// What members can do to each other: each role, each privilege, in each phase, by each way of deletion. Then all except the owner
+// are removed, and have nothing left.
 func TestPrivileges(t *testing.T) {
 	t.Parallel()
 	roles := []string{owner, admins, uam, viewer, accounts, extended, stranger}
@@ -223,15 +223,15 @@ func lacks(t *testing.T, c client.WithWatch, role string, requests ...request) {
 	for i, request := range requests {
 		eventually(t, func(ctx context.Context) error {
 			if err := request(ctx, c); !isRefused(err) {
-				return errors.Join(fmt.Errorf("%s was removed, request %d is not refused", role, i), err)
+				return errors.Join(fmt.Errorf("%s was removed, request %d is not rejected", role, i), err)
 			}
 			return nil
 		})
 	}
 }
 
-// Our controllers remove their finalizers, and so does who was given the verb for it. Nobody else does, whatever else is
-// allowed.
+// Groundskeeper's controllers remove their finalizers, and so does who was given the verb for it. No other client does, whatever
+// else is allowed.
 func TestFinalizersNeedTheirVerb(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t)

@@ -5,8 +5,9 @@ package integration
 
 import "groundskeeper.io/groundskeeper/test/audit"
 
-// ours are the identities of our two processes, with the rights that artifacts/ gives them and no other.
+// Groundskeeper's are the identities of Groundskeeper's two processes, with the permissions that artifacts/ gives them and no
+// other.
 func ours() []string { return []string{audit.APIServer, audit.Manager} }
 
-// checkPermissions reads the audit log of a whole run: whatever our processes asked for, they had the right to.
+// checkPermissions reads the audit log of a whole run: whatever Groundskeeper's processes requested, they had the right to.
 func checkPermissions(log string) error { return audit.CheckRights(log, ours()...) }

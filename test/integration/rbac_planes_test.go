@@ -19,7 +19,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/rights"
 )
 
-// used is what the audit logs of all planes say about the rights in artifacts/.
+// used is what the audit logs of all planes show about the permissions in artifacts/.
 var used *rights.Use
 
 // startAudited starts a plane that is audited.
@@ -28,9 +28,9 @@ func startAudited(ctx context.Context, t *testing.T, options plane.Options) (*pl
 	return plane.Start(ctx, audited(t, options))
 }
 
-// audited are the options of a plane of which is read, when the test is over and the plane is stopped, which rights our
-// processes needed there. One without an audit log of its own gets one. Its servers send no lists by watches, as those before
-// Kubernetes 1.34, so that whoever watches has to list, too; the shared plane is like those of today.
+// audited are the options of a plane of which is read, when the test is over and the plane is stopped, which permissions
+// Groundskeeper's processes needed there. One without a dedicated audit log gets one. Its servers send no lists by watches, as
+// those before Kubernetes 1.34, so that a client that watches has to list, too; the shared plane is like those of today.
 func audited(t *testing.T, options plane.Options) plane.Options {
 	t.Helper()
 	log := auditLogOf(options)
@@ -50,10 +50,11 @@ func audited(t *testing.T, options plane.Options) plane.Options {
 	return options
 }
 
-// kubernetesGOGC saves a fifth of the processor time that the start of a plane takes.
+// kubernetesGOGC saves a fifth of the CPU time that the start of a plane takes.
 const kubernetesGOGC = 400
 
-// blocksOwners lets kube-apiserver ask whether somebody who blocks the deletion of an owner may do so, as OpenShift's does.
+// blocksOwners lets kube-apiserver check whether a user who blocks the deletion of an owner is allowed to do so, as OpenShift's
+// does.
 const blocksOwners = "--enable-admission-plugins=OwnerReferencesPermissionEnforcement"
 
 func auditLogOf(options plane.Options) string {
@@ -65,7 +66,7 @@ func auditLogOf(options plane.Options) string {
 	return ""
 }
 
-// applyArtifacts applies files or folders of artifacts/ as an administrator.
+// applyArtifacts applies files or directories of artifacts/ as an administrator.
 func applyArtifacts(t *testing.T, p *plane.Plane, paths ...string) {
 	t.Helper()
 	for _, path := range paths {
@@ -80,7 +81,7 @@ func applyArtifacts(t *testing.T, p *plane.Plane, paths ...string) {
 	}
 }
 
-// wayIn applies artifacts, and returns a kubeconfig of a ServiceAccount of theirs.
+// wayIn applies artifacts, and returns a kubeconfig of a ServiceAccount from them.
 func wayIn(t *testing.T, p *plane.Plane, name string, paths ...string) string {
 	t.Helper()
 	applyArtifacts(t, p, paths...)
@@ -95,15 +96,15 @@ func wayIn(t *testing.T, p *plane.Plane, name string, paths ...string) string {
 	return path
 }
 
-// checkRightsAreNeeded fails for each right in artifacts/ that no request of the run needed: it has to go, or a test is
-// missing. With it, and with the checks that nothing was forbidden, no rule can be removed without a test that fails. It
-// says nothing after a run of some of the tests, as with -short.
+// checkRightsAreNeeded fails for each right in artifacts/ that no request of the run needed: it has to go, or a test is missing.
+// With it, and with the checks that nothing was forbidden, no rule can be removed without a test that fails. It reports nothing
+// after a run of some of the tests, as with -short.
 func checkRightsAreNeeded() error {
 	if selected() || testing.Short() {
 		return nil
 	}
 	if unneeded := used.Unneeded(isProvedByTest); len(unneeded) > 0 {
-		return fmt.Errorf("nothing in this run needed these rights of artifacts/:\n%s", strings.Join(unneeded, "\n"))
+		return fmt.Errorf("nothing in this run needed these permissions of artifacts/:\n%s", strings.Join(unneeded, "\n"))
 	}
 	return nil
 }
@@ -113,7 +114,7 @@ func selected() bool {
 	return flag.Lookup("test.run").Value.String() != "" || flag.Lookup("test.skip").Value.String() != ""
 }
 
-// isProvedByTest says whether a test of its own proves that a right is needed.
+// isProvedByTest reports whether a dedicated test proves that a right is needed.
 func isProvedByTest(right rights.Right) bool {
 	return slices.ContainsFunc(unaudited, func(u rights.Right) bool {
 		return right.Verb == u.Verb && right.Group == u.Group && right.Resource == u.Resource && right.Name == ""

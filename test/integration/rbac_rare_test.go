@@ -24,7 +24,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// rareConfig goes on from the configuration of a network.
+// rareConfig continues from the configuration of a network.
 const rareConfig = `
   project:
     quotas:
@@ -33,7 +33,7 @@ const rareConfig = `
     driverGracePeriod: 1s, releaseCSIVolumes: true}
 `
 
-// What the controller manager needs some of its rights for happens rarely. Here it happens.
+// What the controller manager needs some of its permissions for happens rarely. Here it happens.
 func TestRightsThatAreRarelyNeeded(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, func(options *plane.Options) {
@@ -45,10 +45,10 @@ func TestRightsThatAreRarelyNeeded(t *testing.T) {
 		options.KubeControllers = []string{"persistentvolume-binder-controller", "persistentvolumeclaim-protection-controller", "persistentvolume-protection-controller"}
 	})
 	t.Run("objects of a project without their labels", n.lostLabels)
-	t.Run("a pod that waits for a claim that is gone", n.pendingPod)
-	t.Run("a volume whose driver is gone with its node", n.releasedVolume)
+	t.Run("a pod that waits for a claim that has been deleted", n.pendingPod)
+	t.Run("a volume whose driver has been deleted with its node", n.releasedVolume)
 	t.Run("certificates of etcd that cannot be used", n.etcdCertificates)
-	t.Run("a pod that is made anew", n.podAnew)
+	t.Run("a pod that is recreated", n.podAnew)
 }
 
 // Objects without the label of their Project are not in the cache, and are there when they are made again.
@@ -81,7 +81,7 @@ func (n *network) lostLabels(t *testing.T) {
 			})
 		}
 	}
-	// Where the namespace stays, the quota goes with the Project all the same.
+	// Where the namespace stays, the quota is deleted with the Project even so.
 	kept := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: project.NamespaceName()}}
 	keep := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"true"}}}`, gardenerv1beta1.AnnotationKeepNamespace)
 	if err := n.c.Patch(t.Context(), kept, client.RawPatch(types.MergePatchType, keep)); err != nil {
@@ -131,7 +131,7 @@ func waitingPod(namespace, claim string) *corev1.Pod {
 	return pod
 }
 
-// What the controller manager keeps for the etcd of artifacts/install/high-availability is put right.
+// What the controller manager keeps for the etcd of artifacts/install/high-availability is repaired.
 func (n *network) etcdCertificates(t *testing.T) {
 	applyArtifacts(t, n.Plane, "install/high-availability/etcd-certificates.yaml")
 	var secrets []*corev1.Secret

@@ -19,24 +19,24 @@ import (
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 )
 
-// right is something that can be done, who may do it, and a real request that does it. Requests that would change
-// something are dry runs, which need the same rights.
+// right is something that can be done, who is allowed to do it, and a real request that does it. Requests that would change
+// something are dry runs, which need the same permissions.
 type right struct {
 	what    string
 	who     []string
 	request request
 }
 
-// request is sent in the name of whoever the client impersonates.
+// request is sent in the name of the user that the client impersonates.
 type request func(ctx context.Context, c client.WithWatch) error
 
-// isRefused says whether a request failed for want of rights: not because a name is taken, nor because something is
-// missing or invalid.
+// isRefused reports whether a request failed for want of permissions: not because a name is taken, nor because something is missing
+// or invalid.
 func isRefused(err error) bool {
 	return apierrors.IsForbidden(err) && (strings.Contains(err.Error(), " cannot ") || strings.Contains(err.Error(), "attempting to grant"))
 }
 
-// toEverything are the rights to everything that can be done with the objects of one kind in a namespace. The object exists.
+// toEverything are the permissions to everything that can be done with the objects of one kind in a namespace. The object exists.
 func toEverything[L client.ObjectList](what string, object client.Object, objects L, readers, writers []string) []right {
 	namespace := object.GetNamespace()
 	other := object.DeepCopyObject().(client.Object)
@@ -61,7 +61,7 @@ func toEverything[L client.ObjectList](what string, object client.Object, object
 	}
 }
 
-// copyOf keeps the answer to one request out of the next.
+// copyOf keeps the response to one request out of the next.
 func copyOf(object client.Object) client.Object { return object.DeepCopyObject().(client.Object) }
 
 func toGet(object client.Object) request {
@@ -119,7 +119,7 @@ func toCreateToken(account metav1.ObjectMeta) request {
 	}
 }
 
-// toHaveVerb asks for a verb that no request has.
+// toHaveVerb requests a verb that no request has.
 func toHaveVerb(verb string, project *gardenerv1beta1.Project) request {
 	return func(ctx context.Context, c client.WithWatch) error {
 		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{

@@ -32,8 +32,8 @@ const (
 	stranger = "stranger"
 )
 
-// rights and rightsBeside are the table of what each role of a Project is for: what can be done, by whom, and the request
-// that does it. Nobody may do what is not allowed here. The first are rights to our own kinds, the second to others.
+// They are the table of what each role of a Project is for: what can be done, by whom, and the request that does it. No user is
+// allowed to do what is not allowed here. The first are permissions to Groundskeeper's kinds, the second to others.
 func (e estate) rights() []right {
 	namespace := e.project.NamespaceName()
 	members, readers, nobody := []string{owner, admins}, []string{owner, admins, viewer}, []string{}
@@ -91,7 +91,7 @@ func (e estate) rightsBeside() []right {
 	)
 }
 
-// Each role of a Project may do what it is for, and nothing else.
+// Each role of a Project is allowed to do what it is for, and nothing else.
 func TestRolesOfAProject(t *testing.T) {
 	t.Parallel()
 	e := newEstate(t)
@@ -99,7 +99,8 @@ func TestRolesOfAProject(t *testing.T) {
 		t.Run(role, func(t *testing.T) {
 			t.Parallel()
 			mayOnly(t, as(t, e.user(role)), role, slices.Concat(e.rights(), e.rightsBeside()))
-			// kube-apiserver refuses on its own what it would hand on to us. Whoever reaches us otherwise is judged alike.
+			// kube-apiserver rejects on its own what it would hand on to Groundskeeper. A request that reaches Groundskeeper
+			// directly is judged the same way.
 			direct := shared.DirectConfig(1)
 			direct.Impersonate.UserName, direct.Impersonate.Groups = e.user(role), []string{"system:authenticated"}
 			mayOnly(t, clientOf(t, direct), role, e.rights())
@@ -110,7 +111,7 @@ func TestRolesOfAProject(t *testing.T) {
 // mayOnly sends all requests and complains about every one that a role may send and cannot, or the other way round.
 func mayOnly(t *testing.T, c client.WithWatch, role string, rights []right) {
 	t.Helper()
-	// What is allowed comes first: a server learns of roles by watching them, and remembers a refusal for a while.
+	// What is allowed comes first: a server learns of roles by watching them, and remembers a rejection for a while.
 	for _, right := range rights {
 		if slices.Contains(right.who, role) {
 			eventually(t, func(ctx context.Context) error {
@@ -131,7 +132,7 @@ func mayOnly(t *testing.T, c client.WithWatch, role string, rights []right) {
 	}
 }
 
-// Who is no longer a member has no right any more, and who becomes one gets the rights.
+// Who is no longer a member has no right any more, and who becomes one gets the permissions.
 func TestRightsFollowMembership(t *testing.T) {
 	t.Parallel()
 	leaves, comes := name(t, "leaves"), name(t, "comes")

@@ -22,11 +22,11 @@ import (
 	"groundskeeper.io/groundskeeper/test/rights"
 )
 
-// unaudited are the rights that kube-apiserver, or admission of ours, asks for while it serves a request for something else,
-// and that therefore are in no audit log; TestRightsOutsideTheAuditLog and TestManagerRemovesFinalizers need them.
+// unaudited are the permissions that kube-apiserver, or Groundskeeper's admission, requests while it serves a request for something
+// else, and that therefore are in no audit log; TestRightsOutsideTheAuditLog and TestManagerRemovesFinalizers need them.
 var unaudited = append(slices.Clone(finalizing), outsideTheLog...)
 
-// finalizing are those that admission asks for when somebody removes the finalizer of one of our controllers.
+// finalizing are those that admission requests when a user removes the finalizer of one of Groundskeeper's controllers.
 var finalizing = []rights.Right{
 	{Verb: "manage-finalizers", Group: gardenerv1beta1.GroupName, Resource: "projects"},
 	{Verb: "manage-finalizers", Group: kubernikusv1.GroupName, Resource: "klusters"},
@@ -34,14 +34,14 @@ var finalizing = []rights.Right{
 	{Verb: "manage-finalizers", Group: gimbalv1.GroupName, Resource: "discoverybackends"},
 }
 
-// outsideTheLog are those that kube-apiserver asks for.
+// outsideTheLog are those that kube-apiserver requests.
 var outsideTheLog = []rights.Right{
 	{Verb: "bind", Group: rbacv1.GroupName, Resource: "clusterroles"},
 	{Verb: "escalate", Group: rbacv1.GroupName, Resource: "clusterroles"},
 }
 
-// What the controller manager does with its rights to bind and to escalate, it may do;
-// somebody who has all its other rights may not.
+// What the controller manager does with its permissions to bind and to escalate, it is allowed to do; a user who has all its other
+// permissions may not.
 func TestRightsOutsideTheAuditLog(t *testing.T) {
 	t.Parallel()
 	project := newProject(t, "unaudited", olivia())
@@ -69,7 +69,7 @@ func TestRightsOutsideTheAuditLog(t *testing.T) {
 			inTheCluster(t, less)
 			inTheCluster(t, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: user}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: less.Name},
 				Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}}})
-			// Once it may do the request itself, what is refused is what comes with it.
+			// Once it is allowed to do the request itself, what is rejected is what comes with it.
 			plain := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: meta.Namespace, Name: "plain"}}
 			eventually(t, func(ctx context.Context) error { return as(t, user).Create(ctx, copyOf(plain), client.DryRunAll) })
 			if err := as(t, user).Create(t.Context(), copyOf(object), client.DryRunAll); !apierrors.IsForbidden(err) {

@@ -19,7 +19,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// One project goes from fresh to stale to deleted, another comes back from stale: by use, and then by what happens in it.
+// One project turns from fresh to stale to deleted, another comes back from stale: by use, and then by what happens in it.
 func TestStaleProjects(t *testing.T) {
 	t.Parallel()
 	g := newGarden(t, startPlane(t, plane.Options{Dir: t.TempDir(), APIServers: 1}))
@@ -41,7 +41,7 @@ func TestStaleProjects(t *testing.T) {
 		g.stale(t, project, "True", "DeletionPlanned", true, true)
 		status := &project.Status
 		if date := status.StaleSinceTimestamp.AddDate(0, 0, 90); !status.StaleAutoDeleteTimestamp.Time.Equal(date) {
-			t.Errorf("project %s goes on %s, not on %s", project.Name, status.StaleAutoDeleteTimestamp, date)
+			t.Errorf("project %s continues %s, not on %s", project.Name, status.StaleAutoDeleteTimestamp, date)
 		}
 	}
 
@@ -63,7 +63,7 @@ func TestStaleProjects(t *testing.T) {
 	if err := remove(t.Context(), g.client, kluster); err != nil {
 		t.Fatal(err)
 	}
-	// Nobody here takes down what a Kluster is made of.
+	// Nothing here deletes what a Kluster consists of.
 	if err := g.client.Patch(t.Context(), kluster, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`))); client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ const (
 	gardenerSecurity = "security.gardener.cloud/v1alpha1"
 )
 
-// Controllers only: Gardener's own kinds, Project included, are custom resources, and our API server does not run. The
+// Controllers only: Gardener's own kinds, Project included, are custom resources, and Groundskeeper's API server does not run. The
 // five conditions of the seed hold, with kinds that come and go. It is not run beside others, because it counts passes.
 func TestStaleProjectsOfGardener(t *testing.T) {
 	t.Parallel()
@@ -68,14 +68,14 @@ func TestStaleProjectsOfGardener(t *testing.T) {
 	}
 	everybody := []string{"shoot", "plant", "entry", "secret", "quota", "credentials", "identity", "internal", "vault", "idle"}
 
-	// As long as one group does not answer nobody knows anything, and nothing is marked.
+	// As long as one group does not respond, nothing is known, and nothing is marked.
 	g.pass(31)
 	g.looksInVain(t, projects["idle"])
 	if err := g.client.Get(t.Context(), client.ObjectKeyFromObject(projects["idle"]), projects["idle"]); err != nil {
 		t.Fatal(err)
 	}
 	if since := projects["idle"].Status.StaleSinceTimestamp; since != nil {
-		t.Fatalf("a project is stale since %s, though a group does not answer", since)
+		t.Fatalf("a project is stale since %s, though a group does not respond", since)
 	}
 	if err := g.client.Delete(t.Context(), outage); err != nil {
 		t.Fatal(err)
@@ -95,7 +95,7 @@ func TestStaleProjectsOfGardener(t *testing.T) {
 	}
 	g.create(t, projects["quota"], gardenerCore, "Quota", "referred", nil)
 	g.create(t, projects["idle"], gardenerCore, "Quota", "referred", nil)
-	// In the namespace of the Shoots: bindings of other projects' Secrets and Quotas, and one that nobody uses.
+	// In the namespace of the Shoots: bindings of other projects' Secrets and Quotas, and one that no client uses.
 	g.create(t, projects["shoot"], gardenerCore, "SecretBinding", "sb", map[string]any{
 		"secretRef": reference("secret"), "quotas": []any{reference("quota")}})
 	g.create(t, projects["shoot"], gardenerSecurity, "CredentialsBinding", "cb", map[string]any{
@@ -115,7 +115,7 @@ func TestStaleProjectsOfGardener(t *testing.T) {
 	used("shoot", "plant", "entry", "secret", "quota", "credentials", "identity", "internal")
 	unused("Unused", false, "idle")
 
-	// A Shoot that uses another binding leaves what it used, and one that goes is activity in its own project.
+	// A Shoot that uses another binding leaves what it used, and one that is being deleted is activity in its own project.
 	if err := g.client.Patch(t.Context(), first, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"secretBindingName":"none"}}`))); err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestStaleProjectsOfGardener(t *testing.T) {
 	quiet("shoot")
 	unused("Unused", false, "credentials")
 
-	// A kind goes, with its objects: they were deleted just now.
+	// A kind is deleted, with its objects: they were deleted just now.
 	for _, definition := range definitions {
 		if definition.GetName() == "plants.core.gardener.cloud" {
 			if err := g.client.Delete(t.Context(), definition); err != nil {
@@ -160,11 +160,11 @@ func TestStaleProjectsOfGardener(t *testing.T) {
 		return nil
 	})
 	used("entry", "identity", "internal")
-	// What something of an unknown kind is used for nobody knows: the mark of earlier stays as it is, and nothing follows.
+	// What something of an unknown kind is used for it is unknown: the mark of earlier remains unchanged, and nothing follows.
 	unused("Unused", false, "vault")
 }
 
-// binaryMakesReady runs the binary, as it is shipped, until it has made a Project Ready. Custom resources know no protobuf.
+// binaryMakesReady runs the binary, as shipped, until it has made a Project Ready. Custom resources know no protobuf.
 func binaryMakesReady(t *testing.T, p *plane.Plane) {
 	t.Helper()
 	config := write(t, `{apiVersion: config.groundskeeper.io/v1alpha1, kind: ControllerManagerConfiguration, controllers: {enabled: [project, project-stale, project-activity]}}`)
@@ -177,7 +177,7 @@ func binaryMakesReady(t *testing.T, p *plane.Plane) {
 	}
 	eventually(t, func(ctx context.Context) error {
 		if err := isReady(ctx, c, project); err != nil {
-			return fmt.Errorf("%w; the binary says: %s", err, child.stderr.last())
+			return fmt.Errorf("%w; the binary logged: %s", err, child.stderr.last())
 		}
 		return nil
 	})
@@ -185,7 +185,7 @@ func binaryMakesReady(t *testing.T, p *plane.Plane) {
 	_ = child.exitCode()
 }
 
-// gone waits until a Project is gone.
+// Waits until a Project has been deleted.
 func (g *garden) gone(t *testing.T, project *gardenerv1beta1.Project) {
 	t.Helper()
 	eventually(t, func(ctx context.Context) error {
@@ -204,7 +204,7 @@ func awaitServed(t *testing.T, p *plane.Plane) {
 	eventually(t, func(ctx context.Context) error { return c.List(ctx, &gardenerv1beta1.ProjectList{}) })
 }
 
-// brokenGroup registers a group of which nobody answers, and waits until that shows.
+// brokenGroup registers a group whose server does not respond, and waits until that shows.
 func brokenGroup(t *testing.T, p *plane.Plane) client.Object {
 	t.Helper()
 	service := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
@@ -226,12 +226,12 @@ func brokenGroup(t *testing.T, p *plane.Plane) client.Object {
 		if apierrors.IsServiceUnavailable(err) {
 			return nil
 		}
-		return fmt.Errorf("discovery says %w", err)
+		return fmt.Errorf("discovery reports %w", err)
 	})
 	return service
 }
 
-// looksInVain waits until the controller looked at a project, again and again, and could not tell whether it is in use.
+// looksInVain waits until the controller checked a project, again and again, and could not report whether it is in use.
 func (g *garden) looksInVain(t *testing.T, project *gardenerv1beta1.Project) {
 	t.Helper()
 	before, n := unknownLooks(t), 0
@@ -250,7 +250,7 @@ func (g *garden) looksInVain(t *testing.T, project *gardenerv1beta1.Project) {
 	})
 }
 
-// unknownLooks is how often a controller in this process could not tell whether a project is in use.
+// unknownLooks is how often a controller in this process could not report whether a project is in use.
 func unknownLooks(t *testing.T) float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()

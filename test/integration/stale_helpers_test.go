@@ -35,8 +35,8 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// garden is a plane whose Projects are looked after inside of this process, with the rights of the controller manager
-// and with a clock that the test turns. It starts now: the API server's clock says when something was created.
+// garden is a plane whose Projects are managed inside of this process, with the permissions of the controller manager and with a
+// clock that the test turns. It starts now: the API server's clock reports when something was created.
 type garden struct {
 	*plane.Plane
 	client client.WithWatch
@@ -138,12 +138,12 @@ func (g *garden) create(t *testing.T, in *gardenerv1beta1.Project, apiVersion, k
 	object.SetKind(kind)
 	object.SetNamespace(in.NamespaceName())
 	object.SetName(name)
-	// A kind that has just come is not served at once.
+	// A kind that has just come is not served immediately.
 	eventually(t, func(ctx context.Context) error { return g.client.Create(ctx, object) })
 	return object
 }
 
-// apply creates the objects of manifests, files or folders with a kustomization.
+// apply creates the objects of manifests, files or directories with a kustomization.
 func (g *garden) apply(t *testing.T, paths ...string) []client.Object {
 	t.Helper()
 	return applied(t, clientOf(t, g.Config()), paths...)

@@ -21,14 +21,14 @@ import (
 	fakemidonet "groundskeeper.io/groundskeeper/test/fakes/midonet"
 )
 
-// settled waits until the Translations are those of the objects that there are, all of them are synced, and the backend
-// has exactly what they say.
+// settled waits until the Translations are those of the objects that there are, all of them are synced, and the backend has exactly
+// what they specify.
 func (n *network) settled() {
 	n.t.Helper()
 	eventually(n.t, n.unsettled)
 }
 
-// unsettled says what is not yet as settled wants it.
+// unsettled reports what is not yet as settled wants it.
 func (n *network) unsettled(ctx context.Context) error {
 	translations, err := n.translations(ctx)
 	if err != nil {
@@ -42,7 +42,7 @@ func (n *network) unsettled(ctx context.Context) error {
 		t := &translations[i]
 		key := client.ObjectKeyFromObject(t)
 		if want, ok := wanted[key]; !ok {
-			return fmt.Errorf("nobody wants translation %s", key)
+			return fmt.Errorf("nothing requires translation %s", key)
 		} else if !reflect.DeepEqual(t.Resources, want.Resources) {
 			return fmt.Errorf("translation %s: got %v, want %v", key, t.Resources, want.Resources)
 		}
@@ -106,7 +106,7 @@ func (n *network) exact(ctx context.Context, translations []midonetv1.Translatio
 	place := map[string]int{}
 	for _, item := range content {
 		if item.Kind == "Host" || item.Kind == "Route" && item.Body["type"] == "Local" {
-			continue // hosts are not ours, and the router makes its local routes itself
+			continue // hosts are not owned by Groundskeeper, and the router makes its local routes itself
 		}
 		key := item.Kind + " " + item.ID
 		if item.Kind == "TunnelZoneHost" || item.Kind == "MACPort" || item.Kind == "IPv4MACPair" {
@@ -165,7 +165,7 @@ func (n *network) exact(ctx context.Context, translations []midonetv1.Translatio
 	}
 	for key, body := range have {
 		if !seen[key] {
-			errs = append(errs, fmt.Errorf("%s is there, and nobody wants it: %v", key, body))
+			errs = append(errs, fmt.Errorf("%s is there, and no client wants it: %v", key, body))
 		}
 		if host, _ := body["hostId"].(string); host != "" && strings.HasPrefix(key, "Port ") {
 			bindings--

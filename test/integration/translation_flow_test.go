@@ -31,13 +31,13 @@ func TestTranslations(t *testing.T) {
 		name string
 		run  func(n *network, ns string)
 	}{
-		{"a cluster converges in one pass", converge},
+		{"a cluster converges in one reconciliation", converge},
 		{"kubectl shows it and waits for it", showTranslations},
 		{"objects change", lifecycles},
 		{"a restart writes nothing", restartWithoutWrites},
-		{"a service goes while nobody looks", deletedWhileDown},
+		{"a service is deleted unobserved", deletedWhileDown},
 		{"what others change in the backend is repaired in its place", repairDrift},
-		{"everything goes", everythingGoes},
+		{"everything is deleted", everythingGoes},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { step.run(n.on(t), ns) }) {
 			return
@@ -45,7 +45,7 @@ func TestTranslations(t *testing.T) {
 	}
 }
 
-// converge makes three nodes, pods and services. Every resource is written once, and nothing is refused.
+// converge makes three nodes, pods and services. Every resource is written once, and nothing is rejected.
 func converge(n *network, ns string) {
 	for i, name := range []string{"node-a", "node-b", "node-c"} {
 		n.node(name, fmt.Sprintf("10.1.%d.0/24", i), fmt.Sprintf("192.0.2.%d", i+1))
@@ -63,7 +63,7 @@ func converge(n *network, ns string) {
 	n.settled()
 	seen := n.requests()
 	if len(seen.Refused) > 0 {
-		n.t.Errorf("refused: %+v", seen.Refused)
+		n.t.Errorf("rejected: %+v", seen.Refused)
 	}
 	translations, err := n.translations(n.t.Context())
 	if err != nil {
@@ -105,7 +105,7 @@ func lifecycles(n *network, ns string) {
 		what string
 		do   func()
 	}{
-		{"a pod gets an address of its own", func() {
+		{"a pod gets a dedicated address", func() {
 			edit(n, podOf(ns, "web-0-0"), func(p *corev1.Pod) { setAnnotation(p, midonetv1.AnnotationMACAddress, "0a:58:0a:01:00:0a") })
 		}},
 		{"and another", func() {
@@ -117,7 +117,7 @@ func lifecycles(n *network, ns string) {
 		{"a pod ends", func() {
 			editStatus(n, podOf(ns, "web-0-1"), func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded })
 		}},
-		{"a pod goes", func() { n.delete(podOf(ns, "web-1-1")) }},
+		{"a pod is deleted", func() { n.delete(podOf(ns, "web-1-1")) }},
 		{"a service gets a port", func() {
 			edit(n, serviceOf(ns, "web-0"), func(s *corev1.Service) { s.Spec.Ports = append(s.Spec.Ports, tcp("https", 443)) })
 		}},
@@ -127,7 +127,7 @@ func lifecycles(n *network, ns string) {
 		{"a port changes its name", func() {
 			edit(n, serviceOf(ns, "web-1"), func(s *corev1.Service) { s.Spec.Ports[0].Name = "web" })
 		}},
-		{"a port goes", func() {
+		{"a port is deleted", func() {
 			edit(n, serviceOf(ns, "web-0"), func(s *corev1.Service) { s.Spec.Ports = s.Spec.Ports[:1] })
 		}},
 		{"an endpoint is not ready", func() {
@@ -136,8 +136,8 @@ func lifecycles(n *network, ns string) {
 		{"an endpoint is moved to another slice", func() {
 			edit(n, sliceOf(ns, "web-2-b"), func(s *discoveryv1.EndpointSlice) { s.Endpoints[0].Addresses = []string{"10.1.2.12"} })
 		}},
-		{"a slice goes", func() { n.delete(sliceOf(ns, "web-2-b")) }},
-		{"a service goes", func() { n.delete(serviceOf(ns, "web-2")) }},
+		{"a slice is deleted", func() { n.delete(sliceOf(ns, "web-2-b")) }},
+		{"a service is deleted", func() { n.delete(serviceOf(ns, "web-2")) }},
 		{"a node gets an external address", func() {
 			editStatus(n, nodeOf("node-b"), func(node *corev1.Node) {
 				node.Status.Addresses = append(node.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeExternalIP, Address: "203.0.113.9"})
@@ -146,7 +146,7 @@ func lifecycles(n *network, ns string) {
 		{"and loses it", func() {
 			editStatus(n, nodeOf("node-b"), func(node *corev1.Node) { node.Status.Addresses = node.Status.Addresses[:1] })
 		}},
-		{"a node gets an address of its own", func() {
+		{"a node gets a dedicated address", func() {
 			edit(n, nodeOf("node-a"), func(node *corev1.Node) { setAnnotation(node, midonetv1.AnnotationMACAddress, "0a:58:0a:01:00:02") })
 		}},
 		{"a node's tunnels end elsewhere", func() {
@@ -162,10 +162,10 @@ func lifecycles(n *network, ns string) {
 		change.do()
 		n.settled()
 		for _, refused := range n.requests().Refused {
-			// What goes with something else may be gone before it is its turn, or before it is looked at.
+			// What is deleted with something else may have been deleted before it is its turn, or before it is checked.
 			gone := refused.Method == http.MethodDelete || refused.Method == http.MethodGet
 			if !gone || refused.Code != http.StatusNotFound {
-				n.t.Errorf("%s: refused: %+v", change.what, refused)
+				n.t.Errorf("%s: rejected: %+v", change.what, refused)
 			}
 		}
 	}
@@ -181,7 +181,7 @@ func restartWithoutWrites(n *network, _ string) {
 	if err := n.Managers[0].Start(n.t.Context()); err != nil {
 		n.t.Fatal(err)
 	}
-	n.compared() // it leads then, and has looked at everything
+	n.compared() // it leads then, and has checked everything
 	n.settled()
 	if seen := n.requests(); seen.by(http.MethodPost, http.MethodPut, http.MethodDelete) > 0 || len(seen.Refused) > 0 {
 		n.t.Errorf("written after a restart: %+v", seen)
@@ -292,7 +292,7 @@ func tamper(ctx context.Context, backend *midonet.Client, translation string, r 
 	return backend.Create(ctx, resource)
 }
 
-// everythingGoes deletes all that was made by hand. The globals stay, with the service of the API server.
+// everythingGoes deletes all that was made manually. The globals stay, with the service of the API server.
 func everythingGoes(n *network, ns string) {
 	for _, kind := range []client.Object{&discoveryv1.EndpointSlice{}, &corev1.Service{}, &corev1.Pod{}} {
 		if err := n.c.DeleteAllOf(n.t.Context(), kind, client.InNamespace(ns), client.GracePeriodSeconds(0)); err != nil {

@@ -101,8 +101,8 @@ func (n *network) stays() {
 	}
 }
 
-// eventsOn are the events of our controllers on an object, with a reason; empty: any. Kubernetes tells of Services, too: that it
-// repairs the allocation of an address.
+// eventsOn are the events of Groundskeeper's controllers on an object, with a reason; empty: any. Kubernetes reports Services, too:
+// that it repairs the allocation of an address.
 func (n *network) eventsOn(ctx context.Context, object client.Object, reason string) ([]corev1.Event, error) {
 	list := &corev1.EventList{}
 	fields := client.MatchingFields{"involvedObject.name": object.GetName()}
@@ -117,7 +117,7 @@ func (n *network) eventsOn(ctx context.Context, object client.Object, reason str
 	}), nil
 }
 
-// told waits for an event on an object with a reason and words in its message.
+// Waits for an event on an object with a reason and words in its message.
 func (n *network) told(object client.Object, reason string, words ...string) {
 	n.t.Helper()
 	eventually(n.t, func(ctx context.Context) error {
@@ -170,7 +170,7 @@ func (n *network) owned(ctx context.Context, owner client.Object) (map[string]ty
 	return found, nil
 }
 
-// kubectl runs it as an administrator and returns all that it says.
+// kubectl runs it as an administrator and returns its output.
 func (n *network) kubectl(stdin string, args ...string) (string, error) {
 	cmd := exec.CommandContext(n.t.Context(), n.Kubectl(), append([]string{"--kubeconfig=" + n.AdminKubeconfig()}, args...)...)
 	cmd.Stdin = strings.NewReader(stdin)
@@ -202,7 +202,7 @@ func (n *network) neverPanicked() {
 		}
 		for line := range strings.Lines(string(log)) {
 			if lower := strings.ToLower(line); strings.Contains(lower, "panic") || strings.HasPrefix(lower, "goroutine ") {
-				n.t.Fatalf("%s says: %s", manager.Name(), line)
+				n.t.Fatalf("%s printed: %s", manager.Name(), line)
 			}
 		}
 	}

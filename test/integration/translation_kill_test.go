@@ -36,8 +36,8 @@ func hasty(t *testing.T) func(*plane.Options) {
 	return func(o *plane.Options) { o.ManagerConfig = write(t, hastyConfig) }
 }
 
-// Objects, Translations and the backend are changed while our processes are killed and the backend fails, at any moment.
-// In the end the backend is as it should be.
+// Objects, Translations and the backend are changed while Groundskeeper's processes are killed and the backend fails, at any
+// moment. In the end the backend is as it should be.
 func TestSoakTranslationsSurviveKills(t *testing.T) {
 	rare(t)
 	t.Parallel()
@@ -87,7 +87,7 @@ func TestSoakTranslationsSurvivePausedLeaders(t *testing.T) {
 		}
 		eventually(t, func(context.Context) error {
 			if leader.PID() == pid {
-				return fmt.Errorf("%s goes on", leader.Name())
+				return fmt.Errorf("%s continues", leader.Name())
 			}
 			return nil
 		})
@@ -145,7 +145,7 @@ func (s *storm) round(round int) {
 	s.converged()
 }
 
-// fault is a way in which the backend fails.
+// fault is a kubeconfig which the backend fails.
 func (s *storm) fault() map[string]any {
 	fault := map[string]any{}
 	switch s.random.IntN(4) {
@@ -167,7 +167,7 @@ func (s *storm) fault() map[string]any {
 	return fault
 }
 
-// wrote waits until the backend was asked for so many writes. There need not be as many, so it does not wait for long.
+// wrote waits until the backend was requested so many writes. There need not be as many, so it does not wait for long.
 func (s *storm) wrote(writes int) {
 	s.t.Helper()
 	_ = wait.PollUntilContextTimeout(s.t.Context(), 2*time.Millisecond, 300*time.Millisecond, true, func(context.Context) (bool, error) {
@@ -185,7 +185,7 @@ func (s *storm) start(victims []*plane.Process) {
 	}
 }
 
-// converged waits until all is settled. Who was refused for a while asks less and less often, up to a minute apart.
+// converged waits until all is settled. A client that was rejected for a while retries less and less often, up to a minute apart.
 func (n *network) converged() {
 	n.t.Helper()
 	var last error
@@ -198,9 +198,9 @@ func (n *network) converged() {
 		return
 	}
 	for _, process := range []*plane.Process{n.APIServers[0], n.Managers[0]} {
-		n.t.Logf("%s has pid %d and says last:\n%s", process.Name(), process.PID(), strings.Join(process.Tail(60), "\n"))
+		n.t.Logf("%s has pid %d and printed last:\n%s", process.Name(), process.PID(), strings.Join(process.Tail(60), "\n"))
 	}
-	n.t.Fatalf("%v: %v\nthe backend refused %+v", err, last, n.requests().Refused)
+	n.t.Fatalf("%v: %v\nthe backend rejected %+v", err, last, n.requests().Refused)
 }
 
 // A backend that loses all that it had gets it again, whether or not the manager was there to see.

@@ -23,8 +23,8 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// Whatever the input and whatever the backend answers, the manager goes on, says what is wrong where people look, and
-// does the rest.
+// Whatever the input and whatever the backend responds, the manager continues, reports what is wrong where users look, and does the
+// rest.
 func TestOddTranslations(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t, func(o *plane.Options) {
@@ -32,7 +32,7 @@ func TestOddTranslations(t *testing.T) {
 	})
 	ns := n.namespace("odd")
 	for _, name := range []string{"bare", "six", "two", "late"} {
-		n.host(name) // hosts that are not there when they are looked for are looked for again after a while
+		n.host(name) // hosts that do not exist when they are looked for are looked for again after a while
 	}
 	n.node("node-a", "10.1.0.0/24", "192.0.2.1")
 	n.node("node-b", "10.1.1.0/24", "192.0.2.2")
@@ -46,9 +46,9 @@ func TestOddTranslations(t *testing.T) {
 		{"services of all kinds", oddServices},
 		{"nodes that lack something", oddNodes},
 		{"a node loses its host and gets it back", lostHost},
-		{"translations by hand", byHand},
+		{"translations manually", byHand},
 		{"a backend that fails", brokenBackend},
-		{"everything goes", everythingGoes},
+		{"everything is deleted", everythingGoes},
 	} {
 		if !t.Run(step.name, func(t *testing.T) { step.run(n.on(t), ns) }) {
 			break
@@ -162,7 +162,7 @@ func oddNodes(n *network, ns string) {
 	n.settled()
 }
 
-// lostHost takes a Node's host away: for a moment, in which nothing goes, and for good.
+// lostHost takes a Node's host away: for a moment, in which nothing is deleted, and permanently.
 func lostHost(n *network, ns string) {
 	node := nodeOf("node-b")
 	pod := n.pod(ns, "survivor", node.Name, "10.1.1.20")
@@ -207,7 +207,7 @@ func lostHost(n *network, ns string) {
 	})
 	now := n.reads(port, "Waiting", false, "Bridge")
 	if now.UID != kept.UID {
-		n.t.Errorf("the translation of the pod was made anew")
+		n.t.Errorf("the translation of the pod was recreated")
 	}
 	find()
 }
@@ -217,7 +217,7 @@ func byHand(n *network, ns string) {
 	id := uuid.NewString
 	bridge := convert.NewIDs("midonetkube").ForKey("Node", "node-a").String()
 	chain := func(id string) midonetv1.BackendResource {
-		return midonetv1.BackendResource{Kind: "Chain", Body: `{"id":"` + id + `","tenantId":"midonetkube","name":"by hand"}`}
+		return midonetv1.BackendResource{Kind: "Chain", Body: `{"id":"` + id + `","tenantId":"midonetkube","name":"manually"}`}
 	}
 	port := func(id, more string) midonetv1.BackendResource {
 		return midonetv1.BackendResource{Kind: "Port", Parent: bridge, Body: `{"id":"` + id + `","type":"Bridge"` + more + `}`}
@@ -269,7 +269,7 @@ func byHand(n *network, ns string) {
 	out, err := n.kubectl(fmt.Sprintf(`{"apiVersion":"midonet.org/v1","kind":"Translation","metadata":{"name":"second","namespace":%q},"resources":[{"kind":"Chain","parent":"","body":%q}]}`,
 		ns, chain(good).Body), "create", "-f", "-")
 	if want := fmt.Sprintf("Chain %s belongs to Translation %s/refused", good, ns); err == nil || !strings.Contains(out, want) {
-		n.t.Errorf("kubectl create: %v, want %q, it says %s", err, want, out)
+		n.t.Errorf("kubectl create: %v, want %q, it reports %s", err, want, out)
 	}
 	for _, name := range []string{"unknown-kind", "no-id", "refused", "no-parent"} {
 		n.delete(&midonetv1.Translation{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}})
@@ -294,7 +294,7 @@ func brokenBackend(n *network, ns string) {
 		n.t.Log(fault)
 		n.forget()
 		n.fails(fault)
-		if fault["cut"] == nil { // a client that gets no answer is not told that its token ended
+		if fault["cut"] == nil { // a client that gets no response is not notified that its token ended
 			n.page(http.MethodDelete, "tokens", nil, nil)
 		}
 		service := n.service(ns, fmt.Sprintf("shaky-%d", i), tcp("http", 80))
@@ -310,7 +310,7 @@ func brokenBackend(n *network, ns string) {
 		eventually(n.t, func(context.Context) error { // it was hit
 			seen := n.requests()
 			for _, c := range seen.Counts {
-				// A login counts only when it got no answer: a comparison may have been first to notice that the token ended.
+				// A login counts only when it got no response: a comparison may have been first to notice that the token ended.
 				if code, set := fault["status"]; set && c.Code == code || !set && c.Method != http.MethodGet && (c.Path != "/login" || c.Code == 0) {
 					return nil
 				}

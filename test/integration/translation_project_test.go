@@ -51,7 +51,7 @@ func TestTranslationsOfProjects(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// It asks for one of them to see whether the server knows protobuf.
+		// It requests one of them to see whether the server knows protobuf.
 		if event.User.Username == audit.Manager && event.Verb == "list" && event.ObjectRef.Resource == "translations" && event.ObjectRef.Namespace == "" &&
 			!strings.Contains(event.RequestURI, "limit=1&") {
 			lists = append(lists, event.RequestURI)

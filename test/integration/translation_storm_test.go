@@ -120,7 +120,7 @@ func (s *storm) anyService() string {
 	return names[s.random.IntN(len(names))]
 }
 
-// address gives an object a MAC address of its own, another one, or none.
+// address gives an object a dedicated MAC address, another one, or none.
 func (s *storm) address(object client.Object) {
 	if annotations := object.GetAnnotations(); annotations[midonetv1.AnnotationMACAddress] != "" && s.random.IntN(2) == 0 {
 		delete(annotations, midonetv1.AnnotationMACAddress)
@@ -208,7 +208,7 @@ func (s *storm) changeSlice() {
 	})
 }
 
-// changeNode moves the end of a Node's tunnels, changes its addresses, or makes it anew with all its Pods still there.
+// changeNode moves the end of a Node's tunnels, changes its addresses, or makes it again with all its Pods still there.
 func (s *storm) changeNode() {
 	s.t.Helper()
 	i := s.random.IntN(len(stormNodes()))
@@ -228,7 +228,7 @@ func (s *storm) changeNode() {
 	}
 }
 
-// tamper deletes something in the backend by hand, and what goes with it. It may fail: the backend does.
+// tamper deletes something in the backend manually, and what is deleted with it. It may fail: the backend does.
 func (s *storm) tamper() {
 	s.t.Helper()
 	var content []fakemidonet.Item

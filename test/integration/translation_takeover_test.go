@@ -28,8 +28,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/midonet"
 )
 
-// A deployment of midonet-kube-controllers is taken over as docs/translations.md says: its rules that translate to the
-// wrong endpoint are replaced, and nothing else in the backend is touched.
+// A deployment of midonet-kube-controllers is taken over as docs/translations.md specifies: its rules that translate to the wrong
+// endpoint are replaced, and nothing else in the backend is touched.
 func TestTranslationsAreTakenOver(t *testing.T) {
 	t.Parallel()
 	n := newNetwork(t)
@@ -80,7 +80,7 @@ func TestTranslationsAreTakenOver(t *testing.T) {
 	n.replaced(wrong)
 	n.stays()
 
-	t.Log("once more, after the Endpoints have gone")
+	t.Log("once more, after the Endpoints have been deleted")
 	n.stopManager()
 	endpoints, err := n.owned(t.Context(), web)
 	if err != nil {
@@ -131,7 +131,7 @@ func (n *network) original(namespace string, wrong int) (old []midonetv1.Transla
 		n.t.Fatal(err)
 	}
 	old = slices.SortedFunc(maps.Values(wanted), func(a, b midonetv1.Translation) int { return strings.Compare(a.Name, b.Name) })
-	owners := map[string]*corev1.Endpoints{}           //nolint:staticcheck // it is what the original goes by
+	owners := map[string]*corev1.Endpoints{}           //nolint:staticcheck // it is what the original uses
 	last := map[string]*midonetv1.BackendResource{}    // the DNAT rule of the last endpoint, by the chain of the port
 	rules := map[string][]*midonetv1.BackendResource{} // all of them
 	for i := range old {
@@ -184,8 +184,8 @@ func ruleOf(n *network, r *midonetv1.BackendResource) *midonet.Rule {
 	return rule
 }
 
-// fill makes in the backend what Translations list, as the original does: it posts one after the other, each rule to the
-// head of its chain, and comes back to what is refused.
+// fill makes in the backend what Translations list, as the original does: it posts one after the other, each rule to the head of
+// its chain, and comes back to what is rejected.
 func (n *network) fill(translations []midonetv1.Translation) {
 	n.t.Helper()
 	backend := n.byHand()
@@ -215,7 +215,7 @@ func (n *network) fill(translations []midonetv1.Translation) {
 	}
 }
 
-// export creates Translations with kubectl, as the documentation says: with names, owners and labels, and no status.
+// export creates Translations with kubectl, as the documentation specifies: with names, owners and labels, and no status.
 func (n *network) export(translations []midonetv1.Translation) {
 	n.t.Helper()
 	type item struct {
@@ -295,8 +295,8 @@ func (n *network) planned(ctx context.Context, replace map[string]bool) error {
 	return nil
 }
 
-// replaced complains about writes other than those that replace so many rules, each by way of a copy. To ask for what
-// is there already is how the pusher finds out.
+// replaced complains about writes other than those that replace so many rules, each by way of a copy. To request what is there
+// already is how the pusher finds out.
 func (n *network) replaced(rules int) {
 	n.t.Helper()
 	made, deleted := 0, 0

@@ -19,8 +19,8 @@ import (
 	midonetv1 "groundskeeper.io/groundskeeper/pkg/apis/midonet/v1"
 )
 
-// An upgrade that writes Translations of another version hands the backend over from one to the other: what is the same
-// is not touched, what differs is changed, and what is not wanted any more goes.
+// An upgrade that writes Translations of another version hands the backend over from one to the other: what is the same is not
+// touched, what differs is changed, and what is no longer wanted is deleted.
 func TestTranslationsOfAnotherVersion(t *testing.T) {
 	rare(t)
 	t.Parallel()
@@ -90,8 +90,8 @@ func TestTranslationsOfAnotherVersion(t *testing.T) {
 	})
 }
 
-// downgrade stops the manager, makes all Translations some of version 3, has a pusher that knows no better push them, and
-// counts requests anew.
+// downgrade stops the manager, makes all Translations some of version 3, has a pusher that knows no better push them, and counts
+// requests again.
 func (n *network) downgrade(change func(*midonetv1.Translation)) {
 	n.t.Helper()
 	n.stopManager()

@@ -39,7 +39,7 @@ func (h *hooked) apiServiceOf(ctx context.Context, version string) (*unstructure
 	return object, h.client.Get(ctx, client.ObjectKey{Name: version}, object)
 }
 
-// told returns the authorities that clients of the process are told to trust.
+// Returns the CAs that clients of the process are instructed to trust.
 func (h *hooked) told(ctx context.Context, process string) ([]byte, error) {
 	if process == manager {
 		configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
@@ -56,7 +56,7 @@ func (h *hooked) told(ctx context.Context, process string) ([]byte, error) {
 	return base64.StdEncoding.DecodeString(bundle)
 }
 
-// authorityOf reads the Secret of a process: its certificate, and how many authorities clients trust.
+// authorityOf reads the Secret of a process: its certificate, and how many CAs clients trust.
 func (h *hooked) authorityOf(ctx context.Context, process string) (certificate []byte, authorities int, err error) {
 	secret := &corev1.Secret{}
 	if err := h.client.Get(ctx, client.ObjectKey{Namespace: groundskeeperSystem, Name: process + "-tls"}, secret); err != nil {
@@ -65,7 +65,7 @@ func (h *hooked) authorityOf(ctx context.Context, process string) (certificate [
 	return secret.Data[corev1.TLSCertKey], bytes.Count(secret.Data["ca.crt"], []byte("BEGIN CERTIFICATE")), nil
 }
 
-// editedAuthorities: what somebody does to a caBundle is put right, by a watch.
+// editedAuthorities: a change of a caBundle is repaired, by a watch.
 func (h *hooked) editedAuthorities(t *testing.T) {
 	configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 	if err := h.client.Get(t.Context(), client.ObjectKey{Name: "groundskeeper"}, configuration); err != nil {
@@ -108,7 +108,7 @@ func (h *hooked) editedAuthorities(t *testing.T) {
 	eventually(t, func(context.Context) error { _, err := h.apiServiceOf(t.Context(), "v1.midonet.org"); return err })
 }
 
-// rotation replaces the certificates of both servers while clients write without a pause and connect anew without a pause.
+// rotation replaces the certificates of both servers while clients write without a pause and connect again without a pause.
 func (h *hooked) rotation(t *testing.T) {
 	project := h.project(t)
 	before := map[string][]byte{}
@@ -138,15 +138,15 @@ func (h *hooked) rotation(t *testing.T) {
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{"count":"%d"}}}`, done[0].Load())
 		return h.client.Patch(ctx, &gardenerv1beta1.Project{ObjectMeta: project.ObjectMeta}, client.RawPatch(types.MergePatchType, []byte(patch)))
 	})
-	// A webhook that fails closed; its refusal is the answer, and nothing else is.
+	// A webhook that fails closed; its rejection is the response, and nothing else is.
 	work(1, func(ctx context.Context) error {
 		err := h.client.Delete(ctx, namespaceNamed(project.NamespaceName()), client.DryRunAll)
 		if apierrors.IsForbidden(err) && strings.Contains(err.Error(), "direct deletion of namespace") {
 			return nil
 		}
-		return fmt.Errorf("not the webhook's answer: %w", err)
+		return fmt.Errorf("not the webhook's response: %w", err)
 	})
-	// Whoever connects now and believes what the cluster says.
+	// A client that connects now and trusts what the cluster publishes.
 	work(2, func(ctx context.Context) error {
 		return h.connect(ctx, apiserver, h.APIServers[0].Address(), apiserver+"."+groundskeeperSystem+".svc")
 	})
@@ -159,7 +159,7 @@ func (h *hooked) rotation(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	// Another certificate, and nobody trusts the authority of the one before any more.
+	// Another certificate, and no client trusts the CA of the one before any more.
 	err := wait.PollUntilContextTimeout(t.Context(), 200*time.Millisecond, 3*time.Minute, true, func(ctx context.Context) (bool, error) {
 		for process, old := range before {
 			now, authorities, err := h.authorityOf(ctx, process)
@@ -193,7 +193,7 @@ func (h *hooked) rotation(t *testing.T) {
 	t.Logf("requests without a failure: %d writes, %d reviews, %d and %d connections", done[0].Load(), done[1].Load(), done[2].Load(), done[3].Load())
 }
 
-// connect makes a new connection to a process, as a client that believes what the cluster says about its authority.
+// connect makes a new connection to a process, as a client that believes what the cluster publishes about its CA.
 func (h *hooked) connect(ctx context.Context, process, address, name string) error {
 	bundle, err := h.told(ctx, process)
 	if err != nil {
@@ -201,7 +201,7 @@ func (h *hooked) connect(ctx context.Context, process, address, name string) err
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(bundle) {
-		return fmt.Errorf("clients of %s are told of no authority", process)
+		return fmt.Errorf("clients of %s are notified of no CA", process)
 	}
 	dialer := &tls.Dialer{NetDialer: &net.Dialer{Timeout: 10 * time.Second}, Config: &tls.Config{RootCAs: roots, ServerName: name, MinVersion: tls.VersionTLS12}}
 	connection, err := dialer.DialContext(ctx, "tcp", address)

@@ -58,7 +58,7 @@ func TestWebhooks(t *testing.T) {
 	t.Run("other namespaces", h.otherNamespaces)
 	t.Run("kubeconfigs", h.kubeconfigs)
 	t.Run("limits", h.limits)
-	t.Run("edited authorities", h.editedAuthorities)
+	t.Run("edited CAs", h.editedAuthorities)
 	t.Run("rotation under load", h.rotation)
 	t.Run("outage", h.outage)
 }
@@ -69,7 +69,7 @@ func (h *hooked) projectNamespaces(t *testing.T) {
 	want := fmt.Sprintf("direct deletion of namespace %q is not permitted (you must delete the corresponding project %q)", namespace, project.Name)
 	eventually(t, func(ctx context.Context) error { // kube-apiserver learns of webhooks after a moment
 		if err := h.client.Delete(ctx, namespaceNamed(namespace), client.DryRunAll); err == nil || !strings.Contains(err.Error(), want) {
-			return fmt.Errorf("not refused yet: %w", err)
+			return fmt.Errorf("not rejected yet: %w", err)
 		}
 		return nil
 	})
@@ -77,7 +77,7 @@ func (h *hooked) projectNamespaces(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), want) {
 		t.Fatalf("kubectl delete namespace: %s, %v", out, err)
 	}
-	// Without its labels it is the namespace of a project all the same.
+	// Without its labels it is the namespace of a project even so.
 	unlabelled := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"gardener.cloud/role":null,"project.gardener.cloud/name":null}}}`))
 	if err := h.client.Patch(t.Context(), namespaceNamed(namespace), unlabelled); err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func (h *hooked) projectNamespaces(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// A Kluster keeps the namespace of a Project that goes.
+	// A Kluster keeps the namespace of a Project that is being deleted.
 	kluster := klusterIn(namespace, "keep", "")
 	if err := h.client.Create(t.Context(), kluster); err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func (h *hooked) projectNamespaces(t *testing.T) {
 	}
 	want = fmt.Sprintf("deletion of namespace %q is not permitted (it still contains Kluster keep)", namespace)
 	if err := h.client.Delete(t.Context(), namespaceNamed(namespace)); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), want) {
-		t.Errorf("while its project goes: %v", err)
+		t.Errorf("while its project is being deleted: %v", err)
 	}
 	h.drop(t, kluster)
 	eventually(t, func(ctx context.Context) error { return isGone(ctx, h.client, project) })
@@ -151,7 +151,7 @@ func (h *hooked) kubeconfigs(t *testing.T) {
 		"broken in a project":       {project, "broken", "kubeconfig", "{" + secretValue, true},
 		"another key in a project":  {project, "config", "config", bad, false},
 		"of a Kluster":              {plain, "kay-secret", "kubeconfig", bad, true},
-		"of nobody":                 {plain, "other", "kubeconfig", bad, false},
+		"of no client":              {plain, "other", "kubeconfig", bad, false},
 		"of a backend":              {plain, "backend-secret", "config", bad, true},
 		"of a backend, another key": {plain, "backend-secret", "kubeconfig", bad, false},
 	} {
@@ -184,7 +184,7 @@ func (h *hooked) limits(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := clientOf(t, root).Create(t.Context(), third); err != nil {
-		t.Errorf("a third of somebody without limits: %v", err)
+		t.Errorf("a third of another client without limits: %v", err)
 	}
 	large := &gardenerv1beta1.Project{ObjectMeta: metav1.ObjectMeta{Name: name(t, "l"), Annotations: map[string]string{"x": strings.Repeat("x", 4<<10)}}}
 	if err := h.client.Create(t.Context(), large); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "4096 are allowed") {
@@ -192,7 +192,7 @@ func (h *hooked) limits(t *testing.T) {
 	}
 }
 
-// outage kills the manager: what it guards is refused, in words that say why, and all else goes on.
+// outage kills the manager: what it guards is rejected, in words that report why, and all else continues.
 func (h *hooked) outage(t *testing.T) {
 	project, plain := h.project(t).NamespaceName(), h.namespace(t, "plain")
 	if err := h.Managers[0].Kill(t.Context()); err != nil {
@@ -254,7 +254,7 @@ func (h *hooked) namespace(t *testing.T, prefix string) string {
 	return namespace.Name
 }
 
-// drop deletes an object that nobody cleans up after.
+// drop deletes an object that no client cleans up after.
 func (h *hooked) drop(t *testing.T, object client.Object) {
 	t.Helper()
 	for _, patch := range []string{`{"metadata":{"annotations":{"confirmation.gardener.cloud/deletion":"true"}}}`, `{"metadata":{"finalizers":null}}`} {

@@ -59,7 +59,7 @@ func TestFloatingIPs(t *testing.T) {
 			t.Errorf("floating IP %+v, want %+v", f, want)
 		}
 	}
-	// One that is of another project is not there for this one; one that is used goes, too.
+	// One that is of another project does not exist for this one; one that is used is deleted, too.
 	for _, id := range []string{foreign, used, used, free} {
 		if err := neutron.DeleteFloatingIP(ctx, id); err != nil {
 			t.Error(err)
@@ -82,7 +82,7 @@ func TestSecurityGroups(t *testing.T) {
 	}
 	id, foreign := group(a), group(other)
 	t.Cleanup(func() { other.call(http.MethodDelete, "network/v2.0/security-groups/"+foreign, nil) })
-	// Neutron makes a group default for each project. It stays, and goes with nothing that we do.
+	// Neutron makes a group default for each project. It stays, and is not deleted by anything that Groundskeeper does.
 	all, err := neutron.SecurityGroups(ctx)
 	if err != nil || len(all) != 2 {
 		t.Fatalf("security groups %+v, %v", all, err)

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// api is a user of a cloud with plain requests: neither our client nor the library below it.
+// api is a user of a cloud with plain requests: neither Groundskeeper's client nor the library below it.
 type api struct {
 	t         *testing.T
 	authURL   string
@@ -29,7 +29,7 @@ type api struct {
 	endpoints map[string]string
 }
 
-// answer is what came back.
+// What came back.
 type answer struct {
 	status int
 	header http.Header
@@ -103,7 +103,7 @@ func (a *api) call(method, path string, body any) answer {
 	return got
 }
 
-// must is call for what cannot be refused; it returns the object below the first key of the answer.
+// must is call for what cannot be rejected; it returns the object below the first key of the response.
 func (a *api) must(method, path string, body any) map[string]any {
 	a.t.Helper()
 	got := a.call(method, path, body)

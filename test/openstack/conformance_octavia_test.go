@@ -60,11 +60,11 @@ var octaviaQuestions = []question{
 	{name: "are none", path: lbaas + "loadbalancers/{lb}", status: 200, has: []string{`"tags":[]`}},
 	{name: "delete it with its children", method: del, path: lbaas + "loadbalancers/{lb}", status: 400, has: []string{"it has children"}},
 	{name: "delete the member", method: del, path: lbaas + "pools/{pool}/members/{member}", status: 204, then: whenActive},
-	{name: "the member is gone", method: del, path: lbaas + "pools/{pool}/members/{member}", status: 404},
+	{name: "the member has been deleted", method: del, path: lbaas + "pools/{pool}/members/{member}", status: 404},
 	{name: "delete the pool", method: del, path: lbaas + "pools/{pool}", status: 204, then: whenActive},
 	{name: "the listener stays without it", path: lbaas + "listeners/{listener}", status: 200, has: []string{`"default_pool_id":null`, `"provisioning_status":"ACTIVE"`}},
 	{name: "delete the listener", method: del, path: lbaas + "listeners/{listener}", status: 204, then: whenActive},
-	{name: "the listener is gone", method: del, path: lbaas + "listeners/{listener}", status: 404},
+	{name: "the listener has been deleted", method: del, path: lbaas + "listeners/{listener}", status: 404},
 	{name: "another pool", method: post, path: lbaas + "pools", body: wrap("pool", "protocol", "TCP", "lb_algorithm", "ROUND_ROBIN", "loadbalancer_id", "{lb}"), status: 201, has: []string{`"listeners":[]`}, keep: "pool", then: whenActive},
 	{name: "delete it by cascade", method: del, path: lbaas + "loadbalancers/{lb}?cascade=true", status: 204, then: lbaas + "loadbalancers/{lb} => 404"},
 	{name: "the other listener went with it", path: lbaas + "listeners/{udp}", status: 404},
@@ -72,17 +72,17 @@ var octaviaQuestions = []question{
 	{name: "its port went with it", path: neutron + "ports?network_id={network}&device_owner=Octavia", status: 200, has: []string{`"ports":[]`}},
 }
 
-// balancerAtOnceQuestions are about a load balancer that is made together with what hangs on it.
+// balancerAtOnceQuestions are about a load balancer that is made together with what depends on it.
 var balancerAtOnceQuestions = []question{
 	{name: "pools without names", method: post, path: lbaas + "loadbalancers", body: wrap("loadbalancer", "vip_subnet_id", "{subnet}", "listeners", []any{map[string]any{
 		"protocol": "TCP", "protocol_port": 80, "default_pool": map[string]any{"protocol": "TCP", "lb_algorithm": "ROUND_ROBIN"}}}), status: 400, has: []string{"Validation failure"}},
-	{name: "a pool that is not said", method: post, path: lbaas + "loadbalancers", body: wrap("loadbalancer", "vip_subnet_id", "{subnet}", "listeners", []any{map[string]any{
+	{name: "a missing pool", method: post, path: lbaas + "loadbalancers", body: wrap("loadbalancer", "vip_subnet_id", "{subnet}", "listeners", []any{map[string]any{
 		"protocol": "TCP", "protocol_port": 80, "default_pool": map[string]any{"name": "p"}}}), status: 400, has: []string{"was referenced but no full definition was found"}},
 	{name: "make it with all", method: post, path: lbaas + "loadbalancers", body: wrap("loadbalancer", "vip_subnet_id", "{subnet}", "listeners", []any{map[string]any{
 		"name": "l", "protocol": "TCP", "protocol_port": 80, "tags": []string{"t"}, "default_pool": map[string]any{"name": "p", "protocol": "TCP", "lb_algorithm": "ROUND_ROBIN",
 			"members": []any{map[string]any{"address": "10.0.0.5", "protocol_port": 30080, "weight": 3}}}}}), status: 201,
 		has: []string{`"address":"10.0.0.5"`, `"weight":3`, `"protocol_port":80`}, keep: "lb", then: whenActive},
 	{name: "delete all", method: del, path: lbaas + "loadbalancers/{lb}?cascade=true", status: 204, then: lbaas + "loadbalancers/{lb} => 404"},
-	{name: "the listeners are gone", path: lbaas + "listeners?project_id={project}", status: 200, has: []string{`"listeners":[]`}},
-	{name: "the pools are gone", path: lbaas + "pools?project_id={project}", status: 200, has: []string{`"pools":[]`}},
+	{name: "the listeners have been deleted", path: lbaas + "listeners?project_id={project}", status: 200, has: []string{`"listeners":[]`}},
+	{name: "the pools have been deleted", path: lbaas + "pools?project_id={project}", status: 200, has: []string{`"pools":[]`}},
 }

@@ -81,7 +81,7 @@ var floatingIPQuestions = []question{
 	{name: "list it", path: neutron + "floatingips?project_id={project}", status: 200, has: []string{"{fip}", `"description":"of k"`, `"port_id":"{port}"`}},
 	{name: "list it by its port", path: neutron + "floatingips?port_id={port}", status: 200, has: []string{"{fip}"}},
 	{name: "those of another project", path: neutron + "floatingips?project_id={nobody}", status: 200, has: []string{`"floatingips":[]`}},
-	{name: "other words", method: put, path: neutron + "floatingips/{fip}", body: wrap("floatingip", "description", "of nobody"), status: 200, has: []string{`"description":"of nobody"`, `"port_id":"{port}"`}},
+	{name: "other words", method: put, path: neutron + "floatingips/{fip}", body: wrap("floatingip", "description", "of no client"), status: 200, has: []string{`"description":"of no client"`, `"port_id":"{port}"`}},
 	{name: "no port", method: put, path: neutron + "floatingips/{fip}", body: wrap("floatingip", "port_id", nil), status: 200, has: []string{`"port_id":null`}},
 	{name: "the port again", method: put, path: neutron + "floatingips/{fip}", body: wrap("floatingip", "port_id", "{port}"), status: 200, has: []string{`"port_id":"{port}"`}},
 	{name: "delete the port", method: del, path: neutron + "ports/{port}", status: 204},

@@ -14,20 +14,20 @@ import (
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 )
 
-// nobody is an id that nothing has.
+// An id that nothing has.
 const nobody = "8f5e3c1c-2f0e-4d13-9b8e-0d6f7a1b2c3d"
 
-// question is a request and what each cloud answers. Names in braces in its path, body and texts stand for ids.
+// question is a request and what each cloud responds. Names in braces in its path, body and texts stand for ids.
 type question struct {
 	name, method, path string
 	body               any
 	status             int
-	// has are texts of the answer, lacks texts that are not in it, both as JSON without spaces.
+	// has are texts of the response, lacks texts that are not in it, both as JSON without spaces.
 	has, lacks []string
-	// keep is the name of the id of the object in the answer.
+	// keep is the name of the id of the object in the response.
 	keep string
-	// then is a path that is asked again and again behind the answer, until its answer has a text, or is 404 when there
-	// is none. Both are behind it: "path => text".
+	// then is a path that is queried again and again behind the response, until its response has a text, or is 404 when there is
+	// none. Both are behind it: "path => text".
 	then string
 }
 
@@ -60,12 +60,12 @@ func TestRealServicesConform(t *testing.T) {
 
 func servicesQuestions() map[string][]question {
 	return map[string][]question{
-		"Cinder": cinderQuestions, "Octavia": octaviaQuestions, "Octavia, all at once": balancerAtOnceQuestions,
+		"Cinder": cinderQuestions, "Octavia": octaviaQuestions, "Octavia, all concurrently": balancerAtOnceQuestions,
 		"floating IPs": floatingIPQuestions, "ports and security groups": portQuestions,
 	}
 }
 
-// answerAll asks the questions in their order; each builds on those before it.
+// answerAll queries the questions in their order; each builds on those before it.
 func answerAll(t *testing.T, a *api, questions []question, ids map[string]string) {
 	ids = maps.Clone(ids)
 	ids["nobody"], ids["project"] = nobody, a.projectID
@@ -91,17 +91,17 @@ func answerAll(t *testing.T, a *api, questions []question, ids map[string]string
 			}
 			got := a.call(q.method, fill(q.path), body)
 			if got.status != q.status {
-				t.Fatalf("answers %d, want %d: %s", got.status, q.status, got.text)
+				t.Fatalf("responds %d, want %d: %s", got.status, q.status, got.text)
 			}
 			text := compact(got.text)
 			for _, part := range q.has {
 				if !strings.Contains(text, fill(part)) {
-					t.Errorf("no %q in the answer: %s", fill(part), text)
+					t.Errorf("no %q in the response: %s", fill(part), text)
 				}
 			}
 			for _, part := range q.lacks {
 				if strings.Contains(text, fill(part)) {
-					t.Errorf("%q in the answer: %s", fill(part), text)
+					t.Errorf("%q in the response: %s", fill(part), text)
 				}
 			}
 			if q.keep != "" {
@@ -109,7 +109,7 @@ func answerAll(t *testing.T, a *api, questions []question, ids map[string]string
 					ids[q.keep], _ = object.(map[string]any)["id"].(string)
 				}
 				if ids[q.keep] == "" {
-					t.Fatalf("no id in the answer: %s", text)
+					t.Fatalf("no id in the response: %s", text)
 				}
 			}
 			if path, want, ok := strings.Cut(fill(q.then), " => "); ok {
@@ -125,7 +125,7 @@ func answerAll(t *testing.T, a *api, questions []question, ids map[string]string
 	}
 }
 
-// compact is a text of JSON without spaces, and any other text as it is.
+// compact is a text of JSON without spaces, and any other text unchanged.
 func compact(text string) string {
 	var b bytes.Buffer
 	if json.Compact(&b, []byte(text)) != nil {

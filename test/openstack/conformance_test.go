@@ -57,7 +57,7 @@ func many(n int) []string {
 	return texts
 }
 
-// conform asks a cloud the questions that our code depends on. Each builds on those before it.
+// conform queries a cloud the questions that Groundskeeper's code depends on. Each builds on those before it.
 func conform(t *testing.T, a *api, routerID string) {
 	router := "network/v2.0/routers/" + routerID
 	revision := func() int {
@@ -75,7 +75,7 @@ func conform(t *testing.T, a *api, routerID string) {
 		// header is one more, as "name: value"; token "-" sends none.
 		header, token string
 		status        int
-		// has are texts of the answer, routes the number of the router's routes behind it; -1: not looked at.
+		// has are texts of the response, routes the number of the router's routes behind it; -1: not checked.
 		has    []string
 		routes int
 	}{
@@ -131,11 +131,11 @@ func conform(t *testing.T, a *api, routerID string) {
 			}
 			got := a.send(q.method, a.url(q.path), header, q.body)
 			if got.status != q.status {
-				t.Errorf("answers %d, want %d: %s", got.status, q.status, got.text)
+				t.Errorf("responds %d, want %d: %s", got.status, q.status, got.text)
 			}
 			for _, text := range q.has {
 				if !strings.Contains(got.text, text) {
-					t.Errorf("no %q in the answer: %s", text, got.text)
+					t.Errorf("no %q in the response: %s", text, got.text)
 				}
 			}
 			if q.routes >= 0 {

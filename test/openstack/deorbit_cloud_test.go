@@ -39,19 +39,19 @@ func kubeconfig(t *testing.T, path string, change func(server *string, authority
 	return data
 }
 
-// nowhere leads to a cluster that is not there.
+// nowhere leads to a cluster that does not exist.
 func (o *orbit) nowhere(t *testing.T) []byte {
 	t.Helper()
 	return kubeconfig(t, o.workload.AdminKubeconfig(), func(server *string, _ *[]byte) { *server = "https://127.0.0.1:1" })
 }
 
-// kept are the volume and the snapshot of an outfit, which nobody ever saw in the cluster: they stay.
+// kept are the volume and the snapshot of an outfit, which were never observed in the cluster: they stay.
 func (d *craft) kept() []string {
 	d.t.Helper()
 	return []string{"Snapshot " + d.of("Snapshot"), "Volume " + d.of("Volume")}
 }
 
-// stuck makes a load balancer one that Octavia is about to change, for ever. It returns what ends that.
+// stuck makes a load balancer one that Octavia is about to change, indefinitely. It returns what ends that.
 func (d *craft) stuck(id string) (loose func()) {
 	d.t.Helper()
 	set := func(status string) {
@@ -62,13 +62,13 @@ func (d *craft) stuck(id string) (loose func()) {
 	return func() { set("ACTIVE") }
 }
 
-// selfDestruct ends the Deorbit at once.
+// selfDestruct ends the Deorbit immediately.
 func (d *craft) selfDestruct() {
 	d.t.Helper()
 	d.annotate(kubernikusv1.SelfDestructAnnotation, kubernikusv1.SelfDestructNow)
 }
 
-// A cluster whose certificate is of an authority that nobody knows cannot be looked at: OpenStack is cleaned up by names.
+// A cluster whose certificate is of a CA that is unknown cannot be checked: OpenStack is cleaned up by names.
 func testBadCertificate(t *testing.T, o *orbit) {
 	config := kubeconfig(t, o.management.AdminKubeconfig(), func(_ *string, authority *[]byte) { *authority = o.workload.CA() })
 	d := o.register(t, "certificate", config, nil)
@@ -85,7 +85,7 @@ func testBadCertificate(t *testing.T, o *orbit) {
 	}
 }
 
-// A load balancer that stays PENDING is listed when the Kluster is released all the same.
+// A load balancer that stays PENDING is listed when the Kluster is released even so.
 func testStuckLoadBalancer(t *testing.T, o *orbit) {
 	d := o.register(t, "stuck", o.nowhere(t), nil)
 	d.outfit()
@@ -103,8 +103,8 @@ func testStuckLoadBalancer(t *testing.T, o *orbit) {
 	d.tells("Leftover", balancer)
 }
 
-// guest makes another user of the project. The result changes his password, and the services that look after load
-// balancers learn of that at once: they go on to accept a token that they know for minutes otherwise.
+// guest makes another user of the project. The result changes his password, and the services that manage load balancers learn of
+// that immediately: they continue to accept a token that they know for minutes otherwise.
 func (o *orbit) guest(t *testing.T) (user *api, revoke func()) {
 	t.Helper()
 	admin := realUser(t, "admin")
@@ -123,7 +123,8 @@ func (o *orbit) guest(t *testing.T) (user *api, revoke func()) {
 	}
 }
 
-// held is a Kluster that goes, in the middle of it: all is gone that does not wait for its load balancer, which is stuck.
+// held is a Kluster that is being deleted, in the middle of it: all has been deleted that does not wait for its load balancer,
+// which is stuck.
 func (o *orbit) held(t *testing.T, name string, user *api) (d *craft, loose func()) {
 	t.Helper()
 	d = o.register(t, name, nil, func(d *craft) {
@@ -136,7 +137,7 @@ func (o *orbit) held(t *testing.T, name string, user *api) (d *craft, loose func
 	loose = d.stuck(balancer)
 	d.leave()
 	d.remains("LoadBalancer", balancer, "PENDING_UPDATE")
-	within(t, "all that can go is gone", func() error {
+	within(t, "all that can go has been deleted", func() error {
 		if left := d.things(); slices.ContainsFunc(left, func(t thing) bool { return t.kind == "Volume" || t.kind == "FloatingIP" }) {
 			return fmt.Errorf("%+v", left)
 		}
@@ -145,8 +146,8 @@ func (o *orbit) held(t *testing.T, name string, user *api) (d *craft, loose func
 	return d, loose
 }
 
-// Credentials that are revoked in the middle hold Deorbit up until the Secret has new ones. Where nobody puts them right
-// the timeout ends it: what was seen last is listed, and that more may be there.
+// Credentials that are revoked in the middle block Deorbit until the Secret has new ones. Where they are not replaced the timeout
+// ends it: what was seen last is listed, and that more may be there.
 func testRevokedCredentials(t *testing.T, o *orbit) {
 	user, revoke := o.guest(t)
 	mended, looseMended := o.held(t, "revoked", user)
@@ -159,7 +160,7 @@ func testRevokedCredentials(t *testing.T, o *orbit) {
 	looseMended()
 	looseLost()
 
-	mended.of("LoadBalancer") // nobody could delete it
+	mended.of("LoadBalancer") // it could not be deleted
 	password := user.secret("", "", user.password).Data["openstack-password"]
 	mended.edit(mended.secret, func() { mended.secret.Data["openstack-password"] = password })
 	mended.landed("Deorbited")
@@ -171,13 +172,13 @@ func testRevokedCredentials(t *testing.T, o *orbit) {
 	balancer := lost.of("LoadBalancer")
 	lost.edit(lost.k, func() { lost.k.Spec.Deorbit.Timeout = during(time.Second) })
 	lost.landed("Leftovers", left...)
-	if all := lost.k.Status.Deorbit.Remaining; !listed(all, "LoadBalancer", balancer, "") || !listed(all, "Project", lost.projectID, "could not be looked at") {
+	if all := lost.k.Status.Deorbit.Remaining; !listed(all, "LoadBalancer", balancer, "") || !listed(all, "Project", lost.projectID, "could not be checked") {
 		t.Errorf("remaining %+v", all)
 	}
 	lost.tells("Leftover", "Project")
 }
 
-// Of two Klusters with one name in a project, none loses anything: nobody knows whose it is.
+// Of two Klusters with one name in a project, none loses anything: its owner is unknown.
 func testIdentityConflict(t *testing.T, o *orbit) {
 	twin := func(d *craft) {
 		d.k.Spec.CloudProvider.ClusterName = new("twins-lb")

@@ -45,8 +45,8 @@ func (a *api) in(t *testing.T) *api {
 	return &same
 }
 
-// register registers a Kluster in a namespace of its own, with a range of its own on the router, and waits until
-// OpenStack was looked at. What it has there goes with the test.
+// register registers a Kluster in a dedicated namespace, with a dedicated range on the router, and waits until OpenStack was
+// checked. What it has there is deleted with the test.
 func (o *orbit) register(t *testing.T, name string, kubeconfig []byte, change func(*craft)) *craft {
 	t.Helper()
 	own := o.home.in(t)
@@ -83,7 +83,7 @@ func (d *craft) is(kind, want string) {
 	})
 }
 
-// until waits until something holds of the Kluster, which is read anew each time.
+// until waits until something holds of the Kluster, which is reread each time.
 func (d *craft) until(what string, holds func() error) {
 	d.t.Helper()
 	within(d.t, d.k.Name+": "+what, func() error {
@@ -94,7 +94,7 @@ func (d *craft) until(what string, holds func() error) {
 	})
 }
 
-// remains waits until a look says that an object remains, with a reason that has these words.
+// remains waits until a look reports that an object remains, with a reason that has these words.
 func (d *craft) remains(kind, id, words string) {
 	d.t.Helper()
 	d.until(kind+" "+id+" remains: "+words, func() error {
@@ -105,14 +105,14 @@ func (d *craft) remains(kind, id, words string) {
 	})
 }
 
-// listed says whether a list has an object of a kind, by its id or its name, with a reason that has these words.
+// listed reports whether a list has an object of a kind, by its id or its name, with a reason that has these words.
 func listed(list []kubernikusv1.DeorbitObject, kind, id, words string) bool {
 	return slices.ContainsFunc(list, func(o kubernikusv1.DeorbitObject) bool {
 		return o.Kind == kind && (o.ID == id || o.Name == id) && strings.Contains(o.Reason, words)
 	})
 }
 
-// edit changes an object of the first cluster, whoever else does at the same time.
+// edit changes an object of the first clustereven if another client does so at the same time.
 func (d *craft) edit(object client.Object, how func()) {
 	d.t.Helper()
 	within(d.t, "edit "+object.GetName(), func() error {
@@ -203,7 +203,7 @@ func (o *orbit) inventory(t *testing.T) {
 	}
 }
 
-// unharmed checks that a Kluster has all that it had, as it was.
+// unharmed checks that a Kluster has all that it had, unchanged.
 func (d *craft) unharmed(other *craft) {
 	d.t.Helper()
 	looks := *other
@@ -213,7 +213,7 @@ func (d *craft) unharmed(other *craft) {
 	}
 }
 
-// tells waits for an event of the Kluster whose note has these words.
+// Waits for an event of the Kluster whose note has these words.
 func (d *craft) tells(reason, words string) {
 	d.t.Helper()
 	within(d.t, "event "+reason, func() error {
@@ -296,7 +296,7 @@ func (d *craft) of(kind string) string {
 	return ids[0]
 }
 
-// outfit makes by plain requests what a cluster has in OpenStack besides routes (paths) when nobody in it looks after it.
+// outfit makes by plain requests what a cluster has in OpenStack besides routes (paths) when nothing in it manages it.
 func (d *craft) outfit() {
 	d.t.Helper()
 	cluster := d.k.ClusterName()

@@ -28,8 +28,8 @@ import (
 	"groundskeeper.io/groundskeeper/test/standin"
 )
 
-// launch registers a Kluster whose cluster is the one to be taken down, with its cloud controllers. The cluster is empty
-// again when the test is over.
+// launch registers a Kluster whose cluster is the one to be torn down, with its cloud controllers. The cluster is empty again when
+// the test is over.
 func (o *orbit) launch(t *testing.T, name string, change func(*craft)) *craft {
 	t.Helper()
 	kubeconfig, err := os.ReadFile(o.workload.AdminKubeconfig())
@@ -61,7 +61,7 @@ func (o *orbit) launch(t *testing.T, name string, change func(*craft)) *craft {
 	return d
 }
 
-// make makes objects in the cluster to be taken down.
+// make makes objects in the cluster to be torn down.
 func (d *craft) make(objects ...client.Object) {
 	d.t.Helper()
 	for _, object := range objects {
@@ -121,7 +121,7 @@ func (d *craft) serve(name string) {
 	})
 }
 
-// snapshotAPI gives the cluster to be taken down snapshots, and a class of them.
+// snapshotAPI gives the cluster to be torn down snapshots, and a class of them.
 func (o *orbit) snapshotAPI(t *testing.T) {
 	t.Helper()
 	for _, definition := range standin.SnapshotCRDs() {
@@ -172,8 +172,8 @@ func (d *craft) take(name, claim string) {
 	})
 }
 
-// rebuild makes a claim again whenever it is gone, as the controller of a StatefulSet does. The result is what it was told,
-// each time, until now.
+// rebuild makes a claim again whenever it has been deleted, as the controller of a StatefulSet does. The result is what it was
+// notified, each time, until now.
 func (d *craft) rebuild(claim, class string) (told func() []error) {
 	d.t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(d.t.Context()))

@@ -21,9 +21,9 @@ import (
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 )
 
-const refused = "which refused its deletion"
+const refused = "which rejected its deletion"
 
-// What a ValidatingAdmissionPolicy in the cluster refuses to delete is not deleted in OpenStack either, also when the stages
+// What a ValidatingAdmissionPolicy in the cluster rejects the deletion of is not deleted in OpenStack either, also when the stages
 // inside the cluster have run out of time.
 func testPolicyThatRefuses(t *testing.T, o *orbit) {
 	d := o.launch(t, "policy", func(d *craft) { d.k.Spec.Deorbit.StageTimeout = during(3 * time.Second) })
@@ -48,12 +48,12 @@ func testPolicyThatRefuses(t *testing.T, o *orbit) {
 				t.Error(err)
 			}
 		}
-		within(t, "the policy is forgotten", func() error { // the API server learns of it after a moment
+		within(t, "the policy is discarded", func() error { // the API server learns of it after a moment
 			err := d.inside.Delete(context.Background(), d.pending("data", "cinder"), client.DryRunAll)
 			return client.IgnoreNotFound(err)
 		})
 	})
-	within(t, "the policy refuses", func() error {
+	within(t, "the policy rejects", func() error {
 		if err := d.inside.Delete(t.Context(), d.pending("data", "cinder"), client.DryRunAll); !apierrors.IsInvalid(err) && !apierrors.IsForbidden(err) {
 			return fmt.Errorf("not yet: %w", err)
 		}
@@ -64,7 +64,7 @@ func testPolicyThatRefuses(t *testing.T, o *orbit) {
 		left = append(left, thing.kind+" "+thing.id)
 	}
 	d.leave()
-	d.until("only what the cluster refused remains", func() error {
+	d.until("only what the cluster rejected remains", func() error {
 		at := d.k.Status.Deorbit
 		if at == nil || at.Stage != kubernikusv1.DeorbitRelease || !listed(at.Remaining, "Volume", volume, refused) ||
 			!listed(at.Remaining, "LoadBalancer", d.of("LoadBalancer"), refused) {
@@ -137,7 +137,7 @@ func testRoutesThatComeBack(t *testing.T, o *orbit) {
 	stop()
 }
 
-// A Secret that leads to another project holds Deorbit up: there, everything seems to have gone.
+// A Secret that leads to another project holds Deorbit up: there, everything seems to have been deleted.
 func testSwappedSecret(t *testing.T, o *orbit) {
 	d := o.register(t, "swapped", o.nowhere(t), func(d *craft) { d.k.Spec.Deorbit.UnseenVolumes = kubernikusv1.DeletionPolicyDelete })
 	d.outfit()

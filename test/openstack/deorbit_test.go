@@ -23,8 +23,8 @@ import (
 	"groundskeeper.io/groundskeeper/test/standin"
 )
 
-// TestDeorbit takes clusters down, beside a cluster of the same project that has all it had in the end. Those of the first
-// group have a real cluster, one after the other; of those beside them nobody answers.
+// TestDeorbit tears down clusters, beside a cluster of the same project that has all it had in the end. Those of the first group
+// have a real cluster, one after the other; the API servers of those beside them do not respond.
 func TestDeorbit(t *testing.T) {
 	needTestbed(t)
 	o := newOrbit(t)
@@ -66,12 +66,12 @@ func TestDeorbit(t *testing.T) {
 	o.inventory(t)
 }
 
-// neverSeen begins the reason of what carries the tag of a cluster that could not be looked at.
-const neverSeen = "never seen: the cluster could not be looked at"
+// neverSeen begins the reason of what carries the tag of a cluster that could not be checked.
+const neverSeen = "never seen: the cluster could not be checked"
 
 func during(text time.Duration) *metav1.Duration { return &metav1.Duration{Duration: text} }
 
-// A cluster without the API of snapshots is taken down like any other.
+// A cluster without the API of snapshots is torn down like any other.
 func testWithoutSnapshots(t *testing.T, o *orbit) {
 	d := o.launch(t, "plain", nil)
 	d.claim("data", "cinder")
@@ -80,7 +80,7 @@ func testWithoutSnapshots(t *testing.T, o *orbit) {
 	o.snapshotAPI(t)
 }
 
-// Everything that the cluster made goes, and what is not Cinder's, or is to be kept, stays.
+// Everything that the cluster created is deleted, and what is not Cinder's, or is to be kept, stays.
 func testHappyPath(t *testing.T, o *orbit) {
 	d := o.launch(t, "happy", nil)
 	d.claim("data", "cinder")
@@ -111,7 +111,7 @@ func testHappyPath(t *testing.T, o *orbit) {
 	if answers := told(); len(answers) == 0 || slices.ContainsFunc(answers, func(err error) bool {
 		return err == nil || !strings.Contains(err.Error(), "groundskeeper-deorbit")
 	}) {
-		t.Errorf("who made the claim anew was told %v", answers)
+		t.Errorf("who made the claim again was notified %v", answers)
 	}
 	for _, object := range []client.Object{foreign, bound, theirs, other} {
 		if err := d.inside.Get(t.Context(), client.ObjectKeyFromObject(object), object); err != nil || !object.GetDeletionTimestamp().IsZero() {
@@ -133,7 +133,7 @@ func testHappyPath(t *testing.T, o *orbit) {
 	}
 }
 
-// A volume at a server waits until it is not there any more, and one with somebody's snapshot stays.
+// A volume at a server waits until it no longer exists, and one with somebody's snapshot stays.
 func testVolumesThatStay(t *testing.T, o *orbit) {
 	d := o.launch(t, "volumes", func(d *craft) { d.k.Spec.Deorbit.StageTimeout = during(3 * time.Second) })
 	attached, snapped := d.claim("attached", "cinder"), d.claim("snapped", "cinder")
@@ -156,7 +156,7 @@ func testVolumesThatStay(t *testing.T, o *orbit) {
 	}
 }
 
-// Deletions that Octavia does not carry out are waited for; and what dead cloud controllers leave goes without them.
+// Deletions that Octavia does not carry out are waited for; and what dead cloud controllers leave is deleted without them.
 func testPendingAndDead(t *testing.T, o *orbit) {
 	d := o.launch(t, "pending", func(d *craft) { d.k.Spec.Deorbit.StageTimeout = during(3 * time.Second) })
 	d.claim("data", "cinder")
@@ -204,7 +204,7 @@ func testBlinking(t *testing.T, o *orbit) {
 		d.k.Spec.Deorbit.APIUnavailableTimeout, d.k.Spec.Deorbit.StageTimeout = during(time.Minute), during(time.Minute)
 	})
 	volume := d.claim("data", "cinder")
-	d.standin.SetNever(standin.Volumes, true) // it is still at work when the API server goes
+	d.standin.SetNever(standin.Volumes, true) // it is still at work when the API server stops
 	d.leave()
 	d.remains("PersistentVolume", volume, "")
 	up := o.killed(t)
@@ -240,8 +240,7 @@ func testDownForGood(t *testing.T, o *orbit) {
 	}
 }
 
-// killed kills the API server of the cluster to be taken down. It comes again when that is asked for, or with the end of
-// the test.
+// killed kills the API server of the cluster to be torn down. It comes again when that is requested, or with the end of the test.
 func (o *orbit) killed(t *testing.T) (up func()) {
 	t.Helper()
 	server := o.workload.KubeAPIServer

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// guard is a webhook that refuses, until it is told to allow.
+// guard is a webhook that rejects, until it is instructed to allow.
 type guard struct {
 	*httptest.Server
 	allows atomic.Bool
@@ -37,14 +37,14 @@ func newGuard(t *testing.T) *guard {
 			t.Error(err)
 		}
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":%q,"allowed":%t,"status":{"message":"it is dear to us"}}}`,
+		fmt.Fprintf(w, `{"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","response":{"uid":%q,"allowed":%t,"status":{"message":"it is dear to Groundskeeper"}}}`,
 			review.Request.UID, g.allows.Load())
 	}))
 	t.Cleanup(g.Close)
 	return g
 }
 
-// A webhook in the cluster that refuses deletions is respected, and one that does not answer is removed.
+// A webhook in the cluster that rejects deletions is respected, and one that does not respond is removed.
 func testWebhooks(t *testing.T, o *orbit) {
 	d, g := o.launch(t, "webhooks", nil), newGuard(t)
 	d.claim("data", "cinder")
@@ -73,7 +73,7 @@ func testWebhooks(t *testing.T, o *orbit) {
 		return nil
 	})
 	d.leave()
-	d.remains("Service", "web", `admission webhook "dear.example.com" denied the request: it is dear to us`)
+	d.remains("Service", "web", `admission webhook "dear.example.com" denied the request: it is dear to Groundskeeper`)
 	d.of("LoadBalancer") // it is there as long as its Service is
 	if err := d.inside.Get(t.Context(), client.ObjectKeyFromObject(config), config); err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/standin"
 )
 
-// deorbitConfig has times that a test can wait for. Route GC removes nothing while a test runs: what goes is Deorbit's.
+// deorbitConfig has times that a test can wait for. Route GC removes nothing while a test runs: Deorbit deletes what is deleted.
 const deorbitConfig = `
 apiVersion: config.groundskeeper.io/v1alpha1
 kind: ControllerManagerConfiguration
@@ -42,7 +42,7 @@ controllers:
     deorbit: {pollInterval: 1s, stageTimeout: 30s, apiUnavailableTimeout: 2s, serviceGracePeriod: 1s}
 `
 
-// deorbitAudit records everything that our own processes ask for.
+// deorbitAudit records everything that Groundskeeper's processes request.
 const deorbitAudit = `
 apiVersion: audit.k8s.io/v1
 kind: Policy
@@ -54,9 +54,8 @@ rules:
 
 const foreignDriver = "csi.example.com"
 
-// orbit is what the cases of Deorbit share: a cluster with our servers, one to be taken down, and a project of OpenStack
-// in which a second cluster has what it has. One case at a time is in the cluster to be taken down, each behind a name of
-// its own.
+// orbit is what the cases of Deorbit share: a cluster with Groundskeeper's servers, one to be torn down, and a project of OpenStack
+// in which a second cluster has what it has. One case at a time is in the cluster to be torn down, each behind a dedicated name.
 type orbit struct {
 	management, workload *plane.Plane
 	// c is the administrator of the first cluster, inside of the second.
@@ -145,7 +144,7 @@ func kubernetesClient(t *testing.T, config *rest.Config) client.WithWatch {
 	return c
 }
 
-// classes makes the classes of volumes in the cluster to be taken down: of Cinder, kept, later, and of another driver.
+// classes makes the classes of volumes in the cluster to be torn down: of Cinder, kept, later, and of another driver.
 func (o *orbit) classes(t *testing.T) {
 	t.Helper()
 	class := func(name, driver string, policy corev1.PersistentVolumeReclaimPolicy, mode storagev1.VolumeBindingMode) {
@@ -161,7 +160,7 @@ func (o *orbit) classes(t *testing.T) {
 	class("foreign", foreignDriver, corev1.PersistentVolumeReclaimDelete, storagev1.VolumeBindingImmediate)
 }
 
-// within waits until a condition holds, and tells its last complaint when it does not.
+// within waits until a condition holds, and reports its last failure when it does not.
 func within(t *testing.T, what string, condition func() error) {
 	t.Helper()
 	err := errors.New("not tried")
@@ -173,7 +172,7 @@ func within(t *testing.T, what string, condition func() error) {
 	eventually(t, what, func() bool { err = condition(); return err == nil })
 }
 
-// mayAll reads an audit log: whatever our processes asked for, they had the right to.
+// mayAll reads an audit log: whatever Groundskeeper's processes requested, they had the right to.
 func mayAll(log string) error {
 	file, err := os.Open(log)
 	if err != nil {
@@ -202,7 +201,7 @@ func mayAll(log string) error {
 	case read == 0:
 		return fmt.Errorf("%s is empty", log)
 	case len(refused) > 0:
-		return errors.New("rights are missing:\n" + strings.Join(refused, "\n"))
+		return errors.New("permissions are missing:\n" + strings.Join(refused, "\n"))
 	}
 	return nil
 }
@@ -213,10 +212,10 @@ func TestMayAll(t *testing.T) {
 		return fmt.Sprintf(`{"verb":"list","requestURI":"/api/v1/pods","user":{"username":"us"},"annotations":{"authorization.k8s.io/decision":%q}}`, decision) + "\n"
 	}
 	for name, test := range map[string]struct{ log, want string }{
-		"all allowed": {line("allow"), ""},
-		"one refused": {line("allow") + line("forbid"), "us may not list /api/v1/pods"},
-		"empty":       {"", "is empty"},
-		"no log":      {"x", "invalid character"},
+		"all allowed":  {line("allow"), ""},
+		"one rejected": {line("allow") + line("forbid"), "us may not list /api/v1/pods"},
+		"empty":        {"", "is empty"},
+		"no log":       {"x", "invalid character"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "audit.log")

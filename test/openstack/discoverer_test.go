@@ -64,7 +64,7 @@ func TestDiscoverer(t *testing.T) {
 	d.wants("the first sync", shop.project, wantWeb(", port-80=10.0.0.5:8080 ready, port-80=10.0.0.6:8081 ready")...)
 	d.wants("another project", bank.project, wantDNS)
 	forbidden := "AuthenticationError: project " + closed.project
-	d.reports("a project without rights", forbidden)
+	d.reports("a project without permissions", forbidden)
 	if page, err := p.page("/metrics"); err != nil || !strings.Contains(page, `path="/load-balancer/v2.0/lbaas/pools/{id}/members"`) && !strings.Contains(page, `lbaas/pools/{id}/members"`) || strings.Contains(page, pool) {
 		t.Errorf("metrics: %v", err)
 	}
@@ -74,7 +74,7 @@ func TestDiscoverer(t *testing.T) {
 	shop.edit(web, loadBalancers+web, "loadbalancer", "name", "Web shop")
 	shop.edit(web, pools+pool+"/members/"+first, "member", "weight", 0)
 	shop.edit(web, pools+pool+"/members/"+second, "member", "admin_state_up", false)
-	d.wants("weight 0 and switched off", shop.project, wantWeb(", port-80=10.0.0.5:8080 draining, port-80=10.0.0.6:8081 down")...)
+	d.wants("weight 0 and disabled", shop.project, wantWeb(", port-80=10.0.0.5:8080 draining, port-80=10.0.0.6:8081 down")...)
 	shop.edit(web, pools+pool+"/members/"+first, "member", "weight", 3)
 	shop.edit(web, pools+pool+"/members/"+second, "member", "admin_state_up", true, "backup", true)
 	d.wants("a backup", shop.project, wantWeb(", port-80=10.0.0.5:8080 ready, port-80=10.0.0.6:8081 down")...)
@@ -96,7 +96,7 @@ func TestDiscoverer(t *testing.T) {
 		}
 	})
 	shop.active(web)
-	d.wants("the listener is gone", shop.project, web+" Web-shop: ")
+	d.wants("the listener has been deleted", shop.project, web+" Web-shop: ")
 
 	t.Run("down", func(t *testing.T) {
 		d.stop(p)
@@ -133,6 +133,6 @@ func TestDiscoverer(t *testing.T) {
 		enable(false)
 		d.reports("Keystone gives no token for it", "InvalidService: project "+bank.project)
 		d.wants("it keeps what it has", bank.project, wantDNS)
-		// That it is enabled again Keystone tells when its cache of the list is over, after ten minutes.
+		// That it is enabled again Keystone reports when its cache of the list is over, after ten minutes.
 	})
 }

@@ -67,7 +67,7 @@ func newDiscovered(t *testing.T) *discovered {
 		t.Fatal(err)
 	}
 	d := &discovered{T: t, plane: started, c: c}
-	// The plane has the namespace of backends when it has our artifacts.
+	// The plane has the namespace of backends when it has Groundskeeper's artifacts.
 	_ = c.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: backendHome}})
 	backend := &gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{Namespace: backendHome, Name: backendName}}
 	backend.Cluster = gimbalv1.Cluster{Type: gimbalv1.BackendOpenStack, Secret: "os"}
@@ -171,7 +171,7 @@ func (p *process) page(path string) (string, error) {
 	return string(text), err
 }
 
-// within waits until a condition holds, and tells its last complaint when it does not.
+// within waits until a condition holds, and reports its last failure when it does not.
 func (d *discovered) within(what string, condition func() error) {
 	d.Helper()
 	err := errors.New("not tried")

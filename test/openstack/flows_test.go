@@ -34,7 +34,7 @@ func options() openstack.Options {
 	return openstack.Options{QPS: 1000, Burst: 1000, Timeout: time.Minute, MinBackoff: time.Millisecond, MaxBackoff: time.Second}
 }
 
-// client is our client of a user.
+// client is Groundskeeper's client of a user.
 func (a *api) client(o openstack.Options) *openstack.Client {
 	a.t.Helper()
 	clients, err := openstack.NewClients(o)
@@ -48,7 +48,7 @@ func (a *api) client(o openstack.Options) *openstack.Client {
 	return client
 }
 
-// kluster is a cluster on a router of its own.
+// kluster is a cluster on a dedicated router.
 type kluster struct {
 	*api
 	network, subnet, router string
@@ -66,7 +66,7 @@ func newKluster(t *testing.T) *kluster {
 	return k
 }
 
-// pass makes a pass an hour after the last one.
+// pass reconciles once an hour after the last one.
 func (k *kluster) pass(client *openstack.Client) (routegc.Result, error) {
 	k.clock.SetTime(k.clock.Now().Add(time.Hour))
 	return routegc.Pass{Project: client.ProjectID(), Network: client.Network(), Compute: client.Compute(), Clock: k.clock}.Run(context.Background(), k.target, &k.memory)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestInventory looks at what a Kluster finds by itself: exactly one router, network and subnet of the project, or it has
-// to be told which.
+// TestInventory checks what a Kluster finds automatically: exactly one router, network and subnet of the project, or it has to be
+// informed which.
 func TestInventory(t *testing.T) {
 	needTestbed(t)
 	ctx, admin, a := context.Background(), realUser(t, "admin"), newProject(t)
@@ -46,7 +46,7 @@ func TestInventory(t *testing.T) {
 	want("two of each", neutron.NetworkIDs, network, second)
 	want("two of each", subnets, subnet, other)
 
-	// An administrator may see all, and gets what is of its own project.
+	// An administrator may see all, and gets what is of its project.
 	public := admin.call(http.MethodGet, "network/v2.0/networks?name=public&project_id="+admin.projectID, nil).body["networks"].([]any)
 	if len(public) != 1 {
 		t.Fatalf("the administrator's project has these public networks: %v", public)

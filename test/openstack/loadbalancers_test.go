@@ -15,7 +15,7 @@ import (
 
 const loadBalancers = "load-balancer/v2/lbaas/loadbalancers/"
 
-// loadBalancer makes a load balancer, and waits until it may be changed. It goes with the test.
+// loadBalancer makes a load balancer, and waits until it may be changed. It is deleted with the test.
 func (a *api) loadBalancer(subnet, name string, more ...any) string {
 	a.t.Helper()
 	pairs := append([]any{"name", name, "vip_subnet_id", subnet}, more...)
@@ -128,8 +128,8 @@ func TestLoadBalancers(t *testing.T) {
 		func() error { return octavia.SetTags(ctx, id, nil) },
 		func() error { return octavia.DeleteListener(ctx, listener) },
 		func() error { return octavia.DeletePool(ctx, pool) },
-		func() error { return octavia.DeletePool(ctx, pool) },         // is gone
-		func() error { return octavia.DeleteListener(ctx, listener) }, // is gone
+		func() error { return octavia.DeletePool(ctx, pool) },         // has been deleted
+		func() error { return octavia.DeleteListener(ctx, listener) }, // has been deleted
 	} {
 		if err := remove(); err != nil {
 			t.Error(err)
@@ -191,7 +191,7 @@ func TestPendingLoadBalancer(t *testing.T) {
 	}
 }
 
-// TestLoadBalancersOfNobody asks as a user whom Octavia's rules do not allow to.
+// TestLoadBalancersOfNobody sends requests as a user that Octavia's rules do not allow to.
 func TestLoadBalancersOfNobody(t *testing.T) {
 	needTestbed(t)
 	octavia := newProject(t, "member").client(options()).LoadBalancing()

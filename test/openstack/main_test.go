@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package openstack tests our OpenStack clients and Route GC against a real Keystone, Neutron, Nova, Cinder and
-// Octavia, which "make test-openstack" starts and the flag -testbed names. Without the flag only the fake of the other tests is asked
-// the questions that both have to answer alike.
+// Package openstack tests Groundskeeper's OpenStack clients and Route GC against a real Keystone, Neutron, Nova, Cinder and
+// Octavia, which "make test-openstack" starts and the flag -testbed names. Without the flag only the fake of the other tests gets
+// the requests to which both must respond the same way.
 package openstack
 
 import (
@@ -20,15 +20,15 @@ import (
 	"time"
 )
 
-var testbed = flag.String("testbed", "", "the folder of the running testbed of hack/openstack/testbed.sh; empty: only the fake is tested")
+var testbed = flag.String("testbed", "", "the directory of the running testbed of hack/openstack/testbed.sh; empty: only the fake is tested")
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	// Tests that run at once mostly wait for somebody.
+	// Tests that run concurrently mostly wait for other processes.
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		panic(err)
 	}
-	// Whoever closes an httptest.Server cuts connections of http.DefaultTransport, those of other tests with it.
+	// Closing an httptest.Server cuts connections of http.DefaultTransport, those of other tests with it.
 	http.DefaultClient.Transport = http.DefaultTransport.(*http.Transport).Clone()
 	if *testbed == "" {
 		fmt.Println("only the fake is tested: a real OpenStack is named by -testbed, as make test-openstack does")
@@ -82,7 +82,7 @@ func control(t *testing.T, variables []string, command ...string) {
 	}
 }
 
-// restart starts services, with a blank between their names, anew with a setting, for one test.
+// restart starts services, with a blank between their names, again with a setting, for one test.
 func restart(t *testing.T, services, setting string) {
 	t.Helper()
 	stop := append([]string{"stop"}, strings.Fields(services)...)

@@ -13,7 +13,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// TestPages lists more than the services put into one answer.
+// TestPages lists more than the services put into one response.
 func TestPages(t *testing.T) {
 	needTestbed(t)
 	const most = 2
@@ -51,7 +51,7 @@ func TestPages(t *testing.T) {
 	for _, first := range []string{"block-storage/volumes/detail", "network/v2.0/ports", loadBalancers[:len(loadBalancers)-1]} {
 		for kind, page := range a.call(http.MethodGet, first, nil).body {
 			if n := len(page.([]any)); n > most {
-				t.Errorf("%s: one answer has %d %s", first, n, kind)
+				t.Errorf("%s: one response has %d %s", first, n, kind)
 			}
 		}
 	}

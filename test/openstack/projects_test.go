@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// newProject is the user of a project of its own in the testbed, for one test. Without roles it is a member who may use
-// load balancers, as the user of a cluster is.
+// newProject is the user of a dedicated project in the testbed, for one test. Without roles it is a member who may use load
+// balancers, as the user of a cluster is.
 func newProject(t *testing.T, roles ...string) *api {
 	t.Helper()
 	if len(roles) == 0 {

@@ -52,7 +52,7 @@ func (a *api) port(networkID, subnetID, address string) string {
 		"fixed_ips", []any{map[string]any{"subnet_id": subnetID, "ip_address": address}}))["id"].(string)
 }
 
-// server makes a server with an address, and waits until it runs. Its port is Nova's, and goes with it.
+// server makes a server with an address, and waits until it runs. Its port is Nova's, and is deleted with it.
 func (a *api) server(networkID, address string) string {
 	a.t.Helper()
 	images := a.call(http.MethodGet, "image/v2/images?name=noop", nil).body["images"].([]any)
@@ -69,11 +69,11 @@ func (a *api) server(networkID, address string) string {
 	return id
 }
 
-// deleteServer deletes a server, and waits until it is gone.
+// deleteServer deletes a server, and waits until it has been deleted.
 func (a *api) deleteServer(id string) {
 	a.t.Helper()
 	a.call(http.MethodDelete, "compute/servers/"+id, nil)
-	eventually(a.t, "server "+id+" is gone", func() bool { return a.call(http.MethodGet, "compute/servers/"+id, nil).status == http.StatusNotFound })
+	eventually(a.t, "server "+id+" has been deleted", func() bool { return a.call(http.MethodGet, "compute/servers/"+id, nil).status == http.StatusNotFound })
 }
 
 // wrap is {name: {key: value, ...}}.

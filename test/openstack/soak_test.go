@@ -16,8 +16,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// TestSoakBesideAnotherWriter removes orphans while somebody else adds and removes routes on the same router all the
-// time. That one looks at the answer of each of its writes whether all its other routes are as it left them.
+// TestSoakBesideAnotherWriter removes orphans while another client adds and removes routes on the same router all the time. That
+// one checks the response of each of its writes whether all its other routes are as it left them.
 func TestSoakBesideAnotherWriter(t *testing.T) {
 	needTestbed(t)
 	type removal func(openstack.Network, context.Context, string, []openstack.Route) error
@@ -37,7 +37,7 @@ func TestSoakBesideAnotherWriter(t *testing.T) {
 				own.must(http.MethodPut, "network/v2.0/routers/"+k.router+"/add_extraroutes", hops(orphan.Destination+" "+orphan.NextHop))
 				err := remove(client.Network(), context.Background(), k.router, []openstack.Route{orphan})
 				for ; openstack.ReasonOf(err) == openstack.ReasonConflict && conflicts < rounds(t); conflicts++ {
-					// The next pass would try again.
+					// The next reconciliation would try again.
 					err = remove(client.Network(), context.Background(), k.router, []openstack.Route{orphan})
 				}
 				if err != nil {
@@ -48,12 +48,12 @@ func TestSoakBesideAnotherWriter(t *testing.T) {
 			close(stop)
 			<-ended
 			k.wantRoutes(other.routes()...)
-			t.Logf("%d rounds beside %d writes of somebody else; %d calls gave up and were made again", rounds(t), other.writes, conflicts)
+			t.Logf("%d rounds beside %d writes of another client; %d calls gave up and were made again", rounds(t), other.writes, conflicts)
 		})
 	}
 }
 
-// writer is somebody else who adds and removes routes, one at a time.
+// writer is another client who adds and removes routes, one at a time.
 type writer struct {
 	*api
 	router string
@@ -64,7 +64,7 @@ type writer struct {
 // routes are those that it left on the router.
 func (w *writer) routes() []string { return slices.Sorted(maps.Keys(w.there)) }
 
-// write goes on until it is told to stop, or until a route is not as it was left.
+// write continues until it is instructed to stop, or until a route is not unchanged.
 func (w *writer) write(stop <-chan struct{}) {
 	for {
 		select {
@@ -79,10 +79,10 @@ func (w *writer) write(stop <-chan struct{}) {
 		}
 		got := w.call(http.MethodPut, "network/v2.0/routers/"+w.router+"/"+action, hops(text))
 		if got.status == http.StatusConflict || got.status == http.StatusPreconditionFailed {
-			continue // Neutron could not serialise it with a write of ours
+			continue // Neutron could not serialise it with a write by Groundskeeper
 		}
 		if got.status != http.StatusOK {
-			w.t.Errorf("somebody else: %s %s: %d %s", action, text, got.status, got.text)
+			w.t.Errorf("another client: %s %s: %d %s", action, text, got.status, got.text)
 			return
 		}
 		if w.writes++; w.there[text] {
@@ -92,7 +92,7 @@ func (w *writer) write(stop <-chan struct{}) {
 		}
 		foreign := slices.DeleteFunc(routesOf(got.body["router"]), func(r string) bool { return strings.HasPrefix(r, "100.100.") })
 		if !slices.Equal(foreign, w.routes()) {
-			w.t.Errorf("somebody else left %q and finds %q", w.routes(), foreign)
+			w.t.Errorf("another client left %q and finds %q", w.routes(), foreign)
 			return
 		}
 	}

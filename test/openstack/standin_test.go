@@ -30,7 +30,7 @@ type workload struct {
 	dynamic dynamic.Interface
 }
 
-// newWorkload starts a cluster in a project of its own.
+// newWorkload starts a cluster in a dedicated project.
 func newWorkload(t *testing.T, clusterName, clusterID string) *workload {
 	t.Helper()
 	w := &workload{api: newProject(t)}
@@ -184,7 +184,7 @@ func TestStandin(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	eventually(t, "the Service is gone", func() bool {
+	eventually(t, "the Service has been deleted", func() bool {
 		_, err := services.Get(ctx, "front", metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})

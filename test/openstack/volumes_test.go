@@ -46,10 +46,10 @@ func (a *api) status(path, field, want string) {
 	eventually(a.t, path+" is "+want, func() bool { return a.must(http.MethodGet, path, nil)[field] == want })
 }
 
-// gone waits until an object is not there.
+// Waits until an object does not exist.
 func (a *api) gone(path string) {
 	a.t.Helper()
-	eventually(a.t, path+" is gone", func() bool { return a.call(http.MethodGet, path, nil).status == http.StatusNotFound })
+	eventually(a.t, path+" has been deleted", func() bool { return a.call(http.MethodGet, path, nil).status == http.StatusNotFound })
 }
 
 // wantReason checks the kind of an error.
@@ -84,12 +84,12 @@ func TestVolumes(t *testing.T) {
 	}
 
 	wantReason(t, "a volume with a snapshot", cinder.DeleteVolume(ctx, id), openstack.ReasonRefused)
-	// What is not of the project is not there for it, and stays.
+	// What is not of the project does not exist for it, and stays.
 	if err := cinder.DeleteVolume(ctx, foreign); err != nil {
 		t.Error(err)
 	}
 	other.status("block-storage/volumes/"+foreign, "status", "available")
-	for range 2 { // the second time it is on its way, or gone
+	for range 2 { // the second time it is on its way, or deleted
 		if err := cinder.DeleteSnapshot(ctx, snapshot); err != nil && openstack.ReasonOf(err) != openstack.ReasonRefused {
 			t.Error(err)
 		}
@@ -154,7 +154,7 @@ func TestVolumeInUse(t *testing.T) {
 	}
 }
 
-// TestCinderStopped asks without Cinder's API, and without the part of it that deletes.
+// TestCinderStopped sends requests without Cinder's API, and without the part of it that deletes.
 func TestCinderStopped(t *testing.T) {
 	needTestbed(t)
 	ctx, a := context.Background(), newProject(t)

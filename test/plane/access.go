@@ -38,13 +38,13 @@ func (p *Plane) KubeconfigFor(path, name string, groups ...string) error {
 	return writeKubeconfig(path, p.server(), name, p.credentials.cluster.pem, pair)
 }
 
-// DirectConfig returns the configuration of an administrator's client that reaches our i-th API server
-// without the aggregator.
+// DirectConfig returns the configuration of an administrator's client that reaches Groundskeeper's i-th API server without the
+// aggregator.
 func (p *Plane) DirectConfig(i int) *rest.Config {
 	return clientConfig("https://"+p.APIServers[i].Address(), p.credentials.cluster.pem, p.admin)
 }
 
-// CA returns the certificate of the authority of all clients and servers, in PEM.
+// CA returns the certificate of the CA of all clients and servers, in PEM.
 func (p *Plane) CA() []byte { return slices.Clone(p.credentials.cluster.pem) }
 
 // EtcdEndpoint returns the URL of the plane's etcd.
@@ -72,7 +72,7 @@ func (p *Plane) Processes() []*Process {
 // plane that is given it (Options.Address) is reached by the pods, too.
 func (p *Plane) Address() string { return p.options.Address }
 
-// Dir returns the folder of the plane.
+// Dir returns the directory of the plane.
 func (p *Plane) Dir() string { return p.dir }
 
 // Kubectl returns the path of kubectl.

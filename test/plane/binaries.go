@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// checkBinaries says at once what else would be found out process by process.
+// checkBinaries reports immediately what else would be found out process by process.
 func (o Options) checkBinaries() error {
 	names := []string{etcdName, kubeAPIServerName, controllerManagerName}
 	if o.APIServers > 0 {

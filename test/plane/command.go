@@ -11,7 +11,7 @@ import (
 	"os"
 )
 
-// command is one process of a plane: what it runs, and how it tells that it is ready.
+// command is one process of a plane: what it runs, and how it reports that it is ready.
 type command struct {
 	name   string
 	binary string
@@ -22,7 +22,7 @@ type command struct {
 	inputs []string
 	// address is where it serves, as host:port.
 	address string
-	// health is the URL that answers 200 when it does its work.
+	// health is the URL that responds 200 when it does its work.
 	health string
 }
 

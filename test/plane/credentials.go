@@ -13,10 +13,10 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// systemNamespace is the namespace of our own processes.
+// systemNamespace is the namespace of Groundskeeper's processes.
 const systemNamespace = "groundskeeper-system"
 
-// credentials are the authorities of a plane and the folder of all that they signed.
+// credentials are the CAs of a plane and the directory of all that they signed.
 type credentials struct {
 	dir               string
 	cluster           *authority // clients and servers
@@ -41,10 +41,10 @@ func loadCredentials(dir string) (*credentials, error) {
 	return c, err
 }
 
-// certificate returns the path of a certificate in the folder; its key lies beside it.
+// certificate returns the path of a certificate in the directory; its key lies beside it.
 func (c *credentials) certificate(name string) string { return filepath.Join(c.dir, name+".crt") }
 
-// key returns the path of a private key in the folder.
+// key returns the path of a private key in the directory.
 func (c *credentials) key(name string) string { return filepath.Join(c.dir, name+".key") }
 
 // pair returns the paths of a certificate and its key.
@@ -56,7 +56,7 @@ type user struct {
 	groups []string
 }
 
-// serviceAccount is the user that a Pod with that ServiceAccount of our namespace would be.
+// serviceAccount is the user that a Pod with that ServiceAccount of Groundskeeper's namespace would be.
 func serviceAccount(name string) user {
 	return user{
 		name:   "system:serviceaccount:" + systemNamespace + ":" + name,

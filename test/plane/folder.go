@@ -31,8 +31,8 @@ type Status struct {
 	Err error
 }
 
-// Inspect returns the status of the processes of the plane in the folder, in the order of their start, and
-// changes nothing. It returns none for a folder in which no plane was started yet.
+// Inspect returns the status of the processes of the plane in the directory, in the order of their start, and changes nothing. It
+// returns none for a directory in which no plane was started yet.
 func Inspect(ctx context.Context, dir string) ([]Status, error) {
 	s, err := loadState(dir)
 	if err != nil {
@@ -61,8 +61,8 @@ func Inspect(ctx context.Context, dir string) ([]Status, error) {
 	return all, nil
 }
 
-// Stop ends all processes of the plane in the folder, whoever started them, and tells progress of each.
-// The data stays.
+// Stop ends all processes of the plane in the directory, regardless of who started them, and reports progress of each. The data
+// stays.
 func Stop(ctx context.Context, dir string, progress func(line string)) error {
 	s, err := loadState(dir)
 	if err != nil {
@@ -71,7 +71,7 @@ func Stop(ctx context.Context, dir string, progress func(line string)) error {
 	return s.stop(ctx, dir, progress, func(record) bool { return true })
 }
 
-// Remove stops the plane in the directory and deletes the directory with all its data. It refuses one that no plane made.
+// Remove stops the plane in the directory and deletes the directory with all its data. It rejects one that no plane made.
 func Remove(ctx context.Context, dir string, progress func(line string)) error {
 	if err := Stop(ctx, dir, progress); err != nil {
 		return err

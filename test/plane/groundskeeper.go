@@ -10,7 +10,7 @@ import (
 	"strconv"
 )
 
-// Names of our processes; they are those of the binaries, of the ServiceAccounts and of the Service too.
+// Names of Groundskeeper's processes; they are those of the binaries, of the ServiceAccounts and of the Service too.
 const (
 	apiserverName = "groundskeeper-apiserver"
 	managerName   = "groundskeeper-controller-manager"
@@ -24,12 +24,13 @@ func numbered(name string, i int) string {
 	return name + "-" + strconv.Itoa(i)
 }
 
-// webhookPort is the name of the port on which our i-th controller manager serves webhooks.
+// webhookPort is the name of the port on which Groundskeeper's i-th controller manager serves webhooks.
 func webhookPort(i int) string { return numbered(managerName, i) + webhookSuffix }
 
 const webhookSuffix = "-webhooks"
 
-// apiserverCommand is our i-th API server. The first is the one that the APIServices lead to, unless requests are spread.
+// apiserverCommand is Groundskeeper's i-th API server. The first is the one that the APIServices lead to, unless requests are
+// spread.
 func (p *Plane) apiserverCommand(i int) (command, error) {
 	c, name := p.credentials, numbered(apiserverName, i)
 	serving := subject{name: apiserverName, server: true, hosts: []string{apiserverName + "." + systemNamespace + ".svc"}}
@@ -72,13 +73,12 @@ func (p *Plane) apiserverCommand(i int) (command, error) {
 	}, nil
 }
 
-// EmbeddedEtcdDir returns the folder in which our i-th API server keeps its objects when it has an etcd of
-// its own.
+// EmbeddedEtcdDir returns the directory in which Groundskeeper's i-th API server keeps its objects when it has a dedicated etcd.
 func (p *Plane) EmbeddedEtcdDir(i int) string {
 	return filepath.Join(p.dir, numbered("groundskeeper-etcd", i))
 }
 
-// managerCommand is our i-th controller manager.
+// managerCommand is Groundskeeper's i-th controller manager.
 func (p *Plane) managerCommand(i int) (command, error) {
 	name := numbered(managerName, i)
 	kubeconfig, err := p.kubeconfig(managerName, serviceAccount(managerName))

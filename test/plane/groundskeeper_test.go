@@ -63,7 +63,7 @@ func TestSharedEtcd(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := projects(p.Config())("shared"); err != nil {
-		t.Errorf("through the aggregator, with the second server gone: %v", err)
+		t.Errorf("through the aggregator, with the second server deleted: %v", err)
 	}
 	if err := p.APIServers[1].Restart(t.Context()); err != nil {
 		t.Fatal(err)

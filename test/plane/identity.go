@@ -9,14 +9,14 @@ import (
 	"syscall"
 )
 
-// identity names one process for ever. A pid alone does not: the system gives it to another process when
-// the first is gone, and that one must never be signalled.
+// identity names one process indefinitely. A pid alone does not: the system gives it to another process when the first has been
+// deleted, and that one must never be signalled.
 type identity struct {
 	PID     int    `json:"pid"`
 	Started string `json:"started"` // when the process started, in the words of the system
 }
 
-// alive says whether this very process still runs. A process that ended and is not reaped yet does not.
+// alive reports whether this very process still runs. A process that ended and is not reaped yet does not.
 func (i identity) alive() bool {
 	if i.PID <= 0 || i.Started == "" {
 		return false
@@ -25,7 +25,7 @@ func (i identity) alive() bool {
 	return err == nil && running && started == i.Started
 }
 
-// signal sends sig to the process if it still is the one named; one that is gone is no error.
+// signal sends sig to the process if it still is the one named; one that has been deleted is no error.
 func (i identity) signal(sig syscall.Signal) error {
 	// The handle is taken before the check (on Linux it is a pidfd): should the process end in between,
 	// the signal is lost and does not reach the next owner of the pid.

@@ -41,7 +41,7 @@ func TestIdentityIsNotThePID(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-ended; err == nil {
-		t.Error("it ended by itself")
+		t.Error("it ended automatically")
 	}
 	if self.alive() {
 		t.Error("alive after its end")

@@ -86,8 +86,8 @@ func (p *Plane) kubeAPIServerCommand() (command, error) {
 		"--client-ca-file="+c.certificate("ca"),
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file="+c.serviceAccountKey, "--service-account-signing-key-file="+c.serviceAccountKey,
-		// The aggregator: who it is to our API servers, and that it resolves the Service to its external
-		// name ("localhost") instead of to endpoints, which cannot be on loopback; or to these (Options.Spread).
+		// The aggregator: who it is to the Groundskeeper API servers, and that it resolves the Service to its external name
+		// ("localhost") instead of to endpoints, which cannot be on loopback; or to these (Options.Spread).
 		"--proxy-client-cert-file="+c.certificate(frontProxy), "--proxy-client-key-file="+c.key(frontProxy),
 		"--requestheader-client-ca-file="+c.certificate("front-proxy-ca"), "--requestheader-allowed-names="+frontProxy,
 		"--requestheader-username-headers=X-Remote-User", "--requestheader-uid-headers=X-Remote-Uid",
@@ -117,8 +117,8 @@ func (p *Plane) kubeAPIServerCommand() (command, error) {
 	}, nil
 }
 
-// controllers are those of kube-controller-manager that work on what we make: without them namespaces
-// stay Terminating, owners' deletions leave their dependents and aggregated roles stay empty.
+// controllers are those of kube-controller-manager that work on what Groundskeeper makes: without them namespaces stay Terminating,
+// owners' deletions leave their dependents and aggregated roles stay empty.
 var controllers = []string{
 	"namespace-controller",
 	"garbage-collector-controller",

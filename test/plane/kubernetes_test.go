@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// A plane runs the controllers that it was asked for besides its own.
+// A plane runs the controllers that it was requested besides its own.
 func TestKubeControllers(t *testing.T) {
 	dir := t.TempDir()
 	c, err := loadCredentials(dir)

@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// Lock makes this process the only one that changes the plane of the folder, until release is called or
-// the process ends. The lock file lies beside the folder, so that the folder can be removed under it.
+// Lock makes this process the only one that changes the plane of the directory, until release is called or the process ends. The
+// lock file lies beside the directory, so that the directory can be removed under it.
 func Lock(dir string) (release func(), err error) {
 	file, err := os.OpenFile(dir+".lock", os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -28,7 +28,7 @@ func Lock(dir string) (release func(), err error) {
 		return nil, fmt.Errorf("cannot lock %s: %w", file.Name(), err)
 	}
 	if err := errors.Join(file.Truncate(0), writeAt(file, fmt.Sprintln(os.Getpid()))); err != nil {
-		file.Close() //nolint:errcheck // the write error is the one to tell
+		file.Close() //nolint:errcheck // the write error is the one to report
 		return nil, err
 	}
 	return func() { file.Close() }, nil //nolint:errcheck // it ends the lock

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Error is the failure of one process, with what its log says last.
+// Error is the failure of one process, with what its log reports last.
 type Error struct {
 	Process string   // its name
 	LogFile string   // its log

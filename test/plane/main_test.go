@@ -35,7 +35,7 @@ func play(role string, args []string) int {
 	case "fail":
 		fmt.Println("flag provided but not defined: -colour")
 		return 7
-	case "parent": // starts a server of its own and does nothing more
+	case "parent": // starts a dedicated server and does nothing more
 		if err := os.Setenv(roleVariable, "server"); err != nil {
 			return 1
 		}
@@ -59,7 +59,7 @@ func play(role string, args []string) int {
 	handler := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		if role == "unready" {
 			w.WriteHeader(http.StatusInternalServerError)
-			fmt.Fprint(w, "[+]ping ok\n[-]etcd failed: it is away\n")
+			fmt.Fprint(w, "[+]ping ok\n[-]etcd failed: it is unavailable\n")
 		}
 	})
 	fmt.Println(http.ListenAndServe(args[0], handler))

@@ -57,8 +57,8 @@ func (p *Plane) managerConfig() (string, error) {
 	return path, writeFile(path, config)
 }
 
-// addTo returns the configuration with the fields, which it must not have itself. Whether the rest of it makes sense is
-// for the controller manager to say.
+// addTo returns the configuration with the fields, which it must not have itself. Whether the rest of it makes sense is for the
+// controller manager to report.
 func (a addition) addTo(config []byte) ([]byte, error) {
 	data, err := yaml.YAMLToJSONStrict(config)
 	if err != nil {

@@ -25,15 +25,15 @@ import (
 // fieldManager owns what a plane applies.
 const fieldManager = "groundskeeper-local-plane"
 
-// kustomization is the part of a kustomization that a plane understands: a list of manifests. Strict
-// decoding refuses any other field, so that a plane never applies something else than kustomize would.
+// kustomization is the part of a kustomization that a plane understands: a list of manifests. Strict decoding rejects any other
+// field, so that a plane never applies something else than kustomize would.
 type kustomization struct {
 	APIVersion string   `json:"apiVersion"`
 	Kind       string   `json:"kind"`
 	Resources  []string `json:"resources"`
 }
 
-// manifests reads the objects of a file, or of the kustomization in a folder.
+// manifests reads the objects of a file, or of the kustomization in a directory.
 func manifests(path string) ([]*unstructured.Unstructured, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -88,7 +88,7 @@ func decode(path string) ([]*unstructured.Unstructured, error) {
 	}
 }
 
-// apply makes the objects on the server what the manifests say; an object that is so already is not written.
+// apply makes the objects on the server what the manifests specify; an object that is so already is not written.
 func apply(ctx context.Context, client dynamic.Interface, objects []*unstructured.Unstructured) error {
 	for _, object := range objects {
 		options := metav1.ApplyOptions{FieldManager: fieldManager, Force: true}

@@ -46,9 +46,9 @@ func TestManifests(t *testing.T) {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 	for name, test := range map[string]struct{ file, content, want string }{
-		"what we would not do": {"kustomization.yaml", head + "namePrefix: x-\n", "namePrefix"},
-		"a file that is gone":  {"kustomization.yaml", head + "resources: [gone.yaml]\n", "gone.yaml"},
-		"a doubled field":      {"sub/c.yaml", "kind: C\nkind: D\n", "c.yaml"},
+		"what Groundskeeper would not do": {"kustomization.yaml", head + "namePrefix: x-\n", "namePrefix"},
+		"a file that has been deleted":    {"kustomization.yaml", head + "resources: [gone.yaml]\n", "gone.yaml"},
+		"a doubled field":                 {"sub/c.yaml", "kind: C\nkind: D\n", "c.yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			old, err := os.ReadFile(filepath.Join(dir, test.file))
@@ -91,7 +91,7 @@ func TestManifestsAreThoseOfKustomize(t *testing.T) {
 	}
 }
 
-// Everything that lies in the folders is listed in them: a file that nobody applies helps nobody.
+// Everything that lies in the directories is listed in them: a file that no client applies is of no use.
 func TestNoManifestIsForgotten(t *testing.T) {
 	for _, dir := range []string{"rbac", "apiservice"} {
 		objects, err := manifests(filepath.Join(artifacts, dir))

@@ -16,7 +16,7 @@ import (
 
 const (
 	midonetName = "fake-midonet"
-	// midonetUser is who our controller managers log in as.
+	// midonetUser is who Groundskeeper's controller managers log in as.
 	midonetUser = "groundskeeper"
 )
 
@@ -55,7 +55,7 @@ func (p *Plane) midonetCommand() (command, error) {
 	}, nil
 }
 
-// ensurePassword makes the file with a password of its own, unless it is there.
+// ensurePassword makes the file with a dedicated password, unless it is there.
 func ensurePassword(path string) error {
 	_, err := os.Stat(path)
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -56,7 +56,7 @@ func TestWithMidoNet(t *testing.T) {
 	}
 }
 
-// Without the fake a configuration is used as it is.
+// Without the fake a configuration is used unchanged.
 func TestManagerConfigWithoutMidoNet(t *testing.T) {
 	for _, file := range []string{"", "/some/file.yaml"} {
 		p := &Plane{options: Options{ManagerConfig: file}, dir: t.TempDir()}
@@ -69,7 +69,7 @@ func TestManagerConfigWithoutMidoNet(t *testing.T) {
 	}
 }
 
-// The password is made once, and only we can read it.
+// The password is made once, and only Groundskeeper can read it.
 func TestEnsurePassword(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "password")
 	if err := ensurePassword(path); err != nil {
@@ -88,7 +88,7 @@ func TestEnsurePassword(t *testing.T) {
 	}
 }
 
-// The fake runs beside the rest, our manager has the configuration for it, and a plane without it stops it.
+// The fake runs beside the rest, Groundskeeper's manager has the configuration for it, and a plane without it stops it.
 func TestMidoNet(t *testing.T) {
 	binary(t, apiserverName)
 	binary(t, managerName)
@@ -108,7 +108,7 @@ func TestMidoNet(t *testing.T) {
 			}
 			request.SetBasicAuth(username, password)
 			if code, _ := do(t, request); code != want {
-				t.Errorf("answer %d, want %d", code, want)
+				t.Errorf("response %d, want %d", code, want)
 			}
 		}
 	})
@@ -201,7 +201,7 @@ func TestMidoNet(t *testing.T) {
 	})
 }
 
-// do sends the request and returns the status and the body of the answer.
+// do sends the request and returns the status and the body of the response.
 func do(t *testing.T, request *http.Request) (int, []byte) {
 	t.Helper()
 	response, err := http.DefaultClient.Do(request)

@@ -64,7 +64,7 @@ func (n network) pods() netip.Prefix { return n.prefix(128, 25) }
 // link is the name of the host's end of the link.
 func (n network) link() string { return fmt.Sprintf("gk-node-%d", n) }
 
-// assignNetwork chooses the network of the node: the remembered one while the node runs or nobody has it.
+// assignNetwork chooses the network of the node: the remembered one while the node runs or it is free.
 func (p *Plane) assignNetwork() error {
 	n := p.state.Network
 	if !p.state.running(nodeProcessName) {

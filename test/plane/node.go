@@ -19,7 +19,7 @@ import (
 const (
 	nodeProcessName = "localnode"
 	schedulerName   = "kube-scheduler"
-	// nodeHealthPort is free: the node has a network of its own.
+	// nodeHealthPort is free: the node has a dedicated network.
 	nodeHealthPort = "10240"
 )
 
@@ -39,7 +39,7 @@ var nodeControllers = []string{
 	"root-ca-certificate-publisher-controller",
 }
 
-// kubeletClientFlags let kube-apiserver reach kubelet, for logs and the like, and let kubelet in with a node's rights.
+// kubeletClientFlags let kube-apiserver reach kubelet, for logs and the like, and let kubelet in with a node's permissions.
 func (p *Plane) kubeletClientFlags() (flags, files []string, err error) {
 	const client = "kube-apiserver-kubelet-client"
 	c := p.credentials
@@ -144,7 +144,7 @@ func (p *Plane) waitNode(ctx context.Context) error {
 	}
 }
 
-// missingOf says what pods wait for, "" for nothing.
+// missingOf reports what pods wait for, "" for nothing.
 func missingOf(node *corev1.Node) string {
 	missing := "kubelet has not reported yet"
 	for _, c := range node.Status.Conditions {

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// cniPlugins is the folder in which Debian has the plugins of the container network.
+// cniPlugins is the directory in which Debian has the plugins of the container network.
 const cniPlugins = "/usr/lib/cni"
 
 // nodePackages are Debian's packages that a node needs, with a program of each.
@@ -25,7 +25,7 @@ var nodePackages = map[string]string{
 	"iproute2":                    "ip",
 }
 
-// hiddenFolders are those that the node has of its own.
+// hiddenFolders are those that are private to the node.
 var hiddenFolders = []string{"/run", "/var/run", "/var/lib", "/var/log"}
 
 // nodeImpossible returns why a user of a machine with these programs cannot run a node, nil when it is possible.
@@ -46,7 +46,7 @@ func nodeImpossible(uid int, has func(program string) bool) error {
 	return nil
 }
 
-// checkNode says at once what the node would find out later.
+// checkNode reports immediately what the node would find out later.
 func (o Options) checkNode() error {
 	installed := func(program string) bool {
 		_, err := exec.LookPath(program)
@@ -62,7 +62,7 @@ func (o Options) checkNodeFiles() error {
 	for _, path := range append([]string{o.Dir, o.BinDir}, o.Images...) {
 		for _, hidden := range hiddenFolders {
 			if strings.HasPrefix(path, hidden+"/") {
-				return fmt.Errorf("%s lies below %s, which a node has of its own: use another folder", path, hidden)
+				return fmt.Errorf("%s lies below %s, which a dedicated node has: use another directory", path, hidden)
 			}
 		}
 	}

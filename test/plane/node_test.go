@@ -37,13 +37,13 @@ func TestCheckNodeFiles(t *testing.T) {
 		options Options
 		want    string // "": they are good
 	}{
-		"good":                      {Options{Dir: dir, BinDir: dir, Images: []string{there}}, ""},
-		"no images":                 {Options{Dir: dir, BinDir: dir}, "make images"},
-		"an image that is not made": {Options{Dir: dir, BinDir: dir, Images: []string{there, filepath.Join(dir, "b.tar")}}, "make images"},
-		"a name with a comma":       {Options{Dir: dir, BinDir: dir, Images: []string{filepath.Join(dir, "a,b.tar")}}, "comma"},
-		"a folder that is hidden":   {Options{Dir: "/var/lib/x", BinDir: dir, Images: []string{there}}, "/var/lib"},
-		"one like it":               {Options{Dir: "/var/library", BinDir: dir, Images: []string{there}}, ""},
-		"binaries that are hidden":  {Options{Dir: dir, BinDir: "/run/bin", Images: []string{there}}, "/run"},
+		"good":                       {Options{Dir: dir, BinDir: dir, Images: []string{there}}, ""},
+		"no images":                  {Options{Dir: dir, BinDir: dir}, "make images"},
+		"an image that is not made":  {Options{Dir: dir, BinDir: dir, Images: []string{there, filepath.Join(dir, "b.tar")}}, "make images"},
+		"a name with a comma":        {Options{Dir: dir, BinDir: dir, Images: []string{filepath.Join(dir, "a,b.tar")}}, "comma"},
+		"a directory that is hidden": {Options{Dir: "/var/lib/x", BinDir: dir, Images: []string{there}}, "/var/lib"},
+		"one like it":                {Options{Dir: "/var/library", BinDir: dir, Images: []string{there}}, ""},
+		"binaries that are hidden":   {Options{Dir: dir, BinDir: "/run/bin", Images: []string{there}}, "/run"},
 	} {
 		err := test.options.checkNodeFiles()
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {

@@ -13,31 +13,30 @@ import (
 	"slices"
 )
 
-// Options say what a plane consists of. The zero value of all but Dir is the control plane alone.
+// Options specify what a plane consists of. The zero value of all except Dir is the control plane alone.
 type Options struct {
-	// Dir is the folder of the plane: state, keys, data, logs. It is made when it does not exist.
+	// Dir is the directory of the plane: state, keys, data, logs. It is made when it does not exist.
 	Dir string
-	// BinDir is the folder of all binaries; empty: _output/bin of this repository.
+	// BinDir is the directory of all binaries; empty: _output/bin of this repository.
 	BinDir string
-	// Artifacts is the folder of the manifests; empty: artifacts of this repository.
+	// Artifacts is the directory of the manifests; empty: artifacts of this repository.
 	Artifacts string
 
-	// APIServers is how many of our API servers to start. The APIServices lead to the first; the others
-	// are reached directly (Plane.DirectConfig). More than one need SharedEtcd or EtcdMembers.
+	// APIServers is how many of the Groundskeeper API servers to start. The APIServices lead to the first; the others are reached
+	// directly (Plane.DirectConfig). More than one need SharedEtcd or EtcdMembers.
 	APIServers int
 	// Spread lets the aggregator spread requests over all API servers that are ready, as in a cluster: they listen on an
 	// address of this machine instead of loopback, and EndpointSlices follow their readiness until the plane is stopped.
 	Spread bool
-	// Managers is how many of our controller managers to start; they need an API server.
+	// Managers is how many of Groundskeeper's controller managers to start; they need an API server.
 	Managers int
-	// SharedEtcd stores our objects in the plane's etcd, as in production, instead of in an etcd inside
-	// the API server.
+	// SharedEtcd stores Groundskeeper's objects in the plane's etcd, as in production, instead of in an etcd inside the API server.
 	SharedEtcd bool
-	// EtcdMembers is how many members an etcd has that is our API servers' own. 0: they have none.
+	// EtcdMembers is how many members an etcd has that is the Groundskeeper API servers' own. 0: they have none.
 	EtcdMembers int
 
-	// SelfManagedCertificates lets our API servers make their certificates themselves; the plane's authority signs none for
-	// them. Clients that reach them directly (Plane.DirectConfig) do not know the authority.
+	// SelfManagedCertificates lets the Groundskeeper API servers make their certificates themselves; the plane's CA signs none for
+	// them. Clients that reach them directly (Plane.DirectConfig) do not know the CA.
 	SelfManagedCertificates bool
 	// Webhooks registers the webhooks of artifacts/webhooks. They lead to the first controller manager.
 	Webhooks bool
@@ -46,7 +45,7 @@ type Options struct {
 
 	// Address is what kube-apiserver listens on; empty: loopback, or the host's end of the link to the node.
 	Address string
-	// Node adds a node that runs pods: kubelet, containerd and kube-proxy in namespaces of their own, kube-scheduler, and the
+	// Node adds a node that runs pods: kubelet, containerd and kube-proxy in dedicated namespaces, kube-scheduler, and the
 	// controllers that pods need. Images have to be imported, and names are not resolved. It takes root and packages.
 	Node bool
 	// Images are archives of images for the node. The one of hack/images/pause must be among them.
@@ -64,18 +63,18 @@ type Options struct {
 	// ManagerConfig is the file of the controller managers' configuration; empty: all defaults.
 	ManagerConfig string
 
-	// Detached lets the processes outlive this one, and a failed start leaves those that run as they are.
-	// Otherwise they end with this process, however it ends, and a failed start ends them.
+	// Detached lets the processes outlive this one, and a failed start leaves those that run unchanged. Otherwise they end with
+	// this process, however it ends, and a failed start ends them.
 	Detached bool
-	// PlainEtcd lets etcd serve without TLS whoever reaches its port: for measurements, of which TLS between
-	// etcd and the API servers would be a tenth.
+	// PlainEtcd lets etcd serve without TLS every client that reaches its port: for measurements, of which TLS between etcd and the
+	// API servers would be a tenth.
 	PlainEtcd bool
 	// UnsafeNoFsync lets etcd lose data when the machine crashes: for planes that are thrown away.
 	UnsafeNoFsync bool
 	// KubernetesGOGC is how much memory, in percent of what is in use, etcd and the processes of Kubernetes allocate until they
-	// collect garbage; 0: Go's default. Planes of tests are short-lived and many: memory is cheaper there than processor time.
+	// collect garbage; 0: Go's default. Planes of tests are short-lived and many: memory is cheaper there than CPU time.
 	KubernetesGOGC int
-	// Progress is told, line by line, what happens; nil: nobody is.
+	// Progress is notified, line by line, what happens; nil: none.
 	Progress func(line string)
 
 	spreadAddress string
@@ -84,7 +83,7 @@ type Options struct {
 // complete checks the options and fills in what is empty.
 func (o Options) complete() (Options, error) {
 	if o.Dir == "" {
-		return o, errors.New("a plane needs a folder (Options.Dir)")
+		return o, errors.New("a plane needs a directory (Options.Dir)")
 	}
 	if o.APIServers > 1 && !o.SharedEtcd && o.EtcdMembers == 0 {
 		return o, errors.New("several API servers need one etcd (Options.SharedEtcd, Options.EtcdMembers)")

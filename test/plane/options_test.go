@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// binaries makes a folder with empty files of these names.
+// binaries makes a directory with empty files of these names.
 func binaries(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -29,7 +29,7 @@ func TestOptions(t *testing.T) {
 		options Options
 		fails   string
 	}{
-		"no folder":                 {Options{BinDir: all}, "Options.Dir"},
+		"no directory":              {Options{BinDir: all}, "Options.Dir"},
 		"webhooks without manager":  {Options{Dir: "d", BinDir: all, APIServers: 1, Webhooks: true}, "Options.Managers"},
 		"servers without one store": {Options{Dir: "d", BinDir: all, APIServers: 2}, "Options.SharedEtcd"},
 		"a manager without server":  {Options{Dir: "d", BinDir: all, Managers: 1}, "Options.APIServers"},
@@ -63,7 +63,7 @@ func TestOptions(t *testing.T) {
 			if test.options.ManagerConfig != "" && !filepath.IsAbs(o.ManagerConfig) {
 				t.Errorf("configuration %q depends on the working directory of a process", o.ManagerConfig)
 			}
-			o.Progress("nobody listens")
+			o.Progress("no process listens")
 		})
 	}
 }

@@ -38,14 +38,14 @@ const (
 // keyPair is a certificate and its private key, both in PEM.
 type keyPair struct{ cert, key []byte }
 
-// authority signs certificates.
+// Signs certificates.
 type authority struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
 	pem         []byte // the certificate
 }
 
-// subject is what a certificate says about its owner.
+// subject is the owner in a certificate.
 type subject struct {
 	name   string   // common name: the user, when it is a client
 	groups []string // organizations: the user's groups
@@ -60,7 +60,7 @@ func (s subject) ips() []net.IP {
 	return append([]net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}, s.addresses...)
 }
 
-// loadAuthority reads the authority of that name from the folder and makes it first when there is none.
+// loadAuthority reads the CA of that name from the directory and makes it first when there is none.
 func loadAuthority(dir, name string) (*authority, error) {
 	pair, err := readPair(dir, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -70,25 +70,25 @@ func loadAuthority(dir, name string) (*authority, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("authority %s: %w", name, err)
+		return nil, fmt.Errorf("CA %s: %w", name, err)
 	}
 	certificates, err := cert.ParseCertsPEM(pair.cert)
 	if err != nil {
-		return nil, fmt.Errorf("authority %s: %w", name, err)
+		return nil, fmt.Errorf("CA %s: %w", name, err)
 	}
 	key, err := keyutil.ParsePrivateKeyPEM(pair.key)
 	if err != nil {
-		return nil, fmt.Errorf("authority %s: %w", name, err)
+		return nil, fmt.Errorf("CA %s: %w", name, err)
 	}
 	signer, ok := key.(crypto.Signer)
 	if !ok {
-		return nil, fmt.Errorf("authority %s: a key of type %T cannot sign", name, key)
+		return nil, fmt.Errorf("CA %s: a key of type %T cannot sign", name, key)
 	}
 	return &authority{certificate: certificates[0], key: signer, pem: pair.cert}, nil
 }
 
-// newAuthority makes an authority with an RSA key, as kubeadm does: kube-apiserver checks the signature on a client's
-// certificate with every request, and RSA signatures are the quickest to check.
+// newAuthority makes a CA with an RSA key, as kubeadm does: kube-apiserver checks the signature on a client's certificate with
+// every request, and RSA signatures are the quickest to check.
 func newAuthority(name string) (keyPair, error) {
 	key, err := rsa.GenerateKey(rand.Reader, authorityKeyBits)
 	if err != nil {
@@ -132,8 +132,8 @@ func (a *authority) issue(s subject) (keyPair, error) {
 	return encode(der, key)
 }
 
-// ensure returns the certificate that the folder has under that name while it is good for the subject,
-// and else issues another one there.
+// ensure returns the certificate that the directory has under that name while it is good for the subject, and else issues another
+// one there.
 func (a *authority) ensure(dir, name string, s subject) (keyPair, error) {
 	if pair, err := readPair(dir, name); err == nil && a.good(pair.cert, s, time.Now()) {
 		return pair, nil
@@ -145,7 +145,7 @@ func (a *authority) ensure(dir, name string, s subject) (keyPair, error) {
 	return pair, writePair(dir, name, pair)
 }
 
-// good says whether the certificate is ours, is about the subject and stays valid for a while.
+// good reports whether the certificate is owned by Groundskeeper, is about the subject and stays valid for a while.
 func (a *authority) good(pemBytes []byte, s subject, now time.Time) bool {
 	certificates, err := cert.ParseCertsPEM(pemBytes)
 	if err != nil {

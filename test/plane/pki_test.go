@@ -37,7 +37,7 @@ func TestAuthorityIsKept(t *testing.T) {
 	dir := t.TempDir()
 	first, second := testAuthority(t, dir), testAuthority(t, dir)
 	if !bytes.Equal(first.pem, second.pem) {
-		t.Error("a second load made another authority")
+		t.Error("a second load made another CA")
 	}
 	pair, err := second.issue(subject{name: "anna"})
 	if err != nil {
@@ -111,15 +111,15 @@ func TestEnsureReplacesOnlyWhatIsNotGood(t *testing.T) {
 		now       time.Time
 		good      bool
 	}{
-		"the same":          {a, base, now, true},
-		"groups reordered":  {a, subject{"api", []string{"a", "z"}, true, base.hosts, nil}, now, true},
-		"before renewal":    {a, base, now.Add(leafValidity - renewBefore - time.Hour), true},
-		"due for renewal":   {a, base, now.Add(leafValidity - renewBefore + time.Hour), false},
-		"another name":      {a, subject{"other", base.groups, true, base.hosts, nil}, now, false},
-		"another group":     {a, subject{"api", []string{"z"}, true, base.hosts, nil}, now, false},
-		"another address":   {a, subject{"api", base.groups, true, base.hosts, []net.IP{net.IPv4(10, 0, 0, 1)}}, now, false},
-		"another host":      {a, subject{"api", base.groups, true, nil, nil}, now, false},
-		"another authority": {foreign, base, now, false},
+		"the same":         {a, base, now, true},
+		"groups reordered": {a, subject{"api", []string{"a", "z"}, true, base.hosts, nil}, now, true},
+		"before renewal":   {a, base, now.Add(leafValidity - renewBefore - time.Hour), true},
+		"due for renewal":  {a, base, now.Add(leafValidity - renewBefore + time.Hour), false},
+		"another name":     {a, subject{"other", base.groups, true, base.hosts, nil}, now, false},
+		"another group":    {a, subject{"api", []string{"z"}, true, base.hosts, nil}, now, false},
+		"another address":  {a, subject{"api", base.groups, true, base.hosts, []net.IP{net.IPv4(10, 0, 0, 1)}}, now, false},
+		"another host":     {a, subject{"api", base.groups, true, nil, nil}, now, false},
+		"another CA":       {foreign, base, now, false},
 	} {
 		if got := test.authority.good(first.cert, test.subject, test.now); got != test.good {
 			t.Errorf("%s: good is %v, want %v", name, got, test.good)

@@ -16,7 +16,7 @@ import (
 	"sync"
 )
 
-// Names of the clients of our own.
+// Names of the clients of Groundskeeper's.
 const (
 	adminName      = "admin"
 	etcdClientName = "etcd-client"
@@ -24,14 +24,14 @@ const (
 
 // Plane is a running control plane.
 type Plane struct {
-	// The processes. Those of ours are as many as the options asked for.
+	// The processes. Those owned by Groundskeeper are as many as the options requested.
 	Etcd, KubeAPIServer, KubeControllerManager *Process
-	// Node and Scheduler are nil when the options did not ask for a node.
+	// Node and Scheduler are nil when the options did not request a node.
 	Node, Scheduler      *Process
 	APIServers, Managers []*Process
-	// EtcdMembers are those of our API servers' own etcd.
+	// EtcdMembers are those of the Groundskeeper API servers' own etcd.
 	EtcdMembers []*Process
-	// MidoNet is the fake of MidoNet, nil when the options did not ask for it.
+	// MidoNet is the fake of MidoNet, nil when the options did not request it.
 	MidoNet *Process
 
 	options     Options
@@ -43,13 +43,13 @@ type Plane struct {
 	etcdTLS     *tls.Config
 	prober      *http.Client
 
-	// followers tell of the readiness of our API servers until unfollow is called; nil when nobody does.
+	// followers report of the readiness of the Groundskeeper API servers until unfollow is called; nil when there is none.
 	followers sync.WaitGroup
 	unfollow  context.CancelFunc
 }
 
-// Start makes everything that the options ask for run and returns when it is ready: what runs already, in
-// that folder and in that form, stays as it is. The caller stops the plane (Plane.Stop).
+// Start makes everything that the options request run and returns when it is ready: what runs already, in that directory and in
+// that form, remains unchanged. The caller stops the plane (Plane.Stop).
 func Start(ctx context.Context, options Options) (*Plane, error) {
 	options, err := options.complete()
 	if err != nil {
@@ -59,7 +59,7 @@ func Start(ctx context.Context, options Options) (*Plane, error) {
 	if err := p.prepare(); err != nil {
 		return nil, err
 	}
-	if options.Detached { // others are made anew, and have nothing to lose
+	if options.Detached { // others are recreated, and have nothing to lose
 		if err := p.checkSettings(ctx); err != nil {
 			return nil, err
 		}
@@ -75,7 +75,7 @@ func Start(ctx context.Context, options Options) (*Plane, error) {
 	return p, nil
 }
 
-// prepare makes the folder, the ports and the credentials.
+// prepare makes the directory, the ports and the credentials.
 func (p *Plane) prepare() error {
 	var err error
 	if p.state, err = loadState(p.dir); err != nil {
@@ -84,7 +84,7 @@ func (p *Plane) prepare() error {
 	if err := os.MkdirAll(p.dir, 0o700); err != nil {
 		return err
 	}
-	if p.state.Ports == nil { // before anything else, the state marks the directory as ours
+	if p.state.Ports == nil { // before anything else, the state marks the directory as Groundskeeper's
 		if err := p.state.setPorts(map[string]int{}); err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func (p *Plane) start(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	// Last but our managers: its garbage collector looks only every half minute for new kinds.
+	// Last but Groundskeeper's managers: its garbage collector looks only every half minute for new kinds.
 	if p.KubeControllerManager, err = p.run(ctx, p.controllerManagerCommand); err != nil {
 		return err
 	}
@@ -182,7 +182,7 @@ func (p *Plane) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// stopForeign stops and forgets processes that an earlier plane of the folder had and this one has not.
+// stopForeign stops and discards processes that an earlier plane of the directory had and this one has not.
 func (p *Plane) stopForeign(ctx context.Context) error {
 	wanted := p.portNames()
 	foreign := func(r record) bool { return !slices.Contains(wanted, r.Name) }

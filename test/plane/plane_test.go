@@ -26,7 +26,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// controlPlane starts a plane without our own processes, and stops it with the test.
+// controlPlane starts a plane without Groundskeeper's processes, and stops it with the test.
 func controlPlane(t *testing.T, options Options) *Plane {
 	t.Helper()
 	binary(t, "kube-apiserver")
@@ -79,7 +79,7 @@ func testAdmin(t *testing.T, p *Plane) {
 		t.Fatal(err)
 	}
 	if version.Major != "1" || version.Minor == "" || !strings.HasPrefix(version.GitVersion, "v1."+version.Minor+".") {
-		t.Errorf("the server says it is %s (%s.%s): it was built without its version", version.GitVersion, version.Major, version.Minor)
+		t.Errorf("the server reports it is %s (%s.%s): it was built without its version", version.GitVersion, version.Major, version.Minor)
 	}
 }
 
@@ -118,7 +118,7 @@ func testEtcdIsClosed(t *testing.T, p *Plane) {
 	stranger.Certificates = nil
 	anybody := &http.Client{Transport: &http.Transport{TLSClientConfig: stranger, DisableKeepAlives: true}}
 	if err := probe(t.Context(), anybody, p.EtcdEndpoint()+"/readyz"); err == nil {
-		t.Error("etcd answers a client without a certificate")
+		t.Error("etcd responds a client without a certificate")
 	}
 }
 
@@ -146,7 +146,7 @@ func versions(t *testing.T, p *Plane) map[string]string {
 	return seen
 }
 
-// aggregated says whether a role has the rules of all that it is to have them of.
+// aggregated reports whether a role has the rules of all that it is to have them of.
 func aggregated(t *testing.T, role *rbacv1.ClusterRole, all []rbacv1.ClusterRole) bool {
 	t.Helper()
 	if role.AggregationRule == nil {
@@ -185,7 +185,7 @@ func testApplyIsIdempotent(t *testing.T, p *Plane) {
 			if role.Labels["app.kubernetes.io/part-of"] != "groundskeeper" {
 				continue
 			}
-			// A role that aggregates others has no rules of its own, and none at all where nothing has its label.
+			// A role that aggregates others has no separate rules, and none at all where nothing has its label.
 			if ours++; len(role.Rules) == 0 && role.AggregationRule == nil || !aggregated(t, role, roles.Items) {
 				return 0, false
 			}

@@ -27,8 +27,8 @@ const (
 // loopback is the address that every process of a plane listens on.
 const loopback = "127.0.0.1"
 
-// FreePort returns a port of loopback that nobody listens on, and that no plane and no other caller on this machine is
-// given as long as this process lives.
+// FreePort returns a port of loopback that no client listens on, and that no plane and no other caller on this machine is given as
+// long as this process lives.
 func FreePort() (int, error) { return pickPort(nil) }
 
 // pickPort returns a port that is free, not among the taken ones, and reserved for this process.
@@ -53,8 +53,8 @@ func pickPort(taken map[int]bool) (int, error) {
 	return 0, fmt.Errorf("no free port between %d and %d on %s", firstPort, lastPort, loopback)
 }
 
-// reserve locks the file of a port until this process ends, and reports whether nobody else had. Between the choice of a
-// port and the start of the process that listens there, another plane, here or in another process, would find it free.
+// reserve locks the file of a port until this process ends, and reports whether no other client had. Between the choice of a port
+// and the start of the process that listens there, another plane, here or in another process, would find it free.
 func reserve(dir string, port int) (bool, error) {
 	file, err := os.OpenFile(filepath.Join(dir, strconv.Itoa(port)), os.O_RDONLY|os.O_CREATE, 0o600)
 	if err != nil {
@@ -71,11 +71,11 @@ func reserve(dir string, port int) (bool, error) {
 	return true, nil
 }
 
-// reservations keep the locked files open: an *os.File that nobody refers to is closed by the garbage collector.
+// reservations keep the locked files open: an *os.File that no client refers to is closed by the garbage collector.
 var reservations sync.Map
 
-// portFree says whether a process could listen on the port. The aggregator reaches our API server as
-// "localhost", which may mean ::1 first: a port that somebody has there is not free.
+// portFree reports whether a process could listen on the port. The aggregator reaches Groundskeeper's API server as "localhost",
+// which may mean ::1 first: a port that another process has there is not free.
 func portFree(port int) bool {
 	for _, host := range []string{loopback, "::1"} {
 		listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
@@ -113,7 +113,7 @@ func assignPorts(names []string, remembered map[string]int, running func(name st
 
 func address(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
 
-// portNames are the names of all ports of the plane: those of processes, but for etcd's second one and webhooks.
+// portNames are the names of all ports of the plane: those of processes, except for etcd's second one and webhooks.
 func (p *Plane) portNames() []string {
 	names := []string{etcdName, etcdPeerName, kubeAPIServerName, controllerManagerName}
 	for i := range p.options.EtcdMembers {
@@ -134,7 +134,7 @@ func (p *Plane) portNames() []string {
 	return names
 }
 
-// owns says whether the process that the port was given to still runs.
+// owns reports whether the process that the port was given to still runs.
 func (p *Plane) owns(port string) bool {
 	port = strings.TrimSuffix(strings.TrimSuffix(port, webhookSuffix), peerSuffix) // it has the process of its owner
 	return p.state.running(port)

@@ -65,11 +65,11 @@ func TestAssignPorts(t *testing.T) {
 		running    func(string) bool
 		want       map[string]int // 0: any but the remembered one
 	}{
-		"first start":       {running: nobody, want: map[string]int{"a": 0, "b": 0}},
-		"free":              {remembered: map[string]int{"a": free}, running: nobody, want: map[string]int{"a": free, "b": 0}},
-		"taken by somebody": {remembered: map[string]int{"a": taken, "b": free}, running: nobody, want: map[string]int{"a": 0, "b": free}},
-		"taken by itself":   {remembered: map[string]int{"a": taken}, running: func(n string) bool { return n == "a" }, want: map[string]int{"a": taken, "b": 0}},
-		"same port twice":   {remembered: map[string]int{"a": free, "b": free}, running: nobody, want: map[string]int{"a": free, "b": 0}},
+		"first start":             {running: nobody, want: map[string]int{"a": 0, "b": 0}},
+		"free":                    {remembered: map[string]int{"a": free}, running: nobody, want: map[string]int{"a": free, "b": 0}},
+		"taken by another client": {remembered: map[string]int{"a": taken, "b": free}, running: nobody, want: map[string]int{"a": 0, "b": free}},
+		"taken automatically":     {remembered: map[string]int{"a": taken}, running: func(n string) bool { return n == "a" }, want: map[string]int{"a": taken, "b": 0}},
+		"same port twice":         {remembered: map[string]int{"a": free, "b": free}, running: nobody, want: map[string]int{"a": free, "b": 0}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ports, err := assignPorts([]string{"a", "b"}, test.remembered, test.running)

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// probe asks the URL and takes status 200 for yes. On no it returns what the answer says.
+// probe queries the URL and takes status 200 for yes. On no it returns the content of the response.
 func probe(ctx context.Context, client *http.Client, url string) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -32,12 +32,12 @@ func probe(ctx context.Context, client *http.Client, url string) error {
 		return err
 	}
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answers %s: %s", url, response.Status, failedChecks(string(body)))
+		return fmt.Errorf("%s responds %s: %s", url, response.Status, failedChecks(string(body)))
 	}
 	return nil
 }
 
-// failedChecks returns the lines of a health check's answer that say what is wrong.
+// failedChecks returns the lines of a health check's response that report what is wrong.
 func failedChecks(body string) string {
 	var failed []string
 	for line := range strings.Lines(body) {
@@ -51,9 +51,9 @@ func failedChecks(body string) string {
 	return strings.Join(failed, "; ")
 }
 
-// newProber returns the client of all probes: it may be asked by servers of either authority. It keeps no
-// connection, so that an answer comes from the process that listens now. A server that makes its own certificate
-// is not verified: only its clients in the cluster know the authority.
+// newProber returns the client of all probes: it may be queried by servers of either CA. It keeps no connection, so that a response
+// comes from the process that listens now. A server that makes its own certificate is not verified: only its clients in the cluster
+// know the CA.
 func newProber(pki string, selfManaged bool) (*http.Client, error) {
 	config, err := clientTLS(pki, map[string]string{"ca": adminName, "etcd-ca": etcdClientName})
 	if err != nil {
@@ -66,8 +66,8 @@ func newProber(pki string, selfManaged bool) (*http.Client, error) {
 	}, nil
 }
 
-// clientTLS returns the TLS configuration of a client that trusts the authorities in the folder and shows
-// the certificate that is given for the server's authority.
+// clientTLS returns the TLS configuration of a client that trusts the CAs in the directory and shows the certificate that is given
+// for the server's CA.
 func clientTLS(pki string, certificates map[string]string) (*tls.Config, error) {
 	config := &tls.Config{RootCAs: x509.NewCertPool(), MinVersion: tls.VersionTLS12}
 	for authority, client := range certificates {

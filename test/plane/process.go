@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// pollInterval is how often a process is asked whether it is ready or gone.
+// pollInterval is how often a process is queried whether it is ready or has ended.
 const pollInterval = 50 * time.Millisecond
 
 // Process is the handle of one process of a plane. The process may end and be started again; the handle,
@@ -109,7 +109,7 @@ func launch(cmd *exec.Cmd) (run, error) {
 		defer close(exited)
 		err := cmd.Start()
 		if err == nil {
-			// Nobody but us reaps it, so even a process that ended at once still has its start time.
+			// Only this process reaps it, so even a process that ended immediately still has its start time.
 			next.PID = cmd.Process.Pid
 			next.Started, _, err = startOf(next.PID)
 		}
@@ -148,7 +148,7 @@ func (p *Process) Ready(ctx context.Context) error {
 		if err == nil {
 			return nil
 		}
-		// An attempt that was cut off by the end of ctx says less than the one before.
+		// An attempt that was cut off by the end of ctx has less information than the one before.
 		if ctx.Err() == nil || last == nil {
 			last = err
 		}
@@ -160,7 +160,7 @@ func (p *Process) Ready(ctx context.Context) error {
 	}
 }
 
-// ended tells how a life that is over came to its end.
+// ended reports how a life that is over came to its end.
 func (r run) ended() error {
 	if r.PID == 0 {
 		return errors.New("it was never started")

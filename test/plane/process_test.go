@@ -68,7 +68,7 @@ func TestProcessLives(t *testing.T) {
 		t.Errorf("Ready after Kill: %v", err)
 	}
 	if err := p.Stop(t.Context()); err != nil {
-		t.Errorf("Stop of a process that is gone: %v", err)
+		t.Errorf("Stop of a process that has been deleted: %v", err)
 	}
 }
 
@@ -121,7 +121,7 @@ func TestNotReadyTellsTheFailedCheck(t *testing.T) {
 	if err := p.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// Until it listens the answer is another one.
+	// Until it listens the response is another one.
 	for {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, errors.New("gave up"))
 		err := p.Ready(ctx)
@@ -129,7 +129,7 @@ func TestNotReadyTellsTheFailedCheck(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "gave up") {
 			t.Fatalf("Ready: %v", err)
 		}
-		if strings.Contains(err.Error(), "500 Internal Server Error: [-]etcd failed: it is away") {
+		if strings.Contains(err.Error(), "500 Internal Server Error: [-]etcd failed: it is unavailable") {
 			return
 		}
 	}
@@ -155,13 +155,13 @@ func TestEnsure(t *testing.T) {
 			t.Fatal(err)
 		}
 		if what != want {
-			t.Errorf("ensure says %q, want %q", what, want)
+			t.Errorf("ensure reports %q, want %q", what, want)
 		}
 		if err := p.Ready(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	// other is the handle that a later plane of the folder would have.
+	// other is the handle that a later plane of the directory would have.
 	other := func() *Process {
 		s, err := loadState(p.args[1])
 		if err != nil {

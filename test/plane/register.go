@@ -21,8 +21,8 @@ import (
 
 var apiServices = schema.GroupVersionResource{Group: "apiregistration.k8s.io", Version: "v1", Resource: "apiservices"}
 
-// prepareCluster applies what our processes need before they start, and refuses a cluster that has one of
-// our group versions from a CustomResourceDefinition.
+// prepareCluster applies what Groundskeeper's processes need before they start, and rejects a cluster that has one of
+// Groundskeeper's group versions from a CustomResourceDefinition.
 func (p *Plane) prepareCluster(ctx context.Context) error {
 	client, err := dynamic.NewForConfig(p.Config())
 	if err != nil {
@@ -59,12 +59,13 @@ func (p *Plane) prepareCluster(ctx context.Context) error {
 	return nil
 }
 
-// registrations reads the Service of our API server and its APIServices.
+// registrations reads the Service of Groundskeeper's API server and its APIServices.
 func (p *Plane) registrations() ([]*unstructured.Unstructured, error) {
 	return manifests(filepath.Join(p.options.Artifacts, "apiservice"))
 }
 
-// register leads the APIServices to our first API server, or to all of them (Options.Spread), and waits until all of them are available.
+// register leads the APIServices to Groundskeeper's first API server, or to all of them (Options.Spread), and waits until all of
+// them are available.
 func (p *Plane) register(ctx context.Context) error {
 	began := time.Now()
 	client, err := dynamic.NewForConfig(p.Config())
@@ -116,9 +117,9 @@ func (p *Plane) localize(object *unstructured.Unstructured, ca []byte) error {
 	return onLoopback(object, p.ports[apiserverName], ca)
 }
 
-// onLoopback changes a manifest of the registration from a cluster with Pods to a process on this machine:
-// the Service becomes an external name, which the aggregator takes instead of endpoints, and the
-// APIService gets the port and the authority of the process, nil when the process writes it.
+// onLoopback changes a manifest of the registration from a cluster with Pods to a process on this machine: the Service becomes an
+// external name, which the aggregator takes instead of endpoints, and the APIService gets the port and the CA of the process, nil
+// when the process writes it.
 func onLoopback(object *unstructured.Unstructured, port int, ca []byte) error {
 	switch object.GetKind() {
 	case "Service":
@@ -127,7 +128,7 @@ func onLoopback(object *unstructured.Unstructured, port int, ca []byte) error {
 		if err := unstructured.SetNestedField(object.Object, int64(port), "spec", "service", "port"); err != nil {
 			return err
 		}
-		if ca == nil { // the server tells it itself
+		if ca == nil { // the server notifies it itself
 			return nil
 		}
 		return unstructured.SetNestedField(object.Object, base64.StdEncoding.EncodeToString(ca), "spec", "caBundle")
@@ -135,8 +136,8 @@ func onLoopback(object *unstructured.Unstructured, port int, ca []byte) error {
 	return fmt.Errorf("%s %s: only a Service and APIServices make a registration", object.GetKind(), name(object))
 }
 
-// waitAvailable waits until the aggregator says that it reaches the server of the APIService, and does: the
-// condition alone may still be that of the server's last life.
+// waitAvailable waits until the aggregator reports that it reaches the server of the APIService, and does: the condition alone may
+// still be that of the server's last life.
 func (p *Plane) waitAvailable(ctx context.Context, client dynamic.Interface, service *unstructured.Unstructured) error {
 	group, _, _ := unstructured.NestedString(service.Object, "spec", "group")
 	version, _, _ := unstructured.NestedString(service.Object, "spec", "version")

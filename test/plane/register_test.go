@@ -72,9 +72,9 @@ func TestOnLoopback(t *testing.T) {
 func TestCondition(t *testing.T) {
 	object := &unstructured.Unstructured{Object: map[string]any{"status": map[string]any{"conditions": []any{
 		map[string]any{"type": "Other", "status": "True"},
-		map[string]any{"type": "Available", "status": "False", "message": "no answer"},
+		map[string]any{"type": "Available", "status": "False", "message": "no response"},
 	}}}}
-	if ok, message := condition(object, "Available"); ok || message != "no answer" {
+	if ok, message := condition(object, "Available"); ok || message != "no response" {
 		t.Errorf("Available: %v, %q", ok, message)
 	}
 	if ok, _ := condition(object, "Other"); !ok {
@@ -99,7 +99,7 @@ func TestProbe(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(test.status)
-				w.Write([]byte(test.body)) //nolint:errcheck // the client tells
+				w.Write([]byte(test.body)) //nolint:errcheck // the client reports it
 			}))
 			defer server.Close()
 			err := probe(t.Context(), server.Client(), server.URL)

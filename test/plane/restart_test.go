@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// testComesBack kills processes, starts the plane again on its folder and looks for what changed.
+// testComesBack kills processes, starts the plane again on its directory and looks for what changed.
 func testComesBack(t *testing.T, p *Plane) {
 	pids := func(p *Plane) []int { return []int{p.Etcd.PID(), p.KubeAPIServer.PID(), p.KubeControllerManager.PID()} }
 	before, kubeconfig := pids(p), read(t, p.AdminKubeconfig())
@@ -47,10 +47,10 @@ func testComesBack(t *testing.T, p *Plane) {
 		t.Error("the kubeconfig changed")
 	}
 	if _, err := client(t, second).CoreV1().Namespaces().Get(t.Context(), systemNamespace, metav1.GetOptions{}); err != nil {
-		t.Errorf("the data is gone: %v", err)
+		t.Errorf("the data has been deleted: %v", err)
 	}
 
-	// While it was down somebody else took its port.
+	// While it was down another client took its port.
 	if err := second.KubeAPIServer.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func TestFailedStartNamesTheProcess(t *testing.T) {
 		t.Fatalf("%T: %v", err, err)
 	}
 	if failure.Process != "kube-apiserver" || !slices.ContainsFunc(failure.Lines, func(line string) bool { return strings.Contains(line, "--colour") }) {
-		t.Errorf("the error does not tell: %v", err)
+		t.Errorf("the error does not name it: %v", err)
 	}
 	all, err := Inspect(t.Context(), dir)
 	if err != nil {
@@ -106,12 +106,12 @@ func TestFailedStartNamesTheProcess(t *testing.T) {
 func TestInspectStopRemove(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "plane")
 	if all, err := Inspect(t.Context(), dir); err != nil || len(all) != 0 {
-		t.Errorf("a folder that is not there: %v, %v", all, err)
+		t.Errorf("a directory that does not exist: %v, %v", all, err)
 	}
 	p := controlPlane(t, Options{Dir: dir})
 	var all []Status
 	err := wait.PollUntilContextTimeout(t.Context(), 100*time.Millisecond, time.Minute, true, func(ctx context.Context) (_ bool, err error) {
-		all, err = Inspect(ctx, dir) // a busy machine may keep one of them from answering
+		all, err = Inspect(ctx, dir) // a busy machine may keep one of them from responding
 		return err == nil && !slices.ContainsFunc(all, func(s Status) bool { return s.Err != nil }), err
 	})
 	if err != nil {
@@ -139,6 +139,6 @@ func TestInspectStopRemove(t *testing.T) {
 		t.Error("it still runs")
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("the folder is still there: %v", err)
+		t.Errorf("the directory is still there: %v", err)
 	}
 }

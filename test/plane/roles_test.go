@@ -23,7 +23,7 @@ const (
 	otherNamespace   = "garden-other"
 )
 
-// access is one question: may who do what, and the answer.
+// access is one question: may who do what, and the response.
 type access struct {
 	who                             user
 	verb, group, resource, sub, obj string
@@ -31,8 +31,7 @@ type access struct {
 	allowed                         bool
 }
 
-// testRoles asks kube-apiserver what the roles in artifacts/ allow, after kube-controller-manager has
-// aggregated them.
+// testRoles queries kube-apiserver what the roles in artifacts/ allow, after kube-controller-manager has aggregated them.
 func testRoles(t *testing.T, p *Plane) {
 	c := client(t, p)
 	member, viewer, accounts, stranger := user{name: "member"}, user{name: "viewer"}, user{name: "accounts"}, user{name: "stranger"}
@@ -99,14 +98,14 @@ func testRoles(t *testing.T, p *Plane) {
 		in(access{who: accounts, verb: "get", resource: "secrets"}),
 		in(access{who: accounts, verb: "get", group: "kubernikus.sap.cc", resource: "klusters"}),
 		in(access{who: stranger, verb: "get", group: "kubernikus.sap.cc", resource: "klusters"}),
-		// Those who look after everything.
+		// Those who manage everything.
 		in(access{who: administrator, verb: "create", group: "gimbal.heptio.com", resource: "discoverybackends", allowed: true}),
 		{who: administrator, verb: "manage-members", group: "core.gardener.cloud", resource: "projects", obj: "p", allowed: true},
 		in(access{who: administrator, verb: "get", resource: "secrets", allowed: true}),
 		in(access{who: auditor, verb: "list", group: "kubernikus.sap.cc", resource: "klusters", allowed: true}),
 		{who: auditor, verb: "delete", group: "core.gardener.cloud", resource: "projects", obj: "p"},
 		in(access{who: auditor, verb: "get", resource: "secrets"}),
-		// Our API server.
+		// Groundskeeper's API server.
 		{who: server, verb: "list", resource: "namespaces", allowed: true},
 		{who: server, verb: "create", group: "authorization.k8s.io", resource: "subjectaccessreviews", allowed: true},
 		{who: server, verb: "create", group: "authentication.k8s.io", resource: "tokenreviews", allowed: true},
@@ -117,7 +116,7 @@ func testRoles(t *testing.T, p *Plane) {
 		{who: server, verb: "delete", resource: "configmaps", obj: "groundskeeper-store", namespace: systemNamespace},
 		in(access{who: server, verb: "get", resource: "secrets"}),
 		{who: server, verb: "create", resource: "namespaces"},
-		// Our controller manager.
+		// Groundskeeper's controller manager.
 		{who: manager, verb: "delete", resource: "namespaces", obj: projectNamespace, allowed: true},
 		{who: manager, verb: "escalate", group: rbacv1.GroupName, resource: "clusterroles", allowed: true},
 		{who: manager, verb: "bind", group: rbacv1.GroupName, resource: "clusterroles", allowed: true},
@@ -152,7 +151,7 @@ func testRoles(t *testing.T, p *Plane) {
 	ask(t, c, questions)
 }
 
-// testKlusterRoles asks what the roles in artifacts/kluster allow besides, where Klusters are looked after.
+// testKlusterRoles queries what the roles in artifacts/kluster allow besides, where Klusters are managed.
 func testKlusterRoles(t *testing.T, p *Plane) {
 	out, err := exec.CommandContext(t.Context(), p.Kubectl(), "--kubeconfig", p.AdminKubeconfig(), "apply", "-k", "../../artifacts/kluster").CombinedOutput()
 	if err != nil {
@@ -179,7 +178,7 @@ func testKlusterRoles(t *testing.T, p *Plane) {
 	})
 }
 
-// ask asks questions, and compares the answers.
+// It sends requests, and compares the responses.
 func ask(t *testing.T, c kubernetes.Interface, questions []access) {
 	t.Helper()
 	// The API server knows roles and bindings a moment after they were made: what is allowed is waited for, and each of them

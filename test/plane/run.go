@@ -25,7 +25,7 @@ func (p *Plane) runAll(ctx context.Context, n int, build func(i int) (command, e
 	return all, nil
 }
 
-// run makes the process of the command run as the command says and returns its handle when it is ready.
+// run makes the process of the command run as the command specifies and returns its handle when it is ready.
 func (p *Plane) run(ctx context.Context, build func() (command, error)) (*Process, error) {
 	b, err := p.begin(ctx, build)
 	if err != nil {
@@ -45,7 +45,7 @@ type beginning struct {
 	at   time.Time
 }
 
-// begin makes the process of the command run as the command says.
+// begin makes the process of the command run as the command specifies.
 func (p *Plane) begin(ctx context.Context, build func() (command, error)) (*beginning, error) {
 	c, err := build()
 	if err != nil {
@@ -64,7 +64,7 @@ func (p *Plane) await(ctx context.Context, b *beginning) error {
 	if err := process.Ready(ready); err != nil {
 		// What is not ready now is of no use later: the next start begins afresh.
 		if p.options.Detached {
-			process.Stop(context.WithoutCancel(ctx)) //nolint:errcheck // the first error is the one to tell
+			process.Stop(context.WithoutCancel(ctx)) //nolint:errcheck // the first error is the one to report
 		}
 		return err
 	}
@@ -72,7 +72,7 @@ func (p *Plane) await(ctx context.Context, b *beginning) error {
 	return nil
 }
 
-// ensure starts the process unless it runs in the form that it should have, and says what it did.
+// ensure starts the process unless it runs in the form that it should have, and reports what it did.
 func (p *Process) ensure(ctx context.Context) (string, error) {
 	fingerprint, err := p.fingerprint(p.args)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// checkSettings asks our programs whether they accept the configuration and the flags, before anything that runs is stopped.
+// checkSettings checks with Groundskeeper's programs whether they accept the configuration and the flags, before anything that runs
+// is stopped.
 func (p *Plane) checkSettings(ctx context.Context) error {
 	if p.options.Managers > 0 {
 		config, err := p.managerConfig()
@@ -42,5 +43,5 @@ func accepts(ctx context.Context, binary string, args []string) error {
 	if reported == "" {
 		reported = err.Error()
 	}
-	return fmt.Errorf("the settings are refused, and nothing was changed: %s", reported)
+	return fmt.Errorf("the settings are rejected, and nothing was changed: %s", reported)
 }

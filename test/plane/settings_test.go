@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// What our programs refuse is found before anything that runs is stopped.
+// What Groundskeeper's programs reject is found before anything that runs is stopped.
 func TestCheckSettings(t *testing.T) {
 	dir := t.TempDir()
-	// Programs that refuse the flag --wrong, and tell so as ours do.
+	// Programs that reject the flag --wrong, and report so as Groundskeeper's do.
 	const program = "#!/bin/sh\nfor flag; do [ \"$flag\" != --wrong ] || { echo 'error: unknown flag: --wrong' >&2; exit 1; }; done\n"
 	for _, name := range []string{apiserverName, managerName} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(program), 0o700); err != nil { //nolint:gosec // it is run
@@ -29,7 +29,7 @@ func TestCheckSettings(t *testing.T) {
 		want    string
 	}{
 		"fine":                     {Options{APIServers: 1, Managers: 1, APIServerFlags: []string{"--v=2"}}, ""},
-		"flag of the manager":      {Options{APIServers: 1, Managers: 1, ManagerFlags: []string{"--wrong"}}, "the settings are refused, and nothing was changed: unknown flag: --wrong"},
+		"flag of the manager":      {Options{APIServers: 1, Managers: 1, ManagerFlags: []string{"--wrong"}}, "the settings are rejected, and nothing was changed: unknown flag: --wrong"},
 		"flag of the API server":   {Options{APIServers: 1, APIServerFlags: []string{"--wrong"}}, "unknown flag: --wrong"},
 		"configuration with a URL": {Options{APIServers: 1, Managers: 1, MidoNet: true, ManagerConfig: config}, "controllers.translation.midonet.url is set"},
 	} {

@@ -15,11 +15,11 @@ import (
 )
 
 const (
-	// servicePort is that of the Service of our API servers, and the name of the port.
+	// servicePort is that of the Service of the Groundskeeper API servers, and the name of the port.
 	servicePort, servicePortName = int64(443), "https"
-	// followInterval is how often an API server is asked whether it is ready.
+	// followInterval is how often an API server is queried whether it is ready.
 	followInterval = 200 * time.Millisecond
-	// followTimeout is how long its answer may take.
+	// followTimeout is how long its response may take.
 	followTimeout = time.Second
 )
 
@@ -35,7 +35,7 @@ func spreadAddress(addresses []net.Addr) (string, error) {
 	return "", errors.New("this machine has no IPv4 address but loopback: requests cannot be spread over API servers (Options.Spread)")
 }
 
-// CanSpread says why this machine cannot have a plane with Options.Spread; nil: it can.
+// CanSpread reports why this machine cannot have a plane with Options.Spread; nil: it can.
 func CanSpread() error {
 	addresses, err := net.InterfaceAddrs()
 	if err != nil {
@@ -45,7 +45,7 @@ func CanSpread() error {
 	return err
 }
 
-// apiserverAddress is where our i-th API server listens.
+// apiserverAddress is where Groundskeeper's i-th API server listens.
 func (p *Plane) apiserverAddress(i int) string {
 	port := p.ports[numbered(apiserverName, i)]
 	if p.options.Spread {
@@ -54,7 +54,8 @@ func (p *Plane) apiserverAddress(i int) string {
 	return address(port)
 }
 
-// spreadService changes the Service of our API servers from a cluster with Pods to one whose endpoints the plane writes.
+// spreadService changes the Service of the Groundskeeper API servers from a cluster with Pods to one whose endpoints the plane
+// writes.
 func spreadService(object *unstructured.Unstructured) error {
 	return unstructured.SetNestedMap(object.Object, map[string]any{
 		"type":  "ClusterIP",
@@ -62,8 +63,8 @@ func spreadService(object *unstructured.Unstructured) error {
 	}, "spec")
 }
 
-// endpointSlice says where one API server is, and whether it is ready. Each server has a port of its own, so each has a
-// slice of its own.
+// endpointSlice reports where one API server is, and whether it is ready. Each server has a dedicated port, so each has a dedicated
+// slice.
 func endpointSlice(name, host string, port int, ready bool) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice",
@@ -77,8 +78,8 @@ func endpointSlice(name, host string, port int, ready bool) *unstructured.Unstru
 	}}
 }
 
-// follow does what kubelet and the controller of EndpointSlices do for Pods: it asks every API server whether it is
-// ready, and writes that to its EndpointSlice. It ends when the plane is stopped.
+// follow does what kubelet and the controller of EndpointSlices do for Pods: it queries every API server whether it is ready, and
+// writes that to its EndpointSlice. It ends when the plane is stopped.
 func (p *Plane) follow(ctx context.Context, client dynamic.Interface) {
 	ctx, p.unfollow = context.WithCancel(context.WithoutCancel(ctx))
 	for i, server := range p.APIServers {
@@ -90,7 +91,7 @@ func (p *Plane) followOne(ctx context.Context, client dynamic.Interface, i int, 
 	ticker := time.NewTicker(followInterval)
 	defer ticker.Stop()
 	var told *bool
-	late := 0 // answers in a row that did not come in time
+	late := 0 // responds in a row that did not come before the deadline
 	for {
 		asking, cancel := context.WithTimeout(ctx, followTimeout)
 		err := probe(asking, p.prober, server.health)
@@ -99,7 +100,7 @@ func (p *Plane) followOne(ctx context.Context, client dynamic.Interface, i int, 
 			late = 0
 		}
 		ready := err == nil
-		// One late answer is that of a busy machine; kubelet, too, asks three times.
+		// One late response is that of a busy machine; kubelet, too, probes three times.
 		if ctx.Err() == nil && (late == 0 || late >= 3) && (told == nil || *told != ready) {
 			slice := endpointSlice(server.name, p.options.spreadAddress, p.ports[numbered(apiserverName, i)], ready)
 			if err := apply(ctx, client, []*unstructured.Unstructured{slice}); err == nil {

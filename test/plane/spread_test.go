@@ -91,7 +91,7 @@ func TestOptionsOfAnEtcdOfItsOwn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			test.options.Dir = t.TempDir()
 			if _, err := test.options.complete(); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("it says %v", err)
+				t.Errorf("it reports %v", err)
 			}
 		})
 	}

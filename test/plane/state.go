@@ -46,7 +46,7 @@ func loadState(dir string) (*state, error) {
 		return nil, err
 	}
 	if err := json.Unmarshal(content, s); err != nil {
-		return nil, fmt.Errorf("%s cannot be read (stop the processes by hand and remove the folder): %w", s.path, err)
+		return nil, fmt.Errorf("%s cannot be read (stop the processes manually and remove the directory): %w", s.path, err)
 	}
 	if s.Ports == nil {
 		return nil, fmt.Errorf("%s is not the state of a local control plane: choose another directory than %s", s.path, dir)
@@ -77,7 +77,7 @@ func (s *state) process(name string) (record, bool) {
 	return record{}, false
 }
 
-// running says whether the process that is remembered under the name runs.
+// running reports whether the process that is remembered under the name runs.
 func (s *state) running(name string) bool {
 	r, found := s.process(name)
 	return found && r.alive()
@@ -115,7 +115,7 @@ func (s *state) set(r record) error {
 	return s.save()
 }
 
-// forget drops what is remembered of the chosen processes. They do not run.
+// Drops what is remembered of the chosen processes. They do not run.
 func (s *state) forget(choose func(record) bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,8 +135,8 @@ func (s *state) save() error {
 	return writeFile(s.path, append(content, '\n'))
 }
 
-// writeFile makes the content of the file this one, at once, readable for us only. A file that has it
-// already is not touched.
+// writeFile makes the content of the file this one, immediately, readable for Groundskeeper only. A file that has it already is not
+// touched.
 func writeFile(path string, content []byte) error {
 	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, content) {
 		return nil
@@ -145,9 +145,9 @@ func writeFile(path string, content []byte) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temporary.Name()) //nolint:errcheck // gone already when the rename succeeded
+	defer os.Remove(temporary.Name()) //nolint:errcheck // already renamed when the rename succeeded
 	if _, err := temporary.Write(content); err != nil {
-		temporary.Close() //nolint:errcheck // the write error is the one to tell
+		temporary.Close() //nolint:errcheck // the write error is the one to report
 		return err
 	}
 	if err := temporary.Close(); err != nil {

@@ -28,10 +28,9 @@ func startOf(pid int) (started string, running bool, err error) {
 	return string(bytes.TrimSpace(boot)) + "/" + ticks, running, nil
 }
 
-// parseStat reads the state (field 3), the number of threads (20) and the start time (22) of
-// /proc/PID/stat, see proc(5). Field 2 is the name in parentheses, which may itself contain spaces and
-// parentheses. A killed process of which only the first thread is gone still holds its files and ports:
-// it runs until the last thread is gone.
+// parseStat reads the state (field 3), the number of threads (20) and the start time (22) of /proc/PID/stat, see proc(5). Field 2
+// is the name in parentheses, which may itself contain spaces and parentheses. A killed process of which only the first thread has
+// been deleted still holds its files and ports: it runs until the last thread has been deleted.
 func parseStat(stat []byte) (ticks string, running bool, err error) {
 	fields := bytes.Fields(stat[bytes.LastIndexByte(stat, ')')+1:])
 	if len(fields) < 20 {
@@ -43,7 +42,7 @@ func parseStat(stat []byte) (ticks string, running bool, err error) {
 	return string(fields[19]), running, nil
 }
 
-// attributes detaches a process from the terminal and from us, or ties its life to ours.
+// attributes detaches a process from the terminal and from Groundskeeper, or ties its life to Groundskeeper's.
 func attributes(detached bool) *syscall.SysProcAttr {
 	if detached {
 		return &syscall.SysProcAttr{Setsid: true}

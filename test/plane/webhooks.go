@@ -18,8 +18,8 @@ import (
 
 var webhookConfigurations = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
 
-// registerWebhooks leads the webhooks to our first controller manager and waits until it has told the API servers of its
-// authority.
+// registerWebhooks leads the webhooks to Groundskeeper's first controller manager and waits until it has published its CA to the
+// API servers.
 func (p *Plane) registerWebhooks(ctx context.Context) error {
 	began := time.Now()
 	client, err := dynamic.NewForConfig(p.Config())
@@ -74,8 +74,8 @@ func (p *Plane) webhookManifests() ([]*unstructured.Unstructured, error) {
 	return configurations, nil
 }
 
-// webhooksOnLoopback replaces the Service of every webhook by the address of the process. Our API server calls webhooks,
-// too, and knows Services by DNS only.
+// webhooksOnLoopback replaces the Service of every webhook by the address of the process. Groundskeeper's API server calls
+// webhooks, too, and knows Services by DNS only.
 func webhooksOnLoopback(object *unstructured.Unstructured, port int) error {
 	webhooks, _, err := unstructured.NestedSlice(object.Object, "webhooks")
 	if err != nil {

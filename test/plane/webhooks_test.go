@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// The webhooks of an installation, on this machine: no Service is left, and an outage blocks what the documentation says.
+// The webhooks of an installation, on this machine: no Service is left, and an outage blocks what the documentation specifies.
 func TestWebhooksOnLoopback(t *testing.T) {
 	root, err := repository()
 	if err != nil {
@@ -31,7 +31,7 @@ func TestWebhooksOnLoopback(t *testing.T) {
 	failing := map[string]bool{}
 	for _, object := range objects {
 		if haveBundles(object) {
-			t.Errorf("%s has an authority already", object.GetName())
+			t.Errorf("%s has a CA already", object.GetName())
 		}
 		configuration := &admissionregistrationv1.ValidatingWebhookConfiguration{}
 		if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(object.Object, configuration, true); err != nil {
@@ -54,7 +54,7 @@ func TestWebhooksOnLoopback(t *testing.T) {
 					}
 					want := asked && ofProject == strings.HasPrefix(webhook.Name, "project-namespaces.")
 					if selector.Matches(labelled) != want {
-						t.Errorf("%s is asked about %v: %t", webhook.Name, labelled, !want)
+						t.Errorf("%s is queried about %v: %t", webhook.Name, labelled, !want)
 					}
 				}
 			}

@@ -23,7 +23,7 @@ func load(t *testing.T) *Roles {
 	return all
 }
 
-// Whoever reads a manifest learns what each role is for, and why our processes have each of its rules.
+// A manifest documents what each role is for, and why Groundskeeper's processes have each of its rules.
 func TestRolesSayWhy(t *testing.T) {
 	all := load(t)
 	if _, err := NewUse(all); err != nil {
@@ -46,7 +46,7 @@ func TestRolesSayWhy(t *testing.T) {
 	}
 }
 
-// An installation that has less of something has less rights, and none that the whole has not.
+// An installation that has less of something has less permissions, and none that the whole has not.
 func TestPatchesOnlyTakeRightsAway(t *testing.T) {
 	all := load(t)
 	for file, id := range map[string]string{
@@ -77,10 +77,10 @@ func TestPatchesOnlyTakeRightsAway(t *testing.T) {
 	}
 }
 
-// rightsOf returns the rights of a role without the rules that they are of.
+// rightsOf returns the permissions of a role without the rules that they are of.
 func rightsOf(t *testing.T, role Role) []Right {
 	t.Helper()
-	rights, err := role.Rights()
+	rights, err := role.Permissions()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ type manifest struct {
 	Subjects        []rbacv1.Subject
 }
 
-// Load reads all roles and bindings below the folder artifacts/.
+// Load reads all roles and bindings below the directory artifacts/.
 func Load(artifacts string) (*Roles, error) {
 	all := &Roles{}
 	var bindings []Binding
@@ -93,7 +93,7 @@ func read(file string, content []byte) (roles []Role, bindings []Binding, err er
 				role.Rules = append(role.Rules, Rule{m.Rules[i], why})
 			}
 			if len(role.Rules) != len(m.Rules) {
-				return nil, nil, fmt.Errorf("%s: its rules are not read alike", name)
+				return nil, nil, fmt.Errorf("%s: its rules are not read the same way", name)
 			}
 			if m.AggregationRule != nil {
 				role.Collects = selectors(m.AggregationRule)
@@ -101,7 +101,7 @@ func read(file string, content []byte) (roles []Role, bindings []Binding, err er
 			roles = append(roles, role)
 		case "RoleBinding", "ClusterRoleBinding":
 			if len(m.Subjects) == 0 {
-				return nil, nil, errors.New(name + " binds nobody")
+				return nil, nil, errors.New(name + " binds no subject")
 			}
 			bindings = append(bindings, Binding{File: file, Kind: m.Kind, Namespace: m.Metadata.Namespace, Name: m.Metadata.Name,
 				Why: above(&node), Role: m.RoleRef, Subjects: m.Subjects})

@@ -16,7 +16,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/audit"
 )
 
-// Request is what the authorizer looks at.
+// Request is what the authorizer checks.
 type Request struct {
 	Verb, Group, Resource, Name, Namespace string
 	// URL is the path of a request that is not for a resource.
@@ -33,9 +33,9 @@ var (
 	allowed = regexp.MustCompile(`^RBAC: allowed by (?:Cluster)?RoleBinding "([^"]*)" of ((?:Cluster)?Role) "([^"]*)"`)
 )
 
-// requested returns what the authorizer looked at for an event. The log names an object that is created; the authorizer
-// did not know its name, so the address is read, as it does. A patch that creates its object is asked for twice: the second
-// time, of which the log says nothing, for a creation of that name.
+// requested returns what the authorizer checked for an event. The log names an object that is created; the authorizer did not know
+// its name, so the address is read, as it does. A patch that creates its object is requested twice: the second time, of which the
+// log reports nothing, for a creation of that name.
 func requested(event audit.Event) ([]Request, error) {
 	method, known := methods[event.Verb]
 	if !known {
@@ -65,8 +65,8 @@ func requested(event audit.Event) ([]Request, error) {
 	return requests, nil
 }
 
-// byKubernetes says whether a request is allowed by a role of Kubernetes that our processes have, as everybody does or by a
-// binding in artifacts/.
+// byKubernetes reports whether a request is allowed by a role of Kubernetes that Groundskeeper's processes have, as everybody does
+// or by a binding in artifacts/.
 func byKubernetes(q Request) bool {
 	return q.URL != "" || strings.HasSuffix(q.Resource, "reviews") || q.Resource == "configmaps" && q.Name == "extension-apiserver-authentication"
 }

@@ -20,7 +20,7 @@ type Right struct {
 	URL string
 }
 
-// String says what it allows.
+// String reports what it allows.
 func (r Right) String() string {
 	if r.URL != "" {
 		return r.Verb + " " + r.URL
@@ -35,11 +35,11 @@ func (r Right) String() string {
 	return text
 }
 
-// ID returns the kind and name of a role, by which rights and reasons name it.
+// ID returns the kind and name of a role, by which permissions and reasons name it.
 func (r Role) ID() string { return r.Kind + " " + r.Name }
 
-// Rights returns all rights of a role. A wildcard is an error: it allows what nobody thought of.
-func (r Role) Rights() ([]Right, error) {
+// Permissions returns all permissions of a role. A wildcard is an error: it allows what was not considered.
+func (r Role) Permissions() ([]Right, error) {
 	var all []Right
 	for i, rule := range r.Rules {
 		for _, list := range [][]string{rule.APIGroups, rule.Resources, rule.Verbs, rule.NonResourceURLs} {
@@ -67,7 +67,7 @@ func (r Role) Rights() ([]Right, error) {
 	return all, nil
 }
 
-// Allows says whether the right suffices for a request. It is RBAC's rule for rights without wildcards.
+// Allows reports whether the right suffices for a request. It is RBAC's rule for permissions without wildcards.
 func (r Right) Allows(q Request) bool {
 	if r.Verb != q.Verb || r.URL != q.URL {
 		return false

@@ -29,13 +29,13 @@ type Role struct {
 	Bindings []Binding
 }
 
-// Rule is a rule of a role, and the comment that says why it is there.
+// Rule is a rule of a role, and the comment that reports why it is there.
 type Rule struct {
 	rbacv1.PolicyRule
 	Why string
 }
 
-// Binding says who has a role.
+// Binding reports who has a role.
 type Binding struct {
 	File, Kind, Namespace, Name string
 	Why                         string
@@ -43,16 +43,16 @@ type Binding struct {
 	Subjects                    []rbacv1.Subject
 }
 
-// Roles are what artifacts/ says about rights.
+// Roles are the permissions in artifacts/.
 type Roles struct {
 	Roles []Role
 	// Foreign are the bindings to roles of Kubernetes itself.
 	Foreign []Binding
 }
 
-// IsOurs says whether a role is for our processes: one that is bound to an account of theirs, or one of discoverers, which
-// the controller manager binds. The others are for people and for other software. One that is only collected from other
-// roles has the rules that an installation adds.
+// IsOurs reports whether a role is for Groundskeeper's processes: one that is bound to one of their accounts, or one of
+// discoverers, which the controller manager binds. The others are for users and for other software. One that is only collected from
+// other roles has the rules that an installation adds.
 func (r Role) IsOurs() bool {
 	if len(r.Collects) > 0 {
 		return false
@@ -65,11 +65,11 @@ func (r Role) IsOurs() bool {
 	})
 }
 
-// isFor says whether a user may have the role: by a binding in artifacts/, or by those that the controller manager makes
-// for the discoverers of backends.
+// isFor reports whether a user may have the role: by a binding in artifacts/, or by those that the controller manager makes for the
+// discoverers of backends.
 func (r Role) isFor(user string) bool {
 	if len(r.Bindings) == 0 {
-		return audit.Ours(user) && strings.HasSuffix(user, "-discoverer")
+		return audit.IsGroundskeepers(user) && strings.HasSuffix(user, "-discoverer")
 	}
 	return slices.ContainsFunc(r.Bindings, func(b Binding) bool { return slices.Contains(b.Users(), user) })
 }

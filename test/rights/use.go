@@ -14,7 +14,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/audit"
 )
 
-// Use collects what audit logs say about the use of rights. It may be used by several goroutines.
+// Use collects what audit logs show about the use of permissions. It may be used by several goroutines.
 type Use struct {
 	roles   []Role
 	rights  map[string][]Right // by the ID of their role
@@ -33,14 +33,14 @@ type Need struct {
 	Example  string
 }
 
-// NewUse returns a Use of the rights that artifacts/ gives to processes.
+// NewUse returns a Use of the permissions that artifacts/ gives to processes.
 func NewUse(all *Roles) (*Use, error) {
 	u := &Use{rights: map[string][]Right{}, foreign: all.Foreign, needed: map[Right]Need{}, holders: map[[2]string]bool{}, bound: map[[2]string]bool{}}
 	for _, role := range all.Roles {
 		if !role.IsOurs() {
 			continue
 		}
-		rights, err := role.Rights()
+		rights, err := role.Permissions()
 		if err != nil {
 			return nil, err
 		}
@@ -49,9 +49,9 @@ func NewUse(all *Roles) (*Use, error) {
 	return u, nil
 }
 
-// Read adds what a log says, and fails when one of those who have rights by artifacts/ asked for something that these do not
-// allow. (A kube-apiserver that has just started refuses what it has not read the roles for yet.) A role allows nothing
-// before the log says that somebody wrote it; when it has no write of a role, all roles are there.
+// Read adds what a log reports, and fails when one of those who have permissions by artifacts/ requested something that these do
+// not allow. (A kube-apiserver that has just started rejects what it has not read the roles for yet.) A role allows nothing before
+// the log reports that a user wrote it; when it has no write of a role, all roles are there.
 func (u *Use) Read(log string) error {
 	var events []audit.Event
 	written := false
@@ -81,22 +81,22 @@ func (u *Use) Read(log string) error {
 	}
 	if len(refused) > 0 {
 		slices.Sort(refused)
-		return errors.New("rights are missing in artifacts/:\n" + strings.Join(slices.Compact(refused), "\n"))
+		return errors.New("permissions are missing in artifacts/:\n" + strings.Join(slices.Compact(refused), "\n"))
 	}
 	return nil
 }
 
-// writesRole says whether somebody wrote a role.
+// writesRole reports whether a user wrote a role.
 func writesRole(event audit.Event) bool {
 	return (event.ObjectRef.Resource == "roles" || event.ObjectRef.Resource == "clusterroles") && event.Writes() && !event.Forbidden()
 }
 
-// knows says whether a user has rights by artifacts/.
+// knows reports whether a user has permissions by artifacts/.
 func (u *Use) knows(user string) bool {
 	return slices.ContainsFunc(u.roles, func(r Role) bool { return r.isFor(user) })
 }
 
-// add adds an event. It returns whether the roles that are there allow what was asked for.
+// add adds an event. It returns whether the roles that are there allow what was requested.
 func (u *Use) add(event audit.Event, there func(Role) bool) (bool, error) {
 	id, binding := reason(event)
 	user := event.User.Username
@@ -129,8 +129,8 @@ func (u *Use) add(event audit.Event, there func(Role) bool) (bool, error) {
 	return true, nil
 }
 
-// allowing returns the rights of a user that allow a request: those of the roles that are there, and of one that certainly is,
-// in the namespace of the request, too: tests copy roles to namespaces of their own.
+// allowing returns the permissions of a user that allow a request: those of the roles that are there, and of one that certainly is,
+// in the namespace of the request, too: tests copy roles to dedicated namespaces.
 func (u *Use) allowing(q Request, user string, there func(Role) bool, certain string) []Right {
 	var allowing []Right
 	for _, role := range u.roles {
@@ -150,7 +150,7 @@ func (u *Use) allowing(q Request, user string, there func(Role) bool, certain st
 	return allowing
 }
 
-// Unneeded returns the rights that no request needed, but for those that are proved otherwise, and whom a binding gives
+// Unneeded returns the permissions that no request needed, except for those that are proved otherwise, and whom a binding gives
 // what they did not need.
 func (u *Use) Unneeded(proved func(Right) bool) []string {
 	u.mu.Lock()

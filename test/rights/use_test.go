@@ -22,7 +22,7 @@ const (
 
 const manifests = `# Header.
 
-# What it may do.
+# What it is allowed to do.
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: main}
@@ -89,7 +89,7 @@ rules:
   verbs: ["*"]
 `
 
-// artifacts makes a folder with these manifests, and with a list of patches as kustomizations have it.
+// artifacts makes a directory with these manifests, and with a list of patches as kustomizations have it.
 func artifacts(t *testing.T, text string) *Roles {
 	t.Helper()
 	dir := t.TempDir()
@@ -119,7 +119,7 @@ func line(user, verb, uri, reason string) string {
 		verb, uri, user, decision, reason) + "\n"
 }
 
-// created is a line with the answer that something was created.
+// created is a line with the response that something was created.
 func created(line string) string {
 	return strings.Replace(line, "{", `{"responseStatus":{"code":201},`, 1)
 }
@@ -152,14 +152,14 @@ roles.yaml: RoleBinding reader: ` + manager
 		// needed are the lines of nothing that are missing.
 		needed []string
 	}{
-		"nothing":              {"", nil},
-		"one right":            {line(manager, "list", "/api/v1/pods?limit=5", main), []string{"roles.yaml: ClusterRole main, rule 0: list pods", first}},
-		"its group":            {line(manager, "get", "/apis/apps/v1/namespaces/x/pods/y", main), []string{"roles.yaml: ClusterRole main, rule 0: get pods.apps", first}},
-		"its name":             {line(manager, "update", "/apis/apps/v1/namespaces/x/deployments/b/scale", main), []string{"roles.yaml: ClusterRole main, rule 1: update deployments/scale.apps b", first}},
-		"its path":             {line(manager, "get", "/metrics", main), []string{"roles.yaml: ClusterRole main, rule 2: get /metrics", first}},
-		"other users":          {line(another, "list", "/api/v1/pods", main), []string{"roles.yaml: ClusterRole main, rule 0: list pods", "roles.yaml: ClusterRoleBinding main: " + another}},
-		"somebody else's role": {line("eve", "list", "/api/v1/pods", by("ClusterRole", "view", "view")), nil},
-		"two roles allow it":   {line(manager, "get", "/api/v1/namespaces/groundskeeper-system/pods/x", main), nil},
+		"nothing":               {"", nil},
+		"one right":             {line(manager, "list", "/api/v1/pods?limit=5", main), []string{"roles.yaml: ClusterRole main, rule 0: list pods", first}},
+		"its group":             {line(manager, "get", "/apis/apps/v1/namespaces/x/pods/y", main), []string{"roles.yaml: ClusterRole main, rule 0: get pods.apps", first}},
+		"its name":              {line(manager, "update", "/apis/apps/v1/namespaces/x/deployments/b/scale", main), []string{"roles.yaml: ClusterRole main, rule 1: update deployments/scale.apps b", first}},
+		"its path":              {line(manager, "get", "/metrics", main), []string{"roles.yaml: ClusterRole main, rule 2: get /metrics", first}},
+		"other users":           {line(another, "list", "/api/v1/pods", main), []string{"roles.yaml: ClusterRole main, rule 0: list pods", "roles.yaml: ClusterRoleBinding main: " + another}},
+		"another client's role": {line("eve", "list", "/api/v1/pods", by("ClusterRole", "view", "view")), nil},
+		"two roles allow it":    {line(manager, "get", "/api/v1/namespaces/groundskeeper-system/pods/x", main), nil},
 		"one of two is there": {wrote("roles", "more") + line(manager, "get", "/api/v1/namespaces/groundskeeper-system/pods/x", more),
 			[]string{"roles.yaml: Role more, rule 0: get pods", "roles.yaml: RoleBinding more: " + manager}},
 		"one of two comes later": {wrote("clusterroles", "main") + line(manager, "get", "/api/v1/namespaces/groundskeeper-system/pods/x", main) + wrote("roles", "more"),
@@ -202,7 +202,7 @@ roles.yaml: RoleBinding reader: ` + manager
 	}
 }
 
-// A right that a test of its own proves is not listed.
+// A right that a dedicated test proves is not listed.
 func TestProvedOtherwise(t *testing.T) {
 	u, err := NewUse(artifacts(t, manifests))
 	if err != nil {
@@ -241,7 +241,7 @@ func TestRefusals(t *testing.T) {
 	if err := os.WriteFile(log, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := "rights are missing in artifacts/:\n" + another + " may not list /api/v1/nodes ()\n" + copier + " may not delete /api/v1/namespaces/x/services/y ()"
+	want := "permissions are missing in artifacts/:\n" + another + " may not list /api/v1/nodes ()\n" + copier + " may not delete /api/v1/namespaces/x/services/y ()"
 	if err := u.Read(log); err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
@@ -262,7 +262,7 @@ func TestWildcards(t *testing.T) {
 func TestWhy(t *testing.T) {
 	all := artifacts(t, manifests)
 	role := all.Roles[0]
-	if role.Why != "What it may do." || role.Rules[0].Why != "It keeps them. list: all of them" || role.Rules[1].Why != "" || all.Roles[1].Why != "More of it." {
+	if role.Why != "What it is allowed to do." || role.Rules[0].Why != "It keeps them. list: all of them" || role.Rules[1].Why != "" || all.Roles[1].Why != "More of it." {
 		t.Errorf("%+v", all.Roles)
 	}
 }

@@ -20,7 +20,7 @@ import (
 const (
 	// Driver is the name of the CSI driver of Cinder, and of its provisioner.
 	Driver = "cinder.csi.openstack.org"
-	// MetadataCluster is the key of the metadata of volumes and snapshots that says of which cluster they are.
+	// MetadataCluster is the key of the metadata of volumes and snapshots that reports about which cluster they are.
 	MetadataCluster = Driver + "/cluster"
 	// FinalizerVolume is on each PersistentVolume with policy Delete, until its volume is deleted.
 	FinalizerVolume = "external-provisioner.volume.kubernetes.io/finalizer"
@@ -116,7 +116,7 @@ func (s *Standin) ensureBlock(ctx context.Context, path, many, one, name string,
 		}
 		switch {
 		case there == nil && made:
-			return block{}, fmt.Errorf("%s %s is gone again", one, name)
+			return block{}, fmt.Errorf("%s %s has been deleted again", one, name)
 		case there == nil:
 			fields["name"] = name
 			if err := s.cloud.call(ctx, http.MethodPost, path, map[string]any{one: fields}, nil); err != nil {

@@ -28,7 +28,7 @@ const (
 type Credentials struct {
 	// AuthURL is Keystone's, with its version, as http://127.0.0.1:5000/v3.
 	AuthURL string
-	// User, Password and Project are names, but for the password.
+	// User, Password and Project are names, except for the password.
 	User, Password, Project string
 }
 
@@ -42,13 +42,13 @@ type cloud struct {
 	endpoints map[string]string
 }
 
-// refusal is an answer that is no success.
+// A response that is no success.
 type refusal struct {
 	status int
 	text   string
 }
 
-// Error is the answer.
+// Error is the response.
 func (r *refusal) Error() string { return fmt.Sprintf("%d %s", r.status, r.text) }
 
 func newCloud(c Credentials) *cloud {
@@ -91,8 +91,7 @@ func (c *cloud) login(ctx context.Context) error {
 	return nil
 }
 
-// call sends a request with the token. Path begins with the type of the service. An answer that is no success is a
-// refusal.
+// call sends a request with the token. Path begins with the type of the service. A response that is no success is a rejection.
 func (c *cloud) call(ctx context.Context, method, path string, body, into any) error {
 	for again := false; ; again = true {
 		c.mu.Lock()
@@ -110,7 +109,7 @@ func (c *cloud) call(ctx context.Context, method, path string, body, into any) e
 	}
 }
 
-// remove deletes an object. One that is gone already is fine.
+// remove deletes an object. One that has already been deleted is fine.
 func (c *cloud) remove(ctx context.Context, path string) error {
 	err := c.call(ctx, http.MethodDelete, path, nil, nil)
 	if statusOf(err) == http.StatusNotFound {
@@ -119,7 +118,7 @@ func (c *cloud) remove(ctx context.Context, path string) error {
 	return err
 }
 
-// find reads a collection, filtered by a query: there are never so many that an answer would have pages.
+// find reads a collection, filtered by a query: there are never so many that a response would have pages.
 func find[T any](ctx context.Context, c *cloud, path, collection string, query url.Values) ([]T, error) {
 	var answer map[string]json.RawMessage
 	if err := c.call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, &answer); err != nil {
@@ -167,7 +166,7 @@ func (c *cloud) send(ctx context.Context, method, address, token string, body, i
 	return response.Header, err
 }
 
-// gone waits until an object is not there.
+// Waits until an object does not exist.
 func (c *cloud) gone(ctx context.Context, path string) error {
 	for {
 		err := c.call(ctx, http.MethodGet, path, nil, nil)
@@ -183,7 +182,7 @@ func (c *cloud) gone(ctx context.Context, path string) error {
 	}
 }
 
-// statusOf is the code of an answer that is no success; 0: the error is none.
+// statusOf is the code of a response that is no success; 0: the error is none.
 func statusOf(err error) int {
 	if r, ok := errors.AsType[*refusal](err); ok {
 		return r.status

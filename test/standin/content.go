@@ -14,7 +14,7 @@ import (
 
 const pathSnapshots = "block-storage/snapshots"
 
-// content makes the snapshot of Cinder behind a VolumeSnapshotContent, and deletes it with that when the policy says so. It
+// content makes the snapshot of Cinder behind a VolumeSnapshotContent, and deletes it with that when the policy specifies so. It
 // does not wait for Cinder to be done.
 func (s *Standin) content(ctx context.Context, k key) error {
 	objects := s.config.Dynamic.Resource(contents)

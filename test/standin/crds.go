@@ -13,8 +13,8 @@ import (
 // CRDs are the resources whose objects SnapshotCRDs are, for a dynamic client.
 var CRDs = schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 
-// SnapshotCRDs are definitions of snapshots, their contents and their classes as a cluster has them, but for the fields,
-// which they let pass as they are.
+// SnapshotCRDs are definitions of snapshots, their contents and their classes as a cluster has them, except for the fields, which
+// they admit unchanged.
 func SnapshotCRDs() []*unstructured.Unstructured {
 	var all []*unstructured.Unstructured
 	for _, kind := range []string{"VolumeSnapshot", "VolumeSnapshotContent", "VolumeSnapshotClass"} {
@@ -36,7 +36,7 @@ func SnapshotCRDs() []*unstructured.Unstructured {
 			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 			"metadata": map[string]any{
 				"name": plural + "." + snapshotVersion.Group,
-				// Definitions in groups of Kubernetes have to say who approved of them.
+				// Definitions in groups of Kubernetes have to report who approved of them.
 				"annotations": map[string]any{"api-approved.kubernetes.io": "https://github.com/kubernetes-csi/external-snapshotter/pull/814"},
 			},
 			"spec": map[string]any{

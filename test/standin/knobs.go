@@ -9,28 +9,28 @@ import (
 	"time"
 )
 
-// errTold is a failure that a test asked for.
-var errTold = errors.New("told to fail")
+// errTold is a failure that a test requested.
+var errTold = errors.New("instructed to fail")
 
-// knobs are what a test told the stand-in.
+// knobs are what a test set in the stand-in.
 type knobs struct {
 	mu    sync.Mutex
 	delay time.Duration
 	dead  bool
 	never map[Kind]bool
 	fail  map[Kind]int
-	// aside are the objects that were to be looked at while it was dead.
+	// aside are the objects that were to be checked while it was dead.
 	aside map[key]bool
 }
 
-// SetDelay makes it wait before each look at an object.
+// SetDelay makes it wait before each check of an object.
 func (s *Standin) SetDelay(d time.Duration) {
 	s.knobs.mu.Lock()
 	defer s.knobs.mu.Unlock()
 	s.knobs.delay = d
 }
 
-// FailNext lets the next n looks at objects of a kind fail before anything is done. They are tried again after a pause.
+// FailNext lets the next n checks objects of a kind fail before anything is done. They are tried again after a pause.
 func (s *Standin) FailNext(kind Kind, n int) {
 	s.knobs.mu.Lock()
 	defer s.knobs.mu.Unlock()
@@ -40,7 +40,7 @@ func (s *Standin) FailNext(kind Kind, n int) {
 	s.knobs.fail[kind] = n
 }
 
-// SetDead makes it begin nothing any more. Alive again, it looks at what it missed.
+// SetDead makes it begin nothing any more. Alive again, it checks what it missed.
 func (s *Standin) SetDead(dead bool) {
 	s.change(func(k *knobs) { k.dead = dead })
 }
@@ -55,7 +55,7 @@ func (s *Standin) SetNever(kind Kind, never bool) {
 	})
 }
 
-// change turns a knob, and looks at what may be looked at now.
+// change turns a knob, and checks what may be checked now.
 func (s *Standin) change(how func(*knobs)) {
 	s.knobs.mu.Lock()
 	defer s.knobs.mu.Unlock()
@@ -68,8 +68,8 @@ func (s *Standin) change(how func(*knobs)) {
 	}
 }
 
-// admit says how long to wait before a look at an object, and the error that a test asked for. A negative wait means that
-// there must be no look.
+// admit reports how long to wait before a check of an object, and the error that a test requested. A negative wait means that there
+// must be no look.
 func (n *knobs) admit(k key) (time.Duration, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -22,7 +22,7 @@ const (
 // mostOfName is how long a name in OpenStack may be, in bytes; longer ones are cut.
 const mostOfName = 255
 
-// annotationKeepFloatingIP on a Service keeps its floating address when its load balancer goes.
+// annotationKeepFloatingIP on a Service keeps its floating address when its load balancer is deleted.
 const annotationKeepFloatingIP = "loadbalancer.openstack.org/keep-floatingip"
 
 // markOfFloatingIP begins the description of each floating address that the cloud controller made.

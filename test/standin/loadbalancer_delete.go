@@ -11,9 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// deleteLoadBalancer deletes what a Service had: its floating address, the load balancer with all below it, and when that
-// is gone the security group. Without a load balancer it deletes nothing, as the real one: a group is left behind then. Of
-// one that others share, or that the cloud controller did not make, only the listeners of the Service go.
+// deleteLoadBalancer deletes what a Service had: its floating address, the load balancer with all below it, and when that has been
+// deleted the security group. Without a load balancer it deletes nothing, as the real one: a group is left behind then. Of one that
+// others share, or that the cloud controller did not make, only the listeners of the Service go.
 func (s *Standin) deleteLoadBalancer(ctx context.Context, service *corev1.Service) error {
 	balancer, err := s.findLoadBalancer(ctx, service)
 	if err != nil || balancer == nil {
@@ -42,7 +42,7 @@ func (s *Standin) deleteLoadBalancer(ctx context.Context, service *corev1.Servic
 	return nil
 }
 
-// deleteWhole deletes a load balancer and its floating address, and waits until it is gone.
+// deleteWhole deletes a load balancer and its floating address, and waits until it has been deleted.
 func (s *Standin) deleteWhole(ctx context.Context, service *corev1.Service, balancer *loadBalancer) error {
 	if service.Annotations[annotationKeepFloatingIP] != "true" && balancer.Port != "" {
 		found, err := s.floatingIPs(ctx, balancer)

@@ -14,13 +14,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 )
 
-// FinalizerService is on each Service that has a load balancer, until that is gone.
+// FinalizerService is on each Service that has a load balancer, until that has been deleted.
 const FinalizerService = "service.kubernetes.io/load-balancer-cleanup"
 
-// annotationLoadBalancerID on a Service says which load balancer it has.
+// annotationLoadBalancerID on a Service reports which load balancer it has.
 const annotationLoadBalancerID = "loadbalancer.openstack.org/load-balancer-id"
 
-// service makes or deletes what a Service of type LoadBalancer has in OpenStack. One with a class is somebody else's.
+// service makes or deletes what a Service of type LoadBalancer has in OpenStack. One with a class is another client's.
 func (s *Standin) service(ctx context.Context, k key) error {
 	if s.config.SubnetID == "" {
 		return nil
@@ -43,7 +43,7 @@ func (s *Standin) service(ctx context.Context, k key) error {
 		if err := s.deleteLoadBalancer(ctx, service); err != nil {
 			return err
 		}
-		// It may have changed meanwhile; then this is refused, and comes again.
+		// It may have changed meanwhile; then this is rejected, and comes again.
 		controllerutil.RemoveFinalizer(service, FinalizerService)
 		_, err := services.Update(ctx, service, metav1.UpdateOptions{})
 		return client.IgnoreNotFound(err)
@@ -52,7 +52,7 @@ func (s *Standin) service(ctx context.Context, k key) error {
 	}
 }
 
-// serve makes the load balancer of a Service, and writes down which it is and how it is reached.
+// serve makes the load balancer of a Service, and records which it is and how it is reached.
 func (s *Standin) serve(ctx context.Context, service *corev1.Service) error {
 	balancer, address, err := s.ensureLoadBalancer(ctx, service)
 	if err != nil {

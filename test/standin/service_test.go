@@ -49,7 +49,7 @@ func TestService(t *testing.T) {
 	floating := w.cloud.FloatingIPs("demo")
 	if len(floating) != 1 || floating[0].Description != "Floating IP for Kubernetes external service default/web from cluster k" || floating[0].PortID != b.VIPPortID ||
 		s.Status.LoadBalancer.Ingress[0].IP != floating[0].Address {
-		t.Errorf("floating IPs %+v, and the Service says %+v", floating, s.Status)
+		t.Errorf("floating IPs %+v, and the Service reports %+v", floating, s.Status)
 	}
 	if g := w.groups(); len(g) != 1 || g[0] != "lb-sg-uid-web-default-web: Security Group for default/web Service LoadBalancer in cluster k" {
 		t.Errorf("security groups %q", g)
@@ -69,7 +69,7 @@ func TestService(t *testing.T) {
 	}
 }
 
-// groups are the security groups but for the project's default.
+// groups are the security groups except for the project's default.
 func (w *world) groups() (all []string) {
 	for _, g := range w.cloud.SecurityGroups("demo") {
 		if g.Name != "default" {
@@ -79,7 +79,7 @@ func (w *world) groups() (all []string) {
 	return all
 }
 
-// deletions are the deletions that the cloud was asked for.
+// deletions are the deletions that the cloud was requested.
 func (w *world) deletions() (all []string) {
 	for _, r := range w.cloud.Requests() {
 		if r.Method == http.MethodDelete {
@@ -105,7 +105,7 @@ func TestFloatingIPOfSomebody(t *testing.T) {
 	s := w.served("web")
 	made := w.cloud.FloatingIPs("demo")[0]
 	w.cloud.RemoveFloatingIP(made.ID)
-	made.ID, made.Description = "", "by hand"
+	made.ID, made.Description = "", "manually"
 	id := w.cloud.AddFloatingIPFor("demo", made)
 	end(s)
 	w.update(s)
@@ -175,14 +175,14 @@ func TestSharedLoadBalancer(t *testing.T) {
 	if n := len(w.cloud.FloatingIPs("demo")); n != 1 {
 		t.Errorf("%d floating IPs, want that of the load balancer", n)
 	}
-	mine := w.cloud.AddLoadBalancer("demo", cloudfake.LoadBalancer{Name: "by hand", VIP: "10.0.0.77", VIPSubnetID: w.config.SubnetID})
+	mine := w.cloud.AddLoadBalancer("demo", cloudfake.LoadBalancer{Name: "manually", VIP: "10.0.0.77", VIPSubnetID: w.config.SubnetID})
 	w.create(service("borrows", func(s *corev1.Service) { s.Annotations = map[string]string{annotationLoadBalancerID: mine} }))
 	borrows := w.served("borrows")
 	end(borrows)
 	w.update(borrows)
 	w.freed("borrows")
 	if n := len(w.cloud.LoadBalancers("demo")); n != 2 {
-		t.Errorf("%d load balancers, want the shared one and the one made by hand", n)
+		t.Errorf("%d load balancers, want the shared one and the one made manually", n)
 	}
 	if pools, err := find[named](t.Context(), w.Standin.cloud, pathPools, "pools", nil); err != nil || len(pools) != 0 {
 		t.Errorf("pools left: %+v, %v", pools, err)
@@ -197,11 +197,11 @@ func TestGroupThatStays(t *testing.T) {
 	w.update(s)
 	w.freed("web")
 	if len(w.groups()) != 1 {
-		t.Errorf("groups %q, want the one that the real controller forgets", w.groups())
+		t.Errorf("groups %q, want the one that the real controller discards", w.groups())
 	}
 }
 
-// TestLoadBalancerThatLingers looks at the order behind the load balancer: the group goes when that is gone.
+// TestLoadBalancerThatLingers checks the order behind the load balancer: the group is deleted when that has been deleted.
 func TestLoadBalancerThatLingers(t *testing.T) {
 	w := newWorld(t, service("web"))
 	s := w.served("web")
@@ -278,7 +278,7 @@ func TestKnobs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	w.provisioned("claim") // another kind goes on
+	w.provisioned("claim") // another kind continues
 	w.SetNever(Services, false)
 	w.served("never")
 
@@ -287,14 +287,14 @@ func TestKnobs(t *testing.T) {
 	w.served("fails")
 	w.knobs.mu.Lock()
 	if w.knobs.fail[Services] != 0 {
-		t.Error("it did not fail as often as told")
+		t.Error("it did not fail as often as configured")
 	}
 	w.knobs.mu.Unlock()
 }
 
 func second[T any](_ T, err error) error { return err }
 
-// aside says whether it set a Service aside.
+// aside reports whether it set a Service aside.
 func (w *world) aside(name string) bool {
 	w.knobs.mu.Lock()
 	defer w.knobs.mu.Unlock()

@@ -21,7 +21,7 @@ const (
 	// uses one.
 	markOfService = "kube_service_"
 
-	// questions is how often a load balancer that is PENDING is asked for in a row.
+	// questions is how often a load balancer that is PENDING is requested in a row.
 	questions = 20
 )
 
@@ -75,7 +75,7 @@ func (s *Standin) share(ctx context.Context, service *corev1.Service, balancer *
 	return s.tag(ctx, balancer, append(slices.Clone(balancer.Tags), name))
 }
 
-// isShared says whether other Services use a load balancer, or somebody else made it.
+// isShared reports whether other Services use a load balancer, or another client made it.
 func (s *Standin) isShared(service *corev1.Service, balancer *loadBalancer) bool {
 	others := slices.ContainsFunc(balancer.Tags, func(tag string) bool { return tag != s.nameOf(service) && strings.HasPrefix(tag, markOfService) })
 	return others || !strings.HasPrefix(balancer.Name, markOfService)
@@ -117,7 +117,7 @@ func (s *Standin) tag(ctx context.Context, balancer *loadBalancer, tags []string
 	return s.edit(ctx, balancer, http.MethodPut, pathLoadBalancers+"/"+balancer.ID, map[string]any{"loadbalancer": map[string]any{"tags": tags}}, nil)
 }
 
-// edit makes one change to a load balancer or what hangs on it, and waits until it may be changed again.
+// edit makes one change to a load balancer or what depends on it, and waits until it may be changed again.
 func (s *Standin) edit(ctx context.Context, balancer *loadBalancer, method, path string, body, into any) error {
 	err := s.cloud.call(ctx, method, path, body, into)
 	if err != nil && (method != http.MethodDelete || statusOf(err) != http.StatusNotFound) {
@@ -126,8 +126,8 @@ func (s *Standin) edit(ctx context.Context, balancer *loadBalancer, method, path
 	return s.active(ctx, balancer.ID)
 }
 
-// active waits a little until a load balancer may be changed. If it takes longer, the Service is looked at again: it may
-// have been deleted meanwhile.
+// active waits a little until a load balancer may be changed. If it takes longer, the Service is rechecked: it may have been
+// deleted meanwhile.
 func (s *Standin) active(ctx context.Context, id string) error {
 	for asked := 1; ; asked++ {
 		var answer struct {

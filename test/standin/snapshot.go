@@ -20,13 +20,13 @@ const (
 	FinalizerContent        = "snapshot.storage.kubernetes.io/volumesnapshotcontent-bound-protection"
 )
 
-// annotationBeingDeleted on a content says that its snapshot is being deleted.
+// annotationBeingDeleted on a content reports that its snapshot is being deleted.
 const annotationBeingDeleted = "snapshot.storage.kubernetes.io/volumesnapshot-being-deleted"
 
 // policyDelete deletes the snapshot of Cinder together with its objects.
 const policyDelete = "Delete"
 
-// snapshot binds a VolumeSnapshot to a content that is made for it, and lets it go when that is gone.
+// snapshot binds a VolumeSnapshot to a content that is made for it, and lets it go when that has been deleted.
 func (s *Standin) snapshot(ctx context.Context, k key) error {
 	objects := s.config.Dynamic.Resource(snapshots).Namespace(k.namespace)
 	snapshot, err := objects.Get(ctx, k.name, metav1.GetOptions{})
@@ -44,7 +44,7 @@ func (s *Standin) snapshot(ctx context.Context, k key) error {
 	bound := err == nil
 	if snapshot.GetDeletionTimestamp() != nil {
 		if bound && text(content, "spec", "deletionPolicy") == policyDelete {
-			return s.deleteContent(ctx, content) // when that is gone, this comes again
+			return s.deleteContent(ctx, content) // when that has been deleted, this comes again
 		}
 		return s.finalizers(ctx, snapshot, false, FinalizerSnapshot, FinalizerSnapshotSource)
 	}

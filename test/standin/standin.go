@@ -29,11 +29,11 @@ type Config struct {
 	// SubnetID is where the addresses of load balancers are from; empty: nothing is made for Services. FloatingNetworkID
 	// is where their floating addresses are from; empty: they have none.
 	SubnetID, FloatingNetworkID string
-	// Log is told, in a line, what is done and what fails; nil: nobody is.
+	// Log is notified, in a line, what is done and what fails; nil: none.
 	Log func(line string)
 }
 
-// Kind is what the stand-in looks after.
+// Kind is what the stand-in manages.
 type Kind string
 
 // Kinds.
@@ -46,13 +46,13 @@ const (
 )
 
 const (
-	// workers is how many objects are looked after at a time.
+	// workers is how many objects are managed at a time.
 	workers = 8
 	// A failure is tried again after a pause that doubles.
 	firstPause, longestPause = 50 * time.Millisecond, time.Second
 )
 
-// key is an object to look at.
+// key is an object to check.
 type key struct {
 	kind            Kind
 	namespace, name string
@@ -115,7 +115,7 @@ func (s *Standin) Stop() {
 	}
 }
 
-// next looks at one object. False means that the stand-in was stopped.
+// next checks one object. False means that the stand-in was stopped.
 func (s *Standin) next(ctx context.Context) bool {
 	k, stopped := s.queue.Get()
 	if stopped {

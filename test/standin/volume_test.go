@@ -32,7 +32,7 @@ func TestClaim(t *testing.T) {
 		t.Errorf("PersistentVolume %+v", v)
 	}
 	w.released(v)
-	eventually(t, "the PersistentVolume is gone", func() bool {
+	eventually(t, "the PersistentVolume has been deleted", func() bool {
 		_, err := w.cluster.CoreV1().PersistentVolumes().Get(t.Context(), v.Name, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
@@ -48,7 +48,7 @@ func TestVolumesThatStay(t *testing.T) {
 	if len(kept.Finalizers) != 0 {
 		t.Errorf("of policy Retain: %+v", kept)
 	}
-	// A snapshot of it lets Cinder refuse the deletion.
+	// A snapshot of it lets Cinder reject the deletion.
 	snapshot := w.cloud.AddSnapshot("demo", cloudfake.Snapshot{VolumeID: used.Spec.CSI.VolumeHandle})
 	w.released(kept)
 	w.released(used)
@@ -175,7 +175,7 @@ func TestSnapshots(t *testing.T) {
 	kept, err := w.dynamic.Resource(contents).Get(t.Context(), "snapcontent-uid-keeps", metav1.GetOptions{})
 	if err != nil || text(kept, "status", "snapshotHandle") == "" {
 		t.Errorf("the content of policy Retain: %v, %v", kept, err)
-	} // Deleted by themselves, contents take their snapshot with them or not; the fake of Kubernetes knows no finalizers.
+	} // Deleted automatically, contents take their snapshot with them or not; the fake of Kubernetes knows no finalizers.
 	doomed := kept.DeepCopy()
 	doomed.SetName("doomed")
 	for _, o := range []*unstructured.Unstructured{kept, doomed} {

@@ -70,7 +70,7 @@ func (s *Standin) watch(ctx context.Context) error {
 	return nil
 }
 
-// enqueue looks at an object of a kind that changed, and at those that wait for it.
+// enqueue checks an object of a kind that changed, and at those that wait for it.
 func (s *Standin) enqueue(kind Kind) func(any) {
 	return func(object any) {
 		name, err := cache.DeletionHandlingObjectToName(object)
@@ -92,7 +92,7 @@ func (s *Standin) enqueue(kind Kind) func(any) {
 	}
 }
 
-// againSnapshots looks at the snapshots of a claim: they wait until it is bound.
+// againSnapshots checks the snapshots of a claim: they wait until it is bound.
 func (s *Standin) againSnapshots(claim *corev1.PersistentVolumeClaim) {
 	if s.snapshots == nil {
 		return
@@ -105,7 +105,7 @@ func (s *Standin) againSnapshots(claim *corev1.PersistentVolumeClaim) {
 	}
 }
 
-// text is a field of an object, "" when it is not there.
+// text is a field of an object, "" when it does not exist.
 func text(object *unstructured.Unstructured, path ...string) string {
 	value, _, _ := unstructured.NestedString(object.Object, path...)
 	return value

@@ -78,10 +78,10 @@ func (w *world) log(line string) {
 	w.lines = append(w.lines, line)
 }
 
-// told waits until the stand-in has said something.
+// Waits until the stand-in has reported something.
 func (w *world) told(text string) {
 	w.t.Helper()
-	eventually(w.t, "it says "+text, func() bool {
+	eventually(w.t, "it logged "+text, func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		return slices.ContainsFunc(w.lines, func(line string) bool { return strings.Contains(line, text) })
@@ -174,7 +174,7 @@ func (w *world) bind(c *corev1.PersistentVolumeClaim) {
 	}
 }
 
-// released is what that controller does when the claim is gone.
+// released is what that controller does when the claim has been deleted.
 func (w *world) released(v *corev1.PersistentVolume) {
 	w.t.Helper()
 	v.Status.Phase = corev1.VolumeReleased

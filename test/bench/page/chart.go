@@ -34,8 +34,8 @@ const (
 	barSteps = 5
 )
 
-// chart draws groups of bars below each other as SVG. Each group has a scale of its own, since a listing of 10,000 objects and
-// a read of one have none in common. better is "less" or "more". Without groups it is empty.
+// chart draws groups of bars below each other as SVG. Each group has a dedicated scale, since a listing of 10,000 objects and a
+// read of one have none in common. better is "less" or "more". Without groups it is empty.
 func chart(title, unit, better string, groups []group) string {
 	if len(groups) == 0 {
 		return ""

@@ -20,7 +20,7 @@ const (
 	legendHeight                                 = 64
 	// panelSteps is how many parts the axis of the cost has at most.
 	panelSteps = 4
-	// objectsEach is how many objects a value is told for, so that lines are flat where the cost grows as the objects do.
+	// objectsEach is how many objects a value is notified for, so that lines are flat where the cost grows as the objects do.
 	objectsEach = 1000
 )
 

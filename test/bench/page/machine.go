@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// describe says in words what machine this is, as far as proc(5) tells: processors, memory and kernel. "" when it tells
-// nothing. Whose machine it is, and its name, do not belong on a page.
+// describe describes this machine in words, as far as proc(5) has it: CPUs, memory and kernel. "" when it has nothing. Whose
+// machine it is, and its name, do not belong on a page.
 func describe(proc string) string {
 	var parts []string
 	if cpus := valuesOf(proc, "cpuinfo", "processor"); len(cpus) > 0 {
@@ -33,9 +33,9 @@ func describe(proc string) string {
 	return strings.Join(parts, ", ")
 }
 
-// valuesOf are the values of all lines "name : value" of a file, none when it is not there.
+// valuesOf are the values of all lines "name : value" of a file, none when it does not exist.
 func valuesOf(proc, file, name string) []string {
-	text, err := os.ReadFile(filepath.Join(proc, file)) //nolint:gosec // a file that we name
+	text, err := os.ReadFile(filepath.Join(proc, file)) //nolint:gosec // a file that Groundskeeper names
 	if err != nil {
 		return nil
 	}

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command page writes docs/performance.md and its drawings from what benchmarks said: lines of JSON on stdin. What they did
-// not measure, the page does not have.
+// Command page writes docs/performance.md and its drawings from the output of benchmarks: lines of JSON on stdin. What they did not
+// measure, the page does not have.
 //
 //	make bench > figures.jsonl; go run ./test/bench/page < figures.jsonl
 package main
@@ -21,7 +21,7 @@ import (
 )
 
 func main() {
-	docs := flag.String("docs", "docs", "the folder of the page")
+	docs := flag.String("docs", "docs", "the directory of the page")
 	here := describe("/proc")
 	machine := flag.String("machine", here, "what the figures were measured on, in words")
 	flag.Parse()
@@ -33,7 +33,7 @@ func main() {
 
 func run(in io.Reader, docs, machine string) error {
 	if machine == "" {
-		return errors.New("-machine: say what the figures were measured on")
+		return errors.New("-machine:report what the figures were measured on")
 	}
 	said, err := read(in)
 	if err != nil {
@@ -66,7 +66,7 @@ func write(path, content string) error {
 	return nil
 }
 
-// said is what benchmarks said.
+// The output of benchmarks.
 type said struct {
 	figures []report.Figure
 	facts   []report.Fact

@@ -48,7 +48,7 @@ func render(all said, machine string) (string, map[string]string, error) {
 	return out.String(), p.drawings, nil
 }
 
-// Drawn says whether there is a drawing.
+// Drawn reports whether there is a drawing.
 func (p page) Drawn(name string) bool { return p.drawings["performance-"+name+".svg"] != "" }
 
 func isOperation(name string) bool {

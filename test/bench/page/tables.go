@@ -122,7 +122,7 @@ func (p page) Sections() []Section {
 	return sections
 }
 
-// Facts are what the comparison said about itself: versions, how busy the machine was, and how fast.
+// Facts are what the comparison reported about itself: versions, how busy the machine was, and how fast.
 func (p page) Facts() []string {
 	var all []string
 	for _, f := range p.facts {
@@ -138,7 +138,7 @@ func (p page) Facts() []string {
 	return all
 }
 
-// Paced says whether benchmarks said how fast the machine was.
+// Paced reports whether benchmarks reported how fast the machine was.
 func (p page) Paced() bool {
 	return slices.ContainsFunc(p.figures, func(f report.Figure) bool { return strings.HasPrefix(f.Name, report.Speed) })
 }

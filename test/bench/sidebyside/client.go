@@ -22,14 +22,14 @@ const (
 	typeApply    = "application/apply-patch+yaml"
 )
 
-// client sends requests over one connection of its own, and decodes nothing: what it costs is not the servers' share.
+// client sends requests over one dedicated connection, and decodes nothing: what it costs is not the servers' share.
 type client struct {
 	http   *http.Client
 	server string
 	accept string
 }
 
-// newClient makes a client of a server; accept is the media type of answers.
+// newClient makes a client of a server; accept is the media type of responses.
 func newClient(config *rest.Config, accept string) (*client, error) {
 	tlsConfig, err := rest.TLSConfigFor(config)
 	if err != nil {
@@ -38,7 +38,7 @@ func newClient(config *rest.Config, accept string) (*client, error) {
 	if tlsConfig == nil {
 		tlsConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
-	// Answers are not compressed, as for most clients that ask from the same network.
+	// Responses are not compressed, as for most clients that send requests from the same network.
 	transport := &http.Transport{TLSClientConfig: tlsConfig, ForceAttemptHTTP2: true, DisableCompression: true}
 	return &client{http: &http.Client{Transport: transport}, server: strings.TrimSuffix(config.Host, "/"), accept: accept}, nil
 }
@@ -49,7 +49,7 @@ type request struct {
 	body                      []byte
 }
 
-// do sends a request and returns the whole answer. Any status but 2xx is an error.
+// do sends a request and returns the whole response. Any status but 2xx is an error.
 func (c *client) do(ctx context.Context, r request) ([]byte, error) {
 	response, err := c.send(ctx, r)
 	if err != nil {
@@ -63,7 +63,7 @@ func (c *client) do(ctx context.Context, r request) ([]byte, error) {
 	return answer, nil
 }
 
-// send sends a request and returns the answer to be read, which the caller closes.
+// send sends a request and returns the response to be read, which the caller closes.
 func (c *client) send(ctx context.Context, r request) (*http.Response, error) {
 	httpRequest, err := http.NewRequestWithContext(ctx, r.method, c.server+r.path, bytes.NewReader(r.body))
 	if err != nil {

@@ -21,10 +21,10 @@ type contender struct {
 	config *rest.Config
 	// root is the path of the group version.
 	root string
-	// media is the type of bodies and answers, encode makes bodies.
+	// media is the type of bodies and responds, encode makes bodies.
 	media  string
 	encode encoder
-	// processes are those whose CPU time counts as what the contender costs; etcd's is reported by itself.
+	// processes are those whose CPU time counts as what the contender costs; etcd's is reported automatically.
 	processes []*plane.Process
 }
 
@@ -34,8 +34,8 @@ const (
 	ordinary      = "ordinary user"
 )
 
-// contenders are all of them for one user: a CustomResourceDefinition, ours through the aggregator, and ours directly, the
-// latter two in both encodings.
+// contenders are all of them for one user: a CustomResourceDefinition, Groundskeeper's through the aggregator, and Groundskeeper's
+// directly, the latter two in both encodings.
 func contenders(p *plane.Plane, user string) ([]contender, error) {
 	through, direct := p.Config(), p.DirectConfig(0)
 	if user == ordinary {
@@ -48,7 +48,7 @@ func contenders(p *plane.Plane, user string) ([]contender, error) {
 	}
 	kube, ours := p.KubeAPIServer, p.APIServers[0]
 	both, alone := []*plane.Process{kube, ours}, []*plane.Process{ours}
-	// Directly, kube-apiserver is asked who somebody is and what he may: that counts, too.
+	// Directly, kube-apiserver is queried to authenticate and authorize a user: that counts, too.
 	alone = append(alone, kube)
 	ourRoot, ourJSON := "/apis/"+midonetv1.SchemeGroupVersion.String(), jsonAs(midonetv1.GroupName)
 	return []contender{
@@ -139,7 +139,7 @@ func (c *contender) fillFrom(ctx context.Context, namespace string, from, n int)
 	return objects, err
 }
 
-// releaseAll takes the finalizers off objects that are being deleted, and waits for nothing: they are gone then.
+// releaseAll takes the finalizers off objects that are being deleted, and waits for nothing: they have been deleted then.
 func (c *contender) releaseAll(ctx context.Context, namespace string, objects []*midonetv1.Translation) error {
 	return c.forAll(ctx, objects, func(ctx context.Context, client *client, t *midonetv1.Translation) error {
 		_, err := client.do(ctx, c.release(namespace, t.Name))

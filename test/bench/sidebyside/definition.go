@@ -16,8 +16,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/generated/openapi"
 )
 
-// definition returns the CustomResourceDefinition of Translations in crdGroup, with the schema that our server publishes,
-// the subresource status and the same columns.
+// definition returns the CustomResourceDefinition of Translations in crdGroup, with the schema that Groundskeeper's server
+// publishes, the subresource status and the same columns.
 func definition() (map[string]any, error) {
 	schema, err := structuralSchema(midonetv1.Translation{}.OpenAPIModelName())
 	if err != nil {
@@ -106,7 +106,7 @@ func inline(definitions map[string]common.OpenAPIDefinition, value any) (any, er
 	return value, nil
 }
 
-// isEmpty tells a default that only says that a field is no pointer.
+// isEmpty recognizes a default that only reports that a field is no pointer.
 func isEmpty(value any) bool {
 	if object, ok := value.(map[string]any); ok {
 		return len(object) == 0

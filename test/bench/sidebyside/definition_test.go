@@ -72,7 +72,7 @@ func TestDefinitionIsStructural(t *testing.T) {
 	walk("", schema)
 }
 
-// The definition has the fields of the type, so that the server has as much to look at.
+// The definition has the fields of the type, so that the server has as much to check.
 func TestDefinitionHasAllFields(t *testing.T) {
 	var object map[string]any
 	text, err := json.Marshal(midonetv1.Translation{})

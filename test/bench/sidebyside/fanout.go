@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// changes is how many changes watchers are told of in each round.
+	// changes is how many changes watchers are notified of in each round.
 	changes = 20
 	// watchersPerConnection is how many watches share a connection: as many clients as there are would take more of the
 	// machine for their handshakes than for what is measured.
@@ -71,7 +71,7 @@ func (c *comparison) reportFanOut(watchers int, results rounds) error {
 			}
 		}
 	}
-	if watchers < 100 { // one watcher is told by one write: there is nothing to win
+	if watchers < 100 { // one watcher is reported by one write: there is nothing to win
 		return nil
 	}
 	for _, name := range ours(results) {
@@ -82,7 +82,7 @@ func (c *comparison) reportFanOut(watchers int, results rounds) error {
 	return nil
 }
 
-// tell starts watchers, makes changes, and measures from the moment that a change is sent until each watcher has it.
+// Starts watchers, makes changes, and measures from the moment that a change is sent until each watcher has it.
 func (c *contender) tell(ctx context.Context, p *plane.Plane, space string, watchers int) (run, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -151,7 +151,7 @@ func (c *contender) change(ctx context.Context, p *plane.Plane, object *midonetv
 		case err := <-failed:
 			return fmt.Errorf("a watch ended: %w", err)
 		case <-time.After(time.Minute):
-			return fmt.Errorf("not all watchers were told of change %d", i)
+			return fmt.Errorf("not all watchers were notified of change %d", i)
 		}
 	})
 }

@@ -15,13 +15,13 @@ import (
 
 // grown is one of the two servers whose objects become more and more.
 type grown struct {
-	// name is the series of what does not depend on the way in which the server is asked.
+	// name is the series of what does not depend on the kubeconfig which the server is queried.
 	name   string
 	server *plane.Process
 	config *rest.Config
 	// prefix is that of its keys in etcd, without the namespace.
 	prefix string
-	// ways are those to ask it that are measured; the first one fills.
+	// ways are those to query it that are measured; the first one fills.
 	ways []contender
 	// space is the namespace of the objects, empty what the server weighed without them.
 	space string

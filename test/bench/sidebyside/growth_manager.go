@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// goalManager is the most memory of our controller manager, in MiB.
+	// goalManager is the most memory of Groundskeeper's controller manager, in MiB.
 	goalManager = 250.0
 	// resourcesEach is how many backend resources newTranslation lists.
 	resourcesEach = 2
 )
 
-// manages starts our controller manager, with all its controllers, beside as many Translations, and reads its memory when
-// all of them are in the backend: a fake of MidoNet, which has their hosts and, by other Translations, what they are on.
-// Then it does so once more beside what is pushed, until all of it was compared with the backend.
+// manages starts Groundskeeper's controller manager, with all its controllers, beside as many Translations, and reads its memory
+// when all of them are in the backend: a fake of MidoNet, which has their hosts and, by other Translations, what they are on. Then
+// it does so once more beside what is pushed, until all of it was compared with the backend.
 func (c *comparison) manages(ctx context.Context, direct contender, objects int) error {
 	if err := errors.Join(c.addHosts(ctx), c.addDevices(ctx, direct)); err != nil {
 		return err

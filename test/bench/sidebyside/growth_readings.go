@@ -48,8 +48,8 @@ func (c *contender) reads(ctx context.Context, p *plane.Plane, times int, read f
 	})
 }
 
-// inPages asks for page after page. It names no version: with "any" (0), a server with a cache ignores the limit. The first
-// page is as of now, and those behind it of the same moment, all from the cache.
+// inPages requests page after page. It names no version: with "any" (0), a server with a cache ignores the limit. The first page is
+// as of now, and those behind it of the same moment, all from the cache.
 func inPages(ctx context.Context, c *contender, client *client, space string, objects int) error {
 	path, pages := fmt.Sprintf("%s?limit=%d", c.collection(space), pageSize), 0
 	for next := path; next != ""; pages++ {
@@ -71,7 +71,7 @@ func inPages(ctx context.Context, c *contender, client *client, space string, ob
 	return nil
 }
 
-// continueOf reads where a list goes on, "" for nowhere, and nothing else of it: clients are not what is measured.
+// continueOf reads where a list continues, "" for nowhere, and nothing else of it: clients are not what is measured.
 func continueOf(answer []byte) (string, error) {
 	if bytes.HasPrefix(answer, []byte("{")) {
 		_, behind, found := bytes.Cut(answer, []byte(`"continue":"`))
@@ -83,7 +83,7 @@ func continueOf(answer []byte) (string, error) {
 	}
 	magic := []byte("k8s\x00")
 	if !bytes.HasPrefix(answer, magic) {
-		return "", errors.New("an answer is neither JSON nor protobuf")
+		return "", errors.New("a response is neither JSON nor protobuf")
 	}
 	var envelope runtime.Unknown
 	if err := envelope.Unmarshal(answer[len(magic):]); err != nil {
@@ -103,7 +103,7 @@ func continueOf(answer []byte) (string, error) {
 	return meta.Continue, err
 }
 
-// inOne asks for all at once, from the cache.
+// inOne requests all concurrently, from the cache.
 func inOne(ctx context.Context, c *contender, client *client, space string, _ int) error {
 	response, err := client.send(ctx, request{method: "GET", path: c.collection(space) + "?resourceVersion=0"})
 	if err != nil {
@@ -114,7 +114,7 @@ func inOne(ctx context.Context, c *contender, client *client, space string, _ in
 	return err
 }
 
-// initialEvents asks for a watch that begins with what is there.
+// initialEvents requests a watch that begins with what is there.
 const initialEvents = "?watch=true&allowWatchBookmarks=true&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&timeoutSeconds=300"
 
 // watched watches until the bookmark that ends the initial events.

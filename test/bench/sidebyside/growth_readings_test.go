@@ -22,7 +22,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned/scheme"
 )
 
-// protobufList encodes a list that goes on at a token.
+// protobufList encodes a list that continues at a token.
 func protobufList(t *testing.T, token string) []byte {
 	t.Helper()
 	list := &midonetv1.TranslationList{Items: []midonetv1.Translation{*newTranslation("space", nameOf(0), 0, "")}}
@@ -57,12 +57,12 @@ func TestContinueOf(t *testing.T) {
 		"no list": append([]byte("k8s\x00"), 0x12, 3, 0x12, 0, 0), "too short": append([]byte("k8s\x00"), 0x12, 3, 0x0a, 9, 0),
 	} {
 		if token, err := continueOf(answer); err == nil {
-			t.Errorf("%s: it goes on at %q", name, token)
+			t.Errorf("%s: it continues at %q", name, token)
 		}
 	}
 }
 
-// serve makes a client of a server that answers each request by a function.
+// serve makes a client of a server that responds to each request by a function.
 func serve(t *testing.T, media string, answer func(w http.ResponseWriter, r *http.Request)) (*contender, *client) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(answer))

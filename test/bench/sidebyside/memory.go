@@ -17,7 +17,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// memoryObjects is how many objects the figures of memory speak of.
+// memoryObjects is how many objects the figures of memory mention.
 const memoryObjects = 10000
 
 // memory measures what objects cost that are just there: the heap of the server after a garbage collection, its resident

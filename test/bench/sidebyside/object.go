@@ -18,8 +18,8 @@ import (
 	fakemidonet "groundskeeper.io/groundskeeper/test/fakes/midonet"
 )
 
-// The object of the comparison is the Translation of a pod: the kind of which there are most. It has the finalizer that our
-// server gives each of them, so that the same two requests delete it on either side.
+// The object of the comparison is the Translation of a pod: the kind of which there are most. It has the finalizer that
+// Groundskeeper's server gives each of them, so that the same two requests delete it on either side.
 const (
 	finalizer = "midonet.org/deleter"
 	plural    = "translations"
@@ -30,7 +30,7 @@ const (
 	ourPrefix = "/registry-groundskeeper/" + midonetv1.GroupName + "/" + plural + "/"
 )
 
-// newTranslation returns the i-th object: a port and its binding, as for a pod. The value goes into an annotation.
+// newTranslation returns the i-th object: a port and its binding, as for a pod. The value is stored in an annotation.
 func newTranslation(namespace, name string, i int, value string) *midonetv1.Translation {
 	port, bridge, host := portID(namespace, i), bridgeID(i), fakemidonet.HostID(hostName(i))
 	t := &midonetv1.Translation{}
@@ -45,7 +45,7 @@ func newTranslation(namespace, name string, i int, value string) *midonetv1.Tran
 	return t
 }
 
-// portID is the i-th port of a namespace: a port is of one Translation alone, which our server sees to.
+// portID is the i-th port of a namespace: a port is of one Translation alone, which Groundskeeper's server sees to.
 func portID(namespace string, i int) string {
 	sum := fnv.New32a()
 	_, _ = sum.Write([]byte(namespace))
@@ -79,7 +79,7 @@ func jsonAs(group string) encoder {
 	}
 }
 
-// asProtobuf encodes objects of our group in protobuf.
+// asProtobuf encodes objects of Groundskeeper's group in protobuf.
 func asProtobuf(t *midonetv1.Translation) ([]byte, error) {
 	serializer := protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
 	t = t.DeepCopy()
@@ -91,7 +91,7 @@ func asProtobuf(t *midonetv1.Translation) ([]byte, error) {
 	return []byte(out.String()), nil
 }
 
-// decode reads an answer in either encoding.
+// decode reads a response in either encoding.
 func decode(answer []byte) (*midonetv1.Translation, error) {
 	t := &midonetv1.Translation{}
 	if strings.HasPrefix(string(answer), "{") {

@@ -20,9 +20,9 @@ func TestObjectRoundTrips(t *testing.T) {
 		encode  encoder
 		version string
 	}{
-		"JSON of the CRD": {jsonAs(crdGroup), crdGroup + "/v1"},
-		"JSON of ours":    {jsonAs(midonetv1.GroupName), "midonet.org/v1"},
-		"protobuf":        {asProtobuf, "midonet.org/v1"},
+		"JSON of the CRD":       {jsonAs(crdGroup), crdGroup + "/v1"},
+		"JSON of Groundskeeper": {jsonAs(midonetv1.GroupName), "midonet.org/v1"},
+		"protobuf":              {asProtobuf, "midonet.org/v1"},
 	} {
 		body, err := encoding.encode(want)
 		if err != nil {
@@ -68,7 +68,7 @@ func TestObjectIsValid(t *testing.T) {
 	elsewhere := newTranslation("another", nameOf(0), 0, "")
 	for _, object := range []*midonetv1.Translation{first, second, elsewhere} {
 		if errs := validation.ValidateTranslation(object); len(errs) > 0 {
-			t.Errorf("our server would refuse it: %v", errs.ToAggregate())
+			t.Errorf("Groundskeeper's server would reject it: %v", errs.ToAggregate())
 		}
 	}
 	if len(first.Resources) != resourcesEach {
@@ -78,7 +78,7 @@ func TestObjectIsValid(t *testing.T) {
 		t.Error("two objects are the same")
 	}
 	if first.Resources[0].Body == elsewhere.Resources[0].Body || len(first.Resources[0].Body) != len(elsewhere.Resources[0].Body) {
-		t.Errorf("our server would refuse it, or have more to store: %s, %s", first.Resources[0].Body, elsewhere.Resources[0].Body)
+		t.Errorf("Groundskeeper's server would reject it, or have more to store: %s, %s", first.Resources[0].Body, elsewhere.Resources[0].Body)
 	}
 }
 
@@ -99,7 +99,7 @@ func TestDevices(t *testing.T) {
 	resources, bodies := 0, map[string]string{}
 	for _, object := range all {
 		if errs := validation.ValidateTranslation(object); len(errs) > 0 {
-			t.Errorf("our server would refuse %s: %v", object.Name, errs.ToAggregate())
+			t.Errorf("Groundskeeper's server would reject %s: %v", object.Name, errs.ToAggregate())
 		}
 		resources += len(object.Resources)
 		for _, r := range object.Resources {
@@ -112,7 +112,7 @@ func TestDevices(t *testing.T) {
 	for i := range 2 * devices {
 		on := newTranslation("space", nameOf(i), i, "").Resources
 		if !strings.Contains(bodies["Bridge"], on[0].Parent) || !strings.Contains(bodies["TunnelZoneHost"], on[1].Parent) {
-			t.Errorf("object %d is on %s and %s, which nobody makes", i, on[0].Parent, on[1].Parent)
+			t.Errorf("object %d is on %s and %s, which no benchmark creates", i, on[0].Parent, on[1].Parent)
 		}
 	}
 }

@@ -40,7 +40,7 @@ type cycle struct {
 	clients []*client
 	// profiles are written of each operation.
 	profiles profiler
-	// objects are as the server answered when they were created.
+	// objects are as the server responded when they were created.
 	objects []*midonetv1.Translation
 }
 
@@ -128,7 +128,7 @@ func (c *cycle) make(ctx context.Context, operation string, times int, of func(o
 	return r, errors.Join(err, profiled())
 }
 
-// deletesCollection deletes as many objects by one request. It says what that costs for one of them.
+// deletesCollection deletes as many objects by one request. It reports what that costs for one of them.
 func (c *cycle) deletesCollection(ctx context.Context) (run, error) {
 	objects, err := c.fill(ctx, c.space, c.size)
 	if err != nil {

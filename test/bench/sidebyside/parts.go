@@ -16,10 +16,10 @@ type part struct {
 	run  func(*comparison, context.Context) error
 }
 
-// partGrowth has a plane of its own: what it measures must not stand on what others left.
+// partGrowth has a dedicated plane: what it measures must not stand on what others left.
 const partGrowth = "growth"
 
-// parts are all but growth, in the order in which they run on one plane.
+// parts are all except growth, in the order in which they run on one plane.
 func parts() []part {
 	return []part{
 		{"memory", (*comparison).memory}, {"lives", (*comparison).lives}, {"etcd", (*comparison).etcd},
@@ -36,7 +36,7 @@ func Parts() []string {
 	return append(names, partGrowth)
 }
 
-// check refuses options before anything is started.
+// check rejects options before anything is started.
 func (o Options) check() error {
 	for _, name := range o.Parts {
 		if !slices.Contains(Parts(), name) {
@@ -59,7 +59,7 @@ func (o Options) check() error {
 	return nil
 }
 
-// wants says whether a part is to be run. No names are all.
+// wants reports whether a part is to be run. No names are all.
 func (o Options) wants(name string) bool { return len(o.Parts) == 0 || slices.Contains(o.Parts, name) }
 
 // chosen are the parts that run on one plane.

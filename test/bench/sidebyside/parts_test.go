@@ -12,7 +12,7 @@ import (
 
 func TestCheck(t *testing.T) {
 	if err := Defaults().check(); err != nil {
-		t.Errorf("the defaults are refused: %v", err)
+		t.Errorf("the defaults are rejected: %v", err)
 	}
 	for name, change := range map[string]func(*Options){
 		"an unknown part":      func(o *Options) { o.Parts = []string{"lives", "lifes"} },

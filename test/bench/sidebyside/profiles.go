@@ -14,7 +14,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/plane"
 )
 
-// profiler writes CPU profiles of both API servers while they are under load. Without a folder it does nothing.
+// profiler writes CPU profiles of both API servers while they are under load. Without a directory it does nothing.
 type profiler struct {
 	plane *plane.Plane
 	dir   string

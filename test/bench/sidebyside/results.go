@@ -48,7 +48,7 @@ func (c *comparison) cycles(ctx context.Context, users []string, workers int) er
 			return err
 		}
 		for step, operation := range operations {
-			random := rand.New(rand.NewPCG(uint64(round), uint64(step))) // nobody is always first, or always behind the same one
+			random := rand.New(rand.NewPCG(uint64(round), uint64(step))) // Always first, or always behind the same one
 			for _, i := range random.Perm(len(turns)) {
 				turn := turns[i]
 				r, err := turn.run(ctx, operation)
@@ -86,7 +86,7 @@ func (c *comparison) cycles(ctx context.Context, users []string, workers int) er
 	return nil
 }
 
-// turns are a cycle for each contender and user, each in a namespace of its own.
+// turns are a cycle for each contender and user, each in a dedicated namespace.
 func (c *comparison) turns(ctx context.Context, users []string, workers int) ([]*cycle, error) {
 	var turns []*cycle
 	for _, user := range users {
@@ -118,7 +118,7 @@ func named(operation string, workers int, user string) string {
 	return name
 }
 
-// report writes the figures of an operation: rate, latencies, CPU of each process, and how ours compare.
+// report writes the figures of an operation: rate, latencies, CPU of each process, and how Groundskeeper's compare.
 func (c *comparison) report(operation string, results rounds) error {
 	for _, name := range order(results) {
 		runs := results[name]
@@ -225,7 +225,7 @@ func order(results rounds) []string {
 	return slices.DeleteFunc(known, func(name string) bool { return len(results[name]) == 0 })
 }
 
-// ours are the names of all contenders but the one that they are compared with, in the same order.
+// Groundskeeper's are the names of all contenders but the one that they are compared with, in the same order.
 func ours(results rounds) []string {
 	return slices.DeleteFunc(order(results), func(name string) bool { return name == crdName || name == etcdSeries })
 }

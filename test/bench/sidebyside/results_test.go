@@ -33,7 +33,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// told returns what is reported.
+// Returns what is reported.
 func told(t *testing.T, tell func(*report.Reporter) error) []report.Figure {
 	t.Helper()
 	var programs bytes.Buffer
@@ -71,8 +71,8 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// Each contender is compared with the CustomResourceDefinition: directly with another goal, and what it is compared with, and
-// etcd, with none. No API server takes part in what etcd does by itself.
+// Each contender is compared with the CustomResourceDefinition: directly with another goal, and what it is compared with, and etcd,
+// with none. No API server takes part in what etcd does automatically.
 func TestReport(t *testing.T) {
 	took := func(cpu time.Duration) []run {
 		return []run{{operations: 10, elapsed: time.Second, cpu: map[string]time.Duration{"kube-apiserver": cpu, etcdSeries: time.Second}}}

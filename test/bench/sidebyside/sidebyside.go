@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sidebyside measures what the objects of one kind cost when our API server serves them, and when a
+// Package sidebyside measures what the objects of one kind cost when Groundskeeper's API server serves them, and when a
 // CustomResourceDefinition with an equal schema does, in one run on one control plane, turn by turn.
 package sidebyside
 
@@ -26,7 +26,7 @@ import (
 // ordinaryUser has a role for the objects of both groups and is in no group of administrators.
 const ordinaryUser = "bench"
 
-// Options say how much is measured.
+// Options specify how much is measured.
 type Options struct {
 	// Rounds is how often each contender has its turn.
 	Rounds int
@@ -36,14 +36,14 @@ type Options struct {
 	MoreWorkers []int
 	// Lists are the numbers of objects that are listed.
 	Lists []int
-	// Watchers are the numbers of watchers that are told of a change.
+	// Watchers are the numbers of watchers that are notified of a change.
 	Watchers []int
 	// Growth are numbers of objects for which it is measured what there is of them, each larger than the one before.
 	Growth []int
 	// Parts are the names of what is measured (Parts), empty for all.
 	Parts []string
-	// Profiles is a folder for CPU profiles of both API servers, a second of each operation. They cost time, so that figures
-	// of such a run are not to be compared with those of others. Empty: none.
+	// Profiles is a directory for CPU profiles of both API servers, a second of each operation. They cost time, so that figures of
+	// such a run are not to be compared with those of others. Empty: none.
 	Profiles string
 }
 
@@ -60,7 +60,7 @@ type comparison struct {
 	spaces   int
 }
 
-// Run starts control planes of its own, measures, and reports.
+// Run starts dedicated control planes, measures, and reports.
 func Run(ctx context.Context, reporter *report.Reporter, options Options) error {
 	if err := options.check(); err != nil {
 		return err
@@ -106,7 +106,7 @@ func on(ctx context.Context, reporter *report.Reporter, options Options, has pla
 	return nil
 }
 
-// prepare makes the CustomResourceDefinition and the rights of the ordinary user.
+// prepare makes the CustomResourceDefinition and the permissions of the ordinary user.
 func (c *comparison) prepare(ctx context.Context) error {
 	client, err := dynamic.NewForConfig(c.Config())
 	if err != nil {
@@ -162,7 +162,7 @@ func (c *comparison) space(ctx context.Context) (string, error) {
 	return name, err
 }
 
-// lives measures the cycle for an administrator and somebody whose rights have to be looked up, and for the administrator with
+// lives measures the cycle for an administrator and a user whose permissions have to be looked up, and for the administrator with
 // each other number of workers.
 func (c *comparison) lives(ctx context.Context) error {
 	if err := c.cycles(ctx, []string{administrator, ordinary}, c.Workers); err != nil {

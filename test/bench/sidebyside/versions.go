@@ -15,7 +15,7 @@ import (
 	"groundskeeper.io/groundskeeper/test/bench/report"
 )
 
-// versions reports what is compared: each server says itself which version it is.
+// versions reports what is compared: each server reports its version.
 func (c *comparison) versions(ctx context.Context) error {
 	var kube struct {
 		GitVersion string `json:"gitVersion"`
@@ -23,7 +23,7 @@ func (c *comparison) versions(ctx context.Context) error {
 	if err := readJSON(ctx, c.Config(), "/version", &kube); err != nil {
 		return err
 	}
-	// What our server has at /version is for clients of Kubernetes.
+	// What Groundskeeper's server has at /version is for clients of Kubernetes.
 	var ours struct{ Version, Commit string }
 	if err := readJSON(ctx, c.DirectConfig(0), "/statusz/groundskeeper", &ours); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// call is one request and what is known about who asks.
+// call is one request and what is known about the client.
 type call struct {
 	*http.Request
 	answer  http.ResponseWriter
@@ -22,10 +22,10 @@ type call struct {
 	admin   bool
 }
 
-// sees says whether who asks may see what a project owns.
+// sees reports whether the client may see what a project owns.
 func (c *call) sees(project string) bool { return c.admin || project == c.project }
 
-// problem is a refusal.
+// problem is a rejection.
 type problem struct {
 	status        int
 	kind, message string
@@ -54,7 +54,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, handler func(*cal
 	}
 }
 
-// form is a refusal in the form of the service that the path belongs to.
+// form is a rejection in the form of the service that the path belongs to.
 func (p *problem) form(path string) any {
 	switch {
 	case p.status == http.StatusUnauthorized || strings.HasPrefix(path, identityRoot):
@@ -68,11 +68,11 @@ func (p *problem) form(path string) any {
 	}
 }
 
-// write answers with a code and a body of JSON.
+// write responds with a code and a body of JSON.
 func (c *call) write(status int, body any) *problem {
 	c.answer.WriteHeader(status)
 	if err := json.NewEncoder(c.answer).Encode(body); err != nil {
-		panic(fmt.Sprintf("encode an answer: %v", err)) // a mistake in the fake
+		panic(fmt.Sprintf("encode a response: %v", err)) // a mistake in the fake
 	}
 	return nil
 }

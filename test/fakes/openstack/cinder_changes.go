@@ -18,7 +18,7 @@ const (
 	snapshotNotDeletable = "Invalid snapshot: Snapshot status must be available or error and must not be part of a group."
 )
 
-// createVolume begins to make a volume. At the microversion 3.0 that we speak Cinder ignores fields of a volume that it
+// createVolume begins to make a volume. At the microversion 3.0 that Groundskeeper speaks Cinder ignores fields of a volume that it
 // does not know.
 func (s *Server) createVolume(c *call) *problem {
 	given, ok := c.body["volume"].(map[string]any)
@@ -126,7 +126,7 @@ func (s *Server) deleteSnapshot(c *call) *problem {
 	return nil
 }
 
-// deleting begins a deletion, that ends with the object gone or in error.
+// deleting begins a deletion, that ends with the object deleted or in error.
 func (s *Server) deleting(id string, status *string, remove func(*content)) {
 	*status = "deleting"
 	s.later(id, func(c *content) {

@@ -123,7 +123,7 @@ func (s *Server) AddAdmin(name, password, project string) {
 	s.change(func(c *content) { c.users[name] = &user{password: password, project: project, admin: true} })
 }
 
-// Forbid makes all services but Keystone answer 403 to a project.
+// Forbid makes all services but Keystone respond with 403 to a project.
 func (s *Server) Forbid(name string) {
 	s.change(func(c *content) { c.forbidden[c.users[name].project] = true })
 }
@@ -160,7 +160,7 @@ func (s *Server) AddFloatingIP(project, address, serverID string) {
 	})
 }
 
-// RemoveServer deletes a server; its ports stay when keepPorts says so, as after a failed clean-up.
+// RemoveServer deletes a server; its ports stay when keepPorts reports so, as after a failed clean-up.
 func (s *Server) RemoveServer(id string, keepPorts bool) {
 	s.change(func(c *content) {
 		c.servers = slices.DeleteFunc(c.servers, func(v server) bool { return v.id == id })
@@ -191,7 +191,7 @@ func (s *Server) HideServer(id string) {
 	})
 }
 
-// CellDown says that the cell of some servers is down, or up again.
+// CellDown reports that the cell of some servers is down, or up again.
 func (s *Server) CellDown(down bool, serverIDs ...string) {
 	s.change(func(c *content) {
 		c.cellDown = down

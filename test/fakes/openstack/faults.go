@@ -17,17 +17,17 @@ const (
 	CutAnswer = "answer"
 )
 
-// Fault is something that goes wrong with requests.
+// Fault is something that fails with requests.
 type Fault struct {
 	// Method is the method of the requests, and Path what their path begins with; empty: any.
 	Method, Path string
 	// Skip is how many such requests go well first, Times how many fail then; 0: all.
 	Skip, Times int
-	// Do runs before the server looks at the request: what others do in that moment. It may call all methods.
+	// Do runs before the server checks the request: what others do in that moment. It may call all methods.
 	Do func()
-	// Latency is a pause before the server looks at the request.
+	// Latency is a pause before the server checks the request.
 	Latency time.Duration
-	// Status is the code to answer with instead, with Body and Header; 0: the server answers.
+	// Status is the code to respond with instead, with Body and Header; 0: the server responds.
 	Status int
 	Body   string
 	Header map[string]string

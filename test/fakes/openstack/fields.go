@@ -70,7 +70,7 @@ func filter(query url.Values, entries []any, allowed ...string) (kept []any, unk
 	return kept, ""
 }
 
-// has says whether a field is a value, or a list with it.
+// has reports whether a field is a value, or a list with it.
 func has(field any, value string) bool {
 	if list, ok := field.([]string); ok {
 		return slices.Contains(list, value)

@@ -9,7 +9,7 @@ import (
 	"slices"
 )
 
-// listRouters lists the project's routers, whatever other project is asked for.
+// listRouters lists the project's routers, whatever other project is requested.
 func (s *Server) listRouters(c *call) *problem {
 	found := []any{}
 	for _, id := range slices.Sorted(maps.Keys(s.content.routers)) {
@@ -42,7 +42,7 @@ func (s *Server) listNetworks(c *call) *problem {
 	return c.write(http.StatusOK, map[string]any{"networks": found})
 }
 
-// wantsProject says whether the filter by project, if there is one, lets a project through.
+// wantsProject reports whether the filter by project, if there is one, lets a project through.
 func (s *Server) wantsProject(c *call, project string) bool {
 	wanted := c.URL.Query()["project_id"]
 	return wanted == nil || slices.Contains(wanted, project)

@@ -21,12 +21,12 @@ func (s *Server) identityPaths() map[string]func(*call) *problem {
 	}
 }
 
-// unauthorized is how Keystone, and the middleware before the other services, refuse.
+// unauthorized is how Keystone, and the middleware before the other services, reject.
 func unauthorized() *problem {
 	return &problem{status: http.StatusUnauthorized, message: "The request you have made requires authentication."}
 }
 
-// admit lets in who has a token that is good, and who needs none.
+// admit admits who has a token that is good, and who needs none.
 func (s *Server) admit(c *call) *problem {
 	path := c.URL.Path
 	if strings.HasPrefix(path, identityRoot) || path == networkRoot+"/" || path == balancerRoot+"/" {
@@ -127,7 +127,7 @@ func (s *Server) catalog() []any {
 	return services
 }
 
-// dig walks down into objects; what is not there is an empty one.
+// dig walks down into objects; what does not exist is an empty one.
 func dig(from map[string]any, path ...string) map[string]any {
 	for _, name := range path {
 		from, _ = from[name].(map[string]any)

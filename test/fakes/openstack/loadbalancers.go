@@ -46,7 +46,7 @@ func (s *Server) AddPool(loadBalancerID string, p Pool, listenerIDs ...string) s
 	return p.ID
 }
 
-// AddMember makes a member of a pool, and returns its id. Its weight is 0 unless it says otherwise.
+// AddMember makes a member of a pool, and returns its id. Its weight is 0 unless it specifies otherwise.
 func (s *Server) AddMember(poolID string, m Member) string {
 	m.ID, m.Tags = newID(m.ID), slices.Clone(m.Tags)
 	statuses(&m.ProvisioningStatus, &m.OperatingStatus, "NO_MONITOR")
@@ -76,7 +76,7 @@ func (s *Server) ChangeMember(id string, change func(*Member)) {
 	s.change(func(c *content) { change(&find(c.members, id).Member) })
 }
 
-// RemoveLoadBalancer takes a load balancer away with all that hangs on it.
+// RemoveLoadBalancer takes a load balancer away with all that depends on it.
 func (s *Server) RemoveLoadBalancer(id string) { s.change(func(c *content) { c.removeBalancer(id) }) }
 
 // RemoveListener takes a listener away.
@@ -104,7 +104,7 @@ func (s *Server) LoadBalancers(project string) (all []LoadBalancer) {
 	return all
 }
 
-// statuses fills in what is not said.
+// statuses fills in what is missing.
 func statuses(provisioning, operating *string, usual string) {
 	if *provisioning == "" {
 		*provisioning = active

@@ -31,7 +31,7 @@ func (s *Server) computeVersion(c *call) *problem {
 		"min_version": "2.1", "links": []any{map[string]any{"rel": "self", "href": s.http.URL + computeRoot + "/"}}}})
 }
 
-// microversion reads the minor version that the client asks for; without one it is the oldest.
+// microversion reads the minor version that the client requests; without one it is the oldest.
 func microversion(c *call) (int, *problem) {
 	text := strings.TrimPrefix(c.Header.Get("OpenStack-API-Version"), "compute ")
 	if text == "" {

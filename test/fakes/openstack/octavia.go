@@ -81,8 +81,8 @@ func (s *Server) listMembers(c *call) *problem {
 	return s.writeList(c, "members", all, "address", "protocol_port", "weight", "tags")
 }
 
-// writeList writes a page of what the project has, or for an administrator all have, unless one project is asked for.
-// The link to the next page does not repeat the filters, by a fault of Octavia.
+// writeList writes a page of what the project has, or for an administrator all have, unless one project is requested. The link to
+// the next page does not repeat the filters, by a fault of Octavia.
 func (s *Server) writeList(c *call, name string, all []any, filters ...string) *problem {
 	query := c.URL.Query()
 	wanted := query["project_id"]
@@ -139,7 +139,7 @@ func (s *Server) showPool(c *call) *problem {
 	return c.write(http.StatusOK, map[string]any{"pool": s.poolBody(pool, false)})
 }
 
-// notAllowed is how Octavia answers for what is another project's: it does not hide that it is there.
+// notAllowed is how Octavia responds for what is another project's: it does not hide that it is there.
 func notAllowed() *problem {
 	return octaviaProblem(http.StatusForbidden, "Policy does not allow this request to be performed.")
 }

@@ -6,7 +6,7 @@ package openstack
 // octaviaTime is when everything of Octavia was made.
 const octaviaTime = "2026-01-01T00:00:00"
 
-// balancerBody is a load balancer as Octavia writes it; whole is the answer to its creation, with all that hangs on it.
+// balancerBody is a load balancer as Octavia writes it; whole is the response to its creation, with all that depends on it.
 func (s *Server) balancerBody(b *loadBalancer, whole bool) map[string]any {
 	listeners, pools := []any{}, []any{}
 	for _, l := range s.content.listenersOf(b.ID) {

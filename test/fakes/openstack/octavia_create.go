@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// createBalancer begins to make a load balancer, with all that is given to hang on it.
+// createBalancer begins to make a load balancer, with all that is given to depend on it.
 func (s *Server) createBalancer(c *call) *problem {
 	var given newBalancer
 	if p := readOctavia(c, "loadbalancer", &given); p != nil {

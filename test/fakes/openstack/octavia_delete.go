@@ -43,7 +43,7 @@ func (s *Server) updateBalancer(c *call) *problem {
 	return c.write(http.StatusOK, map[string]any{"loadbalancer": s.balancerBody(b, false)})
 }
 
-// deleteBalancer begins to delete a load balancer; with cascade, all that hangs on it, too.
+// deleteBalancer begins to delete a load balancer; with cascade, all that depends on it, too.
 func (s *Server) deleteBalancer(c *call) *problem {
 	b, p := s.visibleBalancer(c, c.PathValue("id"))
 	if p != nil {
@@ -116,7 +116,7 @@ func (s *Server) beginMember(in *pool) *problem {
 	return nil
 }
 
-// wrongState is how Octavia refuses a change of a load balancer itself while it is PENDING.
+// wrongState is how Octavia rejects a change of a load balancer itself while it is PENDING.
 func wrongState(b *loadBalancer) *problem {
 	return octaviaProblem(http.StatusConflict, "Invalid state "+b.ProvisioningStatus+" of loadbalancer resource "+b.ID)
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// finish ends what a load balancer and all that hangs on it are about to do.
+// finish ends what a load balancer and all that depends on it are about to do.
 func (c *content) finish(id string) {
 	b := find(c.balancers, id)
 	if b == nil {
@@ -40,7 +40,7 @@ func (c *content) finish(id string) {
 	finished(&b.ProvisioningStatus)
 }
 
-// finished makes a status that is on its way the one at its end, and says whether that is to be gone.
+// finished makes a status that is on its way the one at its end, and reports whether that is to have been deleted.
 func finished(status *string) (gone bool) {
 	if *status == pendingCreate || *status == pendingUpdate {
 		*status = active
@@ -59,7 +59,7 @@ func (s *Server) begin(b *loadBalancer, status string) bool {
 	return true
 }
 
-// beginChild is begin for a change of what hangs on a load balancer, and of listeners that it affects.
+// beginChild is begin for a change of what depends on a load balancer, and of listeners that it affects.
 func (s *Server) beginChild(id string, affected ...*listener) *problem {
 	b := find(s.content.balancers, id)
 	for _, l := range affected {

@@ -39,7 +39,7 @@ type newBalancer struct {
 	Pools            []newPool     `json:"pools"`
 }
 
-// newListener is the body of the creation of a listener. Fields of type any are taken and forgotten.
+// newListener is the body of the creation of a listener. Fields of type any are taken and discarded.
 type newListener struct {
 	common
 	Protocol             string   `json:"protocol"`
@@ -85,7 +85,7 @@ type newMember struct {
 	MonitorPort    any    `json:"monitor_port"`
 }
 
-// check looks at what a creation of a listener must have.
+// check checks what a creation of a listener must have.
 func (l newListener) check() *problem {
 	if !slices.Contains([]string{"TCP", "UDP", "SCTP", "HTTP", "HTTPS", "TERMINATED_HTTPS", "PROMETHEUS"}, l.Protocol) {
 		return badField("protocol", l.Protocol)
@@ -96,7 +96,7 @@ func (l newListener) check() *problem {
 	return nil
 }
 
-// check looks at what a creation of a pool must have.
+// check checks what a creation of a pool must have.
 func (p newPool) check() *problem {
 	if !slices.Contains([]string{"TCP", "UDP", "SCTP", "HTTP", "HTTPS", "PROXY", "PROXYV2"}, p.Protocol) {
 		return badField("protocol", p.Protocol)
@@ -112,7 +112,7 @@ func (p newPool) check() *problem {
 	return nil
 }
 
-// check looks at what a creation of a member must have.
+// check checks what a creation of a member must have.
 func (m newMember) check() *problem {
 	if _, err := netip.ParseAddr(m.Address); err != nil {
 		return badField("address", m.Address)

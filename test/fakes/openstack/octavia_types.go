@@ -15,7 +15,7 @@ const (
 // LoadBalancer is a load balancer of Octavia.
 type LoadBalancer struct {
 	ID, Name, Description string
-	// ProvisioningStatus is ACTIVE and OperatingStatus ONLINE unless they say otherwise.
+	// ProvisioningStatus is ACTIVE and OperatingStatus ONLINE unless they specify otherwise.
 	ProvisioningStatus, OperatingStatus string
 	// VIP is its address. Without a VIPPortID a port with it is made, on the network of VIPSubnetID if there is one.
 	VIP, VIPPortID, VIPSubnetID, VIPNetworkID string
@@ -41,7 +41,7 @@ type Pool struct {
 	Tags                                       []string
 }
 
-// Member is an address that a pool sends traffic to. Its OperatingStatus is NO_MONITOR unless it says otherwise.
+// Member is an address that a pool sends traffic to. Its OperatingStatus is NO_MONITOR unless it specifies otherwise.
 type Member struct {
 	ID, Name, Address, SubnetID         string
 	ProvisioningStatus, OperatingStatus string
@@ -53,7 +53,7 @@ type Member struct {
 type loadBalancer struct {
 	LoadBalancer
 	project string
-	// owned says that the port is Octavia's and goes with the load balancer.
+	// owned reports that the port is Octavia's and is deleted with the load balancer.
 	owned bool
 }
 

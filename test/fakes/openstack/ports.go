@@ -97,7 +97,7 @@ func (s *Server) listPorts(c *call) *problem {
 	return s.writePage(c, "ports", found)
 }
 
-// unfit is how Neutron refuses a filter that it does not have.
+// unfit is how Neutron rejects a filter that it does not have.
 func unfit(name string) *problem {
 	return badRequest("HTTPBadRequest", "['%s'] is invalid attribute for filtering", name)
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// newPort is the body of the creation or change of a port. Fields of type any are taken and forgotten.
+// newPort is the body of the creation or change of a port. Fields of type any are taken and discarded.
 type newPort struct {
 	Name           *string   `json:"name"`
 	Description    *string   `json:"description"`
@@ -44,8 +44,8 @@ func (s *Server) showPort(c *call) *problem {
 	return c.write(http.StatusOK, map[string]any{"port": s.portBody(*p)})
 }
 
-// createPort makes a port, at the next free address of its network unless one is asked for, in the default security
-// group unless others are.
+// createPort makes a port, at the next free address of its network unless one is requested, in the default security group unless
+// others are.
 func (s *Server) createPort(c *call) *problem {
 	var given newPort
 	if p := readNeutron(c, "port", &given); p != nil {
@@ -165,7 +165,7 @@ func (s *Server) removePortTag(c *call) *problem {
 	return nil
 }
 
-// change takes over what a body says.
+// change takes over the fields of a body.
 func (p *port) change(given newPort) {
 	p.revision++
 	for from, into := range map[*string]*string{given.Name: &p.name, given.Description: &p.description, given.DeviceID: &p.device, given.DeviceOwner: &p.owner} {
@@ -257,7 +257,7 @@ func readNeutron(c *call, name string, into any) *problem {
 	return badRequest("HTTPBadRequest", "Invalid input for %s. Reason: %v.", name, err)
 }
 
-// required is how Neutron refuses a body without an attribute.
+// required is how Neutron rejects a body without an attribute.
 func required(attribute string) *problem {
 	return badRequest("HTTPBadRequest", "Failed to parse request. Required attribute '%s' not specified", attribute)
 }

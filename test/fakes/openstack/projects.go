@@ -20,14 +20,14 @@ func (s *Server) AddProject(user, id, name string) {
 	s.change(func(c *content) { c.memberships = append(c.memberships, membership{user: user, id: id, name: name}) })
 }
 
-// RemoveProject takes away the roles of all users in a project that AddProject gave.
+// RemoveProject removes the roles of all users in a project that AddProject gave.
 func (s *Server) RemoveProject(id string) {
 	s.change(func(c *content) {
 		c.memberships = slices.DeleteFunc(c.memberships, func(m membership) bool { return m.id == id })
 	})
 }
 
-// DisableProject closes a project that AddProject gave: it is listed, and nobody gets a token for it.
+// DisableProject closes a project that AddProject gave: it is listed, and no client gets a token for it.
 func (s *Server) DisableProject(id string, disabled bool) {
 	s.change(func(c *content) {
 		for i := range c.memberships {
@@ -38,7 +38,7 @@ func (s *Server) DisableProject(id string, disabled bool) {
 	})
 }
 
-// ForbidProject makes all services but Keystone answer 403 to whoever works in a project, or lets them in again.
+// ForbidProject makes all services but Keystone respond with 403 to users of a project, or admit them again.
 func (s *Server) ForbidProject(id string, forbidden bool) {
 	s.change(func(c *content) { c.forbidden[id] = forbidden })
 }
@@ -55,7 +55,7 @@ func (c *content) projectsOf(name string) []membership {
 	return all
 }
 
-// scope finds the project that a user asks a token for.
+// scope finds the project that a user queries a token for.
 func (c *content) scope(name string, asked map[string]any) (membership, bool) {
 	domain := dig(asked, "domain")
 	inDomain := domain["name"] == "Default" || domain["id"] == "default"
@@ -67,7 +67,7 @@ func (c *content) scope(name string, asked map[string]any) (membership, bool) {
 	return membership{}, false
 }
 
-// listProjects answers which projects the user of a token may ask a token for.
+// listProjects responds which projects the user of a token may query a token for.
 func (s *Server) listProjects(c *call) *problem {
 	t, ok := s.content.tokens[c.Header.Get("X-Auth-Token")]
 	if !ok || !s.options.Now().Before(t.end) {

@@ -61,7 +61,7 @@ func (s *Server) updateRouter(c *call) *problem {
 	return s.replaceRoutes(c, r, routes)
 }
 
-// constrained refuses a change whose If-Match names another revision. A condition that Neutron does not understand is none.
+// constrained rejects a change whose If-Match names another revision. A condition that Neutron does not understand is none.
 func (s *Server) constrained(c *call, revision int) *problem {
 	number, ok := strings.CutPrefix(c.Header.Get("If-Match"), "revision_number=")
 	expected, err := strconv.Atoi(number)
@@ -72,7 +72,7 @@ func (s *Server) constrained(c *call, revision int) *problem {
 		message: fmt.Sprintf("Constrained to %d, but current revision is %d", expected, revision)}
 }
 
-// addRoutes adds routes that are not there yet.
+// addRoutes adds routes that do not exist yet.
 func (s *Server) addRoutes(c *call) *problem {
 	return s.atomically(c, func(old, given []Route) []Route {
 		for _, route := range given {
@@ -107,7 +107,7 @@ func (s *Server) atomically(c *call, change func(old, given []Route) []Route) *p
 	return s.replaceRoutes(c, r, change(slices.Clone(r.routes), given))
 }
 
-// replaceRoutes validates the whole list, as Neutron does whatever was asked for, and keeps it.
+// replaceRoutes validates the whole list, as Neutron does whatever was requested, and keeps it.
 func (s *Server) replaceRoutes(c *call, r *router, routes []Route) *problem {
 	if len(routes) > s.options.MaxRoutes {
 		return badRequest("RoutesExhausted", "Unable to complete operation for %s. The number of routes exceeds the maximum %d.", r.id, s.options.MaxRoutes)

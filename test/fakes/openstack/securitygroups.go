@@ -63,7 +63,7 @@ func (s *Server) PortMarks(portID string) (groups, tags []string) {
 	return groups, tags
 }
 
-// SecurityGroups returns the security groups of a project, but for the default one.
+// SecurityGroups returns the security groups of a project, except for the default one.
 func (s *Server) SecurityGroups(project string) (all []SecurityGroup) {
 	s.change(func(c *content) {
 		for _, g := range c.groups {
@@ -75,7 +75,7 @@ func (s *Server) SecurityGroups(project string) (all []SecurityGroup) {
 	return all
 }
 
-// defaultGroup is the id of a project's default group, which Neutron makes when the project first asks.
+// defaultGroup is the id of a project's default group, which Neutron makes at the project's first request.
 func (c *content) defaultGroup(project string) string {
 	for _, g := range c.groups {
 		if g.project == project && g.Name == defaultName {
@@ -136,7 +136,7 @@ func (s *Server) deleteGroup(c *call) *problem {
 		return p
 	}
 	if g.Name == defaultName && !c.admin {
-		return &problem{status: http.StatusConflict, kind: "SecurityGroupCannotRemoveDefault", message: "Insufficient rights for removing default security group."}
+		return &problem{status: http.StatusConflict, kind: "SecurityGroupCannotRemoveDefault", message: "Insufficient permissions for removing default security group."}
 	}
 	if slices.ContainsFunc(s.content.ports, func(p port) bool { return slices.Contains(p.groups, g.ID) }) {
 		return &problem{status: http.StatusConflict, kind: "SecurityGroupInUse", message: "Security Group " + g.ID + " in use."}
@@ -153,7 +153,7 @@ func (s *Server) visibleGroup(c *call, id string) (*securityGroup, *problem) {
 	return nil, &problem{status: http.StatusNotFound, kind: "SecurityGroupNotFound", message: "Security group " + id + " does not exist"}
 }
 
-// groupsExist refuses groups that the project does not see.
+// groupsExist rejects groups that the project does not see.
 func (s *Server) groupsExist(c *call, ids []string) *problem {
 	for _, id := range ids {
 		if _, p := s.visibleGroup(c, id); p != nil {

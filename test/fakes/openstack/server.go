@@ -22,13 +22,13 @@ const (
 	balancerRoot = "/load-balancer"
 )
 
-// Region is the region of all endpoints, unless Options say otherwise.
+// Region is the region of all endpoints, unless Options specify otherwise.
 const Region = "RegionOne"
 
 // bodyLimit is the most that a request may hold, in bytes.
 const bodyLimit = 1 << 20
 
-// Options say how the fake behaves.
+// Options specify how the fake behaves.
 type Options struct {
 	// TokenLifetime is how long a token is good for; 0: an hour.
 	TokenLifetime time.Duration
@@ -36,11 +36,11 @@ type Options struct {
 	MaxRoutes int
 	// PageSize is how many servers, ports, volumes, snapshots or things of Octavia a page has; 0: 1000.
 	PageSize int
-	// Delay is how long Cinder and Octavia take for what they do behind an answer. 0: it is done when somebody looks
-	// again; less than 0: not before Settle.
+	// Delay is how long Cinder and Octavia take for what they do behind a response. 0: it is done at the next request; less than 0:
+	// not before Settle.
 	Delay time.Duration
-	// Region is the region of the endpoints; "": Region. With a Keystone, the fake is another region of that one's cloud: it
-	// has no users of its own, takes the tokens of that Keystone, and is in its catalog.
+	// Region is the region of the endpoints; "": Region. With a Keystone, the fake is another region of that one's cloud: it has no
+	// users, takes the tokens of that Keystone, and is in its catalog.
 	Region   string
 	Keystone *Server
 	// Without are types of services that the catalog does not have, as load-balancer.
@@ -57,7 +57,7 @@ type Options struct {
 type Request struct {
 	Method, Path, Query string
 	UserAgent           string
-	// Status is the code of the answer, 0 when the connection was cut.
+	// Status is the code of the response, 0 when the connection was cut.
 	Status int
 }
 
@@ -75,7 +75,7 @@ type Server struct {
 	regions []*Server
 }
 
-// New starts a fake without any content on a port of its own. Close ends it.
+// New starts a fake without any content on a dedicated port. Close ends it.
 func New(o Options) *Server {
 	if o.TokenLifetime == 0 {
 		o.TokenLifetime = time.Hour
@@ -119,7 +119,7 @@ func (s *Server) AuthURL() string { return s.http.URL + identityRoot + "/v3" }
 // Handler is the fake without its listener, to be served otherwise, for instance with TLS.
 func (s *Server) Handler() http.Handler { return s }
 
-// Requests returns all requests since the last call, and forgets them.
+// Requests returns all requests since the last call, and discards them.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +128,7 @@ func (s *Server) Requests() []Request {
 	return seen
 }
 
-// ServeHTTP answers a request, or fails as a fault says.
+// ServeHTTP responds to a request, or fails as a fault specifies.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// net/http sees that a client went away only when the body is read.
 	data, _ := io.ReadAll(io.LimitReader(r.Body, bodyLimit))
@@ -143,7 +143,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if fault.Cut == CutRequest {
 		s.note(r, 0)
-		panic(http.ErrAbortHandler) // closes the connection without an answer
+		panic(http.ErrAbortHandler) // closes the connection without a response
 	}
 	answer := httptest.NewRecorder()
 	if fault.Status != 0 {
@@ -179,7 +179,7 @@ func canonical(path string) string {
 	return path
 }
 
-// wait takes its time, unless the client goes away.
+// wait takes its time, unless the client is deleted.
 func wait(r *http.Request, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// step is what a service does behind its answer. It belongs to an object, that may be held.
+// step is what a service does behind its response. It belongs to an object, that may be held.
 type step struct {
 	object string
 	due    time.Time
@@ -28,7 +28,7 @@ func (s *Server) advance() {
 	}
 }
 
-// run runs the steps that are ready, in their order, but for those of objects that are held.
+// run runs the steps that are ready, in their order, except for those of objects that are held.
 func (s *Server) run(ready func(step) bool) {
 	c := &s.content
 	var waiting []step
@@ -44,7 +44,7 @@ func (s *Server) run(ready func(step) bool) {
 	c.steps = append(waiting, c.steps...)
 }
 
-// Settle finishes what Cinder and Octavia have begun, but for objects that are held.
+// Settle finishes what Cinder and Octavia have begun, except for objects that are held.
 func (s *Server) Settle() {
 	s.change(func(*content) { s.run(func(step) bool { return true }) })
 }
@@ -72,8 +72,7 @@ func (s *Server) Release(ids ...string) {
 	})
 }
 
-// FailDeletion says that deletions of volumes, snapshots and load balancers end as error_deleting or ERROR, or work
-// again.
+// FailDeletion reports that deletions of volumes, snapshots and load balancers end as error_deleting or ERROR, or work again.
 func (s *Server) FailDeletion(fails bool, ids ...string) {
 	s.change(func(c *content) {
 		for _, id := range ids {

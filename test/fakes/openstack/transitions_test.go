@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// asking is a fake and a user with a token.
+// A fake and a user with a token.
 type asking struct {
 	*Server
 	t     *testing.T
@@ -55,7 +55,7 @@ func (a *asking) send(method, path string, body any) (status int, header http.He
 	return resp.StatusCode, resp.Header
 }
 
-// answers checks the code that a request is answered with.
+// Checks the code that a request gets.
 func (a *asking) answers(method, path string, status int) {
 	a.t.Helper()
 	if got, _ := a.send(method, path, nil); got != status {
@@ -151,7 +151,7 @@ func TestLoadBalancerThatIsHeld(t *testing.T) {
 	if left := a.FloatingIPs("garden"); len(left) != 1 || left[0].ID != floating || left[0].PortID != "" {
 		t.Errorf("its floating IP: %+v", left)
 	}
-	// A port that somebody else made stays.
+	// A port that another client made stays.
 	kept := a.LoadBalancers("garden")[0].VIPPortID
 	a.answers(http.MethodDelete, path+own, http.StatusNoContent)
 	a.answers(http.MethodGet, path+own, http.StatusNotFound)

@@ -13,7 +13,7 @@ import (
 // Volume is a volume of Cinder.
 type Volume struct {
 	ID, Name, Description string
-	// Status is available, or in-use when it is attached, unless it says otherwise.
+	// Status is available, or in-use when it is attached, unless it specifies otherwise.
 	Status     string
 	Size       int // GiB
 	SnapshotID string
@@ -25,7 +25,7 @@ type Volume struct {
 // Snapshot is a snapshot of a volume.
 type Snapshot struct {
 	ID, Name, Description string
-	// Status is available unless it says otherwise.
+	// Status is available unless it specifies otherwise.
 	Status   string
 	VolumeID string
 	Metadata map[string]string

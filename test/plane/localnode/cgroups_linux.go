@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// cgroupParents are the folders of containerd's cgroups: one for all controllers, or, in version 1, one for each.
+// cgroupParents are the directories of containerd's cgroups: one for all controllers, or, in version 1, one for each.
 var cgroupParents = []string{"/sys/fs/cgroup/k8s.io", "/sys/fs/cgroup/*/k8s.io"}
 
 // removeCgroups removes the cgroups of the containers that containerd had on the disk. They are empty: the processes

@@ -68,7 +68,7 @@ func within(s settings) error {
 	return reap(children)
 }
 
-// furnish gives the machine its network and the folders that the programs expect, none of which is the host's.
+// furnish gives the machine its network and the directories that the programs expect, none of which is the host's.
 func furnish(s settings) error {
 	const private = syscall.MS_REC | syscall.MS_PRIVATE
 	if err := syscall.Mount("", "/", "", private, ""); err != nil {
@@ -117,7 +117,8 @@ func spawn(logFile, name string, args []string) (pid int, err error) {
 	return process.Pid, nil
 }
 
-// reap waits for the end of one of our children. Those of processes that are gone become ours, and are nothing to us.
+// reap waits for the end of one of Groundskeeper's children. Those of processes that have been deleted become Groundskeeper's, and
+// are nothing to Groundskeeper.
 func reap(children map[int]string) error {
 	for {
 		var status syscall.WaitStatus
@@ -132,7 +133,7 @@ func reap(children map[int]string) error {
 	}
 }
 
-// await waits until somebody listens there, for ever without a deadline.
+// await waits until a process listens there, indefinitely without a deadline.
 func await(network, address string, deadline time.Time) error {
 	for {
 		connection, err := (&net.Dialer{Timeout: time.Second}).Dial(network, address)

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Localnode is the node of a plane: a machine of namespaces, with a network, mounts and process ids of its own, in which
-// containerd, kubelet, kube-proxy and the pods run. The host sees one process and one end of a network link.
+// Localnode is the node of a plane: a machine of namespaces, with a network, mounts and process ids, in which containerd, kubelet,
+// kube-proxy and the pods run. The host sees one process and one end of a network link.
 //
 // Nothing outlives the process: the kernel ends what runs in the machine with its first process, and takes the mounts,
 // the link, the addresses and the rules of the firewall with it. Only empty cgroups stay when it is killed, and the next
@@ -27,11 +27,11 @@ import (
 
 // settings are the flags. The plane gives all of them.
 type settings struct {
-	disk         string // folder of what the node stores; emptied at the start
-	config       string // folder of the configuration files
-	kubeconfigs  string // folder of the kubeconfigs
-	bin          string // folder of kubelet and kube-proxy
-	logs         string // folder of the logs
+	disk         string // directory of what the node stores; emptied at the start
+	config       string // directory of the configuration files
+	kubeconfigs  string // directory of the kubeconfigs
+	bin          string // directory of kubelet and kube-proxy
+	logs         string // directory of the logs
 	name         string // of the Node
 	link         string // name of the host's end of the link
 	host, node   netip.Prefix
@@ -98,14 +98,14 @@ func outside(s settings) error {
 	if err != nil {
 		_ = first.Process.Kill()
 	}
-	_ = errors.Join(connect.Close(), connected.Close()) // the end of the pipe tells the machine
+	_ = errors.Join(connect.Close(), connected.Close()) // the end of the pipe notifies the machine
 	if ended := first.Wait(); err == nil && ctx.Err() == nil {
 		err = fmt.Errorf("the machine ended: %w", ended)
 	}
 	return errors.Join(err, unlink(s.link), removeCgroups(s.disk))
 }
 
-// link connects the host with the machine. The host's end goes when the other one does.
+// link connects the host with the machine. The host's end is deleted when the other one does.
 func link(s settings, pid int) error {
 	return commands(
 		fmt.Sprintf("ip link add %s type veth peer name eth0 netns %d", s.link, pid),

@@ -21,7 +21,7 @@ func kubeletFlags(s settings) []string {
 	}
 }
 
-// proxyFlags leave the limits of connection tracking as they are: the host owns them.
+// proxyFlags leave the limits of connection tracking unchanged: the host owns them.
 func proxyFlags(s settings) []string {
 	return []string{
 		"--kubeconfig=" + filepath.Join(s.kubeconfigs, "kube-proxy.kubeconfig"),
@@ -32,7 +32,7 @@ func proxyFlags(s settings) []string {
 	}
 }
 
-// health answers whether the node does its work: first containerd with its images, then kubelet.
+// health responds whether the node does its work: first containerd with its images, then kubelet.
 type health struct{ hasImages, hasKubelet atomic.Bool }
 
 func (h *health) imported() { h.hasImages.Store(true) }
@@ -61,7 +61,7 @@ func (h *health) check(r *http.Request) error {
 		return errors.New("containerd has no images yet")
 	}
 	if !h.hasKubelet.Load() {
-		return nil // kube-apiserver is started after us
+		return nil // kube-apiserver is started after Groundskeeper
 	}
 	request, err := http.NewRequestWithContext(r.Context(), http.MethodGet, "http://127.0.0.1:10248/healthz", nil)
 	if err != nil {
@@ -73,7 +73,7 @@ func (h *health) check(r *http.Request) error {
 	}
 	defer response.Body.Close() //nolint:errcheck // it is not read
 	if response.StatusCode != http.StatusOK {
-		return errors.New("kubelet answers " + response.Status)
+		return errors.New("kubelet responds " + response.Status)
 	}
 	return nil
 }
