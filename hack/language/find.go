@@ -5,8 +5,6 @@ package main
 
 import (
 	"fmt"
-	"path"
-	"sort"
 	"strings"
 )
 
@@ -22,29 +20,16 @@ func (f finding) String() string {
 	return fmt.Sprintf("%s:%d: %q: write: %s", f.path, f.line, f.text, f.instead)
 }
 
-// check returns the problems of the files and the number of files that it checked.
-func (l *lists) check(paths []string, read func(path string) ([]byte, error)) (problems []string, checked int, err error) {
-	needed := map[string]bool{}
+// check returns the problems of the files.
+func (l *lists) check(paths []string, read func(path string) ([]byte, error)) ([]string, error) {
+	var problems []string
 	for _, file := range paths {
 		content, err := read(file)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
-		findings := l.find(file, content)
-		if l.isPending(file) {
-			if len(findings) > 0 {
-				needed[file], needed[path.Dir(file)] = true, true
-			}
-			continue
-		}
-		checked++
-		for _, f := range findings {
+		for _, f := range l.find(file, content) {
 			problems = append(problems, f.String())
-		}
-	}
-	for _, entry := range sorted(l.pending) {
-		if !needed[entry] {
-			problems = append(problems, fmt.Sprintf("hack/language/pending.txt: %s is translated: remove the entry, so that it stays so", entry))
 		}
 	}
 	for _, a := range l.allowed {
@@ -52,7 +37,7 @@ func (l *lists) check(paths []string, read func(path string) ([]byte, error)) (p
 			problems = append(problems, fmt.Sprintf("hack/language/allowed.txt: nothing needs %q: remove the entry", a.line))
 		}
 	}
-	return problems, checked, nil
+	return problems, nil
 }
 
 // find returns the expressions to avoid in the texts of a file.
@@ -109,13 +94,4 @@ func (l *lists) allows(file, text string, start, end int) bool {
 		}
 	}
 	return false
-}
-
-func sorted(set map[string]bool) []string {
-	keys := make([]string, 0, len(set))
-	for key := range set {
-		keys = append(keys, key)
-	}
-	sort.Strings(keys)
-	return keys
 }

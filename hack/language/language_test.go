@@ -10,13 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func testLists(t *testing.T, allowed, pending string) *lists {
+func testLists(t *testing.T, allowed string) *lists {
 	t.Helper()
-	l := &lists{words: map[string][]expression{}, pending: map[string]bool{}}
+	l := &lists{words: map[string][]expression{}}
 	for _, err := range []error{
 		l.parseWords("# comment\n\nwidget|widgets\tgadget\nspins|spins off\tturns\nwith all that\tincluding\n"),
 		l.parseAllowed(allowed),
-		l.parsePending(pending),
 	} {
 		if err != nil {
 			t.Fatal(err)
@@ -54,7 +53,7 @@ func TestFind(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, f := range testLists(t, c.allowed, "").find(c.path, []byte(c.content)) {
+			for _, f := range testLists(t, c.allowed).find(c.path, []byte(c.content)) {
 				got = append(got, f.String())
 			}
 			if diff := cmp.Diff(c.want, got); diff != "" {
@@ -65,27 +64,20 @@ func TestFind(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	files := map[string]string{"clean.md": "gadget", "widget.md": "widget", "a/widget.md": "widget", "a/b/clean.md": "gadget"}
+	files := map[string]string{"clean.md": "gadget", "widget.md": "widget", "a/widget.md": "widget"}
 	for name, c := range map[string]struct {
-		allowed, pending string
-		paths            []string
-		want             []string
+		allowed string
+		paths   []string
+		want    []string
 	}{
-		"clean":                              {paths: []string{"clean.md"}},
-		"not clean":                          {paths: []string{"widget.md"}, want: []string{`widget.md:1: "widget"`}},
-		"pending file":                       {paths: []string{"widget.md"}, pending: "widget.md\n"},
-		"pending directory":                  {paths: []string{"a/widget.md", "a/b/clean.md"}, pending: "a\n"},
-		"pending file that is clean":         {paths: []string{"clean.md"}, pending: "clean.md\n", want: []string{"hack/language/pending.txt: clean.md is translated"}},
-		"pending directory that is clean":    {paths: []string{"a/b/clean.md"}, pending: "a/b\n", want: []string{"hack/language/pending.txt: a/b is translated"}},
-		"pending directory, not its child":   {paths: []string{"a/b/clean.md"}, pending: "a\n", want: []string{"hack/language/pending.txt: a is translated"}},
-		"pending file that does not exist":   {paths: []string{"clean.md"}, pending: "old.md\n", want: []string{"hack/language/pending.txt: old.md is translated"}},
-		"allowance that is needed":           {paths: []string{"widget.md"}, allowed: "*\twidget\tname\n"},
-		"allowance that is not needed":       {paths: []string{"clean.md"}, allowed: "*\twidget\tname\n", want: []string{"hack/language/allowed.txt: nothing needs"}},
-		"allowance needed in a pending file": {paths: []string{"widget.md"}, pending: "widget.md", allowed: "*\twidget\tname\n", want: []string{"pending.txt: widget.md is translated"}},
+		"clean":                        {paths: []string{"clean.md"}},
+		"not clean":                    {paths: []string{"widget.md", "a/widget.md"}, want: []string{`widget.md:1: "widget"`, `a/widget.md:1: "widget"`}},
+		"allowance that is needed":     {paths: []string{"widget.md"}, allowed: "*\twidget\tname\n"},
+		"allowance that is not needed": {paths: []string{"clean.md"}, allowed: "*\twidget\tname\n", want: []string{"hack/language/allowed.txt: nothing needs"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			read := func(path string) ([]byte, error) { return []byte(files[path]), nil }
-			problems, _, err := testLists(t, c.allowed, c.pending).check(c.paths, read)
+			problems, err := testLists(t, c.allowed).check(c.paths, read)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -103,19 +95,18 @@ func TestCheck(t *testing.T) {
 
 func TestListsRejectMalformedLines(t *testing.T) {
 	for name, c := range map[string]struct {
-		words, allowed, pending, want string
+		words, allowed, want string
 	}{
 		"word without a replacement":    {words: "widget\n", want: "line 1 has 1 fields"},
 		"empty expression":              {words: "widget|\tgadget\n", want: "empty expression"},
 		"allowance without a reason":    {allowed: "*\twidget\n", want: "line 1 has 2 fields"},
 		"allowance of everything":       {allowed: "*\t*\treason\n", want: "allows everything"},
 		"allowance, invalid expression": {allowed: "*\t(\treason\n", want: "missing closing"},
-		"pending entry twice":           {pending: "# comment\nb\nc\nb\n", want: "line 4: b is listed twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := &lists{words: map[string][]expression{}, pending: map[string]bool{}}
+			l := &lists{words: map[string][]expression{}}
 			var messages []string
-			for _, err := range []error{l.parseWords(c.words), l.parseAllowed(c.allowed), l.parsePending(c.pending)} {
+			for _, err := range []error{l.parseWords(c.words), l.parseAllowed(c.allowed)} {
 				if err != nil {
 					messages = append(messages, err.Error())
 				}

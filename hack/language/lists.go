@@ -6,7 +6,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -16,7 +15,6 @@ import (
 type lists struct {
 	words   map[string][]expression // by their first word
 	allowed []*allowance
-	pending map[string]bool // directories (their own files, without subdirectories) and files
 }
 
 // expression is an expression to avoid.
@@ -44,14 +42,11 @@ func readLists(directory string) (*lists, error) {
 		}
 		return nil
 	}
-	l := &lists{words: map[string][]expression{}, pending: map[string]bool{}}
+	l := &lists{words: map[string][]expression{}}
 	if err := read("words.txt", l.parseWords); err != nil {
 		return nil, err
 	}
 	if err := read("allowed.txt", l.parseAllowed); err != nil {
-		return nil, err
-	}
-	if err := read("pending.txt", l.parsePending); err != nil {
 		return nil, err
 	}
 	return l, nil
@@ -112,15 +107,3 @@ func (l *lists) parseAllowed(content string) error {
 		return nil
 	})
 }
-
-func (l *lists) parsePending(content string) error {
-	return fields(content, 1, func(fields []string) error {
-		if l.pending[fields[0]] {
-			return fmt.Errorf("%s is listed twice", fields[0])
-		}
-		l.pending[fields[0]] = true
-		return nil
-	})
-}
-
-func (l *lists) isPending(file string) bool { return l.pending[file] || l.pending[path.Dir(file)] }
