@@ -138,7 +138,7 @@ func eventually(t *testing.T, condition func(ctx context.Context) error) {
 	var last error
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	// Many tests wait at once, and each attempt takes several processes some work: who waits for long asks less often.
+	// Many tests wait concurrently, and each attempt takes several processes some work: a test that waits for long tries less often.
 	pause := wait.Backoff{Duration: 50 * time.Millisecond, Factor: 1.25, Steps: math.MaxInt, Cap: 500 * time.Millisecond}
 	err := pause.DelayFunc().Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 		now := condition(ctx)
