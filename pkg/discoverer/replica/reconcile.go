@@ -89,7 +89,7 @@ func (r *Replica) reconcile(ctx context.Context, key types.NamespacedName) error
 		r.Meters.Set(key, row)
 		return err
 	}
-	want := r.wanted(source)
+	want := r.wanted(source, have)
 	err = r.provide(ctx, key, want, have)
 	row.Copied = err == nil || errors.Is(err, errHeld)
 	if row.Copied {

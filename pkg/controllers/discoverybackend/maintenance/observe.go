@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
@@ -26,10 +27,12 @@ type facts struct {
 	left int
 	// sole are those in which no other target can answer.
 	sole []string
-	// withhold is set when weights may not keep requests of some routes away from the backend, serving is how many send to
-	// it by their weights.
-	withhold bool
+	// withhold are the Services of which weights may not keep the requests of some routes away, serving is how many routes
+	// send to the backend by their weights.
+	withhold sets.Set[types.NamespacedName]
 	serving  int
+	// unwritten are the Services in routes whose weights are still to be written.
+	unwritten sets.Set[types.NamespacedName]
 	// sending are those that send to it even when the copied endpoints are withheld, and are not written as users want them;
 	// unsettled is how many do so because a copy is still ready.
 	sending   []problem
@@ -118,7 +121,7 @@ func (f *facts) count(backend *gimbalv1.DiscoveryBackend, m *membership, decisio
 		f.sole = append(f.sole, route.name)
 	}
 	if len(outcome.Withhold) > 0 {
-		f.withhold = true
+		f.withhold = inserted(f.withhold, outcome.Withhold)
 		f.countWithheld(m, outcome, route.name)
 	}
 	if route.lost != "" {
@@ -128,6 +131,9 @@ func (f *facts) count(backend *gimbalv1.DiscoveryBackend, m *membership, decisio
 	if phaseOf(backend, m.restored.has(backend.UID)) == phaseDraining {
 		if outcome.Drained && !decision.Write {
 			f.drained++
+		}
+		if decision.Write {
+			f.unwritten = inserted(f.unwritten, m.servicesOf(backend.Name))
 		}
 	} else {
 		// What is written for another backend that goes does not concern this one.
@@ -165,6 +171,25 @@ func (f *facts) countWithheld(m *membership, outcome drain.Outcome, name string)
 		f.unsettled++
 	}
 	f.serving++
+}
+
+// servicesOf are the Services of a route that are of a backend.
+func (m *membership) servicesOf(backend string) []types.NamespacedName {
+	var all []types.NamespacedName
+	for name := range m.targets {
+		if of, _ := m.Of(name); of == backend {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// inserted adds names to a set, which may be nil.
+func inserted(set sets.Set[types.NamespacedName], names []types.NamespacedName) sets.Set[types.NamespacedName] {
+	if set == nil {
+		set = sets.Set[types.NamespacedName]{}
+	}
+	return set.Insert(names...)
 }
 
 // isEnabled says whether the status of a backend says that nothing is left to restore.

@@ -80,12 +80,13 @@ func (p *plan) drain(backend *gimbalv1.DiscoveryBackend, f facts, e endpoints, n
 	}
 	withheld := backend.Status.EndpointsDrained
 	keeps := backend.Cluster.DrainPolicy == gimbalv1.DrainKeepSole
-	strict := !keeps && f.withhold
+	strict := !keeps && len(f.withhold) > 0
 	p.routes.Drained = int32(f.drained)
 	if withheld && e.done() {
 		p.routes.Drained += int32(f.serving - f.unsettled)
 	}
-	p.withhold = withheld && strict
+	// Until all routes are written, those that are not may still send where the endpoints are withheld.
+	p.withhold = withheld && !keeps
 	switch {
 	case f.left > 0:
 		say(metav1.ConditionFalse, reasonDraining, "%d of %s rewritten", f.matching-f.left-len(f.refused), status.Plural(f.matching, "route"))

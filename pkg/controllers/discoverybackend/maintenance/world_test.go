@@ -37,6 +37,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/readiness"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 	gimbalapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/gimbal/v1"
@@ -408,11 +409,14 @@ type endpointsFake struct {
 	pending int
 	calls   []string
 	err     error
+	// services are those of the last call.
+	services readiness.Services
 	// withheld is told when no slice is left.
 	withheld func(backend string, withheld bool)
 }
 
-func (e *endpointsFake) Withhold(_ context.Context, backend *gimbalv1.DiscoveryBackend) (int, error) {
+func (e *endpointsFake) Withhold(_ context.Context, backend *gimbalv1.DiscoveryBackend, services readiness.Services) (int, error) {
+	e.services = services
 	return e.call("withhold", backend.Name)
 }
 
