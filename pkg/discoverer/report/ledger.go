@@ -100,7 +100,7 @@ func (l *Ledger) Poke() {
 
 // severity orders the types: what is wrong with the whole backend comes first.
 func severity(kind string) int {
-	order := []string{gimbalv1.ErrorAuthentication, gimbalv1.ErrorAnotherCluster, gimbalv1.ErrorConnection, gimbalv1.ErrorConflict, gimbalv1.ErrorNameCollision, gimbalv1.ErrorInvalidService, gimbalv1.ErrorAddressRefused, gimbalv1.ErrorNamespaceMissing}
+	order := []string{gimbalv1.ErrorAuthentication, gimbalv1.ErrorAnotherCluster, gimbalv1.ErrorConnection, gimbalv1.ErrorConflict, gimbalv1.ErrorNameCollision, gimbalv1.ErrorInvalidService, gimbalv1.ErrorAddressDenied, gimbalv1.ErrorNamespaceMissing}
 	if i := slices.Index(order, kind); i >= 0 {
 		return i
 	}

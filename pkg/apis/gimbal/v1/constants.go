@@ -66,6 +66,8 @@ const (
 	ErrorInvalidService = "InvalidService"
 	// ErrorNameCollision means two services of the backend would have one name here.
 	ErrorNameCollision = "NameCollision"
+	// ErrorAddressDenied means addresses of a service are not copied, because no backend may have them.
+	ErrorAddressDenied = "AddressDenied"
 	// ErrorNamespaceMissing means services wait for a namespace.
 	ErrorNamespaceMissing = "NamespaceMissing"
 	// ErrorConflict means that an object with another owner has the name of a copy.

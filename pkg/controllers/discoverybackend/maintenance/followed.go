@@ -153,8 +153,8 @@ type nobody struct{}
 // Of implements drain.Backends.
 func (nobody) Of(types.NamespacedName) (string, bool) { return "", false }
 
-// Drained implements drain.Backends.
-func (nobody) Drained(string, string) bool { return false }
+// Share implements drain.Backends.
+func (nobody) Share(string, string) int { return whole }
 
 // KeepsSole implements drain.Backends.
 func (nobody) KeepsSole(string) bool { return false }

@@ -123,19 +123,13 @@ func (m *membership) Of(service types.NamespacedName) (string, bool) {
 	return name, true
 }
 
-// Drained implements drain.Backends. A backend that is gone is drained nowhere.
-func (m *membership) Drained(name, routeNamespace string) bool {
+// Share implements drain.Backends. A backend that is gone is drained nowhere.
+func (m *membership) Share(name, routeNamespace string) int {
 	backend := m.backends[name]
 	if backend == nil || !reaches(backend, m.admins, routeNamespace) {
-		return false
+		return whole
 	}
-	switch phaseOf(backend, m.restored.has(backend.UID)) {
-	case phaseDraining:
-		return true
-	case phaseHeld:
-		return slices.Contains(m.recorded, name)
-	}
-	return false
+	return shareOf(backend, phaseOf(backend, m.restored.has(backend.UID)), slices.Contains(m.recorded, name))
 }
 
 // Target implements drain.Backends.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
@@ -54,13 +55,15 @@ type plan struct {
 	// withhold says that no endpoint of the backend is to be ready.
 	withhold bool
 	errors   []gimbalv1.DiscoveryError
+	// ramp is how far the traffic is to be moved.
+	ramp *gimbalv1.RampStatus
 	// after is when to look again, 0: when something happens.
 	after time.Duration
 }
 
 // planFor decides. Of the endpoints it needs to know how far the state is that status.endpointsDrained says.
 func planFor(backend *gimbalv1.DiscoveryBackend, phase phase, f facts, e endpoints, now time.Time) plan {
-	p := plan{routes: gimbalv1.RouteStatus{Matching: int32(f.matching)}, errors: errorsOf(backend, phase, f)}
+	p := plan{routes: gimbalv1.RouteStatus{Matching: int32(f.matching)}, errors: errorsOf(backend, phase, f), ramp: nextRamp(backend, phase, now)}
 	if len(f.sole) > 0 {
 		p.routes.WithoutAlternative = &gimbalv1.RouteNames{Names: f.sole[:min(len(f.sole), gimbalv1.MaxRouteNames)], Count: int32(len(f.sole))}
 	}
@@ -68,6 +71,9 @@ func planFor(backend *gimbalv1.DiscoveryBackend, phase phase, f facts, e endpoin
 		p.drain(backend, f, e, now)
 	} else {
 		p.restore(backend, phase, f)
+	}
+	if next := nextStep(p.ramp, drainDuration(backend)); !next.IsZero() && phase != phaseHeld {
+		p.after = max(next.Sub(now), time.Millisecond)
 	}
 	return p
 }
@@ -88,6 +94,12 @@ func (p *plan) drain(backend *gimbalv1.DiscoveryBackend, f facts, e endpoints, n
 	// Until all routes are written, those that are not may still send where the endpoints are withheld.
 	p.withhold = withheld && !keeps
 	switch {
+	case p.ramp != nil && p.ramp.Percent > 0:
+		say(metav1.ConditionFalse, reasonDraining, "%s send %d %% of the requests for the backend%s", status.Plural(f.matching, "route"), p.ramp.Percent, p.until(backend))
+		return
+	case !equality.Semantic.DeepEqual(p.ramp, backend.Status.Ramp):
+		say(metav1.ConditionFalse, reasonDraining, "%s to be rewritten", status.Plural(f.matching, "route")) // they follow what is stored
+		return
 	case f.left > 0:
 		say(metav1.ConditionFalse, reasonDraining, "%d of %s rewritten", f.matching-f.left-len(f.refused), status.Plural(f.matching, "route"))
 		return
@@ -129,12 +141,23 @@ func (p *plan) restore(backend *gimbalv1.DiscoveryBackend, phase phase, f facts)
 	switch {
 	case phase == phaseHeld:
 		reason, message = reasonRestoring, "the endpoints are being made ready, the weights follow"
-	case f.left > 0:
+	case p.ramp != nil:
+		reason, message = reasonRestoring, fmt.Sprintf("%s send %d %% of the requests for the backend%s", status.Plural(f.matching, "route"), p.ramp.Percent, p.until(backend))
+	case f.left > 0 || backend.Status.Ramp != nil:
 		reason, message = reasonRestoring, fmt.Sprintf("%d of %s restored", f.matching-f.left-len(f.refused), status.Plural(f.matching, "route"))
 	case len(f.refused) > 0:
 		reason, message = reasonRefused, fmt.Sprintf("%s cannot be restored, see status.errors: %s", status.Plural(len(f.refused), "route"), names(routesOf(f.refused)))
 	}
 	p.condition = status.Condition(backend, gimbalv1.ConditionDrained, metav1.ConditionFalse, reason, message)
+}
+
+// until says when the next step of a ramp is.
+func (p *plan) until(backend *gimbalv1.DiscoveryBackend) string {
+	next := nextStep(p.ramp, drainDuration(backend))
+	if next.IsZero() {
+		return ""
+	}
+	return ", the next step is at " + next.UTC().Format(time.RFC3339)
 }
 
 // drainedTime is since when all routes are rewritten.

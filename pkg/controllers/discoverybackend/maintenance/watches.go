@@ -235,8 +235,17 @@ func backendIn(object *kinds.Object) *gimbalv1.DiscoveryBackend {
 	return backend
 }
 
+// percentOf is the share that the status of a backend has, 100 when it has none.
+func percentOf(backend *gimbalv1.DiscoveryBackend) int32 {
+	if backend.Status.Ramp == nil {
+		return whole
+	}
+	return backend.Status.Ramp.Percent
+}
+
 // drainChanged says whether routes may have to be written after a change of a backend.
 func drainChanged(before, after *gimbalv1.DiscoveryBackend) bool {
 	return before.UID != after.UID || before.Cluster.ClusterStatus != after.Cluster.ClusterStatus ||
-		before.Cluster.DrainPolicy != after.Cluster.DrainPolicy || before.Status.EndpointsDrained != after.Status.EndpointsDrained
+		before.Cluster.DrainPolicy != after.Cluster.DrainPolicy || before.Status.EndpointsDrained != after.Status.EndpointsDrained ||
+		percentOf(before) != percentOf(after) || (before.Status.Ramp == nil) != (after.Status.Ramp == nil)
 }

@@ -21,7 +21,7 @@ import (
 
 // goal is what the slices of a backend are to be brought to.
 type goal struct {
-	uid types.UID
+	uid      types.UID
 	services Services
 	// sightings counts how often the watch reported a slice that is to be changed, done is what it was when the slices
 	// were listed of which nothing was left to change; -1 before. What is sighted later is looked at again.
