@@ -76,6 +76,8 @@ const (
 	ErrorNoAlternative = "NoAlternative"
 	// ErrorStillReceiving means routes send to a backend in maintenance, and neither weights nor endpoints stop them.
 	ErrorStillReceiving = "StillReceiving"
+	// ErrorNotDrained means an object that maintenance does not change refers to a service of a backend in maintenance.
+	ErrorNotDrained = "NotDrained"
 	// ErrorRouteRefused means the API server rejects the change of a route.
 	ErrorRouteRefused = "RouteRefused"
 	// ErrorWeightsLost means the saved weights of a route were lost, so its traffic is spread evenly.

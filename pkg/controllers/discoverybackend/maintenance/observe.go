@@ -37,6 +37,8 @@ type facts struct {
 	// unsettled is how many do so because a copy is still ready.
 	sending   []problem
 	unsettled int
+	// others are objects of other kinds that refer to Services of the backend.
+	others []problem
 	// refused and lost are problems of routes.
 	refused, lost []problem
 }
@@ -48,6 +50,7 @@ type problem struct{ route, message string }
 type observer struct {
 	cluster *cluster
 	kinds   []*drain.Kind
+	others  []*otherKind
 	ledger  *ledger
 }
 
@@ -83,6 +86,9 @@ func (o *observer) observe(ctx context.Context, backend *gimbalv1.DiscoveryBacke
 				name: describe(kind, name), refused: o.ledger.refused(key, object.UID), lost: lost[key],
 			})
 		}
+	}
+	if err := o.observeOthers(ctx, &f, backend, services); err != nil {
+		return f, err
 	}
 	f.sort()
 	return f, nil
@@ -215,4 +221,5 @@ func (f *facts) sort() {
 	slices.SortFunc(f.sending, byRoute)
 	slices.SortFunc(f.refused, byRoute)
 	slices.SortFunc(f.lost, byRoute)
+	slices.SortFunc(f.others, byRoute)
 }

@@ -5,6 +5,7 @@ package maintenance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,8 +124,10 @@ func (p *plan) drain(backend *gimbalv1.DiscoveryBackend, f facts, e endpoints, n
 		say(metav1.ConditionFalse, reasonStillReceiving, "%s still send to the backend, see status.errors: %s", status.Plural(len(f.sending), "route"), names(routesOf(f.sending)))
 	case strict && f.unsettled > 0:
 		say(metav1.ConditionFalse, reasonDraining, "all of %s rewritten, %s with endpoints that are still ready", status.Plural(f.matching, "route"), status.Plural(f.unsettled, "route"))
-	case keeps && len(f.sole) > 0:
-		say(metav1.ConditionTrue, reasonDrained, "%s rewritten; still served, because cluster.drainPolicy is KeepSole: %s", status.Plural(f.matching, "route"), names(f.sole))
+	case keeps && len(f.sole)+len(f.others) > 0:
+		say(metav1.ConditionTrue, reasonDrained, "%s rewritten; still served, because cluster.drainPolicy is KeepSole: %s", status.Plural(f.matching, "route"), names(slices.Concat(f.sole, routesOf(f.others))))
+	case strict && len(f.sole) == 0 && len(f.others) > 0:
+		say(metav1.ConditionTrue, reasonDrained, "%s rewritten, and no endpoint is ready of the Services to which these refer: %s", status.Plural(f.matching, "route"), names(routesOf(f.others)))
 	case strict:
 		say(metav1.ConditionTrue, reasonDrained, "%s rewritten, no endpoint is ready: %s without another backend, which answer with errors: %s",
 			status.Plural(f.matching, "route"), status.Plural(len(f.sole), "route"), names(f.sole))
@@ -192,14 +195,19 @@ func errorsOf(backend *gimbalv1.DiscoveryBackend, phase phase, f facts) []gimbal
 	if phase != phaseDraining {
 		return entries
 	}
+	other := "the endpoints of the Service are not ready after the weights are written"
 	what := "it answers with errors until the backend is Enabled, or cluster.drainPolicy is KeepSole"
 	if backend.Cluster.DrainPolicy == gimbalv1.DrainKeepSole {
 		what = "it is still served, because cluster.drainPolicy is KeepSole"
+		other = what
 	}
 	if backend.Cluster.DrainPolicy != gimbalv1.DrainKeepSole {
 		for _, p := range f.sending {
 			add(gimbalv1.ErrorStillReceiving, p.route+" still sends to the backend: "+p.message+"; add a Service of another backend to it")
 		}
+	}
+	for _, p := range f.others {
+		add(gimbalv1.ErrorNotDrained, p.route+" refers to "+p.message+", and maintenance does not change it: "+other)
 	}
 	for _, route := range f.sole {
 		add(gimbalv1.ErrorNoAlternative, route+" has no other backend to send its traffic to that exists and has a ready endpoint: "+what)

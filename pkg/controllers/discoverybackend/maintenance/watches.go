@@ -28,6 +28,7 @@ const gatherPeriod = 200 * time.Millisecond
 type watches struct {
 	cluster *cluster
 	kinds   []*drain.Kind
+	others  []*otherKind
 
 	mu       sync.Mutex
 	routes   workqueue.TypedRateLimitingInterface[routeKey]
@@ -97,6 +98,7 @@ func (w *watches) followBackends(ctx context.Context, queue workqueue.TypedRateL
 		}
 	}, slicesResource())
 	w.cluster.set.Tell(func(e kinds.Event) { w.tellBackends(ctx, w.concerned(ctx, e)...) }, w.routeResources()...)
+	w.followOthers(ctx)
 	// A definition that comes or goes brings or takes a kind of route.
 	w.cluster.set.Tell(func(e kinds.Event) {
 		if resource := schema.ParseGroupResource(e.Object().Name); !e.Initial && slices.Contains(w.routeResources(), resource) {

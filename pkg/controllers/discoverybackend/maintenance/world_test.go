@@ -92,6 +92,7 @@ func newWorld(t *testing.T) *world {
 	for _, kind := range drain.Kinds() {
 		lists[routeResource(kind).WithVersion(kind.Versions[0])] = kind.Kind + "List"
 	}
+	lists[otherKinds(nil)[0].groupResource().WithVersion("v1alpha1")] = "ExtensionServiceList"
 	w.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists)
 	w.dynamic.PrependReactor("update", "*", w.update)
 	scheme := metadatafake.NewTestScheme()
@@ -103,18 +104,18 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := drain.Kinds()
-	w.set = kinds.NewSet(w.find, kinds.Source{Metadata: w.metadata, Dynamic: w.dynamic}, clock.RealClock{}, time.Hour, followed(all)...)
+	all, others := drain.Kinds(), otherKinds(nil)
+	w.set = kinds.NewSet(w.find, kinds.Source{Metadata: w.metadata, Dynamic: w.dynamic}, clock.RealClock{}, time.Hour, followed(all, others)...)
 	cluster := &cluster{set: w.set, reader: w.set.Watched(), admins: []string{adminNamespace}, restored: &marks{}}
 	ledger := &ledger{}
-	w.watches = &watches{cluster: cluster, kinds: all}
+	w.watches = &watches{cluster: cluster, kinds: all, others: others}
 	w.routes = &routes{
 		cluster: cluster, kinds: byResource(all), client: w.dynamic, ledger: ledger, clock: clock.RealClock{}, meters: meters, keep: keepRemoved,
 		tell: func(...string) {},
 	}
 	statuses := interceptor.NewClient(fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build(), interceptor.Funcs{SubResourceApply: w.applyStatus})
 	w.backends = &backends{
-		cluster: cluster, observer: &observer{cluster: cluster, kinds: all, ledger: ledger}, readiness: w.ready,
+		cluster: cluster, observer: &observer{cluster: cluster, kinds: all, others: others, ledger: ledger}, readiness: w.ready,
 		client: statuses, clock: clock.RealClock{}, recorder: events.NewFakeRecorder(100), meters: meters, written: &writes{}, looked: &looks{},
 		restored: func(context.Context, string) {},
 	}
