@@ -30,8 +30,9 @@ const (
 
 	// pageSize is how many slices are listed at once.
 	pageSize = 500
-	// maxWrites bounds the writes of one call, so that no worker is busy with one backend for long.
-	maxWrites = 1000
+	// maxWrites bounds the writes of one call, so that no worker is busy with one backend for long. Each call lists all slices
+	// of the backend, so that smaller parts of 10,000 slices would cost more to list than to write.
+	maxWrites = 5000
 	// parallelWrites is how many are under way at once.
 	parallelWrites = 16
 )
