@@ -24,6 +24,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&o.allow, "namespaces-allow", o.allow, "`namespaces` that are discovered, separated by commas (default: all). The namespace of the DiscoveryBackend alone means that the discoverer needs no permissions beyond it")
 	flags.StringSliceVar(&o.deny, "namespaces-deny", o.deny, "`namespaces` that are not discovered, even when they are allowed")
 	flags.StringVar(&o.missing, "namespaces-missing", o.missing, "what happens to services whose namespace does not exist here: Wait, Create or Ignore")
+	flags.StringSliceVar(&o.allowAddresses, "addresses-allow", o.allowAddresses, "`networks` of the addresses that are copied, in CIDR notation, separated by commas (default: all). Loopback, link-local, multicast and metadata addresses, and those of --addresses-deny, are copied only if a network has no other addresses than such, and not if the discoverer is confined to the namespace of the DiscoveryBackend")
+	flags.StringSliceVar(&o.denyAddresses, "addresses-deny", o.denyAddresses, "`networks` of addresses that are not copied, in addition to those that are denied by default; those of the API server of this cluster belong here")
 	flags.StringVar(&o.selector, "selector", o.selector, "label `selector` of the services that are discovered (default: all)")
 	flags.StringSliceVar(&o.labels.Include, "labels-include", o.labels.Include, "`keys` of labels that are copied although they are excluded by default, separated by commas; a key that ends with a slash stands for all keys with this prefix")
 	flags.StringSliceVar(&o.labels.Exclude, "labels-exclude", o.labels.Exclude, "`keys` of labels that are not copied, in addition to those that are excluded by default")

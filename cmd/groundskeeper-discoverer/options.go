@@ -39,6 +39,9 @@ type options struct {
 	annotations                          []string
 	labels                               desired.Labels
 	selector                             string
+	allowAddresses, denyAddresses        []string
+	// addresses are the parsed networks; validate sets them.
+	addresses desired.Addresses
 	// selected is the parsed selector; validate sets it.
 	selected labels.Selector
 	identity string

@@ -59,7 +59,7 @@ func (d *discoverer) connect(here *rest.Config, queue workqueue.TypedRateLimitin
 	}
 	d.replica, err = replica.New(replica.Options{
 		Backend: d.backend, Upstream: there, Client: asking, Watching: watching,
-		Policy: d.policy(), Annotations: d.annotations, Labels: d.labels, Selector: d.selected, Confined: d.confined(), Withheld: d.maintenance.withheld, Unknown: there.Unknown,
+		Policy: d.policy(), Annotations: d.annotations, Labels: d.labels, Addresses: d.addresses, Selector: d.selected, Confined: d.confined(), Withheld: d.maintenance.withheld, Unknown: there.Unknown,
 		Workers: d.threads, Resync: d.resync, Ledger: d.ledger, Meters: d.meters, Clock: clock.RealClock{},
 	}, queue)
 	if err != nil {

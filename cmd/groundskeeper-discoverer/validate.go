@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/lease"
 )
 
@@ -97,6 +99,16 @@ func (o *options) validate() error {
 			add("labels-add", "%q is a label that Groundskeeper writes: choose another key", key)
 		case len(validation.IsValidLabelValue(value)) > 0:
 			add("labels-add", "%q is not the value of a label", value)
+		}
+	}
+	o.addresses = desired.Addresses{Exceptions: o.confined() == ""}
+	for flag, networks := range map[string]*[]netip.Prefix{"addresses-allow": &o.addresses.Allow, "addresses-deny": &o.addresses.Deny} {
+		for _, text := range map[string][]string{"addresses-allow": o.allowAddresses, "addresses-deny": o.denyAddresses}[flag] {
+			network, err := gimbalv1.ParseNetwork(text)
+			if err != nil {
+				add(flag, "%q %v", text, err)
+			}
+			*networks = append(*networks, network)
 		}
 	}
 	var err error

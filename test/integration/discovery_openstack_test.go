@@ -13,10 +13,12 @@ import (
 	"strings"
 	"testing"
 
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 )
 
@@ -244,6 +246,7 @@ func (d *clusters) cloudMaintenance(t *testing.T) {
 		})
 	}
 	withhold(true)
+	v.markWithheld()
 	v.has(v.ns, id+" 10.1.0.1!")
 	drained := v.cloud.AddMember(pool, fake.Member{Address: "10.1.0.2", Port: 8080})
 	v.has(v.ns, id+" 10.1.0.1! 10.1.0.2!")
@@ -251,6 +254,33 @@ func (d *clusters) cloudMaintenance(t *testing.T) {
 	v.has(v.ns, id+" 10.1.0.1 10.1.0.2!") // which drains automatically
 	v.cloud.ChangeMember(drained, func(m *fake.Member) { m.Weight = 1 })
 	v.has(v.ns, id+" 10.1.0.1 10.1.0.2")
+}
+
+// markWithheld marks the slices as the controller does that withholds them, until the discoverer has followed.
+func (v *clouded) markWithheld() {
+	v.t.Helper()
+	eventually(v.t, func(ctx context.Context) error {
+		all := &discoveryv1.EndpointSliceList{}
+		if err := v.c.List(ctx, all, client.InNamespace(v.ns), client.MatchingLabels{gimbalv1.LabelBackend: v.name}); err != nil {
+			return err
+		}
+		for i := range all.Items {
+			slice := &all.Items[i]
+			if _, marked := slice.Annotations[desired.AnnotationWithheld]; !marked {
+				metav1.SetMetaDataAnnotation(&slice.ObjectMeta, desired.AnnotationWithheld, "{}")
+				if err := v.c.Update(ctx, slice); err != nil {
+					return err
+				}
+				return errors.New("slice " + slice.Name + " was just marked")
+			}
+			for _, endpoint := range slice.Endpoints {
+				if endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready {
+					return errors.New("slice " + slice.Name + " is still ready")
+				}
+			}
+		}
+		return nil
+	})
 }
 
 // cloudPending: a load balancer that Octavia is changing keeps its copy.

@@ -31,8 +31,13 @@ func (drainedUS) Of(service types.NamespacedName) (string, bool) {
 	backend, _, _ := strings.Cut(service.Name, "-")
 	return backend, true
 }
-func (drainedUS) Drained(backend, _ string) bool { return backend == "us" }
-func (drainedUS) KeepsSole(string) bool          { return false }
+func (drainedUS) Share(backend, _ string) int {
+	if backend == "us" {
+		return 0
+	}
+	return 100
+}
+func (drainedUS) KeepsSole(string) bool { return false }
 
 func (drainedUS) Target(types.NamespacedName, string) drain.Target { return drain.Target{} }
 

@@ -15,7 +15,7 @@ import (
 
 // AnnotationWithheld has the conditions that the endpoints of a withheld slice had before: by their addresses, for each
 // endpoint the letters of ready, serving and terminating, which are y, n, or - for unset. Endpoints that did not change are
-// not in it.
+// not in it. A slice that is withheld always has it, even without endpoints: those that it gets later are withheld, too.
 const AnnotationWithheld = "gimbal.heptio.com/withheld-conditions"
 
 // withheld returns the conditions of an endpoint that is to get no new traffic, whatever the backend reports of it. It does
@@ -53,7 +53,15 @@ func Withhold(slice *discoveryv1.EndpointSlice) {
 	annotate(slice, after)
 }
 
-// differs reports whether one of the endpoints with these letters differs from its withheld state.
+// HasWithheld reports whether one of the slices of a Service is withheld. So are those that it gets besides.
+func HasWithheld(all []*discoveryv1.EndpointSlice) bool {
+	return slices.ContainsFunc(all, func(slice *discoveryv1.EndpointSlice) bool {
+		_, withheld := slice.Annotations[AnnotationWithheld]
+		return withheld
+	})
+}
+
+// differs reports whether one of the endpoints with these letters was not as it is when withheld.
 func differs(letters string) bool {
 	for first, rest := next(letters); first != ""; first, rest = next(rest) {
 		if !strings.HasPrefix(first, "nn") {
@@ -128,11 +136,11 @@ func saved(slice *discoveryv1.EndpointSlice) map[string]string {
 	return found
 }
 
-// annotate sets the annotation, or removes it. The map of annotations may be shared, so it is copied.
+// annotate sets the annotation, or removes it when conditions is nil. The map of annotations may be shared, so it is copied.
 func annotate(slice *discoveryv1.EndpointSlice, conditions map[string]string) {
 	annotations := maps.Clone(slice.Annotations)
 	delete(annotations, AnnotationWithheld)
-	if text, err := json.Marshal(conditions); err == nil && len(conditions) > 0 {
+	if text, err := json.Marshal(conditions); err == nil && conditions != nil {
 		if annotations == nil {
 			annotations = map[string]string{}
 		}

@@ -17,6 +17,8 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/clock"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
@@ -129,6 +131,15 @@ func (m *maintained) say(withheld bool) {
 	m.withheld = withheld
 }
 
+// withhold withholds the endpoints of all Services.
+func (m *maintained) withhold(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (int, error) {
+	services := readiness.Services{Withhold: sets.Set[types.NamespacedName]{}}
+	for i := range serviceCount {
+		services.Withhold.Insert(types.NamespacedName{Namespace: "shop", Name: fmt.Sprintf("us-web-%d", i)})
+	}
+	return m.endpoints.Withhold(ctx, backend, services)
+}
+
 // control does what the controller does about the endpoints, and waits until the discoverer has seen it.
 func (m *maintained) control(do func(context.Context, *gimbalv1.DiscoveryBackend) (int, error)) {
 	m.Helper()
@@ -188,7 +199,7 @@ func TestMaintenanceOfBoth(t *testing.T) {
 					}
 					do, ready := m.endpoints.Restore, 1
 					if withheld {
-						do, ready = m.endpoints.Withhold, 0
+						do, ready = m.withhold, 0
 					}
 					m.control(do)
 					time.Sleep(lag)
@@ -202,21 +213,46 @@ func TestMaintenanceOfBoth(t *testing.T) {
 	}
 }
 
-// Without the controller the discoverer does it, some seconds later, and queries once for all.
+// What to withhold is for the controller to decide: without it, the discoverer withholds the endpoints of new services only,
+// and keeps those withheld that are. It restores them by itself, some seconds later, and asks once for all.
 func TestMaintenanceOfTheDiscoverer(t *testing.T) {
 	inMaintenance(t, func(m *maintained) {
-		for _, withheld := range []bool{true, false} {
-			before := m.readies()[0]
-			m.say(withheld)
-			m.replica.SetWithheld(withheld)
-			m.asks(nil)
-			time.Sleep(4 * time.Second)
-			m.expect("at first", before, 0)
-			time.Sleep(20 * time.Second)
-			m.expect("in the end", 1-before, serviceCount)
-			if asked := m.asks(nil); asked == 0 || asked > 2 { // two workers may query concurrently
-				t.Errorf("queried %d times", asked)
-			}
+		m.say(true)
+		m.replica.SetWithheld(true)
+		time.Sleep(time.Minute)
+		m.expect("as long as nothing is withheld", 1, 0)
+		m.control(m.withhold)
+		m.writes()
+		m.asks(nil)
+		m.say(false)
+		m.replica.SetWithheld(false)
+		time.Sleep(4 * time.Second)
+		m.expect("at first", 0, 0)
+		time.Sleep(20 * time.Second)
+		m.expect("in the end", 1, serviceCount)
+		if asked := m.asks(nil); asked == 0 || asked > 2 { // two workers may ask at once
+			t.Errorf("asked %d times", asked)
+		}
+	})
+}
+
+// The endpoints of a service that is new in maintenance are withheld until the controller has decided about them.
+func TestNewServiceInMaintenance(t *testing.T) {
+	inMaintenance(t, func(m *maintained) {
+		m.say(true)
+		m.replica.SetWithheld(true)
+		if err := errors.Join(m.there.Tracker().Add(endpoints("shop", "new", "a", "10.1.0.9")), m.there.Tracker().Add(service("shop", "new"))); err != nil {
+			t.Fatal(err)
+		}
+		ready := func() bool {
+			time.Sleep(time.Minute)
+			return *m.slice("shop", sliceName("new", "new-a")).Endpoints[0].Conditions.Ready
+		}
+		if ready() {
+			t.Error("it is ready before the controller decides")
+		}
+		if m.control(m.endpoints.Restore); !ready() {
+			t.Error("it is not ready although the controller restored it")
 		}
 	})
 }
@@ -233,7 +269,7 @@ func TestReadinessIsLeftToTheController(t *testing.T) {
 		if got := m.writes(); !slices.Equal(got, []string{"patch services"}) {
 			t.Errorf("wrote %v", got)
 		}
-		m.control(m.endpoints.Withhold)
+		m.control(m.withhold)
 		time.Sleep(time.Minute)
 		m.expect("in the end", 0, serviceCount)
 	})
@@ -244,7 +280,7 @@ func TestEndpointsChangeInMaintenance(t *testing.T) {
 	inMaintenance(t, func(m *maintained) {
 		m.say(true)
 		m.replica.SetWithheld(true)
-		m.control(m.endpoints.Withhold)
+		m.control(m.withhold)
 		m.writes()
 		grown := endpoints("shop", "web-0", "a", "10.1.0.1", "10.1.0.2", "10.1.0.3")
 		update(t, m.there, grown)
@@ -261,8 +297,8 @@ func TestEndpointsChangeInMaintenance(t *testing.T) {
 // none.
 func TestReadinessIsConfirmed(t *testing.T) {
 	inMaintenance(t, func(m *maintained) {
-		m.asks(errors.New("no response"))
-		m.control(m.endpoints.Withhold)
+		m.asks(errors.New("no answer"))
+		m.control(m.withhold)
 		m.expect("withheld", 0, serviceCount)
 		time.Sleep(20 * time.Second)
 		m.expect("without a response", 0, 0)
@@ -295,7 +331,7 @@ func TestReadinessWithoutMaintenance(t *testing.T) {
 		// Maintenance begins a moment after that response, and the discoverer is not notified: it reverts nothing.
 		m.writes()
 		m.say(true)
-		m.control(m.endpoints.Withhold)
+		m.control(m.withhold)
 		time.Sleep(time.Minute)
 		m.expect("withheld", 0, serviceCount)
 	})
@@ -304,7 +340,7 @@ func TestReadinessWithoutMaintenance(t *testing.T) {
 // For some seconds after the start, maintenance may just have ended: readiness is left to the controller.
 func TestReadinessAfterTheStart(t *testing.T) {
 	inMaintenance(t, func(m *maintained) {
-		m.control(m.endpoints.Withhold)
+		m.control(m.withhold)
 		m.writes()
 		time.Sleep(time.Second)
 		m.expect("at first", 0, 0)

@@ -106,7 +106,7 @@ func (r *Replica) compare(key types.NamespacedName) ([]plan.Operation, error) {
 	have := r.existing(key)
 	var want *desired.Objects
 	if source != nil {
-		want = r.wanted(source)
+		want = r.wanted(source, have)
 	}
 	operations, err := plan.Compute(want, have, r.Annotations, !excluded)
 	if err == nil && source != nil && len(operations) == 0 {

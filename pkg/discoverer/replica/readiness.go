@@ -36,7 +36,7 @@ type readiness struct {
 	disputed map[types.NamespacedName]time.Time
 }
 
-// SetWithheld reports whether endpoints are withheld. After a change all copies are checked.
+// SetWithheld says whether endpoints of some Services are withheld. After a change all copies are looked at.
 func (r *Replica) SetWithheld(withheld bool) {
 	r.mu.Lock()
 	changed := r.readiness.known && r.readiness.withheld != withheld
@@ -64,15 +64,17 @@ func (r *Replica) readinessKnown() bool {
 	return r.readiness.known || r.Withheld == nil
 }
 
-// wanted returns the copy that a source is to have.
-func (r *Replica) wanted(source *desired.Source) *desired.Objects {
+// wanted returns the copy that a source is to have. While endpoints are withheld, maintenance decides of which Services: the
+// slices that are there have its mark. It has not decided yet about a Service without any, whose endpoints are withheld until
+// it has.
+func (r *Replica) wanted(source *desired.Source, have plan.Existing) *desired.Objects {
 	labelled := *source
 	labelled.Labels = r.Labels.Of(source.Labels)
 	want := desired.Build(r.Backend, &labelled)
 	r.mu.Lock()
 	withheld := r.readiness.withheld
 	r.mu.Unlock()
-	if withheld {
+	if withheld && (len(have.Slices) == 0 || desired.HasWithheld(have.Slices)) {
 		want.Withhold()
 	}
 	return want

@@ -74,10 +74,11 @@ func (r *Replica) settle(key types.NamespacedName, problem *report.Problem) {
 
 // reconcile brings the copy of one service to what it should be.
 func (r *Replica) reconcile(ctx context.Context, key types.NamespacedName) error {
-	source, excluded := r.source(key)
+	source, denied, excluded := r.admit(key)
 	if r.unknown(key, source, excluded) {
 		return nil
 	}
+	r.reportDenied(key, denied)
 	have := r.existing(key)
 	if source == nil {
 		r.waitFor(key, "")
@@ -89,7 +90,7 @@ func (r *Replica) reconcile(ctx context.Context, key types.NamespacedName) error
 		r.Meters.Set(key, row)
 		return err
 	}
-	want := r.wanted(source)
+	want := r.wanted(source, have)
 	err = r.provide(ctx, key, want, have)
 	row.Copied = err == nil || errors.Is(err, errHeld)
 	if row.Copied {
@@ -100,7 +101,27 @@ func (r *Replica) reconcile(ctx context.Context, key types.NamespacedName) error
 	return err
 }
 
-// withdraw deletes the copy of a service that has been deleted or excluded.
+// maxDenied is how many denied addresses of a service are reported.
+const maxDenied = 3
+
+// reportDenied reports the addresses of a service that are not copied.
+func (r *Replica) reportDenied(key types.NamespacedName, denied []desired.Denial) {
+	var problems []report.Problem
+	for i, denial := range denied {
+		message := fmt.Sprintf("address %s of service %s is not copied: %s", denial.Address, key, denial.Reason)
+		if i == maxDenied-1 && len(denied) > maxDenied {
+			message += fmt.Sprintf("; %d more of the service are denied", len(denied)-maxDenied)
+		}
+		if i < maxDenied {
+			problems = append(problems, report.Problem{Type: gimbalv1.ErrorAddressDenied, Message: message})
+		}
+	}
+	for _, news := range r.Ledger.Set("addresses of "+key.String(), problems...) {
+		r.Meters.ServiceError(key, news.Type)
+	}
+}
+
+// withdraw deletes the copy of a service that is gone or excluded.
 func (r *Replica) withdraw(ctx context.Context, key types.NamespacedName, have plan.Existing, gone bool) error {
 	if have.Empty() {
 		r.Meters.Forget(key)

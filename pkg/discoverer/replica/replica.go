@@ -73,6 +73,8 @@ type Options struct {
 	Annotations []string
 	// Labels decides which labels are copied.
 	Labels desired.Labels
+	// Addresses decides which addresses are copied.
+	Addresses desired.Addresses
 	// Selector selects the services that are copied, by their labels. It may be nil: all are.
 	Selector labels.Selector
 	// Confined is the only namespace that may be read and written here. Empty means all.
@@ -185,8 +187,24 @@ func (r *Replica) unknown(key types.NamespacedName, source *desired.Source, excl
 	return source == nil && !excluded && r.Unknown != nil && r.Unknown(key)
 }
 
-// source returns a service that is to be copied.
+// source returns a service that is to be copied, without the addresses that are denied.
 func (r *Replica) source(key types.NamespacedName) (source *desired.Source, excluded bool) {
+	source, _, excluded = r.admit(key)
+	return source, excluded
+}
+
+// admit is source, and returns the addresses that are denied as well.
+func (r *Replica) admit(key types.NamespacedName) (source *desired.Source, denied []desired.Denial, excluded bool) {
+	source, excluded = r.selected(key)
+	if source == nil {
+		return nil, nil, excluded
+	}
+	source, denied = r.Addresses.Filter(source)
+	return source, denied, excluded || source == nil
+}
+
+// selected returns a service that is to be copied, with all its addresses.
+func (r *Replica) selected(key types.NamespacedName) (source *desired.Source, excluded bool) {
 	source, excluded = r.Upstream.Source(key)
 	if source == nil {
 		return nil, excluded

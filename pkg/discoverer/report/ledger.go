@@ -28,7 +28,7 @@ type Problem struct {
 	Message string
 }
 
-// Entry is a Problem with the time when it was last seen, to the minute.
+// Entry is a Problem with the time when it was last seen, to the second. While it lasts, that is noted once a minute.
 type Entry struct {
 	Problem
 	Seen time.Time
@@ -50,17 +50,22 @@ func NewLedger(clock clock.PassiveClock) *Ledger {
 
 // Set reports what problems a subject has now, which may be none. It returns those that it did not have before.
 func (l *Ledger) Set(subject string, problems ...Problem) []Problem {
-	now := l.clock.Now().Truncate(time.Minute)
+	now := l.clock.Now().Truncate(time.Second)
 	l.mu.Lock()
 	before := l.subjects[subject]
 	var entries []Entry
 	var news []Problem
 	for _, problem := range problems {
 		problem.Message = kit.Bounded(problem.Message, maxMessage)
-		entries = append(entries, Entry{Problem: problem, Seen: now})
-		if !slices.ContainsFunc(before, func(entry Entry) bool { return entry.Problem == problem }) {
+		entry := Entry{Problem: problem, Seen: now}
+		i := slices.IndexFunc(before, func(entry Entry) bool { return entry.Problem == problem })
+		switch {
+		case i < 0:
 			news = append(news, problem)
+		case now.Sub(before[i].Seen) < time.Minute:
+			entry.Seen = before[i].Seen
 		}
+		entries = append(entries, entry)
 	}
 	if len(entries) == 0 {
 		delete(l.subjects, subject)
@@ -95,7 +100,7 @@ func (l *Ledger) Poke() {
 
 // severity orders the types: what is wrong with the whole backend comes first.
 func severity(kind string) int {
-	order := []string{gimbalv1.ErrorAuthentication, gimbalv1.ErrorAnotherCluster, gimbalv1.ErrorConnection, gimbalv1.ErrorConflict, gimbalv1.ErrorNameCollision, gimbalv1.ErrorInvalidService, gimbalv1.ErrorNamespaceMissing}
+	order := []string{gimbalv1.ErrorAuthentication, gimbalv1.ErrorAnotherCluster, gimbalv1.ErrorConnection, gimbalv1.ErrorConflict, gimbalv1.ErrorNameCollision, gimbalv1.ErrorInvalidService, gimbalv1.ErrorAddressDenied, gimbalv1.ErrorNamespaceMissing}
 	if i := slices.Index(order, kind); i >= 0 {
 		return i
 	}

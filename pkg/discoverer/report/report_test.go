@@ -43,13 +43,18 @@ func TestLedger(t *testing.T) {
 	if len(entries) != 2 || entries[0].Problem != unreachable || entries[1].Problem != collision || l.Count() != 3 {
 		t.Fatalf("%v", entries)
 	}
-	// The time is that of the minute in which it was last seen.
-	if !entries[0].Seen.Equal(start.Truncate(time.Minute)) {
+	// The time is that when it was last seen, to the second; while it lasts, noted once a minute.
+	if !entries[0].Seen.Equal(start) {
 		t.Error(entries[0].Seen)
 	}
-	clock.Step(time.Minute)
+	clock.Step(59 * time.Second)
 	l.Set("shop/b", collision)
-	if entries := l.Entries(); !entries[1].Seen.Equal(start.Add(time.Minute).Truncate(time.Minute)) || !entries[0].Seen.Equal(start.Truncate(time.Minute)) {
+	if entries := l.Entries(); !entries[1].Seen.Equal(start) {
+		t.Error(entries)
+	}
+	clock.Step(time.Second + time.Millisecond)
+	l.Set("shop/b", collision)
+	if entries := l.Entries(); !entries[1].Seen.Equal(start.Add(time.Minute)) || !entries[0].Seen.Equal(start) {
 		t.Error(entries)
 	}
 	// One of the two is fixed, then the other.

@@ -43,6 +43,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &gardenerv1beta1.TolerationApplyConfiguration{}
 
 		// Group=gimbal.heptio.com, Version=v1
+	case v1.SchemeGroupVersion.WithKind("AddressPolicy"):
+		return &gimbalv1.AddressPolicyApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("Cluster"):
 		return &gimbalv1.ClusterApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("ClusterIdentity"):
@@ -59,6 +61,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &gimbalv1.LabelPolicyApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("NamespacePolicy"):
 		return &gimbalv1.NamespacePolicyApplyConfiguration{}
+	case v1.SchemeGroupVersion.WithKind("RampStatus"):
+		return &gimbalv1.RampStatusApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("RouteNames"):
 		return &gimbalv1.RouteNamesApplyConfiguration{}
 	case v1.SchemeGroupVersion.WithKind("RouteStatus"):

@@ -33,6 +33,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta1.ProjectStatus{}.OpenAPIModelName():               schema_pkg_apis_gardener_v1beta1_ProjectStatus(ref),
 		v1beta1.ProjectTolerations{}.OpenAPIModelName():          schema_pkg_apis_gardener_v1beta1_ProjectTolerations(ref),
 		v1beta1.Toleration{}.OpenAPIModelName():                  schema_pkg_apis_gardener_v1beta1_Toleration(ref),
+		v1.AddressPolicy{}.OpenAPIModelName():                    schema_pkg_apis_gimbal_v1_AddressPolicy(ref),
 		v1.Cluster{}.OpenAPIModelName():                          schema_pkg_apis_gimbal_v1_Cluster(ref),
 		v1.ClusterIdentity{}.OpenAPIModelName():                  schema_pkg_apis_gimbal_v1_ClusterIdentity(ref),
 		v1.DiscovererReference{}.OpenAPIModelName():              schema_pkg_apis_gimbal_v1_DiscovererReference(ref),
@@ -42,6 +43,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1.DiscoveryError{}.OpenAPIModelName():                   schema_pkg_apis_gimbal_v1_DiscoveryError(ref),
 		v1.LabelPolicy{}.OpenAPIModelName():                      schema_pkg_apis_gimbal_v1_LabelPolicy(ref),
 		v1.NamespacePolicy{}.OpenAPIModelName():                  schema_pkg_apis_gimbal_v1_NamespacePolicy(ref),
+		v1.RampStatus{}.OpenAPIModelName():                       schema_pkg_apis_gimbal_v1_RampStatus(ref),
 		v1.RouteNames{}.OpenAPIModelName():                       schema_pkg_apis_gimbal_v1_RouteNames(ref),
 		v1.RouteStatus{}.OpenAPIModelName():                      schema_pkg_apis_gimbal_v1_RouteStatus(ref),
 		kubernikusv1.CloudProvider{}.OpenAPIModelName():          schema_pkg_apis_kubernikus_v1_CloudProvider(ref),
@@ -676,6 +678,38 @@ func schema_pkg_apis_gardener_v1beta1_Toleration(ref common.ReferenceCallback) c
 	}
 }
 
+func schema_pkg_apis_gimbal_v1_AddressPolicy(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "AddressPolicy specifies which addresses copied endpoints may have.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"allow": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "Allow lists the networks of addresses that are copied, in CIDR notation. Empty means all, except those that no backend is supposed to have: addresses of the API server of this cluster, loopback, link-local and multicast addresses, and those of the metadata services of clouds. Such an address is copied only if the list has a network with no other addresses than such, for instance 169.254.20.0/24, and the backend is not confined to its own namespace. The list is replaced as a whole by server-side apply.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
+			},
+		},
+	}
+}
+
 func schema_pkg_apis_gimbal_v1_Cluster(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -788,12 +822,25 @@ func schema_pkg_apis_gimbal_v1_Cluster(ref common.ReferenceCallback) common.Open
 							},
 						},
 					},
+					"addresses": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Addresses specifies which addresses the copied endpoints may have.",
+							Default:     map[string]interface{}{},
+							Ref:         ref(v1.AddressPolicy{}.OpenAPIModelName()),
+						},
+					},
+					"drainDuration": {
+						SchemaProps: spec.SchemaProps{
+							Description: "DrainDuration is how long maintenance takes to move the traffic away, and afterwards to move it back: in ten steps, which status.ramp shows. Routes without weights do not take part. It defaults to 0s: in one step.",
+							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
+						},
+					},
 				},
 				Required: []string{"type"},
 			},
 		},
 		Dependencies: []string{
-			v1.LabelPolicy{}.OpenAPIModelName(), v1.NamespacePolicy{}.OpenAPIModelName(), metav1.Duration{}.OpenAPIModelName(), metav1.LabelSelector{}.OpenAPIModelName()},
+			v1.AddressPolicy{}.OpenAPIModelName(), v1.LabelPolicy{}.OpenAPIModelName(), v1.NamespacePolicy{}.OpenAPIModelName(), metav1.Duration{}.OpenAPIModelName(), metav1.LabelSelector{}.OpenAPIModelName()},
 	}
 }
 
@@ -1063,7 +1110,7 @@ func schema_pkg_apis_gimbal_v1_DiscoveryBackendStatus(ref common.ReferenceCallba
 					},
 					"endpointsDrained": {
 						SchemaProps: spec.SchemaProps{
-							Description: "EndpointsDrained is true in maintenance if the copied endpoints are not ready, regardless of their state in the backend: there are routes without weights that could move traffic away.",
+							Description: "EndpointsDrained is true in maintenance if copied endpoints of some services are not ready, regardless of their state in the backend: there are routes without weights that could move traffic away.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -1086,11 +1133,17 @@ func schema_pkg_apis_gimbal_v1_DiscoveryBackendStatus(ref common.ReferenceCallba
 							},
 						},
 					},
+					"ramp": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Ramp is how far the traffic has been moved in steps, if cluster.drainDuration is set. It is absent while the backend gets its whole share.",
+							Ref:         ref(v1.RampStatus{}.OpenAPIModelName()),
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1.ClusterIdentity{}.OpenAPIModelName(), v1.DiscovererReference{}.OpenAPIModelName(), v1.DiscoveryError{}.OpenAPIModelName(), v1.RouteStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
+			v1.ClusterIdentity{}.OpenAPIModelName(), v1.DiscovererReference{}.OpenAPIModelName(), v1.DiscoveryError{}.OpenAPIModelName(), v1.RampStatus{}.OpenAPIModelName(), v1.RouteStatus{}.OpenAPIModelName(), metav1.Condition{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
 	}
 }
 
@@ -1103,7 +1156,7 @@ func schema_pkg_apis_gimbal_v1_DiscoveryError(ref common.ReferenceCallback) comm
 				Properties: map[string]spec.Schema{
 					"statusTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "StatusTime is when the error was last observed, with a precision of one minute.",
+							Description: "StatusTime is when the error was last observed. While it lasts, the time is updated at most once a minute.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -1254,6 +1307,52 @@ func schema_pkg_apis_gimbal_v1_NamespacePolicy(ref common.ReferenceCallback) com
 				},
 			},
 		},
+	}
+}
+
+func schema_pkg_apis_gimbal_v1_RampStatus(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "RampStatus is how far traffic has been moved in steps.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"percent": {
+						SchemaProps: spec.SchemaProps{
+							Description: "Percent is which part of its share of the traffic the backend gets, in percent.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"from": {
+						SchemaProps: spec.SchemaProps{
+							Description: "From is the percentage at the start time.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"to": {
+						SchemaProps: spec.SchemaProps{
+							Description: "To is the percentage at the end: 0 in maintenance, otherwise 100.",
+							Default:     0,
+							Type:        []string{"integer"},
+							Format:      "int32",
+						},
+					},
+					"startTime": {
+						SchemaProps: spec.SchemaProps{
+							Description: "StartTime is when the traffic began to move from the one to the other.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"percent", "from", "to"},
+			},
+		},
+		Dependencies: []string{
+			metav1.Time{}.OpenAPIModelName()},
 	}
 }
 

@@ -205,6 +205,9 @@ func SetDefaults_DiscoveryConfiguration(obj *DiscoveryConfiguration) {
 	if obj.KeepRemovedReferences == nil {
 		obj.KeepRemovedReferences = &metav1.Duration{Duration: 7 * 24 * time.Hour}
 	}
+	if obj.OtherKinds == nil {
+		obj.OtherKinds = []OtherKind{}
+	}
 }
 
 // SetDefaults_KlusterConfiguration fills in what is left out.

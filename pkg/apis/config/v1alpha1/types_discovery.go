@@ -21,4 +21,22 @@ type DiscoveryConfiguration struct {
 	// KeepRemovedReferences is how long a route keeps the record of the references that were removed from it because their backend
 	// was deleted, so that kubectl groundskeeper restore-references can put them back. 0s: removed references are not recorded.
 	KeepRemovedReferences *metav1.Duration `json:"keepRemovedReferences"`
+	// OtherKinds are kinds of other controllers that refer to Services, for instance VirtualServices. Maintenance does not change
+	// their objects: it makes the endpoints of the Services not ready, as for an Ingress, and names them in status.errors. The
+	// ServiceAccount of the controller manager needs the permission to list and watch them.
+	OtherKinds []OtherKind `json:"otherKinds"`
+}
+
+// OtherKind is a kind whose objects refer to Services.
+type OtherKind struct {
+	// Group is the API group of the kind, for instance networking.istio.io.
+	Group string `json:"group"`
+	// Kind is the kind, for instance VirtualService.
+	Kind string `json:"kind"`
+	// Resource is its resource in the plural, for instance virtualservices.
+	Resource string `json:"resource"`
+	// Paths are the fields with the name of a Service, for instance spec.http[].route[].destination.host. Brackets stand for all items
+	// of a list. A value is the name of a Service in the namespace of the object, or a DNS name: name.namespace,
+	// name.namespace.svc, or with the domain of the cluster.
+	Paths []string `json:"paths"`
 }

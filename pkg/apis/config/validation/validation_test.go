@@ -244,7 +244,19 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 		"drain 0":         {discovery(func(d *v1alpha1.DiscoveryConfiguration) { d.DrainConcurrency = new(int32(0)) }), `controllers.discovery.drainConcurrency: Invalid value: 0: must be greater than 0`},
 		"discovery image": {discovery(func(d *v1alpha1.DiscoveryConfiguration) { d.Image = "two words" }), `controllers.discovery.image: Invalid value: "two words": must be an image, for instance registry.example.com/groundskeeper-discoverer:v1`},
 		"admin namespace": {discovery(func(d *v1alpha1.DiscoveryConfiguration) { d.AdminNamespaces = []string{"a.b"} }), `controllers.discovery.adminNamespaces[0]: Invalid value: "a.b": must not contain dots`},
-		"keep nothing":    {discovery(func(d *v1alpha1.DiscoveryConfiguration) { d.KeepRemovedReferences = &metav1.Duration{} }), ""},
+		"other kind": {discovery(func(d *v1alpha1.DiscoveryConfiguration) {
+			d.OtherKinds = []v1alpha1.OtherKind{{Group: "networking.istio.io", Kind: "VirtualService", Resource: "virtualservices", Paths: []string{"spec.http[].route[].destination.host"}}}
+		}), ""},
+		"other kind that is supported": {discovery(func(d *v1alpha1.DiscoveryConfiguration) {
+			d.OtherKinds = []v1alpha1.OtherKind{{Group: "projectcontour.io", Kind: "HTTPProxy", Resource: "httpproxies", Paths: []string{"spec.a"}}}
+		}), `controllers.discovery.otherKinds[0].group: Invalid value: "projectcontour.io": the kinds of this group that refer to Services are supported without configuration`},
+		"other kind without paths": {discovery(func(d *v1alpha1.DiscoveryConfiguration) {
+			d.OtherKinds = []v1alpha1.OtherKind{{Group: "route.openshift.io", Kind: "Route", Resource: "routes"}}
+		}), `controllers.discovery.otherKinds[0].paths: Required value: the fields with the name of a Service, for instance spec.to.name`},
+		"other kind with a JSON path": {discovery(func(d *v1alpha1.DiscoveryConfiguration) {
+			d.OtherKinds = []v1alpha1.OtherKind{{Group: "route.openshift.io", Kind: "Route", Resource: "routes", Paths: []string{"{.spec.to.name}"}}}
+		}), `controllers.discovery.otherKinds[0].paths[0]: Invalid value: "{.spec.to.name}": must be names of fields with dots between them, and brackets after those of lists, for instance spec.services[].name`},
+		"keep nothing": {discovery(func(d *v1alpha1.DiscoveryConfiguration) { d.KeepRemovedReferences = &metav1.Duration{} }), ""},
 		"keep for a negative time": {discovery(func(d *v1alpha1.DiscoveryConfiguration) {
 			d.KeepRemovedReferences = &metav1.Duration{Duration: -time.Hour}
 		}), `controllers.discovery.keepRemovedReferences: Invalid value: "-1h0m0s": must not be negative; 0s records no removed references`},

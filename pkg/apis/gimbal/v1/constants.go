@@ -66,6 +66,8 @@ const (
 	ErrorInvalidService = "InvalidService"
 	// ErrorNameCollision means two services of the backend would have one name here.
 	ErrorNameCollision = "NameCollision"
+	// ErrorAddressDenied means addresses of a service are not copied, because no backend may have them.
+	ErrorAddressDenied = "AddressDenied"
 	// ErrorNamespaceMissing means services wait for a namespace.
 	ErrorNamespaceMissing = "NamespaceMissing"
 	// ErrorConflict means that an object with another owner has the name of a copy.
@@ -74,6 +76,8 @@ const (
 	ErrorNoAlternative = "NoAlternative"
 	// ErrorStillReceiving means routes send to a backend in maintenance, and neither weights nor endpoints stop them.
 	ErrorStillReceiving = "StillReceiving"
+	// ErrorNotDrained means an object that maintenance does not change refers to a service of a backend in maintenance.
+	ErrorNotDrained = "NotDrained"
 	// ErrorRouteRefused means the API server rejects the change of a route.
 	ErrorRouteRefused = "RouteRefused"
 	// ErrorWeightsLost means the saved weights of a route were lost, so its traffic is spread evenly.

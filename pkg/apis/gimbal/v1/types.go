@@ -154,6 +154,28 @@ type Cluster struct {
 	// +listType=atomic
 	// +k8s:maxItems=100
 	Annotations []string `json:"annotations,omitempty" protobuf:"bytes,13,rep,name=annotations"`
+	// Addresses specifies which addresses the copied endpoints may have.
+	// +optional
+	Addresses AddressPolicy `json:"addresses,omitempty" protobuf:"bytes,14,opt,name=addresses"`
+	// DrainDuration is how long maintenance takes to move the traffic away, and afterwards to move it back: in ten steps, which
+	// status.ramp shows. Routes without weights do not take part. It defaults to 0s: in one step.
+	// +optional
+	// +k8s:opaqueType
+	DrainDuration *metav1.Duration `json:"drainDuration,omitempty" protobuf:"bytes,15,opt,name=drainDuration"`
+}
+
+// AddressPolicy specifies which addresses copied endpoints may have.
+type AddressPolicy struct {
+	// Allow lists the networks of addresses that are copied, in CIDR notation. Empty means all, except those that no backend is
+	// supposed to have: addresses of the API server of this cluster, loopback, link-local and multicast addresses, and those of the
+	// metadata services of clouds. Such an address is copied only if the list has a network with no other addresses than such,
+	// for instance 169.254.20.0/24, and the backend is not confined to its own namespace. The list is replaced as a whole by
+	// server-side apply.
+	// +optional
+	// +k8s:optional
+	// +listType=atomic
+	// +k8s:maxItems=100
+	Allow []string `json:"allow,omitempty" protobuf:"bytes,1,rep,name=allow"`
 }
 
 // LabelPolicy specifies which labels copied Services have. Those of the services are copied, except labels by which other

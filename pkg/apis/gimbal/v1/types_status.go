@@ -54,7 +54,7 @@ type DiscoveryBackendStatus struct {
 	// +optional
 	// +k8s:optional
 	DiscovererRef *DiscovererReference `json:"discovererRef,omitempty" protobuf:"bytes,8,opt,name=discovererRef"`
-	// EndpointsDrained is true in maintenance if the copied endpoints are not ready, regardless of their state in the backend:
+	// EndpointsDrained is true in maintenance if copied endpoints of some services are not ready, regardless of their state in the backend:
 	// there are routes without weights that could move traffic away.
 	// +optional
 	EndpointsDrained bool `json:"endpointsDrained,omitempty" protobuf:"varint,9,opt,name=endpointsDrained"`
@@ -65,6 +65,31 @@ type DiscoveryBackendStatus struct {
 	// +k8s:optional
 	// +listType=atomic
 	Identity []ClusterIdentity `json:"identity,omitempty" protobuf:"bytes,10,rep,name=identity"`
+	// Ramp is how far the traffic has been moved in steps, if cluster.drainDuration is set. It is absent while the backend gets its
+	// whole share.
+	// +optional
+	// +k8s:optional
+	Ramp *RampStatus `json:"ramp,omitempty" protobuf:"bytes,11,opt,name=ramp"`
+}
+
+// RampStatus is how far traffic has been moved in steps.
+type RampStatus struct {
+	// Percent is which part of its share of the traffic the backend gets, in percent.
+	// +k8s:optional
+	// +k8s:minimum=0
+	Percent int32 `json:"percent" protobuf:"varint,1,opt,name=percent"`
+	// From is the percentage at the start time.
+	// +k8s:optional
+	// +k8s:minimum=0
+	From int32 `json:"from" protobuf:"varint,2,opt,name=from"`
+	// To is the percentage at the end: 0 in maintenance, otherwise 100.
+	// +k8s:optional
+	// +k8s:minimum=0
+	To int32 `json:"to" protobuf:"varint,3,opt,name=to"`
+	// StartTime is when the traffic began to move from the one to the other.
+	// +optional
+	// +k8s:opaqueType
+	StartTime *metav1.Time `json:"startTime,omitempty" protobuf:"bytes,4,opt,name=startTime"`
 }
 
 // ClusterIdentity is one characteristic by which a backend cluster is recognized.
@@ -80,7 +105,7 @@ type ClusterIdentity struct {
 
 // DiscoveryError is a current error.
 type DiscoveryError struct {
-	// StatusTime is when the error was last observed, with a precision of one minute.
+	// StatusTime is when the error was last observed. While it lasts, the time is updated at most once a minute.
 	// +optional
 	// +k8s:opaqueType
 	StatusTime *metav1.Time `json:"statusTime,omitempty" protobuf:"bytes,1,opt,name=statusTime"`

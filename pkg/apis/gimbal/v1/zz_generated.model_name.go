@@ -9,6 +9,11 @@
 package v1
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in AddressPolicy) OpenAPIModelName() string {
+	return "com.heptio.gimbal.v1.AddressPolicy"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in Cluster) OpenAPIModelName() string {
 	return "com.heptio.gimbal.v1.Cluster"
 }
@@ -51,6 +56,11 @@ func (in LabelPolicy) OpenAPIModelName() string {
 // OpenAPIModelName returns the OpenAPI model name for this type.
 func (in NamespacePolicy) OpenAPIModelName() string {
 	return "com.heptio.gimbal.v1.NamespacePolicy"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
+func (in RampStatus) OpenAPIModelName() string {
+	return "com.heptio.gimbal.v1.RampStatus"
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.

@@ -44,6 +44,47 @@ func RegisterValidations(scheme *runtime.Scheme) error {
 	return nil
 }
 
+// Validate_AddressPolicy validates an instance of AddressPolicy according
+// to declarative validation rules in the API schema.
+func Validate_AddressPolicy(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *AddressPolicy) (errs field.ErrorList) {
+
+	{ // field AddressPolicy.Allow
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj []string,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.MaxItems(ctx, op, fldPath, obj, oldObj, 100).MarkShortCircuit(); len(e) != 0 {
+				errs = append(errs, e...)
+				earlyReturn = true
+			}
+			if e := validate.OptionalSlice(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *AddressPolicy) []string {
+				return oldObj.Allow
+			})
+		errs = append(errs, fn(fldPath.Child("allow"), obj.Allow, oldVal, oldObj != nil)...)
+	}
+
+	return errs
+}
+
 var symbolsForBackendType = sets.New(BackendKubernetes, BackendOpenStack)
 
 // Validate_BackendType validates an instance of BackendType according
@@ -331,6 +372,29 @@ func Validate_Cluster(
 		errs = append(errs, fn(fldPath.Child("annotations"), obj.Annotations, oldVal, oldObj != nil)...)
 	}
 
+	{ // field Cluster.Addresses
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *AddressPolicy,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_AddressPolicy(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *Cluster) *AddressPolicy {
+				return &oldObj.Addresses
+			})
+		errs = append(errs, fn(fldPath.Child("addresses"), &obj.Addresses, oldVal, oldObj != nil)...)
+	}
+
+	// field Cluster.DrainDuration has no validation
 	return errs
 }
 
@@ -804,6 +868,36 @@ func Validate_DiscoveryBackendStatus(
 		errs = append(errs, fn(fldPath.Child("identity"), obj.Identity, oldVal, oldObj != nil)...)
 	}
 
+	{ // field DiscoveryBackendStatus.Ramp
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *RampStatus,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if equality.Semantic.DeepEqual(obj, oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalPointer(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			// call the type's validation function
+			errs = append(errs, Validate_RampStatus(ctx, op, fldPath, obj, oldObj)...)
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *DiscoveryBackendStatus) *RampStatus {
+				return oldObj.Ramp
+			})
+		errs = append(errs, fn(fldPath.Child("ramp"), obj.Ramp, oldVal, oldObj != nil)...)
+	}
+
 	return errs
 }
 
@@ -1105,6 +1199,109 @@ func Validate_NamespacePolicy(
 		errs = append(errs, fn(fldPath.Child("missing"), &obj.Missing, oldVal, oldObj != nil)...)
 	}
 
+	return errs
+}
+
+// Validate_RampStatus validates an instance of RampStatus according
+// to declarative validation rules in the API schema.
+func Validate_RampStatus(
+	ctx context.Context, op operation.Operation, fldPath *field.Path,
+	obj, oldObj *RampStatus) (errs field.ErrorList) {
+
+	{ // field RampStatus.Percent
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *int32,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.Minimum(ctx, op, fldPath, obj, oldObj, 0); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *RampStatus) *int32 {
+				return &oldObj.Percent
+			})
+		errs = append(errs, fn(fldPath.Child("percent"), &obj.Percent, oldVal, oldObj != nil)...)
+	}
+
+	{ // field RampStatus.From
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *int32,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.Minimum(ctx, op, fldPath, obj, oldObj, 0); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *RampStatus) *int32 {
+				return &oldObj.From
+			})
+		errs = append(errs, fn(fldPath.Child("from"), &obj.From, oldVal, oldObj != nil)...)
+	}
+
+	{ // field RampStatus.To
+		fn := func(
+			fldPath *field.Path,
+			obj, oldObj *int32,
+			oldValueCorrelated bool) (errs field.ErrorList) {
+			// don't revalidate unchanged data
+			if oldValueCorrelated && op.Type == operation.Update {
+				if obj == oldObj || (obj != nil && oldObj != nil && *obj == *oldObj) {
+					return nil
+				}
+			}
+			// call field-attached validations
+			earlyReturn := false
+			if e := validate.OptionalValue(ctx, op, fldPath, obj, oldObj).MarkShortCircuit(); len(e) != 0 {
+				earlyReturn = true
+			}
+			if earlyReturn {
+				return // do not proceed
+			}
+			if e := validate.Minimum(ctx, op, fldPath, obj, oldObj, 0); len(e) != 0 {
+				errs = append(errs, e...)
+			}
+			return
+		}
+		oldVal := safe.Field(oldObj,
+			func(oldObj *RampStatus) *int32 {
+				return &oldObj.To
+			})
+		errs = append(errs, fn(fldPath.Child("to"), &obj.To, oldVal, oldObj != nil)...)
+	}
+
+	// field RampStatus.StartTime has no validation
 	return errs
 }
 

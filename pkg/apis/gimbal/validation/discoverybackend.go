@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -20,6 +21,9 @@ import (
 
 // namePattern is that of a Service's name, which the name of a backend starts.
 var namePattern = regexp.MustCompile(`^[a-z]([-a-z0-9]*[a-z0-9])?$`)
+
+// maxDrainDuration is how long traffic may be moved in steps.
+const maxDrainDuration = 24 * time.Hour
 
 // ValidateDiscoveryBackend checks a new DiscoveryBackend, normalized.
 func ValidateDiscoveryBackend(backend *gimbalv1.DiscoveryBackend) field.ErrorList {
@@ -78,6 +82,14 @@ func validateCluster(cluster *gimbalv1.Cluster, path *field.Path) field.ErrorLis
 	}
 	if period := cluster.DrainGracePeriod; period != nil && period.Duration < 0 {
 		errs = append(errs, field.Invalid(path.Child("drainGracePeriod"), period.Duration.String(), "must be 0s or longer"))
+	}
+	if duration := cluster.DrainDuration; duration != nil && (duration.Duration < 0 || duration.Duration > maxDrainDuration) {
+		errs = append(errs, field.Invalid(path.Child("drainDuration"), duration.Duration.String(), "must be from 0s to 24h"))
+	}
+	for i, text := range cluster.Addresses.Allow {
+		if _, err := gimbalv1.ParseNetwork(text); err != nil {
+			errs = append(errs, field.Invalid(path.Child("addresses", "allow").Index(i), text, err.Error()))
+		}
 	}
 	return append(errs, validateCopied(cluster, path)...)
 }

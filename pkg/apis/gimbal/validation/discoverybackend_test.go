@@ -102,6 +102,20 @@ func clusters() []change {
 		{"grace period below 0", cluster(func(c *gimbalv1.Cluster) { c.DrainGracePeriod = &metav1.Duration{Duration: -time.Second} }),
 			[]string{"cluster.drainGracePeriod: Invalid value", `"-1s"`, "0s or longer"}},
 
+		{"drain duration", cluster(func(c *gimbalv1.Cluster) { c.DrainDuration = &metav1.Duration{Duration: time.Hour} }), nil},
+		{"drain duration below 0", cluster(func(c *gimbalv1.Cluster) { c.DrainDuration = &metav1.Duration{Duration: -time.Second} }),
+			[]string{"cluster.drainDuration: Invalid value", `"-1s"`, "from 0s to 24h"}},
+		{"drain duration of days", cluster(func(c *gimbalv1.Cluster) { c.DrainDuration = &metav1.Duration{Duration: 48 * time.Hour} }),
+			[]string{"cluster.drainDuration: Invalid value", `"48h0m0s"`, "from 0s to 24h"}},
+
+		{"addresses", cluster(func(c *gimbalv1.Cluster) { c.Addresses.Allow = []string{"10.0.0.0/8", "2001:db8::/32", "192.0.2.1/32"} }), nil},
+		{"an address is no network", cluster(func(c *gimbalv1.Cluster) { c.Addresses.Allow = []string{"10.0.0.0/8", "10.1.2.3"} }),
+			[]string{"cluster.addresses.allow[1]: Invalid value", "CIDR", "10.1.0.0/16"}},
+		{"a network begins elsewhere", cluster(func(c *gimbalv1.Cluster) { c.Addresses.Allow = []string{"10.1.2.3/8"} }),
+			[]string{"cluster.addresses.allow[0]: Invalid value", "write 10.0.0.0/8"}},
+		{"a mapped network", cluster(func(c *gimbalv1.Cluster) { c.Addresses.Allow = []string{"::ffff:10.0.0.0/104"} }),
+			[]string{"cluster.addresses.allow[0]: Invalid value", "IPv4"}},
+
 		{"namespaces", cluster(func(c *gimbalv1.Cluster) {
 			c.Namespaces.Allow, c.Namespaces.Deny = []string{"team-a", "1st"}, []string{"team-a"}
 		}), nil},

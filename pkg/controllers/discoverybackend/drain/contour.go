@@ -73,16 +73,26 @@ func isEven(weights []*int64, missing []bool) bool {
 	return true
 }
 
-func (c contour) drain(wanted []*int64, drained, missing []bool) []*int64 {
-	// With no receiver left, zeros would mean that all get the same.
-	if !slices.Contains(drained, true) || !remains(c.receives(wanted, missing), drained) {
-		return wanted
+func (c contour) drain(wanted []*int64, shares []int, missing []bool) ([]*int64, int64) {
+	gets := c.receives(wanted, missing)
+	set := wanted
+	// With nobody left, zeros would mean that all get the same.
+	if slices.Contains(shares, 0) && remains(gets, zero(shares)) {
+		set = zeros(wanted, shares, isEven(wanted, missing))
 	}
-	even := isEven(wanted, missing)
+	implicit := int64(0)
+	if isEven(set, missing) {
+		implicit = 1
+	}
+	return gradual(set, c.receives(set, missing), shares, implicit)
+}
+
+// zeros returns weights of 0 for what has no share. Those of the others are wanted, or 1 instead of an even distribution.
+func zeros(wanted []*int64, shares []int, even bool) []*int64 {
 	set := make([]*int64, len(wanted))
 	for i, weight := range wanted {
 		switch {
-		case drained[i]:
+		case shares[i] == 0:
 			set[i] = new(int64(0))
 		case even && !positive(wanted[i]):
 			set[i] = new(int64(1))

@@ -66,17 +66,14 @@ func (gateway) receives(weights []*int64, missing []bool) []bool {
 // uncertain: implementations may reject Services of type ExternalName.
 func (gateway) uncertain(target Target) bool { return target.ExternalName }
 
-func (gateway) drain(wanted []*int64, drained, _ []bool) []*int64 {
-	if !slices.Contains(drained, true) {
-		return wanted
-	}
+func (g gateway) drain(wanted []*int64, shares []int, missing []bool) ([]*int64, int64) {
 	set := slices.Clone(wanted)
 	for i := range set {
-		if drained[i] {
+		if shares[i] == 0 {
 			set[i] = new(int64(0))
 		}
 	}
-	return set
+	return gradual(set, g.receives(set, missing), shares, 1)
 }
 
 func (gateway) elements() []string { return []string{listRules} }

@@ -52,7 +52,7 @@ func (ingress) receives(_ []*int64, missing []bool) []bool {
 
 func (ingress) uncertain(Target) bool { return false }
 
-func (ingress) drain(wanted []*int64, _, _ []bool) []*int64 { return wanted }
+func (ingress) drain(wanted []*int64, _ []int, _ []bool) ([]*int64, int64) { return wanted, 0 }
 
 func (ingress) elements() []string { return []string{listRules, fieldDefaultBackend} }
 

@@ -40,9 +40,10 @@ type Backends interface {
 	// Of returns the backend that the label of a Service names, "" when there is none. known is false when there is no
 	// such Service: then what was drained for a backend stays that backend's.
 	Of(service types.NamespacedName) (backend string, known bool)
-	// Drained reports whether the routes of a namespace are to send nothing to a backend.
-	Drained(backend, routeNamespace string) bool
-	// KeepsSole reports that a drained backend continues serving where there is no other client.
+	// Share is which part of its requests the routes of a namespace are to send to a backend, in percent. One of 0 is
+	// drained.
+	Share(backend, routeNamespace string) int
+	// KeepsSole says that a drained backend goes on serving where there is nobody else.
 	KeepsSole(backend string) bool
 	// Target returns what is behind a port of a Service, which is a number or a name.
 	Target(service types.NamespacedName, port string) Target
@@ -86,9 +87,10 @@ type flavor interface {
 	receives(weights []*int64, missing []bool) []bool
 	// uncertain reports whether an implementation may treat a target as if it were missing.
 	uncertain(target Target) bool
-	// drain returns the weights by which the drained references get nothing, or as little as weights can report. They are those
-	// wanted where nothing is drained.
-	drain(wanted []*int64, drained, missing []bool) []*int64
+	// drain returns the weights by which references get their shares, those of share 0 nothing, or as little as weights can
+	// say. They are those wanted where all have their whole share.
+	// scale is by what the weights are multiplied, 0 when they are not.
+	drain(wanted []*int64, shares []int, missing []bool) (set []*int64, scale int64)
 	// elements are the fields of the spec with rules: lists of them, or a single one.
 	elements() []string
 	// strip removes the references that the predicate selects from an element of one of these fields. It returns what is left of

@@ -44,7 +44,7 @@ func (v *View) planList(p *plan, list *mirrors, saved *ruleRecord, backends Back
 			p.outcome(backend)
 		}
 		switch {
-		case backend != "" && backends.Drained(backend, v.namespace):
+		case backend != "" && backends.Share(backend, v.namespace) == 0:
 			taken.Backend, taken.At = backend, at
 			result.taken = append(result.taken, taken)
 			result.changed = result.changed || item.saved == nil

@@ -52,8 +52,9 @@ func (v *View) plan(backends Backends) *plan {
 type standing struct {
 	slots  []*slotRecord
 	wanted []*int64
-	// backends are whose they are, drained reports which get nothing.
+	// backends are whose they are, shares which part of their requests they get, in percent; drained says which get nothing.
 	backends []string
+	shares   []int
 	drained  []bool
 	// targets are what is behind them; missing are those for which nothing is, left those that an implementation may leave
 	// out besides.
@@ -67,7 +68,7 @@ type standing struct {
 func (v *View) stand(rule *rule, saved *ruleRecord, backends Backends) standing {
 	n := len(rule.refs)
 	s := standing{slots: saved.slots(rule), wanted: make([]*int64, n), backends: make([]string, n), drained: make([]bool, n)}
-	s.targets, s.missing, s.left = make([]Target, n), make([]bool, n), make([]bool, n)
+	s.targets, s.missing, s.left, s.shares = make([]Target, n), make([]bool, n), make([]bool, n), make([]int, n)
 	for i := range rule.refs {
 		ref := &rule.refs[i]
 		s.wanted[i] = ref.weight
@@ -85,19 +86,35 @@ func (v *View) stand(rule *rule, saved *ruleRecord, backends Backends) standing 
 		}
 		s.missing[i] = s.targets[i].Missing
 		s.left[i] = s.missing[i] || v.kind.flavor.uncertain(s.targets[i])
-		s.drained[i] = s.backends[i] != "" && backends.Drained(s.backends[i], v.namespace)
+		if s.shares[i] = whole; s.backends[i] != "" {
+			s.shares[i] = backends.Share(s.backends[i], v.namespace)
+		}
+		s.drained[i] = s.shares[i] == 0
 		s.lost = s.lost || v.damaged && s.backends[i] != "" && equal(ref.weight, new(int64(0)))
 	}
 	s.keepHelpers(rule, saved)
 	if v.damaged && s.lost {
 		clear(s.wanted) // what remains of the weights reports nothing: even distribution
 	}
-	if !remains(s.serves(v.kind.flavor.receives(s.wanted, s.missing)), s.drained) {
-		for i, backend := range s.backends {
-			s.drained[i] = s.drained[i] && !backends.KeepsSole(backend)
+	serves := s.serves(v.kind.flavor.receives(s.wanted, s.missing))
+	s.keepSole(backends, serves, 0, 0)
+	s.keepSole(backends, serves, 1, whole-1)
+	return s
+}
+
+// keepSole gives their whole share to the backends that keep it where nobody else serves: those with a share from low to high,
+// when every receiver that can answer has at most that.
+func (s *standing) keepSole(backends Backends, serves []bool, low, high int) {
+	for i := range serves {
+		if serves[i] && s.shares[i] > high {
+			return
 		}
 	}
-	return s
+	for i, backend := range s.backends {
+		if s.shares[i] >= low && s.shares[i] <= high && backends.KeepsSole(backend) {
+			s.shares[i], s.drained[i] = whole, false
+		}
+	}
 }
 
 // serves are the receivers that can respond to requests.
@@ -109,8 +126,9 @@ func (s *standing) serves(receives []bool) []bool {
 	return serves
 }
 
-// keepHelpers keeps the weights that Groundskeeper gave to receivers of an even distribution when a user has since set a weight in
-// the rule: the user saw Groundskeeper's weights beside it, and without these those receivers would get nothing any more.
+// keepHelpers keeps the weights that we gave to receivers of an even distribution when a user has since set a weight in the
+// rule: the user saw ours beside it, and without ours those receivers would get nothing any more. Weights that were multiplied
+// stay so, with their whole share: the user set one beside them.
 func (s *standing) keepHelpers(rule *rule, saved *ruleRecord) {
 	isSet := func(i int) bool {
 		weight, slot := rule.refs[i].weight, s.slots[i]
@@ -120,12 +138,12 @@ func (s *standing) keepHelpers(rule *rule, saved *ruleRecord) {
 		return positive(weight) && !equal(weight, &slot.Set)
 	}
 	for i, slot := range s.slots {
-		if slot == nil || !slot.helps() || !equal(rule.refs[i].weight, &slot.Set) {
+		if slot == nil || !slot.helps() && slot.Scale == 0 || !equal(rule.refs[i].weight, &slot.Set) {
 			continue
 		}
 		for j := range rule.refs {
 			if isSet(j) {
-				s.wanted[i] = rule.refs[i].weight
+				s.wanted[i] = slot.seen(rule.refs[i].weight)
 			}
 		}
 	}
@@ -138,7 +156,8 @@ func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backend
 		p.Lost = append(p.Lost, rule.label())
 	}
 	flavor := v.kind.flavor
-	result := rulePlan{set: flavor.drain(s.wanted, s.drained, s.missing)}
+	set, scale := flavor.drain(s.wanted, s.shares, s.missing)
+	result := rulePlan{set: set}
 	record := ruleRecord{List: rule.list, Name: rule.name, Print: rule.print, Refs: rule.keys(), Index: rule.index, Frame: rule.frame}
 	for i, ref := range rule.refs {
 		set, wanted := result.set[i], s.wanted[i]
@@ -151,8 +170,8 @@ func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backend
 		if !gone && equal(wanted, set) {
 			continue
 		}
-		slot := slotRecord{Service: ref.key, Set: *set, Ordinal: ref.ordinal, Saved: wanted, Lost: s.lost && wanted == nil, At: i}
-		if s.drained[i] {
+		slot := slotRecord{Service: ref.key, Set: *set, Ordinal: ref.ordinal, Saved: wanted, Lost: s.lost && wanted == nil, At: i, Scale: scale}
+		if s.shares[i] < whole {
 			slot.Backend = s.backends[i]
 		}
 		record.Slots = append(record.Slots, slot)

@@ -68,6 +68,8 @@ type slotRecord struct {
 	Lost bool `json:"lost,omitempty"`
 	// At is the position of the reference among those of the rule that are no mirrors.
 	At int `json:"at,omitempty"`
+	// Scale is by what all weights of the rule are multiplied, so that a part of this one can be set; 0 when they are not.
+	Scale int64 `json:"scale,omitempty"`
 }
 
 // mirrorRecord is a mirror that was removed.
@@ -82,6 +84,17 @@ type mirrorRecord struct {
 // helps reports whether the slot is of a weight that keeps the only receivers of an even distribution receiving while
 // others of the rule are drained.
 func (s *slotRecord) helps() bool { return s.Backend == "" && s.Set > 0 && !positive(s.Saved) }
+
+// seen is what is wanted of a reference whose weight a user saw as it was set, and set another one beside it.
+func (s *slotRecord) seen(weight *int64) *int64 {
+	switch {
+	case s.Scale == 0 || s.Set == 0:
+		return weight
+	case !positive(s.Saved):
+		return new(s.Scale)
+	}
+	return new(*s.Saved * s.Scale)
+}
 
 func readRecord(annotation string) (saved *record, damaged bool) {
 	saved = &record{}

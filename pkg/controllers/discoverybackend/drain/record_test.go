@@ -129,7 +129,7 @@ func TestServiceWithoutBackend(t *testing.T) {
 type nobody struct{}
 
 func (nobody) Of(types.NamespacedName) (string, bool) { return "", true }
-func (nobody) Drained(string, string) bool            { return true }
+func (nobody) Share(string, string) int               { return 0 }
 func (nobody) KeepsSole(string) bool                  { return false }
 
 func (nobody) Target(types.NamespacedName, string) Target { return Target{} }
@@ -149,8 +149,11 @@ func TestNamespaces(t *testing.T) {
 
 type inShop struct{ fleet }
 
-func (i inShop) Drained(backend, namespace string) bool {
-	return namespace == "shop" && i.fleet.Drained(backend, namespace)
+func (i inShop) Share(backend, namespace string) int {
+	if namespace != "shop" {
+		return whole
+	}
+	return i.fleet.Share(backend, namespace)
 }
 
 // A record that is too long as JSON is compressed.

@@ -159,7 +159,7 @@ func (k *Kind) strip(spec map[string]any, namespace string, gone func(types.Name
 // nowhere is where no backend is drained.
 type nowhere struct{ Backends }
 
-func (nowhere) Drained(string, string) bool { return false }
+func (nowhere) Share(string, string) int { return whole }
 
 // differ returns the fields of two specs that differ.
 func differ(a, b any) map[string]bool {

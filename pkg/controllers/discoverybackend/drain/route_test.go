@@ -22,6 +22,8 @@ import (
 type fleet struct {
 	drained, keepSole        []string
 	missing, empty, external []string
+	// shares are those of backends that are not drained, in percent.
+	shares map[string]int
 }
 
 func (f fleet) Of(service types.NamespacedName) (string, bool) {
@@ -35,7 +37,15 @@ func (f fleet) Of(service types.NamespacedName) (string, bool) {
 	return backend, true
 }
 
-func (f fleet) Drained(backend, _ string) bool { return slices.Contains(f.drained, backend) }
+func (f fleet) Share(backend, _ string) int {
+	if slices.Contains(f.drained, backend) {
+		return 0
+	}
+	if share, ok := f.shares[backend]; ok {
+		return share
+	}
+	return whole
+}
 
 func (f fleet) KeepsSole(backend string) bool { return slices.Contains(f.keepSole, backend) }
 

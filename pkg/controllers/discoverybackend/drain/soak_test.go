@@ -57,7 +57,9 @@ func drains(t *rapid.T, kind *Kind, granular bool) {
 	// set.
 	unseen := false
 	for range rapid.IntRange(1, 15).Draw(t, "steps") {
-		switch rapid.SampledFrom([]string{"drain", "drain", "settle", "settle", "crash", "change", "change", "label", "service"}).Draw(t, "step") {
+		switch rapid.SampledFrom([]string{"drain", "drain", "settle", "settle", "crash", "change", "change", "label", "service", "ramp", "ramp"}).Draw(t, "step") {
+		case "ramp":
+			backends.shares = rapid.SampledFrom([]map[string]int{nil, {"us": 90}, {"us": 40}, {"us": 40, "eu": 70}}).Draw(t, "shares")
 		case "drain":
 			backends.drained = rapid.SampledFrom([][]string{nil, {"us"}, {"eu"}, {"us", "eu"}}).Draw(t, "drained")
 			backends.keepSole = rapid.SampledFrom([][]string{nil, {"us"}}).Draw(t, "keep sole")
@@ -80,6 +82,12 @@ func drains(t *rapid.T, kind *Kind, granular bool) {
 				s.ages(t, "carol")
 			}
 		case "change":
+			if backends.shares != nil {
+				// What users see on the way is tested elsewhere.
+				backends.shares = nil
+				server.settle(t, kind, backends, settled)
+				unseen = false
+			}
 			if edits {
 				if unseen {
 					server.settle(t, kind, backends, settled)

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/readiness"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 )
 
@@ -29,10 +30,10 @@ const (
 
 // Readiness withholds the endpoints of a backend, whatever the backend reports about them, and lets them be ready again.
 type Readiness interface {
-	// Withhold makes the copied endpoints of a backend not ready, and returns how many EndpointSlices are still to be
-	// changed. 0 means that all are.
-	Withhold(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (pending int, err error)
-	// Restore makes them as ready as the backend reports, and returns the same.
+	// Withhold makes the copied endpoints of some Services of a backend not ready, and those of its others as ready as the
+	// backend says. It returns how many EndpointSlices are still to be changed. 0 means that all are.
+	Withhold(ctx context.Context, backend *gimbalv1.DiscoveryBackend, services readiness.Services) (pending int, err error)
+	// Restore makes all of them as ready as the backend says, and returns the same.
 	Restore(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (pending int, err error)
 }
 
@@ -73,7 +74,7 @@ func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 	if wait := b.looked.wait(request.NamespacedName, backend.ResourceVersion, b.clock.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
-	withheld, err := b.settleEndpoints(ctx, backend)
+	withheld, err := b.restoreEndpoints(ctx, backend)
 	if err != nil {
 		return reconcile.Result{}, err
 	}
@@ -81,6 +82,11 @@ func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 	found, err := b.observer.observe(ctx, backend)
 	if err != nil {
 		return b.cannotTell(ctx, backend, err)
+	}
+	if isWithholding(backend) {
+		if withheld, err = b.withholdEndpoints(ctx, backend, found); err != nil {
+			return reconcile.Result{}, err
+		}
 	}
 	b.meters.matching.WithLabelValues(backend.Name).Set(float64(found.matching))
 	b.meters.pending.WithLabelValues(backend.Name).Set(float64(found.left + len(found.refused)))
@@ -100,7 +106,7 @@ func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 			after = min(after, sooner)
 		}
 	}
-	if withheld.pending > 0 || phase == phaseHeld {
+	if withheld.pending > 0 || found.unsettled > 0 || phase == phaseHeld {
 		after = min(after, statusPeriod)
 	}
 	return reconcile.Result{RequeueAfter: after}, nil
@@ -119,18 +125,32 @@ func (b *backends) find(ctx context.Context, name types.NamespacedName) (*gimbal
 	return backend, nil
 }
 
-// settleEndpoints brings the endpoints to what the status reports: it is written first, so that a discoverer that starts meanwhile
-// does the same.
-func (b *backends) settleEndpoints(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (endpoints, error) {
-	switch {
-	case backend.Status.EndpointsDrained && backend.Cluster.ClusterStatus == gimbalv1.ClusterMaintenance:
+// isWithholding reports whether endpoints of a backend are to be withheld. Its status says so first, so that a discoverer
+// that starts meanwhile keeps them withheld.
+func isWithholding(backend *gimbalv1.DiscoveryBackend) bool {
+	return backend.Status.EndpointsDrained && backend.Cluster.ClusterStatus == gimbalv1.ClusterMaintenance
+}
+
+// withholdEndpoints withholds the endpoints of the Services of which weights may not keep requests away, and no others. Of
+// those that are in a route whose weights are still to be written, the endpoints stay as they are until then.
+func (b *backends) withholdEndpoints(ctx context.Context, backend *gimbalv1.DiscoveryBackend, found facts) (endpoints, error) {
+	var services readiness.Services
+	if backend.Cluster.DrainPolicy != gimbalv1.DrainKeepSole {
+		services = readiness.Services{Withhold: found.withhold, Leave: found.unwritten.Difference(found.withhold)}
+	}
+	pending, err := b.readiness.Withhold(ctx, backend, services)
+	if err != nil {
+		return endpoints{}, fmt.Errorf("withhold the endpoints of DiscoveryBackend %s/%s: %w", backend.Namespace, backend.Name, err)
+	}
+	return endpoints{asked: true, pending: pending}, nil
+}
+
+// restoreEndpoints restores the endpoints of a backend of which none are to be withheld, before any weight.
+func (b *backends) restoreEndpoints(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (endpoints, error) {
+	if isWithholding(backend) {
 		b.cluster.restored.remove(backend.UID)
-		pending, err := b.readiness.Withhold(ctx, backend)
-		if err != nil {
-			return endpoints{}, fmt.Errorf("withhold the endpoints of DiscoveryBackend %s/%s: %w", backend.Namespace, backend.Name, err)
-		}
-		return endpoints{asked: true, pending: pending}, nil
-	case backend.Status.EndpointsDrained, b.cluster.restored.has(backend.UID):
+	}
+	if backend.Status.EndpointsDrained || b.cluster.restored.has(backend.UID) {
 		return endpoints{}, nil
 	}
 	pending, err := b.readiness.Restore(ctx, backend)

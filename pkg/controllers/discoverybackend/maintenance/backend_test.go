@@ -104,6 +104,9 @@ func TestOrder(t *testing.T) {
 		if got := w.mustLook("us"); got != "False/Draining" {
 			w.Errorf("with slices to be written: %s", got)
 		}
+		if got := w.mustLook("us"); got != "False/Draining" {
+			w.Errorf("with slices whose change is not known yet: %s", got)
+		}
 		if got := w.mustLook("us"); got != "True/Drained" || len(w.stored("us").Status.Errors) != 1 {
 			w.Errorf("with none: %s", got)
 		}

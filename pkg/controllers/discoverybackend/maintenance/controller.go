@@ -64,7 +64,8 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfigurat
 	if !*config.IngressRoute {
 		routeKinds = without(routeKinds, ingressRouteResource)
 	}
-	set := kinds.NewSet(find, source, clock, kinds.DiscoveryPeriod, followed(routeKinds)...)
+	others := otherKinds(config.OtherKinds)
+	set := kinds.NewSet(find, source, clock, kinds.DiscoveryPeriod, followed(routeKinds, others)...)
 	if err := mgr.Add(set); err != nil {
 		return fmt.Errorf("add the watches of controller %s: %w", ControllerName, err)
 	}
@@ -80,14 +81,14 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfigurat
 		return fmt.Errorf("add the watch of EndpointSlices to controller %s: %w", ControllerName, err)
 	}
 	cluster := &cluster{set: set, reader: set.Watched(), admins: config.AdminNamespaces, restored: &marks{}}
-	ledger, watches := &ledger{}, &watches{cluster: cluster, kinds: routeKinds}
+	ledger, watches := &ledger{}, &watches{cluster: cluster, kinds: routeKinds, others: others}
 	routes := &routes{
 		cluster: cluster, kinds: byResource(routeKinds), client: source.Dynamic, ledger: ledger, clock: clock, meters: meters,
 		keep: config.KeepRemovedReferences.Duration,
 		tell: func(names ...string) { watches.tellBackends(context.Background(), names...) },
 	}
 	backends := &backends{
-		cluster: cluster, observer: &observer{cluster: cluster, kinds: routeKinds, ledger: ledger},
+		cluster: cluster, observer: &observer{cluster: cluster, kinds: routeKinds, others: others, ledger: ledger},
 		readiness: endpoints, client: mgr.GetClient(), clock: clock, recorder: mgr.GetEventRecorder(drain.Manager),
 		meters: meters, written: &writes{}, looked: &looks{}, restored: watches.addRoutesOf,
 	}

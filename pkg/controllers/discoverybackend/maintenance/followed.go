@@ -63,7 +63,7 @@ func routeOf(kind *drain.Kind, content map[string]any) *route {
 }
 
 // followed are the kinds that maintenance follows. Where there are no DiscoveryBackends nothing else is watched.
-func followed(routes []*drain.Kind) []kinds.Kind {
+func followed(routes []*drain.Kind, others []*otherKind) []kinds.Kind {
 	while := []schema.GroupResource{backendsResource()}
 	all := []kinds.Kind{
 		{GroupResource: backendsResource(), Versions: []string{gimbalv1.SchemeGroupVersion.Version}, Value: backendOf},
@@ -85,6 +85,9 @@ func followed(routes []*drain.Kind) []kinds.Kind {
 			},
 			Indexes: map[string]func(*kinds.Object) []string{byService: servicesOf, byBackend: recordedBackends},
 		})
+	}
+	for _, kind := range others {
+		all = append(all, kind.followed(while))
 	}
 	return all
 }
@@ -153,8 +156,8 @@ type nobody struct{}
 // Of implements drain.Backends.
 func (nobody) Of(types.NamespacedName) (string, bool) { return "", false }
 
-// Drained implements drain.Backends.
-func (nobody) Drained(string, string) bool { return false }
+// Share implements drain.Backends.
+func (nobody) Share(string, string) int { return whole }
 
 // KeepsSole implements drain.Backends.
 func (nobody) KeepsSole(string) bool { return false }

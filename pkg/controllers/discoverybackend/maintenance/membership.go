@@ -81,32 +81,41 @@ func (c *cluster) membership(ctx context.Context, backends map[string]*gimbalv1.
 		}
 	}
 	for _, name := range kept.view.Services() {
-		found, err := c.reader.Find(ctx, servicesResource(), kinds.Query{Namespace: name.Namespace, Name: name.Name})
+		found, err := c.target(ctx, name)
 		if err != nil {
 			return nil, err
 		}
-		if len(found) == 0 {
+		if found == nil {
 			continue
 		}
 		if m.targets == nil {
 			m.targets = map[types.NamespacedName]*target{}
 		}
-		kept := serviceIn(found[0])
-		if kept == nil {
-			return nil, errors.New("Service " + name.String() + " cannot be read")
-		}
-		m.targets[name] = &target{service: kept}
-		endpoints, err := c.reader.Find(ctx, slicesResource(), kinds.Query{Index: byService, Value: name.String()})
-		if err != nil {
-			return nil, err
-		}
-		for _, object := range endpoints {
-			if kept := sliceIn(object); kept != nil {
-				m.targets[name].slices = append(m.targets[name].slices, kept)
-			}
-		}
+		m.targets[name] = found
 	}
 	return m, nil
+}
+
+// target returns a Service with its EndpointSlices, nil when there is no such Service.
+func (c *cluster) target(ctx context.Context, name types.NamespacedName) (*target, error) {
+	services, err := c.reader.Find(ctx, servicesResource(), kinds.Query{Namespace: name.Namespace, Name: name.Name})
+	if err != nil || len(services) == 0 {
+		return nil, err
+	}
+	found := &target{service: serviceIn(services[0])}
+	if found.service == nil {
+		return nil, errors.New("Service " + name.String() + " cannot be read")
+	}
+	endpoints, err := c.reader.Find(ctx, slicesResource(), kinds.Query{Index: byService, Value: name.String()})
+	if err != nil {
+		return nil, err
+	}
+	for _, object := range endpoints {
+		if kept := sliceIn(object); kept != nil {
+			found.slices = append(found.slices, kept)
+		}
+	}
+	return found, nil
 }
 
 // Of implements drain.Backends. A label counts within the reach of its backend: else anybody could drain anything by
@@ -123,19 +132,13 @@ func (m *membership) Of(service types.NamespacedName) (string, bool) {
 	return name, true
 }
 
-// Drained implements drain.Backends. A backend that has been deleted is drained nowhere.
-func (m *membership) Drained(name, routeNamespace string) bool {
+// Share implements drain.Backends. A backend that is gone is drained nowhere.
+func (m *membership) Share(name, routeNamespace string) int {
 	backend := m.backends[name]
 	if backend == nil || !reaches(backend, m.admins, routeNamespace) {
-		return false
+		return whole
 	}
-	switch phaseOf(backend, m.restored.has(backend.UID)) {
-	case phaseDraining:
-		return true
-	case phaseHeld:
-		return slices.Contains(m.recorded, name)
-	}
-	return false
+	return shareOf(backend, phaseOf(backend, m.restored.has(backend.UID)), slices.Contains(m.recorded, name))
 }
 
 // Target implements drain.Backends.

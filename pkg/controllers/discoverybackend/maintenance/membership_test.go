@@ -83,8 +83,8 @@ func TestMembership(t *testing.T) {
 		"in its own namespace":            {"local", "shop", true},
 		"of another namespace, no admins": {"local", "bank", false},
 	} {
-		if got := m.Drained(tc.backend, tc.namespace); got != tc.want {
-			t.Errorf("%s: %t", name, got)
+		if got := m.Share(tc.backend, tc.namespace) == 0; got != tc.want {
+			t.Errorf("%s: drained: %t", name, got)
 		}
 	}
 	m.backends["us"].Cluster.DrainPolicy = gimbalv1.DrainKeepSole

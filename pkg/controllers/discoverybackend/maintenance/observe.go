@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
@@ -26,15 +27,19 @@ type facts struct {
 	left int
 	// sole are those in which no other target can respond.
 	sole []string
-	// withhold is set when weights may not keep requests of some routes away from the backend, serving is how many send to
-	// it by their weights.
-	withhold bool
+	// withhold are the Services of which weights may not keep the requests of some routes away, serving is how many routes
+	// send to the backend by their weights.
+	withhold sets.Set[types.NamespacedName]
 	serving  int
+	// unwritten are the Services in routes whose weights are still to be written.
+	unwritten sets.Set[types.NamespacedName]
 	// sending are those that send to it even when the copied endpoints are withheld, and are not written as users want them;
 	// unsettled is how many do so because a copy is still ready.
 	sending   []problem
 	unsettled int
-	// Rejected and lost routes are problems.
+	// others are objects of other kinds that refer to Services of the backend.
+	others []problem
+	// refused and lost are problems of routes.
 	refused, lost []problem
 }
 
@@ -45,6 +50,7 @@ type problem struct{ route, message string }
 type observer struct {
 	cluster *cluster
 	kinds   []*drain.Kind
+	others  []*otherKind
 	ledger  *ledger
 }
 
@@ -80,6 +86,9 @@ func (o *observer) observe(ctx context.Context, backend *gimbalv1.DiscoveryBacke
 				name: describe(kind, name), refused: o.ledger.refused(key, object.UID), lost: lost[key],
 			})
 		}
+	}
+	if err := o.observeOthers(ctx, &f, backend, services); err != nil {
+		return f, err
 	}
 	f.sort()
 	return f, nil
@@ -118,7 +127,7 @@ func (f *facts) count(backend *gimbalv1.DiscoveryBackend, m *membership, decisio
 		f.sole = append(f.sole, route.name)
 	}
 	if len(outcome.Withhold) > 0 {
-		f.withhold = true
+		f.withhold = inserted(f.withhold, outcome.Withhold)
 		f.countWithheld(m, outcome, route.name)
 	}
 	if route.lost != "" {
@@ -128,6 +137,9 @@ func (f *facts) count(backend *gimbalv1.DiscoveryBackend, m *membership, decisio
 	if phaseOf(backend, m.restored.has(backend.UID)) == phaseDraining {
 		if outcome.Drained && !decision.Write {
 			f.drained++
+		}
+		if decision.Write {
+			f.unwritten = inserted(f.unwritten, m.servicesOf(backend.Name))
 		}
 	} else {
 		// What is written for another backend that is being deleted does not concern this one.
@@ -167,7 +179,26 @@ func (f *facts) countWithheld(m *membership, outcome drain.Outcome, name string)
 	f.serving++
 }
 
-// isEnabled reports whether the status of a backend reports that nothing is left to restore.
+// servicesOf are the Services of a route that are of a backend.
+func (m *membership) servicesOf(backend string) []types.NamespacedName {
+	var all []types.NamespacedName
+	for name := range m.targets {
+		if of, _ := m.Of(name); of == backend {
+			all = append(all, name)
+		}
+	}
+	return all
+}
+
+// inserted adds names to a set, which may be nil.
+func inserted(set sets.Set[types.NamespacedName], names []types.NamespacedName) sets.Set[types.NamespacedName] {
+	if set == nil {
+		set = sets.Set[types.NamespacedName]{}
+	}
+	return set.Insert(names...)
+}
+
+// isEnabled says whether the status of a backend says that nothing is left to restore.
 func isEnabled(backend *gimbalv1.DiscoveryBackend) bool {
 	c := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionDrained)
 	return c != nil && c.Reason == reasonEnabled
@@ -190,4 +221,5 @@ func (f *facts) sort() {
 	slices.SortFunc(f.sending, byRoute)
 	slices.SortFunc(f.refused, byRoute)
 	slices.SortFunc(f.lost, byRoute)
+	slices.SortFunc(f.others, byRoute)
 }

@@ -5,9 +5,11 @@ package maintenance
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
@@ -54,13 +56,15 @@ type plan struct {
 	// withhold reports that no endpoint of the backend is to be ready.
 	withhold bool
 	errors   []gimbalv1.DiscoveryError
-	// after is when to recheck, 0: when something happens.
+	// ramp is how far the traffic is to be moved.
+	ramp *gimbalv1.RampStatus
+	// after is when to look again, 0: when something happens.
 	after time.Duration
 }
 
 // planFor decides. Of the endpoints it needs to know how far the state is that status.endpointsDrained reports.
 func planFor(backend *gimbalv1.DiscoveryBackend, phase phase, f facts, e endpoints, now time.Time) plan {
-	p := plan{routes: gimbalv1.RouteStatus{Matching: int32(f.matching)}, errors: errorsOf(backend, phase, f)}
+	p := plan{routes: gimbalv1.RouteStatus{Matching: int32(f.matching)}, errors: errorsOf(backend, phase, f), ramp: nextRamp(backend, phase, now)}
 	if len(f.sole) > 0 {
 		p.routes.WithoutAlternative = &gimbalv1.RouteNames{Names: f.sole[:min(len(f.sole), gimbalv1.MaxRouteNames)], Count: int32(len(f.sole))}
 	}
@@ -68,6 +72,9 @@ func planFor(backend *gimbalv1.DiscoveryBackend, phase phase, f facts, e endpoin
 		p.drain(backend, f, e, now)
 	} else {
 		p.restore(backend, phase, f)
+	}
+	if next := nextStep(p.ramp, drainDuration(backend)); !next.IsZero() && phase != phaseHeld {
+		p.after = max(next.Sub(now), time.Millisecond)
 	}
 	return p
 }
@@ -80,13 +87,20 @@ func (p *plan) drain(backend *gimbalv1.DiscoveryBackend, f facts, e endpoints, n
 	}
 	withheld := backend.Status.EndpointsDrained
 	keeps := backend.Cluster.DrainPolicy == gimbalv1.DrainKeepSole
-	strict := !keeps && f.withhold
+	strict := !keeps && len(f.withhold) > 0
 	p.routes.Drained = int32(f.drained)
 	if withheld && e.done() {
 		p.routes.Drained += int32(f.serving - f.unsettled)
 	}
-	p.withhold = withheld && strict
+	// Until all routes are written, those that are not may still send where the endpoints are withheld.
+	p.withhold = withheld && !keeps
 	switch {
+	case p.ramp != nil && p.ramp.Percent > 0:
+		say(metav1.ConditionFalse, reasonDraining, "%s send %d %% of the requests for the backend%s", status.Plural(f.matching, "route"), p.ramp.Percent, p.until(backend))
+		return
+	case !equality.Semantic.DeepEqual(p.ramp, backend.Status.Ramp):
+		say(metav1.ConditionFalse, reasonDraining, "%s to be rewritten", status.Plural(f.matching, "route")) // they follow what is stored
+		return
 	case f.left > 0:
 		say(metav1.ConditionFalse, reasonDraining, "%d of %s rewritten", f.matching-f.left-len(f.refused), status.Plural(f.matching, "route"))
 		return
@@ -110,8 +124,10 @@ func (p *plan) drain(backend *gimbalv1.DiscoveryBackend, f facts, e endpoints, n
 		say(metav1.ConditionFalse, reasonStillReceiving, "%s still send to the backend, see status.errors: %s", status.Plural(len(f.sending), "route"), names(routesOf(f.sending)))
 	case strict && f.unsettled > 0:
 		say(metav1.ConditionFalse, reasonDraining, "all of %s rewritten, %s with endpoints that are still ready", status.Plural(f.matching, "route"), status.Plural(f.unsettled, "route"))
-	case keeps && len(f.sole) > 0:
-		say(metav1.ConditionTrue, reasonDrained, "%s rewritten; still served, because cluster.drainPolicy is KeepSole: %s", status.Plural(f.matching, "route"), names(f.sole))
+	case keeps && len(f.sole)+len(f.others) > 0:
+		say(metav1.ConditionTrue, reasonDrained, "%s rewritten; still served, because cluster.drainPolicy is KeepSole: %s", status.Plural(f.matching, "route"), names(slices.Concat(f.sole, routesOf(f.others))))
+	case strict && len(f.sole) == 0 && len(f.others) > 0:
+		say(metav1.ConditionTrue, reasonDrained, "%s rewritten, and no endpoint is ready of the Services to which these refer: %s", status.Plural(f.matching, "route"), names(routesOf(f.others)))
 	case strict:
 		say(metav1.ConditionTrue, reasonDrained, "%s rewritten, no endpoint is ready: %s without another backend, which respond with errors: %s",
 			status.Plural(f.matching, "route"), status.Plural(len(f.sole), "route"), names(f.sole))
@@ -128,12 +144,23 @@ func (p *plan) restore(backend *gimbalv1.DiscoveryBackend, phase phase, f facts)
 	switch {
 	case phase == phaseHeld:
 		reason, message = reasonRestoring, "the endpoints are being made ready, the weights follow"
-	case f.left > 0:
+	case p.ramp != nil:
+		reason, message = reasonRestoring, fmt.Sprintf("%s send %d %% of the requests for the backend%s", status.Plural(f.matching, "route"), p.ramp.Percent, p.until(backend))
+	case f.left > 0 || backend.Status.Ramp != nil:
 		reason, message = reasonRestoring, fmt.Sprintf("%d of %s restored", f.matching-f.left-len(f.refused), status.Plural(f.matching, "route"))
 	case len(f.refused) > 0:
 		reason, message = reasonRefused, fmt.Sprintf("%s cannot be restored, see status.errors: %s", status.Plural(len(f.refused), "route"), names(routesOf(f.refused)))
 	}
 	p.condition = status.Condition(backend, gimbalv1.ConditionDrained, metav1.ConditionFalse, reason, message)
+}
+
+// until says when the next step of a ramp is.
+func (p *plan) until(backend *gimbalv1.DiscoveryBackend) string {
+	next := nextStep(p.ramp, drainDuration(backend))
+	if next.IsZero() {
+		return ""
+	}
+	return ", the next step is at " + next.UTC().Format(time.RFC3339)
 }
 
 // drainedTime is since when all routes are rewritten.
@@ -168,14 +195,19 @@ func errorsOf(backend *gimbalv1.DiscoveryBackend, phase phase, f facts) []gimbal
 	if phase != phaseDraining {
 		return entries
 	}
-	what := "it responds with errors until the backend is Enabled, or cluster.drainPolicy is KeepSole"
+	other := "the endpoints of the Service are not ready after the weights are written"
+	what := "it answers with errors until the backend is Enabled, or cluster.drainPolicy is KeepSole"
 	if backend.Cluster.DrainPolicy == gimbalv1.DrainKeepSole {
 		what = "it is still served, because cluster.drainPolicy is KeepSole"
+		other = what
 	}
 	if backend.Cluster.DrainPolicy != gimbalv1.DrainKeepSole {
 		for _, p := range f.sending {
 			add(gimbalv1.ErrorStillReceiving, p.route+" still sends to the backend: "+p.message+"; add a Service of another backend to it")
 		}
+	}
+	for _, p := range f.others {
+		add(gimbalv1.ErrorNotDrained, p.route+" refers to "+p.message+", and maintenance does not change it: "+other)
 	}
 	for _, route := range f.sole {
 		add(gimbalv1.ErrorNoAlternative, route+" has no other backend to send its traffic to that exists and has a ready endpoint: "+what)

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
@@ -18,6 +20,7 @@ var noon = time.Date(2030, 1, 2, 12, 0, 0, 0, time.UTC)
 
 func TestPlan(t *testing.T) {
 	sole := []string{"HTTPProxy shop/a"}
+	web := sets.New(types.NamespacedName{Namespace: "shop", Name: "us-web"})
 	sending := []problem{{"HTTPProxy shop/c", "ExternalName"}}
 	refused := []problem{{"HTTPProxy shop/b", "frozen"}}
 	keep := func(b *gimbalv1.DiscoveryBackend) { b.Cluster.DrainPolicy = gimbalv1.DrainKeepSole }
@@ -40,36 +43,37 @@ func TestPlan(t *testing.T) {
 		// want is Status/Reason, withheld when the endpoints are to be, drained routes, and when to recheck.
 		want string
 	}{
-		"enabled, no routes":               {phaseEnabled, none, facts{}, endpoints{}, "False/Enabled 0 0s"},
-		"enabled":                          {phaseEnabled, none, facts{matching: 3, sole: sole}, endpoints{}, "False/Enabled 0 0s"},
-		"restoring weights":                {phaseEnabled, none, facts{matching: 3, left: 1}, endpoints{}, "False/Restoring 0 0s"},
-		"restoring endpoints":              {phaseHeld, withheld, facts{matching: 3, left: 3, drained: 3}, endpoints{}, "False/Restoring 0 0s"},
-		"a route cannot be restored":       {phaseEnabled, none, facts{matching: 3, refused: refused}, endpoints{}, "False/Refused 0 0s"},
-		"maintenance without routes":       {phaseDraining, none, facts{}, endpoints{}, "True/Drained 0 0s"},
-		"draining":                         {phaseDraining, none, facts{matching: 3, left: 2, drained: 1}, endpoints{}, "False/Draining 1 0s"},
-		"a route is rejected":              {phaseDraining, none, facts{matching: 3, drained: 2, refused: refused}, endpoints{}, "False/Refused 2 0s"},
-		"others are not done yet":          {phaseDraining, none, facts{matching: 3, left: 1, drained: 1, refused: refused}, endpoints{}, "False/Draining 1 0s"},
-		"drained":                          {phaseDraining, none, facts{matching: 3, drained: 3}, endpoints{}, "True/Drained 3 0s"},
-		"the grace period begins":          {phaseDraining, grace, facts{matching: 3, drained: 3}, endpoints{}, "False/GracePeriod 3 1m0s"},
-		"it continues":                     {phaseDraining, since(45 * time.Second), facts{matching: 3, drained: 3}, endpoints{}, "False/GracePeriod 3 15s"},
-		"it is over":                       {phaseDraining, since(time.Minute), facts{matching: 3, drained: 3}, endpoints{}, "True/Drained 3 0s"},
-		"sole, in the grace period":        {phaseDraining, grace, facts{matching: 3, drained: 2, serving: 1, sole: sole, withhold: true}, endpoints{}, "False/GracePeriod 2 1m0s"},
-		"sole, weights are written":        {phaseDraining, none, facts{matching: 3, drained: 2, serving: 1, sole: sole, withhold: true}, endpoints{}, "False/Draining withheld 2 0s"},
-		"sole, weights are not":            {phaseDraining, none, facts{matching: 3, left: 1, drained: 1, serving: 1, sole: sole, withhold: true}, endpoints{}, "False/Draining 1 0s"},
-		"sole, the status is written":      {phaseDraining, withheld, facts{matching: 3, drained: 2, serving: 1, sole: sole, withhold: true}, endpoints{}, "False/Draining withheld 2 0s"},
-		"sole, endpoints are left":         {phaseDraining, withheld, facts{matching: 3, drained: 2, serving: 1, sole: sole, withhold: true}, endpoints{true, 4}, "False/Draining withheld 2 0s"},
-		"sole, drained":                    {phaseDraining, withheld, facts{matching: 3, drained: 2, serving: 1, sole: sole, withhold: true}, endpoints{true, 0}, "True/Drained withheld 3 0s"},
-		"an alternative is not ready":      {phaseDraining, none, facts{matching: 3, drained: 3, sole: sole}, endpoints{}, "True/Drained 3 0s"},
-		"sole, a copy is still ready":      {phaseDraining, withheld, facts{matching: 3, drained: 2, serving: 1, sole: sole, withhold: true, unsettled: 1}, endpoints{true, 0}, "False/Draining withheld 2 0s"},
-		"nothing keeps requests away":      {phaseDraining, withheld, facts{matching: 3, drained: 2, sole: sole, withhold: true, sending: sending}, endpoints{true, 0}, "False/StillReceiving withheld 2 0s"},
-		"the same, kept":                   {phaseDraining, keep, facts{matching: 3, drained: 2, sole: sole, withhold: true, sending: sending}, endpoints{}, "True/Drained 2 0s"},
-		"sole, a new route comes":          {phaseDraining, withheld, facts{matching: 4, left: 1, drained: 2, serving: 1, sole: sole, withhold: true}, endpoints{true, 0}, "False/Draining withheld 3 0s"},
-		"sole, kept":                       {phaseDraining, keep, facts{matching: 3, drained: 2, serving: 1, sole: sole, withhold: true}, endpoints{}, "True/Drained 2 0s"},
-		"sole, kept after all":             {phaseDraining, func(b *gimbalv1.DiscoveryBackend) { keep(b); withheld(b) }, facts{matching: 3, drained: 2, serving: 1, sole: sole, withhold: true}, endpoints{true, 0}, "True/Drained 3 0s"},
-		"none is sole any more":            {phaseDraining, withheld, facts{matching: 3, drained: 3}, endpoints{true, 0}, "True/Drained 3 0s"},
-		"sole, but a route is rejected":    {phaseDraining, none, facts{matching: 3, drained: 1, serving: 1, sole: sole, withhold: true, refused: refused}, endpoints{}, "False/Refused 1 0s"},
-		"withheld, then one is rejected":   {phaseDraining, withheld, facts{matching: 3, drained: 1, serving: 1, sole: sole, withhold: true, refused: refused}, endpoints{true, 0}, "False/Refused withheld 2 0s"},
-		"withheld, and the grace is again": {phaseDraining, func(b *gimbalv1.DiscoveryBackend) { withheld(b); grace(b) }, facts{matching: 3, drained: 2, serving: 1, sole: sole, withhold: true}, endpoints{true, 0}, "False/GracePeriod withheld 3 1m0s"},
+		"enabled, no routes":              {phaseEnabled, none, facts{}, endpoints{}, "False/Enabled 0 0s"},
+		"enabled":                         {phaseEnabled, none, facts{matching: 3, sole: sole}, endpoints{}, "False/Enabled 0 0s"},
+		"restoring weights":               {phaseEnabled, none, facts{matching: 3, left: 1}, endpoints{}, "False/Restoring 0 0s"},
+		"restoring endpoints":             {phaseHeld, withheld, facts{matching: 3, left: 3, drained: 3}, endpoints{}, "False/Restoring 0 0s"},
+		"a route cannot be restored":      {phaseEnabled, none, facts{matching: 3, refused: refused}, endpoints{}, "False/Refused 0 0s"},
+		"maintenance without routes":      {phaseDraining, none, facts{}, endpoints{}, "True/Drained 0 0s"},
+		"draining":                        {phaseDraining, none, facts{matching: 3, left: 2, drained: 1}, endpoints{}, "False/Draining 1 0s"},
+		"a route is refused":              {phaseDraining, none, facts{matching: 3, drained: 2, refused: refused}, endpoints{}, "False/Refused 2 0s"},
+		"others are not done yet":         {phaseDraining, none, facts{matching: 3, left: 1, drained: 1, refused: refused}, endpoints{}, "False/Draining 1 0s"},
+		"drained":                         {phaseDraining, none, facts{matching: 3, drained: 3}, endpoints{}, "True/Drained 3 0s"},
+		"the grace period begins":         {phaseDraining, grace, facts{matching: 3, drained: 3}, endpoints{}, "False/GracePeriod 3 1m0s"},
+		"it goes on":                      {phaseDraining, since(45 * time.Second), facts{matching: 3, drained: 3}, endpoints{}, "False/GracePeriod 3 15s"},
+		"it is over":                      {phaseDraining, since(time.Minute), facts{matching: 3, drained: 3}, endpoints{}, "True/Drained 3 0s"},
+		"sole, in the grace period":       {phaseDraining, grace, facts{matching: 3, drained: 2, serving: 1, sole: sole, withhold: web}, endpoints{}, "False/GracePeriod 2 1m0s"},
+		"sole, weights are written":       {phaseDraining, none, facts{matching: 3, drained: 2, serving: 1, sole: sole, withhold: web}, endpoints{}, "False/Draining withheld 2 0s"},
+		"sole, weights are not":           {phaseDraining, none, facts{matching: 3, left: 1, drained: 1, serving: 1, sole: sole, withhold: web}, endpoints{}, "False/Draining 1 0s"},
+		"sole, the status is written":     {phaseDraining, withheld, facts{matching: 3, drained: 2, serving: 1, sole: sole, withhold: web}, endpoints{}, "False/Draining withheld 2 0s"},
+		"sole, endpoints are left":        {phaseDraining, withheld, facts{matching: 3, drained: 2, serving: 1, sole: sole, withhold: web}, endpoints{true, 4}, "False/Draining withheld 2 0s"},
+		"sole, drained":                   {phaseDraining, withheld, facts{matching: 3, drained: 2, serving: 1, sole: sole, withhold: web}, endpoints{true, 0}, "True/Drained withheld 3 0s"},
+		"an alternative is not ready":     {phaseDraining, none, facts{matching: 3, drained: 3, sole: sole}, endpoints{}, "True/Drained 3 0s"},
+		"sole, a copy is still ready":     {phaseDraining, withheld, facts{matching: 3, drained: 2, serving: 1, sole: sole, withhold: web, unsettled: 1}, endpoints{true, 0}, "False/Draining withheld 2 0s"},
+		"nothing keeps requests away":     {phaseDraining, withheld, facts{matching: 3, drained: 2, sole: sole, withhold: web, sending: sending}, endpoints{true, 0}, "False/StillReceiving withheld 2 0s"},
+		"the same, kept":                  {phaseDraining, keep, facts{matching: 3, drained: 2, sole: sole, withhold: web, sending: sending}, endpoints{}, "True/Drained 2 0s"},
+		"sole, a new route comes":         {phaseDraining, withheld, facts{matching: 4, left: 1, drained: 2, serving: 1, sole: sole, withhold: web}, endpoints{true, 0}, "False/Draining withheld 3 0s"},
+		"sole, kept":                      {phaseDraining, keep, facts{matching: 3, drained: 2, serving: 1, sole: sole, withhold: web}, endpoints{}, "True/Drained 2 0s"},
+		"sole, kept after all":            {phaseDraining, func(b *gimbalv1.DiscoveryBackend) { keep(b); withheld(b) }, facts{matching: 3, drained: 2, serving: 1, sole: sole, withhold: web}, endpoints{true, 0}, "True/Drained 3 0s"},
+		"none will be sole any more":      {phaseDraining, withheld, facts{matching: 3, left: 1, drained: 2}, endpoints{true, 0}, "False/Draining withheld 2 0s"},
+		"none is sole any more":           {phaseDraining, withheld, facts{matching: 3, drained: 3}, endpoints{true, 0}, "True/Drained 3 0s"},
+		"sole, but a route is refused":    {phaseDraining, none, facts{matching: 3, drained: 1, serving: 1, sole: sole, withhold: web, refused: refused}, endpoints{}, "False/Refused 1 0s"},
+		"withheld, then one is refused":   {phaseDraining, withheld, facts{matching: 3, drained: 1, serving: 1, sole: sole, withhold: web, refused: refused}, endpoints{true, 0}, "False/Refused withheld 2 0s"},
+		"withheld, and the grace is anew": {phaseDraining, func(b *gimbalv1.DiscoveryBackend) { withheld(b); grace(b) }, facts{matching: 3, drained: 2, serving: 1, sole: sole, withhold: web}, endpoints{true, 0}, "False/GracePeriod withheld 3 1m0s"},
 	} {
 		backend := &gimbalv1.DiscoveryBackend{}
 		backend.Cluster.DrainPolicy = gimbalv1.DrainStrict

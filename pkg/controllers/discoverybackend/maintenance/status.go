@@ -33,7 +33,8 @@ func (b *backends) write(ctx context.Context, backend *gimbalv1.DiscoveryBackend
 	now := b.clock.Now()
 	conditions, changed := status.Conditions(backend, []metav1.Condition{next.condition}, now)
 	errors, otherErrors := status.Errors(own, next.errors, now)
-	if !changed && !otherErrors && backend.Status.EndpointsDrained == next.withhold && equality.Semantic.DeepEqual(backend.Status.Routes, &next.routes) {
+	if !changed && !otherErrors && backend.Status.EndpointsDrained == next.withhold && equality.Semantic.DeepEqual(backend.Status.Routes, &next.routes) &&
+		equality.Semantic.DeepEqual(backend.Status.Ramp, next.ramp) {
 		return 0, nil
 	}
 	name := client.ObjectKeyFromObject(backend)
@@ -42,6 +43,9 @@ func (b *backends) write(ctx context.Context, backend *gimbalv1.DiscoveryBackend
 	}
 	applied := status.Apply(backend, conditions, errors)
 	applied.Status.WithRoutes(routesApplied(&next.routes))
+	if ramp := next.ramp; ramp != nil {
+		applied.Status.WithRamp(gimbalapply.RampStatus().WithPercent(ramp.Percent).WithFrom(ramp.From).WithTo(ramp.To).WithStartTime(*ramp.StartTime))
+	}
 	if next.withhold {
 		applied.Status.WithEndpointsDrained(true)
 	}
@@ -84,6 +88,7 @@ func (b *backends) cannotTell(ctx context.Context, backend *gimbalv1.DiscoveryBa
 		condition: status.Condition(backend, gimbalv1.ConditionDrained, metav1.ConditionUnknown, reasonUnknown, "not all routes are known: "+problem.Error()),
 		withhold:  backend.Status.EndpointsDrained,
 		errors:    slices.Clone(own),
+		ramp:      backend.Status.Ramp,
 	}
 	if backend.Status.Routes != nil {
 		next.routes = *backend.Status.Routes

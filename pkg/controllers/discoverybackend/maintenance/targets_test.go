@@ -4,11 +4,14 @@
 package maintenance
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
@@ -68,6 +71,7 @@ func TestAlternativeIsMissing(t *testing.T) {
 		if got := w.mustLook("us"); got != "False/Draining" || !w.stored("us").Status.EndpointsDrained {
 			w.Error(got)
 		}
+		w.mustLook("us")
 		if got := w.mustLook("us"); got != "True/Drained" || len(w.stored("us").Status.Errors) != 1 {
 			w.Error(got)
 		}
@@ -154,4 +158,58 @@ func TestStillReceiving(t *testing.T) {
 			}, sole)
 		})
 	}
+}
+
+// Only the endpoints of Services in routes without an alternative are withheld. When a route gets one, they stay as they are
+// until its weights are written.
+func TestWithheldServices(t *testing.T) {
+	const other = `
+apiVersion: projectcontour.io/v1
+kind: HTTPProxy
+metadata: {name: other}
+spec: {routes: [{services: [{name: us-other, port: 80, weight: 1}, {name: eu-web, port: 80, weight: 1}]}]}
+`
+	inWorld(t, func(w *world) {
+		w.service("shop", "us-other", "us")
+		synctest.Wait()
+		correctOther := func() {
+			key := webKey()
+			key.name.Name = "other"
+			if _, err := w.routes.Reconcile(w.Context(), key); err != nil {
+				w.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		w.cluster("us", "clusterStatus", "Maintenance")
+		correctOther()
+		expect := func(what, condition, withhold, leave string) {
+			w.Helper()
+			if got := w.mustLook("us"); got != condition {
+				w.Errorf("%s: %s", what, got)
+			}
+			if got := fmt.Sprint(sets.List(serviceNames(w.ready.services.Withhold)), sets.List(serviceNames(w.ready.services.Leave))); got != "["+withhold+"] ["+leave+"]" {
+				w.Errorf("%s: withheld and left %s", what, got)
+			}
+		}
+		w.mustLook("us")
+		w.mustLook("us")
+		expect("a route without an alternative", "True/Drained", "us-web", "")
+		w.edit(proxies, "shop", "web", func(web *unstructured.Unstructured) {
+			_ = unstructured.SetNestedSlice(web.Object, []any{map[string]any{"services": []any{
+				map[string]any{"name": "us-web", "port": int64(80)}, map[string]any{"name": "eu-web", "port": int64(80)},
+			}}}, "spec", "routes")
+		})
+		expect("it gets one", "False/Draining", "", "us-web")
+		w.mustCorrect(1)
+		expect("and its weights", "True/Drained", "", "")
+	}, sole, other)
+}
+
+// serviceNames are those of Services in one namespace.
+func serviceNames(services sets.Set[types.NamespacedName]) sets.Set[string] {
+	found := sets.Set[string]{}
+	for service := range services {
+		found.Insert(service.Name)
+	}
+	return found
 }

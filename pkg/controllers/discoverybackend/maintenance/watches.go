@@ -28,6 +28,7 @@ const gatherPeriod = 200 * time.Millisecond
 type watches struct {
 	cluster *cluster
 	kinds   []*drain.Kind
+	others  []*otherKind
 
 	mu       sync.Mutex
 	routes   workqueue.TypedRateLimitingInterface[routeKey]
@@ -96,9 +97,10 @@ func (w *watches) followBackends(ctx context.Context, queue workqueue.TypedRateL
 			w.tellBackendsOf(ctx, service)
 		}
 	}, slicesResource())
-	w.cluster.set.Subscribe(func(e kinds.Event) { w.tellBackends(ctx, w.concerned(ctx, e)...) }, w.routeResources()...)
-	// A definition that is created or deleted adds or removes a kind of route.
-	w.cluster.set.Subscribe(func(e kinds.Event) {
+	w.cluster.set.Notify(func(e kinds.Event) { w.tellBackends(ctx, w.concerned(ctx, e)...) }, w.routeResources()...)
+	w.followOthers(ctx)
+	// A definition that comes or goes brings or takes a kind of route.
+	w.cluster.set.Notify(func(e kinds.Event) {
 		if resource := schema.ParseGroupResource(e.Object().Name); !e.Initial && slices.Contains(w.routeResources(), resource) {
 			w.cluster.set.Look()
 		}
@@ -235,8 +237,17 @@ func backendIn(object *kinds.Object) *gimbalv1.DiscoveryBackend {
 	return backend
 }
 
-// drainChanged reports whether routes may have to be written after a change of a backend.
+// percentOf is the share that the status of a backend has, 100 when it has none.
+func percentOf(backend *gimbalv1.DiscoveryBackend) int32 {
+	if backend.Status.Ramp == nil {
+		return whole
+	}
+	return backend.Status.Ramp.Percent
+}
+
+// drainChanged says whether routes may have to be written after a change of a backend.
 func drainChanged(before, after *gimbalv1.DiscoveryBackend) bool {
 	return before.UID != after.UID || before.Cluster.ClusterStatus != after.Cluster.ClusterStatus ||
-		before.Cluster.DrainPolicy != after.Cluster.DrainPolicy || before.Status.EndpointsDrained != after.Status.EndpointsDrained
+		before.Cluster.DrainPolicy != after.Cluster.DrainPolicy || before.Status.EndpointsDrained != after.Status.EndpointsDrained ||
+		percentOf(before) != percentOf(after) || (before.Status.Ramp == nil) != (after.Status.Ramp == nil)
 }

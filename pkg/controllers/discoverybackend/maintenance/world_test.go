@@ -37,6 +37,7 @@ import (
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/drain"
+	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/readiness"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kinds"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 	gimbalapply "groundskeeper.io/groundskeeper/pkg/generated/applyconfiguration/gimbal/v1"
@@ -91,6 +92,7 @@ func newWorld(t *testing.T) *world {
 	for _, kind := range drain.Kinds() {
 		lists[routeResource(kind).WithVersion(kind.Versions[0])] = kind.Kind + "List"
 	}
+	lists[otherKinds(nil)[0].groupResource().WithVersion("v1alpha1")] = "ExtensionServiceList"
 	w.dynamic = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), lists)
 	w.dynamic.PrependReactor("update", "*", w.update)
 	scheme := metadatafake.NewTestScheme()
@@ -102,18 +104,18 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := drain.Kinds()
-	w.set = kinds.NewSet(w.find, kinds.Source{Metadata: w.metadata, Dynamic: w.dynamic}, clock.RealClock{}, time.Hour, followed(all)...)
+	all, others := drain.Kinds(), otherKinds(nil)
+	w.set = kinds.NewSet(w.find, kinds.Source{Metadata: w.metadata, Dynamic: w.dynamic}, clock.RealClock{}, time.Hour, followed(all, others)...)
 	cluster := &cluster{set: w.set, reader: w.set.Watched(), admins: []string{adminNamespace}, restored: &marks{}}
 	ledger := &ledger{}
-	w.watches = &watches{cluster: cluster, kinds: all}
+	w.watches = &watches{cluster: cluster, kinds: all, others: others}
 	w.routes = &routes{
 		cluster: cluster, kinds: byResource(all), client: w.dynamic, ledger: ledger, clock: clock.RealClock{}, meters: meters, keep: keepRemoved,
 		tell: func(...string) {},
 	}
 	statuses := interceptor.NewClient(fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build(), interceptor.Funcs{SubResourceApply: w.applyStatus})
 	w.backends = &backends{
-		cluster: cluster, observer: &observer{cluster: cluster, kinds: all, ledger: ledger}, readiness: w.ready,
+		cluster: cluster, observer: &observer{cluster: cluster, kinds: all, others: others, ledger: ledger}, readiness: w.ready,
 		client: statuses, clock: clock.RealClock{}, recorder: events.NewFakeRecorder(100), meters: meters, written: &writes{}, looked: &looks{},
 		restored: func(context.Context, string) {},
 	}
@@ -408,11 +410,14 @@ type endpointsFake struct {
 	pending int
 	calls   []string
 	err     error
-	// withheld is notified when no slice is left.
+	// services are those of the last call.
+	services readiness.Services
+	// withheld is told when no slice is left.
 	withheld func(backend string, withheld bool)
 }
 
-func (e *endpointsFake) Withhold(_ context.Context, backend *gimbalv1.DiscoveryBackend) (int, error) {
+func (e *endpointsFake) Withhold(_ context.Context, backend *gimbalv1.DiscoveryBackend, services readiness.Services) (int, error) {
+	e.services = services
 	return e.call("withhold", backend.Name)
 }
 

@@ -62,6 +62,7 @@ type reconciler struct {
 	secrets    *secrets
 	references references
 	leases     observations
+	apiServer  apiServer
 	meters     *meters
 }
 

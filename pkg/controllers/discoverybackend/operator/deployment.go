@@ -33,9 +33,9 @@ const (
 
 // desiredDeployment runs the discoverer of a backend with credentials that are usable.
 //
-// A new pod comes before the old one is deleted. The Secret is mounted without its other keys, and read by the discoverer when it
-// starts only, so that what is written there later reaches it by a new pod, after Groundskeeper checked it.
-func desiredDeployment(backend *gimbalv1.DiscoveryBackend, usable credentials, image string, adminNamespaces []string) *appsapply.DeploymentApplyConfiguration {
+// A new pod comes before the old one goes. The Secret is mounted without its other keys, and read by the discoverer
+// when it starts only, so that what is written there later reaches it by a new pod, after we looked at it.
+func desiredDeployment(backend *gimbalv1.DiscoveryBackend, usable credentials, image string, adminNamespaces, denied []string) *appsapply.DeploymentApplyConfiguration {
 	labels := partLabels(backend)
 	return appsapply.Deployment(partName(backend), backend.Namespace).
 		WithLabels(labels).
@@ -52,10 +52,10 @@ func desiredDeployment(backend *gimbalv1.DiscoveryBackend, usable credentials, i
 			WithTemplate(coreapply.PodTemplateSpec().
 				WithLabels(labels).
 				WithAnnotations(map[string]string{annotationDigest: usable.digest}).
-				WithSpec(podSpec(backend, usable, image, adminNamespaces))))
+				WithSpec(podSpec(backend, usable, image, adminNamespaces, denied))))
 }
 
-func podSpec(backend *gimbalv1.DiscoveryBackend, usable credentials, image string, adminNamespaces []string) *coreapply.PodSpecApplyConfiguration {
+func podSpec(backend *gimbalv1.DiscoveryBackend, usable credentials, image string, adminNamespaces, denied []string) *coreapply.PodSpecApplyConfiguration {
 	secret := coreapply.SecretVolumeSource().WithSecretName(backend.Cluster.SecretName()).WithDefaultMode(0o440)
 	for _, key := range usable.keys {
 		secret.WithItems(coreapply.KeyToPath().WithKey(key).WithPath(key))
@@ -75,7 +75,7 @@ func podSpec(backend *gimbalv1.DiscoveryBackend, usable credentials, image strin
 			WithName("discoverer").
 			WithImage(image).
 			WithImagePullPolicy(corev1.PullIfNotPresent).
-			WithArgs(arguments(backend, usable, adminNamespaces)...).
+			WithArgs(arguments(backend, usable, adminNamespaces, denied)...).
 			WithEnv(variables(backend, usable)...).
 			WithPorts(coreapply.ContainerPort().WithName(metricsPortName).WithContainerPort(metricsPort).WithProtocol(corev1.ProtocolTCP)).
 			WithLivenessProbe(probe("/healthz", 6)).
@@ -92,7 +92,7 @@ func podSpec(backend *gimbalv1.DiscoveryBackend, usable credentials, image strin
 
 // arguments are the command line of the discoverer. A backend outside the admin namespaces discovers what is to be in
 // its own namespace, whatever its author wrote: the API server sees to that, and this does once more.
-func arguments(backend *gimbalv1.DiscoveryBackend, usable credentials, adminNamespaces []string) []string {
+func arguments(backend *gimbalv1.DiscoveryBackend, usable credentials, adminNamespaces, denied []string) []string {
 	cluster := &backend.Cluster
 	args := []string{string(cluster.Type), "--backend-name=" + backend.Name, "--backend-namespace=" + backend.Namespace}
 	interval := "--resync-interval"
@@ -111,7 +111,10 @@ func arguments(backend *gimbalv1.DiscoveryBackend, usable credentials, adminName
 	if !reachesAll(backend, adminNamespaces) {
 		allow = []string{backend.Namespace}
 	}
-	for flag, names := range map[string][]string{"--namespaces-allow=": allow, "--namespaces-deny=": cluster.Namespaces.Deny} {
+	for flag, names := range map[string][]string{
+		"--namespaces-allow=": allow, "--namespaces-deny=": cluster.Namespaces.Deny,
+		"--addresses-allow=": cluster.Addresses.Allow, "--addresses-deny=": denied,
+	} {
 		if len(names) > 0 {
 			args = append(args, flag+strings.Join(names, ","))
 		}

@@ -20,15 +20,19 @@ func TestArguments(t *testing.T) {
 		change    func(*gimbalv1.Cluster)
 		usable    credentials
 		want      []string
+		denied    []string
 	}{
 		"kubernetes": {adminNamespace, func(*gimbalv1.Cluster) {}, kubernetes, []string{"kubernetes", "--backend-name=east", "--backend-namespace=gimbal-discovery",
-			"--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--namespaces-missing=Wait", "--resync-interval=1800s"}},
+			"--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--namespaces-missing=Wait", "--resync-interval=1800s"}, nil},
+		"addresses": {adminNamespace, func(c *gimbalv1.Cluster) { c.Addresses.Allow = []string{"10.0.0.0/8", "10.96.0.1/32"} }, kubernetes, []string{"kubernetes",
+			"--addresses-allow=10.0.0.0/8,10.96.0.1/32", "--addresses-deny=10.96.0.1/32,192.0.2.1/32", "--backend-name=east", "--backend-namespace=gimbal-discovery",
+			"--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--namespaces-missing=Wait", "--resync-interval=1800s"}, []string{"10.96.0.1/32", "192.0.2.1/32"}},
 		"all of it": {adminNamespace, func(c *gimbalv1.Cluster) {
 			c.Debug, c.ExternalNames, c.RefreshInterval = true, true, new(int32(7))
 			c.Namespaces = gimbalv1.NamespacePolicy{Allow: []string{"a", "b"}, Deny: []string{"c"}, Missing: gimbalv1.MissingNamespaceCreate}
 		}, kubernetes, []string{"kubernetes", "--backend-name=east", "--backend-namespace=gimbal-discovery", "--debug",
 			"--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--external-names", "--namespaces-allow=a,b", "--namespaces-deny=c",
-			"--namespaces-missing=Create", "--resync-interval=7s"}},
+			"--namespaces-missing=Create", "--resync-interval=7s"}, nil},
 		"what is copied": {adminNamespace, func(c *gimbalv1.Cluster) {
 			c.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"publish": "true"}, MatchExpressions: []metav1.LabelSelectorRequirement{
 				{Key: "tier", Operator: metav1.LabelSelectorOpIn, Values: []string{"web", "api"}},
@@ -37,21 +41,21 @@ func TestArguments(t *testing.T) {
 			c.Annotations = []string{"x.example/y", "z"}
 		}, kubernetes, []string{"kubernetes", "--backend-name=east", "--backend-namespace=gimbal-discovery", "--copy-annotations=x.example/y,z",
 			"--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--labels-add=c=,z=1", "--labels-exclude=a,b.example/",
-			"--labels-include=app.kubernetes.io/instance", "--namespaces-missing=Wait", "--resync-interval=1800s", "--selector=publish=true,tier in (api,web)"}},
+			"--labels-include=app.kubernetes.io/instance", "--namespaces-missing=Wait", "--resync-interval=1800s", "--selector=publish=true,tier in (api,web)"}, nil},
 		"an empty selector": {adminNamespace, func(c *gimbalv1.Cluster) { c.Selector = &metav1.LabelSelector{} }, kubernetes, []string{"kubernetes", "--backend-name=east",
-			"--backend-namespace=gimbal-discovery", "--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--namespaces-missing=Wait", "--resync-interval=1800s"}},
+			"--backend-namespace=gimbal-discovery", "--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--namespaces-missing=Wait", "--resync-interval=1800s"}, nil},
 		// Whatever its author writes.
 		"elsewhere": {"shop", func(c *gimbalv1.Cluster) { c.Namespaces.Allow = []string{"bank", "shop"} }, kubernetes, []string{"kubernetes", "--backend-name=east",
-			"--backend-namespace=shop", "--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--namespaces-allow=shop", "--namespaces-missing=Wait", "--resync-interval=1800s"}},
+			"--backend-namespace=shop", "--discover-kubecfg-file=/etc/groundskeeper/credentials/config", "--namespaces-allow=shop", "--namespaces-missing=Wait", "--resync-interval=1800s"}, nil},
 		"openstack": {adminNamespace, func(c *gimbalv1.Cluster) {
 			c.Type, c.RefreshInterval, c.ExternalNames = gimbalv1.BackendOpenStack, new(int32(30)), true
 		},
 			credentials{keys: []string{keyAuthURL, keyCertificateAuthority}}, []string{"openstack", "--backend-name=east", "--backend-namespace=gimbal-discovery",
-				"--namespaces-missing=Wait", "--openstack-certificate-authority=/etc/groundskeeper/credentials/certificate-authority-data", "--reconciliation-period=30s"}},
+				"--namespaces-missing=Wait", "--openstack-certificate-authority=/etc/groundskeeper/credentials/certificate-authority-data", "--reconciliation-period=30s"}, nil},
 	} {
 		backend := testBackend(tc.namespace, "east")
 		tc.change(&backend.Cluster)
-		if got := arguments(backend, tc.usable, []string{adminNamespace}); !slices.Equal(got, tc.want) {
+		if got := arguments(backend, tc.usable, []string{adminNamespace}, tc.denied); !slices.Equal(got, tc.want) {
 			t.Errorf("%s:\n got %q\nwant %q", name, got, tc.want)
 		}
 	}
@@ -87,7 +91,7 @@ func TestVariables(t *testing.T) {
 // What the page promises of the pod: one, replaced without a gap, by the rules of the restricted profile.
 func TestDesiredDeployment(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
-	spec := desiredDeployment(backend, credentials{keys: []string{keyKubeconfig}, digest: "d"}, "image", []string{adminNamespace}).Spec
+	spec := desiredDeployment(backend, credentials{keys: []string{keyKubeconfig}, digest: "d"}, "image", []string{adminNamespace}, nil).Spec
 	rolling, pod := spec.Strategy.RollingUpdate, spec.Template.Spec
 	if *spec.Replicas != 1 || rolling.MaxSurge.IntValue() != 1 || rolling.MaxUnavailable.IntValue() != 0 {
 		t.Error("there is a gap, or there are two")

@@ -71,7 +71,11 @@ func (r *reconciler) provide(ctx context.Context, backend *gimbalv1.DiscoveryBac
 	wanted := desiredGrants(backend, r.admins)
 	parts := partsOf(wanted, nil)
 	if found.unread == nil && found.credentials.usable() {
-		parts = partsOf(wanted, desiredDeployment(backend, found.credentials, r.image, r.admins))
+		denied, err := r.apiServer.networksOf(ctx, r.live, r.clock.Now())
+		if err != nil {
+			return outcomeFailed, reconcile.Result{}, err
+		}
+		parts = partsOf(wanted, desiredDeployment(backend, found.credentials, r.image, r.admins, denied))
 	}
 	err := r.withdraw(ctx, backend, wanted)
 	if err == nil {
@@ -97,7 +101,7 @@ func (r *reconciler) provide(ctx context.Context, backend *gimbalv1.DiscoveryBac
 	case !found.credentials.usable():
 		return outcomeWithoutCredentials, reconcile.Result{}, nil
 	}
-	return outcomeProvided, reconcile.Result{}, nil
+	return outcomeProvided, reconcile.Result{RequeueAfter: recheckPeriod}, nil
 }
 
 // complete adds the finalizer to a backend that came another way than by Groundskeeper's API server: without it, what it copied

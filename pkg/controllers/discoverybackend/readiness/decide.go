@@ -10,6 +10,8 @@ import (
 
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 )
@@ -51,11 +53,46 @@ func (w way) patch(slice *discoveryv1.EndpointSlice) ([]byte, error) {
 	return patch, nil
 }
 
-// due reports whether a slice is to be changed, by what trim keeps of it.
-func (d direction) due(slice *discoveryv1.EndpointSlice) bool {
-	if d == restoring {
-		_, withheld := slice.Annotations[desired.AnnotationWithheld]
-		return withheld
+// Services are those of a backend whose endpoints are withheld. The zero value is none.
+type Services struct {
+	// Withhold are the Services whose endpoints are to be withheld.
+	Withhold sets.Set[types.NamespacedName]
+	// Leave are other Services, whose endpoints are to stay as they are. Those of all the rest are to be restored.
+	Leave sets.Set[types.NamespacedName]
+}
+
+func (s Services) equal(other Services) bool {
+	return s.Withhold.Equal(other.Withhold) && s.Leave.Equal(other.Leave)
+}
+
+// differing are the Services of which two wishes may differ.
+func (s Services) differing(other Services) sets.Set[types.NamespacedName] {
+	return s.Withhold.SymmetricDifference(other.Withhold).Union(s.Leave.SymmetricDifference(other.Leave))
+}
+
+// way is what is to be done to a slice.
+func (s Services) way(slice *discoveryv1.EndpointSlice) way {
+	service := serviceOf(slice)
+	switch {
+	case s.Withhold.Has(service):
+		return desired.Withhold
+	case s.Leave.Has(service):
+		return func(*discoveryv1.EndpointSlice) {}
 	}
-	return slices.ContainsFunc(slice.Endpoints, func(endpoint discoveryv1.Endpoint) bool { return !desired.IsWithheld(endpoint.Conditions) })
+	return desired.Restore
+}
+
+// serviceOf is the Service that a slice belongs to.
+func serviceOf(slice *discoveryv1.EndpointSlice) types.NamespacedName {
+	return types.NamespacedName{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
+}
+
+// due reports whether a slice is to be changed, by what trim keeps of it.
+func (s Services) due(slice *discoveryv1.EndpointSlice) bool {
+	_, withheld := slice.Annotations[desired.AnnotationWithheld]
+	service := serviceOf(slice)
+	if !s.Withhold.Has(service) {
+		return withheld && !s.Leave.Has(service)
+	}
+	return !withheld || slices.ContainsFunc(slice.Endpoints, func(endpoint discoveryv1.Endpoint) bool { return !desired.IsWithheld(endpoint.Conditions) })
 }

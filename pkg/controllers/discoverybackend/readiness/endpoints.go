@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package readiness takes the copied endpoints of a backend out of traffic, and puts them back: for routes whose weights cannot
-// report that a backend gets nothing. It does so for a discoverer that is down as well; one that runs builds its copies the same
-// way, as status.endpointsDrained of its DiscoveryBackend specifies.
+// Package readiness takes copied endpoints of a backend out of traffic, and puts them back: those of the Services to which
+// the weights of some route cannot say that they get nothing. It does so for a discoverer that is down as well; one that
+// runs keeps a Service withheld whose slices are, as long as status.endpointsDrained of its DiscoveryBackend is set.
 package readiness
 
 import (
@@ -30,9 +30,10 @@ const (
 
 	// pageSize is how many slices are listed at a time.
 	pageSize = 500
-	// maxWrites bounds the writes of one call, so that no worker is busy with one backend for long.
-	maxWrites = 1000
-	// parallelWrites is how many are under way concurrently.
+	// maxWrites bounds the writes of one call, so that no worker is busy with one backend for long. Each call lists all slices
+	// of the backend, so that smaller parts of 10,000 slices would cost more to list than to write.
+	maxWrites = 5000
+	// parallelWrites is how many are under way at once.
 	parallelWrites = 16
 )
 
@@ -47,34 +48,33 @@ type Endpoints struct {
 
 	mu       sync.Mutex
 	handlers []func(backend string)
-	seen     map[string]sightings
-	// done are, by the names of backends, those of which nothing is left to do.
-	done map[string]finished
+	// goals are, by the names of backends, what their slices are to be brought to, and whether they are.
+	goals map[string]*goal
 }
 
 // New returns the endpoints of backends. Those outside of the admin namespaces reach their own namespace only. The client
 // should have no timeout: it watches.
 func New(client kubernetes.Interface, adminNamespaces []string) (*Endpoints, error) {
-	e := &Endpoints{client: client, admins: adminNamespaces, limit: maxWrites, seen: map[string]sightings{}, done: map[string]finished{}}
+	e := &Endpoints{client: client, admins: adminNamespaces, limit: maxWrites, goals: map[string]*goal{}}
 	return e, e.watch()
 }
 
-// Withhold makes all endpoints of a backend neither ready nor serving, whatever the backend reports about them. It returns how many
-// slices are still to be written: call it again until that is 0. A call for a backend of which nothing changed since queries
-// nothing.
-func (e *Endpoints) Withhold(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (pending int, err error) {
-	return e.bring(ctx, backend, withholding)
+// Withhold makes the endpoints of some Services of a backend neither ready nor serving, whatever the backend says of them, and
+// gives those of the rest the conditions back that they had. It returns how many slices are still to be written:
+// call it again until that is 0. A call for a backend of which nothing changed since asks nothing.
+func (e *Endpoints) Withhold(ctx context.Context, backend *gimbalv1.DiscoveryBackend, services Services) (pending int, err error) {
+	return e.bring(ctx, backend, services)
 }
 
-// Restore gives the endpoints of withheld slices the conditions back that they had. For the rest it is as Withhold.
+// Restore gives the endpoints of all withheld slices the conditions back that they had. For the rest it is as Withhold.
 func (e *Endpoints) Restore(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (pending int, err error) {
-	return e.bring(ctx, backend, restoring)
+	return e.bring(ctx, backend, Services{})
 }
 
-// bring changes the slices of a backend. Only a complete listing, read from the API server, reports that there is nothing left to
-// do.
-func (e *Endpoints) bring(ctx context.Context, backend *gimbalv1.DiscoveryBackend, to direction) (int, error) {
-	sighting, done := e.isDone(backend, to)
+// bring changes the slices of a backend. Only a complete listing, read from the API server, says that there is nothing
+// left to do.
+func (e *Endpoints) bring(ctx context.Context, backend *gimbalv1.DiscoveryBackend, services Services) (int, error) {
+	goal, sighting, done := e.aim(backend, services)
 	if done {
 		return 0, nil
 	}
@@ -84,7 +84,7 @@ func (e *Endpoints) bring(ctx context.Context, backend *gimbalv1.DiscoveryBacken
 	}
 	var due []write
 	for i := range all {
-		patch, err := to.way().patch(&all[i])
+		patch, err := services.way(&all[i]).patch(&all[i])
 		if err != nil {
 			return 0, err
 		}
@@ -95,7 +95,7 @@ func (e *Endpoints) bring(ctx context.Context, backend *gimbalv1.DiscoveryBacken
 	left, err := e.writeAll(ctx, due[:min(len(due), e.limit)])
 	left += max(len(due)-e.limit, 0)
 	if err == nil && left == 0 {
-		e.setDone(backend, to, sighting)
+		e.reached(goal, sighting)
 	}
 	return left, err
 }

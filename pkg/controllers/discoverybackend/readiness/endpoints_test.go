@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes/fake"
 	ktesting "k8s.io/client-go/testing"
 
@@ -42,7 +43,7 @@ func backend(namespace, name string) *gimbalv1.DiscoveryBackend {
 func slice(namespace, name string, endpoints ...string) *discoveryv1.EndpointSlice {
 	s := &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(name), ResourceVersion: "7", Labels: map[string]string{
-			gimbalv1.LabelBackend: "us", discoveryv1.LabelManagedBy: desired.Manager, desired.LabelManagedBy: desired.Manager,
+			gimbalv1.LabelBackend: "us", discoveryv1.LabelServiceName: "us-web", discoveryv1.LabelManagedBy: desired.Manager, desired.LabelManagedBy: desired.Manager,
 		}},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Ports:       []discoveryv1.EndpointPort{{Name: new("http"), Protocol: new(corev1.ProtocolTCP), Port: new(int32(8080))}},
@@ -60,6 +61,24 @@ func slice(namespace, name string, endpoints ...string) *discoveryv1.EndpointSli
 		})
 	}
 	return s
+}
+
+// all are the Services that slices are of.
+var all = Services{Withhold: sets.New(types.NamespacedName{Namespace: "shop", Name: "us-web"}, types.NamespacedName{Namespace: "bank", Name: "us-web"})}
+
+// services are Services of namespace shop that are to be withheld.
+func services(names ...string) Services {
+	withhold := sets.Set[types.NamespacedName]{}
+	for _, name := range names {
+		withhold.Insert(types.NamespacedName{Namespace: "shop", Name: name})
+	}
+	return Services{Withhold: withhold}
+}
+
+func (s *server) withhold(services Services) func(context.Context, *gimbalv1.DiscoveryBackend) (int, error) {
+	return func(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (int, error) {
+		return s.endpoints.Withhold(ctx, backend, services)
+	}
 }
 
 // labelled is a slice with other labels; an empty value takes one off.
@@ -206,11 +225,11 @@ func TestWithholdAndRestore(t *testing.T) {
 	s := newServer(t, slice("shop", "a", "yyn", "nnn", "nyy", "nyn", "ynn"), slice("shop", "b", "y--"), slice("shop", "c", "nnn"), slice("shop", "empty"), legacy, both)
 	before := s.get("shop", "a").DeepCopy()
 	for range 2 { // again is nothing
-		if pending, err := s.endpoints.Withhold(ctx, backend(adminNamespace, "us")); pending != 0 || err != nil {
+		if pending, err := s.endpoints.Withhold(ctx, backend(adminNamespace, "us"), all); pending != 0 || err != nil {
 			t.Fatal(pending, err)
 		}
 	}
-	s.expect("[bank/both bank/legacy shop/a shop/b]", s.patched()...)
+	s.expect("[bank/both bank/legacy shop/a shop/b shop/c shop/empty]", s.patched()...)
 	s.expect("[nnn nnn nny nnn nnn]", s.conditions("shop", "a")...)
 	s.expect("[nn-]", s.conditions("shop", "b")...)
 	for range 2 {
@@ -218,7 +237,7 @@ func TestWithholdAndRestore(t *testing.T) {
 			t.Fatal(pending, err)
 		}
 	}
-	s.expect("[bank/both bank/legacy shop/a shop/b]", s.patched()...)
+	s.expect("[bank/both bank/legacy shop/a shop/b shop/c shop/empty]", s.patched()...)
 	after := s.get("shop", "a").DeepCopy()
 	before.ManagedFields, after.ManagedFields = nil, nil
 	if diff := cmp.Diff(before, after, cmpopts.EquateEmpty()); diff != "" {
@@ -237,7 +256,7 @@ func TestLeavesTheRest(t *testing.T) {
 		labelled(slice("shop", "plain", "yyn"), map[string]string{gimbalv1.LabelBackend: ""}),
 	}
 	s := newServer(t, append(others, slice("bank", "beyond", "yyn"), slice("shop", "own", "yyn"))...)
-	if pending, err := s.endpoints.Withhold(t.Context(), backend("shop", "us")); pending != 0 || err != nil {
+	if pending, err := s.endpoints.Withhold(t.Context(), backend("shop", "us"), all); pending != 0 || err != nil {
 		t.Fatal(pending, err)
 	}
 	s.expect("[shop/own]", s.patched()...)
@@ -259,13 +278,13 @@ func TestWritesThatFail(t *testing.T) {
 		}
 		return nil
 	}
-	pending, err := s.endpoints.Withhold(ctx, us)
+	pending, err := s.endpoints.Withhold(ctx, us, all)
 	if pending != 2 || err == nil || !apierrors.IsForbidden(err) {
 		t.Errorf("%d pending, %v", pending, err)
 	}
 	s.expect("[nnn]", s.conditions("shop", "good")...)
 	s.fault = nil
-	if pending, err = s.endpoints.Withhold(ctx, us); pending != 0 || err != nil {
+	if pending, err = s.endpoints.Withhold(ctx, us, all); pending != 0 || err != nil {
 		t.Errorf("%d pending, %v", pending, err)
 	}
 	s.expect("[nnn]", s.conditions("shop", "changed")...)
@@ -282,7 +301,7 @@ func TestListingIsComplete(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := s.endpoints.Withhold(t.Context(), backend(adminNamespace, "us")); err == nil {
+	if _, err := s.endpoints.Withhold(t.Context(), backend(adminNamespace, "us"), all); err == nil {
 		t.Error("no error")
 	}
 	s.expect("[]", s.patched()...)
@@ -298,13 +317,13 @@ func TestBounded(t *testing.T) {
 		}
 	}
 	us := backend(adminNamespace, "us")
-	if pending, err := s.endpoints.Withhold(t.Context(), us); pending != 3 || err != nil {
+	if pending, err := s.endpoints.Withhold(t.Context(), us, all); pending != 3 || err != nil {
 		t.Fatalf("%d pending, %v", pending, err)
 	}
 	if got := len(s.patched()); got != 4 {
 		t.Errorf("%d were patched", got)
 	}
-	if pending, err := s.endpoints.Withhold(t.Context(), us); pending != 0 || err != nil {
+	if pending, err := s.endpoints.Withhold(t.Context(), us, all); pending != 0 || err != nil {
 		t.Errorf("%d pending, %v", pending, err)
 	}
 }
@@ -337,7 +356,7 @@ func TestWatch(t *testing.T) {
 			}
 			s.expect(patched, s.patched()...)
 		}
-		withhold, restore := s.endpoints.Withhold, s.endpoints.Restore
+		withhold, restore := s.withhold(all), s.endpoints.Restore
 		call("first", withhold, 1, "[shop/a]")
 		call("again", withhold, 0, "[]")
 		resource := discoveryv1.SchemeGroupVersion.WithResource("endpointslices")
@@ -355,6 +374,16 @@ func TestWatch(t *testing.T) {
 		call("restore", restore, 1, "[shop/a shop/new]")
 		call("restored already", restore, 0, "[]")
 		call("the other way once more", withhold, 1, "[shop/a shop/new]")
+		other := labelled(slice("shop", "other", "yyn"), map[string]string{discoveryv1.LabelServiceName: "us-other"})
+		if err := s.client.Tracker().Create(resource, other, "shop"); err != nil {
+			t.Fatal(err)
+		}
+		call("after a slice of a Service that is not withheld", withhold, 0, "[]")
+		call("that Service besides", s.withhold(services("us-web", "us-other")), 1, "[shop/other]")
+		call("that one alone", s.withhold(services("us-other")), 1, "[shop/a shop/new]")
+		call("the others, which are as they should be", s.withhold(Services{Withhold: services("us-other").Withhold, Leave: all.Withhold}), 0, "[]")
+		call("all left as they are", s.withhold(Services{Leave: services("us-web", "us-other").Withhold}), 0, "[]")
+		call("restore again", restore, 1, "[shop/other]")
 		mu.Lock()
 		defer mu.Unlock()
 		if changes["us"] == 0 || len(changes) != 1 {

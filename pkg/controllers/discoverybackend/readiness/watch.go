@@ -12,36 +12,20 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 	"groundskeeper.io/groundskeeper/pkg/discoverer/desired"
 	"groundskeeper.io/groundskeeper/pkg/remote"
 )
 
-// direction is one of the two things that are done to endpoints.
-type direction int
-
-const (
-	withholding direction = iota
-	restoring
-)
-
-func (d direction) way() way {
-	if d == withholding {
-		return desired.Withhold
-	}
-	return desired.Restore
-}
-
-// sightings count, for each direction, how often the watch notified of a slice that is to be changed for it.
-type sightings [2]uint64
-
-// finished is a direction into which all slices of a backend were brought, and what had been sighted before they were listed. What
-// is sighted later is rechecked.
-type finished struct {
-	uid types.UID
-	direction
-	sightings uint64
+// goal is what the slices of a backend are to be brought to.
+type goal struct {
+	uid      types.UID
+	services Services
+	// sightings counts how often the watch reported a slice that is to be changed, done is what it was when the slices
+	// were listed of which nothing was left to change; -1 before. What is sighted later is looked at again.
+	sightings, done int64
 }
 
 // OnChange has a function called with the name of a backend when one of its copied slices changed. Call it before Start.
@@ -72,7 +56,9 @@ func (e *Endpoints) Synced() bool {
 // watch makes the watches of slices with a label of either prefix.
 func (e *Endpoints) watch() error {
 	for _, selector := range selectors("") {
-		informers, err := remote.NewInformers(nil, remote.EndpointSlices(e.client, selector), &discoveryv1.EndpointSlice{}, trim, nil)
+		informers, err := remote.NewInformers(nil, remote.EndpointSlices(e.client, selector), &discoveryv1.EndpointSlice{}, trim, func(slice *discoveryv1.EndpointSlice) string {
+			return serviceOf(slice).String()
+		})
 		if err != nil {
 			return err
 		}
@@ -105,13 +91,9 @@ func (e *Endpoints) sighted(slice *discoveryv1.EndpointSlice) {
 		return
 	}
 	e.mu.Lock()
-	seen := e.seen[backend]
-	for d := range seen {
-		if direction(d).due(slice) {
-			seen[d]++
-		}
+	if goal := e.goals[backend]; goal != nil && goal.services.due(slice) {
+		goal.sightings++
 	}
-	e.seen[backend] = seen
 	handlers := e.handlers
 	e.mu.Unlock()
 	for _, handler := range handlers {
@@ -119,27 +101,55 @@ func (e *Endpoints) sighted(slice *discoveryv1.EndpointSlice) {
 	}
 }
 
-// isDone reports whether there is nothing to do, and what was sighted so far. Without the watch it is unknown.
-func (e *Endpoints) isDone(backend *gimbalv1.DiscoveryBackend, to direction) (sighted uint64, done bool) {
+// aim sets the goal of a backend. It returns what was sighted so far, and whether there is nothing to do. Without the watch
+// that is not known.
+func (e *Endpoints) aim(backend *gimbalv1.DiscoveryBackend, services Services) (aimed *goal, sighted int64, done bool) {
 	synced := e.Synced()
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	sighted = e.seen[backend.Name][to]
-	return sighted, synced && e.done[backend.Name] == finished{backend.UID, to, sighted}
+	last := e.goals[backend.Name]
+	if last != nil && last.uid == backend.UID && last.services.equal(services) {
+		defer e.mu.Unlock()
+		return last, last.sightings, synced && last.done == last.sightings
+	}
+	wasDone := synced && last != nil && last.uid == backend.UID && last.done == last.sightings
+	aimed = &goal{uid: backend.UID, services: services, done: -1}
+	e.goals[backend.Name] = aimed // from here on the watch judges by this goal
+	e.mu.Unlock()
+	// When all slices were as the last goal said, only those of Services of which the goals differ can be due. What the watch
+	// does not know yet of them, it reports later.
+	if !wasDone || e.anyDue(backend.Name, last.services.differing(services), services) {
+		return aimed, 0, false
+	}
+	e.reached(aimed, 0)
+	return e.aim(backend, services)
 }
 
-func (e *Endpoints) setDone(backend *gimbalv1.DiscoveryBackend, to direction, sighted uint64) {
+// anyDue reports whether a slice of one of these Services is to be changed, as far as the watch knows.
+func (e *Endpoints) anyDue(backend string, among sets.Set[types.NamespacedName], services Services) bool {
+	for service := range among {
+		for _, informers := range e.watched {
+			if slices.ContainsFunc(informers.Indexed(service.Namespace, service.String()), func(slice *discoveryv1.EndpointSlice) bool {
+				return desired.BackendOf(slice.Labels) == backend && IsCopy(slice) && services.due(slice)
+			}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (e *Endpoints) reached(goal *goal, sighted int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.done[backend.Name] = finished{backend.UID, to, sighted}
+	goal.done = sighted
 }
 
-// trim keeps of a slice whose it is, which conditions its endpoints have, each once, and whether it was withheld.
+// trim keeps of a slice whose it is, of which Service, which conditions its endpoints have, each once, and whether it was withheld.
 func trim(slice *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	trimmed := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{
 		Namespace: slice.Namespace, Name: slice.Name, UID: slice.UID, ResourceVersion: slice.ResourceVersion, Labels: map[string]string{},
 	}}
-	for _, label := range []string{gimbalv1.LabelBackend, gimbalv1.LegacyLabelBackend, discoveryv1.LabelManagedBy, desired.LabelManagedBy} {
+	for _, label := range []string{gimbalv1.LabelBackend, gimbalv1.LegacyLabelBackend, discoveryv1.LabelManagedBy, desired.LabelManagedBy, discoveryv1.LabelServiceName} {
 		if value, ok := slice.Labels[label]; ok {
 			trimmed.Labels[label] = value
 		}

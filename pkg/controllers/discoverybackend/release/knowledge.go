@@ -129,10 +129,15 @@ func (p *present) Of(service name) (backend string, known bool) {
 	return owner, known || p.others.Has(service)
 }
 
-// Drained implements drain.Backends.
-func (p *present) Drained(backend, _ string) bool {
-	_, drained := p.drained[backend]
-	return drained
+// Share implements drain.Backends.
+func (p *present) Share(backend, _ string) int {
+	if _, recorded := p.drained[backend]; !recorded {
+		return 100
+	}
+	if found := p.backends[backend]; found != nil && found.Status.Ramp != nil {
+		return int(found.Status.Ramp.Percent)
+	}
+	return 0
 }
 
 // KeepsSole implements drain.Backends.
@@ -150,8 +155,8 @@ type nobody struct{}
 // Of implements drain.Backends.
 func (nobody) Of(name) (string, bool) { return "", false }
 
-// Drained implements drain.Backends.
-func (nobody) Drained(string, string) bool { return false }
+// Share implements drain.Backends.
+func (nobody) Share(string, string) int { return 100 }
 
 // KeepsSole implements drain.Backends.
 func (nobody) KeepsSole(string) bool { return false }

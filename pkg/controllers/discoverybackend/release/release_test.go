@@ -406,8 +406,13 @@ func (maintenance) Of(service name) (string, bool) {
 	}
 	return owner, true
 }
-func (maintenance) Drained(backend, _ string) bool { return backend == "eu" }
-func (maintenance) KeepsSole(string) bool          { return false }
+func (maintenance) Share(backend, _ string) int {
+	if backend == "eu" {
+		return 0
+	}
+	return 100
+}
+func (maintenance) KeepsSole(string) bool { return false }
 
 func (maintenance) Target(name, string) drain.Target { return drain.Target{} }
 

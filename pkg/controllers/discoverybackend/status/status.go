@@ -51,7 +51,7 @@ func Errors(own, reported []gimbalv1.DiscoveryError, now time.Time) (next []gimb
 		if i := slices.IndexFunc(own, Same(entry)); i >= 0 && own[i].StatusTime != nil {
 			entry.StatusTime = own[i].StatusTime
 		} else {
-			entry.StatusTime = &metav1.Time{Time: metav1.NewTime(now).Rfc3339Copy().Truncate(time.Minute)}
+			entry.StatusTime = &metav1.Time{Time: metav1.NewTime(now).Rfc3339Copy().Truncate(time.Second)}
 			changed = true
 		}
 		next = append(next, entry)

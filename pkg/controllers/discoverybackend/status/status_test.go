@@ -42,7 +42,7 @@ func TestConditions(t *testing.T) {
 func TestErrors(t *testing.T) {
 	a, b := gimbalv1.DiscoveryError{Type: "A", Message: "a"}, gimbalv1.DiscoveryError{Type: "A", Message: "b"}
 	first, changed := Errors(nil, []gimbalv1.DiscoveryError{a}, noon)
-	if !changed || !first[0].StatusTime.Time.Equal(noon.Truncate(time.Minute)) {
+	if !changed || !first[0].StatusTime.Time.Equal(noon.Truncate(time.Second)) {
 		t.Errorf("the first one: %t, %+v", changed, first)
 	}
 	if _, changed := Errors(first, []gimbalv1.DiscoveryError{a}, noon.Add(time.Hour)); changed {

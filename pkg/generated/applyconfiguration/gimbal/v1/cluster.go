@@ -48,6 +48,11 @@ type ClusterApplyConfiguration struct {
 	// Annotations lists the keys of the annotations of Services that are copied. Empty means none. The list is replaced as a whole
 	// by server-side apply.
 	Annotations []string `json:"annotations,omitempty"`
+	// Addresses specifies which addresses the copied endpoints may have.
+	Addresses *AddressPolicyApplyConfiguration `json:"addresses,omitempty"`
+	// DrainDuration is how long maintenance takes to move the traffic away, and afterwards to move it back: in ten steps, which
+	// status.ramp shows. Routes without weights do not take part. It defaults to 0s: in one step.
+	DrainDuration *metav1.Duration `json:"drainDuration,omitempty"`
 }
 
 // ClusterApplyConfiguration constructs a declarative configuration of the Cluster type for use with
@@ -159,5 +164,21 @@ func (b *ClusterApplyConfiguration) WithAnnotations(values ...string) *ClusterAp
 	for i := range values {
 		b.Annotations = append(b.Annotations, values[i])
 	}
+	return b
+}
+
+// WithAddresses sets the Addresses field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Addresses field is set to the value of the last call.
+func (b *ClusterApplyConfiguration) WithAddresses(value *AddressPolicyApplyConfiguration) *ClusterApplyConfiguration {
+	b.Addresses = value
+	return b
+}
+
+// WithDrainDuration sets the DrainDuration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DrainDuration field is set to the value of the last call.
+func (b *ClusterApplyConfiguration) WithDrainDuration(value metav1.Duration) *ClusterApplyConfiguration {
+	b.DrainDuration = &value
 	return b
 }

@@ -32,13 +32,16 @@ type DiscoveryBackendStatusApplyConfiguration struct {
 	LastSyncTime *apismetav1.Time `json:"lastSyncTime,omitempty"`
 	// DiscovererRef is the Deployment of the discoverer.
 	DiscovererRef *DiscovererReferenceApplyConfiguration `json:"discovererRef,omitempty"`
-	// EndpointsDrained is true in maintenance if the copied endpoints are not ready, regardless of their state in the backend:
+	// EndpointsDrained is true in maintenance if copied endpoints of some services are not ready, regardless of their state in the backend:
 	// there are routes without weights that could move traffic away.
 	EndpointsDrained *bool `json:"endpointsDrained,omitempty"`
 	// Identity identifies the cluster whose services were copied. A discoverer whose credentials lead to another cluster
 	// copies and deletes nothing until the annotation gimbal.heptio.com/confirmed-cluster has an id of that cluster. It is absent
 	// before the first connection, and as long as the credentials do not permit to read it.
 	Identity []ClusterIdentityApplyConfiguration `json:"identity,omitempty"`
+	// Ramp is how far the traffic has been moved in steps, if cluster.drainDuration is set. It is absent while the backend gets its
+	// whole share.
+	Ramp *RampStatusApplyConfiguration `json:"ramp,omitempty"`
 }
 
 // DiscoveryBackendStatusApplyConfiguration constructs a declarative configuration of the DiscoveryBackendStatus type for use with
@@ -139,5 +142,13 @@ func (b *DiscoveryBackendStatusApplyConfiguration) WithIdentity(values ...*Clust
 		}
 		b.Identity = append(b.Identity, *values[i])
 	}
+	return b
+}
+
+// WithRamp sets the Ramp field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Ramp field is set to the value of the last call.
+func (b *DiscoveryBackendStatusApplyConfiguration) WithRamp(value *RampStatusApplyConfiguration) *DiscoveryBackendStatusApplyConfiguration {
+	b.Ramp = value
 	return b
 }

@@ -14,7 +14,7 @@ import (
 //
 // DiscoveryError is a current error.
 type DiscoveryErrorApplyConfiguration struct {
-	// StatusTime is when the error was last observed, with a precision of one minute.
+	// StatusTime is when the error was last observed. While it lasts, the time is updated at most once a minute.
 	StatusTime *metav1.Time `json:"statusTime,omitempty"`
 	// Type is the reason as one word, for instance AuthenticationError.
 	Type *string `json:"type,omitempty"`
