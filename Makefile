@@ -45,7 +45,7 @@ images: ## Build an image of each binary into _output/images, as OCI archives
 verify-images: ## Build the images of the current commit twice; fails when they differ
 	@hack/images/verify.sh
 
-release: ## Build a release into _output/release: amd64 and arm64, bills of materials, chart, sums; SIGNING_KEY=file signs
+release: ## Build a release into _output/release: amd64 and arm64, bills of materials, chart, sums; SIGNING_KEY=, IMAGE_SIGNING_KEY=file sign
 	@hack/images/release.sh _output/release
 
 contour: ## Build Contour into _output/bin (once, cached)
