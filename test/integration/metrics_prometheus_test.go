@@ -164,6 +164,8 @@ var withoutData = []string{
 	"klusters: Route GC: Aborted runs",
 	"local-volumes: Deletions: Volumes",
 	"overview: Objects: Klusters being deorbited",
+	"overview: Single objects, if server.objectMetrics is configured: Objects that need a user",
+	"overview: Single objects, if server.objectMetrics is configured: No progress since", // where all objects are Ready
 	"overview: Single objects, if server.objectMetrics is configured: Left to delete",
 	"overview: Single objects, if server.objectMetrics is configured: Backends in maintenance",
 	"projects: Stale Projects: Next deletion in",
