@@ -45,7 +45,7 @@ images: ## Build an image of each binary into _output/images, as OCI archives
 verify-images: ## Build the images of the current commit twice; fails when they differ
 	@hack/images/verify.sh
 
-release: ## Build a release into _output/release: amd64 and arm64, bills of materials, chart, sums; SIGNING_KEY=file signs
+release: ## Build a release into _output/release: amd64 and arm64, bills of materials, chart, sums; SIGNING_KEY=, IMAGE_SIGNING_KEY=file sign
 	@hack/images/release.sh _output/release
 
 contour: ## Build Contour into _output/bin (once, cached)
@@ -54,17 +54,18 @@ contour: ## Build Contour into _output/bin (once, cached)
 cert-manager: ## Build cert-manager into _output/bin (once, cached)
 	@hack/cert-manager/build.sh $(BIN)
 
-generate: build ## Generate deepcopy, defaults, validation, OpenAPI, clients, protobuf, the chart and pages of the reference
+generate: build ## Generate deepcopy, defaults, validation, OpenAPI, clients, protobuf, JSON schemas, the chart and pages of the reference
 	hack/update-codegen.sh
 	hack/update-protobuf.sh
 	go -C hack/helm run . ../../artifacts ../../charts/groundskeeper
+	go run ./hack/schemas artifacts/gitops/schemas
 	go run ./hack/metrics
 	go run ./hack/permissions
 	go run ./hack/reference $(BIN) docs/reference
 
 verify: generate ## Fail when generated code is stale
-	@git diff --exit-code --stat -- pkg hack charts docs
-	@new=$$(git ls-files --others --exclude-standard -- pkg hack charts docs); [[ -z "$$new" ]] || { echo "generated, but not in git:"; echo "$$new"; exit 1; }
+	@git diff --exit-code --stat -- pkg hack charts docs artifacts/gitops
+	@new=$$(git ls-files --others --exclude-standard -- pkg hack charts docs artifacts/gitops); [[ -z "$$new" ]] || { echo "generated, but not in git:"; echo "$$new"; exit 1; }
 
 test: build kubernetes ## Run what every change has to pass: unit tests, the server in process, the local control plane
 	go test -short $$(hack/packages.sh plain)
@@ -82,10 +83,11 @@ test-integration: build kubernetes ## Run all tests on the local control plane, 
 allocations: ## Fail when benchmarks of hot code allocate more than is recorded
 	go run ./hack/benchmarks
 
-test-packaging: kubernetes ## Test the Helm chart, and what makes and verifies releases
+test-packaging: kubernetes ## Test the Helm chart, the files for GitOps tools, and what makes and verifies releases
 	go -C hack/helm test ./...
 	go -C hack/images/release test ./...
 	go -C hack/krew test ./...
+	go -C hack/gitops test -count 1 ./... # which reads files outside of its module
 	hack/helm/test.sh $(BIN)
 
 test-monitoring: build kubernetes ## Test alerts and dashboards, with Debian's Prometheus

@@ -9,17 +9,23 @@
 #   <name>.cdx.json                   the bill of materials of each of them (CycloneDX)
 #   groundskeeper-<version>.tgz       the Helm chart
 #   groundskeeper-artifacts.tar.gz    the kustomizations
+#   groundskeeper.openvex.json        which known vulnerabilities of dependencies affect it (OpenVEX)
+#   <image>.sig.tar                   the signature of the image as cosign makes it, an OCI archive
+#   provenance.json, provenance.intoto.jsonl   what the files were built from (SLSA), and the same signed (DSSE)
 #   SHA256SUMS, SHA256SUMS.sig        the sums of all files, and a signature of the sums
 #
 # SIGNING_KEY=FILE signs by ssh-keygen with a key of SSH: the private one, or the public one of a key that an agent holds.
-# Without it the release is not signed. PLATFORMS and IMAGES are those of build.sh; all servers for both platforms by default.
+# Without it the release is not signed. IMAGE_SIGNING_KEY=FILE, an Ed25519 or ECDSA key (PKCS #8 in PEM), signs the images and the
+# provenance. PLATFORMS and IMAGES are those of build.sh; all servers for both platforms by default.
 # PLUGIN_PLATFORMS are those of the plugin. DOWNLOAD_URL is where the files of the release will be, in the manifest for krew.
 #
-# One commit, Go and buildah make the same bytes, and so does an Ed25519 or RSA key with the signature.
+# One commit, Go and buildah make the same bytes, and so do an Ed25519 or RSA key of SSH and any key for images with the signatures.
 set -o errexit -o nounset -o pipefail
 destination=${1:?usage: release.sh DIRECTORY}
 key=${SIGNING_KEY:-}
 [[ -z $key ]] || key=$(realpath -e "$key")
+image_key=${IMAGE_SIGNING_KEY:-}
+[[ -z $image_key ]] || image_key=$(realpath -e "$image_key")
 "$(dirname "${BASH_SOURCE[0]}")/replaceable.sh" "$destination" >/dev/null
 mkdir -p "$(dirname "$destination")"
 destination=$(realpath -m "$destination")
@@ -62,8 +68,11 @@ archive "$work/artifacts.tar" . artifacts
 gzip --no-name --best <"$work/chart.tar" >"$release/groundskeeper-$chart.tgz"
 gzip --no-name --best <"$work/artifacts.tar" >"$release/groundskeeper-artifacts.tar.gz"
 
-check=(go -C hack/images/release run . --clone "$PWD" --version "$version" --commit "$commit" --epoch "$epoch" --platforms "$PLATFORMS" --programs "$plugin_platforms")
+check=(go -C hack/images/release run . --clone "$PWD" --version "$version" --commit "$commit" --epoch "$epoch" --platforms "$PLATFORMS" --programs "$plugin_platforms" --key "$image_key")
 "${check[@]}" sbom "$release"
+"${check[@]}" vex "$release"
+[[ -z $image_key ]] || "${check[@]}" sign "$release"
+"${check[@]}" provenance "$release"
 (cd "$release" && LC_ALL=C sha256sum -- *) >"$work/SHA256SUMS"
 mv "$work/SHA256SUMS" "$release/"
 "${check[@]}" check "$release"

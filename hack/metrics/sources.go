@@ -17,6 +17,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/admission/webhooks"
 	gardenerv1beta1 "groundskeeper.io/groundskeeper/pkg/apis/gardener/v1beta1"
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
+	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/apiserver/storeidentity"
 	"groundskeeper.io/groundskeeper/pkg/certificates"
 	"groundskeeper.io/groundskeeper/pkg/controllers/discoverybackend/maintenance"
@@ -28,6 +29,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/cleanup"
 	"groundskeeper.io/groundskeeper/pkg/controllers/localvolume/deleter"
+	"groundskeeper.io/groundskeeper/pkg/controllers/objectstate"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/lifecycle"
 	"groundskeeper.io/groundskeeper/pkg/controllers/project/stale"
 	"groundskeeper.io/groundskeeper/pkg/controllers/translation/annotate"
@@ -81,6 +83,7 @@ func sources() []source {
 		{"Deorbit", []string{manager}, []string{deorbit.ControllerName}, "deorbit.md", []string{"controllers/kluster/deorbit"}, funcs(deorbit.RegisterMetrics)},
 		{"OpenStack", []string{manager}, []string{klusterlifecycle.ControllerName, deorbit.ControllerName, routegc.ControllerName}, "klusters.md",
 			[]string{"openstack"}, funcs(openstack.RegisterMetrics)},
+		{"Single objects, if server.objectMetrics is configured", []string{manager}, nil, "monitoring.md", []string{"controllers/objectstate"}, funcs(registerObjects)},
 		{"Local volumes", []string{manager, cleaner}, []string{cleanup.ControllerName, deleter.ControllerName}, "local-volumes.md",
 			[]string{"controllers/localvolume"}, funcs(ignoring(localvolume.NewMetrics))},
 		{"Discoverer", []string{discoverer}, nil, "discovery.md", []string{"discoverer/telemetry"}, funcs(registerDiscoverer)},
@@ -130,6 +133,21 @@ func registerDiscoverer(r prometheus.Registerer) error {
 	meters.Error("type")
 	meters.Latency("/path", time.Second)
 	return r.Register(meters)
+}
+
+// registerObjects registers the metrics of a Kluster that is being deleted, and of a backend in maintenance that needs a user.
+func registerObjects(r prometheus.Registerer) error {
+	kluster, backend := &kubernikusv1.Kluster{}, &gimbalv1.DiscoveryBackend{}
+	kluster.Name, kluster.DeletionTimestamp, kluster.Status.Deorbit = "kluster", new(metav1.Now()), &kubernikusv1.DeorbitStatus{}
+	backend.Generation, backend.Status.ObservedGeneration, backend.Cluster.ClusterStatus = 1, 1, gimbalv1.ClusterMaintenance
+	for _, kind := range []string{gimbalv1.ConditionCredentialsValid, gimbalv1.ConditionAvailable, gimbalv1.ConditionDiscovered, gimbalv1.ConditionDrained} {
+		backend.Status.Conditions = append(backend.Status.Conditions, metav1.Condition{
+			Type: kind, Status: metav1.ConditionFalse, Reason: "StillReceiving", ObservedGeneration: 1,
+		})
+	}
+	return objectstate.Register(r, 2, objectstate.Kind{Name: "kind", List: func(context.Context) ([]any, error) {
+		return []any{kluster, backend}, nil
+	}})
 }
 
 // registerCertificate registers the metric of a certificate that is made for it.

@@ -34,6 +34,13 @@ func overview() board {
 				stack("Projects", `max by (phase) (groundskeeper_projects)`, "{{phase}}", "By phase. Failed ones have the reason in their conditions."),
 				graph("Klusters being deorbited", "short", `sum(max by (stage) (groundskeeper_deorbit_klusters))`, "Klusters", "By the stage that Deorbit is in. One that stays in a stage for hours is blocked: kubectl groundskeeper why."),
 			}},
+			{"Single objects, if server.objectMetrics is configured", []panel{
+				graph("Objects that need a user", "short", `max by (kind, namespace, name, reason) (groundskeeper_object_stalled)`, "{{kind}} {{namespace}}/{{name}} {{reason}}", "The message of the condition Stalled has the remedy."),
+				graph("No progress since", "s", `(time() - max by (kind, namespace, name) (groundskeeper_object_last_progress_timestamp_seconds)) and on (kind, namespace, name) groundskeeper_object_ready == 0`, "{{kind}} {{namespace}}/{{name}}", "Of objects that are not Ready."),
+				graph("Left to delete", "short", `max by (namespace, name) (groundskeeper_object_leftovers)`, "{{namespace}}/{{name}}", "Objects that Deorbit still has to delete, by Kluster."),
+				graph("Backends in maintenance", "short", `max by (namespace, name) (groundskeeper_object_drained)`, "{{namespace}}/{{name}}", "1: no traffic is sent to the backend."),
+				graph("Objects without metrics", "short", `max by (kind) (groundskeeper_objects_omitted)`, "{{kind}}", "Because server.objectMetrics.limit is reached. Objects that are not Ready come first."),
+			}},
 			{"Controllers", []panel{
 				graph("Reconciliations", "ops", `sum by (controller) (rate(controller_runtime_reconcile_total{`+ofManager+`}[$__rate_interval]))`, "{{controller}}", "Reconciles per second, by outcome."),
 				graph("Failed reconciliations", "ops", `sum by (controller) (rate(controller_runtime_reconcile_errors_total{`+ofManager+`}[$__rate_interval]))`, "{{controller}}", "Failed reconciliations are retried."),

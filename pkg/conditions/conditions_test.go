@@ -156,6 +156,7 @@ func TestDiscoveryBackend(t *testing.T) {
 		"discoverer started manually":   {observed: 2, conditions: []string{"Available=False/NoImage", "Discovered=True/Synced@1"}, want: ready},
 		"maintenance requested":         {observed: 2, maintenance: true, conditions: with("Drained=False/Enabled@1"), want: waiting},
 		"draining":                      {observed: 2, maintenance: true, conditions: with("Drained=False/Draining"), want: progressing},
+		"credentials of another one":    {observed: 2, conditions: []string{"CredentialsValid=False/AnotherCluster", "Available=True/DiscovererRunning", "Discovered=True/Synced@1"}, want: stalled},
 		"route rejected":                {observed: 2, maintenance: true, conditions: with("Drained=False/Refused"), want: stalled},
 		"drained":                       {observed: 2, maintenance: true, conditions: with("Drained=True/Drained"), want: ready},
 		"maintenance over":              {observed: 2, conditions: with("Drained=False/Enabled"), want: ready},

@@ -66,7 +66,7 @@ func backendAspects(b *gimbalv1.DiscoveryBackend) []aspect {
 	return []aspect{
 		{
 			kind: gimbalv1.ConditionCredentialsValid, required: !byHand, anyGeneration: byHand,
-			stalled: []string{"SecretMissing", "SecretInvalid", "Refused"},
+			stalled: []string{"SecretMissing", "SecretInvalid", "Refused", "AnotherCluster"},
 		},
 		available,
 		// A discoverer reports it when it changes, not for each generation.

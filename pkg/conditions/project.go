@@ -33,15 +33,25 @@ func ProjectSummary(p *gardenerv1beta1.Project) Summary {
 		}
 	}
 	if v.terminating {
-		return summarize(v, []aspect{{kind: string(gardenerv1beta1.ProjectDeletable), stalled: []string{"NamespaceNotEmpty"}}})
+		return summarize(v, projectDeletionAspects())
 	}
-	return summarize(v, []aspect{
+	return summarize(v, projectAspects())
+}
+
+// projectAspects are the conditions that a Project is ready by.
+func projectAspects() []aspect {
+	return []aspect{
 		{
 			kind: string(gardenerv1beta1.ProjectNamespaceReady), required: true,
 			stalled: []string{"NamespaceNotAllowed", "NamespaceNotLabelled", "NamespaceInUse"},
 		},
 		{kind: string(gardenerv1beta1.ProjectRBACReady), required: true},
-	})
+	}
+}
+
+// projectDeletionAspects are the condition that reports what a deletion waits for.
+func projectDeletionAspects() []aspect {
+	return []aspect{{kind: string(gardenerv1beta1.ProjectDeletable), stalled: []string{"NamespaceNotEmpty"}}}
 }
 
 // SetProject writes the summary of a Project into its conditions.

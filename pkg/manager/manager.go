@@ -137,6 +137,9 @@ func newManager(ctx context.Context, restConfig *rest.Config, config *v1alpha1.C
 		return nil, fmt.Errorf("API server %s: %w", restConfig.Host, err)
 	}
 	mgr = &electedManager{Manager: mgr, stop: stopEvents}
+	if err := registerObjectMetrics(mgr.GetCache(), config.Server.ObjectMetrics); err != nil {
+		return nil, err
+	}
 	authorization, err := authorizationclient.NewForConfig(restConfig)
 	if err != nil {
 		return nil, err

@@ -27,10 +27,11 @@ import (
 	typedv1beta1 "groundskeeper.io/groundskeeper/pkg/generated/clientset/versioned/typed/gardener/v1beta1"
 )
 
-// servers are the two API servers, and the etcd they share.
+// servers are the two API servers, and the etcd and the encryption configuration they share.
 var (
-	endpoint string
-	servers  [2]*rest.Config
+	endpoint   string
+	encryption string
+	servers    [2]*rest.Config
 )
 
 func TestMain(m *testing.M) {
@@ -56,13 +57,13 @@ func run(m *testing.M) (int, error) {
 	}
 	defer database.Stop()
 	endpoint = database.Endpoint()
-	encryption := filepath.Join(dir, "encryption.yaml")
+	encryption = filepath.Join(dir, "encryption.yaml")
 	if err := os.WriteFile(encryption, []byte(encryptionConfiguration), 0o600); err != nil {
 		return 0, err
 	}
 	var ended [2]chan error
 	for i := range servers {
-		if servers[i], ended[i], err = serve(ctx, encryption); err != nil {
+		if servers[i], ended[i], err = serve(ctx); err != nil {
 			return 0, err
 		}
 	}
@@ -88,7 +89,7 @@ resources:
 `
 
 // serve starts a server on a free port of loopback and waits until it is ready.
-func serve(ctx context.Context, encryption string) (*rest.Config, chan error, error) {
+func serve(ctx context.Context) (*rest.Config, chan error, error) {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, nil, err
@@ -122,6 +123,23 @@ func serve(ctx context.Context, encryption string) (*rest.Config, chan error, er
 		return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error() == nil, nil
 	})
 	return config, ended, err
+}
+
+// anotherServer starts a server on the etcd of the others, until the returned function stops it.
+func anotherServer(t *testing.T) (*rest.Config, func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	config, ended, err := serve(ctx)
+	if err != nil {
+		cancel()
+		t.Fatal(err)
+	}
+	return config, func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the server ended: %v", err)
+		}
+	}
 }
 
 // client returns a typed client of one of the two servers.

@@ -74,7 +74,7 @@ func startPrometheus(t *testing.T, m *measured) *prometheus {
 func scrapeJob(t *testing.T, name string, page *rest.Config) map[string]any {
 	t.Helper()
 	scheme, address, _ := strings.Cut(page.Host, "://")
-	job := map[string]any{"job_name": name, "scheme": scheme, "honor_labels": name == discoverer, "static_configs": []any{map[string]any{"targets": []string{address}}}}
+	job := map[string]any{"job_name": name, "scheme": scheme, "honor_labels": name == discoverer || name == manager, "static_configs": []any{map[string]any{"targets": []string{address}}}}
 	if scheme == "https" {
 		tls := page.TLSClientConfig
 		job["tls_config"] = map[string]any{"ca_file": fileOf(t, tls.CAData), "cert_file": fileOf(t, tls.CertData), "key_file": fileOf(t, tls.KeyData)}
@@ -164,13 +164,17 @@ var withoutData = []string{
 	"klusters: Route GC: Aborted runs",
 	"local-volumes: Deletions: Volumes",
 	"overview: Objects: Klusters being deorbited",
+	"overview: Single objects, if server.objectMetrics is configured: Objects that need a user",
+	"overview: Single objects, if server.objectMetrics is configured: No progress since", // where all objects are Ready
+	"overview: Single objects, if server.objectMetrics is configured: Left to delete",
+	"overview: Single objects, if server.objectMetrics is configured: Backends in maintenance",
 	"projects: Stale Projects: Next deletion in",
 	"translations: Backend: Lists of hosts", // a Node without annotations
 }
 
 // quiet are alerts that may be pending on this plane.
 var quiet = []string{
-	"GroundskeeperBackendUnhealthy", // Runs the pods of its backend, which has no Secret
+	"GroundskeeperBackendUnhealthy", "GroundskeeperObjectStalled", // nobody runs the pods of its backend, which has no Secret
 	// A moment is enough for these to be pending, as on a slow machine. What passes lets none of them fire.
 	"GroundskeeperAPIServerErrors", "GroundskeeperAPIServerSlow", "GroundskeeperDiscovererErrors", "GroundskeeperReconcileErrors", "GroundskeeperRouteGCFailing",
 }

@@ -44,6 +44,8 @@ func newMeasured(t *testing.T) *measured {
 	config := write(t, fmt.Sprintf(`
 apiVersion: config.groundskeeper.io/v1alpha1
 kind: ControllerManagerConfiguration
+server:
+  objectMetrics: {kinds: [Project, Kluster, DiscoveryBackend, Translation]}
 controllers:
   discovery: {image: %s}
   kluster: {enabled: true, routeGC: {interval: 2s, confirmAfter: 1s}}

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Release writes the bills of materials of a release, and checks what is in it: the images, their programs, the bills and
-// the sums. hack/images/release.sh runs it.
+// Release writes the bills of materials of a release, its VEX document, the signatures of its images and its provenance, and checks what
+// is in it: all of these, the images, their programs and the sums. hack/images/release.sh runs it.
 package main
 
 import (
@@ -41,12 +41,13 @@ func run(ctx context.Context, args []string) error {
 	commit := flags.String("commit", "", "commit that it was built from")
 	epoch := flags.Int64("epoch", 0, "time of the release, in seconds since 1970")
 	platforms := flags.String("platforms", "", "platforms of its images, with a space between two")
+	keyFile := flags.String("key", "", "private key, PKCS #8 in PEM, that signs the images and the provenance (default: they are not signed)")
 	programs := flags.String("programs", "", "platforms of its programs without an image (default: those of the images)")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
 	if flags.NArg() != 2 || *version == "" || *commit == "" || *epoch == 0 || *platforms == "" {
-		return errors.New("usage: release --version V --commit C --epoch SECONDS --platforms P sbom|check DIRECTORY")
+		return errors.New("usage: release --version V --commit C --epoch SECONDS --platforms P sbom|vex|sign|provenance|check DIRECTORY")
 	}
 	r := release{
 		folder: flags.Arg(1), clone: *clone, version: *version, commit: *commit,
@@ -62,11 +63,31 @@ func run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	var k *key
+	if *keyFile != "" {
+		read, err := readKey(*keyFile)
+		if err != nil {
+			return err
+		}
+		k = &read
+	}
 	switch flags.Arg(0) {
 	case "sbom":
 		return r.writeBills(products)
+	case "vex":
+		return r.writeVEX(products)
+	case "sign":
+		if k == nil {
+			return errors.New("sign requires --key")
+		}
+		return r.signImages(*k)
+	case "provenance":
+		return r.writeProvenance(k)
 	case "check":
-		return errors.Join(r.checkBills(ctx, products), r.checkSums())
+		if k != nil {
+			err = r.checkSignatures(*k)
+		}
+		return errors.Join(err, r.checkBills(ctx, products), r.checkVEX(products), r.checkProvenance(k), r.checkSums())
 	default:
 		return fmt.Errorf("unknown command %q", flags.Arg(0))
 	}

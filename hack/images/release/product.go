@@ -20,7 +20,7 @@ const certificates = "/etc/ssl/certs/ca-certificates.crt"
 // products reads all archives and programs of a release's directory. An image that does not have the required properties is an
 // error.
 func (r release) products() ([]product, error) {
-	archives, err := filepath.Glob(filepath.Join(r.folder, "*.tar"))
+	archives, err := r.images()
 	if err != nil {
 		return nil, err
 	}

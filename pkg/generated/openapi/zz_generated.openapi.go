@@ -575,7 +575,7 @@ func schema_pkg_apis_gardener_v1beta1_ProjectStatus(ref common.ReferenceCallback
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Conditions are the details of the phase, one of each type.",
+							Description: "Conditions are the details of the phase, one of each type, and their summary, which the API server writes: Ready, Reconciling while the project becomes ready on its own, and Stalled when a user has to act.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -1065,7 +1065,7 @@ func schema_pkg_apis_gimbal_v1_DiscoveryBackendStatus(ref common.ReferenceCallba
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Conditions summarize the state: Available, CredentialsValid, Discovered, and Drained in maintenance.",
+							Description: "Conditions are the state in detail, Available, CredentialsValid, Discovered, and Drained in maintenance, and its summary, which the API server writes: Ready, Reconciling while the backend becomes ready on its own, and Stalled when a user has to act.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -2267,7 +2267,7 @@ func schema_pkg_apis_kubernikus_v1_KlusterStatus(ref common.ReferenceCallback) c
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Conditions are the details of the phase, one of each type: APIServerReachable, OpenStackReachable, RoutesClean, Deorbited, Paused.",
+							Description: "Conditions are the details of the phase, one of each type: APIServerReachable, OpenStackReachable, RoutesClean, Deorbited, Paused; and their summary, which the API server writes: Ready, Reconciling while the Kluster becomes ready on its own, and Stalled when a user has to act.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{
@@ -3216,7 +3216,7 @@ func schema_pkg_apis_midonet_v1_TranslationStatus(ref common.ReferenceCallback) 
 							},
 						},
 						SchemaProps: spec.SchemaProps{
-							Description: "Conditions summarize the state: Synced is true when the backend has the desired state of the Translation, Stalled is true when an action by a user is required.",
+							Description: "Conditions are the state: Synced is true when the backend has the desired state of the Translation, Stalled when an action by a user is required. The API server adds their summary: Ready, and Reconciling while the Translation becomes ready on its own.",
 							Type:        []string{"array"},
 							Items: &spec.SchemaOrArray{
 								Schema: &spec.Schema{

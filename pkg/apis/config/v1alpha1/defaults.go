@@ -83,6 +83,16 @@ func SetDefaults_ServerConfiguration(obj *ServerConfiguration) {
 	}
 }
 
+// SetDefaults_ObjectMetricsConfiguration fills in what is left out.
+func SetDefaults_ObjectMetricsConfiguration(obj *ObjectMetricsConfiguration) {
+	if obj.Kinds == nil {
+		obj.Kinds = []string{}
+	}
+	if obj.Limit == nil {
+		obj.Limit = new(int32(1000))
+	}
+}
+
 // SetDefaults_CertificatesConfiguration fills in what is left out.
 func SetDefaults_CertificatesConfiguration(obj *CertificatesConfiguration) {
 	if obj.Mode == "" {

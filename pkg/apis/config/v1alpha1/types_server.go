@@ -12,6 +12,8 @@ import (
 type ServerConfiguration struct {
 	// Health serves /healthz, /livez, /readyz, /statusz, /configz and /metrics over plain HTTP.
 	Health AddressConfiguration `json:"health"`
+	// ObjectMetrics adds metrics of single objects to /metrics.
+	ObjectMetrics ObjectMetricsConfiguration `json:"objectMetrics"`
 	// Debugging serves profiles and the level of the log over plain HTTP, when it is enabled. Clients are not authenticated, so
 	// it has to be a loopback address. Use kubectl port-forward to reach it.
 	Debugging DebuggingConfiguration `json:"debugging"`
@@ -25,6 +27,16 @@ type AddressConfiguration struct {
 	BindAddress string `json:"bindAddress"`
 	// Port is a TCP port. 0: any free one, which the log names.
 	Port *int32 `json:"port"`
+}
+
+// ObjectMetricsConfiguration configures metrics of single objects, by namespace and name: whether they are Ready, since when they
+// do not progress, what is left of a deletion. They are computed in each scrape.
+type ObjectMetricsConfiguration struct {
+	// Kinds are the kinds whose objects have metrics: Project, Kluster, DiscoveryBackend and Translation. Empty: none.
+	Kinds []string `json:"kinds"`
+	// Limit is how many objects of a kind have metrics at most. Those that are not Ready come first.
+	// groundskeeper_objects_omitted counts the others.
+	Limit *int32 `json:"limit"`
 }
 
 // DebuggingConfiguration configures the server of profiles and of the level of the log.

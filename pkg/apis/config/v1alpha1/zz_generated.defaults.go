@@ -28,6 +28,7 @@ func SetObjectDefaults_ControllerManagerConfiguration(in *ControllerManagerConfi
 	SetDefaults_LogConfiguration(&in.Log)
 	SetDefaults_TracingConfiguration(&in.Tracing)
 	SetDefaults_ServerConfiguration(&in.Server)
+	SetDefaults_ObjectMetricsConfiguration(&in.Server.ObjectMetrics)
 	SetDefaults_DebuggingConfiguration(&in.Server.Debugging)
 	SetDefaults_CertificatesConfiguration(&in.Server.Webhooks.Certificates)
 	SetDefaults_ResourceSizeConfiguration(&in.Server.Webhooks.ResourceSize)

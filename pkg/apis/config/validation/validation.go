@@ -26,6 +26,7 @@ func ValidateControllerManagerConfiguration(config *v1alpha1.ControllerManagerCo
 	errs = append(errs, validateLog(&config.Log, field.NewPath("log"))...)
 	errs = append(errs, validateTracing(&config.Tracing, field.NewPath("tracing"))...)
 	errs = append(errs, validateAddress(&config.Server.Health, field.NewPath("server", "health"))...)
+	errs = append(errs, validateObjectMetrics(&config.Server.ObjectMetrics, field.NewPath("server", "objectMetrics"))...)
 	errs = append(errs, validateDebugging(&config.Server.Debugging, field.NewPath("server", "debugging"))...)
 	errs = append(errs, validateWebhooks(&config.Server.Webhooks, field.NewPath("server", "webhooks"))...)
 	errs = append(errs, validatePorts(config, field.NewPath("server"))...)

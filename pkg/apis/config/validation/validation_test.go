@@ -92,6 +92,14 @@ func TestValidateControllerManagerConfiguration(t *testing.T) {
 		"debugging for everyone": {func(c *config) { c.Server.Debugging.BindAddress = "0.0.0.0" }, `server.debugging.bindAddress: Invalid value: "0.0.0.0": must be a loopback address: every client that reaches it can read profiles`},
 		"debugging port":         {func(c *config) { c.Server.Debugging.Port = new(int32(-1)) }, `server.debugging.port: Invalid value: -1: must be between 0 (any free port) and 65535`},
 
+		"metrics of objects": {func(c *config) {
+			c.Server.ObjectMetrics.Kinds = []string{"Kluster", "Project", "DiscoveryBackend", "Translation"}
+		}, ""},
+		"metrics of unknown objects": {func(c *config) { c.Server.ObjectMetrics.Kinds = []string{"Shoot"} }, `server.objectMetrics.kinds[0]: Unsupported value: "Shoot": supported values: "DiscoveryBackend", "Kluster", "Project", "Translation"`},
+		"metrics of objects twice":   {func(c *config) { c.Server.ObjectMetrics.Kinds = []string{"Project", "Project"} }, `server.objectMetrics.kinds[1]: Duplicate value: "Project"`},
+		"no objects":                 {func(c *config) { c.Server.ObjectMetrics.Limit = new(int32(0)) }, `server.objectMetrics.limit: Invalid value: 0: must be greater than 0; an empty list of kinds disables the metrics`},
+		"too many objects":           {func(c *config) { c.Server.ObjectMetrics.Limit = new(int32(100001)) }, `server.objectMetrics.limit: Invalid value: 100001: must be at most 100000`},
+
 		"no election":   {func(c *config) { c.LeaderElection.LeaderElect = new(false) }, ""},
 		"bad namespace": {func(c *config) { c.LeaderElection.ResourceNamespace = "a.b" }, `leaderElection.resourceNamespace: Invalid value: "a.b": must not contain dots`},
 		"dotted lease":  {func(c *config) { c.LeaderElection.ResourceName = "a.b" }, ""},

@@ -170,7 +170,8 @@ type ProjectStatus struct {
 	// +optional
 	// +k8s:opaqueType
 	LastActivityTimestamp *metav1.Time `json:"lastActivityTimestamp,omitempty" protobuf:"bytes,5,opt,name=lastActivityTimestamp"`
-	// Conditions are the details of the phase, one of each type.
+	// Conditions are the details of the phase, one of each type, and their summary, which the API server writes: Ready, Reconciling
+	// while the project becomes ready on its own, and Stalled when a user has to act.
 	// +patchMergeKey=type
 	// +patchStrategy=merge
 	// +optional

@@ -26,7 +26,8 @@ type DiscoveryBackendStatus struct {
 	// +k8s:optional
 	// +k8s:minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,2,opt,name=observedGeneration"`
-	// Conditions summarize the state: Available, CredentialsValid, Discovered, and Drained in maintenance.
+	// Conditions are the state in detail, Available, CredentialsValid, Discovered, and Drained in maintenance, and its summary, which
+	// the API server writes: Ready, Reconciling while the backend becomes ready on its own, and Stalled when a user has to act.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -73,7 +73,8 @@ type KlusterStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,12,opt,name=observedGeneration"`
 	// Conditions are the details of the phase, one of each type: APIServerReachable, OpenStackReachable, RoutesClean, Deorbited,
-	// Paused.
+	// Paused; and their summary, which the API server writes: Ready, Reconciling while the Kluster becomes ready on its own, and
+	// Stalled when a user has to act.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -70,8 +70,8 @@ type TranslationStatus struct {
 	// +k8s:optional
 	// +k8s:minimum=0
 	ObservedGeneration int64 `json:"observedGeneration,omitempty" protobuf:"varint,1,opt,name=observedGeneration"`
-	// Conditions summarize the state: Synced is true when the backend has the desired state of the Translation, Stalled is true
-	// when an action by a user is required.
+	// Conditions are the state: Synced is true when the backend has the desired state of the Translation, Stalled when an action by
+	// a user is required. The API server adds their summary: Ready, and Reconciling while the Translation becomes ready on its own.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

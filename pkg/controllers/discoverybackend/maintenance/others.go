@@ -155,7 +155,7 @@ func (f *facts) countOther(name string, service types.NamespacedName, found *tar
 // followOthers asks for a look at the backends of the Services that objects refer to.
 func (w *watches) followOthers(ctx context.Context) {
 	for _, kind := range w.others {
-		w.cluster.set.Notify(func(e kinds.Event) {
+		w.cluster.set.Subscribe(func(e kinds.Event) {
 			names := map[string]bool{}
 			for _, object := range []*kinds.Object{e.Old, e.New} {
 				if object == nil {

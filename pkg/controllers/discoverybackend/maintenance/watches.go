@@ -97,10 +97,10 @@ func (w *watches) followBackends(ctx context.Context, queue workqueue.TypedRateL
 			w.tellBackendsOf(ctx, service)
 		}
 	}, slicesResource())
-	w.cluster.set.Notify(func(e kinds.Event) { w.tellBackends(ctx, w.concerned(ctx, e)...) }, w.routeResources()...)
+	w.cluster.set.Subscribe(func(e kinds.Event) { w.tellBackends(ctx, w.concerned(ctx, e)...) }, w.routeResources()...)
 	w.followOthers(ctx)
 	// A definition that comes or goes brings or takes a kind of route.
-	w.cluster.set.Notify(func(e kinds.Event) {
+	w.cluster.set.Subscribe(func(e kinds.Event) {
 		if resource := schema.ParseGroupResource(e.Object().Name); !e.Initial && slices.Contains(w.routeResources(), resource) {
 			w.cluster.set.Look()
 		}

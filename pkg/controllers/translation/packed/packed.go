@@ -58,34 +58,70 @@ func (t *Translation) Unpack() *midonetv1.Translation {
 	return whole
 }
 
-// resourcesField is the number of a Translation's resources in protobuf.
-const resourcesField = 2
+// Numbers of the fields in protobuf.
+const (
+	metadataField        = 1
+	resourcesField       = 2
+	statusField          = 3
+	statusResourcesField = 3
+)
 
 // Resources returns the wanted resources, which are the caller's. It allocates a quarter of what Unpack does.
 func (t *Translation) Resources() []midonetv1.BackendResource {
 	var resources []midonetv1.BackendResource
 	t.read(func(text []byte) error {
-		for len(text) > 0 {
-			number, kind, n := protowire.ConsumeTag(text)
-			if n < 0 {
-				return protowire.ParseError(n)
+		return eachField(text, func(number protowire.Number, _, value []byte) error {
+			if number != resourcesField {
+				return nil
 			}
-			length := protowire.ConsumeFieldValue(number, kind, text[n:])
-			if length < 0 {
-				return protowire.ParseError(length)
-			}
-			if number == resourcesField {
-				message, _ := protowire.ConsumeBytes(text[n:])
-				resources = append(resources, midonetv1.BackendResource{})
-				if err := resources[len(resources)-1].Unmarshal(message); err != nil {
-					return err
-				}
-			}
-			text = text[n+length:]
-		}
-		return nil
+			resources = append(resources, midonetv1.BackendResource{})
+			return resources[len(resources)-1].Unmarshal(value)
+		})
 	})
 	return resources
+}
+
+// Head returns the Translation without its resources and their status, which are nearly all of it. It is the caller's.
+func (t *Translation) Head() *midonetv1.Translation {
+	head := &midonetv1.Translation{}
+	t.read(func(text []byte) error {
+		return eachField(text, func(number protowire.Number, _, value []byte) error {
+			switch number {
+			case metadataField:
+				return head.ObjectMeta.Unmarshal(value)
+			case statusField:
+				return eachField(value, func(number protowire.Number, field, _ []byte) error {
+					if number == statusResourcesField {
+						return nil
+					}
+					return head.Status.Unmarshal(field) // which adds to the fields that were read before
+				})
+			}
+			return nil
+		})
+	})
+	return head
+}
+
+// eachField calls a function with each field of a message: its number, the whole field, and its value if that has a length.
+func eachField(text []byte, do func(number protowire.Number, field, value []byte) error) error {
+	for len(text) > 0 {
+		number, kind, length := protowire.ConsumeField(text)
+		if length < 0 {
+			return protowire.ParseError(length)
+		}
+		field := text[:length]
+		var value []byte
+		if kind == protowire.BytesType {
+			_, _, tag := protowire.ConsumeTag(field)
+			value, _ = protowire.ConsumeBytes(field[tag:])
+		}
+		if err := do(number, field, value); err != nil {
+			return err
+		}
+		text = text[length:]
+	}
+	return nil
 }
 
 // read has a function read the text.

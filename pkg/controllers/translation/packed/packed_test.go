@@ -251,6 +251,17 @@ func TestForms(t *testing.T) {
 	}
 }
 
+func TestHead(t *testing.T) {
+	want := typical(3)
+	want.ManagedFields, want.Resources, want.Status.Resources = nil, nil, nil
+	if len(want.Status.Conditions) == 0 || want.Status.ObservedGeneration == 0 {
+		t.Fatal("a typical Translation has no status")
+	}
+	if diff := cmp.Diff(want, pack(t, typical(3)).Head()); diff != "" {
+		t.Errorf("head (-want +got):\n%s", diff)
+	}
+}
+
 // The point of it all: of a Translation of two resources a third remains, most of which is what only it has.
 func TestSize(t *testing.T) {
 	const most = 0.45
@@ -278,6 +289,15 @@ func BenchmarkResources(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		kept.Resources()
+	}
+}
+
+func BenchmarkHead(b *testing.B) {
+	kept := pack(b, typical(1))
+	kept.Head()
+	b.ReportAllocs()
+	for b.Loop() {
+		kept.Head()
 	}
 }
 

@@ -26,7 +26,8 @@ type ProjectStatusApplyConfiguration struct {
 	// LastActivityTimestamp is when an object in the project was last created, changed or deleted, with a precision of about a
 	// minute.
 	LastActivityTimestamp *v1.Time `json:"lastActivityTimestamp,omitempty"`
-	// Conditions are the details of the phase, one of each type.
+	// Conditions are the details of the phase, one of each type, and their summary, which the API server writes: Ready, Reconciling
+	// while the project becomes ready on its own, and Stalled when a user has to act.
 	Conditions []ConditionApplyConfiguration `json:"conditions,omitempty"`
 }
 

@@ -40,7 +40,8 @@ type KlusterStatusApplyConfiguration struct {
 	// ObservedGeneration is the generation of the spec that this status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// Conditions are the details of the phase, one of each type: APIServerReachable, OpenStackReachable, RoutesClean, Deorbited,
-	// Paused.
+	// Paused; and their summary, which the API server writes: Ready, Reconciling while the Kluster becomes ready on its own, and
+	// Stalled when a user has to act.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// Openstack is the discovered state of OpenStack.
 	Openstack *OpenstackStatusApplyConfiguration `json:"openstack,omitempty"`

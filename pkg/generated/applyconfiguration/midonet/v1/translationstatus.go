@@ -16,8 +16,8 @@ import (
 type TranslationStatusApplyConfiguration struct {
 	// ObservedGeneration is the generation of the Translation that this status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// Conditions summarize the state: Synced is true when the backend has the desired state of the Translation, Stalled is true
-	// when an action by a user is required.
+	// Conditions are the state: Synced is true when the backend has the desired state of the Translation, Stalled when an action by
+	// a user is required. The API server adds their summary: Ready, and Reconciling while the Translation becomes ready on its own.
 	Conditions []metav1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// Resources are the resources that were pushed, or attempted, and are not known to be deleted. A resource that the Translation
 	// no longer lists remains here until it is deleted from the backend.
