@@ -124,10 +124,10 @@ func (o *orbit) guest(t *testing.T) (user *api, revoke func()) {
 }
 
 // held is a Kluster that goes, in the middle of it: all is gone that does not wait for its load balancer, which is stuck.
-func (o *orbit) held(t *testing.T, name string, user *api) (d *craft, loose func()) {
+func (o *orbit) held(t *testing.T, name string, credentials map[string][]byte) (d *craft, loose func()) {
 	t.Helper()
 	d = o.register(t, name, nil, func(d *craft) {
-		d.secret.Data = user.secret("", "", user.password).Data
+		d.secret.Data = credentials
 		d.secret.Data["kubeconfig"] = o.nowhere(t)
 		d.k.Spec.Deorbit.UnseenVolumes = kubernikusv1.DeletionPolicyDelete
 	})
@@ -149,15 +149,29 @@ func (o *orbit) held(t *testing.T, name string, user *api) (d *craft, loose func
 // the timeout ends it: what was seen last is listed, and that more may be there.
 func testRevokedCredentials(t *testing.T, o *orbit) {
 	user, revoke := o.guest(t)
-	mended, looseMended := o.held(t, "revoked", user)
-	lost, looseLost := o.held(t, "lost", user)
+	user.login()
+	path, application := user.applicationCredential()
+	mended, looseMended := o.held(t, "revoked", user.secret("", "", user.password).Data)
+	renewed, looseRenewed := o.held(t, "application", application)
+	lost, looseLost := o.held(t, "lost", user.secret("", "", user.password).Data)
 	mended.paths()
+	user.must(http.MethodDelete, path, nil)
 	revoke()
-	for _, d := range []*craft{mended, lost} {
+	for _, d := range []*craft{mended, renewed, lost} {
 		d.is(kubernikusv1.ConditionDeorbited, "False/CredentialsRefused")
 	}
 	looseMended()
+	looseRenewed()
 	looseLost()
+
+	renewed.of("LoadBalancer") // nobody could delete it
+	if c := meta.FindStatusCondition(renewed.k.Status.Conditions, kubernikusv1.ConditionDeorbited); !strings.Contains(c.Message, remedy) {
+		t.Errorf("message %q", c.Message)
+	}
+	user.relogin()
+	_, application = user.applicationCredential()
+	renewed.edit(renewed.secret, func() { renewed.secret.Data["clouds.yaml"] = application["clouds.yaml"] })
+	renewed.landed("Deorbited")
 
 	mended.of("LoadBalancer") // nobody could delete it
 	password := user.secret("", "", user.password).Data["openstack-password"]
