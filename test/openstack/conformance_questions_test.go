@@ -156,3 +156,25 @@ var portQuestions = []question{
 	{name: "delete the free subport", method: del, path: neutron + "ports/{subport}", status: 204},
 	{name: "delete the free parent", method: del, path: neutron + "ports/{parent}", status: 204},
 }
+
+const applicationCredentials = "identity/users/{user}/application_credentials"
+
+// withApplicationCredential asks for a token.
+func withApplicationCredential(id, secret string) map[string]any {
+	return map[string]any{"auth": map[string]any{"identity": map[string]any{"methods": []string{"application_credential"},
+		"application_credential": map[string]any{"id": id, "secret": secret}}}}
+}
+
+var applicationCredentialQuestions = []question{
+	{name: "one that is not", method: post, path: "identity/auth/tokens", body: withApplicationCredential("{nobody}", "s"), status: 404,
+		has: []string{"Could not find Application Credential: {nobody}"}},
+	{name: "make one", method: post, path: applicationCredentials, body: wrap("application_credential", "name", "one", "secret", "s"), status: 201,
+		has: []string{`"project_id":"{project}"`}, keep: "credential"},
+	{name: "another of its name", method: post, path: applicationCredentials, body: wrap("application_credential", "name", "one"), status: 409, has: []string{"Duplicate entry found with name one"}},
+	{name: "a token", method: post, path: "identity/auth/tokens", body: withApplicationCredential("{credential}", "s"), status: 201, has: []string{`"id":"{project}"`}},
+	{name: "a wrong secret", method: post, path: "identity/auth/tokens", body: withApplicationCredential("{credential}", "t"), status: 401, has: []string{"requires authentication"}},
+	{name: "delete it", method: del, path: applicationCredentials + "/{credential}", status: 204},
+	{name: "delete it again", method: del, path: applicationCredentials + "/{credential}", status: 404, has: []string{"Could not find Application Credential"}},
+	{name: "a token of what was deleted", method: post, path: "identity/auth/tokens", body: withApplicationCredential("{credential}", "s"), status: 404,
+		has: []string{"Could not find Application Credential: {credential}"}},
+}
