@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	fake "groundskeeper.io/groundskeeper/test/fakes/openstack"
 )
@@ -98,7 +99,7 @@ func runBetweenInventories(run func() int) int {
 	var left []string
 	after := realUser(outside{}, "admin")
 	// Cinder and Octavia delete behind their answer.
-	quiet(func() bool {
+	comesToHold(2*time.Second, func() bool {
 		left = before.debris(after.look(collections))
 		return len(left) == 0
 	})

@@ -16,14 +16,14 @@ const patience = 5 * time.Minute
 // eventually waits until a condition holds. OpenStack has nothing to watch.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	if !quiet(holds) {
+	if !comesToHold(200*time.Millisecond, holds) {
 		t.Fatalf("not within %s: %s", patience, what)
 	}
 }
 
-// quiet reports whether a condition comes to hold in time.
-func quiet(holds func() bool) bool {
-	ticker := time.NewTicker(200 * time.Millisecond)
+// comesToHold asks again and again whether a condition holds, and reports whether it does in time.
+func comesToHold(again time.Duration, holds func() bool) bool {
+	ticker := time.NewTicker(again)
 	defer ticker.Stop()
 	deadline := time.After(patience)
 	for !holds() {
