@@ -207,8 +207,8 @@ func testIdentityConflict(t *testing.T, o *orbit) {
 	one.is(kubernikusv1.ConditionDeorbited, "False/"+kubernikusv1.ReasonIdentityConflict)
 	one.until("each thing of it is held", func() error {
 		for _, thing := range one.had {
-			if o := thing.kind; o != "Route" && !listed(one.k.Status.Deorbit.Remaining, o, thing.id, "Kluster pollux/pollux has the same clusterName") {
-				return fmt.Errorf("%s %s is not in %+v", o, thing.id, one.k.Status.Deorbit.Remaining)
+			if kind := thing.kind; kind != "Route" && !listed(one.k.Status.Deorbit.Remaining, kind, thing.id, "Kluster pollux/pollux has the same clusterName") {
+				return fmt.Errorf("%s %s is not in %+v", kind, thing.id, one.k.Status.Deorbit.Remaining)
 			}
 		}
 		return nil

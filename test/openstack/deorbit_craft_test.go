@@ -166,6 +166,11 @@ func (d *craft) landed(reason string, left ...string) {
 	for _, missing := range d.unlisted() {
 		d.t.Errorf("deorbit %+v: %s is in none of its lists", d.k.Status.Deorbit, missing)
 	}
+	for _, o := range d.k.Status.Deorbit.Remaining {
+		if o.Kind == "Route" && strings.Contains(o.Name, " via ") && !slices.Contains(got, "Route "+o.Name) {
+			d.t.Errorf("the router has no route %s, and it is left over: %s", o.Name, o.Reason)
+		}
+	}
 	d.unharmed(d.neighbour)
 	d.tells("Deorbited", "")
 }
@@ -247,7 +252,7 @@ func (d *craft) events() (all []string, err error) {
 // cluster is the name that the cluster has in OpenStack.
 func (d *craft) cluster() string { return cmp.Or(d.named, d.k.ClusterName()) }
 
-// thing is an object of a cluster in OpenStack.
+// thing is an object of a cluster in OpenStack, by its id; a route by what the status calls it.
 type thing struct{ kind, id, path, text string }
 
 // things are what the cluster has in OpenStack, by plain requests, sorted.
@@ -284,7 +289,7 @@ func (d *craft) things() (all []thing) {
 	for _, entry := range d.must(http.MethodGet, "network/v2.0/routers/"+d.router, nil)["routes"].([]any) {
 		route := entry.(map[string]any)
 		if destination := route["destination"].(string); strings.HasPrefix(destination, strings.TrimSuffix(*d.k.Spec.ClusterCIDR, "0.0/16")) {
-			all = append(all, thing{kind: "Route", id: destination, text: fmt.Sprint(route["nexthop"])})
+			all = append(all, thing{kind: "Route", id: fmt.Sprintf("%s via %s", destination, route["nexthop"])})
 		}
 	}
 	slices.SortFunc(all, func(a, b thing) int { return strings.Compare(a.kind+" "+a.id, b.kind+" "+b.id) })

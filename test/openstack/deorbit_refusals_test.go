@@ -134,9 +134,9 @@ func testRoutesThatComeBack(t *testing.T, o *orbit) {
 		d.call(http.MethodPut, "network/v2.0/routers/"+d.router+"/remove_extraroutes", route)
 	})
 	d.leave()
-	d.remains("Route", begin+"1.0/24", "it came back after it was removed")
+	d.remains("Route", begin+"1.0/24 via 10.0.0.5", "it came back after it was removed")
 	d.tells("RoutesCameBack", "")
-	d.landed("Leftovers", "Route "+begin+"1.0/24")
+	d.landed("Leftovers", "Route "+begin+"1.0/24 via 10.0.0.5")
 	stop()
 }
 
