@@ -15,10 +15,11 @@ import (
 
 // A cloud controller manager that still runs makes the routes of its nodes again, every 10 s by default
 // (--route-reconciliation-period), and Neutron then refuses to remove the interface of the router. So a removal counts when
-// the routes have stayed away for two poll intervals, and longer than such a period. Those that came back are removed again
-// every routesRetry, or when their node has gone: in between the nodes that there still are keep their routes.
+// the routes have stayed away for two poll intervals, and for three such periods: it reads the router and waits for Neutron before a
+// route is there again, seconds after its period. Those that came back are removed again every routesRetry, or when their node has
+// gone: in between the nodes that there still are keep their routes.
 const (
-	minRoutesResync = 12 * time.Second
+	minRoutesResync = 30 * time.Second
 	routesRetry     = 5 * time.Minute
 )
 

@@ -62,6 +62,15 @@ func routed(f *flow, runs bool) *router {
 	return r
 }
 
+// Routes have to stay away for several periods of a cloud controller manager, however often Deorbit looks.
+func TestRoutesResync(t *testing.T) {
+	for poll, want := range map[time.Duration]time.Duration{time.Second: 30 * time.Second, 15 * time.Second: 30 * time.Second, time.Minute: 2 * time.Minute} {
+		if got := routesResync(poll); got != want {
+			t.Errorf("with a poll interval of %s: %s, want %s", poll, got, want)
+		}
+	}
+}
+
 // A removed route is looked for once more after a full resync, also by a process that did not remove it.
 func TestRoutesAreLookedForAfterAResync(t *testing.T) {
 	resync := routesResync(config().PollInterval.Duration)
