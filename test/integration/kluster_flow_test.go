@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -102,7 +103,7 @@ func (d *klusterPlane) register(t *testing.T, name, podRange string) (*kuberniku
 // is waits until a condition of a Kluster is Status/Reason.
 func (d *klusterPlane) is(t *testing.T, k *kubernikusv1.Kluster, kind, want string) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error {
+	if err := within(t, 2*time.Minute, func(ctx context.Context) error {
 		if err := d.c.Get(ctx, client.ObjectKeyFromObject(k), k); err != nil {
 			return err
 		}
@@ -110,7 +111,9 @@ func (d *klusterPlane) is(t *testing.T, k *kubernikusv1.Kluster, kind, want stri
 			return nil
 		}
 		return fmt.Errorf("conditions of %s: %+v", k.Name, k.Status.Conditions)
-	})
+	}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // edit changes an object, whoever else does at the same time.
