@@ -48,7 +48,7 @@ func (o *orbit) launch(t *testing.T, name string, change func(*craft)) *craft {
 		t.Fatal(err)
 	}
 	config := standin.Config{
-		Kubernetes: clientset, Dynamic: snapshots, ClusterName: d.k.ClusterName(), ClusterID: d.k.CSIClusterID(),
+		Kubernetes: clientset, Dynamic: snapshots, ClusterName: d.cluster(), ClusterID: d.k.CSIClusterID(),
 		Cloud:    standin.Credentials{AuthURL: d.authURL, User: d.user, Password: d.password, Project: d.project},
 		SubnetID: o.subnet, FloatingNetworkID: o.public,
 	}
