@@ -3,7 +3,7 @@
 
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
-.PHONY: help build kubernetes kubernetes-node images verify-images release contour cert-manager generate verify \
+.PHONY: help build kubernetes kubernetes-node images verify-images release contour cert-manager cloud-provider-openstack generate verify \
 	test test-all test-race test-integration allocations test-packaging test-monitoring test-contour test-cert-manager e2e-node \
 	test-openstack lint bench performance soak up node-up down status clean-up
 
@@ -50,6 +50,9 @@ release: ## Build a release into _output/release: amd64 and arm64, bills of mate
 
 contour: ## Build Contour into _output/bin (once, cached)
 	@hack/contour/build.sh $(BIN)
+
+cloud-provider-openstack: ## Build the OpenStack cloud controller manager into _output/bin (once, cached)
+	@hack/cloud-provider-openstack/build.sh $(BIN)
 
 cert-manager: ## Build cert-manager into _output/bin (once, cached)
 	@hack/cert-manager/build.sh $(BIN)
@@ -103,7 +106,7 @@ e2e-node: build kubernetes kubernetes-node images ## Run the tests with pods; ne
 test-contour: build kubernetes contour ## Test what Contour makes of routes while backends come and go
 	go test -p 1 -count 1 -timeout 10m ./test/contour
 
-test-openstack: build kubernetes ## Run the tests with a real Keystone, Neutron, Nova, Cinder and Octavia; needs root and Debian 12
+test-openstack: build kubernetes cloud-provider-openstack ## Run the tests with a real Keystone, Neutron, Nova, Cinder and Octavia; needs root and Debian 12
 	@hack/openstack/test.sh
 
 lint: ## Check the code, and the language of all texts

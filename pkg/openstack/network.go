@@ -101,26 +101,23 @@ type Trunk struct {
 	ID string `json:"id"`
 	// PortID is the parent port.
 	PortID string `json:"port_id"`
+	// Subports are authoritative: the port of a subport has the trunk as its device in some releases of Neutron, and its owner
+	// says that it is a subport only when an agent has bound it.
+	Subports []Subport `json:"sub_ports"`
 }
 
-// Trunks lists those of some trunks that the user may see; none, where Neutron has no trunks.
-func (n Network) Trunks(ctx context.Context, ids []string) ([]Trunk, error) {
-	if len(ids) == 0 {
-		return nil, nil
-	}
+// Subport is a port that is reached through the parent port of a trunk.
+type Subport struct {
+	PortID string `json:"port_id"`
+}
+
+// Trunks lists the trunks of the project; none, where Neutron has no trunks.
+func (n Network) Trunks(ctx context.Context) ([]Trunk, error) {
 	has, err := n.HasExtension(ctx, "trunk")
 	if err != nil || !has {
 		return nil, err
 	}
-	var all []Trunk
-	for some := range slices.Chunk(ids, addressesPerRequest) {
-		found, err := neutronList[Trunk](ctx, n, fmt.Sprintf("list %d trunks", len(some)), "trunks", url.Values{"id": some})
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, found...)
-	}
-	return all, nil
+	return neutronList[Trunk](ctx, n, "list trunks", "trunks", n.inProject())
 }
 
 // ports lists ports by a query of Neutron.

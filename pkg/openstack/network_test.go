@@ -108,7 +108,7 @@ func TestPorts(t *testing.T) {
 	for _, p := range ports {
 		at[p.Addresses[0].String()] = p
 	}
-	if err != nil || len(ports) != 7 || at["10.0.0.5"].DeviceID != "device-10.0.0.5" || at["10.1.0.8"].DeviceOwner != "trunk:subport" || at["10.1.0.8"].DeviceID != trunk {
+	if err != nil || len(ports) != 7 || at["10.0.0.5"].DeviceID != "device-10.0.0.5" || at["10.1.0.8"].DeviceOwner != "trunk:subport" {
 		t.Errorf("ports %v, %v", ports, err)
 	}
 	if pairs := at["10.0.0.8"].AddressPairs; !slices.Equal(pairs, []netip.Prefix{netip.MustParsePrefix("10.0.0.100/32"), netip.MustParsePrefix("10.9.0.0/24")}) {
@@ -117,7 +117,9 @@ func TestPorts(t *testing.T) {
 	if some, err := client.PortsByID(context.Background(), []string{parent, "nobody"}); err != nil || len(some) != 1 || some[0].ID != parent {
 		t.Errorf("ports by id %v, %v", some, err)
 	}
-	if trunks, err := client.Trunks(context.Background(), []string{trunk, "nobody"}); err != nil || len(trunks) != 1 || trunks[0] != (Trunk{ID: trunk, PortID: parent}) {
+	s.AddTrunk("elsewhere", s.AddPort("elsewhere", far, "", "", "10.2.0.9"))
+	trunks, err := client.Trunks(context.Background())
+	if err != nil || len(trunks) != 1 || trunks[0].ID != trunk || trunks[0].PortID != parent || !slices.Equal(trunks[0].Subports, []Subport{{PortID: subport}}) {
 		t.Errorf("trunks %v, %v", trunks, err)
 	}
 	if none, err := client.PortsOn(context.Background(), nil); err != nil || none != nil {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -114,7 +115,7 @@ func (d *klusterPlane) register(t *testing.T, name, podRange string) (*kuberniku
 // is waits until a condition of a Kluster is Status/Reason.
 func (d *klusterPlane) is(t *testing.T, k *kubernikusv1.Kluster, kind, want string) {
 	t.Helper()
-	eventually(t, func(ctx context.Context) error {
+	if err := within(t, 2*time.Minute, func(ctx context.Context) error {
 		if err := d.c.Get(ctx, client.ObjectKeyFromObject(k), k); err != nil {
 			return err
 		}
@@ -122,7 +123,9 @@ func (d *klusterPlane) is(t *testing.T, k *kubernikusv1.Kluster, kind, want stri
 			return nil
 		}
 		return fmt.Errorf("conditions of %s: %+v", k.Name, k.Status.Conditions)
-	})
+	}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // edit changes an objecteven if another client does so at the same time.

@@ -19,13 +19,14 @@ import (
 
 // api is a user of a cloud with plain requests: neither Groundskeeper's client nor the library below it.
 type api struct {
-	t         *testing.T
+	t         testing.TB
 	authURL   string
 	user      string
 	password  string
 	project   string
 	token     string
 	projectID string
+	userID    string
 	endpoints map[string]string
 }
 
@@ -38,7 +39,7 @@ type answer struct {
 }
 
 // realUser is a user of the testbed, by the name of its clouds.yaml.
-func realUser(t *testing.T, name string) *api {
+func realUser(t testing.TB, name string) *api {
 	t.Helper()
 	var file struct {
 		Clouds map[string]struct {
@@ -55,7 +56,7 @@ func realUser(t *testing.T, name string) *api {
 }
 
 // readFile reads a file of the testbed.
-func readFile(t *testing.T, name string) []byte {
+func readFile(t testing.TB, name string) []byte {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(*testbed, name))
 	if err != nil {
@@ -74,6 +75,7 @@ func (a *api) login() {
 	a.token, a.endpoints = got.header.Get("X-Subject-Token"), map[string]string{}
 	token := got.body["token"].(map[string]any)
 	a.projectID = token["project"].(map[string]any)["id"].(string)
+	a.userID, _ = token["user"].(map[string]any)["id"].(string)
 	for _, entry := range token["catalog"].([]any) {
 		service := entry.(map[string]any)
 		for _, endpoint := range service["endpoints"].([]any) {
@@ -82,6 +84,16 @@ func (a *api) login() {
 			}
 		}
 	}
+}
+
+// relogin gets a token for a password that was changed just now. Keystone revokes all tokens of the second in which a password
+// changes, those of the new one, too.
+func (a *api) relogin() {
+	a.t.Helper()
+	eventually(a.t, "a token for the new password is good", func() bool {
+		a.login()
+		return a.send(http.MethodGet, a.url("network/v2.0/routers"), map[string]string{"X-Auth-Token": a.token}, nil).status == http.StatusOK
+	})
 }
 
 func (a *api) loginBody(password string) any {

@@ -147,11 +147,34 @@ var portQuestions = []question{
 	{name: "make a trunk", method: post, path: neutron + "trunks", body: wrap("trunk", "port_id", "{parent}", "sub_ports",
 		[]any{map[string]any{"port_id": "{subport}", "segmentation_type": "vlan", "segmentation_id": 100}}), status: 201, has: []string{`"port_id":"{parent}"`}, keep: "trunk"},
 	{name: "list it by its id", path: neutron + "trunks?id={trunk}&id={nobody}", status: 200, has: []string{"{trunk}", `"port_id":"{parent}"`}},
-	{name: "the owner of a subport", path: neutron + "ports/{subport}", status: 200, has: []string{`"device_owner":"trunk:subport"`, `"device_id":"{trunk}"`}},
+	{name: "its subports", path: neutron + "trunks?port_id={parent}", status: 200, has: []string{`"port_id":"{subport}"`, `"segmentation_id":100`}},
+	{name: "the subport itself does not say so", path: neutron + "ports/{subport}", status: 200, has: []string{`"device_owner":""`, `"device_id":""`}},
 	{name: "delete the parent", method: del, path: neutron + "ports/{parent}", status: 409, has: []string{"PortInUseAsTrunkParent"}},
 	{name: "delete the subport", method: del, path: neutron + "ports/{subport}", status: 409, has: []string{"PortInUseAsSubPort"}},
 	{name: "delete the trunk", method: del, path: neutron + "trunks/{trunk}", status: 204},
 	{name: "the subport is free", path: neutron + "ports/{subport}", status: 200, has: []string{`"device_owner":""`, `"device_id":""`}},
 	{name: "delete the free subport", method: del, path: neutron + "ports/{subport}", status: 204},
 	{name: "delete the free parent", method: del, path: neutron + "ports/{parent}", status: 204},
+}
+
+const applicationCredentials = "identity/users/{user}/application_credentials"
+
+// withApplicationCredential asks for a token.
+func withApplicationCredential(id, secret string) map[string]any {
+	return map[string]any{"auth": map[string]any{"identity": map[string]any{"methods": []string{"application_credential"},
+		"application_credential": map[string]any{"id": id, "secret": secret}}}}
+}
+
+var applicationCredentialQuestions = []question{
+	{name: "one that is not", method: post, path: "identity/auth/tokens", body: withApplicationCredential("{nobody}", "s"), status: 404,
+		has: []string{"Could not find Application Credential: {nobody}"}},
+	{name: "make one", method: post, path: applicationCredentials, body: wrap("application_credential", "name", "one", "secret", "s"), status: 201,
+		has: []string{`"project_id":"{project}"`}, keep: "credential"},
+	{name: "another of its name", method: post, path: applicationCredentials, body: wrap("application_credential", "name", "one"), status: 409, has: []string{"Duplicate entry found with name one"}},
+	{name: "a token", method: post, path: "identity/auth/tokens", body: withApplicationCredential("{credential}", "s"), status: 201, has: []string{`"id":"{project}"`}},
+	{name: "a wrong secret", method: post, path: "identity/auth/tokens", body: withApplicationCredential("{credential}", "t"), status: 401, has: []string{"requires authentication"}},
+	{name: "delete it", method: del, path: applicationCredentials + "/{credential}", status: 204},
+	{name: "delete it again", method: del, path: applicationCredentials + "/{credential}", status: 404, has: []string{"Could not find Application Credential"}},
+	{name: "a token of what was deleted", method: post, path: "identity/auth/tokens", body: withApplicationCredential("{credential}", "s"), status: 404,
+		has: []string{"Could not find Application Credential: {credential}"}},
 }

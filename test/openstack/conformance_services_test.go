@@ -62,13 +62,14 @@ func servicesQuestions() map[string][]question {
 	return map[string][]question{
 		"Cinder": cinderQuestions, "Octavia": octaviaQuestions, "Octavia, all concurrently": balancerAtOnceQuestions,
 		"floating IPs": floatingIPQuestions, "ports and security groups": portQuestions,
+		"application credentials": applicationCredentialQuestions,
 	}
 }
 
 // answerAll queries the questions in their order; each builds on those before it.
 func answerAll(t *testing.T, a *api, questions []question, ids map[string]string) {
 	ids = maps.Clone(ids)
-	ids["nobody"], ids["project"] = nobody, a.projectID
+	ids["nobody"], ids["project"], ids["user"] = nobody, a.projectID, a.userID
 	fill := func(text string) string {
 		for name, id := range ids {
 			text = strings.ReplaceAll(text, "{"+name+"}", id)

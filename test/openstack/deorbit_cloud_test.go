@@ -123,12 +123,11 @@ func (o *orbit) guest(t *testing.T) (user *api, revoke func()) {
 	}
 }
 
-// held is a Kluster that is being deleted, in the middle of it: all has been deleted that does not wait for its load balancer,
-// which is stuck.
-func (o *orbit) held(t *testing.T, name string, user *api) (d *craft, loose func()) {
+// held is a Kluster that goes, in the middle of it: all is gone that does not wait for its load balancer, which is stuck.
+func (o *orbit) held(t *testing.T, name string, credentials map[string][]byte) (d *craft, loose func()) {
 	t.Helper()
 	d = o.register(t, name, nil, func(d *craft) {
-		d.secret.Data = user.secret("", "", user.password).Data
+		d.secret.Data = credentials
 		d.secret.Data["kubeconfig"] = o.nowhere(t)
 		d.k.Spec.Deorbit.UnseenVolumes = kubernikusv1.DeletionPolicyDelete
 	})
@@ -150,17 +149,31 @@ func (o *orbit) held(t *testing.T, name string, user *api) (d *craft, loose func
 // ends it: what was seen last is listed, and that more may be there.
 func testRevokedCredentials(t *testing.T, o *orbit) {
 	user, revoke := o.guest(t)
-	mended, looseMended := o.held(t, "revoked", user)
-	lost, looseLost := o.held(t, "lost", user)
+	user.login()
+	path, application := user.applicationCredential()
+	mended, looseMended := o.held(t, "revoked", user.secret("", "", user.password).Data)
+	renewed, looseRenewed := o.held(t, "application", application)
+	lost, looseLost := o.held(t, "lost", user.secret("", "", user.password).Data)
 	mended.paths()
+	user.must(http.MethodDelete, path, nil)
 	revoke()
-	for _, d := range []*craft{mended, lost} {
+	for _, d := range []*craft{mended, renewed, lost} {
 		d.is(kubernikusv1.ConditionDeorbited, "False/CredentialsRefused")
 	}
 	looseMended()
+	looseRenewed()
 	looseLost()
 
-	mended.of("LoadBalancer") // it could not be deleted
+	renewed.of("LoadBalancer") // nobody could delete it
+	if c := meta.FindStatusCondition(renewed.k.Status.Conditions, kubernikusv1.ConditionDeorbited); !strings.Contains(c.Message, remedy) {
+		t.Errorf("message %q", c.Message)
+	}
+	user.relogin()
+	_, application = user.applicationCredential()
+	renewed.edit(renewed.secret, func() { renewed.secret.Data["clouds.yaml"] = application["clouds.yaml"] })
+	renewed.landed("Deorbited")
+
+	mended.of("LoadBalancer") // nobody could delete it
 	password := user.secret("", "", user.password).Data["openstack-password"]
 	mended.edit(mended.secret, func() { mended.secret.Data["openstack-password"] = password })
 	mended.landed("Deorbited")
@@ -194,8 +207,8 @@ func testIdentityConflict(t *testing.T, o *orbit) {
 	one.is(kubernikusv1.ConditionDeorbited, "False/"+kubernikusv1.ReasonIdentityConflict)
 	one.until("each thing of it is held", func() error {
 		for _, thing := range one.had {
-			if o := thing.kind; o != "Route" && !listed(one.k.Status.Deorbit.Remaining, o, thing.id, "Kluster pollux/pollux has the same clusterName") {
-				return fmt.Errorf("%s %s is not in %+v", o, thing.id, one.k.Status.Deorbit.Remaining)
+			if kind := thing.kind; kind != "Route" && !listed(one.k.Status.Deorbit.Remaining, kind, thing.id, "Kluster pollux/pollux has the same clusterName") {
+				return fmt.Errorf("%s %s is not in %+v", kind, thing.id, one.k.Status.Deorbit.Remaining)
 			}
 		}
 		return nil

@@ -4,11 +4,13 @@
 package openstack
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,12 +36,16 @@ type craft struct {
 	secret *corev1.Secret
 	// standin is its cloud controllers, nil when it has none.
 	standin *standin.Standin
+	// realController says that the cluster has the cloud controller manager of OpenStack, and only the CSI driver is a stand-in.
+	realController bool
+	// named is the name that the cluster has in OpenStack; "": that of the Kluster.
+	named string
 	// had are the things that it had when a test looked.
 	had []thing
 }
 
 // in is the same user, in another test.
-func (a *api) in(t *testing.T) *api {
+func (a *api) in(t testing.TB) *api {
 	same := *a
 	same.t = t
 	return &same
@@ -157,10 +163,12 @@ func (d *craft) landed(reason string, left ...string) {
 	if left = slices.Sorted(slices.Values(left)); !slices.Equal(got, left) {
 		d.t.Errorf("%q is left, want %q; deorbit %+v", got, left, d.k.Status.Deorbit)
 	}
-	at := d.k.Status.Deorbit
-	for _, thing := range d.things() {
-		if !listed(at.Remaining, thing.kind, thing.id, "") && !listed(at.Retained, thing.kind, thing.id, "") {
-			d.t.Errorf("remaining = %+v, retained = %+v, want %s %s in one of them", at.Remaining, at.Retained, thing.kind, thing.id)
+	for _, missing := range d.unlisted() {
+		d.t.Errorf("deorbit %+v: %s is in none of its lists", d.k.Status.Deorbit, missing)
+	}
+	for _, o := range d.k.Status.Deorbit.Remaining {
+		if o.Kind == "Route" && strings.Contains(o.Name, " via ") && !slices.Contains(got, "Route "+o.Name) {
+			d.t.Errorf("the router has no route %s, and it is left over: %s", o.Name, o.Reason)
 		}
 	}
 	d.unharmed(d.neighbour)
@@ -168,39 +176,43 @@ func (d *craft) landed(reason string, left ...string) {
 }
 
 // inventory checks that the project has nothing but what the neighbour has, whatever it is called: each object that the other
-// clusters made has been deleted, or was listed as left over and then swept.
+// clusters made has been deleted, or was listed as left over and then swept. The port of the node is as it was.
 func (o *orbit) inventory(t *testing.T) {
 	t.Helper()
-	known := map[string]bool{}
-	for _, thing := range o.neighbour.had {
-		known[thing.id] = true
-	}
 	a := o.home.in(t)
-	for path, key := range map[string]string{
-		"block-storage/volumes/detail": "volumes", "block-storage/snapshots/detail": "snapshots",
-		"load-balancer/v2/lbaas/loadbalancers": "loadbalancers", "network/v2.0/floatingips?project_id=" + a.projectID: "floatingips",
-		"network/v2.0/security-groups?project_id=" + a.projectID: "security_groups",
-	} {
-		got := a.call(http.MethodGet, path, nil)
-		objects, ok := got.body[key].([]any)
-		if got.status != http.StatusOK || !ok {
-			t.Fatalf("GET %s: %d %s", path, got.status, got.text)
-		}
-		for _, entry := range objects {
-			if object := entry.(map[string]any); !known[object["id"].(string)] && object["name"] != "default" {
-				t.Errorf("the project still has one of the %s: %v", key, object)
-			}
+	for _, object := range o.before.debris(a.look(projectCollections(a.projectID))) {
+		t.Error("the clusters that were taken down left behind", object)
+	}
+	for _, port := range a.portsOf(o.nodeID) {
+		if len(port["security_groups"].([]any)) != 1 || len(port["tags"].([]any)) != 0 {
+			t.Errorf("a port of the node has security groups %v and tags %v", port["security_groups"], port["tags"])
 		}
 	}
-	for _, key := range []string{"listeners", "pools"} {
-		for _, entry := range a.call(http.MethodGet, "load-balancer/v2/lbaas/"+key, nil).body[key].([]any) {
-			for _, parent := range entry.(map[string]any)["loadbalancers"].([]any) {
-				if !known[parent.(map[string]any)["id"].(string)] {
-					t.Errorf("the project still has one of the %s: %v", key, entry)
-				}
-			}
+}
+
+// projectCollections are the collections of what a cluster makes in a project.
+func projectCollections(project string) map[string]string {
+	found := map[string]string{}
+	for path, key := range collections {
+		path, _, _ = strings.Cut(path, "?")
+		switch {
+		case strings.HasPrefix(path, "identity/"):
+			continue
+		case strings.HasPrefix(path, "network/"):
+			path += "?project_id=" + project
 		}
+		found[path] = key
 	}
+	return found
+}
+
+// portsOf are the ports of a server.
+func (a *api) portsOf(server string) (ports []map[string]any) {
+	a.t.Helper()
+	for _, port := range a.call(http.MethodGet, "network/v2.0/ports?device_id="+server, nil).body["ports"].([]any) {
+		ports = append(ports, port.(map[string]any))
+	}
+	return ports
 }
 
 // unharmed checks that a Kluster has all that it had, unchanged.
@@ -237,13 +249,16 @@ func (d *craft) events() (all []string, err error) {
 	return all, err
 }
 
-// thing is an object of a cluster in OpenStack.
+// cluster is the name that the cluster has in OpenStack.
+func (d *craft) cluster() string { return cmp.Or(d.named, d.k.ClusterName()) }
+
+// thing is an object of a cluster in OpenStack, by its id; a route by what the status calls it.
 type thing struct{ kind, id, path, text string }
 
 // things are what the cluster has in OpenStack, by plain requests, sorted.
 func (d *craft) things() (all []thing) {
 	d.t.Helper()
-	cluster, disk := d.k.ClusterName(), d.k.CSIClusterID()
+	cluster, disk := d.cluster(), d.k.CSIClusterID()
 	list := func(kind, path, key string, is func(object map[string]any) bool) {
 		d.t.Helper()
 		service, _, _ := strings.Cut(path, "?")
@@ -274,7 +289,7 @@ func (d *craft) things() (all []thing) {
 	for _, entry := range d.must(http.MethodGet, "network/v2.0/routers/"+d.router, nil)["routes"].([]any) {
 		route := entry.(map[string]any)
 		if destination := route["destination"].(string); strings.HasPrefix(destination, strings.TrimSuffix(*d.k.Spec.ClusterCIDR, "0.0/16")) {
-			all = append(all, thing{kind: "Route", id: destination, text: fmt.Sprint(route["nexthop"])})
+			all = append(all, thing{kind: "Route", id: fmt.Sprintf("%s via %s", destination, route["nexthop"])})
 		}
 	}
 	slices.SortFunc(all, func(a, b thing) int { return strings.Compare(a.kind+" "+a.id, b.kind+" "+b.id) })
@@ -315,12 +330,24 @@ func (d *craft) paths() {
 	d.must(http.MethodPut, "network/v2.0/routers/"+d.router+"/add_extraroutes", hops(begin+"1.0/24 10.0.0.5", begin+"2.0/24 10.0.0.77"))
 }
 
-// sweep deletes whatever is left of a cluster when its test is over.
+// swept counts what sweep deleted.
+var swept atomic.Int32
+
+// sweep deletes whatever is left of a cluster when its test is over. What is left of a Kluster that was released is in its
+// lists, or the test fails.
 func (d *craft) sweep() {
 	d.t.Helper()
+	for _, missing := range d.unlisted() {
+		d.t.Errorf("Kluster %s was released, and %s is neither gone nor listed: %+v", d.k.Name, missing, d.k.Status.Deorbit)
+	}
+	seen := map[string]bool{}
 	eventually(d.t, "nothing of "+d.k.Name+" is left", func() bool {
 		left := slices.DeleteFunc(d.things(), func(t thing) bool { return t.path == "" }) // routes go with the router
 		for _, thing := range left {
+			if !seen[thing.path] {
+				seen[thing.path] = true
+				swept.Add(1)
+			}
 			path := thing.path
 			if thing.kind == "LoadBalancer" {
 				path += "?cascade=true"
@@ -329,4 +356,18 @@ func (d *craft) sweep() {
 		}
 		return len(left) == 0
 	})
+}
+
+// unlisted is what is there of a Kluster that was released, and neither left over nor retained by what its status says.
+func (d *craft) unlisted() (missing []string) {
+	at := d.k.Status.Deorbit
+	if !meta.IsStatusConditionTrue(d.k.Status.Conditions, kubernikusv1.ConditionDeorbited) || at == nil {
+		return nil
+	}
+	for _, thing := range d.things() {
+		if !listed(at.Remaining, thing.kind, thing.id, "") && !listed(at.Retained, thing.kind, thing.id, "") {
+			missing = append(missing, thing.kind+" "+thing.id)
+		}
+	}
+	return missing
 }

@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -45,11 +47,15 @@ func (o *orbit) launch(t *testing.T, name string, change func(*craft)) *craft {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.standin, err = standin.Start(context.WithoutCancel(t.Context()), standin.Config{
-		Kubernetes: clientset, Dynamic: snapshots, ClusterName: d.k.ClusterName(), ClusterID: d.k.CSIClusterID(),
+	config := standin.Config{
+		Kubernetes: clientset, Dynamic: snapshots, ClusterName: d.cluster(), ClusterID: d.k.CSIClusterID(),
 		Cloud:    standin.Credentials{AuthURL: d.authURL, User: d.user, Password: d.password, Project: d.project},
 		SubnetID: o.subnet, FloatingNetworkID: o.public,
-	})
+	}
+	if d.realController {
+		config.SubnetID = "" // no load balancers
+	}
+	d.standin, err = standin.Start(context.WithoutCancel(t.Context()), config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,13 +216,27 @@ func (d *craft) rebuild(claim, class string) (told func() []error) {
 	}
 }
 
+// node makes the node of the server in the cluster to be taken down, with a range of addresses for its pods.
+func (d *craft) node(name string) string {
+	d.t.Helper()
+	cidr := strings.TrimSuffix(*d.k.Spec.ClusterCIDR, "0.0/16") + "1.0/24"
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: "openstack:///" + d.nodeID, PodCIDR: cidr, PodCIDRs: []string{cidr}}}
+	d.make(node)
+	node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "10.0.0.5"}, {Type: corev1.NodeHostName, Address: name}}
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady"}}
+	if err := d.inside.Status().Update(d.t.Context(), node); err != nil {
+		d.t.Fatal(err)
+	}
+	return name
+}
+
 // clear thaws the cluster and empties it, whatever keeps its objects.
 func (d *craft) clear() {
 	d.t.Helper()
 	ctx, claim := context.Background(), d.pending("thawed", "foreign")
 	claim.Namespace = metav1.NamespaceDefault
 	freeze := metav1.ObjectMeta{Name: "groundskeeper-deorbit"}
-	lists := []client.ObjectList{&corev1.ServiceList{}, &corev1.PersistentVolumeClaimList{}, &corev1.PersistentVolumeList{}}
+	lists := []client.ObjectList{&storagev1.VolumeAttachmentList{}, &corev1.NodeList{}, &corev1.ServiceList{}, &corev1.PersistentVolumeClaimList{}, &corev1.PersistentVolumeList{}}
 	if err := d.inside.List(ctx, customs("VolumeSnapshot")); err == nil {
 		lists = append(lists, customs("VolumeSnapshot"), customs("VolumeSnapshotContent"))
 	}

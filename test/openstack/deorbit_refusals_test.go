@@ -6,6 +6,7 @@ package openstack
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,11 +15,13 @@ import (
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
+	"groundskeeper.io/groundskeeper/test/standin"
 )
 
 const refused = "which rejected its deletion"
@@ -82,7 +85,7 @@ func testPortsOfADeadController(t *testing.T, o *orbit) {
 	d := o.launch(t, "ports", func(d *craft) { d.k.Spec.Deorbit.StageTimeout = during(3 * time.Second) })
 	d.serve("web")
 	group := d.of("SecurityGroup")
-	ports := d.call(http.MethodGet, "network/v2.0/ports?device_id="+o.node, nil).body["ports"].([]any)
+	ports := d.call(http.MethodGet, "network/v2.0/ports?device_id="+o.nodeID, nil).body["ports"].([]any)
 	port := ports[0].(map[string]any)
 	path := "network/v2.0/ports/" + port["id"].(string)
 	before := port["security_groups"].([]any)
@@ -131,27 +134,62 @@ func testRoutesThatComeBack(t *testing.T, o *orbit) {
 		d.call(http.MethodPut, "network/v2.0/routers/"+d.router+"/remove_extraroutes", route)
 	})
 	d.leave()
-	d.remains("Route", begin+"1.0/24", "it came back after it was removed")
+	d.remains("Route", begin+"1.0/24 via 10.0.0.5", "it came back after it was removed")
 	d.tells("RoutesCameBack", "")
-	d.landed("Leftovers", "Route "+begin+"1.0/24")
+	d.landed("Leftovers", "Route "+begin+"1.0/24 via 10.0.0.5")
 	stop()
 }
 
-// A Secret that leads to another project holds Deorbit up: there, everything seems to have been deleted.
+// A Secret that leads to another project or region, or to no certain region, holds Deorbit up: there, everything seems to have
+// gone.
 func testSwappedSecret(t *testing.T, o *orbit) {
+	anotherRegion(t, "RegionFar", "identity", "network", "compute", "block-storage", "volumev3", "load-balancer")
 	d := o.register(t, "swapped", o.nowhere(t), func(d *craft) { d.k.Spec.Deorbit.UnseenVolumes = kubernikusv1.DeletionPolicyDelete })
 	d.outfit()
 	d.had = d.things()
 	other := newProject(t)
-	right := d.secret.Data
-	d.edit(d.secret, func() {
-		d.secret.Data = other.secret("", "", other.password).Data
-		d.secret.Data["kubeconfig"] = right["kubeconfig"]
-	})
+	right := maps.Clone(d.secret.Data)
+	swap := func(change func(data map[string][]byte)) {
+		t.Helper()
+		d.edit(d.secret, func() {
+			d.secret.Data = maps.Clone(right)
+			change(d.secret.Data)
+		})
+	}
+	swap(func(data map[string][]byte) { maps.Copy(data, other.secret("", "", other.password).Data) })
 	d.is(kubernikusv1.ConditionOpenStackReachable, "False/CloudChanged")
 	d.leave()
 	d.is(kubernikusv1.ConditionDeorbited, "False/CloudChanged")
+	swap(func(data map[string][]byte) { delete(data, "openstack-region") })
+	d.is(kubernikusv1.ConditionDeorbited, "False/CredentialsInvalid")
+	swap(func(data map[string][]byte) { data["openstack-region"] = []byte("RegionFar") })
+	d.is(kubernikusv1.ConditionDeorbited, "False/CloudChanged")
 	d.unharmed(d)
-	d.edit(d.secret, func() { d.secret.Data = right })
+	swap(func(map[string][]byte) {})
 	d.landed("Deorbited")
+}
+
+// A volume that a dead CSI driver left at the server of a node is detached from it, as that driver would, and deleted. The
+// server stays.
+func testVolumeOfADeadDriver(t *testing.T, o *orbit) {
+	d := o.launch(t, "detach", func(d *craft) { d.k.Spec.Deorbit.StageTimeout = during(3 * time.Second) })
+	volume := d.claim("data", "cinder")
+	claim := d.pending("data", "cinder")
+	if err := d.inside.Get(t.Context(), client.ObjectKeyFromObject(claim), claim); err != nil {
+		t.Fatal(err)
+	}
+	node := d.node("worker")
+	d.make(&storagev1.VolumeAttachment{ObjectMeta: metav1.ObjectMeta{Name: "csi-" + d.k.Name, Finalizers: []string{"external-attacher/cinder-csi-openstack-org"}},
+		Spec: storagev1.VolumeAttachmentSpec{Attacher: standin.Driver, NodeName: node,
+			Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: &claim.Spec.VolumeName}}})
+	attachments := "compute/servers/" + o.nodeID + "/os-volume_attachments"
+	d.must(http.MethodPost, attachments, wrap("volumeAttachment", "volumeId", volume))
+	d.status("block-storage/volumes/"+volume, "status", "in-use")
+	d.standin.SetDead(true)
+	d.leave()
+	d.landed("Deorbited")
+	if left := d.call(http.MethodGet, attachments, nil).body["volumeAttachments"].([]any); len(left) != 0 {
+		t.Errorf("the server still has %v", left)
+	}
+	d.status("compute/servers/"+o.nodeID, "status", "ACTIVE")
 }

@@ -43,6 +43,10 @@ func TestDeorbit(t *testing.T) {
 				{"policy", testPolicyThatRefuses},
 				{"ports", testPortsOfADeadController},
 				{"routes", testRoutesThatComeBack},
+				{"detach", testVolumeOfADeadDriver},
+				{"live", testLiveController},
+				{"resync", testLiveControllerKeepsRoute},
+				{"dead", testDeadController},
 				{"volumes", testVolumesThatStay},
 				{"pending", testPendingAndDead},
 				{"blinking", testBlinking},
@@ -138,12 +142,12 @@ func testVolumesThatStay(t *testing.T, o *orbit) {
 	d := o.launch(t, "volumes", func(d *craft) { d.k.Spec.Deorbit.StageTimeout = during(3 * time.Second) })
 	attached, snapped := d.claim("attached", "cinder"), d.claim("snapped", "cinder")
 	snapshot := d.snapshot(snapped, "")
-	at := "compute/servers/" + o.node + "/os-volume_attachments"
+	at := "compute/servers/" + o.nodeID + "/os-volume_attachments"
 	d.must(http.MethodPost, at, wrap("volumeAttachment", "volumeId", attached))
 	d.status("block-storage/volumes/"+attached, "status", "in-use")
 	d.leave()
 	d.until("it waits for the server alone", func() error {
-		if at := d.k.Status.Deorbit; at == nil || at.Stage != kubernikusv1.DeorbitRelease || len(at.Remaining) != 1 || !listed(at.Remaining, "Volume", attached, "attached to server "+o.node) {
+		if at := d.k.Status.Deorbit; at == nil || at.Stage != kubernikusv1.DeorbitRelease || len(at.Remaining) != 1 || !listed(at.Remaining, "Volume", attached, "attached to server "+o.nodeID) {
 			return fmt.Errorf("deorbit %+v", at)
 		}
 		return nil

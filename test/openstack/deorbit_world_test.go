@@ -62,10 +62,12 @@ type orbit struct {
 	c, inside client.WithWatch
 	// home is the user of the project.
 	home *api
-	// subnet, router and public are the network of the nodes, its router and where floating IPs are from; node is a server.
-	subnet, router, public, node string
-	neighbour                    *craft
-	registered                   atomic.Int32
+	// subnet, router and public are the network of the nodes, its router and where floating IPs are from; nodeID is a server.
+	subnet, router, public, nodeID string
+	neighbour                      *craft
+	// before is what the project had when the neighbour was there, and nothing else.
+	before     inventory
+	registered atomic.Int32
 }
 
 func newOrbit(t *testing.T) *orbit {
@@ -108,11 +110,12 @@ func newOrbit(t *testing.T) *orbit {
 	o.home = newProject(t)
 	network, subnet, router := o.home.network()
 	o.subnet, o.router, o.public = subnet, router, o.home.gateway(router)
-	o.node = o.home.server(network, "10.0.0.5")
+	o.nodeID = o.home.server(network, "10.0.0.5")
 	o.neighbour = o.register(t, "neighbour", nil, nil)
 	o.neighbour.outfit()
 	o.neighbour.paths()
 	o.neighbour.had = o.neighbour.things()
+	o.before = o.home.look(projectCollections(o.home.projectID))
 	return o
 }
 
@@ -160,8 +163,8 @@ func (o *orbit) classes(t *testing.T) {
 	class("foreign", foreignDriver, corev1.PersistentVolumeReclaimDelete, storagev1.VolumeBindingImmediate)
 }
 
-// within waits until a condition holds, and reports its last failure when it does not.
-func within(t *testing.T, what string, condition func() error) {
+// within waits until a condition holds, and tells its last complaint when it does not.
+func within(t testing.TB, what string, condition func() error) {
 	t.Helper()
 	err := errors.New("not tried")
 	defer func() {

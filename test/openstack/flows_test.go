@@ -60,10 +60,14 @@ type kluster struct {
 func newKluster(t *testing.T) *kluster {
 	k := &kluster{api: realUser(t, "demo"), clock: clocktesting.NewFakePassiveClock(time.Now())}
 	k.network, k.subnet, k.router = k.api.network()
-	k.target = routegc.Target{RouterID: k.router,
+	k.target = newTarget(k.router)
+	return k
+}
+
+func newTarget(router string) routegc.Target {
+	return routegc.Target{RouterID: router,
 		Scope:  routegc.Scope{ClusterCIDR: netip.MustParsePrefix("100.100.0.0/16"), Siblings: []netip.Prefix{netip.MustParsePrefix("100.101.0.0/16")}},
 		Limits: routegc.Limits{ConfirmAfter: 30 * time.Second, Interval: 5 * time.Minute, MaxRemovalFraction: 0.5}}
-	return k
 }
 
 // pass reconciles once an hour after the last one.
@@ -127,6 +131,36 @@ func TestOrphansOfAGoneServer(t *testing.T) {
 	k.wantRoutes(live...)
 }
 
+// The subport of a trunk has neither the server nor the trunk as its device: the trunk says that it leads to the server of its
+// parent port. Nova gives that port back when the server is deleted.
+func TestSubportsOfAGoneServer(t *testing.T) {
+	needTestbed(t)
+	k := newKluster(t)
+	k.server(k.network, "10.0.0.5")
+	trunk := func(parentAddress, address string) (server string) {
+		t.Helper()
+		parent, subport := k.port(k.network, k.subnet, parentAddress), k.port(k.network, k.subnet, address)
+		id := k.must(http.MethodPost, "network/v2.0/trunks", wrap("trunk", "port_id", parent, "sub_ports",
+			[]any{map[string]any{"port_id": subport, "segmentation_type": "vlan", "segmentation_id": 100}}))["id"].(string)
+		t.Cleanup(func() { k.must(http.MethodDelete, "network/v2.0/trunks/"+id, nil) })
+		return k.boot(map[string]any{"port": parent})
+	}
+	trunk("10.0.0.20", "10.0.0.21")
+	gone := trunk("10.0.0.30", "10.0.0.31")
+	live, orphan := "100.100.1.0/24 10.0.0.21", "100.100.2.0/24 10.0.0.31"
+	k.set(live, orphan)
+	client := k.client(options())
+	for range 3 {
+		if r := k.mustPass(client); len(r.Waiting)+len(r.Removed) != 0 {
+			t.Errorf("with all servers there: %+v", r)
+		}
+	}
+	k.deleteServer(gone)
+	k.mustPass(client)
+	k.mustPass(client)
+	k.wantRoutes(live)
+}
+
 func TestTheMostRoutes(t *testing.T) {
 	needTestbed(t)
 	k := newKluster(t)
@@ -154,24 +188,6 @@ func TestWithoutAtomicRoutes(t *testing.T) {
 	k.mustPass(client)
 	k.mustPass(client)
 	k.wantRoutes("100.100.1.0/24 10.0.0.5", "192.168.0.0/24 10.0.0.77")
-}
-
-func TestApplicationCredential(t *testing.T) {
-	needTestbed(t)
-	clients, err := openstack.NewClients(options())
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := clients.Get(context.Background(), &corev1.Secret{Data: map[string][]byte{"clouds.yaml": readFile(t, "clouds.yaml"), "cloud": []byte("appcred")}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if demo := realUser(t, "demo"); client.ProjectID() != demo.projectID {
-		t.Errorf("project %s, want %s", client.ProjectID(), demo.projectID)
-	}
-	if _, err := client.Compute().Servers(context.Background()); err != nil {
-		t.Error(err)
-	}
 }
 
 // routesOf are the routes of a router, sorted.

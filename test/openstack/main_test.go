@@ -32,8 +32,9 @@ func TestMain(m *testing.M) {
 	http.DefaultClient.Transport = http.DefaultTransport.(*http.Transport).Clone()
 	if *testbed == "" {
 		fmt.Println("only the fake is tested: a real OpenStack is named by -testbed, as make test-openstack does")
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
+	os.Exit(runBetweenInventories(m.Run))
 }
 
 // needTestbed skips a test that only a real OpenStack can pass.
@@ -59,7 +60,7 @@ func rounds(t *testing.T) int {
 }
 
 // control runs a command of the testbed, with variables besides its own.
-func control(t *testing.T, variables []string, command ...string) {
+func control(t testing.TB, variables []string, command ...string) {
 	t.Helper()
 	script, err := filepath.Abs("../../hack/openstack/testbed.sh")
 	if err != nil {

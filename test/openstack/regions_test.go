@@ -7,24 +7,36 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
+
+// anotherRegion puts another region into the catalog, for one test: some services of the only one, again.
+func anotherRegion(t *testing.T, name string, kinds ...string) {
+	t.Helper()
+	admin := realUser(t, "admin")
+	admin.must(http.MethodPost, "identity/regions", wrap("region", "id", name))
+	t.Cleanup(func() { admin.must(http.MethodDelete, "identity/regions/"+name, nil) })
+	for _, kind := range kinds {
+		services := admin.call(http.MethodGet, "identity/services?type="+kind, nil).body["services"].([]any)
+		service := services[0].(map[string]any)["id"].(string)
+		endpoints := admin.call(http.MethodGet, "identity/endpoints?interface=public&region_id=RegionOne&service_id="+service, nil).body["endpoints"].([]any)
+		made := admin.must(http.MethodPost, "identity/endpoints", wrap("endpoint", "service_id", service, "region_id", name,
+			"interface", "public", "url", endpoints[0].(map[string]any)["url"]))["id"].(string)
+		t.Cleanup(func() { admin.must(http.MethodDelete, "identity/endpoints/"+made, nil) })
+	}
+}
 
 // A catalog of several regions needs one that is named: without it, each service would be the first of the catalog. A service
 // that the named region does not have is missing, and never that of another region.
 func TestTwoRegions(t *testing.T) {
 	needTestbed(t)
 	const second = "RegionTwo"
-	admin, a := realUser(t, "admin"), newProject(t)
-	admin.must(http.MethodPost, "identity/regions", wrap("region", "id", second))
-	t.Cleanup(func() { admin.must(http.MethodDelete, "identity/regions/"+second, nil) })
-	for _, kind := range []string{"identity", "network"} {
-		services := admin.call(http.MethodGet, "identity/services?type="+kind, nil).body["services"].([]any)
-		made := admin.must(http.MethodPost, "identity/endpoints", wrap("endpoint", "service_id", services[0].(map[string]any)["id"], "region_id", second,
-			"interface", "public", "url", admin.endpoints[kind]))["id"].(string)
-		t.Cleanup(func() { admin.must(http.MethodDelete, "identity/endpoints/"+made, nil) })
-	}
+	a := newProject(t)
+	anotherRegion(t, second, "identity", "network")
 	get := func(region string) (*openstack.Client, error) {
 		clients, err := openstack.NewClients(options())
 		if err != nil {
@@ -57,4 +69,19 @@ func TestTwoRegions(t *testing.T) {
 			t.Errorf("the servers of region %s: %v", region, err)
 		}
 	}
+	// Route GC does not take the servers of one region for those of the routers of another.
+	k := &kluster{api: a, clock: clocktesting.NewFakePassiveClock(time.Now())}
+	k.network, k.subnet, k.router = a.network()
+	k.target = newTarget(k.router)
+	k.set("100.100.1.0/24 10.0.0.6")
+	client, err := get(second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if r, err := k.pass(client); openstack.ReasonOf(err) != openstack.ReasonServiceMissing || len(r.Removed) != 0 {
+			t.Errorf("a pass in a region without Nova: %+v, %v", r, err)
+		}
+	}
+	k.wantRoutes("100.100.1.0/24 10.0.0.6")
 }

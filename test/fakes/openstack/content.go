@@ -24,6 +24,9 @@ type content struct {
 	memberships []membership
 	forbidden   map[string]bool // by project
 	tokens      map[string]token
+
+	applications []applicationCredential
+
 	routers     map[string]*router
 	subnets     []subnet
 	ports       []port

@@ -18,6 +18,9 @@ func (s *Server) identityPaths() map[string]func(*call) *problem {
 		"GET /identity/v3/":              s.identityVersion,
 		"POST /identity/v3/auth/tokens":  s.authenticate,
 		"GET /identity/v3/auth/projects": s.listProjects,
+
+		"POST /identity/v3/users/{user}/application_credentials":        s.createApplicationCredential,
+		"DELETE /identity/v3/users/{user}/application_credentials/{id}": s.deleteApplicationCredential,
 	}
 }
 
@@ -56,36 +59,52 @@ func (s *Server) identityVersion(c *call) *problem {
 		"links": []any{map[string]any{"rel": "self", "href": s.AuthURL() + "/"}}}})
 }
 
-// authenticate gives a token for a user and a password, scoped to the project of the user.
+// authenticate gives a token for a user and a password, scoped to a project of the user, or for an application credential.
 func (s *Server) authenticate(c *call) *problem {
 	auth := dig(c.body, "auth")
 	methods, _ := dig(auth, "identity")["methods"].([]any)
-	if !slices.Equal(methods, []any{"password"}) {
-		return &problem{status: http.StatusBadRequest, message: "Invalid input for field 'identity/methods'"}
+	var name string
+	var scope membership
+	var wrong *problem
+	switch {
+	case slices.Equal(methods, []any{"password"}):
+		name, scope, wrong = s.password(auth)
+	case slices.Equal(methods, []any{"application_credential"}):
+		name, scope, wrong = s.application(dig(auth, "identity", "application_credential"))
+	default:
+		wrong = &problem{status: http.StatusBadRequest, message: "Invalid input for field 'identity/methods'"}
 	}
-	given := dig(auth, "identity", "password", "user")
-	name, _ := given["name"].(string)
-	if domain := dig(given, "domain"); domain["name"] != "Default" && domain["id"] != "default" {
-		return unauthorized()
-	}
-	known := s.content.users[name]
-	if known == nil || known.password != given["password"] {
-		return unauthorized()
-	}
-	scope, ok := s.content.scope(name, dig(auth, "scope", "project"))
-	if !ok {
-		return unauthorized()
+	if wrong != nil {
+		return wrong
 	}
 	id, now := uuid.NewString(), s.options.Now().UTC()
-	t := token{user: name, project: scope.id, admin: known.admin, end: now.Add(s.options.TokenLifetime)}
+	t := token{user: name, project: scope.id, admin: s.content.users[name].admin, end: now.Add(s.options.TokenLifetime)}
 	s.content.tokens[id] = t
 	c.answer.Header().Set("X-Subject-Token", id)
 	return c.write(http.StatusCreated, map[string]any{"token": map[string]any{
-		"methods": []string{"password"}, "issued_at": now.Format(timeFormat), "expires_at": t.end.UTC().Format(timeFormat),
+		"methods": methods, "issued_at": now.Format(timeFormat), "expires_at": t.end.UTC().Format(timeFormat),
 		"user":    map[string]any{"id": name, "name": name, "domain": map[string]any{"id": "default", "name": "Default"}},
 		"project": map[string]any{"id": scope.id, "name": scope.name, "domain": map[string]any{"id": "default", "name": "Default"}},
 		"catalog": s.catalog(), "roles": []any{map[string]any{"id": "member", "name": "member"}},
 	}})
+}
+
+// password is who a user and a password stand for.
+func (s *Server) password(auth map[string]any) (name string, scope membership, wrong *problem) {
+	given := dig(auth, "identity", "password", "user")
+	name, _ = given["name"].(string)
+	if domain := dig(given, "domain"); domain["name"] != "Default" && domain["id"] != "default" {
+		return "", membership{}, unauthorized()
+	}
+	known := s.content.users[name]
+	if known == nil || known.password != given["password"] {
+		return "", membership{}, unauthorized()
+	}
+	scope, ok := s.content.scope(name, dig(auth, "scope", "project"))
+	if !ok {
+		return "", membership{}, unauthorized()
+	}
+	return name, scope, nil
 }
 
 // token is what a token stands for, by the Keystone of the cloud.

@@ -121,8 +121,8 @@ func (s *Server) deletePort(c *call) *problem {
 	if t := s.content.trunkOf(p.id); t != nil {
 		return &problem{status: http.StatusConflict, kind: "PortInUseAsTrunkParent", message: "Port " + p.id + " is currently a parent port for trunk " + t.id + "."}
 	}
-	if p.owner == subportOwner {
-		return &problem{status: http.StatusConflict, kind: "PortInUseAsSubPort", message: "Port " + p.id + " is currently a subport for trunk " + p.device + "."}
+	if t := s.content.trunkAbove(p.id); t != nil {
+		return &problem{status: http.StatusConflict, kind: "PortInUseAsSubPort", message: "Port " + p.id + " is currently a subport for trunk " + t.id + "."}
 	}
 	s.content.removePort(p.id)
 	c.answer.WriteHeader(http.StatusNoContent)

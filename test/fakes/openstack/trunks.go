@@ -11,7 +11,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// subportOwner is the device owner of a port that is a subport of a trunk; its device is the trunk.
+// subportOwner is the device owner of a port that is a subport of a trunk, from when an agent has bound it. Neutron's API itself
+// sets neither owner nor device.
 const subportOwner = "trunk:subport"
 
 // newTrunk is the body of the creation of a trunk.
@@ -26,18 +27,22 @@ type newTrunk struct {
 	AdminUp any `json:"admin_state_up"`
 }
 
-// AddTrunk makes a trunk of a port with subports, and returns its id.
+// AddTrunk makes a trunk of a port with subports that an agent has bound, and returns its id.
 func (s *Server) AddTrunk(project, parent string, subports ...string) string {
 	made := &trunk{id: uuid.NewString(), project: project, port: parent}
 	s.change(func(c *content) {
 		for i, id := range subports {
 			made.subports = append(made.subports, subport{port: id, vlan: 100 + i})
-			p := c.port(id)
-			p.owner, p.device = subportOwner, made.id
+			c.port(id).owner = subportOwner
 		}
 		c.trunks = append(c.trunks, made)
 	})
 	return made.id
+}
+
+// Unbind takes the owner of a port away, as before an agent binds it.
+func (s *Server) Unbind(portID string) {
+	s.change(func(c *content) { c.port(portID).owner = "" })
 }
 
 // SetAddressPairs gives a port addresses or ranges that it may use besides its own.
@@ -89,14 +94,10 @@ func (s *Server) createTrunk(c *call) *problem {
 		if wrong != nil {
 			return wrong
 		}
-		if p.owner == subportOwner {
+		if s.content.trunkAbove(p.id) != nil {
 			return &problem{status: http.StatusConflict, kind: "TrunkPortInUse", message: fmt.Sprintf("Port %s is in use by another trunk.", sub.PortID)}
 		}
 		made.subports = append(made.subports, subport{port: sub.PortID, vlan: sub.ID})
-	}
-	for _, sub := range made.subports {
-		p := s.content.port(sub.port)
-		p.owner, p.device = subportOwner, made.id
 	}
 	s.content.trunks = append(s.content.trunks, made)
 	return c.write(http.StatusCreated, map[string]any{"trunk": trunkBody(made)})
@@ -111,7 +112,7 @@ func (s *Server) deleteTrunk(c *call) *problem {
 	}
 	for _, sub := range s.content.trunks[i].subports {
 		if p := s.content.port(sub.port); p != nil {
-			p.owner, p.device = "", ""
+			p.owner = ""
 		}
 	}
 	s.content.trunks = slices.Delete(s.content.trunks, i, i+1)
@@ -122,6 +123,16 @@ func (s *Server) deleteTrunk(c *call) *problem {
 // trunkOf is the trunk that a port is the parent of, nil for none.
 func (c *content) trunkOf(port string) *trunk {
 	if i := slices.IndexFunc(c.trunks, func(t *trunk) bool { return t.port == port }); i >= 0 {
+		return c.trunks[i]
+	}
+	return nil
+}
+
+// trunkAbove is the trunk that a port is a subport of, nil for none.
+func (c *content) trunkAbove(port string) *trunk {
+	if i := slices.IndexFunc(c.trunks, func(t *trunk) bool {
+		return slices.ContainsFunc(t.subports, func(s subport) bool { return s.port == port })
+	}); i >= 0 {
 		return c.trunks[i]
 	}
 	return nil

@@ -14,11 +14,12 @@ import (
 )
 
 // A cloud controller manager that still runs makes the routes of its nodes again, every 10 s by default
-// (--route-reconciliation-period), and Neutron then rejects the removal of the interface of the router. So a removal counts when
-// the routes have stayed away for two poll intervals, and longer than such a period. Those that came back are removed again every
-// routesRetry, or when their node has been deleted: in between the nodes that there still are keep their routes.
+// (--route-reconciliation-period), and Neutron then refuses to remove the interface of the router. So a removal counts when
+// the routes have stayed away for two poll intervals, and for three such periods: it reads the router and waits for Neutron before a
+// route is there again, seconds after its period. Those that came back are removed again every routesRetry, or when their node has
+// gone: in between the nodes that there still are keep their routes.
 const (
-	minRoutesResync = 12 * time.Second
+	minRoutesResync = 30 * time.Second
 	routesRetry     = 5 * time.Minute
 )
 
@@ -30,30 +31,36 @@ const reasonResync = "removed: whether it stays away is checked after a full res
 
 // returning is what is known of the routes that were removed.
 type returning struct {
+	// removed have the reason that they remain with: whether the route was there again after it was removed.
 	removed []kubernikusv1.DeorbitObject
 	// at is when routes were removed last; zero: not by this process.
 	at time.Time
-	// back is true when a route was there again after it was removed.
-	back bool
 }
 
 // returningOf is what a status reports about removed routes.
 func returningOf(status *kubernikusv1.DeorbitStatus) (r returning) {
 	for _, o := range status.Remaining {
-		isBack := strings.HasPrefix(o.Reason, cloud.ReasonCameBack)
-		if o.Kind == routeKind && (isBack || o.Reason == reasonResync) {
-			r.removed, r.back = append(r.removed, o), r.back || isBack
+		if o.Kind == routeKind && (cameBack(o) || o.Reason == reasonResync) {
+			r.removed = append(r.removed, o)
 		}
 	}
 	return r
 }
 
-func (r *returning) knows(route kubernikusv1.DeorbitObject) bool {
-	return slices.ContainsFunc(r.removed, func(o kubernikusv1.DeorbitObject) bool { return keyOf(o) == keyOf(route) })
+func cameBack(route kubernikusv1.DeorbitObject) bool {
+	return strings.HasPrefix(route.Reason, cloud.ReasonCameBack)
 }
 
+// index is the index of a route that was removed, -1 for another.
+func (r *returning) index(route kubernikusv1.DeorbitObject) int {
+	return slices.IndexFunc(r.removed, func(o kubernikusv1.DeorbitObject) bool { return keyOf(o) == keyOf(route) })
+}
+
+// back reports whether any route was there again after it was removed.
+func (r *returning) back() bool { return slices.ContainsFunc(r.removed, cameBack) }
+
 // leaves reports whether routes that came back are left alone by the next look.
-func (r *returning) leaves(now time.Time) bool { return r.back && now.Sub(r.at) < routesRetry }
+func (r *returning) leaves(now time.Time) bool { return r.back() && now.Sub(r.at) < routesRetry }
 
 // settleRoutes takes in which routes a look removed, and lets them remain until they have stayed away for long enough.
 func (p *step) settleRoutes(o outcome) {
@@ -63,35 +70,39 @@ func (p *step) settleRoutes(o outcome) {
 		}
 		report := &o.parts[i].report
 		for _, route := range report.Deleted {
-			switch {
-			case route.Kind != routeKind:
-			case !p.routes.knows(route):
+			if route.Kind != routeKind {
+				continue
+			}
+			i := p.routes.index(route)
+			if i < 0 {
+				route.Reason = reasonResync
 				p.routes.removed = append(p.routes.removed, route)
-			case !p.routes.back:
-				p.routes.back = true
+				continue
+			}
+			if !p.routes.back() {
 				p.tell(true, eventRoutesCameBack, fmt.Sprintf("route %s was there again after it was removed: the cloud controller manager of the cluster still runs; stop it or delete the nodes", route.Name))
 			}
+			p.routes.removed[i].Reason = cloud.ReasonCameBack
 		}
 		if len(report.Deleted) > 0 || p.routes.at.IsZero() {
 			p.routes.at = p.now
 		}
-		if p.now.Sub(p.routes.at) >= p.routesResync {
+		if p.routesSettled() {
 			continue
-		}
-		reason := reasonResync
-		if p.routes.back {
-			reason = cloud.ReasonCameBack
 		}
 		for _, route := range p.routes.removed {
 			if !slices.ContainsFunc(report.Remaining, func(r kubernikusv1.DeorbitObject) bool { return keyOf(r) == keyOf(route) }) {
-				route.Reason = reason
 				report.Remaining = append(report.Remaining, route)
 			}
 		}
 	}
 }
 
-// onlyRoutesReturn reports whether nothing but routes that come back is left.
+// routesSettled reports whether the routes that have stayed away since the last removal have done so for long enough.
+func (p *step) routesSettled() bool { return p.now.Sub(p.routes.at) >= p.routesResync }
+
+// onlyRoutesReturn reports whether nothing but routes that come back is left, and all other routes have stayed away.
 func (p *step) onlyRoutesReturn() bool {
-	return p.routes.back && len(p.Remaining) > 0 && !slices.ContainsFunc(p.Remaining, func(o kubernikusv1.DeorbitObject) bool { return !p.routes.knows(o) })
+	return p.routes.back() && p.routesSettled() && len(p.Remaining) > 0 &&
+		!slices.ContainsFunc(p.Remaining, func(o kubernikusv1.DeorbitObject) bool { return p.routes.index(o) < 0 })
 }

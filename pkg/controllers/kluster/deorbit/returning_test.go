@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	kubernikusv1 "groundskeeper.io/groundskeeper/pkg/apis/kubernikus/v1"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cloud"
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/stage"
@@ -24,6 +26,8 @@ type router struct {
 	at      time.Time
 	now     func() time.Time
 	left    bool
+	// orphan is a route of no node, which nobody makes again; nil for none.
+	orphan *kubernikusv1.DeorbitObject
 }
 
 func (r *router) answer(_ context.Context, c call) (stage.Report, error) {
@@ -44,7 +48,11 @@ func (r *router) answer(_ context.Context, c call) (stage.Report, error) {
 	}
 	r.there, r.at = false, r.now()
 	r.removed++
-	return stage.Report{Deleted: []kubernikusv1.DeorbitObject{r.route}}, nil
+	report := stage.Report{Deleted: []kubernikusv1.DeorbitObject{r.route}}
+	if r.orphan != nil {
+		report.Deleted, r.orphan = append(report.Deleted, *r.orphan), nil
+	}
+	return report, nil
 }
 
 func routed(f *flow, runs bool) *router {
@@ -52,6 +60,15 @@ func routed(f *flow, runs bool) *router {
 		resync: 10 * time.Second, now: f.clock.Now}
 	f.says(r.answer)
 	return r
+}
+
+// Routes have to stay away for several periods of a cloud controller manager, however often Deorbit looks.
+func TestRoutesResync(t *testing.T) {
+	for poll, want := range map[time.Duration]time.Duration{time.Second: 30 * time.Second, 15 * time.Second: 30 * time.Second, time.Minute: 2 * time.Minute} {
+		if got := routesResync(poll); got != want {
+			t.Errorf("with a poll interval of %s: %s, want %s", poll, got, want)
+		}
+	}
 }
 
 // A removed route is looked for once more after a full resync, also by a process that did not remove it.
@@ -119,5 +136,33 @@ func TestRoutesComeBack(t *testing.T) {
 				t.Errorf("notified %s, want %s", told, c.told)
 			}
 		})
+	}
+}
+
+// Of two removed routes one comes back. The other is not left over, also when the stage has no time for a whole resync.
+func TestOnlyTheRouteThatComesBackIsLeftOver(t *testing.T) {
+	k := gone("k")
+	k.Spec.Deorbit.StageTimeout = &metav1.Duration{Duration: time.Second}
+	f := newFlow(t, k, secretOf("k-secret"))
+	const orphan = "100.100.2.0/24 via 10.0.0.77"
+	routed(f, true).orphan = &kubernikusv1.DeorbitObject{Kind: "Route", Name: orphan, ID: "router"}
+	f.turn(k)
+	back := ""
+	for range 40 {
+		f.after(2*time.Second, k)
+		if !f.get(k) || !k.HasDeorbiter() {
+			break
+		}
+		for _, o := range k.Status.Deorbit.Remaining {
+			if o.Reason == cloud.ReasonCameBack {
+				back += o.Name + " "
+			}
+		}
+	}
+	if f.get(k) && k.HasDeorbiter() {
+		t.Fatalf("it is not released: %+v", k.Status.Deorbit)
+	}
+	if told := f.told(); strings.Contains(back, orphan) || back == "" || strings.Contains(told, orphan) || !strings.Contains(told, "1 things are left over") {
+		t.Errorf("came back: %q, told %s", back, told)
 	}
 }

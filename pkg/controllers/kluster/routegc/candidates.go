@@ -47,15 +47,15 @@ type evidence struct {
 	floatingIPs []openstack.FloatingIP
 	// absent are the devices of ports that do not exist according to Nova.
 	gone map[string]bool
-	// trunks are the parent ports of trunks.
-	trunks map[string]openstack.Port
+	// parents are the parent ports of subports of trunks, by the id of the subport.
+	parents map[string]openstack.Port
 }
 
 const (
 	// computeOwner begins the owner of a port of a server.
 	computeOwner = "compute:"
-	// subportOwner is the owner of a subport, whose device is the trunk.
-	subportOwner = "trunk:subport"
+	// networkOwner begins the owner of a port of Neutron itself, as of a router.
+	networkOwner = "network:"
 )
 
 // at reports whether traffic to an address may reach a port: it is its own, or one that the port may use besides.
@@ -67,10 +67,15 @@ func atAny(port openstack.Port, hops []netip.Addr) bool {
 	return slices.ContainsFunc(hops, func(hop netip.Addr) bool { return at(port, hop) })
 }
 
-// dead reports whether nothing can be behind a port: its server has been deleted, or it is the subport of a trunk whose parent port
+// mayBeSubport reports whether a port can be the subport of a trunk: only the trunk knows.
+func mayBeSubport(port openstack.Port) bool {
+	return !strings.HasPrefix(port.DeviceOwner, computeOwner) && !strings.HasPrefix(port.DeviceOwner, networkOwner)
+}
+
+// dead reports whether nothing can be behind a port: its server is gone, or it is the subport of a trunk whose parent port
 // has no server any more. When a server is deleted, Nova gives back a port that was there before it, as a trunk's is.
 func (e evidence) dead(port openstack.Port) bool {
-	if parent, found := e.trunks[port.DeviceID]; found && port.DeviceOwner == subportOwner {
+	if parent, found := e.parents[port.ID]; found {
 		port = parent
 		if port.DeviceID == "" && port.DeviceOwner == "" {
 			return true

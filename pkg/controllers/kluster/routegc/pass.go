@@ -20,7 +20,7 @@ type Network interface {
 	RouterNetworks(ctx context.Context, routerID string) ([]string, error)
 	PortsOn(ctx context.Context, networks []string) ([]openstack.Port, error)
 	PortsByID(ctx context.Context, ids []string) ([]openstack.Port, error)
-	Trunks(ctx context.Context, ids []string) ([]openstack.Trunk, error)
+	Trunks(ctx context.Context) ([]openstack.Trunk, error)
 	FloatingIPs(ctx context.Context, addresses []netip.Addr) ([]openstack.FloatingIP, error)
 	RemoveRoutes(ctx context.Context, routerID string, doomed []openstack.Route) error
 	InvalidRoutes(ctx context.Context, router openstack.Router) ([]openstack.Route, error)

@@ -37,7 +37,7 @@ func (p Pass) prove(ctx context.Context, routerID string, candidates []openstack
 			Err: errors.New("no network of the router can be seen: the user of the Secret needs to be in the router's project")}
 	}
 	hops := nextHops(candidates)
-	e := evidence{gone: map[string]bool{}, trunks: map[string]openstack.Port{}}
+	e := evidence{gone: map[string]bool{}, parents: map[string]openstack.Port{}}
 	if e.ports, err = p.Network.PortsOn(ctx, networks); err != nil {
 		return nil, err
 	}
@@ -55,38 +55,45 @@ func (p Pass) prove(ctx context.Context, routerID string, candidates []openstack
 
 // follow reads the parent ports of the trunks whose subports have the next hops.
 func (p Pass) follow(ctx context.Context, e *evidence, hops []netip.Addr) error {
-	var ids []string
+	subports := map[string]bool{}
 	for _, port := range e.ports {
-		if port.DeviceOwner == subportOwner && port.DeviceID != "" && atAny(port, hops) {
-			ids = append(ids, port.DeviceID)
+		if mayBeSubport(port) && atAny(port, hops) {
+			subports[port.ID] = true
 		}
 	}
-	slices.Sort(ids)
-	trunks, err := p.Network.Trunks(ctx, slices.Compact(ids))
-	if err != nil || len(trunks) == 0 {
+	if len(subports) == 0 {
+		return nil
+	}
+	trunks, err := p.Network.Trunks(ctx)
+	if err != nil {
 		return err
 	}
-	parents := map[string]openstack.Port{}
-	for _, port := range e.ports {
-		parents[port.ID] = port
-	}
-	var missing []string
+	parentOf, missing := map[string]string{}, []string{}
 	for _, trunk := range trunks {
-		if _, known := parents[trunk.PortID]; !known {
-			missing = append(missing, trunk.PortID)
+		for _, subport := range trunk.Subports {
+			if subports[subport.PortID] && trunk.PortID != "" {
+				parentOf[subport.PortID] = trunk.PortID
+				missing = append(missing, trunk.PortID)
+			}
 		}
 	}
+	ports := map[string]openstack.Port{}
+	for _, port := range e.ports {
+		ports[port.ID] = port
+	}
+	slices.Sort(missing)
+	missing = slices.DeleteFunc(slices.Compact(missing), func(id string) bool { _, known := ports[id]; return known })
 	others, err := p.Network.PortsByID(ctx, missing)
 	if err != nil {
 		return err
 	}
 	for _, port := range others {
-		parents[port.ID] = port
+		ports[port.ID] = port
 	}
-	for _, trunk := range trunks {
+	for subport, id := range parentOf {
 		// A parent that cannot be seen proves nothing.
-		if parent, found := parents[trunk.PortID]; found && trunk.PortID != "" {
-			e.trunks[trunk.ID] = parent
+		if parent, found := ports[id]; found {
+			e.parents[subport] = parent
 		}
 	}
 	return nil
@@ -107,7 +114,7 @@ func (p Pass) gone(ctx context.Context, routerID string, e *evidence, hops []net
 		if !atAny(port, hops) {
 			continue
 		}
-		if parent, isSubport := e.trunks[port.DeviceID]; isSubport && port.DeviceOwner == subportOwner {
+		if parent, isSubport := e.parents[port.ID]; isSubport {
 			port = parent
 		}
 		if known[port.DeviceID] || !strings.HasPrefix(port.DeviceOwner, computeOwner) {

@@ -113,6 +113,13 @@ func TestNextHopsBesideServers(t *testing.T) {
 			s.AddTrunk("garden", parent, s.AddPort("garden", s.network, "", "", "10.0.0.6"))
 			s.RemoveServer(gone, false)
 		}, true},
+		"a subport that no agent has bound, of a server that is gone": {func(s *site) {
+			gone := s.AddServer("garden", s.network, "10.0.0.20", "ACTIVE")
+			parent, subport := s.AddPort("garden", s.network, "compute:nova", gone, "10.0.0.21"), s.AddPort("garden", s.network, "", "", "10.0.0.6")
+			s.AddTrunk("garden", parent, subport)
+			s.Unbind(subport)
+			s.RemoveServer(gone, false)
+		}, true},
 		"a subport whose parent is on another network": {func(s *site) {
 			gone, far := s.AddServer("garden", s.network, "10.0.0.20", "ACTIVE"), s.AddNetwork("10.7.0.0/24")
 			parent := s.AddPort("garden", far, "compute:nova", gone, "10.7.0.21")

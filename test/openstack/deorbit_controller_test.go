@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The Groundskeeper authors
+// SPDX-License-Identifier: Apache-2.0
+
+package openstack
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// sharedName is the name of a cluster for which the cloud controller manager was told none.
+const sharedName = "kubernetes"
+
+// cloudController runs the OpenStack cloud controller manager in the cluster to be taken down, and returns what kills it.
+func (d *craft) cloudController() (kill func()) {
+	d.t.Helper()
+	binary, err := filepath.Abs("../../_output/bin/openstack-cloud-controller-manager")
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if _, err := os.Stat(binary); errors.Is(err, os.ErrNotExist) {
+		d.t.Fatal("there is no cloud controller manager: \"make cloud-provider-openstack\" builds it")
+	}
+	dir := d.t.TempDir()
+	config := filepath.Join(dir, "cloud.conf")
+	text := fmt.Sprintf("[Global]\nauth-url=%s\nusername=%s\npassword=%s\ntenant-name=%s\ndomain-name=Default\nregion=RegionOne\n"+
+		"[LoadBalancer]\nsubnet-id=%s\nmember-subnet-id=%s\nfloating-network-id=%s\nmanage-security-groups=true\n[Route]\nrouter-id=%s\n",
+		d.authURL, d.user, d.password, d.project, d.subnet, d.subnet, d.public, d.router)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		d.t.Fatal(err)
+	}
+	log, err := os.Create(filepath.Join(dir, "cloud-controller-manager.log"))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	run := exec.Command(binary, "--cloud-provider=openstack", "--cloud-config="+config, "--kubeconfig="+d.workload.AdminKubeconfig(),
+		"--cluster-name="+d.cluster(), "--cluster-cidr="+*d.k.Spec.ClusterCIDR, "--allocate-node-cidrs", "--configure-cloud-routes",
+		"--controllers=service-lb-controller,node-route-controller", "--leader-elect=false", "--bind-address=127.0.0.1", "--secure-port=0", "--v=2")
+	run.Stdout, run.Stderr = log, log
+	if err := run.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	killed := false
+	kill = func() {
+		if !killed {
+			killed = true
+			_ = run.Process.Kill()
+			_ = run.Wait() // it was killed
+		}
+	}
+	d.t.Cleanup(func() {
+		kill()
+		_ = log.Close()
+		if text, err := os.ReadFile(log.Name()); d.t.Failed() && err == nil {
+			lines := strings.Split(string(text), "\n")
+			d.t.Logf("the last lines of the cloud controller manager:\n%s", strings.Join(lines[max(len(lines)-60, 0):], "\n"))
+		}
+	})
+	return kill
+}
+
+// manned starts a cluster with the real cloud controller manager, a node, a volume and a Service, and waits until OpenStack has what
+// that makes.
+func (o *orbit) manned(t *testing.T, name string, change func(*craft)) (d *craft, kill func()) {
+	t.Helper()
+	d = o.launch(t, name, func(d *craft) {
+		d.realController = true
+		change(d)
+	})
+	port := d.portsOf(o.nodeID)[0]
+	path := "network/v2.0/ports/" + port["id"].(string)
+	t.Cleanup(func() { // an address pair goes with the server
+		d.must(http.MethodPut, path, wrap("port", "allowed_address_pairs", port["allowed_address_pairs"], "security_groups", port["security_groups"]))
+	})
+	d.node("worker")
+	kill = d.cloudController()
+	d.claim("data", "cinder")
+	d.serve("web")
+	within(t, "OpenStack has what the cloud controller manager makes", func() error {
+		var kinds []string
+		for _, thing := range d.things() {
+			kinds = append(kinds, thing.kind)
+		}
+		if want := []string{"FloatingIP", "LoadBalancer", "Route", "SecurityGroup", "Volume"}; !slices.Equal(kinds, want) {
+			return fmt.Errorf("it has %v, want %v", kinds, want)
+		}
+		if groups := d.must(http.MethodGet, path, nil)["security_groups"].([]any); !slices.Contains(groups, any(d.of("SecurityGroup"))) {
+			return fmt.Errorf("the port of the node has the groups %v", groups)
+		}
+		return nil
+	})
+	return d, kill
+}
+
+// The cloud controller manager lives: it deletes load balancer, floating IP and security group itself, and makes the route of its
+// node again. The route goes when the node is deleted, as by whoever made the cluster.
+func testLiveController(t *testing.T, o *orbit) {
+	d, _ := o.manned(t, "live", func(d *craft) { d.k.Spec.Deorbit.StageTimeout = during(90 * time.Second) })
+	route := d.of("Route")
+	d.leave()
+	d.remains("Route", route, "it came back after it was removed")
+	d.tells("RoutesCameBack", "")
+	if err := d.inside.Delete(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "worker"}}); err != nil {
+		t.Fatal(err)
+	}
+	d.landed("Deorbited")
+}
+
+// The cloud controller manager lives, and nobody deletes the node: the route is left over, and nothing else.
+func testLiveControllerKeepsRoute(t *testing.T, o *orbit) {
+	d, _ := o.manned(t, "resync", func(d *craft) { d.k.Spec.Deorbit.StageTimeout = during(20 * time.Second) })
+	route := d.of("Route")
+	d.leave()
+	d.landed("Leftovers", "Route "+route)
+	if at := d.k.Status.Deorbit; len(at.Remaining) != 1 || !listed(at.Remaining, "Route", route, "it came back after it was removed") {
+		t.Errorf("remaining %+v", at.Remaining)
+	}
+}
+
+// The cloud controller manager is dead, and gave the cluster the name that many have: what it made is found by the ids that the
+// Service names, and taken off the port of the node.
+func testDeadController(t *testing.T, o *orbit) {
+	d, kill := o.manned(t, "dead", func(d *craft) {
+		d.k.Spec.CloudProvider.ClusterName, d.named = nil, sharedName
+		d.k.Spec.Deorbit.StageTimeout = during(5 * time.Second)
+	})
+	kill()
+	d.leave()
+	d.landed("Deorbited")
+	port := d.portsOf(o.nodeID)[0]
+	if len(port["security_groups"].([]any)) != 1 || len(port["tags"].([]any)) != 0 {
+		t.Errorf("the port of the node has the groups %v and the tags %v", port["security_groups"], port["tags"])
+	}
+}
