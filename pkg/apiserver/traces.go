@@ -22,7 +22,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/traces"
 )
 
-// applyTraces makes spans of requests, and of of their requests to etcd and to the kube-apiserver. The library's own way would call
+// applyTraces makes spans of requests, and of their requests to etcd and to the kube-apiserver. The library's own way would call
 // this server "apiserver", as the kube-apiserver calls itself, and leave out etcd and authorization. Without --tracing-config-file
 // nothing changes.
 func (o *Options) applyTraces(ctx context.Context, config *genericapiserver.RecommendedConfig) error {

@@ -101,8 +101,8 @@ type Trunk struct {
 	ID string `json:"id"`
 	// PortID is the parent port.
 	PortID string `json:"port_id"`
-	// Subports are authoritative: the port of a subport has the trunk as its device in some releases of Neutron, and its owner
-	// says that it is a subport only when an agent has bound it.
+	// Subports are authoritative: the port of a subport has the trunk as its device only in some releases of Neutron, and its
+	// device owner identifies it as a subport only when an agent has bound it.
 	Subports []Subport `json:"sub_ports"`
 }
 

@@ -174,7 +174,7 @@ var withoutData = []string{
 
 // quiet are alerts that may be pending on this plane.
 var quiet = []string{
-	"GroundskeeperBackendUnhealthy", "GroundskeeperObjectStalled", // nobody runs the pods of its backend, which has no Secret
+	"GroundskeeperBackendUnhealthy", "GroundskeeperObjectStalled", // no kubelet runs the pods of its backend, which has no Secret
 	// A moment is enough for these to be pending, as on a slow machine. What passes lets none of them fire.
 	"GroundskeeperAPIServerErrors", "GroundskeeperAPIServerSlow", "GroundskeeperDiscovererErrors", "GroundskeeperReconcileErrors", "GroundskeeperRouteGCFailing",
 }

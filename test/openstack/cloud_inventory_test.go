@@ -42,7 +42,7 @@ func (a *api) look(collections map[string]string) inventory {
 			a.t.Fatalf("GET %s: %d %s", path, got.status, got.text)
 		}
 		if links, _ := got.body[key+"_links"].([]any); len(links) > 0 {
-			a.t.Fatalf("GET %s: the answer is not the whole list", path)
+			a.t.Fatalf("GET %s: the response is not the complete list", path)
 		}
 		for _, object := range objects {
 			text, err := json.Marshal(object)
@@ -55,8 +55,8 @@ func (a *api) look(collections map[string]string) inventory {
 	return found
 }
 
-// debris is what is there now and was not there before. Neutron makes a group default for each project that it is asked about:
-// the group belongs to the project, and is debris when the project has been deleted.
+// The leftover objects are those that exist now and did not exist before. Neutron creates a security group "default" for each
+// project that a request names: the group belongs to the project, and is left over only when the project has been deleted.
 func (before inventory) debris(now inventory) []string {
 	var all []string
 	for _, id := range slices.Sorted(maps.Keys(now)) {
@@ -91,14 +91,14 @@ func (outside) Fatalf(format string, args ...any) {
 
 func (o outside) Fatal(args ...any) { o.Fatalf("%s", fmt.Sprint(args...)) }
 
-// runBetweenInventories runs all tests, and fails when the cloud then has anything that it did not have before them: what they
-// made is gone, or was listed as left over and then deleted by the test (see craft.sweep).
+// runBetweenInventories runs all tests, and fails if the cloud then contains an object that it did not contain before them: each
+// object that the tests created must have been deleted, or listed as left over and then deleted by the test (see craft.sweep).
 func runBetweenInventories(run func() int) int {
 	before := realUser(outside{}, "admin").look(collections)
 	code := run()
 	var left []string
 	after := realUser(outside{}, "admin")
-	// Cinder and Octavia delete behind their answer.
+	// Cinder and Octavia delete asynchronously, after they have responded.
 	comesToHold(2*time.Second, func() bool {
 		left = before.debris(after.look(collections))
 		return len(left) == 0
@@ -131,7 +131,7 @@ func TestInventoryFindsDebris(t *testing.T) {
 	}
 	group := inventory{"security_groups 1": `{"name":"default","project_id":"p"}`}
 	if left := (inventory{}).debris(group); len(left) != 1 {
-		t.Errorf("left: %q, want the group of a project that is gone", left)
+		t.Errorf("left: %q, want the group of a deleted project", left)
 	}
 	group["projects p"] = "{}"
 	if left := (inventory{"projects p": ""}).debris(group); len(left) != 0 {

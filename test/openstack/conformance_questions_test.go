@@ -148,7 +148,7 @@ var portQuestions = []question{
 		[]any{map[string]any{"port_id": "{subport}", "segmentation_type": "vlan", "segmentation_id": 100}}), status: 201, has: []string{`"port_id":"{parent}"`}, keep: "trunk"},
 	{name: "list it by its id", path: neutron + "trunks?id={trunk}&id={nobody}", status: 200, has: []string{"{trunk}", `"port_id":"{parent}"`}},
 	{name: "its subports", path: neutron + "trunks?port_id={parent}", status: 200, has: []string{`"port_id":"{subport}"`, `"segmentation_id":100`}},
-	{name: "the subport itself does not say so", path: neutron + "ports/{subport}", status: 200, has: []string{`"device_owner":""`, `"device_id":""`}},
+	{name: "the port of a subport does not identify it as one", path: neutron + "ports/{subport}", status: 200, has: []string{`"device_owner":""`, `"device_id":""`}},
 	{name: "delete the parent", method: del, path: neutron + "ports/{parent}", status: 409, has: []string{"PortInUseAsTrunkParent"}},
 	{name: "delete the subport", method: del, path: neutron + "ports/{subport}", status: 409, has: []string{"PortInUseAsSubPort"}},
 	{name: "delete the trunk", method: del, path: neutron + "trunks/{trunk}", status: 204},
@@ -159,7 +159,7 @@ var portQuestions = []question{
 
 const applicationCredentials = "identity/users/{user}/application_credentials"
 
-// withApplicationCredential asks for a token.
+// withApplicationCredential returns the body of a request for a token with an application credential.
 func withApplicationCredential(id, secret string) map[string]any {
 	return map[string]any{"auth": map[string]any{"identity": map[string]any{"methods": []string{"application_credential"},
 		"application_credential": map[string]any{"id": id, "secret": secret}}}}

@@ -20,7 +20,7 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// remedy is what an error about an application credential tells the reader to do.
+// remedy is the instruction in an error about an application credential.
 const remedy = "make a new one, and put it into the Secret"
 
 // applicationCredential makes an application credential of a user. It returns its path, and the data of a Secret with it.
@@ -55,7 +55,7 @@ func TestApplicationCredential(t *testing.T) {
 	}
 }
 
-// An application credential that was deleted, or whose time is over, needs to be made anew, and the error says so.
+// An application credential that was deleted or has expired must be recreated, and the error states this.
 func TestApplicationCredentialsThatEnd(t *testing.T) {
 	needTestbed(t)
 	clients, err := openstack.NewClients(options())

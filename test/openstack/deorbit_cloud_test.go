@@ -123,7 +123,8 @@ func (o *orbit) guest(t *testing.T) (user *api, revoke func()) {
 	}
 }
 
-// held is a Kluster that goes, in the middle of it: all is gone that does not wait for its load balancer, which is stuck.
+// held returns a Kluster whose Deorbit is in progress: its load balancer is stuck, and everything that does not wait for the load
+// balancer has been deleted.
 func (o *orbit) held(t *testing.T, name string, credentials map[string][]byte) (d *craft, loose func()) {
 	t.Helper()
 	d = o.register(t, name, nil, func(d *craft) {
@@ -164,7 +165,7 @@ func testRevokedCredentials(t *testing.T, o *orbit) {
 	looseRenewed()
 	looseLost()
 
-	renewed.of("LoadBalancer") // nobody could delete it
+	renewed.of("LoadBalancer") // Deorbit has no valid credentials to delete it
 	if c := meta.FindStatusCondition(renewed.k.Status.Conditions, kubernikusv1.ConditionDeorbited); !strings.Contains(c.Message, remedy) {
 		t.Errorf("message %q", c.Message)
 	}
@@ -173,7 +174,7 @@ func testRevokedCredentials(t *testing.T, o *orbit) {
 	renewed.edit(renewed.secret, func() { renewed.secret.Data["clouds.yaml"] = application["clouds.yaml"] })
 	renewed.landed("Deorbited")
 
-	mended.of("LoadBalancer") // nobody could delete it
+	mended.of("LoadBalancer") // Deorbit has no valid credentials to delete it
 	password := user.secret("", "", user.password).Data["openstack-password"]
 	mended.edit(mended.secret, func() { mended.secret.Data["openstack-password"] = password })
 	mended.landed("Deorbited")

@@ -19,10 +19,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// sharedName is the name of a cluster for which the cloud controller manager was told none.
+// sharedName is the default cluster name of the cloud controller manager, which applies when --cluster-name is not set.
 const sharedName = "kubernetes"
 
-// cloudController runs the OpenStack cloud controller manager in the cluster to be taken down, and returns what kills it.
+// cloudController runs the OpenStack cloud controller manager in the cluster that is to be torn down, and returns a function that
+// kills it.
 func (d *craft) cloudController() (kill func()) {
 	d.t.Helper()
 	binary, err := filepath.Abs("../../_output/bin/openstack-cloud-controller-manager")
@@ -80,7 +81,7 @@ func (o *orbit) manned(t *testing.T, name string, change func(*craft)) (d *craft
 	})
 	port := d.portsOf(o.nodeID)[0]
 	path := "network/v2.0/ports/" + port["id"].(string)
-	t.Cleanup(func() { // an address pair goes with the server
+	t.Cleanup(func() { // an address pair is deleted together with the server
 		d.must(http.MethodPut, path, wrap("port", "allowed_address_pairs", port["allowed_address_pairs"], "security_groups", port["security_groups"]))
 	})
 	d.node("worker")
@@ -103,8 +104,8 @@ func (o *orbit) manned(t *testing.T, name string, change func(*craft)) (d *craft
 	return d, kill
 }
 
-// The cloud controller manager lives: it deletes load balancer, floating IP and security group itself, and makes the route of its
-// node again. The route goes when the node is deleted, as by whoever made the cluster.
+// The cloud controller manager runs: it deletes the load balancer, the floating IP and the security group itself, and recreates the
+// route of its node. The route is deleted when the node is deleted, for example by the tool that created the cluster.
 func testLiveController(t *testing.T, o *orbit) {
 	d, _ := o.manned(t, "live", func(d *craft) { d.k.Spec.Deorbit.StageTimeout = during(90 * time.Second) })
 	route := d.of("Route")
@@ -117,7 +118,7 @@ func testLiveController(t *testing.T, o *orbit) {
 	d.landed("Deorbited")
 }
 
-// The cloud controller manager lives, and nobody deletes the node: the route is left over, and nothing else.
+// The cloud controller manager runs, and no client deletes the node: only the route is left over.
 func testLiveControllerKeepsRoute(t *testing.T, o *orbit) {
 	d, _ := o.manned(t, "resync", func(d *craft) { d.k.Spec.Deorbit.StageTimeout = during(20 * time.Second) })
 	route := d.of("Route")
@@ -128,8 +129,8 @@ func testLiveControllerKeepsRoute(t *testing.T, o *orbit) {
 	}
 }
 
-// The cloud controller manager is dead, and gave the cluster the name that many have: what it made is found by the ids that the
-// Service names, and taken off the port of the node.
+// The cloud controller manager no longer runs, and used the default cluster name, which many clusters share: the objects that it
+// created are found by the IDs in the Service, and the security group is removed from the port of the node.
 func testDeadController(t *testing.T, o *orbit) {
 	d, kill := o.manned(t, "dead", func(d *craft) {
 		d.k.Spec.CloudProvider.ClusterName, d.named = nil, sharedName

@@ -36,7 +36,8 @@ type craft struct {
 	secret *corev1.Secret
 	// standin is its cloud controllers, nil when it has none.
 	standin *standin.Standin
-	// realController says that the cluster has the cloud controller manager of OpenStack, and only the CSI driver is a stand-in.
+	// realController specifies that the cluster has the cloud controller manager of OpenStack, and that only the CSI driver is a
+	// stand-in.
 	realController bool
 	// named is the name that the cluster has in OpenStack; "": that of the Kluster.
 	named string
@@ -175,13 +176,13 @@ func (d *craft) landed(reason string, left ...string) {
 	d.tells("Deorbited", "")
 }
 
-// inventory checks that the project has nothing but what the neighbour has, whatever it is called: each object that the other
-// clusters made has been deleted, or was listed as left over and then swept. The port of the node is as it was.
+// inventory checks that the project contains only the objects of the neighbour, whatever their names: each object that the other
+// clusters created has been deleted, or was listed as left over and then swept. The port of the node is unchanged.
 func (o *orbit) inventory(t *testing.T) {
 	t.Helper()
 	a := o.home.in(t)
 	for _, object := range o.before.debris(a.look(projectCollections(a.projectID))) {
-		t.Error("the clusters that were taken down left behind", object)
+		t.Error("the deorbited clusters left behind", object)
 	}
 	for _, port := range a.portsOf(o.nodeID) {
 		if len(port["security_groups"].([]any)) != 1 || len(port["tags"].([]any)) != 0 {
@@ -338,7 +339,7 @@ var swept atomic.Int32
 func (d *craft) sweep() {
 	d.t.Helper()
 	for _, missing := range d.unlisted() {
-		d.t.Errorf("Kluster %s was released, and %s is neither gone nor listed: %+v", d.k.Name, missing, d.k.Status.Deorbit)
+		d.t.Errorf("Kluster %s was released, but %s still exists and is not listed: %+v", d.k.Name, missing, d.k.Status.Deorbit)
 	}
 	seen := map[string]bool{}
 	eventually(d.t, "nothing of "+d.k.Name+" is left", func() bool {
@@ -358,7 +359,8 @@ func (d *craft) sweep() {
 	})
 }
 
-// unlisted is what is there of a Kluster that was released, and neither left over nor retained by what its status says.
+// unlisted returns the objects of a released Kluster that still exist, and that its status lists neither as left over nor as
+// retained.
 func (d *craft) unlisted() (missing []string) {
 	at := d.k.Status.Deorbit
 	if !meta.IsStatusConditionTrue(d.k.Status.Conditions, kubernikusv1.ConditionDeorbited) || at == nil {

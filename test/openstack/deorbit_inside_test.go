@@ -216,7 +216,7 @@ func (d *craft) rebuild(claim, class string) (told func() []error) {
 	}
 }
 
-// node makes the node of the server in the cluster to be taken down, with a range of addresses for its pods.
+// node creates the node of the server in the cluster that is to be torn down, with a range of addresses for its pods.
 func (d *craft) node(name string) string {
 	d.t.Helper()
 	cidr := strings.TrimSuffix(*d.k.Spec.ClusterCIDR, "0.0/16") + "1.0/24"

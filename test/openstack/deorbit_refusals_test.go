@@ -140,8 +140,8 @@ func testRoutesThatComeBack(t *testing.T, o *orbit) {
 	stop()
 }
 
-// A Secret that leads to another project or region, or to no certain region, holds Deorbit up: there, everything seems to have
-// gone.
+// A Secret that points to another project or region, or does not specify the region, blocks Deorbit: in the wrong place, all
+// objects appear to have been deleted.
 func testSwappedSecret(t *testing.T, o *orbit) {
 	anotherRegion(t, "RegionFar", "identity", "network", "compute", "block-storage", "volumev3", "load-balancer")
 	d := o.register(t, "swapped", o.nowhere(t), func(d *craft) { d.k.Spec.Deorbit.UnseenVolumes = kubernikusv1.DeletionPolicyDelete })

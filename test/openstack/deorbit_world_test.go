@@ -163,7 +163,7 @@ func (o *orbit) classes(t *testing.T) {
 	class("foreign", foreignDriver, corev1.PersistentVolumeReclaimDelete, storagev1.VolumeBindingImmediate)
 }
 
-// within waits until a condition holds, and tells its last complaint when it does not.
+// within waits until a condition holds, and logs its last error if it does not.
 func within(t testing.TB, what string, condition func() error) {
 	t.Helper()
 	err := errors.New("not tried")

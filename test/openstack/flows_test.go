@@ -131,8 +131,8 @@ func TestOrphansOfAGoneServer(t *testing.T) {
 	k.wantRoutes(live...)
 }
 
-// The subport of a trunk has neither the server nor the trunk as its device: the trunk says that it leads to the server of its
-// parent port. Nova gives that port back when the server is deleted.
+// The subport of a trunk has neither the server nor the trunk as its device: only the trunk relates it to the server of the parent
+// port. Nova detaches the parent port when the server is deleted.
 func TestSubportsOfAGoneServer(t *testing.T) {
 	needTestbed(t)
 	k := newKluster(t)

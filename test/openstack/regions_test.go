@@ -80,7 +80,7 @@ func TestTwoRegions(t *testing.T) {
 	}
 	for range 3 {
 		if r, err := k.pass(client); openstack.ReasonOf(err) != openstack.ReasonServiceMissing || len(r.Removed) != 0 {
-			t.Errorf("a pass in a region without Nova: %+v, %v", r, err)
+			t.Errorf("reconciliation in a region without Nova: %+v, %v", r, err)
 		}
 	}
 	k.wantRoutes("100.100.1.0/24 10.0.0.6")

@@ -21,7 +21,7 @@ func eventually(t testing.TB, what string, holds func() bool) {
 	}
 }
 
-// comesToHold asks again and again whether a condition holds, and reports whether it does in time.
+// comesToHold checks a condition repeatedly, and reports whether it holds before the deadline.
 func comesToHold(again time.Duration, holds func() bool) bool {
 	ticker := time.NewTicker(again)
 	defer ticker.Stop()

@@ -11,9 +11,9 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 )
 
-// Addresses decides which addresses are published. Whoever writes the endpoints of a backend could otherwise have a proxy of
-// this cluster send requests to what only the proxy reaches (CVE-2021-25740). The zero value denies what no backend is
-// supposed to have.
+// Addresses decides which addresses are published. Otherwise, a user who is allowed to write the endpoints of a backend could
+// have a proxy of this cluster send requests to addresses that only the proxy reaches (CVE-2021-25740). The zero value denies
+// the addresses that no backend is supposed to have.
 type Addresses struct {
 	// Allow are the networks whose addresses are published. Empty means all.
 	Allow []netip.Prefix
@@ -91,7 +91,7 @@ type Denial struct {
 }
 
 // Filter returns a source without the endpoints whose addresses are denied, and those addresses, in order and each once. A
-// source of which nothing is denied is returned as it is. The source is nil when the name that it stands for is denied.
+// source of which nothing is denied is returned unchanged. The source is nil when the name that it represents is denied.
 func (a *Addresses) Filter(source *Source) (*Source, []Denial) {
 	if source.ExternalName != "" {
 		if why := a.DeniedName(source.ExternalName); why != "" {

@@ -61,7 +61,7 @@ func HasWithheld(all []*discoveryv1.EndpointSlice) bool {
 	})
 }
 
-// differs reports whether one of the endpoints with these letters was not as it is when withheld.
+// differs reports whether withholding changed one of the endpoints with these letters.
 func differs(letters string) bool {
 	for first, rest := next(letters); first != ""; first, rest = next(rest) {
 		if !strings.HasPrefix(first, "nn") {

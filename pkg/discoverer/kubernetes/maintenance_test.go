@@ -214,7 +214,7 @@ func TestMaintenanceOfBoth(t *testing.T) {
 }
 
 // What to withhold is for the controller to decide: without it, the discoverer withholds the endpoints of new services only,
-// and keeps those withheld that are. It restores them by itself, some seconds later, and asks once for all.
+// and keeps those withheld that are. It restores them automatically, some seconds later, and sends one query for all.
 func TestMaintenanceOfTheDiscoverer(t *testing.T) {
 	inMaintenance(t, func(m *maintained) {
 		m.say(true)
@@ -230,8 +230,8 @@ func TestMaintenanceOfTheDiscoverer(t *testing.T) {
 		m.expect("at first", 0, 0)
 		time.Sleep(20 * time.Second)
 		m.expect("in the end", 1, serviceCount)
-		if asked := m.asks(nil); asked == 0 || asked > 2 { // two workers may ask at once
-			t.Errorf("asked %d times", asked)
+		if asked := m.asks(nil); asked == 0 || asked > 2 { // two workers may query concurrently
+			t.Errorf("queries = %d, want 1 or 2", asked)
 		}
 	})
 }
@@ -297,7 +297,7 @@ func TestEndpointsChangeInMaintenance(t *testing.T) {
 // none.
 func TestReadinessIsConfirmed(t *testing.T) {
 	inMaintenance(t, func(m *maintained) {
-		m.asks(errors.New("no answer"))
+		m.asks(errors.New("no response"))
 		m.control(m.withhold)
 		m.expect("withheld", 0, serviceCount)
 		time.Sleep(20 * time.Second)

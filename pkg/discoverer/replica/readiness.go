@@ -36,7 +36,7 @@ type readiness struct {
 	disputed map[types.NamespacedName]time.Time
 }
 
-// SetWithheld says whether endpoints of some Services are withheld. After a change all copies are looked at.
+// SetWithheld sets whether endpoints of some Services are withheld. After a change all copies are checked.
 func (r *Replica) SetWithheld(withheld bool) {
 	r.mu.Lock()
 	changed := r.readiness.known && r.readiness.withheld != withheld

@@ -121,7 +121,7 @@ func (r *Replica) reportDenied(key types.NamespacedName, denied []desired.Denial
 	}
 }
 
-// withdraw deletes the copy of a service that is gone or excluded.
+// withdraw deletes the copy of a service that has been deleted or is excluded.
 func (r *Replica) withdraw(ctx context.Context, key types.NamespacedName, have plan.Existing, gone bool) error {
 	if have.Empty() {
 		r.Meters.Forget(key)

@@ -84,8 +84,8 @@ func (s *Server) ownToken(c *call) (token, *problem) {
 	}
 }
 
-// application is who an application credential stands for. Keystone does not find one that was deleted, and refuses one that has
-// expired.
+// application returns the user and the project that an application credential represents. Keystone does not find an application
+// credential that was deleted, and rejects one that has expired.
 func (s *Server) application(given map[string]any) (user string, scope membership, wrong *problem) {
 	id, _ := given["id"].(string)
 	secret, _ := given["secret"].(string)

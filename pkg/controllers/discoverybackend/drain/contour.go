@@ -76,7 +76,7 @@ func isEven(weights []*int64, missing []bool) bool {
 func (c contour) drain(wanted []*int64, shares []int, missing []bool) ([]*int64, int64) {
 	gets := c.receives(wanted, missing)
 	set := wanted
-	// With nobody left, zeros would mean that all get the same.
+	// Without a remaining receiver, zeros would distribute the requests evenly.
 	if slices.Contains(shares, 0) && remains(gets, zero(shares)) {
 		set = zeros(wanted, shares, isEven(wanted, missing))
 	}

@@ -6,7 +6,7 @@ package drain
 const (
 	// whole is the share of a backend that is not drained, in percent.
 	whole = 100
-	// finest is the least weight by which a tenth of it can be taken away.
+	// finest is the least weight that can be reduced by a tenth.
 	finest = 10
 	// maxWeight is the largest weight that the Gateway API permits.
 	maxWeight = 1_000_000

@@ -18,20 +18,20 @@ func TestShares(t *testing.T) {
 		shares map[string]int
 		want   string
 	}{
-		"large weights":               {"HTTPRoute", "us-web=70 eu-web=30", map[string]int{"us": 60}, "us-web=42 eu-web=30"},
-		"the same in Contour":         {"HTTPProxy", "us-web=70 eu-web=30", map[string]int{"us": 60}, "us-web=42 eu-web=30"},
-		"small weights":               {"HTTPRoute", "us-web=1 eu-web=2", map[string]int{"us": 90}, "us-web=9 eu-web=20"},
-		"no weights":                  {"HTTPRoute", "us-web eu-web", map[string]int{"us": 30}, "us-web=3 eu-web=10"},
-		"no weights in Contour":       {"HTTPProxy", "us-web eu-web", map[string]int{"us": 30}, "us-web=3 eu-web=10"},
-		"some weights in Contour":     {"HTTPProxy", "us-web=50 eu-web", map[string]int{"us": 50}, "us-web=50 eu-web"},
-		"weight 0 stays":              {"HTTPRoute", "us-web=0 eu-web=30", map[string]int{"us": 60}, "us-web=0 eu-web=30"},
-		"no alternative":              {"HTTPRoute", "us-web=7 us-api=3", map[string]int{"us": 60}, "us-web=7 us-api=3"},
-		"another is drained":          {"HTTPRoute", "us-web=70 eu-web=30 web=10", map[string]int{"us": 50, "eu": 0}, "us-web=35 eu-web=0 web=10"},
-		"nothing but a drained one":   {"HTTPRoute", "us-web=70 eu-web=30", map[string]int{"us": 50, "eu": 0}, "us-web=70 eu-web=0"},
-		"two at different steps":      {"HTTPRoute", "us-web=50 eu-web=50", map[string]int{"us": 20, "eu": 80}, "us-web=10 eu-web=40"},
-		"never nothing":               {"HTTPRoute", "us-web=1 eu-web=900000", map[string]int{"us": 10}, "us-web=1 eu-web=900000"},
-		"mirrors stay until the end":  {"HTTPProxy", "us-web=50 eu-web=50 mirror:us-api", map[string]int{"us": 10}, "us-web=5 eu-web=50 mirror:us-api"},
-		"each rule by its own wishes": {"HTTPRoute", "us-web=70 eu-web=30", map[string]int{"us": 100}, "us-web=70 eu-web=30"},
+		"large weights":              {"HTTPRoute", "us-web=70 eu-web=30", map[string]int{"us": 60}, "us-web=42 eu-web=30"},
+		"the same in Contour":        {"HTTPProxy", "us-web=70 eu-web=30", map[string]int{"us": 60}, "us-web=42 eu-web=30"},
+		"small weights":              {"HTTPRoute", "us-web=1 eu-web=2", map[string]int{"us": 90}, "us-web=9 eu-web=20"},
+		"no weights":                 {"HTTPRoute", "us-web eu-web", map[string]int{"us": 30}, "us-web=3 eu-web=10"},
+		"no weights in Contour":      {"HTTPProxy", "us-web eu-web", map[string]int{"us": 30}, "us-web=3 eu-web=10"},
+		"some weights in Contour":    {"HTTPProxy", "us-web=50 eu-web", map[string]int{"us": 50}, "us-web=50 eu-web"},
+		"weight 0 stays":             {"HTTPRoute", "us-web=0 eu-web=30", map[string]int{"us": 60}, "us-web=0 eu-web=30"},
+		"no alternative":             {"HTTPRoute", "us-web=7 us-api=3", map[string]int{"us": 60}, "us-web=7 us-api=3"},
+		"another is drained":         {"HTTPRoute", "us-web=70 eu-web=30 web=10", map[string]int{"us": 50, "eu": 0}, "us-web=35 eu-web=0 web=10"},
+		"nothing but a drained one":  {"HTTPRoute", "us-web=70 eu-web=30", map[string]int{"us": 50, "eu": 0}, "us-web=70 eu-web=0"},
+		"two at different steps":     {"HTTPRoute", "us-web=50 eu-web=50", map[string]int{"us": 20, "eu": 80}, "us-web=10 eu-web=40"},
+		"never nothing":              {"HTTPRoute", "us-web=1 eu-web=900000", map[string]int{"us": 10}, "us-web=1 eu-web=900000"},
+		"mirrors stay until the end": {"HTTPProxy", "us-web=50 eu-web=50 mirror:us-api", map[string]int{"us": 10}, "us-web=5 eu-web=50 mirror:us-api"},
+		"a whole share":              {"HTTPRoute", "us-web=70 eu-web=30", map[string]int{"us": 100}, "us-web=70 eu-web=30"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kind := kindOf(t, tc.kind)

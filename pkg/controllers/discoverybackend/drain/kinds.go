@@ -43,7 +43,7 @@ type Backends interface {
 	// Share is which part of its requests the routes of a namespace are to send to a backend, in percent. One of 0 is
 	// drained.
 	Share(backend, routeNamespace string) int
-	// KeepsSole says that a drained backend goes on serving where there is nobody else.
+	// KeepsSole reports whether a drained backend continues to serve routes that have no other backend.
 	KeepsSole(backend string) bool
 	// Target returns what is behind a port of a Service, which is a number or a name.
 	Target(service types.NamespacedName, port string) Target
@@ -88,7 +88,7 @@ type flavor interface {
 	// uncertain reports whether an implementation may treat a target as if it were missing.
 	uncertain(target Target) bool
 	// drain returns the weights by which references get their shares, those of share 0 nothing, or as little as weights can
-	// say. They are those wanted where all have their whole share.
+	// express. They are those wanted where all have their whole share.
 	// scale is by what the weights are multiplied, 0 when they are not.
 	drain(wanted []*int64, shares []int, missing []bool) (set []*int64, scale int64)
 	// elements are the fields of the spec with rules: lists of them, or a single one.

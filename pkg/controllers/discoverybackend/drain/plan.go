@@ -52,7 +52,8 @@ func (v *View) plan(backends Backends) *plan {
 type standing struct {
 	slots  []*slotRecord
 	wanted []*int64
-	// backends are whose they are, shares which part of their requests they get, in percent; drained says which get nothing.
+	// backends are those that the references belong to, shares which part of their requests they get, in percent; drained marks
+	// those that get nothing.
 	backends []string
 	shares   []int
 	drained  []bool
@@ -102,8 +103,8 @@ func (v *View) stand(rule *rule, saved *ruleRecord, backends Backends) standing 
 	return s
 }
 
-// keepSole gives their whole share to the backends that keep it where nobody else serves: those with a share from low to high,
-// when every receiver that can answer has at most that.
+// keepSole gives their whole share to the backends that keep it where no other backend serves: those with a share from low to
+// high, when every receiver that can respond has at most that.
 func (s *standing) keepSole(backends Backends, serves []bool, low, high int) {
 	for i := range serves {
 		if serves[i] && s.shares[i] > high {
@@ -126,9 +127,9 @@ func (s *standing) serves(receives []bool) []bool {
 	return serves
 }
 
-// keepHelpers keeps the weights that we gave to receivers of an even distribution when a user has since set a weight in the
-// rule: the user saw ours beside it, and without ours those receivers would get nothing any more. Weights that were multiplied
-// stay so, with their whole share: the user set one beside them.
+// keepHelpers retains the weights that Groundskeeper set on receivers of an even distribution when a user has since set a weight
+// in the rule: the user saw those weights beside it, and without them the receivers would no longer get requests. Weights that
+// were multiplied remain so, with their whole share, because the user set one beside them.
 func (s *standing) keepHelpers(rule *rule, saved *ruleRecord) {
 	isSet := func(i int) bool {
 		weight, slot := rule.refs[i].weight, s.slots[i]

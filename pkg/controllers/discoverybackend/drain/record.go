@@ -85,7 +85,7 @@ type mirrorRecord struct {
 // others of the rule are drained.
 func (s *slotRecord) helps() bool { return s.Backend == "" && s.Set > 0 && !positive(s.Saved) }
 
-// seen is what is wanted of a reference whose weight a user saw as it was set, and set another one beside it.
+// seen returns the desired weight of a reference when a user saw the weight that was set on it, and set another one beside it.
 func (s *slotRecord) seen(weight *int64) *int64 {
 	switch {
 	case s.Scale == 0 || s.Set == 0:

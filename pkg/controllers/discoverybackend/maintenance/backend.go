@@ -31,9 +31,9 @@ const (
 // Readiness withholds the endpoints of a backend, whatever the backend reports about them, and lets them be ready again.
 type Readiness interface {
 	// Withhold makes the copied endpoints of some Services of a backend not ready, and those of its others as ready as the
-	// backend says. It returns how many EndpointSlices are still to be changed. 0 means that all are.
+	// backend reports. It returns how many EndpointSlices are still to be changed. 0 means that all have been changed.
 	Withhold(ctx context.Context, backend *gimbalv1.DiscoveryBackend, services readiness.Services) (pending int, err error)
-	// Restore makes all of them as ready as the backend says, and returns the same.
+	// Restore makes all of them as ready as the backend reports, and returns the same.
 	Restore(ctx context.Context, backend *gimbalv1.DiscoveryBackend) (pending int, err error)
 }
 
@@ -125,14 +125,14 @@ func (b *backends) find(ctx context.Context, name types.NamespacedName) (*gimbal
 	return backend, nil
 }
 
-// isWithholding reports whether endpoints of a backend are to be withheld. Its status says so first, so that a discoverer
+// isWithholding reports whether endpoints of a backend are to be withheld. Its status is written first, so that a discoverer
 // that starts meanwhile keeps them withheld.
 func isWithholding(backend *gimbalv1.DiscoveryBackend) bool {
 	return backend.Status.EndpointsDrained && backend.Cluster.ClusterStatus == gimbalv1.ClusterMaintenance
 }
 
-// withholdEndpoints withholds the endpoints of the Services of which weights may not keep requests away, and no others. Of
-// those that are in a route whose weights are still to be written, the endpoints stay as they are until then.
+// withholdEndpoints withholds the endpoints of the Services of which weights may not keep requests away, and no others. The
+// endpoints of Services in a route whose weights are still to be written remain unchanged until then.
 func (b *backends) withholdEndpoints(ctx context.Context, backend *gimbalv1.DiscoveryBackend, found facts) (endpoints, error) {
 	var services readiness.Services
 	if backend.Cluster.DrainPolicy != gimbalv1.DrainKeepSole {

@@ -132,7 +132,7 @@ func (m *membership) Of(service types.NamespacedName) (string, bool) {
 	return name, true
 }
 
-// Share implements drain.Backends. A backend that is gone is drained nowhere.
+// Share implements drain.Backends. A backend that has been deleted is drained nowhere.
 func (m *membership) Share(name, routeNamespace string) int {
 	backend := m.backends[name]
 	if backend == nil || !reaches(backend, m.admins, routeNamespace) {

@@ -39,7 +39,7 @@ type facts struct {
 	unsettled int
 	// others are objects of other kinds that refer to Services of the backend.
 	others []problem
-	// refused and lost are problems of routes.
+	// Problems of routes: those that cannot be written, and those whose saved weights were lost.
 	refused, lost []problem
 }
 
@@ -198,7 +198,7 @@ func inserted(set sets.Set[types.NamespacedName], names []types.NamespacedName) 
 	return set.Insert(names...)
 }
 
-// isEnabled says whether the status of a backend says that nothing is left to restore.
+// isEnabled reports whether nothing is left to restore according to the status of a backend.
 func isEnabled(backend *gimbalv1.DiscoveryBackend) bool {
 	c := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionDrained)
 	return c != nil && c.Reason == reasonEnabled

@@ -152,7 +152,7 @@ func (f *facts) countOther(name string, service types.NamespacedName, found *tar
 	}
 }
 
-// followOthers asks for a look at the backends of the Services that objects refer to.
+// followOthers enqueues the backends of the Services that objects refer to when the objects change.
 func (w *watches) followOthers(ctx context.Context) {
 	for _, kind := range w.others {
 		w.cluster.set.Subscribe(func(e kinds.Event) {
@@ -163,7 +163,7 @@ func (w *watches) followOthers(ctx context.Context) {
 				}
 				for _, service := range servicesOfOther(object) {
 					namespace, name, _ := strings.Cut(service, "/")
-					// What is not known yet has an event of its own to come.
+					// A Service that is not in the cache yet has a separate event later.
 					found, _ := w.cluster.reader.Find(ctx, servicesResource(), kinds.Query{Namespace: namespace, Name: name})
 					for _, service := range found {
 						names[label(service)] = true

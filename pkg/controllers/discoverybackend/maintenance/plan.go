@@ -58,7 +58,7 @@ type plan struct {
 	errors   []gimbalv1.DiscoveryError
 	// ramp is how far the traffic is to be moved.
 	ramp *gimbalv1.RampStatus
-	// after is when to look again, 0: when something happens.
+	// after is when to recheck the backend, 0: after the next event only.
 	after time.Duration
 }
 
@@ -154,7 +154,7 @@ func (p *plan) restore(backend *gimbalv1.DiscoveryBackend, phase phase, f facts)
 	p.condition = status.Condition(backend, gimbalv1.ConditionDrained, metav1.ConditionFalse, reason, message)
 }
 
-// until says when the next step of a ramp is.
+// until describes when the next step of a ramp is.
 func (p *plan) until(backend *gimbalv1.DiscoveryBackend) string {
 	next := nextStep(p.ramp, drainDuration(backend))
 	if next.IsZero() {
@@ -196,7 +196,7 @@ func errorsOf(backend *gimbalv1.DiscoveryBackend, phase phase, f facts) []gimbal
 		return entries
 	}
 	other := "the endpoints of the Service are not ready after the weights are written"
-	what := "it answers with errors until the backend is Enabled, or cluster.drainPolicy is KeepSole"
+	what := "it returns errors until the backend is Enabled, or cluster.drainPolicy is KeepSole"
 	if backend.Cluster.DrainPolicy == gimbalv1.DrainKeepSole {
 		what = "it is still served, because cluster.drainPolicy is KeepSole"
 		other = what

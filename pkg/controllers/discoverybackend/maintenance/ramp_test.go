@@ -30,7 +30,7 @@ func TestNextRamp(t *testing.T) {
 		"enabled":                           {phaseEnabled, nil, duration, reasonEnabled, -1, 0},
 		"maintenance in one step":           {phaseDraining, nil, 0, reasonEnabled, -1, 0},
 		"it begins":                         {phaseDraining, nil, duration, reasonEnabled, 100, 10 * time.Second},
-		"it begins, never looked at":        {phaseDraining, nil, duration, "", 100, 10 * time.Second},
+		"it begins, never reconciled":       {phaseDraining, nil, duration, "", 100, 10 * time.Second},
 		"drained before":                    {phaseDraining, nil, duration, reasonDrained, 0, 0},
 		"before the first step":             {phaseDraining, ramp(100, 100, 0, 9*time.Second), duration, reasonDraining, 100, time.Second},
 		"the first step":                    {phaseDraining, ramp(100, 100, 0, 10*time.Second), duration, reasonDraining, 90, 10 * time.Second},
@@ -40,8 +40,8 @@ func TestNextRamp(t *testing.T) {
 		"without its duration":              {phaseDraining, ramp(60, 100, 0, 40*time.Second), 0, reasonDraining, 0, 0},
 		"a clock that went back":            {phaseDraining, ramp(60, 100, 0, -time.Hour), duration, reasonDraining, 100, time.Hour + 10*time.Second},
 		"it turns round":                    {phaseEnabled, ramp(60, 100, 0, 40*time.Second), duration, reasonDraining, 60, 10 * time.Second},
-		"it goes back":                      {phaseEnabled, ramp(60, 60, 100, 25*time.Second), duration, reasonRestoring, 80, 5 * time.Second},
-		"it is back":                        {phaseEnabled, ramp(90, 60, 100, 40*time.Second), duration, reasonRestoring, -1, 0},
+		"traffic returns":                   {phaseEnabled, ramp(60, 60, 100, 25*time.Second), duration, reasonRestoring, 80, 5 * time.Second},
+		"traffic has returned":              {phaseEnabled, ramp(90, 60, 100, 40*time.Second), duration, reasonRestoring, -1, 0},
 		"back in one step":                  {phaseEnabled, ramp(0, 100, 0, time.Hour), 0, reasonDrained, -1, 0},
 		"endpoints are withheld":            {phaseHeld, ramp(0, 100, 0, time.Hour), duration, reasonDrained, 0, 0},
 		"maintenance again on the way back": {phaseDraining, ramp(70, 60, 100, 10*time.Second), duration, reasonRestoring, 70, 10 * time.Second},
@@ -66,8 +66,8 @@ func TestNextRamp(t *testing.T) {
 	}
 }
 
-// Traffic moves away in steps and comes back in steps. Each step is stored before a route follows it, and a new process goes
-// on where the last one stopped.
+// Traffic moves away in steps and comes back in steps. Each step is stored before a route follows it, and a new process
+// continues where the last one stopped.
 func TestRamp(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.mustLook("us")

@@ -160,7 +160,7 @@ func TestStillReceiving(t *testing.T) {
 	}
 }
 
-// Only the endpoints of Services in routes without an alternative are withheld. When a route gets one, they stay as they are
+// Only the endpoints of Services in routes without an alternative are withheld. When a route gets one, they remain unchanged
 // until its weights are written.
 func TestWithheldServices(t *testing.T) {
 	const other = `

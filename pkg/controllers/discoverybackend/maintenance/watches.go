@@ -99,7 +99,7 @@ func (w *watches) followBackends(ctx context.Context, queue workqueue.TypedRateL
 	}, slicesResource())
 	w.cluster.set.Subscribe(func(e kinds.Event) { w.tellBackends(ctx, w.concerned(ctx, e)...) }, w.routeResources()...)
 	w.followOthers(ctx)
-	// A definition that comes or goes brings or takes a kind of route.
+	// Creating or deleting a CustomResourceDefinition adds or removes a kind of route.
 	w.cluster.set.Subscribe(func(e kinds.Event) {
 		if resource := schema.ParseGroupResource(e.Object().Name); !e.Initial && slices.Contains(w.routeResources(), resource) {
 			w.cluster.set.Look()
@@ -245,7 +245,7 @@ func percentOf(backend *gimbalv1.DiscoveryBackend) int32 {
 	return backend.Status.Ramp.Percent
 }
 
-// drainChanged says whether routes may have to be written after a change of a backend.
+// drainChanged reports whether routes may have to be written after a change of a backend.
 func drainChanged(before, after *gimbalv1.DiscoveryBackend) bool {
 	return before.UID != after.UID || before.Cluster.ClusterStatus != after.Cluster.ClusterStatus ||
 		before.Cluster.DrainPolicy != after.Cluster.DrainPolicy || before.Status.EndpointsDrained != after.Status.EndpointsDrained ||

@@ -412,7 +412,7 @@ type endpointsFake struct {
 	err     error
 	// services are those of the last call.
 	services readiness.Services
-	// withheld is told when no slice is left.
+	// withheld is called when no slice is left to change.
 	withheld func(backend string, withheld bool)
 }
 

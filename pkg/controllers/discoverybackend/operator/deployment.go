@@ -33,8 +33,8 @@ const (
 
 // desiredDeployment runs the discoverer of a backend with credentials that are usable.
 //
-// A new pod comes before the old one goes. The Secret is mounted without its other keys, and read by the discoverer
-// when it starts only, so that what is written there later reaches it by a new pod, after we looked at it.
+// A new pod is ready before the old one is deleted. The Secret is mounted without its other keys. The discoverer reads it at
+// startup only, so that later changes reach the discoverer by a new pod, after Groundskeeper has checked them.
 func desiredDeployment(backend *gimbalv1.DiscoveryBackend, usable credentials, image string, adminNamespaces, denied []string) *appsapply.DeploymentApplyConfiguration {
 	labels := partLabels(backend)
 	return appsapply.Deployment(partName(backend), backend.Namespace).

@@ -57,7 +57,7 @@ func (w way) patch(slice *discoveryv1.EndpointSlice) ([]byte, error) {
 type Services struct {
 	// Withhold are the Services whose endpoints are to be withheld.
 	Withhold sets.Set[types.NamespacedName]
-	// Leave are other Services, whose endpoints are to stay as they are. Those of all the rest are to be restored.
+	// Leave are other Services, whose endpoints are to remain unchanged. Those of all the rest are to be restored.
 	Leave sets.Set[types.NamespacedName]
 }
 
@@ -65,7 +65,7 @@ func (s Services) equal(other Services) bool {
 	return s.Withhold.Equal(other.Withhold) && s.Leave.Equal(other.Leave)
 }
 
-// differing are the Services of which two wishes may differ.
+// differing returns the Services whose desired states may differ.
 func (s Services) differing(other Services) sets.Set[types.NamespacedName] {
 	return s.Withhold.SymmetricDifference(other.Withhold).Union(s.Leave.SymmetricDifference(other.Leave))
 }

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Groundskeeper authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package readiness takes copied endpoints of a backend out of traffic, and puts them back: those of the Services to which
-// the weights of some route cannot say that they get nothing. It does so for a discoverer that is down as well; one that
-// runs keeps a Service withheld whose slices are, as long as status.endpointsDrained of its DiscoveryBackend is set.
+// Package readiness removes copied endpoints of a backend from traffic, and restores them: those of the Services for which the
+// weights of some route cannot exclude requests. It does so while the discoverer is down as well. A discoverer that runs keeps a
+// Service withheld whose slices are withheld, as long as status.endpointsDrained of its DiscoveryBackend is set.
 package readiness
 
 import (
@@ -33,7 +33,7 @@ const (
 	// maxWrites bounds the writes of one call, so that no worker is busy with one backend for long. Each call lists all slices
 	// of the backend, so that smaller parts of 10,000 slices would cost more to list than to write.
 	maxWrites = 5000
-	// parallelWrites is how many are under way at once.
+	// parallelWrites is how many writes run concurrently.
 	parallelWrites = 16
 )
 
@@ -59,9 +59,9 @@ func New(client kubernetes.Interface, adminNamespaces []string) (*Endpoints, err
 	return e, e.watch()
 }
 
-// Withhold makes the endpoints of some Services of a backend neither ready nor serving, whatever the backend says of them, and
-// gives those of the rest the conditions back that they had. It returns how many slices are still to be written:
-// call it again until that is 0. A call for a backend of which nothing changed since asks nothing.
+// Withhold makes the endpoints of some Services of a backend neither ready nor serving, whatever the backend reports about them,
+// and restores the conditions of the endpoints of the rest. It returns how many slices are still to be written: call it again
+// until that is 0. A call for a backend of which nothing changed since sends no request.
 func (e *Endpoints) Withhold(ctx context.Context, backend *gimbalv1.DiscoveryBackend, services Services) (pending int, err error) {
 	return e.bring(ctx, backend, services)
 }
@@ -71,8 +71,7 @@ func (e *Endpoints) Restore(ctx context.Context, backend *gimbalv1.DiscoveryBack
 	return e.bring(ctx, backend, Services{})
 }
 
-// bring changes the slices of a backend. Only a complete listing, read from the API server, says that there is nothing
-// left to do.
+// bring changes the slices of a backend. Only a complete list, read from the API server, confirms that nothing is left to do.
 func (e *Endpoints) bring(ctx context.Context, backend *gimbalv1.DiscoveryBackend, services Services) (int, error) {
 	goal, sighting, done := e.aim(backend, services)
 	if done {

@@ -382,7 +382,7 @@ func TestWatch(t *testing.T) {
 		call("that Service besides", s.withhold(services("us-web", "us-other")), 1, "[shop/other]")
 		call("that one alone", s.withhold(services("us-other")), 1, "[shop/a shop/new]")
 		call("the others, which are as they should be", s.withhold(Services{Withhold: services("us-other").Withhold, Leave: all.Withhold}), 0, "[]")
-		call("all left as they are", s.withhold(Services{Leave: services("us-web", "us-other").Withhold}), 0, "[]")
+		call("all left unchanged", s.withhold(Services{Leave: services("us-web", "us-other").Withhold}), 0, "[]")
 		call("restore again", restore, 1, "[shop/other]")
 		mu.Lock()
 		defer mu.Unlock()

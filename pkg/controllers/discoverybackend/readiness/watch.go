@@ -24,7 +24,7 @@ type goal struct {
 	uid      types.UID
 	services Services
 	// sightings counts how often the watch reported a slice that is to be changed, done is what it was when the slices
-	// were listed of which nothing was left to change; -1 before. What is sighted later is looked at again.
+	// were listed of which nothing was left to change; -1 before. Slices that are reported later are rechecked.
 	sightings, done int64
 }
 
@@ -115,8 +115,8 @@ func (e *Endpoints) aim(backend *gimbalv1.DiscoveryBackend, services Services) (
 	aimed = &goal{uid: backend.UID, services: services, done: -1}
 	e.goals[backend.Name] = aimed // from here on the watch judges by this goal
 	e.mu.Unlock()
-	// When all slices were as the last goal said, only those of Services of which the goals differ can be due. What the watch
-	// does not know yet of them, it reports later.
+	// When all slices matched the last goal, only those of Services of which the goals differ can be due. The watch reports
+	// later those of them that it has not received yet.
 	if !wasDone || e.anyDue(backend.Name, last.services.differing(services), services) {
 		return aimed, 0, false
 	}

@@ -13,11 +13,11 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/controllers/kluster/deorbit/cloud"
 )
 
-// A cloud controller manager that still runs makes the routes of its nodes again, every 10 s by default
-// (--route-reconciliation-period), and Neutron then refuses to remove the interface of the router. So a removal counts when
-// the routes have stayed away for two poll intervals, and for three such periods: it reads the router and waits for Neutron before a
-// route is there again, seconds after its period. Those that came back are removed again every routesRetry, or when their node has
-// gone: in between the nodes that there still are keep their routes.
+// A cloud controller manager that still runs recreates the routes of its nodes, every 10 s by default
+// (--route-reconciliation-period), and Neutron then rejects the removal of the router's interface. A removal is therefore complete
+// only when the routes have been absent for two poll intervals and for three such periods: the cloud controller manager reads the
+// router and waits for Neutron before it recreates a route, which takes seconds longer than its period. Recreated routes are
+// removed again every routesRetry, or when their node has been deleted. Until then, the nodes that still exist retain their routes.
 const (
 	minRoutesResync = 30 * time.Second
 	routesRetry     = 5 * time.Minute

@@ -26,7 +26,7 @@ type router struct {
 	at      time.Time
 	now     func() time.Time
 	left    bool
-	// orphan is a route of no node, which nobody makes again; nil for none.
+	// orphan is a route without a node, which no controller recreates; nil for none.
 	orphan *kubernikusv1.DeorbitObject
 }
 
@@ -163,6 +163,6 @@ func TestOnlyTheRouteThatComesBackIsLeftOver(t *testing.T) {
 		t.Fatalf("it is not released: %+v", k.Status.Deorbit)
 	}
 	if told := f.told(); strings.Contains(back, orphan) || back == "" || strings.Contains(told, orphan) || !strings.Contains(told, "1 things are left over") {
-		t.Errorf("came back: %q, told %s", back, told)
+		t.Errorf("recreated routes: %q, reported: %s", back, told)
 	}
 }

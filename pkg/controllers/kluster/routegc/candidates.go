@@ -72,8 +72,9 @@ func mayBeSubport(port openstack.Port) bool {
 	return !strings.HasPrefix(port.DeviceOwner, computeOwner) && !strings.HasPrefix(port.DeviceOwner, networkOwner)
 }
 
-// dead reports whether nothing can be behind a port: its server is gone, or it is the subport of a trunk whose parent port
-// has no server any more. When a server is deleted, Nova gives back a port that was there before it, as a trunk's is.
+// dead reports whether nothing can be behind a port: its server has been deleted, or it is the subport of a trunk whose parent
+// port no longer has a server. When a server is deleted, Nova detaches a port that existed before it, such as the parent port of
+// a trunk.
 func (e evidence) dead(port openstack.Port) bool {
 	if parent, found := e.parents[port.ID]; found {
 		port = parent

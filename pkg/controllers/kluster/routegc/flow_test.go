@@ -132,7 +132,7 @@ func TestFailures(t *testing.T) {
 	f.wantRoutes(5)
 }
 
-// A cloud that blocks blocks no other Kluster: the worker comes back immediately.
+// A cloud that does not respond delays no other Kluster: the worker comes back immediately.
 func TestStuckCloud(t *testing.T) {
 	k := klustertest.Kluster("k")
 	f := newFlow(t, k)

@@ -113,7 +113,7 @@ func TestNextHopsBesideServers(t *testing.T) {
 			s.AddTrunk("garden", parent, s.AddPort("garden", s.network, "", "", "10.0.0.6"))
 			s.RemoveServer(gone, false)
 		}, true},
-		"a subport that no agent has bound, of a server that is gone": {func(s *site) {
+		"a subport that no agent has bound, of a deleted server": {func(s *site) {
 			gone := s.AddServer("garden", s.network, "10.0.0.20", "ACTIVE")
 			parent, subport := s.AddPort("garden", s.network, "compute:nova", gone, "10.0.0.21"), s.AddPort("garden", s.network, "", "", "10.0.0.6")
 			s.AddTrunk("garden", parent, subport)
