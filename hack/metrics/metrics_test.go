@@ -94,8 +94,9 @@ func TestNamesAndHelp(t *testing.T) {
 			}
 		}
 	}
-	// A new label is one to think about: how many values can it have?
-	want := []string{"backend", "cluster", "code", "condition", "deletion", "kind", "marked", "method", "operation", "outcome", "phase", "purpose",
+	// A new label is one to think about: how many values can it have? Metrics of single objects, which have a name and a namespace,
+	// are opt in and limited in number.
+	want := []string{"backend", "cluster", "code", "condition", "deletion", "kind", "marked", "method", "name", "namespace", "operation", "outcome", "phase", "purpose",
 		"reason", "server", "service", "stage", "state", "target", "webhook", "what", "why"}
 	if have := slices.Sorted(maps.Keys(labels)); !slices.Equal(have, want) {
 		t.Errorf("labels are %q, want %q", have, want)

@@ -225,7 +225,7 @@ func TestIssuerNearTheEndOfItsAuthority(t *testing.T) {
 			t.Errorf("%v is issued again in vain: %v", todo, err)
 		}
 		v.now = last.Add(-day / 2)
-		if _, err := v.plan(); err == nil || !strings.Contains(err.Error(), "the CA ends at") {
+		if _, err := v.plan(); err == nil || !strings.Contains(err.Error(), "the CA expires at") {
 			t.Errorf("it reports %v", err)
 		}
 	})

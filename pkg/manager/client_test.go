@@ -127,7 +127,7 @@ func TestWaitForAPIs(t *testing.T) {
 		}, "API server SERVER: gardens/v1: the server is currently unable to handle the request (gave up after 100ms)"},
 		"unauthorized": {func(_ int32, w http.ResponseWriter, path string) {
 			status(w, http.StatusUnauthorized)
-		}, "API server SERVER: the server has requested the client to provide credentials (gave up after 100ms)"},
+		}, "API server SERVER: the server has asked for the client to provide credentials (gave up after 100ms)"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

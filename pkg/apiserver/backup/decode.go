@@ -65,7 +65,7 @@ func Decode(ctx context.Context, file *File, resources []Resource) ([]Object, Pr
 	}
 	for _, want := range file.Header.Resources {
 		if got := counts[want.GroupVersionKind()]; len(d.problems.Broken) == 0 && got != want.Objects {
-			d.problems.Broken = append(d.problems.Broken, fmt.Errorf("the file has %d objects of %s.%s, its first line reports %d", got, want.Resource, want.Group, want.Objects))
+			d.problems.Broken = append(d.problems.Broken, fmt.Errorf("the file has %d objects of %s.%s, its first line specifies %d", got, want.Resource, want.Group, want.Objects))
 		}
 	}
 	return objects, d.problems

@@ -60,7 +60,7 @@ func Read(r io.Reader) (*File, error) {
 		return nil, fmt.Errorf("the file was altered: its lines have the checksum %s, the last line reports %s", got, t.End.SHA256)
 	}
 	if t.End.Objects != len(objects) || header.Objects() != len(objects) {
-		return nil, fmt.Errorf("the file has %d objects, its first line reports %d and its last line %d", len(objects), header.Objects(), t.End.Objects)
+		return nil, fmt.Errorf("the file has %d objects, its first line specifies %d and its last line %d", len(objects), header.Objects(), t.End.Objects)
 	}
 	for i := range objects {
 		objects[i] = bytes.TrimSuffix(objects[i], []byte("\n"))

@@ -246,7 +246,7 @@ func TestRequestsOfACache(t *testing.T) {
 		want string
 	}{
 		{watching, nil, ""},
-		{watching, errors.New("gone"), "watch trees.example.com: deleted"},
+		{watching, errors.New("deleted"), "watch trees.example.com: deleted"},
 		{watching, nil, ""},
 	} {
 		from := g.requests.noted(&cache.ListWatch{WatchFuncWithContext: func(context.Context, metav1.ListOptions) (apiwatch.Interface, error) {

@@ -38,8 +38,8 @@ func TestShares(t *testing.T) {
 			object := route(kind, tc.before)
 			original := object.DeepCopy()
 			backends := fleet{shares: tc.shares}
-			decision := rewrite(t, kind, object, fleet{shares: map[string]int{"us": 80}}) // a step before does not matter
-			decision = rewrite(t, kind, object, backends)
+			rewrite(t, kind, object, fleet{shares: map[string]int{"us": 80}}) // a step before does not matter
+			decision := rewrite(t, kind, object, backends)
 			if diff := cmp.Diff([]string{tc.want}, rulesOf(kind, object)); diff != "" {
 				t.Error(diff)
 			}

@@ -144,7 +144,7 @@ func TestContentSource(t *testing.T) {
 }
 
 func TestContents(t *testing.T) {
-	c := newCluster(t, kluster("garden-a", "z"), kluster("garden-a", "b"), backend("garden-a", "us"), kluster("garden-b", "other"))
+	c := newCluster(t, kluster("garden-a", "z"), kluster("garden-a", "b"), backend("garden-a", "west"), kluster("garden-b", "other"))
 	for namespace, want := range map[string][]string{
 		"garden-a": {"Kluster b", "Kluster z", "DiscoveryBackend west"},
 		"garden-b": {"Kluster other"},
@@ -170,7 +170,7 @@ func TestContents(t *testing.T) {
 // A deletion is decided by the response of the API server; when there is none, it is unknown.
 func TestCurrentContentsAreKnownOrAnError(t *testing.T) {
 	shoot := usage.Shoots
-	refused := errors.New("refused")
+	refused := errors.New("rejected")
 	for name, test := range map[string]struct {
 		prepare func(*cluster)
 		want    string

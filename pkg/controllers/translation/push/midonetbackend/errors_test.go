@@ -143,7 +143,7 @@ func TestUpdateZone(t *testing.T) {
 	}
 	n := newNetwork(t, midonet.Options{})
 	missing := n.resolve(zone("a", "vxlan"))
-	wantReason(t, n.Update(t.Context(), missing), backend.NotFound, http.StatusNotFound, "gone")
+	wantReason(t, n.Update(t.Context(), missing), backend.NotFound, http.StatusNotFound, "deleted")
 	n.create(zone("a", "vxlan"))
 	n.create(backend.Item{Kind: "TunnelZone", Body: `{"id":"` + otherID + `","name":"taken","type":"gre"}`})
 	for _, tc := range []struct {
