@@ -22,14 +22,14 @@ func TestDescribe(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	put("cpuinfo", "CPU\t: 0\nprocessor variant\t: 7\nBogoMIPS\t: 50\n\nprocessor\t: 1\nBogoMIPS\t: 50\n")
+	put("cpuinfo", "processor\t: 0\nprocessor variant\t: 7\nBogoMIPS\t: 50\n\nprocessor\t: 1\nBogoMIPS\t: 50\n")
 	put("meminfo", "MemTotal:       24683128 kB\nMemFree:         1000 kB\n")
 	put("sys/kernel/osrelease", "6.1.0-40-cloud\n")
 	put("sys/kernel/hostname", "secret\n")
 	if got, want := describe(proc), "2 CPUs, 24 GiB of memory, Linux 6.1.0-40-cloud"; got != want {
 		t.Errorf("without a model: %q, not %q", got, want)
 	}
-	put("cpuinfo", "CPU\t: 0\nmodel name\t: Fast  CPU @ 2.00GHz\nmodel\t: 7\n")
+	put("cpuinfo", "processor\t: 0\nmodel name\t: Fast  CPU @ 2.00GHz\nmodel\t: 7\n")
 	if got, want := describe(proc), "1 CPUs (Fast CPU @ 2.00GHz), 24 GiB of memory, Linux 6.1.0-40-cloud"; got != want {
 		t.Errorf("with a model: %q, not %q", got, want)
 	}
