@@ -101,6 +101,7 @@ func TestCheckOutput(t *testing.T) {
 		"equal":                    {shown, shown, true},
 		"another age and width":    {shown, "NAME STATUS  AGE\nexample   Ready   3m2s  \n", true},
 		"another suffix":           {"garden-example-5067c\n", "garden-example-abcde\n", true},
+		"a log line":               {shown, "E1126 02:12:23.873924    7359 reflector.go:227] \"Failed to watch\"\n" + shown, true},
 		"another status":           {shown, "NAME      STATUS   AGE\nexample   Failed   17s\n", false},
 		"a line more":              {shown, shown + "other     Ready    1s\n", false},
 		"a line less":              {shown, "NAME      STATUS   AGE\n", false},
