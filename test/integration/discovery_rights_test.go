@@ -58,7 +58,7 @@ func (d *clusters) rights(t *testing.T) {
 	}
 }
 
-// refuseSlices makes the API server reject the endpoints of services called rejected.
+// refuseSlices makes the API server reject the endpoints of services called denied.
 func (v *discovered) refuseSlices() {
 	v.t.Helper()
 	match := &admissionregistrationv1.MatchResources{
@@ -73,7 +73,7 @@ func (v *discovered) refuseSlices() {
 		&admissionregistrationv1.ValidatingAdmissionPolicy{ObjectMeta: meta, Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
 			MatchConstraints: match,
 			Validations: []admissionregistrationv1.Validation{{
-				Expression: "object.metadata.labels['" + gimbalv1.LabelService + "'] != 'rejected'", Message: "not this one",
+				Expression: "object.metadata.labels['" + gimbalv1.LabelService + "'] != 'denied'", Message: "not this one",
 			}},
 		}},
 		&admissionregistrationv1.ValidatingAdmissionPolicyBinding{ObjectMeta: meta, Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
@@ -81,7 +81,7 @@ func (v *discovered) refuseSlices() {
 		}})
 	eventually(v.t, func(ctx context.Context) error { // a policy works some time after it is written
 		slice := v.slice("x", "x")
-		slice.Labels[gimbalv1.LabelService] = "refused"
+		slice.Labels[gimbalv1.LabelService] = "denied"
 		if err := v.c.Create(ctx, slice); apierrors.IsInvalid(err) {
 			return nil
 		}
@@ -98,7 +98,7 @@ func (d *clusters) metrics(t *testing.T) {
 	waiting := v.service("waiting")
 	waiting.Namespace = lacking
 	v.create(v.c, v.service(v.name+"-taken"))
-	v.create(v.b, v.service("web"), v.slice("web", "a", "10.1.0.1", "10.1.0.2"), v.service("taken"), v.service("refused"), v.slice("refused", "a", "10.1.0.3"), waiting)
+	v.create(v.b, v.service("web"), v.slice("web", "a", "10.1.0.1", "10.1.0.2"), v.service("taken"), v.service("denied"), v.slice("denied", "a", "10.1.0.3"), waiting)
 	c := v.runAs(discoverer, "--namespaces-allow="+v.ns+","+lacking)
 	v.leads(c)
 	object := v.status("Incomplete", gimbalv1.ErrorConflict, gimbalv1.ErrorInvalidService, gimbalv1.ErrorNamespaceMissing)
@@ -122,8 +122,8 @@ func (d *clusters) metrics(t *testing.T) {
 		`gimbal_service_event_timestamp{` + of("web") + `} \d`,
 		`gimbal_endpoints_event_timestamp{` + of("web") + `} \d`,
 		`gimbal_service_error_total{` + failed("taken", gimbalv1.ErrorConflict) + `} 1`,
-		`gimbal_service_error_total{` + failed("refused", gimbalv1.ErrorInvalidService) + `} 1`,
-		`gimbal_endpoints_error_total{` + failed("refused", gimbalv1.ErrorInvalidService) + `} \d`,
+		`gimbal_service_error_total{` + failed("denied", gimbalv1.ErrorInvalidService) + `} 1`,
+		`gimbal_endpoints_error_total{` + failed("denied", gimbalv1.ErrorInvalidService) + `} \d`,
 		`gimbal_queuesize{` + constant + `} \d`,
 		`gimbal_discoverer_api_latency_milliseconds_count{` + constant + `,path="/api/v1/namespaces/{namespace}/services"} \d`,
 		`gimbal_discoverer_cycle_duration_seconds_count{` + constant + `} 1`,
@@ -133,7 +133,7 @@ func (d *clusters) metrics(t *testing.T) {
 		`gimbal_discoverer_invalid_services_total{` + space + `} 2`,
 		`gimbal_discoverer_upstream_endpoints_total{` + endpoints("web") + `} 2`,
 		`gimbal_discoverer_replicated_endpoints_total{` + endpoints("web") + `} 2`,
-		`gimbal_discoverer_invalid_endpoints_total{` + endpoints("refused") + `} 1`,
+		`gimbal_discoverer_invalid_endpoints_total{` + endpoints("denied") + `} 1`,
 		`gimbal_discoverer_info{` + constant + `,version="`,
 	} {
 		pattern := strings.ReplaceAll(regexp.QuoteMeta(want), `\\d`, `\d`)
