@@ -174,10 +174,32 @@ func testGarbageIsCollected(t *testing.T, m *measured) {
 	}
 }
 
+// The controller manager exposes objects of all kinds that server.objectMetrics lists.
+func testObjects(t *testing.T, m *measured) {
+	eventually(t, func(ctx context.Context) error {
+		page, err := scrape(ctx, m.pages()[manager])
+		if err != nil {
+			return err
+		}
+		for _, want := range []string{
+			`kind="Project",name="shop",namespace=""`,
+			`kind="Kluster",name="web",namespace="` + m.namespace + `"`,
+			`kind="DiscoveryBackend",name="us",namespace="` + discoveryNamespace + `"`,
+			`kind="Translation",name="`,
+		} {
+			if !strings.Contains(page, "\ngroundskeeper_object_ready{"+want) {
+				return fmt.Errorf("there is no groundskeeper_object_ready of %s", want)
+			}
+		}
+		return nil
+	})
+}
+
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	m := newMeasured(t)
 	t.Run("documented", func(t *testing.T) { testMetricsAreDocumented(t, m) })
 	t.Run("garbage", func(t *testing.T) { testGarbageIsCollected(t, m) })
+	t.Run("objects", func(t *testing.T) { testObjects(t, m) })
 	t.Run("Prometheus", func(t *testing.T) { testPrometheus(t, m) })
 }
