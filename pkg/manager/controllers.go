@@ -33,6 +33,8 @@ type controller struct {
 	needs func(config *v1alpha1.ControllersConfiguration) *grant
 	// cache restricts what the shared cache holds of some kinds, for every controller. nil: nothing.
 	cache func() (map[client.Object]cache.ByObject, error)
+	// own is the cache that this controller has beside the shared one; nil: it has none.
+	own *ownCache
 	// whole is what the shared cache has all of for this controller, so that others can follow it there. nil: nothing.
 	whole *kinds.Cached
 	// add puts it into the manager. nil: it does not run there (run starts it).

@@ -137,7 +137,7 @@ func newManager(ctx context.Context, restConfig *rest.Config, config *v1alpha1.C
 		return nil, fmt.Errorf("API server %s: %w", restConfig.Host, err)
 	}
 	mgr = &electedManager{Manager: mgr, stop: stopEvents}
-	if err := registerObjectMetrics(mgr.GetCache(), config.Server.ObjectMetrics); err != nil {
+	if err := registerObjectMetrics(mgr.GetCache(), controllers, config.Server.ObjectMetrics); err != nil {
 		return nil, err
 	}
 	authorization, err := authorizationclient.NewForConfig(restConfig)

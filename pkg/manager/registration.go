@@ -48,6 +48,7 @@ func controllers(fence *Fence) []controller {
 	network := &midoNet{fence: fence}
 	clouds := &openStack{fence: fence.Check}
 	wakes := &routegc.Wakes{}
+	backends := &ownCache{}
 	translations := kinds.NewCached(usage.Translations, &midonetv1.Translation{}, packed.Metadata)
 	projects := &usage.Shared{Cached: []*kinds.Cached{translations}}
 	// using makes the controllers of Projects share what they know of who uses one.
@@ -101,8 +102,11 @@ func controllers(fence *Fence) []controller {
 			apis:  []schema.GroupVersion{gimbalv1.SchemeGroupVersion},
 			waits: withoutImage,
 			needs: discoveryGrant,
+			own:   backends,
 			add: func(_ context.Context, mgr ctrl.Manager, config *v1alpha1.ControllersConfiguration) error {
-				return operator.AddToManager(mgr, config.Discovery, now)
+				own, err := operator.AddToManager(mgr, config.Discovery, now)
+				backends.set(own)
+				return err
 			},
 		},
 		{

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -66,16 +67,17 @@ type reconciler struct {
 	meters     *meters
 }
 
-// AddToManager adds the controller to a manager, whose scheme has to know DiscoveryBackends and Kubernetes' own kinds. An error
-// means that the controller was added twice, or that the API server does not respond.
-func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfiguration, clock clock.PassiveClock) error {
+// AddToManager adds the controller to a manager, whose scheme has to know DiscoveryBackends and Kubernetes' own kinds. It returns
+// the cache with the DiscoveryBackends, nil without an image. An error means that the controller was added twice, or that the API
+// server does not respond.
+func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfiguration, clock clock.PassiveClock) (cache.Cache, error) {
 	meters, err := newMeters(metrics.Registry)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	references, err := newReferences(mgr, config, clock)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r := &reconciler{
 		cache: mgr.GetAPIReader(), live: mgr.GetAPIReader(), client: mgr.GetClient(),
@@ -84,17 +86,17 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfigurat
 		secrets: newSecrets(mgr.GetAPIReader()), references: references, meters: meters,
 	}
 	if r.image == "" {
-		return r.watchWithoutImage(mgr)
+		return nil, r.watchWithoutImage(mgr)
 	}
-	return r.watch(mgr)
+	parts, err := newCache(mgr)
+	if err != nil {
+		return nil, err
+	}
+	return parts, r.watch(mgr, parts)
 }
 
 // watch adds the controller with the cache of all that a discoverer is made of.
-func (r *reconciler) watch(mgr manager.Manager) error {
-	parts, err := newCache(mgr)
-	if err != nil {
-		return err
-	}
+func (r *reconciler) watch(mgr manager.Manager, parts cache.Cache) error {
 	if err := mgr.Add(parts); err != nil {
 		return fmt.Errorf("add the cache of controller %s: %w", ControllerName, err)
 	}
