@@ -160,7 +160,7 @@ func testMetricsAreDocumented(t *testing.T, m *measured) {
 // process takes was measured with that.
 func testGarbageIsCollected(t *testing.T, m *measured) {
 	if os.Getenv("GOGC") != "" {
-		t.Skip("GOGC is deleted before what the commands set")
+		t.Skip("GOGC takes precedence over what the commands set")
 	}
 	pages := m.pages()
 	for binary, percent := range map[string]int{apiserver: 150, manager: 25, discoverer: 25} {

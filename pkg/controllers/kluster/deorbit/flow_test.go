@@ -311,7 +311,7 @@ func TestNothingThere(t *testing.T) {
 	}
 }
 
-// A Kluster may be deleted while it is being announced: what comes behind Drain is deleted before the finalizer does.
+// A Kluster may be deleted while it is being announced: what comes behind Drain is deleted before the finalizer is removed.
 func TestAnnouncedLate(t *testing.T) {
 	for name, cloud := range map[string]bool{"with a cloud": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
