@@ -108,7 +108,7 @@ func TestDriftIsCorrected(t *testing.T) {
 	deployment := w.deployment(backend)
 	w.change(deployment, func() { deployment.Annotations = map[string]string{"somebody": "else"} })
 	if sent := w.mustPass(backend); len(sent) > 0 {
-		t.Errorf("somebody's annotation leads to %q", sent)
+		t.Errorf("the annotation of another client leads to %q", sent)
 	}
 }
 

@@ -219,7 +219,7 @@ func TestReleaseDeletesWhatItRead(t *testing.T) {
 		t.Errorf("%v, %v", result, err)
 	}
 	if !w.get(service) {
-		t.Error("somebody's Service has been deleted")
+		t.Error("the Service of another owner has been deleted")
 	}
 }
 

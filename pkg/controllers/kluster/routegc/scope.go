@@ -29,7 +29,7 @@ func (s Scope) Owned(routes []openstack.Route) []openstack.Route {
 }
 
 // contains reports whether the first and the last address of a destination are the cluster's, and none is a sibling's. A range of
-// all addresses is nobody's.
+// all addresses belongs to no cluster.
 func (s Scope) contains(destination netip.Prefix) bool {
 	within := func(pods netip.Prefix) bool {
 		return pods.IsValid() && pods.Bits() > 0 && destination.Bits() >= pods.Bits() && pods.Contains(destination.Addr())

@@ -160,7 +160,7 @@ func TestDeletedNamespaceComesBack(t *testing.T) {
 	}
 }
 
-// While a namespace is terminating, Kubernetes rejects what is to be created in it. That is no failure of the Project.
+// While a namespace is terminating, Kubernetes rejects what is to be created in it. The Project has not failed.
 func TestNamespaceThatGoesUnderUs(t *testing.T) {
 	c := newCluster(t)
 	c.project("dev")

@@ -56,7 +56,7 @@ func ownerOf(translation *midonetv1.Translation) string {
 	return translation.Labels[midonetv1.LabelOwnerUID]
 }
 
-// isCurrent reports whether a name is of the version that converters write now. A name without a version is nobody's past.
+// isCurrent reports whether a name is of the version that converters write now. A name without a version is of no earlier one.
 func isCurrent(name string) bool {
 	version, ok := midonetv1.VersionOf(name)
 	return !ok || version == midonetv1.TranslationVersion

@@ -99,7 +99,7 @@ func TestSharedLoadBalancers(t *testing.T) {
 	check(t, map[string]choice{
 		"own, others use it":                       {found: parts(owned), want: first},
 		"another's, Groundskeeper uses it":         {found: parts(foreign), want: first},
-		"somebody's, Groundskeeper uses it":        {found: parts(renamed(foreign, "front", "of the shop")), want: first},
+		"another owner's, Groundskeeper uses it":   {found: parts(renamed(foreign, "front", "of the shop")), want: first},
 		"then the listener":                        {found: without(parts(foreign), 1, 0), want: []string{"delete Listener l1", "remain LoadBalancer b" + turn}},
 		"then the tags":                            {found: without(parts(foreign), 1, 1), want: []string{"change LoadBalancer b"}},
 		"then another's is left":                   {found: without(parts(balancer("b", "dev")), 1, 1), want: nil},

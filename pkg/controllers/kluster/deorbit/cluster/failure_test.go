@@ -77,7 +77,7 @@ func TestUnanswered(t *testing.T) {
 		}
 	}
 	if _, ok := unreachable(errors.New(begin+`Post "`+at+`": EOF`), "DELETE"); ok {
-		t.Error("what is no response of an API server names a webhook")
+		t.Error("an error that is not from an API server names a webhook")
 	}
 }
 
