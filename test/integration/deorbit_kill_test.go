@@ -272,6 +272,7 @@ func (d *doomed) down(t *testing.T) {
 // At each write of a Deorbit, to the cluster, to the cloud and to the API server, the manager is killed twice: before the
 // write, and when it is done, but the manager does not know. The end is the same.
 func TestDeorbitKilledAtEveryWrite(t *testing.T) {
+	rare(t)
 	t.Parallel()
 	d := newDoomed(t, func(before int) moment {
 		switch before {

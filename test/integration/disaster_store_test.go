@@ -39,6 +39,7 @@ type losses struct {
 // A server whose store is not the one that the cluster knows does not start, and no namespace is lost; not even while the garbage
 // collector finds and deletes what really has no owner any more. What the server requests lets it start, once.
 func TestLostStore(t *testing.T) {
+	rare(t)
 	t.Parallel()
 	p := startPlane(t, plane.Options{Dir: filepath.Join(t.TempDir(), "plane"), APIServers: 1, Managers: 1})
 	l := &losses{Plane: p, client: clientOf(t, p.Config()), server: p.APIServers[0], early: filepath.Join(t.TempDir(), "early")}
