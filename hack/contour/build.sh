@@ -11,10 +11,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 source ../cached-build.sh
 
 build_into() {
-  local packages
   echo "Building Contour: once, some minutes, kept in $root" >&2
-  packages=$(../progress.sh "modules downloaded" go list -deps tool | wc -l)
-  ../progress.sh "of at most $packages packages compiled" go build -v -trimpath -ldflags "-s -w" -o "$1/" tool
+  ../progress.sh "packages compiled" go build -v -trimpath -ldflags "-s -w" -o "$1/" tool
 }
 
 cached_build contour "$destination" contour

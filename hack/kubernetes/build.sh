@@ -30,16 +30,15 @@ node)
 esac
 
 build_into() {
-  local version major minor stamp=k8s.io/component-base/version count
+  local version major minor stamp=k8s.io/component-base/version
   version=$(go list -m -f '{{.Version}}' k8s.io/kubernetes)
   IFS=. read -r major minor _ <<<"${version#v}"
   echo "Building Kubernetes $version: once, some minutes, kept in $root" >&2
   # With the product's flags and versions, what both need of Kubernetes is compiled once.
   GOFLAGS=$(sed -n 's/^export GOFLAGS += //p' ../../Makefile)
-  count=$(../progress.sh "modules downloaded" go list -deps "${packages[@]}" | wc -l)
 
   # Clients compare versions: without the stamp every client takes the server for a v0.0.0.
-  ../progress.sh "of at most $count packages compiled" \
+  ../progress.sh "packages compiled" \
     go build -v -o "$1/" \
     -ldflags "-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=$major -X $stamp.gitMinor=$minor" "${packages[@]}"
   [[ ! -e $1/server ]] || mv "$1/server" "$1/etcd"
