@@ -25,15 +25,15 @@ planned() {
   mv "$file.part" "$file"
 }
 
-# status prints what has been done after how many seconds, and what is left.
+# status prints what has been done after how many seconds, and what is left of a total, which is empty while it is not known.
 status() {
   local done=$1 modules=$2 total=$3 left
   if ((done == 0 && modules > 0)); then
     echo "$modules modules downloaded ($SECONDS s)"
-  elif ((total == 0 || done == 0)); then
-    echo "$done $what ($SECONDS s)"
-  elif ((done >= total)); then
+  elif [[ -n $total ]] && ((done >= total)); then
     echo "$done $what, linking ($SECONDS s)"
+  elif [[ -z $total ]] || ((done == 0)); then
+    echo "$done $what ($SECONDS s)"
   else
     left=$((SECONDS * (total - done) / done / 60))
     echo "$done of about $total $what ($SECONDS s, about $((left + 1)) min left)"
@@ -42,7 +42,7 @@ status() {
 
 # count reads the lines that the command writes.
 count() {
-  local count=0 modules=0 total=0 plan='' before=0 reported=$SECONDS line
+  local count=0 modules=0 total='' plan='' before=0 reported=$SECONDS line
   while :; do
     if IFS= read -r -t 1 line; then
       printf '%s\n' "$line" >>"$log"
@@ -51,10 +51,10 @@ count() {
     elif (($? <= 128)); then # the end of the input; above, a second without a line: linking takes many
       break
     fi
-    if [[ $1 == go && ${2:-} == build && -z $plan ]] && ((SECONDS >= 10 && count > 0)); then
+    if [[ $1 == go && ${2:-} == build && -z $plan ]] && ((SECONDS >= 10 && (count > 0 || modules == 0))); then
       plan=$log.plan before=$count
       planned "$plan" "${@:3}" &
-    elif [[ -n $plan && -s $plan ]] && ((total == 0)); then
+    elif [[ -z $total && -n $plan && -s $plan ]]; then
       total=$((before + $(<"$plan")))
     fi
     if [[ -t 2 ]]; then
