@@ -135,7 +135,7 @@ func TestDeletedMeanwhile(t *testing.T) {
 
 // A first listing that lacks most services deletes nothing until a second one, ten seconds later, lacks them as well;
 // one that fails does not count.
-func TestSuspiciousListing(t *testing.T) {
+func TestSuspiciousList(t *testing.T) {
 	there, here := many(12)
 	w := newWorld(t, nil, append(here, namespace("shop")))
 	var failing atomic.Bool
@@ -185,7 +185,7 @@ func TestManyWatchedDeletions(t *testing.T) {
 }
 
 // A backend that cannot be listed keeps the copies it has.
-func TestFailedListingDeletesNothing(t *testing.T) {
+func TestFailedListDeletesNothing(t *testing.T) {
 	_, here := many(3)
 	w := newWorld(t, nil, append(here, namespace("shop")))
 	w.there.PrependReactor("list", "endpointslices", func(ktesting.Action) (bool, runtime.Object, error) {
@@ -385,7 +385,7 @@ func TestExternalNames(t *testing.T) {
 }
 
 // What the API server rejects is reported, and all else continues.
-func TestRefused(t *testing.T) {
+func TestRejectedWrites(t *testing.T) {
 	w := newWorld(t, []runtime.Object{service("shop", "bad"), service("shop", "web")}, []runtime.Object{namespace("shop")})
 	w.here.PrependReactor("create", "services", func(action ktesting.Action) (bool, runtime.Object, error) {
 		if object := action.(ktesting.CreateAction).GetObject().(*corev1.Service); object.Name == "us-bad" {

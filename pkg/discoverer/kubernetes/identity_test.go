@@ -27,15 +27,15 @@ import (
 
 // recognized is a keeper that accepts one cluster. It remembers what it was queried about.
 type recognized struct {
-	mu    sync.Mutex
-	id    string
-	asked int
+	mu       sync.Mutex
+	id       string
+	requests int
 }
 
 func (r *recognized) check(_ context.Context, observed []gimbalv1.ClusterIdentity) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.asked++
+	r.requests++
 	if slices.ContainsFunc(observed, func(i gimbalv1.ClusterIdentity) bool { return i.ID == r.id }) {
 		return nil
 	}
@@ -51,7 +51,7 @@ func (r *recognized) accept(id string) {
 func (r *recognized) times() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.asked
+	return r.requests
 }
 
 func withUID[T metav1.Object](object T, uid string) T {
@@ -96,16 +96,16 @@ func TestAnotherCluster(t *testing.T) {
 // A server that becomes another cluster behind the same address is noticed at the next connection.
 func TestVerified(t *testing.T) {
 	w := newWorld(t, []runtime.Object{service("shop", "web")}, nil)
-	refused := errors.New("another cluster")
-	v := verified[*corev1.ServiceList]{w.there.CoreV1().Services("shop"), func(context.Context) error { return refused }}
-	if list, err := v.List(t.Context(), metav1.ListOptions{}); !errors.Is(err, refused) || list != nil {
+	rejected := errors.New("another cluster")
+	v := verified[*corev1.ServiceList]{w.there.CoreV1().Services("shop"), func(context.Context) error { return rejected }}
+	if list, err := v.List(t.Context(), metav1.ListOptions{}); !errors.Is(err, rejected) || list != nil {
 		t.Errorf("list: %v, error = %v; want a rejection", list, err)
 	}
-	if watch, err := v.Watch(t.Context(), metav1.ListOptions{}); !errors.Is(err, refused) || watch != nil {
+	if watch, err := v.Watch(t.Context(), metav1.ListOptions{}); !errors.Is(err, rejected) || watch != nil {
 		t.Errorf("watch: %v, error = %v; want a rejection", watch, err)
 	}
-	if asked := w.there.Actions(); len(asked) > 0 {
-		t.Errorf("the rejected cluster was requested %v", asked)
+	if requests := w.there.Actions(); len(requests) > 0 {
+		t.Errorf("the rejected cluster was requested %v", requests)
 	}
 	if list, err := v.List(t.Context(), metav1.ListOptions{Continue: "more"}); err != nil || len(list.Items) != 1 {
 		t.Errorf("the next page: error = %v", err)
@@ -131,9 +131,9 @@ func TestIdentity(t *testing.T) {
 		"not credentials": {apierrors.NewUnauthorized("x"), nil, nil, true},
 	} {
 		w := newWorld(t, []runtime.Object{withUID(namespace("kube-system"), "a"), withUID(service("default", "kubernetes"), "b"), service("default", "web")}, nil)
-		var asked atomic.Int32
+		var requests atomic.Int32
 		fail := func(err error) ktesting.ReactionFunc {
-			return func(ktesting.Action) (bool, runtime.Object, error) { asked.Add(1); return err != nil, nil, err }
+			return func(ktesting.Action) (bool, runtime.Object, error) { requests.Add(1); return err != nil, nil, err }
 		}
 		w.there.PrependReactor("get", "namespaces", fail(tc.namespace))
 		w.there.PrependReactor("list", "services", fail(tc.service))

@@ -41,7 +41,7 @@ type maintained struct {
 
 	mu       sync.Mutex
 	withheld bool
-	asked    int
+	requests int
 	err      error
 }
 
@@ -91,7 +91,7 @@ func (m *maintained) run(group *sync.WaitGroup) {
 	}
 	m.replica, err = replica.New(replica.Options{
 		Backend: "us", Upstream: m.upstream, Client: clienttest.Client{Clientset: m.here}, Watching: clienttest.Client{Clientset: m.here}, Workers: 2, Resync: time.Hour,
-		Withheld: m.ask, Ledger: m.ledger, Meters: m.meters, Clock: clock.RealClock{},
+		Withheld: m.query, Ledger: m.ledger, Meters: m.meters, Clock: clock.RealClock{},
 	}, queue)
 	if err != nil {
 		m.Fatal(err)
@@ -108,24 +108,24 @@ func (m *maintained) run(group *sync.WaitGroup) {
 	group.Go(func() { _ = m.replica.Work(m.ctx) })
 }
 
-func (m *maintained) ask(context.Context) (bool, error) {
+func (m *maintained) query(context.Context) (bool, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.asked++
+	m.requests++
 	return m.withheld, m.err
 }
 
 // It counts how often it was queried since the last call; err is what the next responses are.
-func (m *maintained) asks(err error) int {
+func (m *maintained) queries(err error) int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	asked := m.asked
-	m.asked, m.err = 0, err
-	return asked
+	requests := m.requests
+	m.requests, m.err = 0, err
+	return requests
 }
 
 // It changes the DiscoveryBackend. The discoverer hears of it later, when the test notifies it.
-func (m *maintained) say(withheld bool) {
+func (m *maintained) announce(withheld bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.withheld = withheld
@@ -193,7 +193,7 @@ func TestMaintenanceOfBoth(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inMaintenance(t, func(m *maintained) {
 				for _, withheld := range []bool{true, false, true, false} {
-					m.say(withheld)
+					m.announce(withheld)
 					if lag == 0 {
 						m.replica.SetWithheld(withheld)
 					}
@@ -217,21 +217,21 @@ func TestMaintenanceOfBoth(t *testing.T) {
 // and keeps those withheld that are. It restores them automatically, some seconds later, and sends one query for all.
 func TestMaintenanceOfTheDiscoverer(t *testing.T) {
 	inMaintenance(t, func(m *maintained) {
-		m.say(true)
+		m.announce(true)
 		m.replica.SetWithheld(true)
 		time.Sleep(time.Minute)
 		m.expect("as long as nothing is withheld", 1, 0)
 		m.control(m.withhold)
 		m.writes()
-		m.asks(nil)
-		m.say(false)
+		m.queries(nil)
+		m.announce(false)
 		m.replica.SetWithheld(false)
 		time.Sleep(4 * time.Second)
 		m.expect("at first", 0, 0)
 		time.Sleep(20 * time.Second)
 		m.expect("in the end", 1, serviceCount)
-		if asked := m.asks(nil); asked == 0 || asked > 2 { // two workers may query concurrently
-			t.Errorf("queries = %d, want 1 or 2", asked)
+		if requests := m.queries(nil); requests == 0 || requests > 2 { // two workers may query concurrently
+			t.Errorf("queries = %d, want 1 or 2", requests)
 		}
 	})
 }
@@ -239,7 +239,7 @@ func TestMaintenanceOfTheDiscoverer(t *testing.T) {
 // The endpoints of a service that is new in maintenance are withheld until the controller has decided about them.
 func TestNewServiceInMaintenance(t *testing.T) {
 	inMaintenance(t, func(m *maintained) {
-		m.say(true)
+		m.announce(true)
 		m.replica.SetWithheld(true)
 		if err := errors.Join(m.there.Tracker().Add(endpoints("shop", "new", "a", "10.1.0.9")), m.there.Tracker().Add(service("shop", "new"))); err != nil {
 			t.Fatal(err)
@@ -260,7 +260,7 @@ func TestNewServiceInMaintenance(t *testing.T) {
 // For some seconds the readiness is left to the controller, even of a service that changes.
 func TestReadinessIsLeftToTheController(t *testing.T) {
 	inMaintenance(t, func(m *maintained) {
-		m.say(true)
+		m.announce(true)
 		m.replica.SetWithheld(true)
 		changed := service("shop", "web-0")
 		changed.Labels["app"] = "changed"
@@ -278,7 +278,7 @@ func TestReadinessIsLeftToTheController(t *testing.T) {
 // What the backend reports about its endpoints continues to be copied in maintenance, and none of it is ready.
 func TestEndpointsChangeInMaintenance(t *testing.T) {
 	inMaintenance(t, func(m *maintained) {
-		m.say(true)
+		m.announce(true)
 		m.replica.SetWithheld(true)
 		m.control(m.withhold)
 		m.writes()
@@ -297,12 +297,12 @@ func TestEndpointsChangeInMaintenance(t *testing.T) {
 // none.
 func TestReadinessIsConfirmed(t *testing.T) {
 	inMaintenance(t, func(m *maintained) {
-		m.asks(errors.New("no response"))
+		m.queries(errors.New("no response"))
 		m.control(m.withhold)
 		m.expect("withheld", 0, serviceCount)
 		time.Sleep(20 * time.Second)
 		m.expect("without a response", 0, 0)
-		m.asks(nil)
+		m.queries(nil)
 		time.Sleep(time.Minute)
 		m.expect("with a response", 1, serviceCount)
 	})
@@ -313,7 +313,7 @@ func TestReadinessIsConfirmed(t *testing.T) {
 func TestReadinessWithoutMaintenance(t *testing.T) {
 	inMaintenance(t, func(m *maintained) {
 		time.Sleep(time.Minute)
-		m.asks(nil)
+		m.queries(nil)
 		for _, ready := range []bool{false, true} {
 			changed := endpoints("shop", "web-0", "a", "10.1.0.1", "10.1.0.2")
 			for j := range changed.Endpoints {
@@ -324,13 +324,13 @@ func TestReadinessWithoutMaintenance(t *testing.T) {
 			if got := m.slice("shop", sliceName("web-0", "web-0-a")); *got.Endpoints[0].Conditions.Ready != ready {
 				t.Errorf("ready %t is not copied immediately", ready)
 			}
-			if asked := m.asks(nil); asked > 0 != ready {
-				t.Errorf("ready %t: queried %d times", ready, asked)
+			if requests := m.queries(nil); requests > 0 != ready {
+				t.Errorf("ready %t: queried %d times", ready, requests)
 			}
 		}
 		// Maintenance begins a moment after that response, and the discoverer is not notified: it reverts nothing.
 		m.writes()
-		m.say(true)
+		m.announce(true)
 		m.control(m.withhold)
 		time.Sleep(time.Minute)
 		m.expect("withheld", 0, serviceCount)

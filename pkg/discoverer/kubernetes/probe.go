@@ -27,11 +27,11 @@ import (
 // Probe queries the backend for one Service and one EndpointSlice, now and every period, until ctx is done, and calls its callback
 // with the problem, nil when it responds. A watch does not show that credentials have expired: it continues with them for up to an
 // hour; nor, for a while, that the cluster no longer exists, or has been replaced.
-func (u *Upstream) Probe(ctx context.Context, ticking clock.WithTicker, period time.Duration, tell func(*report.Problem)) {
+func (u *Upstream) Probe(ctx context.Context, ticking clock.WithTicker, period time.Duration, notify func(*report.Problem)) {
 	ticker := ticking.NewTicker(period)
 	defer ticker.Stop()
 	for {
-		err := u.ask(ctx)
+		err := u.query(ctx)
 		if ctx.Err() != nil {
 			return
 		}
@@ -39,7 +39,7 @@ func (u *Upstream) Probe(ctx context.Context, ticking clock.WithTicker, period t
 			// The backend responds, and what was reported of it still holds.
 			logr.FromContextOrDiscard(ctx).Error(err, "Failed to compare the backend with the recorded one, trying again")
 		} else {
-			tell(Classify(err))
+			notify(Classify(err))
 		}
 		select {
 		case <-ctx.Done():
@@ -49,7 +49,7 @@ func (u *Upstream) Probe(ctx context.Context, ticking clock.WithTicker, period t
 	}
 }
 
-func (u *Upstream) ask(ctx context.Context) error {
+func (u *Upstream) query(ctx context.Context) error {
 	namespace := metav1.NamespaceAll
 	if len(u.Namespaces) > 0 {
 		namespace = u.Namespaces[0]
@@ -76,12 +76,12 @@ func Classify(err error) *report.Problem {
 	var dns *net.DNSError
 	var network net.Error
 	var status apierrors.APIStatus
-	var refusal *identity.Rejection
+	var rejection *identity.Rejection
 	switch {
 	case err == nil:
 		return nil
-	case errors.As(err, &refusal):
-		return &refusal.Problem
+	case errors.As(err, &rejection):
+		return &rejection.Problem
 	case apierrors.IsUnauthorized(err), errors.As(err, &alert):
 		return &report.Problem{Type: gimbalv1.ErrorAuthentication, Message: "the backend rejects the credentials: put valid ones into the Secret"}
 	case apierrors.IsForbidden(err):

@@ -28,18 +28,18 @@ import (
 )
 
 func TestClassify(t *testing.T) {
-	refused := func(port int) error {
+	rejected := func(port int) error {
 		return &url.Error{Op: "Get", URL: "https://h", Err: &net.OpError{Op: "dial", Net: "tcp", Source: &net.TCPAddr{Port: port}, Err: fmt.Errorf("connect: %w", syscall.ECONNREFUSED)}}
 	}
 	services := schema.GroupResource{Resource: "services"}
 	for name, tc := range map[string]struct {
-		err        error
-		kind, says string
+		err           error
+		kind, message string
 	}{
 		"expired token":      {apierrors.NewUnauthorized("hunter2"), gimbalv1.ErrorAuthentication, "rejects the credentials"},
 		"expired client":     {&url.Error{Op: "Get", URL: "https://h", Err: tls.AlertError(45)}, gimbalv1.ErrorAuthentication, "rejects the credentials"},
 		"no permissions":     {apierrors.NewForbidden(services, "", errors.New("hunter2")), gimbalv1.ErrorAuthentication, "may not list"},
-		"refused":            {refused(1), gimbalv1.ErrorConnection, "rejects connections"},
+		"refused":            {rejected(1), gimbalv1.ErrorConnection, "rejects connections"},
 		"timeout":            {&url.Error{Op: "Get", URL: "https://h", Err: context.DeadlineExceeded}, gimbalv1.ErrorConnection, "before the timeout"},
 		"unknown host":       {&url.Error{Op: "Get", URL: "https://h", Err: &net.DNSError{Name: "h"}}, gimbalv1.ErrorConnection, "cannot be resolved"},
 		"unknown authority":  {&url.Error{Op: "Get", URL: "https://h", Err: x509.UnknownAuthorityError{}}, gimbalv1.ErrorConnection, "unknown authority"},
@@ -49,14 +49,14 @@ func TestClassify(t *testing.T) {
 		"anything":           {errors.New("hunter2"), gimbalv1.ErrorConnection, "does not respond"},
 	} {
 		got := Classify(tc.err)
-		if got == nil || got.Type != tc.kind || !strings.Contains(got.Message, tc.says) || strings.Contains(got.Message, "hunter2") {
+		if got == nil || got.Type != tc.kind || !strings.Contains(got.Message, tc.message) || strings.Contains(got.Message, "hunter2") {
 			t.Errorf("%s: got %v", name, got)
 		}
 	}
 	if Classify(nil) != nil {
 		t.Error("nothing is wrong")
 	}
-	if *Classify(refused(1)) != *Classify(refused(2)) {
+	if *Classify(rejected(1)) != *Classify(rejected(2)) {
 		t.Error("the message has the port in it")
 	}
 }
@@ -68,24 +68,24 @@ func TestProbe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := 0
+	requests := 0
 	w.there.PrependReactor("list", "endpointslices", func(ktesting.Action) (bool, runtime.Object, error) {
-		if asked++; asked == 2 {
+		if requests++; requests == 2 {
 			return true, nil, apierrors.NewUnauthorized("expired")
 		}
 		return false, nil, nil
 	})
 	clock := clocktesting.NewFakeClock(time.Unix(0, 0))
 	ctx, cancel := context.WithCancel(t.Context())
-	var told []*report.Problem
+	var reported []*report.Problem
 	u.Probe(ctx, clock, time.Minute, func(problem *report.Problem) {
-		told = append(told, problem)
-		if len(told) == 3 {
+		reported = append(reported, problem)
+		if len(reported) == 3 {
 			cancel()
 		}
 		clock.Step(time.Minute)
 	})
-	if len(told) != 3 || told[0] != nil || told[1] == nil || told[1].Type != gimbalv1.ErrorAuthentication || told[2] != nil {
-		t.Error(told)
+	if len(reported) != 3 || reported[0] != nil || reported[1] == nil || reported[1].Type != gimbalv1.ErrorAuthentication || reported[2] != nil {
+		t.Error(reported)
 	}
 }

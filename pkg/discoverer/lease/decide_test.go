@@ -56,8 +56,8 @@ func TestFree(t *testing.T) {
 func TestThen(t *testing.T) {
 	now := time.Unix(1_800_000_000, 0)
 	for name, test := range map[string]struct {
-		lease *coordinationv1.Lease
-		anew  bool
+		lease     *coordinationv1.Lease
+		restarted bool
 	}{
 		"the same":        {held("b", now), false},
 		"labelled":        {with(held("b", now), func(l *coordinationv1.Lease) { l.ResourceVersion, l.Labels = "8", map[string]string{"a": "b"} }), false},
@@ -67,7 +67,7 @@ func TestThen(t *testing.T) {
 		"there no longer": {nil, true},
 	} {
 		then := sight{lease: held("b", now), since: now}.then(test.lease, now.Add(5*time.Second))
-		if then.lease != test.lease || then.since.Equal(now) == test.anew {
+		if then.lease != test.lease || then.since.Equal(now) == test.restarted {
 			t.Errorf("%s: since %s", name, then.since)
 		}
 	}

@@ -30,14 +30,14 @@ type holder struct {
 
 // acquire waits for the Lease. It returns false when ctx is done first.
 func (h *holder) acquire(ctx context.Context) bool {
-	log, told := logr.FromContextOrDiscard(ctx), ""
+	log, reported := logr.FromContextOrDiscard(ctx), ""
 	for {
 		held, err := h.try(ctx)
 		if held {
 			return true
 		}
-		if err != nil && err.Error() != told && ctx.Err() == nil {
-			told = err.Error()
+		if err != nil && err.Error() != reported && ctx.Err() == nil {
+			reported = err.Error()
 			log.Error(err, "The Lease cannot be taken, trying again")
 		}
 		select {

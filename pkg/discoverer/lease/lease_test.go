@@ -83,7 +83,7 @@ func TestStopWhileWaiting(t *testing.T) {
 }
 
 // Without a response the work ends early enough for its last write, and the Lease is not touched any more.
-func TestNoAnswer(t *testing.T) {
+func TestNoResponse(t *testing.T) {
 	for name, test := range map[string]struct {
 		slow      time.Duration
 		cut, lost bool

@@ -57,10 +57,10 @@ func unreachable(err error) string {
 	var hostname x509.HostnameError
 	var dns *net.DNSError
 	var network net.Error
-	answer, ok := errors.AsType[*openstack.Error](err)
+	response, ok := errors.AsType[*openstack.Error](err)
 	switch {
-	case ok && answer.Status > 0:
-		return fmt.Sprintf("responds with status %d: see whether Keystone and Octavia are healthy", answer.Status)
+	case ok && response.Status > 0:
+		return fmt.Sprintf("responds with status %d: see whether Keystone and Octavia are healthy", response.Status)
 	case errors.As(err, &unknown):
 		return "has a certificate of an unknown authority: put the right certificate-authority-data into the Secret"
 	case errors.As(err, &hostname):

@@ -14,8 +14,8 @@ import (
 	"groundskeeper.io/groundskeeper/pkg/openstack"
 )
 
-// refusalPause is how long rejected credentials are not tried again: Keystone may lock a user who fails too often.
-const refusalPause = time.Minute
+// rejectionPause is how long rejected credentials are not tried again: Keystone may lock a user who fails too often.
+const rejectionPause = time.Minute
 
 // objectProject is what identifies a cloud.
 const objectProject = "project"
@@ -28,8 +28,8 @@ type Cloud interface {
 	Identity(ctx context.Context) ([]gimbalv1.ClusterIdentity, error)
 	// LoadBalancing returns Octavia as the user may use it in a project.
 	LoadBalancing(ctx context.Context, project string) (LoadBalancing, error)
-	// Forget lets go of the projects that are not kept.
-	Forget(kept func(project string) bool)
+	// Retain discards the clients of all projects that are not to be kept.
+	Retain(kept func(project string) bool)
 	// Renew lets go of the token for a project: roles that are given after it was made are not in it.
 	Renew(project string)
 }
@@ -50,25 +50,25 @@ type Session struct {
 
 	mu sync.Mutex
 	// client is the one of the project in the credentials, and projects are those of others.
-	client   *openstack.Client
-	projects map[string]*openstack.Client
-	refusals map[string]refusal // by project, "" for that of the credentials
+	client     *openstack.Client
+	projects   map[string]*openstack.Client
+	rejections map[string]rejection // by project, "" for that of the credentials
 }
 
 // A response of Keystone that holds for a while.
-type refusal struct {
+type rejection struct {
 	err error
 	at  time.Time
 }
 
 // NewSession returns a user who has not authenticated yet.
 func NewSession(credentials openstack.Credentials, options openstack.Options, ticking clock.PassiveClock) *Session {
-	return &Session{credentials: credentials, options: options, clock: ticking, projects: map[string]*openstack.Client{}, refusals: map[string]refusal{}}
+	return &Session{credentials: credentials, options: options, clock: ticking, projects: map[string]*openstack.Client{}, rejections: map[string]rejection{}}
 }
 
 // Projects implements Cloud.
 func (s *Session) Projects(ctx context.Context) (projects []openstack.Project, err error) {
-	err = s.unlessRefused("", func() error {
+	err = s.unlessRejected("", func() error {
 		client, err := s.own(ctx)
 		if err == nil {
 			projects, err = client.Projects(ctx)
@@ -81,7 +81,7 @@ func (s *Session) Projects(ctx context.Context) (projects []openstack.Project, e
 // Identity implements Cloud: the project of the credentials and the region, which distinguish clouds and their parts. Two users of
 // one project see the same.
 func (s *Session) Identity(ctx context.Context) (observed []gimbalv1.ClusterIdentity, err error) {
-	err = s.unlessRefused("", func() error {
+	err = s.unlessRejected("", func() error {
 		client, err := s.own(ctx)
 		if err == nil {
 			observed = []gimbalv1.ClusterIdentity{{Object: objectProject, ID: client.ProjectID() + "/" + client.Region()}}
@@ -94,7 +94,7 @@ func (s *Session) Identity(ctx context.Context) (observed []gimbalv1.ClusterIden
 // LoadBalancing implements Cloud.
 func (s *Session) LoadBalancing(ctx context.Context, project string) (LoadBalancing, error) {
 	var client *openstack.Client
-	err := s.unlessRefused(project, func() (err error) {
+	err := s.unlessRejected(project, func() (err error) {
 		client, err = s.in(ctx, project)
 		return err
 	})
@@ -104,8 +104,8 @@ func (s *Session) LoadBalancing(ctx context.Context, project string) (LoadBalanc
 	return client.LoadBalancing(), nil
 }
 
-// Forget implements Cloud.
-func (s *Session) Forget(kept func(project string) bool) {
+// Retain implements Cloud.
+func (s *Session) Retain(kept func(project string) bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for project := range s.projects {
@@ -160,20 +160,20 @@ func (s *Session) in(ctx context.Context, project string) (*openstack.Client, er
 	return client, nil
 }
 
-// unlessRefused sends the request, unless Keystone has just rejected the same.
-func (s *Session) unlessRefused(project string, ask func() error) error {
+// unlessRejected sends the request, unless Keystone has just rejected the same.
+func (s *Session) unlessRejected(project string, query func() error) error {
 	s.mu.Lock()
-	last, refused := s.refusals[project]
+	last, rejected := s.rejections[project]
 	s.mu.Unlock()
-	if refused && s.clock.Since(last.at) < refusalPause {
+	if rejected && s.clock.Since(last.at) < rejectionPause {
 		return last.err
 	}
-	err := ask()
+	err := query()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.refusals, project)
+	delete(s.rejections, project)
 	if openstack.ReasonOf(err) == openstack.ReasonCredentialsRefused {
-		s.refusals[project] = refusal{err: err, at: s.clock.Now()}
+		s.rejections[project] = rejection{err: err, at: s.clock.Now()}
 	}
 	return err
 }

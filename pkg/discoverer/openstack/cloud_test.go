@@ -57,7 +57,7 @@ func TestSession(t *testing.T) {
 	if n := authentications(s); n != 2 {
 		t.Errorf("%d authentications", n)
 	}
-	session.Forget(func(project string) bool { return project != "0123" })
+	session.Retain(func(project string) bool { return project != "0123" })
 	if _, err := session.LoadBalancing(t.Context(), "0123"); err != nil || authentications(s) != 1 {
 		t.Error("a project that was discarded is not authenticated for again", err)
 	}
@@ -70,7 +70,7 @@ func TestSession(t *testing.T) {
 }
 
 // Rejected credentials are tried again after a minute: Keystone may lock a user who fails too often.
-func TestSessionThatIsRefused(t *testing.T) {
+func TestRejectedSession(t *testing.T) {
 	session, s, clock := aSession(t)
 	s.AddUser("gimbal", "changed", "shop")
 	for range 3 {
@@ -83,7 +83,7 @@ func TestSessionThatIsRefused(t *testing.T) {
 		t.Errorf("%d authentications", n)
 	}
 	s.AddUser("gimbal", "hunter2", "shop")
-	clock.SetTime(clock.Now().Add(refusalPause))
+	clock.SetTime(clock.Now().Add(rejectionPause))
 	if _, err := session.Projects(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -104,7 +104,7 @@ func TestSessionThatIsRefused(t *testing.T) {
 }
 
 // Tokens that end are no reason to fail, a password that was changed is one.
-func TestSessionWhoseTokenEnds(t *testing.T) {
+func TestSessionWithExpiredToken(t *testing.T) {
 	session, s, _ := aSession(t)
 	if _, err := session.Projects(t.Context()); err != nil {
 		t.Fatal(err)

@@ -66,7 +66,7 @@ func TestRequests(t *testing.T) {
 		for project, want := range map[string]map[string]int{
 			"1": {"loadbalancers": 2, "listeners": 2, "pools": 2, "members p-a": 2}, "2": {"loadbalancers": 2},
 		} {
-			if got := s.octavias[project].asked; !maps.Equal(got, want) {
+			if got := s.octavias[project].requests; !maps.Equal(got, want) {
 				t.Errorf("project %s was requested %v", project, got)
 			}
 		}
@@ -85,7 +85,7 @@ func TestRestart(t *testing.T) {
 }
 
 // A listing that lacks most deletes nothing until a second one, ten seconds later, lacks the same.
-func TestSuspiciousListing(t *testing.T) {
+func TestSuspiciousList(t *testing.T) {
 	s := newSky("1 shop")
 	for i := range 12 {
 		s.add("1", fmt.Sprintf("lb%d", i), "10.0.0.1:8080")
@@ -104,7 +104,7 @@ func TestSuspiciousListing(t *testing.T) {
 
 // While a suspicious listing waits for the second one, a project that fails keeps what it has, and deletes nothing when
 // it comes back with everything.
-func TestSuspiciousListingAndFailure(t *testing.T) {
+func TestSuspiciousListAndFailure(t *testing.T) {
 	s := newSky("1 shop")
 	for i := range 12 {
 		s.add("1", fmt.Sprintf("lb%d", i), "10.0.0.1:8080")
@@ -114,7 +114,7 @@ func TestSuspiciousListingAndFailure(t *testing.T) {
 		balancers := s.octavias["1"].balancers
 		w.change(func() { s.octavias["1"].balancers = nil })
 		w.after(period)
-		w.fail("1", "loadbalancers", refused(openstack.ReasonForbidden, 403))
+		w.fail("1", "loadbalancers", rejected(openstack.ReasonForbidden, 403))
 		w.after(4 * period)
 		w.expectWrites("while it fails", nil)
 		w.change(func() { s.octavias["1"].balancers = balancers })
@@ -126,12 +126,12 @@ func TestSuspiciousListingAndFailure(t *testing.T) {
 
 // A project that cannot be listed for long does not keep the second listing of others from being made; one that could be
 // listed until then does.
-func TestSuspiciousListingBesideAFailure(t *testing.T) {
+func TestSuspiciousListWithFailure(t *testing.T) {
 	s := newSky("1 shop", "2 bank")
 	for i := range 12 {
 		s.add("1", fmt.Sprintf("lb%d", i), "10.0.0.1:8080")
 	}
-	s.fail("2", "loadbalancers", refused(openstack.ReasonForbidden, 403))
+	s.fail("2", "loadbalancers", rejected(openstack.ReasonForbidden, 403))
 	inWorld(t, s, nil, nil, func(w *world) {
 		w.writes()
 		w.change(func() { s.octavias["1"].balancers = s.octavias["1"].balancers[:2] })
@@ -140,7 +140,7 @@ func TestSuspiciousListingBesideAFailure(t *testing.T) {
 		if copies, err := w.upstream.Copies(t.Context()); err != nil || len(copies) != 4 {
 			t.Errorf("beside a failure that is known: %v, %v", copies, err)
 		}
-		w.fail("1", "pools", refused(openstack.ReasonForbidden, 403))
+		w.fail("1", "pools", rejected(openstack.ReasonForbidden, 403))
 		if copies, err := w.upstream.Copies(t.Context()); err == nil {
 			t.Errorf("with a new failure: %v", copies)
 		}
@@ -158,10 +158,10 @@ func TestProjectThatFails(t *testing.T) {
 			var here []runtime.Object
 			if restarted {
 				here = append(copyOf("shop", "a", "10.0.0.1:8080"), copyOf("shop", "a2", "10.0.0.2:8080")...)
-				s.fail("1", what, refused(openstack.ReasonForbidden, 403))
+				s.fail("1", what, rejected(openstack.ReasonForbidden, 403))
 			}
 			inWorld(t, s, nil, here, func(w *world) {
-				w.fail("1", what, refused(openstack.ReasonForbidden, 403))
+				w.fail("1", what, rejected(openstack.ReasonForbidden, 403))
 				w.remove("1", "a2")
 				w.add("2", "b2", "10.0.1.2:8080")
 				w.after(2 * period)
@@ -184,7 +184,7 @@ func TestBackendThatFails(t *testing.T) {
 	s := newSky("1 shop", "2 bank")
 	s.add("1", "a", "10.0.0.1:8080")
 	here := append(copyOf("shop", "a", "10.0.0.1:8080"), copyOf("blog", "old", "10.0.0.3:8080")...)
-	s.err = refused(openstack.ReasonCredentialsRefused, 401)
+	s.err = rejected(openstack.ReasonCredentialsRefused, 401)
 	inWorld(t, s, nil, here, func(w *world) {
 		w.after(period)
 		w.expectProblems("refused", "AuthenticationError: the backend rejects the credentials")
@@ -193,7 +193,7 @@ func TestBackendThatFails(t *testing.T) {
 		}
 		w.change(func() { s.err = nil })
 		for _, project := range []string{"1", "2"} {
-			w.fail(project, "loadbalancers", refused(openstack.ReasonUnreachable, 503))
+			w.fail(project, "loadbalancers", rejected(openstack.ReasonUnreachable, 503))
 		}
 		w.after(period)
 		w.expectProblems("Octavia is down", "ConnectionError: the backend responds with status 503")
@@ -205,14 +205,14 @@ func TestBackendThatFails(t *testing.T) {
 		w.expectProblems("afterwards")
 		w.expect("afterwards", "shop/us-a 10.0.0.1")
 		last := w.replica.LastSync()
-		w.change(func() { s.err = refused(openstack.ReasonUnreachable, 0) })
+		w.change(func() { s.err = rejected(openstack.ReasonUnreachable, 0) })
 		w.after(2 * period)
 		if !w.replica.LastSync().Equal(last) {
 			t.Error("the last sync moves while no project is known")
 		}
 		w.change(func() { s.err = nil })
 		for _, project := range []string{"1", "2"} {
-			w.fail(project, "loadbalancers", refused(openstack.ReasonUnreachable, 503))
+			w.fail(project, "loadbalancers", rejected(openstack.ReasonUnreachable, 503))
 		}
 		w.after(2 * period)
 		if !w.replica.LastSync().Equal(last) {
@@ -256,12 +256,12 @@ func TestPending(t *testing.T) {
 }
 
 // A pool that is deleted between two requests takes no endpoints away, and fails nothing.
-func TestPoolThatGoesMeanwhile(t *testing.T) {
+func TestPoolThatIsDeletedMeanwhile(t *testing.T) {
 	s := newSky("1 shop")
 	s.add("1", "a", "10.0.0.1:8080")
 	inWorld(t, s, nil, nil, func(w *world) {
 		w.writes()
-		w.fail("1", "members p-a", refused(openstack.ReasonNotFound, 404))
+		w.fail("1", "members p-a", rejected(openstack.ReasonNotFound, 404))
 		w.after(period)
 		w.expectProblems("its members went")
 		w.change(func() { delete(s.octavias["1"].pools, "p-a") })

@@ -31,7 +31,7 @@ func (u *Upstream) pass(ctx context.Context) error {
 	}
 	if err != nil {
 		u.fail()
-		u.tellOfCloud(ctx, err)
+		u.reportCloud(ctx, err)
 		return err
 	}
 	chosen := choose(projects, u.Watchlist, u.Admits)
@@ -39,7 +39,7 @@ func (u *Upstream) pass(ctx context.Context) error {
 	for _, t := range chosen.tenancies {
 		kept.Insert(t.ID)
 	}
-	u.Cloud.Forget(kept.Has)
+	u.Cloud.Retain(kept.Has)
 	outcomes := list(ctx, u.Cloud, chosen.tenancies, u.Threads)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -50,7 +50,7 @@ func (u *Upstream) pass(ctx context.Context) error {
 		}
 	}
 	changed, err := u.take(chosen, outcomes)
-	u.tell(ctx, chosen.problems, outcomes)
+	u.reportProblems(ctx, chosen.problems, outcomes)
 	for _, key := range changed {
 		u.listener.Touch(key)
 	}

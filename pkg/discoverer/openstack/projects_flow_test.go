@@ -40,7 +40,7 @@ func TestDisputedNamespace(t *testing.T) {
 }
 
 // A project that is requested and does not exist keeps what it has. Without a watchlist it has been deleted, as Keystone reports.
-func TestProjectThatIsGone(t *testing.T) {
+func TestDeletedProject(t *testing.T) {
 	for name, tc := range map[string]struct {
 		watchlist []string
 		restarted bool
@@ -76,7 +76,7 @@ func TestRenamedProject(t *testing.T) {
 	s := newSky("1 shop")
 	s.add("1", "a", "10.0.0.1:8080")
 	inWorld(t, s, nil, nil, func(w *world) {
-		w.fail("1", "pools", refused(openstack.ReasonUnreachable, 500))
+		w.fail("1", "pools", rejected(openstack.ReasonUnreachable, 500))
 		w.change(func() { s.projects[0].Name = "blog" })
 		w.after(period)
 		w.expect("renamed", "blog/us-a 10.0.0.1")
@@ -90,19 +90,19 @@ func TestDisabledProject(t *testing.T) {
 	s.projects[2].Enabled = false
 	inWorld(t, s, nil, nil, func(w *world) {
 		w.expectProblems("one that has nothing")
-		w.fail("1", "loadbalancers", refused(openstack.ReasonForbidden, 403))
-		w.fail("2", "loadbalancers", refused(openstack.ReasonForbidden, 403))
+		w.fail("1", "loadbalancers", rejected(openstack.ReasonForbidden, 403))
+		w.fail("2", "loadbalancers", rejected(openstack.ReasonForbidden, 403))
 		w.after(period)
 		w.expectProblems("all others are forbidden", "AuthenticationError: the backend does not let")
 		w.fail("1", "loadbalancers", nil)
 		w.fail("2", "loadbalancers", nil)
 		w.after(period)
 		w.change(func() { s.projects[0].Enabled = false })
-		asked := s.octavias["1"].asked["loadbalancers"]
+		requests := s.octavias["1"].requests["loadbalancers"]
 		w.after(period)
 		w.expect("disabled", "shop/us-a 10.0.0.1")
 		w.expectProblems("disabled", "InvalidService: project shop (1): the backend has it disabled")
-		if s.octavias["1"].asked["loadbalancers"] != asked {
+		if s.octavias["1"].requests["loadbalancers"] != requests {
 			t.Error("it was requested")
 		}
 	})
@@ -129,18 +129,18 @@ func TestNamespaceAndOwner(t *testing.T) {
 }
 
 // When there is no response for one project, the others are not requested: each would take as long.
-func TestNobodyAnswers(t *testing.T) {
+func TestUnavailableCloud(t *testing.T) {
 	s := newSky("1 shop", "2 bank", "3 blog", "4 a", "5 b", "6 c", "7 d", "8 e")
 	for id := range s.octavias {
-		s.fail(id, "loadbalancers", refused(openstack.ReasonUnreachable, 0))
+		s.fail(id, "loadbalancers", rejected(openstack.ReasonUnreachable, 0))
 	}
 	inWorld(t, s, nil, nil, func(w *world) {
-		asked := 0
+		requests := 0
 		for _, o := range s.octavias {
-			asked += o.asked["loadbalancers"]
+			requests += o.requests["loadbalancers"]
 		}
-		if asked > 3 {
-			t.Errorf("%d were queried, 3 at a time", asked)
+		if requests > 3 {
+			t.Errorf("%d were queried, 3 at a time", requests)
 		}
 		w.expectProblems("silence", "ConnectionError: the backend does not respond")
 	})
@@ -191,7 +191,7 @@ func TestProblemOf(t *testing.T) {
 		openstack.ReasonRateLimited, openstack.ReasonServiceMissing, openstack.ReasonIncomplete, openstack.ReasonRefused,
 	} {
 		for _, status := range []int{0, 500} {
-			first, second := problemOf(refused(reason, status)), problemOf(refused(reason, status))
+			first, second := problemOf(rejected(reason, status)), problemOf(rejected(reason, status))
 			if first != second || strings.Contains(first.Message, "req-") || !strings.Contains(first.Message, ": ") {
 				t.Errorf("%s: %+v, then %+v", reason, first, second)
 			}

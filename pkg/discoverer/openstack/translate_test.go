@@ -116,7 +116,7 @@ func TestAnotherPool(t *testing.T) {
 }
 
 // A user that disables a load balancer, a listener or a pool wants no traffic there.
-func TestSwitchedOff(t *testing.T) {
+func TestDisabledResources(t *testing.T) {
 	for name, change := range map[string]func(*inventory){
 		"load balancer": func(i *inventory) { i.balancers[0].AdminUp = false },
 		"listener":      func(i *inventory) { i.listeners[lbID][0].AdminUp = false },

@@ -54,7 +54,7 @@ type Upstream struct {
 	// passing is held by a sync. Only passes change what mu guards.
 	passing sync.Mutex
 	// The keys under which the ledger has problems.
-	told sets.Set[string]
+	reported sets.Set[string]
 
 	mu sync.Mutex
 	// tenants are the projects as last listed, by id.
@@ -69,7 +69,7 @@ type Upstream struct {
 
 // New returns an Upstream that knows nothing yet.
 func New(options Options) *Upstream {
-	return &Upstream{Options: options, tenants: map[string]*tenant{}, sources: map[types.NamespacedName]*desired.Source{}, partial: true, told: sets.New[string]()}
+	return &Upstream{Options: options, tenants: map[string]*tenant{}, sources: map[types.NamespacedName]*desired.Source{}, partial: true, reported: sets.New[string]()}
 }
 
 // Listen makes a listener be notified of changes. It is called once, before Run.

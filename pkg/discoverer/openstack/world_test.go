@@ -49,13 +49,13 @@ type octavia struct {
 	sky  *sky
 	errs map[string]error // by what is listed
 	*inventory
-	asked map[string]int
+	requests map[string]int
 }
 
 func newSky(projects ...string) *sky {
 	s := &sky{projects: named(projects...), octavias: map[string]*octavia{}, renewed: map[string]int{}}
 	for _, p := range s.projects {
-		s.octavias[p.ID] = &octavia{sky: s, errs: map[string]error{}, asked: map[string]int{}, inventory: &inventory{
+		s.octavias[p.ID] = &octavia{sky: s, errs: map[string]error{}, requests: map[string]int{}, inventory: &inventory{
 			listeners: map[string][]openstack.Listener{}, pools: map[string]openstack.Pool{}, members: map[string][]openstack.Member{},
 		}}
 	}
@@ -90,8 +90,8 @@ func (s *sky) LoadBalancing(_ context.Context, project string) (LoadBalancing, e
 	return s.octavias[project], s.octavias[project].errs["token"]
 }
 
-// Forget implements Cloud.
-func (s *sky) Forget(func(string) bool) {}
+// Retain implements Cloud.
+func (s *sky) Retain(func(string) bool) {}
 
 // Renew implements Cloud.
 func (s *sky) Renew(project string) {
@@ -100,10 +100,10 @@ func (s *sky) Renew(project string) {
 	s.renewed[project]++
 }
 
-func answer[T any](o *octavia, what string, of func() []T) ([]T, error) {
+func respond[T any](o *octavia, what string, of func() []T) ([]T, error) {
 	o.sky.mu.Lock()
 	defer o.sky.mu.Unlock()
-	o.asked[what]++
+	o.requests[what]++
 	if err := o.errs[what]; err != nil {
 		return nil, err
 	}
@@ -112,22 +112,22 @@ func answer[T any](o *octavia, what string, of func() []T) ([]T, error) {
 
 // LoadBalancers implements LoadBalancing.
 func (o *octavia) LoadBalancers(context.Context) ([]openstack.LoadBalancer, error) {
-	return answer(o, "loadbalancers", func() []openstack.LoadBalancer { return o.balancers })
+	return respond(o, "loadbalancers", func() []openstack.LoadBalancer { return o.balancers })
 }
 
 // Listeners implements LoadBalancing.
 func (o *octavia) Listeners(context.Context) ([]openstack.Listener, error) {
-	return answer(o, "listeners", func() []openstack.Listener { return slices.Concat(slices.Collect(maps.Values(o.listeners))...) })
+	return respond(o, "listeners", func() []openstack.Listener { return slices.Concat(slices.Collect(maps.Values(o.listeners))...) })
 }
 
 // Pools implements LoadBalancing.
 func (o *octavia) Pools(context.Context) ([]openstack.Pool, error) {
-	return answer(o, "pools", func() []openstack.Pool { return slices.Collect(maps.Values(o.pools)) })
+	return respond(o, "pools", func() []openstack.Pool { return slices.Collect(maps.Values(o.pools)) })
 }
 
 // Members implements LoadBalancing.
 func (o *octavia) Members(_ context.Context, pool string) ([]openstack.Member, error) {
-	return answer(o, "members "+pool, func() []openstack.Member { return o.members[pool] })
+	return respond(o, "members "+pool, func() []openstack.Member { return o.members[pool] })
 }
 
 // add makes a load balancer with a listener and these members.
@@ -297,6 +297,6 @@ func copyOf(namespace, id string, places ...string) []runtime.Object {
 }
 
 // An error of OpenStack.
-func refused(reason openstack.Reason, status int) error {
+func rejected(reason openstack.Reason, status int) error {
 	return &openstack.Error{Op: "list", Reason: reason, Status: status, Message: fmt.Sprintf("request req-%d", time.Now().UnixNano())}
 }

@@ -46,9 +46,9 @@ type Operation struct {
 // first, because its name decides whether the copy may be there at all; what is added before what is removed, so that a Service has
 // endpoints all the time. Nothing is written when nothing differs. annotations are the keys of the annotations that are copied;
 // others belong to users. want is nil when the source does not exist, or not to be copied: the last parameter reports which.
-func Compute(want *desired.Objects, have Existing, annotations []string, gone bool) ([]Operation, error) {
+func Compute(want *desired.Objects, have Existing, annotations []string, vanished bool) ([]Operation, error) {
 	if want == nil {
-		return removal(have, gone), nil
+		return removal(have, vanished), nil
 	}
 	var operations []Operation
 	service, err := serviceOperations(want.Service, have.Service, annotations)
@@ -77,13 +77,13 @@ func Compute(want *desired.Objects, have Existing, annotations []string, gone bo
 	return operations, nil
 }
 
-func removal(have Existing, gone bool) []Operation {
+func removal(have Existing, vanished bool) []Operation {
 	var operations []Operation
 	if have.Service != nil {
-		operations = append(operations, Operation{Verb: Delete, Object: have.Service, Vanished: gone})
+		operations = append(operations, Operation{Verb: Delete, Object: have.Service, Vanished: vanished})
 	}
 	for _, slice := range have.Slices {
-		operations = append(operations, Operation{Verb: Delete, Object: slice, Vanished: gone})
+		operations = append(operations, Operation{Verb: Delete, Object: slice, Vanished: vanished})
 	}
 	return operations
 }

@@ -62,11 +62,11 @@ func show(operations []Operation) []string {
 func TestCompute(t *testing.T) {
 	const service, slice = `"metadata":{"resourceVersion":"7","uid":"u"}`, `"metadata":{"resourceVersion":"8","uid":"u-s"}`
 	for name, tc := range map[string]struct {
-		source  func(*desired.Source)
-		have    func(*Existing)
-		gone    bool
-		nothing bool // is wanted
-		want    []string
+		source   func(*desired.Source)
+		have     func(*Existing)
+		vanished bool
+		nothing  bool // is wanted
+		want     []string
 	}{
 		"nothing differs":        {want: []string{}},
 		"nothing is there":       {have: func(have *Existing) { *have = Existing{} }, want: []string{"create service", "create slice"}},
@@ -141,10 +141,10 @@ func TestCompute(t *testing.T) {
 			},
 			want: []string{`update service {` + service + `,"spec":{"clusterIP":"None","clusterIPs":null,"externalName":null,"type":"ClusterIP"}}`},
 		},
-		"gone":                   {nothing: true, gone: true, want: []string{"delete service (vanished)", "delete slice (vanished)"}},
+		"gone":                   {nothing: true, vanished: true, want: []string{"delete service (vanished)", "delete slice (vanished)"}},
 		"excluded":               {nothing: true, want: []string{"delete service", "delete slice"}},
-		"deleted without a copy": {nothing: true, gone: true, have: func(have *Existing) { *have = Existing{} }, want: []string{}},
-		"slices alone":           {nothing: true, gone: true, have: func(have *Existing) { have.Service = nil }, want: []string{"delete slice (vanished)"}},
+		"deleted without a copy": {nothing: true, vanished: true, have: func(have *Existing) { *have = Existing{} }, want: []string{}},
+		"slices alone":           {nothing: true, vanished: true, have: func(have *Existing) { have.Service = nil }, want: []string{"delete slice (vanished)"}},
 		"a port of a slice":      {source: func(s *desired.Source) { s.Slices[0].Ports[0].Port = new(int32(81)) }, want: []string{`update slice {` + slice + `,"ports":[{"name":"http","protocol":"TCP","port":81}]}`}},
 		"a slice lost label":     {have: func(have *Existing) { delete(have.Slices[0].Labels, desired.LabelManagedBy) }, want: []string{`update slice {"metadata":{"labels":{"app.kubernetes.io/managed-by":"groundskeeper-discoverer"},"resourceVersion":"8","uid":"u-s"}}`}},
 	} {
@@ -160,7 +160,7 @@ func TestCompute(t *testing.T) {
 		if tc.nothing {
 			want = nil
 		}
-		operations, err := Compute(want, have, []string{"copied", "also-copied"}, tc.gone)
+		operations, err := Compute(want, have, []string{"copied", "also-copied"}, tc.vanished)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -29,18 +29,18 @@ type local struct {
 }
 
 func newLocal(r *Replica) (*local, error) {
-	ours := metav1.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{gimbalv1.LabelBackend: r.Backend}).String()}
+	own := metav1.ListOptions{LabelSelector: labels.SelectorFromSet(labels.Set{gimbalv1.LabelBackend: r.Backend}).String()}
 	var scope []string
 	if r.Confined != "" {
 		scope = []string{r.Confined}
 	}
 	l := &local{}
 	var err error
-	l.services, err = remote.NewInformers(scope, remote.From(r.Watching, ours, r.Watching.Services), &corev1.Service{}, r.trimService, nil)
+	l.services, err = remote.NewInformers(scope, remote.From(r.Watching, own, r.Watching.Services), &corev1.Service{}, r.trimService, nil)
 	if err != nil {
 		return nil, err
 	}
-	l.slices, err = remote.NewInformers(scope, remote.From(r.Watching, ours, r.Watching.EndpointSlices), &discoveryv1.EndpointSlice{}, trimSlice, func(slice *discoveryv1.EndpointSlice) string {
+	l.slices, err = remote.NewInformers(scope, remote.From(r.Watching, own, r.Watching.EndpointSlices), &discoveryv1.EndpointSlice{}, trimSlice, func(slice *discoveryv1.EndpointSlice) string {
 		if key, ok := desired.SliceSource(r.Backend, slice); ok {
 			return key.String()
 		}
@@ -74,8 +74,8 @@ func newLocal(r *Replica) (*local, error) {
 func handlers[T remote.Object](r *Replica, sourceOf func(backend string, object metav1.Object) (types.NamespacedName, bool)) remote.Handlers[T] {
 	return remote.Handlers[T]{
 		Changed: func(before, now T) {
-			key, ours := sourceOf(r.Backend, before)
-			if after, still := sourceOf(r.Backend, now); ours && (!still || after != key) { // a user changed its labels
+			key, own := sourceOf(r.Backend, before)
+			if after, still := sourceOf(r.Backend, now); own && (!still || after != key) { // a user changed its labels
 				r.Touch(key)
 			}
 		},
@@ -87,7 +87,7 @@ func handlers[T remote.Object](r *Replica, sourceOf func(backend string, object 
 		},
 		Deleted: func(object T, _ bool) {
 			if key, ok := sourceOf(r.Backend, object); ok {
-				r.isGone(key, object)
+				r.isDeleted(key, object)
 				r.Touch(key)
 			}
 		},

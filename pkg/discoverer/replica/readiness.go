@@ -31,7 +31,7 @@ type readiness struct {
 	// changed is since when that is so, as far as known: maintenance may have ended just before Groundskeeper started.
 	changed time.Time
 	// The time when the API server was last queried.
-	asked time.Time
+	queried time.Time
 	// disputed are services whose copies differ from what they should be in readiness only, and since when.
 	disputed map[types.NamespacedName]time.Time
 }
@@ -143,10 +143,10 @@ func (r *Replica) settling(key types.NamespacedName) time.Duration {
 
 // confirmWithheld queries the API server whether endpoints are withheld: immediately, because maintenance may have begun since the
 // last response and the watch may be late, or not again and again.
-func (r *Replica) confirmWithheld(ctx context.Context, atOnce bool) (before, now bool, err error) {
+func (r *Replica) confirmWithheld(ctx context.Context, immediately bool) (before, now bool, err error) {
 	r.mu.Lock()
 	before = r.readiness.withheld
-	fresh := !atOnce && !r.readiness.asked.IsZero() && r.Clock.Since(r.readiness.asked) < settlePeriod
+	fresh := !immediately && !r.readiness.queried.IsZero() && r.Clock.Since(r.readiness.queried) < settlePeriod
 	r.mu.Unlock()
 	if fresh {
 		return before, before, nil
@@ -156,7 +156,7 @@ func (r *Replica) confirmWithheld(ctx context.Context, atOnce bool) (before, now
 		return before, before, fmt.Errorf("check whether the endpoints of the backend are withheld: %w", err)
 	}
 	r.mu.Lock()
-	r.readiness.asked = r.Clock.Now()
+	r.readiness.queried = r.Clock.Now()
 	r.mu.Unlock()
 	r.SetWithheld(now)
 	return before, now, nil

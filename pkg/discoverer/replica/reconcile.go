@@ -122,12 +122,12 @@ func (r *Replica) reportDenied(key types.NamespacedName, denied []desired.Denial
 }
 
 // withdraw deletes the copy of a service that has been deleted or is excluded.
-func (r *Replica) withdraw(ctx context.Context, key types.NamespacedName, have plan.Existing, gone bool) error {
+func (r *Replica) withdraw(ctx context.Context, key types.NamespacedName, have plan.Existing, vanished bool) error {
 	if have.Empty() {
-		r.Meters.Forget(key)
+		r.Meters.Remove(key)
 		return nil
 	}
-	operations, err := plan.Compute(nil, have, nil, gone)
+	operations, err := plan.Compute(nil, have, nil, vanished)
 	if err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (r *Replica) withdraw(ctx context.Context, key types.NamespacedName, have p
 func (r *Replica) provide(ctx context.Context, key types.NamespacedName, want *desired.Objects, have plan.Existing) error {
 	if have.Service == nil {
 		if other, ok := r.local.services.Get(key.Namespace, want.Service.Name); ok {
-			if _, ours := desired.ServiceSource(r.Backend, other); ours || !desired.LostLabels(r.Backend, other) {
+			if _, own := desired.ServiceSource(r.Backend, other); own || !desired.LostLabels(r.Backend, other) {
 				return taken(key, other, r.Backend)
 			}
 		}
@@ -167,7 +167,7 @@ func (r *Replica) needed(want *desired.Objects) {
 // taken reports whose the object is that has the name of the copy of a service, or of a part of it.
 func taken(key types.NamespacedName, other metav1.Object, backend string) error {
 	name := other.GetNamespace() + "/" + other.GetName()
-	if holder, ours := desired.ServiceSource(backend, other); ours {
+	if holder, own := desired.ServiceSource(backend, other); own {
 		return &obstacle{report.Problem{Type: gimbalv1.ErrorNameCollision, Message: fmt.Sprintf(
 			"services %s and %s of the backend would both be %s here: rename one of them", holder, key, name)}}
 	}

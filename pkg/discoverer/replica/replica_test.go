@@ -63,24 +63,24 @@ func TestStart(t *testing.T) {
 // What only a user can repair is tried again after pauses that double up to a minute; what may pass automatically is tried more
 // often; when it works, everything starts over.
 func TestRetry(t *testing.T) {
-	refused := apierrors.NewForbidden(corev1.Resource("services"), "us-web", errors.New("a policy"))
+	rejected := apierrors.NewForbidden(corev1.Resource("services"), "us-web", errors.New("a policy"))
 	for name, test := range map[string]struct {
-		refusal error
+		rejection error
 		// five and fifteen are the tries in so many seconds, later those in a minute, long after.
 		five, fifteen, later int
 		reported             bool
 	}{
-		"an obstacle":          {refused, 1, 2, 1, true},
+		"an obstacle":          {rejected, 1, 2, 1, true},
 		"an error that passes": {apierrors.NewInternalError(errors.New("etcd")), 7, 9, 2, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, []string{"web"}, nil, func(w *world) {
 				var healed atomic.Bool
-				w.refuse("create", func() error {
+				w.reject("create", func() error {
 					if healed.Load() {
 						return nil
 					}
-					return test.refusal
+					return test.rejection
 				})
 				w.start()
 				w.after(4900 * time.Millisecond)

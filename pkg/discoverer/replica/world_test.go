@@ -170,9 +170,9 @@ func (w *world) expect(what string, want map[string]int) {
 }
 
 // It makes requests of a verb fail, as long as there is an error. It is called before the start.
-func (w *world) refuse(verb string, refusal func() error) {
+func (w *world) reject(verb string, rejection func() error) {
 	w.here.PrependReactor(verb, "services", func(ktesting.Action) (bool, runtime.Object, error) {
-		err := refusal()
+		err := rejection()
 		return err != nil, nil, err
 	})
 }

@@ -40,7 +40,7 @@ func (r *Replica) carryOut(ctx context.Context, key types.NamespacedName, operat
 			r.removing(key, operation.Object)
 		}
 		if err := r.do(ctx, key, operation); err != nil {
-			r.isGone(key, operation.Object)
+			r.isDeleted(key, operation.Object)
 			if _, isSlice := operation.Object.(*discoveryv1.EndpointSlice); isSlice {
 				r.Meters.EndpointsError(key, errorType(err))
 			}
@@ -97,20 +97,20 @@ func (r *Replica) do(ctx context.Context, key types.NamespacedName, operation pl
 
 func (r *Replica) doService(ctx context.Context, key types.NamespacedName, service *corev1.Service, operation plan.Operation) error {
 	client := r.Client.Services(service.Namespace)
-	var answer *corev1.Service
+	var response *corev1.Service
 	var err error
 	switch operation.Verb {
 	case plan.Create:
-		if answer, err = client.Create(ctx, service, metav1.CreateOptions{FieldManager: desired.Manager}); apierrors.IsAlreadyExists(err) {
+		if response, err = client.Create(ctx, service, metav1.CreateOptions{FieldManager: desired.Manager}); apierrors.IsAlreadyExists(err) {
 			return r.adoptService(ctx, key, service)
 		}
 	case plan.Update:
-		answer, err = client.Patch(ctx, service.Name, types.MergePatchType, operation.Patch, metav1.PatchOptions{FieldManager: desired.Manager})
+		response, err = client.Patch(ctx, service.Name, types.MergePatchType, operation.Patch, metav1.PatchOptions{FieldManager: desired.Manager})
 	case plan.Delete:
 		err = deletedAlready(client.Delete(ctx, service.Name, asRead(service)))
 	}
-	if err == nil && answer != nil {
-		r.wrote(key, r.trimService(answer))
+	if err == nil && response != nil {
+		r.wrote(key, r.trimService(response))
 	}
 	if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
 		r.dropLegacy(ctx, key, service)
@@ -125,7 +125,7 @@ func (r *Replica) adoptService(ctx context.Context, key types.NamespacedName, wa
 	if err != nil {
 		return err
 	}
-	if owner, ours := desired.ServiceSource(r.Backend, live); ours && owner != key || !ours && !desired.LostLabels(r.Backend, live) {
+	if owner, own := desired.ServiceSource(r.Backend, live); own && owner != key || !own && !desired.LostLabels(r.Backend, live) {
 		return taken(key, live, r.Backend)
 	}
 	operations, err := plan.Compute(&desired.Objects{Service: want}, plan.Existing{Service: r.trimService(live)}, r.Annotations, false)
@@ -137,20 +137,20 @@ func (r *Replica) adoptService(ctx context.Context, key types.NamespacedName, wa
 
 func (r *Replica) doSlice(ctx context.Context, key types.NamespacedName, slice *discoveryv1.EndpointSlice, operation plan.Operation) error {
 	client := r.Client.EndpointSlices(slice.Namespace)
-	var answer *discoveryv1.EndpointSlice
+	var response *discoveryv1.EndpointSlice
 	var err error
 	switch operation.Verb {
 	case plan.Create:
-		if answer, err = client.Create(ctx, slice, metav1.CreateOptions{FieldManager: desired.Manager}); apierrors.IsAlreadyExists(err) {
+		if response, err = client.Create(ctx, slice, metav1.CreateOptions{FieldManager: desired.Manager}); apierrors.IsAlreadyExists(err) {
 			return r.adoptSlice(ctx, key, slice)
 		}
 	case plan.Update:
-		answer, err = client.Patch(ctx, slice.Name, types.MergePatchType, operation.Patch, metav1.PatchOptions{FieldManager: desired.Manager})
+		response, err = client.Patch(ctx, slice.Name, types.MergePatchType, operation.Patch, metav1.PatchOptions{FieldManager: desired.Manager})
 	case plan.Delete:
 		err = deletedAlready(client.Delete(ctx, slice.Name, asRead(slice)))
 	}
-	if err == nil && answer != nil {
-		r.wrote(key, trimSlice(answer))
+	if err == nil && response != nil {
+		r.wrote(key, trimSlice(response))
 	}
 	return err
 }
@@ -161,7 +161,7 @@ func (r *Replica) adoptSlice(ctx context.Context, key types.NamespacedName, want
 	if err != nil {
 		return err
 	}
-	if owner, ours := desired.SliceSource(r.Backend, live); ours && owner != key || !ours && !desired.LostLabels(r.Backend, live) {
+	if owner, own := desired.SliceSource(r.Backend, live); own && owner != key || !own && !desired.LostLabels(r.Backend, live) {
 		return taken(key, live, r.Backend)
 	}
 	have := trimSlice(live)

@@ -33,7 +33,7 @@ func (r *Replica) existing(key types.NamespacedName) plan.Existing {
 	found := r.local.slices.Indexed(key.Namespace, key.String())
 	service, cached := r.local.services.Get(key.Namespace, naming.Service(r.Backend, key.Name))
 	if cached {
-		if owner, ours := desired.ServiceSource(r.Backend, service); ours && owner == key {
+		if owner, own := desired.ServiceSource(r.Backend, service); own && owner == key {
 			have.Service = service
 		}
 	}
@@ -62,7 +62,7 @@ func (a *ahead) hasRemoved(object metav1.Object) bool {
 	return removed && uid == object.GetUID()
 }
 
-func (a *ahead) forget(key types.NamespacedName, ref guard.Ref) {
+func (a *ahead) discard(key types.NamespacedName, ref guard.Ref) {
 	delete(a.written[key], ref)
 	if len(a.written[key]) == 0 {
 		delete(a.written, key)
@@ -106,7 +106,7 @@ func (r *Replica) removing(key types.NamespacedName, object metav1.Object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ahead.removed[refOf(object)] = object.GetUID()
-	r.ahead.forget(key, refOf(object))
+	r.ahead.discard(key, refOf(object))
 }
 
 // caughtUp notes what the caches have of an object, and reports whether that is what Groundskeeper wrote last.
@@ -120,13 +120,13 @@ func (r *Replica) caughtUp(key types.NamespacedName, object metav1.Object) bool 
 	}
 	order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), written.GetResourceVersion())
 	if err != nil || order >= 0 || object.GetUID() != written.GetUID() {
-		r.ahead.forget(key, ref)
+		r.ahead.discard(key, ref)
 	}
 	return err == nil && order == 0 && object.GetUID() == written.GetUID()
 }
 
-// isGone notes that an object has been deleted, or not deleted by Groundskeeper after all.
-func (r *Replica) isGone(key types.NamespacedName, object metav1.Object) {
+// isDeleted notes that an object has been deleted, or not deleted by Groundskeeper after all.
+func (r *Replica) isDeleted(key types.NamespacedName, object metav1.Object) {
 	ref := refOf(object)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -135,7 +135,7 @@ func (r *Replica) isGone(key types.NamespacedName, object metav1.Object) {
 		r.ahead.inFlight[ref] = object.GetUID()
 	}
 	if written := r.ahead.written[key][ref]; written != nil && written.GetUID() == object.GetUID() {
-		r.ahead.forget(key, ref)
+		r.ahead.discard(key, ref)
 	}
 }
 

@@ -45,7 +45,7 @@ func (c *standbyClient) Patch(_ context.Context, name string, _ types.PatchType,
 }
 
 func TestStandby(t *testing.T) {
-	refused := Problem{gimbalv1.ErrorAuthentication, "refused"}
+	rejected := Problem{gimbalv1.ErrorAuthentication, "refused"}
 	for name, test := range map[string]struct {
 		managers []metav1.ManagedFieldsEntry
 		problem  bool
@@ -65,7 +65,7 @@ func TestStandby(t *testing.T) {
 				client := &standbyClient{backend: gimbalv1.DiscoveryBackend{ObjectMeta: metav1.ObjectMeta{UID: "1", ManagedFields: test.managers}}}
 				standby := &Standby{Client: client, Namespace: "n", Name: "b", Ledger: NewLedger(clock.RealClock{}), Clock: clock.RealClock{}}
 				if test.problem {
-					standby.Ledger.Set("backend", refused)
+					standby.Ledger.Set("backend", rejected)
 				}
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan struct{})

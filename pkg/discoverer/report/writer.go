@@ -70,14 +70,14 @@ type Writer struct {
 // Run writes until ctx is done.
 func (w *Writer) Run(ctx context.Context) {
 	log := logr.FromContextOrDiscard(ctx)
-	told := ""
+	reported := ""
 	for {
 		err := w.write(ctx)
-		if err != nil && ctx.Err() == nil && told != err.Error() {
-			told = err.Error()
+		if err != nil && ctx.Err() == nil && reported != err.Error() {
+			reported = err.Error()
 			log.Error(err, "The status of the DiscoveryBackend cannot be written")
 		} else if err == nil {
-			told = ""
+			reported = ""
 		}
 		select {
 		case <-ctx.Done():

@@ -117,8 +117,8 @@ func (m *Meters) Set(key types.NamespacedName, known Row) {
 	r.Row, r.known = known, true
 }
 
-// Forget drops all that is known of a service that has been deleted.
-func (m *Meters) Forget(key types.NamespacedName) {
+// Remove drops all that is known of a service that has been deleted.
+func (m *Meters) Remove(key types.NamespacedName) {
 	m.mu.Lock()
 	delete(m.rows, key)
 	m.mu.Unlock()

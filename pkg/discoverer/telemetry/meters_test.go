@@ -89,7 +89,7 @@ func TestNames(t *testing.T) {
 }
 
 // What has been deleted has no metrics any more.
-func TestForget(t *testing.T) {
+func TestRemove(t *testing.T) {
 	m := New("us", "kubernetes", "v1", func() int { return 0 })
 	web := types.NamespacedName{Namespace: "shop", Name: "web"}
 	before := gather(t, m)
@@ -100,7 +100,7 @@ func TestForget(t *testing.T) {
 	if len(gather(t, m)) == len(before) {
 		t.Error("there is nothing to discard")
 	}
-	m.Forget(web)
+	m.Remove(web)
 	after := gather(t, m)
 	if len(after) != len(before) || slices.ContainsFunc(keys(after), func(name string) bool { return strings.Contains(name, "web") }) {
 		t.Error(after)

@@ -109,10 +109,10 @@ func (contour) lacks(map[string]any) string { return "" }
 
 // strip leaves a route that would have no service, and would make the whole virtual host invalid, to respond with 503. A tcpproxy
 // is dropped. An IngressRoute cannot respond automatically: there the service stays.
-func (c contour) strip(field string, element map[string]any, namespace string, gone func(types.NamespacedName) bool) (map[string]any, string) {
+func (c contour) strip(field string, element map[string]any, namespace string, deleted func(types.NamespacedName) bool) (map[string]any, string) {
 	left, taken := sift(element[listServices], func(item map[string]any) bool {
 		found, _, ok := c.reference(field, item, namespace)
-		return ok && gone(found.service)
+		return ok && deleted(found.service)
 	})
 	switch {
 	case len(taken) == 0:

@@ -15,7 +15,7 @@ import (
 // edit is what a user changes in a route as it stands there, as with kubectl edit: the weight of a reference, its name, one
 // reference more, or the places of two rules. It returns the desired state afterwards, and the edit; nil when it draws none that
 // makes a difference in the live route and in the desired state.
-func (d *drawer) edit(wanted, live wish) (wish, func(*unstructured.Unstructured)) {
+func (d *drawer) edit(wanted, live desired) (desired, func(*unstructured.Unstructured)) {
 	changed := wanted.clone()
 	i := rapid.IntRange(0, len(wanted)-1).Draw(d.T, "rule")
 	rule := &changed[i]
@@ -49,7 +49,7 @@ func (d *drawer) edit(wanted, live wish) (wish, func(*unstructured.Unstructured)
 			}
 		}
 	case "add":
-		ref := wishRef{d.key(), d.weight()}
+		ref := desiredRef{d.key(), d.weight()}
 		if rule.has(ref.key) {
 			return wanted, nil
 		}
@@ -83,7 +83,7 @@ func (d *drawer) edit(wanted, live wish) (wish, func(*unstructured.Unstructured)
 // seen makes weights that maintenance gave to receivers of a rule part of the desired state when a user sets a weight beside them:
 // the user saw them. It returns what does so in a route. Another weight where one was before is nothing new: then all Services that
 // have one are missing.
-func (d *drawer) seen(rule *wishRule, live wish, was, weight string) func(*unstructured.Unstructured, int) {
+func (d *drawer) seen(rule *desiredRule, live desired, was, weight string) func(*unstructured.Unstructured, int) {
 	type given struct {
 		key    string
 		n      int
@@ -116,7 +116,7 @@ func (d *drawer) seen(rule *wishRule, live wish, was, weight string) func(*unstr
 func isPositive(weight string) bool { return weight != "" && weight != "0" }
 
 // ordinal distinguishes a reference of a rule from others with the same key.
-func ordinal(rule *wishRule, j int) (n int) {
+func ordinal(rule *desiredRule, j int) (n int) {
 	for _, ref := range rule.refs[:j] {
 		if ref.key == rule.refs[j].key {
 			n++

@@ -51,9 +51,9 @@ func FuzzRoutes(f *testing.F) {
 			handed := object.DeepCopy()
 			_, _ = HandBack(handed)
 			removed := object.DeepCopy()
-			_, _ = kind.Remove(removed, Removal{Backend: "us", Gone: isOf("us"), Time: epoch}, drained("eu"))
+			_, _ = kind.Remove(removed, Removal{Backend: "us", Deleted: isOf("us"), Time: epoch}, drained("eu"))
 			_, _ = kind.Restore(removed, "us", existing, drained("eu"))
-			kind.Forget(removed, epoch.Add(time.Hour))
+			kind.DiscardRemovals(removed, epoch.Add(time.Hour))
 			if _, err := kind.Rewrite(object.DeepCopy(), drained("us", "eu")); err != nil {
 				continue
 			}
@@ -66,14 +66,14 @@ func BenchmarkDecide(b *testing.B) {
 	kind := kindOf(b, "HTTPProxy")
 	plain := route(kind, "web=50 api=50", "web", "api mirror:web")
 	served := route(kind, "us-web=50 web=50", "web", "api mirror:web")
-	gone := served.DeepCopy()
-	rewrite(b, kind, gone, drained("us"))
+	deleted := served.DeepCopy()
+	rewrite(b, kind, deleted, drained("us"))
 	for _, bench := range []struct {
 		name   string
 		object *unstructured.Unstructured
-	}{{"of no backend", plain}, {"not drained", served}, {"drained", gone}} {
+	}{{"of no backend", plain}, {"not drained", served}, {"drained", deleted}} {
 		var backends Backends = fleet{}
-		if bench.object == gone {
+		if bench.object == deleted {
 			backends = drained("us")
 		}
 		b.Run(bench.name, func(b *testing.B) {

@@ -82,10 +82,10 @@ func (gateway) lacks(map[string]any) string { return "" }
 
 // strip may leave a rule of a kind with filters without a reference: such a rule sends nothing. The other kinds need
 // one, which stays with weight zero.
-func (g gateway) strip(field string, element map[string]any, namespace string, gone func(types.NamespacedName) bool) (_ map[string]any, kept string) {
+func (g gateway) strip(field string, element map[string]any, namespace string, deleted func(types.NamespacedName) bool) (_ map[string]any, kept string) {
 	left, taken := sift(element[listBackendRefs], func(item map[string]any) bool {
 		found, _, ok := g.reference(field, item, namespace)
-		return ok && !found.foreign && gone(found.service)
+		return ok && !found.foreign && deleted(found.service)
 	})
 	if len(left) == 0 && len(taken) > 0 && !g.mirrors {
 		taken[0].(map[string]any)["weight"] = int64(0)
@@ -106,7 +106,7 @@ func (g gateway) strip(field string, element map[string]any, namespace string, g
 	for _, holder := range holders {
 		left, taken := sift(holder[listFilters], func(item map[string]any) bool {
 			found, ok := filterRef(item, namespace)
-			return ok && !found.foreign && gone(found.service)
+			return ok && !found.foreign && deleted(found.service)
 		})
 		if len(taken) > 0 {
 			holder[listFilters] = left

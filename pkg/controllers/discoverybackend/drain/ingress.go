@@ -67,9 +67,9 @@ func (ingress) lacks(spec map[string]any) string {
 }
 
 // strip removes paths, rules that have none left, and the default.
-func (i ingress) strip(field string, element map[string]any, namespace string, gone func(types.NamespacedName) bool) (map[string]any, string) {
+func (i ingress) strip(field string, element map[string]any, namespace string, deleted func(types.NamespacedName) bool) (map[string]any, string) {
 	if field == fieldDefaultBackend {
-		if found, _, ok := i.reference(field, element, namespace); ok && gone(found.service) {
+		if found, _, ok := i.reference(field, element, namespace); ok && deleted(found.service) {
 			return nil, ""
 		}
 		return element, ""
@@ -78,7 +78,7 @@ func (i ingress) strip(field string, element map[string]any, namespace string, g
 	paths, taken := sift(http["paths"], func(item map[string]any) bool {
 		backend, _ := item[fieldBackend].(map[string]any)
 		found, _, ok := i.reference(field, backend, namespace)
-		return ok && gone(found.service)
+		return ok && deleted(found.service)
 	})
 	switch {
 	case len(taken) == 0:

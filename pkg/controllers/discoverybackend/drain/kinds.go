@@ -95,7 +95,7 @@ type flavor interface {
 	elements() []string
 	// strip removes the references that the predicate selects from an element of one of these fields. It returns what is left of
 	// the element, nil for nothing, and why a reference had to stay, "" when none had to.
-	strip(field string, element map[string]any, namespace string, gone func(types.NamespacedName) bool) (left map[string]any, kept string)
+	strip(field string, element map[string]any, namespace string, deleted func(types.NamespacedName) bool) (left map[string]any, kept string)
 	// lacks returns what a spec without rules would lack, "" when it is valid.
 	lacks(spec map[string]any) string
 }

@@ -167,8 +167,8 @@ func (v *View) planRule(p *plan, rule *rule, saved *ruleRecord, backends Backend
 			p.changed[rule.list] = true
 		}
 		// A drained reference is recorded even when nothing is wanted of it, so that it is not taken for another one.
-		gone := s.drained[i] && equal(set, new(int64(0)))
-		if !gone && equal(wanted, set) {
+		settled := s.drained[i] && equal(set, new(int64(0)))
+		if !settled && equal(wanted, set) {
 			continue
 		}
 		slot := slotRecord{Service: ref.key, Set: *set, Ordinal: ref.ordinal, Saved: wanted, Lost: s.lost && wanted == nil, At: i, Scale: scale}

@@ -14,7 +14,7 @@ import (
 // Who receives is decided by what is behind the references: what Contour leaves out is no alternative, and what has no ready
 // endpoint cannot respond.
 func TestReceivers(t *testing.T) {
-	gone := fleet{missing: []string{"eu-web"}}
+	deleted := fleet{missing: []string{"eu-web"}}
 	empty := fleet{empty: []string{"eu-web"}}
 	external := fleet{external: []string{"eu-web"}}
 	externalUS := fleet{external: []string{"us-web"}}
@@ -25,25 +25,25 @@ func TestReceivers(t *testing.T) {
 		strict, keep         string
 		strictGets, keepGets string
 	}{
-		"missing, Contour":           {"HTTPProxy", "us-web eu-web", gone, "us-web eu-web", "us-web eu-web", "serves sole us-web", "serves sole us-web"},
-		"missing, weights, Contour":  {"HTTPProxy", "us-web=10 eu-web=90", gone, "us-web=10 eu-web=90", "us-web=10 eu-web=90", "serves sole us-web", "serves sole us-web"},
-		"missing, 0/100, Contour":    {"HTTPProxy", "us-web=0 eu-web=100", gone, "us-web=0 eu-web=100", "us-web=0 eu-web=100", "serves sole us-web", "serves sole us-web"},
+		"missing, Contour":           {"HTTPProxy", "us-web eu-web", deleted, "us-web eu-web", "us-web eu-web", "serves sole us-web", "serves sole us-web"},
+		"missing, weights, Contour":  {"HTTPProxy", "us-web=10 eu-web=90", deleted, "us-web=10 eu-web=90", "us-web=10 eu-web=90", "serves sole us-web", "serves sole us-web"},
+		"missing, 0/100, Contour":    {"HTTPProxy", "us-web=0 eu-web=100", deleted, "us-web=0 eu-web=100", "us-web=0 eu-web=100", "serves sole us-web", "serves sole us-web"},
 		"no such port, Contour":      {"HTTPProxy", "us-web eu-web:99", fleet{}, "us-web eu-web:99", "us-web eu-web:99", "serves sole us-web", "serves sole us-web"},
-		"missing beside another":     {"HTTPProxy", "us-web eu-web web", gone, "us-web=0 eu-web=1 web=1", "us-web=0 eu-web=1 web=1", "drained", "drained"},
-		"missing with the weight":    {"HTTPProxy", "us-web eu-web=5 web", gone, "us-web=0 eu-web=5 web=1", "us-web=0 eu-web=5 web=1", "drained", "drained"},
+		"missing beside another":     {"HTTPProxy", "us-web eu-web web", deleted, "us-web=0 eu-web=1 web=1", "us-web=0 eu-web=1 web=1", "drained", "drained"},
+		"missing with the weight":    {"HTTPProxy", "us-web eu-web=5 web", deleted, "us-web=0 eu-web=5 web=1", "us-web=0 eu-web=5 web=1", "drained", "drained"},
 		"empty, Contour":             {"HTTPProxy", "us-web eu-web", empty, "us-web=0 eu-web=1", "us-web eu-web", "drained sole", "serves sole"},
 		"external, Contour":          {"HTTPProxy", "us-web eu-web", external, "us-web=0 eu-web=1", "us-web=0 eu-web=1", "serves sole us-web", "serves sole us-web"},
 		"sole external, Contour":     {"HTTPProxy", "us-web", externalUS, "us-web", "us-web", "serves sole us-web external", "serves sole us-web external"},
 		"external beside another":    {"HTTPProxy", "us-web web", externalUS, "us-web=0 web=1", "us-web=0 web=1", "drained", "drained"},
 		"missing itself, Contour":    {"HTTPProxy", "us-web:99 eu-web", fleet{}, "us-web:99=0 eu-web=1", "us-web:99=0 eu-web=1", "drained", "drained"},
-		"missing, Gateway":           {"HTTPRoute", "us-web eu-web", gone, "us-web=0 eu-web", "us-web eu-web", "drained sole us-web", "serves sole us-web"},
+		"missing, Gateway":           {"HTTPRoute", "us-web eu-web", deleted, "us-web=0 eu-web", "us-web eu-web", "drained sole us-web", "serves sole us-web"},
 		"no such port, Gateway":      {"GRPCRoute", "us-web eu-web:99", fleet{}, "us-web=0 eu-web:99", "us-web eu-web:99", "drained sole us-web", "serves sole us-web"},
 		"empty, Gateway":             {"HTTPRoute", "us-web eu-web", empty, "us-web=0 eu-web", "us-web eu-web", "drained sole", "serves sole"},
 		"external, Gateway":          {"HTTPRoute", "us-web eu-web", external, "us-web=0 eu-web", "us-web=0 eu-web", "drained sole us-web", "drained sole us-web"},
 		"sole external, Gateway":     {"HTTPRoute", "us-web", externalUS, "us-web=0", "us-web", "drained sole us-web", "serves sole us-web external"},
 		"sole external, Ingress":     {"Ingress", "us-web", externalUS, "us-web", "us-web", "serves sole us-web external", "serves sole us-web external"},
-		"missing, IngressRoute":      {"IngressRoute", "us-web eu-web", gone, "us-web eu-web", "us-web eu-web", "serves sole us-web", "serves sole us-web"},
-		"two of a backend, and none": {"HTTPProxy", "us-web us-api eu-web", gone, "us-web us-api eu-web", "us-web us-api eu-web", "serves sole us-web us-api", "serves sole us-web us-api"},
+		"missing, IngressRoute":      {"IngressRoute", "us-web eu-web", deleted, "us-web eu-web", "us-web eu-web", "serves sole us-web", "serves sole us-web"},
+		"two of a backend, and none": {"HTTPProxy", "us-web us-api eu-web", deleted, "us-web us-api eu-web", "us-web us-api eu-web", "serves sole us-web us-api", "serves sole us-web us-api"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			kind := kindOf(t, test.kind)
@@ -104,8 +104,8 @@ func TestTargetsComeAndGo(t *testing.T) {
 
 // receiving are the references of a rule, as rulesOf writes it, that get requests: Contour leaves out what is missing, and
 // distributes evenly what has no weights; the Gateway API responds to the share of what is missing with errors.
-func receiving(kind *Kind, rule wishRule, f fleet) []string {
-	var there []wishRef
+func receiving(kind *Kind, rule desiredRule, f fleet) []string {
+	var there []desiredRef
 	for _, ref := range rule.refs {
 		name, _, _ := strings.Cut(ref.key[strings.LastIndex(ref.key, "/")+1:], ":")
 		if !isMirror(ref.key) && !slices.Contains(f.missing, name) {
@@ -113,7 +113,7 @@ func receiving(kind *Kind, rule wishRule, f fleet) []string {
 		}
 	}
 	_, isContour := kind.flavor.(contour)
-	even := isContour && !slices.ContainsFunc(there, func(ref wishRef) bool { return isPositive(ref.weight) })
+	even := isContour && !slices.ContainsFunc(there, func(ref desiredRef) bool { return isPositive(ref.weight) })
 	var found []string
 	for _, ref := range there {
 		if even || isPositive(ref.weight) || !isContour && ref.weight == "" {

@@ -172,19 +172,19 @@ func plain(annotation string) ([]byte, error) {
 var errRecordTooLong = errors.New("the record of weights is too long")
 
 // It reports whether something of the rule is not as wanted.
-func (r ruleRecord) says() bool {
+func (r ruleRecord) hasContent() bool {
 	return len(r.Mirrors) > 0 || slices.ContainsFunc(r.Slots, func(slot slotRecord) bool { return !equal(&slot.Set, slot.Saved) })
 }
 
 // silent reports whether all rules are as wanted.
-func silent(rules []ruleRecord) bool { return !slices.ContainsFunc(rules, ruleRecord.says) }
+func silent(rules []ruleRecord) bool { return !slices.ContainsFunc(rules, ruleRecord.hasContent) }
 
 // done reports whether there is nothing to restore any more.
 func (r *record) done() bool { return silent(r.Rules) }
 
 // equalRules reports whether two records have the same content of the rules that are not as wanted.
 func equalRules(a, b []ruleRecord) bool {
-	asWanted := func(r ruleRecord) bool { return !r.says() }
+	asWanted := func(r ruleRecord) bool { return !r.hasContent() }
 	a, b = slices.DeleteFunc(slices.Clone(a), asWanted), slices.DeleteFunc(slices.Clone(b), asWanted)
 	return len(a) == len(b) && (len(a) == 0 || reflect.DeepEqual(a, b))
 }

@@ -111,28 +111,28 @@ func TestServiceWithoutBackend(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	object := route(kind, "us-web=50 web=50 mirror:us-api")
 	rewrite(t, kind, object, drained("us"))
-	gone := fleet{drained: []string{"us"}, missing: []string{"us-web", "us-api"}}
-	if decision := rewrite(t, kind, object, gone); decision.Write || !decision.Backends["us"].Drained {
+	deleted := fleet{drained: []string{"us"}, missing: []string{"us-web", "us-api"}}
+	if decision := rewrite(t, kind, object, deleted); decision.Write || !decision.Backends["us"].Drained {
 		t.Errorf("with the Services deleted: %+v", decision)
 	}
-	rewrite(t, kind, object, nobody{})
+	rewrite(t, kind, object, noBackends{})
 	if diff := cmp.Diff([]string{"us-web=50 web=50 mirror:us-api"}, rulesOf(kind, object)); diff != "" {
 		t.Error(diff)
 	}
 	fresh := route(kind, "us-web=50 web=50")
-	if decision := rewrite(t, kind, fresh, gone); decision.Write {
+	if decision := rewrite(t, kind, fresh, deleted); decision.Write {
 		t.Error("a Service that is not known was drained")
 	}
 }
 
 // It has all Services, and assigns them to no backend.
-type nobody struct{}
+type noBackends struct{}
 
-func (nobody) Of(types.NamespacedName) (string, bool) { return "", true }
-func (nobody) Share(string, string) int               { return 0 }
-func (nobody) KeepsSole(string) bool                  { return false }
+func (noBackends) Of(types.NamespacedName) (string, bool) { return "", true }
+func (noBackends) Share(string, string) int               { return 0 }
+func (noBackends) KeepsSole(string) bool                  { return false }
 
-func (nobody) Target(types.NamespacedName, string) Target { return Target{} }
+func (noBackends) Target(types.NamespacedName, string) Target { return Target{} }
 
 // A backend is drained where it is in maintenance and has reach.
 func TestNamespaces(t *testing.T) {

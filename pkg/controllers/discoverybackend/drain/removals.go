@@ -81,13 +81,13 @@ func (r *removal) label() string {
 // without returns the element, in a route of a namespace, without the references of those of its backends for which of is true,
 // or of all when that is nil; nil for nothing.
 func (k *Kind) without(r *removal, namespace string, of func(removedFrom) bool) map[string]any {
-	gone := sets.New[string]()
+	deleted := sets.New[string]()
 	for _, from := range r.Backends {
 		if of == nil || of(from) {
-			gone.Insert(from.Services...)
+			deleted.Insert(from.Services...)
 		}
 	}
-	left, _ := k.flavor.strip(r.Field, runtime.DeepCopyJSON(r.Content), namespace, func(service types.NamespacedName) bool { return gone.Has(service.String()) })
+	left, _ := k.flavor.strip(r.Field, runtime.DeepCopyJSON(r.Content), namespace, func(service types.NamespacedName) bool { return deleted.Has(service.String()) })
 	return left
 }
 

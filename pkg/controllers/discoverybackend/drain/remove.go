@@ -22,8 +22,8 @@ import (
 type Removal struct {
 	// Backend is the name of the backend.
 	Backend string
-	// Gone reports whether a Service is one of those.
-	Gone func(types.NamespacedName) bool
+	// Deleted reports whether a Service is one of those.
+	Deleted func(types.NamespacedName) bool
 	// Time is when the removal takes place. The zero time means that no record of it is kept.
 	Time time.Time
 }
@@ -42,14 +42,14 @@ type Removed struct {
 // backends stay drained. The caller writes the route as after Rewrite.
 func (k *Kind) Remove(object *unstructured.Unstructured, removal Removal, backends Backends) (result Removed, err error) {
 	before := k.parse(object.Object)
-	if !slices.ContainsFunc(before.Services(), removal.Gone) {
+	if !slices.ContainsFunc(before.Services(), removal.Deleted) {
 		return Removed{}, nil
 	}
 	work, spec, err := k.wanted(object, backends)
 	if err != nil {
 		return Removed{}, err
 	}
-	stripped, elements, kept := k.strip(spec, work.GetNamespace(), removal.Gone)
+	stripped, elements, kept := k.strip(spec, work.GetNamespace(), removal.Deleted)
 	result.Kept = kept
 	if len(elements) > 0 {
 		work.Object["spec"] = stripped
@@ -106,12 +106,12 @@ type element struct {
 
 // strip returns a spec without the references that the predicate selects, the elements that this changes, and the references that
 // have to stay.
-func (k *Kind) strip(spec map[string]any, namespace string, gone func(types.NamespacedName) bool) (stripped map[string]any, changed []element, kept []string) {
+func (k *Kind) strip(spec map[string]any, namespace string, deleted func(types.NamespacedName) bool) (stripped map[string]any, changed []element, kept []string) {
 	stripped = maps.Clone(spec)
 	strip := func(field string, index int, content map[string]any) map[string]any {
 		services := sets.New[types.NamespacedName]()
 		left, why := k.flavor.strip(field, runtime.DeepCopyJSON(content), namespace, func(service types.NamespacedName) bool {
-			if !gone(service) {
+			if !deleted(service) {
 				return false
 			}
 			services.Insert(service)

@@ -51,7 +51,7 @@ func TestRemove(t *testing.T) {
 			apply(t, server, route(kind, test.rules...), "alice")
 			server.settle(t, kind, drained(test.drained...), always)
 			object := server.get()
-			removed, err := kind.Remove(object, Removal{Backend: "us", Gone: isOf("us")}, drained(test.drained...))
+			removed, err := kind.Remove(object, Removal{Backend: "us", Deleted: isOf("us")}, drained(test.drained...))
 			changed, kept := removed.Changed, removed.Kept
 			if err != nil {
 				t.Fatal(err)
@@ -67,7 +67,7 @@ func TestRemove(t *testing.T) {
 			if diff := cmp.Diff(test.want, rulesOf(kind, server.live)); diff != "" {
 				t.Error(diff)
 			}
-			if again, _ := kind.Remove(server.get(), Removal{Backend: "us", Gone: isOf("us")}, drained(test.drained...)); again.Changed {
+			if again, _ := kind.Remove(server.get(), Removal{Backend: "us", Deleted: isOf("us")}, drained(test.drained...)); again.Changed {
 				t.Error("there is more to remove the second time")
 			}
 			server.settle(t, kind, drained(), always)
@@ -85,7 +85,7 @@ func TestRemove(t *testing.T) {
 func TestRemoveSoleService(t *testing.T) {
 	kind := kindOf(t, "HTTPProxy")
 	object := route(kind, "us-web", "web")
-	if removed, err := kind.Remove(object, Removal{Backend: "us", Gone: isOf("us")}, drained()); err != nil || removed.Kept != nil {
+	if removed, err := kind.Remove(object, Removal{Backend: "us", Deleted: isOf("us")}, drained()); err != nil || removed.Kept != nil {
 		t.Fatal(removed.Kept, err)
 	}
 	want := []any{

@@ -116,9 +116,9 @@ func hostOf(rule any) string {
 	return text(content["host"], "")
 }
 
-// Forget drops what was removed from a route before a time from its record, and a record that cannot be read. It reports
+// DiscardRemovals drops what was removed from a route before a time from its record, and a record that cannot be read. It reports
 // whether the route is to be written.
-func (k *Kind) Forget(object *unstructured.Unstructured, before time.Time) bool {
+func (k *Kind) DiscardRemovals(object *unstructured.Unstructured, before time.Time) bool {
 	removals, err := readRemovals(object)
 	if err != nil {
 		annotateRemovals(object, "")

@@ -26,7 +26,7 @@ func existing(types.NamespacedName) bool { return true }
 func remove(t *testing.T, s *apiServer, kind *Kind, backend string, at time.Time, backends Backends) Removed {
 	t.Helper()
 	object := s.get()
-	removed, err := kind.Remove(object, Removal{Backend: backend, Gone: isOf(backend), Time: at}, backends)
+	removed, err := kind.Remove(object, Removal{Backend: backend, Deleted: isOf(backend), Time: at}, backends)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,7 +190,7 @@ func TestRestoreSeveralBackends(t *testing.T) {
 }
 
 // A record names what was removed before a time until that is discarded, for each backend.
-func TestForget(t *testing.T) {
+func TestDiscardRemovals(t *testing.T) {
 	kind := kindOf(t, "HTTPRoute")
 	server := newAPIServer(kind, false)
 	apply(t, server, route(kind, "us-web=1 eu-web=2 web=4"), "alice")
@@ -200,10 +200,10 @@ func TestForget(t *testing.T) {
 		t.Errorf("removed since %v, %t, want %v", since, ok, epoch)
 	}
 	object := server.get()
-	if kind.Forget(object, epoch) || !cmp.Equal(object.Object, server.live.Object) {
+	if kind.DiscardRemovals(object, epoch) || !cmp.Equal(object.Object, server.live.Object) {
 		t.Error("something was discarded too early")
 	}
-	if !kind.Forget(object, epoch.Add(time.Second)) {
+	if !kind.DiscardRemovals(object, epoch.Add(time.Second)) {
 		t.Fatal("nothing was discarded")
 	}
 	server.update(t, object, Manager)
@@ -221,7 +221,7 @@ func TestForget(t *testing.T) {
 	if _, err := kind.Restore(object, "us", existing, drained()); err == nil || !strings.Contains(err.Error(), "is damaged") {
 		t.Errorf("a damaged record: %v", err)
 	}
-	if !kind.Forget(object, epoch) || object.GetAnnotations() != nil {
+	if !kind.DiscardRemovals(object, epoch) || object.GetAnnotations() != nil {
 		t.Errorf("a damaged record stays: %v", object.GetAnnotations())
 	}
 }

@@ -41,7 +41,7 @@ func TestSoakDrains(t *testing.T) {
 
 func drains(t *rapid.T, kind *Kind, granular bool) {
 	draw := &drawer{T: t, kind: kind, granular: granular}
-	wanted := draw.wish()
+	wanted := draw.desired()
 	server, shadow := newAPIServer(kind, granular), newAPIServer(kind, granular)
 	for _, s := range []*apiServer{server, shadow} {
 		if err := s.apply(route(kind, wanted.text()...), "alice", false); err != nil {
@@ -92,7 +92,7 @@ func drains(t *rapid.T, kind *Kind, granular bool) {
 				if unseen {
 					server.settle(t, kind, backends, settled)
 				}
-				next, edit := draw.edit(wanted, readWish(rulesOf(kind, server.live)))
+				next, edit := draw.edit(wanted, readDesired(rulesOf(kind, server.live)))
 				if edit == nil {
 					continue
 				}
@@ -113,7 +113,7 @@ func drains(t *rapid.T, kind *Kind, granular bool) {
 				server.settle(t, kind, backends, settled)
 			}
 			unseen = !alone
-			live := readWish(rulesOf(kind, server.live))
+			live := readDesired(rulesOf(kind, server.live))
 			wanted = draw.heard(wanted, manifest, live)
 			// Only between two of Groundskeeper's writes does another client interfere.
 			pending := kind.View(server.live.Object).Decide(backends).HandBack
@@ -145,7 +145,7 @@ func drains(t *rapid.T, kind *Kind, granular bool) {
 // drainedIsTrue fails when a backend is drained that still gets requests.
 func drainedIsTrue(t *rapid.T, kind *Kind, server *apiServer, backends fleet) {
 	outcomes := kind.View(server.live.Object).Decide(backends).Backends
-	for _, rule := range readWish(rulesOf(kind, server.live)) {
+	for _, rule := range readDesired(rulesOf(kind, server.live)) {
 		for _, key := range receiving(kind, rule, backends) {
 			if backend, _, ok := strings.Cut(key, "-"); ok && outcomes[backend].Drained {
 				t.Fatalf("%s is drained, but %s receives: %v", backend, key, rule)

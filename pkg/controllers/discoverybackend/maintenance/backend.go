@@ -23,9 +23,9 @@ import (
 const (
 	// statusPeriod is the least time between two writes of one status.
 	statusPeriod = time.Second
-	// lookPeriod is how often a backend is checked when nothing is heard: a kind that appears or disappears with its objects is no
+	// checkPeriod is how often a backend is checked when nothing is heard: a kind that appears or disappears with its objects is no
 	// event of an object.
-	lookPeriod = kinds.DiscoveryPeriod
+	checkPeriod = kinds.DiscoveryPeriod
 )
 
 // Readiness withholds the endpoints of a backend, whatever the backend reports about them, and lets them be ready again.
@@ -48,7 +48,7 @@ type backends struct {
 	recorder  events.EventRecorder
 	meters    *meters
 	written   *writes
-	looked    *looks
+	checked   *checks
 	// restored requests a check of all routes of a backend.
 	restored func(ctx context.Context, name string)
 }
@@ -63,15 +63,15 @@ func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 		b.meters.matching.DeleteLabelValues(request.Name)
 		b.meters.drained.DeleteLabelValues(request.Name)
 		b.meters.pending.DeleteLabelValues(request.Name)
-		b.written.forget(request.NamespacedName)
-		b.looked.forget(request.NamespacedName)
+		b.written.discard(request.NamespacedName)
+		b.checked.discard(request.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 	if b.written.ahead(backend, b.clock.Now()) {
-		return reconcile.Result{RequeueAfter: lookPeriod}, nil // the event of Groundskeeper's own write is on the way
+		return reconcile.Result{RequeueAfter: checkPeriod}, nil // the event of Groundskeeper's own write is on the way
 	}
 	// Of many events of routes one look a second is enough.
-	if wait := b.looked.wait(request.NamespacedName, backend.ResourceVersion, b.clock.Now()); wait > 0 {
+	if wait := b.checked.wait(request.NamespacedName, backend.ResourceVersion, b.clock.Now()); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	withheld, err := b.restoreEndpoints(ctx, backend)
@@ -81,7 +81,7 @@ func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 	phase := phaseOf(backend, b.cluster.restored.has(backend.UID))
 	found, err := b.observer.observe(ctx, backend)
 	if err != nil {
-		return b.cannotTell(ctx, backend, err)
+		return b.reportUnknown(ctx, backend, err)
 	}
 	if isWithholding(backend) {
 		if withheld, err = b.withholdEndpoints(ctx, backend, found); err != nil {
@@ -89,7 +89,7 @@ func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 		}
 	}
 	b.meters.matching.WithLabelValues(backend.Name).Set(float64(found.matching))
-	b.meters.pending.WithLabelValues(backend.Name).Set(float64(found.left + len(found.refused)))
+	b.meters.pending.WithLabelValues(backend.Name).Set(float64(found.left + len(found.rejected)))
 	next := planFor(backend, phase, found, withheld, b.clock.Now())
 	b.meters.drained.WithLabelValues(backend.Name).Set(float64(next.routes.Drained))
 	if next.withhold {
@@ -100,7 +100,7 @@ func (b *backends) Reconcile(ctx context.Context, request reconcile.Request) (re
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	after := lookPeriod
+	after := checkPeriod
 	for _, sooner := range []time.Duration{next.after, wait} {
 		if sooner > 0 {
 			after = min(after, sooner)
@@ -142,7 +142,7 @@ func (b *backends) withholdEndpoints(ctx context.Context, backend *gimbalv1.Disc
 	if err != nil {
 		return endpoints{}, fmt.Errorf("withhold the endpoints of DiscoveryBackend %s/%s: %w", backend.Namespace, backend.Name, err)
 	}
-	return endpoints{asked: true, pending: pending}, nil
+	return endpoints{requested: true, pending: pending}, nil
 }
 
 // restoreEndpoints restores the endpoints of a backend of which none are to be withheld, before any weight.
@@ -161,5 +161,5 @@ func (b *backends) restoreEndpoints(ctx context.Context, backend *gimbalv1.Disco
 		log.FromContext(ctx).V(1).Info("No endpoint of a backend is withheld", "backend", backend.Name)
 		b.restored(ctx, backend.Name)
 	}
-	return endpoints{asked: true, pending: pending}, nil
+	return endpoints{requested: true, pending: pending}, nil
 }

@@ -25,14 +25,14 @@ import (
 // A backend enters maintenance and comes back; each step is reported once.
 func TestStatus(t *testing.T) {
 	inWorld(t, func(w *world) {
-		if got := w.mustLook("us"); got != "False/Enabled" || len(w.take()) != 1 {
+		if got := w.mustCheck("us"); got != "False/Enabled" || len(w.take()) != 1 {
 			w.Error(got)
 		}
-		if w.mustLook("us"); len(w.take()) > 0 {
+		if w.mustCheck("us"); len(w.take()) > 0 {
 			w.Error("the same status was written again")
 		}
 		w.cluster("us", "clusterStatus", "Maintenance")
-		if got := w.mustLook("us"); got != "False/Draining" {
+		if got := w.mustCheck("us"); got != "False/Draining" {
 			w.Error(got)
 		}
 		pending := func(want float64) {
@@ -43,7 +43,7 @@ func TestStatus(t *testing.T) {
 		}
 		pending(1)
 		w.mustCorrect(1)
-		if got := w.mustLook("us"); got != "True/Drained" {
+		if got := w.mustCheck("us"); got != "True/Drained" {
 			w.Error(got)
 		}
 		pending(0)
@@ -54,11 +54,11 @@ func TestStatus(t *testing.T) {
 			w.Errorf("metrics: %v matching, %v drained", matching, drained)
 		}
 		w.cluster("us", "clusterStatus", "Enabled")
-		if got := w.mustLook("us"); got != "False/Restoring" {
+		if got := w.mustCheck("us"); got != "False/Restoring" {
 			w.Error(got)
 		}
 		w.mustCorrect(1)
-		if got := w.mustLook("us"); got != "False/Enabled" {
+		if got := w.mustCheck("us"); got != "False/Enabled" {
 			w.Error(got)
 		}
 	}, shared)
@@ -67,22 +67,22 @@ func TestStatus(t *testing.T) {
 // A status is written once a second at most, and the last word is not lost.
 func TestStatusIsWrittenOnceASecond(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.mustLook("us")
+		w.mustCheck("us")
 		w.take()
 		w.cluster("us", "clusterStatus", "Maintenance")
-		result, err := w.look("us")
+		result, err := w.check("us")
 		if err != nil || len(w.take()) > 0 || result.RequeueAfter <= 0 || result.RequeueAfter > statusPeriod {
 			w.Errorf("too soon: %+v, %v", result, err)
 		}
 		time.Sleep(result.RequeueAfter)
-		if _, err := w.look("us"); err != nil || len(w.take()) != 1 {
+		if _, err := w.check("us"); err != nil || len(w.take()) != 1 {
 			w.Errorf("a second later: %v", err)
 		}
 		// Nor is a backend checked more often, unless it changed itself.
-		if result, err := w.look("us"); err != nil || result.RequeueAfter != lookPeriod {
+		if result, err := w.check("us"); err != nil || result.RequeueAfter != checkPeriod {
 			w.Errorf("after a change: %+v, %v", result, err)
 		}
-		if result, err := w.look("us"); err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > statusPeriod {
+		if result, err := w.check("us"); err != nil || result.RequeueAfter <= 0 || result.RequeueAfter > statusPeriod {
 			w.Errorf("without a change: %+v, %v", result, err)
 		}
 	}, shared)
@@ -91,38 +91,38 @@ func TestStatusIsWrittenOnceASecond(t *testing.T) {
 // What weights cannot drain is withheld: after the weights, and after the status reports so. It comes back first.
 func TestOrder(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.mustLook("us")
+		w.mustCheck("us")
 		if got := w.stored("us").Status.Routes.WithoutAlternative; got == nil || got.Count != 1 || got.Names[0] != "HTTPProxy shop/web" {
 			w.Errorf("without an alternative: %+v", got)
 		}
 		w.ready.calls = nil
 		w.cluster("us", "clusterStatus", "Maintenance")
-		if got := w.mustLook("us"); got != "False/Draining" || !w.stored("us").Status.EndpointsDrained || slices.Contains(w.ready.calls, "withhold us") {
+		if got := w.mustCheck("us"); got != "False/Draining" || !w.stored("us").Status.EndpointsDrained || slices.Contains(w.ready.calls, "withhold us") {
 			w.Errorf("%s, %q", got, w.ready.calls)
 		}
 		w.ready.pending = 2
-		if got := w.mustLook("us"); got != "False/Draining" {
+		if got := w.mustCheck("us"); got != "False/Draining" {
 			w.Errorf("with slices to be written: %s", got)
 		}
-		if got := w.mustLook("us"); got != "False/Draining" {
+		if got := w.mustCheck("us"); got != "False/Draining" {
 			w.Errorf("with slices whose change is not known yet: %s", got)
 		}
-		if got := w.mustLook("us"); got != "True/Drained" || len(w.stored("us").Status.Errors) != 1 {
+		if got := w.mustCheck("us"); got != "True/Drained" || len(w.stored("us").Status.Errors) != 1 {
 			w.Errorf("with none: %s", got)
 		}
 
 		w.ready.calls = nil
 		w.cluster("us", "clusterStatus", "Enabled")
-		if got := w.mustLook("us"); got != "False/Restoring" || w.stored("us").Status.EndpointsDrained || len(w.ready.calls) > 0 {
+		if got := w.mustCheck("us"); got != "False/Restoring" || w.stored("us").Status.EndpointsDrained || len(w.ready.calls) > 0 {
 			w.Errorf("%s, %q", got, w.ready.calls)
 		}
 		restored := 0
 		w.backends.restored = func(context.Context, string) { restored++ }
 		w.ready.pending = 2
-		if got := w.mustLook("us"); got != "False/Restoring" || restored > 0 {
+		if got := w.mustCheck("us"); got != "False/Restoring" || restored > 0 {
 			w.Errorf("%s with slices left, routes requested %d times", got, restored)
 		}
-		if got := w.mustLook("us"); got != "False/Enabled" || restored != 1 {
+		if got := w.mustCheck("us"); got != "False/Enabled" || restored != 1 {
 			w.Errorf("%s, routes requested %d times", got, restored)
 		}
 		if diff := slices.Compact(w.ready.calls); !slices.Equal(diff, []string{"restore us"}) {
@@ -134,15 +134,15 @@ func TestOrder(t *testing.T) {
 // Endpoints that were withheld by a status that was not read yet are restored before any weight.
 func TestEnabledBetweenStatusAndEndpoints(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.mustLook("us")
+		w.mustCheck("us")
 		w.cluster("us", "clusterStatus", "Maintenance")
-		w.mustLook("us")
+		w.mustCheck("us")
 		w.cluster("us", "clusterStatus", "Enabled")
 		if w.backends.cluster.restored.has(w.stored("us").UID) {
 			w.Error("the weights do not wait for the endpoints")
 		}
-		w.mustLook("us")
-		if got := w.mustLook("us"); got != "False/Enabled" || slices.Contains(w.ready.calls, "withhold us") {
+		w.mustCheck("us")
+		if got := w.mustCheck("us"); got != "False/Enabled" || slices.Contains(w.ready.calls, "withhold us") {
 			w.Errorf("%s, %q", got, w.ready.calls)
 		}
 	}, sole)
@@ -152,7 +152,7 @@ func TestEnabledBetweenStatusAndEndpoints(t *testing.T) {
 func TestEndpointsFail(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.ready.err = errors.New("no")
-		if _, err := w.look("us"); err == nil {
+		if _, err := w.check("us"); err == nil {
 			w.Error("no error")
 		}
 		if w.backends.cluster.restored.has(w.stored("us").UID) {
@@ -164,7 +164,7 @@ func TestEndpointsFail(t *testing.T) {
 // While it is unknown which routes exist, the status reports that; what was drained stays drained.
 func TestUnknownRoutes(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.mustLook("us")
+		w.mustCheck("us")
 		fail := func(err error) {
 			w.mu.Lock()
 			if err == nil {
@@ -178,23 +178,23 @@ func TestUnknownRoutes(t *testing.T) {
 			synctest.Wait()
 		}
 		fail(apierrors.NewServiceUnavailable("down"))
-		if got := w.mustLook("us"); got != "False/Enabled" {
+		if got := w.mustCheck("us"); got != "False/Enabled" {
 			w.Errorf("as before: %s", got)
 		}
 		w.cluster("us", "clusterStatus", "Maintenance")
-		if got := w.mustLook("us"); got != "Unknown/"+reasonUnknown {
+		if got := w.mustCheck("us"); got != "Unknown/"+reasonUnknown {
 			w.Error(got)
 		}
 		fail(nil)
-		if got := w.mustLook("us"); got != "False/Draining" {
+		if got := w.mustCheck("us"); got != "False/Draining" {
 			w.Error(got)
 		}
 		w.mustCorrect(1)
-		if got := w.mustLook("us"); got != "True/Drained" {
+		if got := w.mustCheck("us"); got != "True/Drained" {
 			w.Error(got)
 		}
 		fail(apierrors.NewServiceUnavailable("down"))
-		if got := w.mustLook("us"); got != "True/Drained" {
+		if got := w.mustCheck("us"); got != "True/Drained" {
 			w.Errorf("what was drained is %s", got)
 		}
 	}, shared)
@@ -251,22 +251,22 @@ func TestCount(t *testing.T) {
 // What is lost is reported until a user changes the route.
 func TestLostWeights(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.mustLook("us")
+		w.mustCheck("us")
 		w.cluster("us", "clusterStatus", "Maintenance")
 		w.mustCorrect(1)
-		w.routes.ledger.forget(webKey()) // as in a new process, which cannot heal the record
+		w.routes.ledger.discard(webKey()) // as in a new process, which cannot heal the record
 		w.edit(proxies, "shop", "web", func(web *unstructured.Unstructured) {
 			web.SetAnnotations(map[string]string{gimbalv1.AnnotationSavedWeights: "{"})
 		})
 		w.mustCorrect(1)
 		w.mustCorrect(0)
-		w.mustLook("us")
+		w.mustCheck("us")
 		if errs := w.stored("us").Status.Errors; len(errs) != 1 || errs[0].Type != gimbalv1.ErrorWeightsLost {
 			w.Errorf("errors: %+v", errs)
 		}
 		w.edit(proxies, "shop", "web", func(web *unstructured.Unstructured) { web.SetLabels(map[string]string{"a": "b"}) })
 		w.mustCorrect(0)
-		w.mustLook("us")
+		w.mustCheck("us")
 		if errs := w.stored("us").Status.Errors; len(errs) > 0 {
 			w.Errorf("errors: %+v", errs)
 		}

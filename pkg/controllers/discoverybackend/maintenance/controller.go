@@ -84,13 +84,13 @@ func AddToManager(mgr manager.Manager, config configv1alpha1.DiscoveryConfigurat
 	ledger, watches := &ledger{}, &watches{cluster: cluster, kinds: routeKinds, others: others}
 	routes := &routes{
 		cluster: cluster, kinds: byResource(routeKinds), client: source.Dynamic, ledger: ledger, clock: clock, meters: meters,
-		keep: config.KeepRemovedReferences.Duration,
-		tell: func(names ...string) { watches.tellBackends(context.Background(), names...) },
+		keep:   config.KeepRemovedReferences.Duration,
+		notify: func(names ...string) { watches.notifyBackends(context.Background(), names...) },
 	}
 	backends := &backends{
 		cluster: cluster, observer: &observer{cluster: cluster, kinds: routeKinds, others: others, ledger: ledger},
 		readiness: endpoints, client: mgr.GetClient(), clock: clock, recorder: mgr.GetEventRecorder(drain.Manager),
-		meters: meters, written: &writes{}, looked: &looks{}, restored: watches.addRoutesOf,
+		meters: meters, written: &writes{}, checked: &checks{}, restored: watches.addRoutesOf,
 	}
 	endpoints.OnChange(watches.endpointsChanged)
 	if err := addRoutes(mgr, routes, watches, int(*config.DrainConcurrency)); err != nil {

@@ -143,7 +143,7 @@ func recordedBackends(object *kinds.Object) []string {
 		return nil
 	}
 	var names []string
-	for name := range kept.view.Decide(nobody{}).Backends {
+	for name := range kept.view.Decide(noBackends{}).Backends {
 		names = append(names, name)
 	}
 	slices.Sort(names)
@@ -151,16 +151,16 @@ func recordedBackends(object *kinds.Object) []string {
 }
 
 // It has no Service, so that a slot is of the backend that its record names, if any.
-type nobody struct{}
+type noBackends struct{}
 
 // Of implements drain.Backends.
-func (nobody) Of(types.NamespacedName) (string, bool) { return "", false }
+func (noBackends) Of(types.NamespacedName) (string, bool) { return "", false }
 
 // Share implements drain.Backends.
-func (nobody) Share(string, string) int { return whole }
+func (noBackends) Share(string, string) int { return whole }
 
 // KeepsSole implements drain.Backends.
-func (nobody) KeepsSole(string) bool { return false }
+func (noBackends) KeepsSole(string) bool { return false }
 
 // Target implements drain.Backends.
-func (nobody) Target(types.NamespacedName, string) drain.Target { return drain.Target{} }
+func (noBackends) Target(types.NamespacedName, string) drain.Target { return drain.Target{} }

@@ -44,7 +44,7 @@ type entry struct {
 	rewrites  int
 	rewritten time.Time
 	// It reports why the route cannot be written, "" when it can.
-	refused string
+	rejected string
 	// lost names the rules whose saved weights were lost, of the backends in lostOf, at the generation that has the even
 	// distribution instead. It is reported until a user changes the route.
 	lost           []string
@@ -74,7 +74,7 @@ func (l *ledger) ensure(key routeKey, uid types.UID) *entry {
 }
 
 // It drops what is known of a route that has been deleted.
-func (l *ledger) forget(key routeKey) {
+func (l *ledger) discard(key routeKey) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.entries, key)
@@ -112,8 +112,8 @@ func (l *ledger) agrees(key routeKey, cached *kinds.Object, record string) (news
 		e = l.ensure(key, cached.UID)
 	}
 	e.record, e.recorded = record, recordedBackends(cached)
-	news = e.refused != ""
-	e.refused = ""
+	news = e.rejected != ""
+	e.rejected = ""
 	if e.lost != nil && e.lostGeneration != cached.Generation {
 		e.lost, e.lostOf, news = nil, nil, true
 	}
@@ -155,7 +155,7 @@ func (l *ledger) rewrote(key routeKey, uid types.UID, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.ensure(key, uid)
-	e.rewrites, e.rewritten, e.refused = e.rewrites+1, now, ""
+	e.rewrites, e.rewritten, e.rejected = e.rewrites+1, now, ""
 }
 
 // lose notes that the saved weights of rules were lost.
@@ -167,21 +167,21 @@ func (l *ledger) lose(key routeKey, uid types.UID, generation int64, rules, back
 }
 
 // It records that a route cannot be written, and reports whether that is news.
-func (l *ledger) refuse(key routeKey, uid types.UID, why string) bool {
+func (l *ledger) reject(key routeKey, uid types.UID, why string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e := l.ensure(key, uid)
-	news := e.refused != why
-	e.refused = why
+	news := e.rejected != why
+	e.rejected = why
 	return news
 }
 
 // It reports why a route cannot be written, "" when it can.
-func (l *ledger) refused(key routeKey, uid types.UID) string {
+func (l *ledger) rejected(key routeKey, uid types.UID) string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e := l.of(key, uid); e != nil {
-		return e.refused
+		return e.rejected
 	}
 	return ""
 }

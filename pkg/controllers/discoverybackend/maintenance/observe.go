@@ -40,7 +40,7 @@ type facts struct {
 	// others are objects of other kinds that refer to Services of the backend.
 	others []problem
 	// Problems of routes: those that cannot be written, and those whose saved weights were lost.
-	refused, lost []problem
+	rejected, lost []problem
 }
 
 // problem is what is wrong with a route.
@@ -83,7 +83,7 @@ func (o *observer) observe(ctx context.Context, backend *gimbalv1.DiscoveryBacke
 			}
 			key := routeKey{routeResource(kind), name}
 			f.count(backend, membership, kept.view.Decide(membership), observed{
-				name: describe(kind, name), refused: o.ledger.refused(key, object.UID), lost: lost[key],
+				name: describe(kind, name), rejected: o.ledger.rejected(key, object.UID), lost: lost[key],
 			})
 		}
 	}
@@ -114,7 +114,7 @@ func (o *observer) routesOf(ctx context.Context, kind *drain.Kind, services []*k
 }
 
 // observed is what is known of a route besides its content.
-type observed struct{ name, refused, lost string }
+type observed struct{ name, rejected, lost string }
 
 // count adds a route to the facts about a backend.
 func (f *facts) count(backend *gimbalv1.DiscoveryBackend, m *membership, decision drain.Decision, route observed) {
@@ -146,8 +146,8 @@ func (f *facts) count(backend *gimbalv1.DiscoveryBackend, m *membership, decisio
 		due = slices.Contains(m.recorded, backend.Name) || decision.HandBack && !isEnabled(backend) && !m.draining(decision)
 	}
 	switch {
-	case due && route.refused != "":
-		f.refused = append(f.refused, problem{route.name, route.refused})
+	case due && route.rejected != "":
+		f.rejected = append(f.rejected, problem{route.name, route.rejected})
 	case due:
 		f.left++
 	}
@@ -219,7 +219,7 @@ func (f *facts) sort() {
 	byRoute := func(a, b problem) int { return cmp.Compare(a.route, b.route) }
 	slices.Sort(f.sole)
 	slices.SortFunc(f.sending, byRoute)
-	slices.SortFunc(f.refused, byRoute)
+	slices.SortFunc(f.rejected, byRoute)
 	slices.SortFunc(f.lost, byRoute)
 	slices.SortFunc(f.others, byRoute)
 }

@@ -171,7 +171,7 @@ func (w *watches) followOthers(ctx context.Context) {
 				}
 			}
 			for name := range names {
-				w.tellBackends(ctx, name)
+				w.notifyBackends(ctx, name)
 			}
 		}, kind.groupResource())
 	}

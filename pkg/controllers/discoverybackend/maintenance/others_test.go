@@ -61,14 +61,14 @@ func TestOtherKinds(t *testing.T) {
 			"spec": map[string]any{"services": []any{map[string]any{"name": "us-web", "port": int64(80)}}},
 		}})
 		synctest.Wait()
-		w.mustLook("us")
+		w.mustCheck("us")
 		w.cluster("us", "clusterStatus", "Maintenance")
 		w.mustCorrect(1)
 		for range 3 {
-			w.mustLook("us")
+			w.mustCheck("us")
 		}
 		got := w.stored("us").Status
-		if condition := w.mustLook("us"); condition != "True/Drained" || !got.EndpointsDrained || len(got.Errors) != 1 || got.Errors[0].Type != gimbalv1.ErrorNotDrained ||
+		if condition := w.mustCheck("us"); condition != "True/Drained" || !got.EndpointsDrained || len(got.Errors) != 1 || got.Errors[0].Type != gimbalv1.ErrorNotDrained ||
 			!strings.Contains(got.Errors[0].Message, "ExtensionService shop/auth") {
 			w.Errorf("%s: %+v", condition, got)
 		}
@@ -76,9 +76,9 @@ func TestOtherKinds(t *testing.T) {
 			w.Errorf("withheld: %q", withheld)
 		}
 		w.cluster("us", "drainPolicy", "KeepSole")
-		w.mustLook("us")
+		w.mustCheck("us")
 		w.setReady("us-web", true)
-		if condition := w.mustLook("us"); condition != "True/Drained" || w.stored("us").Status.EndpointsDrained || len(w.stored("us").Status.Errors) != 1 {
+		if condition := w.mustCheck("us"); condition != "True/Drained" || w.stored("us").Status.EndpointsDrained || len(w.stored("us").Status.Errors) != 1 {
 			w.Errorf("with KeepSole: %s, %+v", condition, w.stored("us").Status)
 		}
 	}, shared)

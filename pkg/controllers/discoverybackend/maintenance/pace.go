@@ -42,7 +42,7 @@ func (w *writes) note(name types.NamespacedName, version string, at time.Time) {
 	w.last[name] = moment{version, at}
 }
 
-func (w *writes) forget(name types.NamespacedName) {
+func (w *writes) discard(name types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.last, name)
@@ -62,14 +62,14 @@ func (w *writes) ahead(cached *gimbalv1.DiscoveryBackend, now time.Time) bool {
 	return w.last[client.ObjectKeyFromObject(cached)].isAfter(cached.ResourceVersion, now)
 }
 
-// looks remembers the last check of each backend. The zero value is empty.
-type looks struct {
+// checks remembers the last check of each backend. The zero value is empty.
+type checks struct {
 	mu   sync.Mutex
 	last map[types.NamespacedName]moment
 }
 
 // wait is how long a look has to wait, 0 when it may take place now. A backend that changed itself need not wait.
-func (l *looks) wait(name types.NamespacedName, version string, now time.Time) time.Duration {
+func (l *checks) wait(name types.NamespacedName, version string, now time.Time) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if last, ok := l.last[name]; ok && last.version == version {
@@ -84,7 +84,7 @@ func (l *looks) wait(name types.NamespacedName, version string, now time.Time) t
 	return 0
 }
 
-func (l *looks) forget(name types.NamespacedName) {
+func (l *checks) discard(name types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.last, name)

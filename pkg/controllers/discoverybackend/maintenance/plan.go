@@ -42,12 +42,12 @@ const namesInMessage = 3
 // endpoints is what is known of the endpoints of a backend.
 type endpoints struct {
 	// True when it is known how many are still to be changed; pending is how many those are.
-	asked   bool
-	pending int
+	requested bool
+	pending   int
 }
 
 // done reports that all endpoints are as they should be.
-func (e endpoints) done() bool { return e.asked && e.pending == 0 }
+func (e endpoints) done() bool { return e.requested && e.pending == 0 }
 
 // plan is what the status of a backend is to report, and what is to be done.
 type plan struct {
@@ -82,7 +82,7 @@ func planFor(backend *gimbalv1.DiscoveryBackend, phase phase, f facts, e endpoin
 // drain plans for a backend in maintenance: all routes first, then the grace period, then, where weights are of no
 // help, the endpoints. Endpoints that were withheld stay so while there is a reason for it, whatever happens to a route.
 func (p *plan) drain(backend *gimbalv1.DiscoveryBackend, f facts, e endpoints, now time.Time) {
-	say := func(value metav1.ConditionStatus, reason, format string, args ...any) {
+	report := func(value metav1.ConditionStatus, reason, format string, args ...any) {
 		p.condition = status.Condition(backend, gimbalv1.ConditionDrained, value, reason, fmt.Sprintf(format, args...))
 	}
 	withheld := backend.Status.EndpointsDrained
@@ -96,45 +96,45 @@ func (p *plan) drain(backend *gimbalv1.DiscoveryBackend, f facts, e endpoints, n
 	p.withhold = withheld && !keeps
 	switch {
 	case p.ramp != nil && p.ramp.Percent > 0:
-		say(metav1.ConditionFalse, reasonDraining, "%s send %d %% of the requests for the backend%s", status.Plural(f.matching, "route"), p.ramp.Percent, p.until(backend))
+		report(metav1.ConditionFalse, reasonDraining, "%s send %d %% of the requests for the backend%s", status.Plural(f.matching, "route"), p.ramp.Percent, p.until(backend))
 		return
 	case !equality.Semantic.DeepEqual(p.ramp, backend.Status.Ramp):
-		say(metav1.ConditionFalse, reasonDraining, "%s to be rewritten", status.Plural(f.matching, "route")) // they follow what is stored
+		report(metav1.ConditionFalse, reasonDraining, "%s to be rewritten", status.Plural(f.matching, "route")) // they follow what is stored
 		return
 	case f.left > 0:
-		say(metav1.ConditionFalse, reasonDraining, "%d of %s rewritten", f.matching-f.left-len(f.refused), status.Plural(f.matching, "route"))
+		report(metav1.ConditionFalse, reasonDraining, "%d of %s rewritten", f.matching-f.left-len(f.rejected), status.Plural(f.matching, "route"))
 		return
-	case len(f.refused) > 0:
-		say(metav1.ConditionFalse, reasonRefused, "%s cannot be rewritten, see status.errors: %s", status.Plural(len(f.refused), "route"), names(routesOf(f.refused)))
+	case len(f.rejected) > 0:
+		report(metav1.ConditionFalse, reasonRefused, "%s cannot be rewritten, see status.errors: %s", status.Plural(len(f.rejected), "route"), names(routesOf(f.rejected)))
 		return
 	}
 	p.routes.DrainedTime = drainedTime(backend, now)
 	if over := p.routes.DrainedTime.Add(grace(backend)); now.Before(over) {
 		p.after = over.Sub(now)
-		say(metav1.ConditionFalse, reasonGracePeriod, "all of %s rewritten, open connections may continue until %s", status.Plural(f.matching, "route"), over.UTC().Format(time.RFC3339))
+		report(metav1.ConditionFalse, reasonGracePeriod, "all of %s rewritten, open connections may continue until %s", status.Plural(f.matching, "route"), over.UTC().Format(time.RFC3339))
 		return
 	}
 	p.withhold = strict
 	switch {
-	case strict && !withheld, withheld && !e.asked:
-		say(metav1.ConditionFalse, reasonDraining, "all of %s rewritten, the endpoints are about to be made not ready", status.Plural(f.matching, "route"))
+	case strict && !withheld, withheld && !e.requested:
+		report(metav1.ConditionFalse, reasonDraining, "all of %s rewritten, the endpoints are about to be made not ready", status.Plural(f.matching, "route"))
 	case strict && e.pending > 0:
-		say(metav1.ConditionFalse, reasonDraining, "all of %s rewritten, %s to be made not ready", status.Plural(f.matching, "route"), status.Plural(e.pending, "EndpointSlice"))
+		report(metav1.ConditionFalse, reasonDraining, "all of %s rewritten, %s to be made not ready", status.Plural(f.matching, "route"), status.Plural(e.pending, "EndpointSlice"))
 	case strict && len(f.sending) > 0:
-		say(metav1.ConditionFalse, reasonStillReceiving, "%s still send to the backend, see status.errors: %s", status.Plural(len(f.sending), "route"), names(routesOf(f.sending)))
+		report(metav1.ConditionFalse, reasonStillReceiving, "%s still send to the backend, see status.errors: %s", status.Plural(len(f.sending), "route"), names(routesOf(f.sending)))
 	case strict && f.unsettled > 0:
-		say(metav1.ConditionFalse, reasonDraining, "all of %s rewritten, %s with endpoints that are still ready", status.Plural(f.matching, "route"), status.Plural(f.unsettled, "route"))
+		report(metav1.ConditionFalse, reasonDraining, "all of %s rewritten, %s with endpoints that are still ready", status.Plural(f.matching, "route"), status.Plural(f.unsettled, "route"))
 	case keeps && len(f.sole)+len(f.others) > 0:
-		say(metav1.ConditionTrue, reasonDrained, "%s rewritten; still served, because cluster.drainPolicy is KeepSole: %s", status.Plural(f.matching, "route"), names(slices.Concat(f.sole, routesOf(f.others))))
+		report(metav1.ConditionTrue, reasonDrained, "%s rewritten; still served, because cluster.drainPolicy is KeepSole: %s", status.Plural(f.matching, "route"), names(slices.Concat(f.sole, routesOf(f.others))))
 	case strict && len(f.sole) == 0 && len(f.others) > 0:
-		say(metav1.ConditionTrue, reasonDrained, "%s rewritten, and no endpoint is ready of the Services to which these refer: %s", status.Plural(f.matching, "route"), names(routesOf(f.others)))
+		report(metav1.ConditionTrue, reasonDrained, "%s rewritten, and no endpoint is ready of the Services to which these refer: %s", status.Plural(f.matching, "route"), names(routesOf(f.others)))
 	case strict:
-		say(metav1.ConditionTrue, reasonDrained, "%s rewritten, no endpoint is ready: %s without another backend, which respond with errors: %s",
+		report(metav1.ConditionTrue, reasonDrained, "%s rewritten, no endpoint is ready: %s without another backend, which respond with errors: %s",
 			status.Plural(f.matching, "route"), status.Plural(len(f.sole), "route"), names(f.sole))
 	case len(f.sole) > 0:
-		say(metav1.ConditionTrue, reasonDrained, "%s rewritten; without another backend that has a ready endpoint, so that they respond with errors: %s", status.Plural(f.matching, "route"), names(f.sole))
+		report(metav1.ConditionTrue, reasonDrained, "%s rewritten; without another backend that has a ready endpoint, so that they respond with errors: %s", status.Plural(f.matching, "route"), names(f.sole))
 	default:
-		say(metav1.ConditionTrue, reasonDrained, "%s rewritten, the backend gets no requests from them", status.Plural(f.matching, "route"))
+		report(metav1.ConditionTrue, reasonDrained, "%s rewritten, the backend gets no requests from them", status.Plural(f.matching, "route"))
 	}
 }
 
@@ -147,9 +147,9 @@ func (p *plan) restore(backend *gimbalv1.DiscoveryBackend, phase phase, f facts)
 	case p.ramp != nil:
 		reason, message = reasonRestoring, fmt.Sprintf("%s send %d %% of the requests for the backend%s", status.Plural(f.matching, "route"), p.ramp.Percent, p.until(backend))
 	case f.left > 0 || backend.Status.Ramp != nil:
-		reason, message = reasonRestoring, fmt.Sprintf("%d of %s restored", f.matching-f.left-len(f.refused), status.Plural(f.matching, "route"))
-	case len(f.refused) > 0:
-		reason, message = reasonRefused, fmt.Sprintf("%s cannot be restored, see status.errors: %s", status.Plural(len(f.refused), "route"), names(routesOf(f.refused)))
+		reason, message = reasonRestoring, fmt.Sprintf("%d of %s restored", f.matching-f.left-len(f.rejected), status.Plural(f.matching, "route"))
+	case len(f.rejected) > 0:
+		reason, message = reasonRefused, fmt.Sprintf("%s cannot be restored, see status.errors: %s", status.Plural(len(f.rejected), "route"), names(routesOf(f.rejected)))
 	}
 	p.condition = status.Condition(backend, gimbalv1.ConditionDrained, metav1.ConditionFalse, reason, message)
 }
@@ -186,7 +186,7 @@ func errorsOf(backend *gimbalv1.DiscoveryBackend, phase phase, f facts) []gimbal
 			entries = append(entries, gimbalv1.DiscoveryError{Type: kind, Message: status.Bounded(message)})
 		}
 	}
-	for _, p := range f.refused {
+	for _, p := range f.rejected {
 		add(gimbalv1.ErrorRouteRefused, p.route+": its weights cannot be changed: "+p.message)
 	}
 	for _, p := range f.lost {

@@ -22,7 +22,7 @@ func TestPlan(t *testing.T) {
 	sole := []string{"HTTPProxy shop/a"}
 	web := sets.New(types.NamespacedName{Namespace: "shop", Name: "us-web"})
 	sending := []problem{{"HTTPProxy shop/c", "ExternalName"}}
-	refused := []problem{{"HTTPProxy shop/b", "frozen"}}
+	rejected := []problem{{"HTTPProxy shop/b", "frozen"}}
 	keep := func(b *gimbalv1.DiscoveryBackend) { b.Cluster.DrainPolicy = gimbalv1.DrainKeepSole }
 	withheld := func(b *gimbalv1.DiscoveryBackend) { b.Status.EndpointsDrained = true }
 	grace := func(b *gimbalv1.DiscoveryBackend) {
@@ -47,11 +47,11 @@ func TestPlan(t *testing.T) {
 		"enabled":                          {phaseEnabled, none, facts{matching: 3, sole: sole}, endpoints{}, "False/Enabled 0 0s"},
 		"restoring weights":                {phaseEnabled, none, facts{matching: 3, left: 1}, endpoints{}, "False/Restoring 0 0s"},
 		"restoring endpoints":              {phaseHeld, withheld, facts{matching: 3, left: 3, drained: 3}, endpoints{}, "False/Restoring 0 0s"},
-		"a route cannot be restored":       {phaseEnabled, none, facts{matching: 3, refused: refused}, endpoints{}, "False/Refused 0 0s"},
+		"a route cannot be restored":       {phaseEnabled, none, facts{matching: 3, rejected: rejected}, endpoints{}, "False/Refused 0 0s"},
 		"maintenance without routes":       {phaseDraining, none, facts{}, endpoints{}, "True/Drained 0 0s"},
 		"draining":                         {phaseDraining, none, facts{matching: 3, left: 2, drained: 1}, endpoints{}, "False/Draining 1 0s"},
-		"a route is rejected":              {phaseDraining, none, facts{matching: 3, drained: 2, refused: refused}, endpoints{}, "False/Refused 2 0s"},
-		"others are not done yet":          {phaseDraining, none, facts{matching: 3, left: 1, drained: 1, refused: refused}, endpoints{}, "False/Draining 1 0s"},
+		"a route is rejected":              {phaseDraining, none, facts{matching: 3, drained: 2, rejected: rejected}, endpoints{}, "False/Refused 2 0s"},
+		"others are not done yet":          {phaseDraining, none, facts{matching: 3, left: 1, drained: 1, rejected: rejected}, endpoints{}, "False/Draining 1 0s"},
 		"drained":                          {phaseDraining, none, facts{matching: 3, drained: 3}, endpoints{}, "True/Drained 3 0s"},
 		"the grace period begins":          {phaseDraining, grace, facts{matching: 3, drained: 3}, endpoints{}, "False/GracePeriod 3 1m0s"},
 		"it continues":                     {phaseDraining, since(45 * time.Second), facts{matching: 3, drained: 3}, endpoints{}, "False/GracePeriod 3 15s"},
@@ -71,8 +71,8 @@ func TestPlan(t *testing.T) {
 		"sole, kept after all":             {phaseDraining, func(b *gimbalv1.DiscoveryBackend) { keep(b); withheld(b) }, facts{matching: 3, drained: 2, serving: 1, sole: sole, withhold: web}, endpoints{true, 0}, "True/Drained 3 0s"},
 		"none will be sole any more":       {phaseDraining, withheld, facts{matching: 3, left: 1, drained: 2}, endpoints{true, 0}, "False/Draining withheld 2 0s"},
 		"none is sole any more":            {phaseDraining, withheld, facts{matching: 3, drained: 3}, endpoints{true, 0}, "True/Drained 3 0s"},
-		"sole, but a route is rejected":    {phaseDraining, none, facts{matching: 3, drained: 1, serving: 1, sole: sole, withhold: web, refused: refused}, endpoints{}, "False/Refused 1 0s"},
-		"withheld, then one is rejected":   {phaseDraining, withheld, facts{matching: 3, drained: 1, serving: 1, sole: sole, withhold: web, refused: refused}, endpoints{true, 0}, "False/Refused withheld 2 0s"},
+		"sole, but a route is rejected":    {phaseDraining, none, facts{matching: 3, drained: 1, serving: 1, sole: sole, withhold: web, rejected: rejected}, endpoints{}, "False/Refused 1 0s"},
+		"withheld, then one is rejected":   {phaseDraining, withheld, facts{matching: 3, drained: 1, serving: 1, sole: sole, withhold: web, rejected: rejected}, endpoints{true, 0}, "False/Refused withheld 2 0s"},
 		"withheld, and the grace restarts": {phaseDraining, func(b *gimbalv1.DiscoveryBackend) { withheld(b); grace(b) }, facts{matching: 3, drained: 2, serving: 1, sole: sole, withhold: web}, endpoints{true, 0}, "False/GracePeriod withheld 3 1m0s"},
 	} {
 		backend := &gimbalv1.DiscoveryBackend{}
@@ -86,7 +86,7 @@ func TestPlan(t *testing.T) {
 		if got += fmt.Sprintf(" %d %s", p.routes.Drained, p.after); got != tc.want {
 			t.Errorf("%s:\ngot  %s (%s)\nwant %s", name, got, p.condition.Message, tc.want)
 		}
-		if done := p.condition.Status == metav1.ConditionTrue || p.condition.Reason == reasonGracePeriod || p.withhold && tc.facts.left == 0 && len(tc.facts.refused) == 0; (p.routes.DrainedTime != nil) != done {
+		if done := p.condition.Status == metav1.ConditionTrue || p.condition.Reason == reasonGracePeriod || p.withhold && tc.facts.left == 0 && len(tc.facts.rejected) == 0; (p.routes.DrainedTime != nil) != done {
 			t.Errorf("%s: drained since %v", name, p.routes.DrainedTime)
 		}
 	}
@@ -95,7 +95,7 @@ func TestPlan(t *testing.T) {
 // The errors name each route, the worst first, and are bounded.
 func TestErrorsOf(t *testing.T) {
 	backend := &gimbalv1.DiscoveryBackend{}
-	f := facts{sole: []string{"A"}, refused: []problem{{"B", "frozen"}}, lost: []problem{{"C", "rule 1"}}, sending: []problem{{"D", "x"}}}
+	f := facts{sole: []string{"A"}, rejected: []problem{{"B", "frozen"}}, lost: []problem{{"C", "rule 1"}}, sending: []problem{{"D", "x"}}}
 	var types []string
 	for _, entry := range errorsOf(backend, phaseDraining, f) {
 		types = append(types, entry.Type+" "+entry.Message[:1])

@@ -70,7 +70,7 @@ func TestNextRamp(t *testing.T) {
 // continues where the last one stopped.
 func TestRamp(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.mustLook("us")
+		w.mustCheck("us")
 		w.edit(gimbalv1.SchemeGroupVersion.WithResource("discoverybackends"), adminNamespace, "us", func(backend *unstructured.Unstructured) {
 			_ = unstructured.SetNestedField(backend.Object, "100s", "cluster", "drainDuration")
 		})
@@ -78,11 +78,11 @@ func TestRamp(t *testing.T) {
 		w.mustCorrect(0) // the first step is not stored
 		expect := func(what, condition, weights string, percent int32) {
 			w.Helper()
-			w.mustLook("us")
+			w.mustCheck("us")
 			if _, _, err := w.correct(); err != nil {
 				w.Fatal(err)
 			}
-			got := w.mustLook("us")
+			got := w.mustCheck("us")
 			if at := percentOf(w.stored("us")); got != condition || w.weights() != weights || at != percent {
 				w.Errorf("%s: %s, weights %s, %d %%", what, got, w.weights(), at)
 			}
@@ -91,26 +91,26 @@ func TestRamp(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		expect("the first step", "False/Draining", "63 30", 90)
 		w.take()
-		w.mustLook("us")
+		w.mustCheck("us")
 		w.mustCorrect(0)
 		if wrote := w.take(); len(wrote) > 0 {
 			w.Errorf("between two steps: wrote %q", wrote)
 		}
 		time.Sleep(30 * time.Second)
 		w.routes.ledger = &ledger{} // another process
-		w.backends.observer.ledger, w.backends.written, w.backends.looked, w.backends.cluster.restored = w.routes.ledger, &writes{}, &looks{}, &marks{}
+		w.backends.observer.ledger, w.backends.written, w.backends.checked, w.backends.cluster.restored = w.routes.ledger, &writes{}, &checks{}, &marks{}
 		expect("three steps later, in another process", "False/Draining", "42 30", 60)
 		w.cluster("us", "clusterStatus", "Enabled")
-		w.mustLook("us") // which finds that no endpoint is withheld
+		w.mustCheck("us") // which finds that no endpoint is withheld
 		expect("it turns round", "False/Restoring", "42 30", 60)
 		time.Sleep(20 * time.Second)
 		expect("on the way back", "False/Restoring", "56 30", 80)
 		w.cluster("us", "clusterStatus", "Maintenance")
-		w.mustLook("us")
+		w.mustCheck("us")
 		time.Sleep(2 * time.Minute)
 		expect("drained", "True/Drained", "0 30", 0)
 		w.cluster("us", "clusterStatus", "Enabled")
-		w.mustLook("us")
+		w.mustCheck("us")
 		expect("Enabled", "False/Restoring", "0 30", 0)
 		time.Sleep(2 * time.Minute)
 		expect("in the end", "False/Enabled", "70 30", 100)

@@ -24,8 +24,8 @@ import (
 const (
 	// unknownPeriod is the pause while not everything is known that a decision needs.
 	unknownPeriod = time.Second
-	// refusedPeriod is the pause after the API server rejected a route. A change of the route comes sooner.
-	refusedPeriod = 30 * time.Second
+	// rejectedPeriod is the pause after the API server rejected a route. A change of the route comes sooner.
+	rejectedPeriod = 30 * time.Second
 )
 
 // routeKey names a route.
@@ -48,7 +48,7 @@ type routes struct {
 	// keep is how long a route keeps its record of removed references.
 	keep time.Duration
 	// It requests a check of backends of these names soon.
-	tell func(names ...string)
+	notify func(names ...string)
 }
 
 // describe names a route as users know it.
@@ -65,7 +65,7 @@ func (r *routes) Reconcile(ctx context.Context, key routeKey) (reconcile.Result,
 		return unknown(ctx, err), nil
 	}
 	if cached == nil {
-		r.ledger.forget(key)
+		r.ledger.discard(key)
 		return reconcile.Result{}, nil
 	}
 	if r.ledger.ahead(key, cached, r.clock.Now()) {
@@ -86,9 +86,9 @@ func (r *routes) Reconcile(ctx context.Context, key routeKey) (reconcile.Result,
 	decision := kept.view.Decide(membership)
 	if !decision.Write && !decision.HandBack && r.ledger.missing(key, cached.UID, kept.record, staying(backends)) == "" {
 		if r.ledger.agrees(key, cached, kept.record) {
-			r.tell(slices.Collect(maps.Keys(decision.Backends))...)
+			r.notify(slices.Collect(maps.Keys(decision.Backends))...)
 		}
-		return r.forgetRemoved(ctx, key, kept.removed)
+		return r.discardRemovals(ctx, key, kept.removed)
 	}
 	if pause := r.ledger.pause(key, cached.UID, r.clock.Now()); pause > 0 {
 		return reconcile.Result{RequeueAfter: pause}, nil

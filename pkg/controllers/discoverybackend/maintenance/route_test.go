@@ -24,7 +24,7 @@ import (
 // A route is drained by one write and restored by another, and costs nothing in between.
 func TestDrainAndRestore(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.mustLook("us")
+		w.mustCheck("us")
 		w.mustCorrect(0)
 		w.cluster("us", "clusterStatus", "Maintenance")
 		w.mustCorrect(1)
@@ -42,7 +42,7 @@ func TestDrainAndRestore(t *testing.T) {
 }
 
 // What is not known completely is no reason to write: neither to drain nor to restore.
-func TestNothingIsWrittenByHalfKnowledge(t *testing.T) {
+func TestNothingIsWrittenFromPartialData(t *testing.T) {
 	down := apierrors.NewServiceUnavailable("down")
 	for name, resource := range map[string]schema.GroupResource{
 		"the backends": backendsResource(), "the Services": servicesResource(), "the kind of the route": proxies.GroupResource(),
@@ -51,7 +51,7 @@ func TestNothingIsWrittenByHalfKnowledge(t *testing.T) {
 			for what, err := range map[string]error{"not responded for": down, "not served": nil} {
 				t.Run(name+" "+what+" after "+from, func(t *testing.T) {
 					inWorld(t, func(w *world) {
-						w.mustLook("us")
+						w.mustCheck("us")
 						w.cluster("us", "clusterStatus", from)
 						_, _, _ = w.correct()
 						before := w.weights()
@@ -85,7 +85,7 @@ func TestHeld(t *testing.T) {
 		if got := w.weights(); got != "0 30" {
 			w.Errorf("restored before the endpoints: %s", got)
 		}
-		w.mustLook("us")
+		w.mustCheck("us")
 		w.mustCorrect(1)
 	}, shared)
 }
@@ -93,7 +93,7 @@ func TestHeld(t *testing.T) {
 // A route that changed since it was read is read again.
 func TestConflict(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.mustLook("us")
+		w.mustCheck("us")
 		w.cluster("us", "clusterStatus", "Maintenance")
 		w.fault = func(*unstructured.Unstructured) error {
 			return apierrors.NewConflict(proxies.GroupResource(), "web", errors.New("it changed"))
@@ -107,9 +107,9 @@ func TestConflict(t *testing.T) {
 }
 
 // What the API server rejects is reported, and tried again later; what it cannot respond now is an error.
-func TestRefused(t *testing.T) {
+func TestRejectedWrites(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.mustLook("us")
+		w.mustCheck("us")
 		w.cluster("us", "clusterStatus", "Maintenance")
 		for _, err := range []error{
 			apierrors.NewForbidden(proxies.GroupResource(), "web", errors.New("frozen")),
@@ -117,10 +117,10 @@ func TestRefused(t *testing.T) {
 			apierrors.NewInternalError(errors.New("failed calling webhook")),
 		} {
 			w.fault = func(*unstructured.Unstructured) error { return err }
-			if result, _, err := w.correct(); err != nil || result.RequeueAfter != refusedPeriod {
+			if result, _, err := w.correct(); err != nil || result.RequeueAfter != rejectedPeriod {
 				w.Errorf("%+v, %v", result, err)
 			}
-			if got := w.mustLook("us"); got != "False/"+reasonRefused {
+			if got := w.mustCheck("us"); got != "False/"+reasonRefused {
 				w.Error(got)
 			}
 			if errs := w.stored("us").Status.Errors; len(errs) != 1 || errs[0].Type != gimbalv1.ErrorRouteRefused || !strings.Contains(errs[0].Message, err.Error()) {
@@ -135,7 +135,7 @@ func TestRefused(t *testing.T) {
 		}
 		w.fault = nil
 		w.mustCorrect(1)
-		if got := w.mustLook("us"); got != "True/"+reasonDrained || len(w.stored("us").Status.Errors) > 0 {
+		if got := w.mustCheck("us"); got != "True/"+reasonDrained || len(w.stored("us").Status.Errors) > 0 {
 			w.Errorf("%s, %+v", got, w.stored("us").Status.Errors)
 		}
 	}, shared)
@@ -144,7 +144,7 @@ func TestRefused(t *testing.T) {
 // Fields that others owned are handed back by a second write, be it by the next reconciliation after a crash.
 func TestHandBack(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.mustLook("us")
+		w.mustCheck("us")
 		w.edit(proxies, "shop", "web", func(web *unstructured.Unstructured) {
 			web.SetManagedFields([]metav1.ManagedFieldsEntry{{
 				Manager: "user", Operation: metav1.ManagedFieldsOperationApply, APIVersion: "projectcontour.io/v1",
@@ -180,7 +180,7 @@ func TestHandBack(t *testing.T) {
 // A record that a user removes is put back while it is remembered.
 func TestRecordIsRemembered(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.mustLook("us")
+		w.mustCheck("us")
 		w.cluster("us", "clusterStatus", "Maintenance")
 		w.mustCorrect(1)
 		w.mustCorrect(0)
@@ -203,8 +203,8 @@ func TestRecordIsRemembered(t *testing.T) {
 func TestRecordIsDamaged(t *testing.T) {
 	for _, damaged := range []string{"{", "null", `{"rules":7}`} {
 		inWorld(t, func(w *world) {
-			w.mustLook("us")
-			w.mustLook("eu")
+			w.mustCheck("us")
+			w.mustCheck("eu")
 			w.cluster("us", "clusterStatus", "Maintenance")
 			w.mustCorrect(1)
 			record := w.record()
@@ -215,11 +215,11 @@ func TestRecordIsDamaged(t *testing.T) {
 			if w.record() != record || w.weights() != "0 30" {
 				w.Errorf("%s: weights %q, record %s", damaged, w.weights(), w.record())
 			}
-			if w.mustLook("us"); len(w.stored("us").Status.Errors) > 0 {
+			if w.mustCheck("us"); len(w.stored("us").Status.Errors) > 0 {
 				w.Errorf("errors: %+v", w.stored("us").Status.Errors)
 			}
 			w.cluster("us", "clusterStatus", "Enabled")
-			w.mustLook("us")
+			w.mustCheck("us")
 			w.mustCorrect(1)
 			if got := w.weights(); got != "70 30" {
 				w.Errorf("%s: restored to %q", damaged, got)
@@ -229,9 +229,9 @@ func TestRecordIsDamaged(t *testing.T) {
 }
 
 // With a backend that is deleted its record is removed, too, even where its reference has to stay: at zero.
-func TestRecordGoesWithItsBackend(t *testing.T) {
+func TestRecordIsDeletedWithItsBackend(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.mustLook("us")
+		w.mustCheck("us")
 		w.cluster("us", "clusterStatus", "Maintenance")
 		w.mustCorrect(1)
 		w.mustCorrect(0)
@@ -251,7 +251,7 @@ func TestRecordGoesWithItsBackend(t *testing.T) {
 // restored the versions are smaller.
 func TestOldEvents(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.mustLook("us")
+		w.mustCheck("us")
 		w.cluster("us", "clusterStatus", "Maintenance")
 		w.routes.ledger.wrote(webKey(), &kinds.Object{Identity: kinds.Identity{UID: w.web().GetUID(), ResourceVersion: "9999"}}, "", time.Now())
 		w.mustCorrect(0)
@@ -263,7 +263,7 @@ func TestOldEvents(t *testing.T) {
 // A client that continuously resets weights is reverted more and more slowly, and immediately after a quiet time.
 func TestPause(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.mustLook("us")
+		w.mustCheck("us")
 		w.cluster("us", "clusterStatus", "Maintenance")
 		force := func() time.Duration {
 			w.edit(proxies, "shop", "web", func(web *unstructured.Unstructured) {
@@ -300,11 +300,11 @@ func TestPause(t *testing.T) {
 }
 
 func TestReason(t *testing.T) {
-	refused := apierrors.NewGenericServerResponse(http.StatusForbidden, "put", schema.GroupResource{}, "web", "frozen", 0, true)
-	if got := reason(errors.Join(refused)); got != refused.Status().Message {
+	rejected := apierrors.NewGenericServerResponse(http.StatusForbidden, "put", schema.GroupResource{}, "web", "frozen", 0, true)
+	if got := reason(errors.Join(rejected)); got != rejected.Status().Message {
 		t.Error(got)
 	}
-	if got := reason(refusal{errors.New("too large")}); got != "too large" {
+	if got := reason(rejection{errors.New("too large")}); got != "too large" {
 		t.Error(got)
 	}
 }

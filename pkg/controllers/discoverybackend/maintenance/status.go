@@ -73,9 +73,9 @@ func routesApplied(routes *gimbalv1.RouteStatus) *gimbalapply.RouteStatusApplyCo
 	return applied
 }
 
-// cannotTell is for a backend whose routes are unknown. What was drained stays so; of anything else the status reports that it is
+// reportUnknown is for a backend whose routes are unknown. What was drained stays so; of anything else the status reports that it is
 // not known.
-func (b *backends) cannotTell(ctx context.Context, backend *gimbalv1.DiscoveryBackend, problem error) (reconcile.Result, error) {
+func (b *backends) reportUnknown(ctx context.Context, backend *gimbalv1.DiscoveryBackend, problem error) (reconcile.Result, error) {
 	last := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionDrained)
 	if last == nil || last.ObservedGeneration == backend.Generation && last.Status != metav1.ConditionUnknown {
 		return unknown(ctx, problem), nil // it was just created, or it is unchanged

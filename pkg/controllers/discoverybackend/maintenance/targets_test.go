@@ -57,7 +57,7 @@ func (w *world) removeAlternative() {
 func TestAlternativeIsMissing(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.removeAlternative()
-		if got := w.mustLook("us"); got != "False/Enabled" {
+		if got := w.mustCheck("us"); got != "False/Enabled" {
 			w.Error(got)
 		}
 		if got := w.stored("us").Status.Routes.WithoutAlternative; got == nil || got.Count != 1 {
@@ -68,11 +68,11 @@ func TestAlternativeIsMissing(t *testing.T) {
 		if got := w.weights(); got != "70 30" {
 			w.Errorf("the weights are %q", got)
 		}
-		if got := w.mustLook("us"); got != "False/Draining" || !w.stored("us").Status.EndpointsDrained {
+		if got := w.mustCheck("us"); got != "False/Draining" || !w.stored("us").Status.EndpointsDrained {
 			w.Error(got)
 		}
-		w.mustLook("us")
-		if got := w.mustLook("us"); got != "True/Drained" || len(w.stored("us").Status.Errors) != 1 {
+		w.mustCheck("us")
+		if got := w.mustCheck("us"); got != "True/Drained" || len(w.stored("us").Status.Errors) != 1 {
 			w.Error(got)
 		}
 		w.add(servicesV1, &unstructured.Unstructured{Object: map[string]any{
@@ -85,12 +85,12 @@ func TestAlternativeIsMissing(t *testing.T) {
 		if got := w.weights(); got != "0 30" {
 			w.Errorf("with the alternative the weights are %q", got)
 		}
-		if got := w.mustLook("us"); got != "True/Drained" || w.stored("us").Status.EndpointsDrained || len(w.stored("us").Status.Errors) > 0 {
+		if got := w.mustCheck("us"); got != "True/Drained" || w.stored("us").Status.EndpointsDrained || len(w.stored("us").Status.Errors) > 0 {
 			w.Errorf("with the alternative: %s, %+v", got, w.stored("us").Status.Errors)
 		}
 		w.removeAlternative()
 		w.mustCorrect(1)
-		if got := w.mustLook("us"); got != "False/Draining" || !w.stored("us").Status.EndpointsDrained {
+		if got := w.mustCheck("us"); got != "False/Draining" || !w.stored("us").Status.EndpointsDrained {
 			w.Errorf("without it again: %s", got)
 		}
 	}, shared)
@@ -101,13 +101,13 @@ func TestAlternativeIsMissing(t *testing.T) {
 func TestAlternativeIsNotReady(t *testing.T) {
 	inWorld(t, func(w *world) {
 		w.setReady("eu-web", false)
-		w.mustLook("us")
+		w.mustCheck("us")
 		if got := w.stored("us").Status.Routes.WithoutAlternative; got == nil || got.Count != 1 {
 			w.Errorf("without an alternative: %+v", got)
 		}
 		w.cluster("us", "clusterStatus", "Maintenance")
 		w.mustCorrect(1)
-		if got := w.mustLook("us"); got != "True/Drained" || w.stored("us").Status.EndpointsDrained {
+		if got := w.mustCheck("us"); got != "True/Drained" || w.stored("us").Status.EndpointsDrained {
 			w.Error(got)
 		}
 		if got := w.stored("us").Status.Errors; len(got) != 1 || got[0].Type != gimbalv1.ErrorNoAlternative {
@@ -147,8 +147,8 @@ func TestStillReceiving(t *testing.T) {
 			inWorld(t, func(w *world) {
 				change(w)
 				w.cluster("us", "clusterStatus", "Maintenance")
-				w.mustLook("us")
-				if got := w.mustLook("us"); got != "False/StillReceiving" {
+				w.mustCheck("us")
+				if got := w.mustCheck("us"); got != "False/StillReceiving" {
 					w.Error(got)
 				}
 				got := w.stored("us").Status
@@ -184,15 +184,15 @@ spec: {routes: [{services: [{name: us-other, port: 80, weight: 1}, {name: eu-web
 		correctOther()
 		expect := func(what, condition, withhold, leave string) {
 			w.Helper()
-			if got := w.mustLook("us"); got != condition {
+			if got := w.mustCheck("us"); got != condition {
 				w.Errorf("%s: %s", what, got)
 			}
 			if got := fmt.Sprint(sets.List(serviceNames(w.ready.services.Withhold)), sets.List(serviceNames(w.ready.services.Leave))); got != "["+withhold+"] ["+leave+"]" {
 				w.Errorf("%s: withheld and left %s", what, got)
 			}
 		}
-		w.mustLook("us")
-		w.mustLook("us")
+		w.mustCheck("us")
+		w.mustCheck("us")
 		expect("a route without an alternative", "True/Drained", "us-web", "")
 		w.edit(proxies, "shop", "web", func(web *unstructured.Unstructured) {
 			_ = unstructured.SetNestedSlice(web.Object, []any{map[string]any{"services": []any{

@@ -21,9 +21,9 @@ const (
 
 // meters are the metrics of maintenance.
 type meters struct {
-	writes  *prometheus.CounterVec
-	forced  prometheus.Counter
-	refused prometheus.Counter
+	writes   *prometheus.CounterVec
+	forced   prometheus.Counter
+	rejected prometheus.Counter
 	// matching, drained and pending have a value for each backend.
 	matching *prometheus.GaugeVec
 	drained  *prometheus.GaugeVec
@@ -42,7 +42,7 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 		Name: "groundskeeper_maintenance_forced_weights_total",
 		Help: "Weights that another client set during maintenance, and that were removed again.",
 	}))
-	m.refused, errs[2] = telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
+	m.rejected, errs[2] = telemetry.Register(registry, prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "groundskeeper_maintenance_route_refusals_total",
 		Help: "Writes of routes that the API server rejected.",
 	}))

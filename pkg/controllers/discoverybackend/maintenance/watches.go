@@ -87,17 +87,17 @@ func (w *watches) followBackends(ctx context.Context, queue workqueue.TypedRateL
 				names[label(object)] = true
 			}
 		}
-		w.tellBackends(ctx, slices.Collect(maps.Keys(names))...)
+		w.notifyBackends(ctx, slices.Collect(maps.Keys(names))...)
 		if targetChanged(e) && !e.Initial {
-			w.tellBackendsOf(ctx, e.Object().Namespace+"/"+e.Object().Name)
+			w.notifyBackendsOf(ctx, e.Object().Namespace+"/"+e.Object().Name)
 		}
 	}, servicesResource())
 	w.cluster.set.Subscribe(func(e kinds.Event) {
 		for _, service := range servicesOfSlices(e) {
-			w.tellBackendsOf(ctx, service)
+			w.notifyBackendsOf(ctx, service)
 		}
 	}, slicesResource())
-	w.cluster.set.Subscribe(func(e kinds.Event) { w.tellBackends(ctx, w.concerned(ctx, e)...) }, w.routeResources()...)
+	w.cluster.set.Subscribe(func(e kinds.Event) { w.notifyBackends(ctx, w.concerned(ctx, e)...) }, w.routeResources()...)
 	w.followOthers(ctx)
 	// Creating or deleting a CustomResourceDefinition adds or removes a kind of route.
 	w.cluster.set.Subscribe(func(e kinds.Event) {
@@ -129,8 +129,8 @@ func servicesOfSlices(e kinds.Event) []string {
 	return slices.Compact(all)
 }
 
-// tellBackendsOf requests a check of the backends of all routes that name a Service: it may be an alternative to them.
-func (w *watches) tellBackendsOf(ctx context.Context, service string) {
+// notifyBackendsOf requests a check of the backends of all routes that name a Service: it may be an alternative to them.
+func (w *watches) notifyBackendsOf(ctx context.Context, service string) {
 	names := map[string]bool{}
 	for _, resource := range w.routeResources() {
 		// Routes of a kind that is not known yet have dedicated events to come.
@@ -141,7 +141,7 @@ func (w *watches) tellBackendsOf(ctx context.Context, service string) {
 			}
 		}
 	}
-	w.tellBackends(ctx, slices.Collect(maps.Keys(names))...)
+	w.notifyBackends(ctx, slices.Collect(maps.Keys(names))...)
 }
 
 // concerned are the backends that a route refers to, or did.
@@ -169,8 +169,8 @@ func (w *watches) concerned(ctx context.Context, e kinds.Event) []string {
 	return slices.Collect(maps.Keys(names))
 }
 
-// tellBackends requests a check of backends soon: one look for many events.
-func (w *watches) tellBackends(ctx context.Context, names ...string) {
+// notifyBackends requests a check of backends soon: one check for many events.
+func (w *watches) notifyBackends(ctx context.Context, names ...string) {
 	w.mu.Lock()
 	queue := w.backends
 	w.mu.Unlock()
@@ -193,7 +193,7 @@ func (w *watches) endpointsChanged(name string) {
 	ctx := context.Background()
 	all, err := w.cluster.backends(ctx)
 	if err == nil && all[name] != nil && all[name].Status.EndpointsDrained {
-		w.tellBackends(ctx, name)
+		w.notifyBackends(ctx, name)
 	}
 }
 

@@ -111,12 +111,12 @@ func newWorld(t *testing.T) *world {
 	w.watches = &watches{cluster: cluster, kinds: all, others: others}
 	w.routes = &routes{
 		cluster: cluster, kinds: byResource(all), client: w.dynamic, ledger: ledger, clock: clock.RealClock{}, meters: meters, keep: keepRemoved,
-		tell: func(...string) {},
+		notify: func(...string) {},
 	}
 	statuses := interceptor.NewClient(fake.NewClientBuilder().WithScheme(runtime.NewScheme()).Build(), interceptor.Funcs{SubResourceApply: w.applyStatus})
 	w.backends = &backends{
 		cluster: cluster, observer: &observer{cluster: cluster, kinds: all, others: others, ledger: ledger}, readiness: w.ready,
-		client: statuses, clock: clock.RealClock{}, recorder: events.NewFakeRecorder(100), meters: meters, written: &writes{}, looked: &looks{},
+		client: statuses, clock: clock.RealClock{}, recorder: events.NewFakeRecorder(100), meters: meters, written: &writes{}, checked: &checks{},
 		restored: func(context.Context, string) {},
 	}
 	return w
@@ -189,8 +189,8 @@ func (w *world) applyStatus(_ context.Context, _ client.Client, _ string, applie
 	})
 	w.mu.Lock()
 	w.wrote = append(w.wrote, "status/"+change.GetName())
-	if answer, ok := applied.(*gimbalapply.DiscoveryBackendApplyConfiguration); ok {
-		answer.WithResourceVersion(strconv.Itoa(w.version))
+	if response, ok := applied.(*gimbalapply.DiscoveryBackendApplyConfiguration); ok {
+		response.WithResourceVersion(strconv.Itoa(w.version))
 	}
 	w.mu.Unlock()
 	return nil
@@ -320,19 +320,19 @@ func (w *world) stored(name string) *gimbalv1.DiscoveryBackend {
 	return backend
 }
 
-// look is a reconciliation over a backend.
-func (w *world) look(name string) (reconcile.Result, error) {
+// check is a reconciliation over a backend.
+func (w *world) check(name string) (reconcile.Result, error) {
 	w.Helper()
 	result, err := w.backends.Reconcile(w.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: adminNamespace, Name: name}})
 	synctest.Wait()
 	return result, err
 }
 
-// mustLook is a reconciliation that succeeds, a while after the one before. It returns the condition Drained as Status/Reason.
-func (w *world) mustLook(name string) string {
+// mustCheck is a reconciliation that succeeds, a while after the one before. It returns the condition Drained as Status/Reason.
+func (w *world) mustCheck(name string) string {
 	w.Helper()
 	time.Sleep(statusPeriod)
-	if _, err := w.look(name); err != nil {
+	if _, err := w.check(name); err != nil {
 		w.Fatal(err)
 	}
 	for _, c := range w.stored(name).Status.Conditions {

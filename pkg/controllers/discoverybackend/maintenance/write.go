@@ -51,7 +51,7 @@ func (r *routes) correct(ctx context.Context, key routeKey, backends map[string]
 	if err == nil {
 		err = r.handBack(ctx, client, key, object)
 	}
-	defer r.tell(concerned...)
+	defer r.notify(concerned...)
 	return r.settle(ctx, key, object, err)
 }
 
@@ -77,7 +77,7 @@ func (r *routes) rewrite(ctx context.Context, key routeKey, object *unstructured
 	}
 	decision, err := kind.Rewrite(object, membership)
 	if err != nil {
-		return decision, false, refusal{err}
+		return decision, false, rejection{err}
 	}
 	return decision, decision.Write || missing != "", nil
 }
@@ -109,7 +109,7 @@ func (r *routes) update(ctx context.Context, client dynamic.ResourceInterface, k
 func (r *routes) handBack(ctx context.Context, client dynamic.ResourceInterface, key routeKey, object *unstructured.Unstructured) error {
 	changed, err := drain.HandBack(object)
 	if err != nil {
-		return refusal{err}
+		return rejection{err}
 	}
 	if changed {
 		_, err = r.update(ctx, client, key, object, writeOwners)
@@ -129,9 +129,9 @@ func (r *routes) note(ctx context.Context, key routeKey, object *unstructured.Un
 }
 
 // An error that an immediate retry does not fix.
-type refusal struct{ error }
+type rejection struct{ error }
 
-func (r refusal) Unwrap() error { return r.error }
+func (r rejection) Unwrap() error { return r.error }
 
 // settle decides when to check a route again.
 func (r *routes) settle(ctx context.Context, key routeKey, object *unstructured.Unstructured, err error) (reconcile.Result, error) {
@@ -141,20 +141,20 @@ func (r *routes) settle(ctx context.Context, key routeKey, object *unstructured.
 	case apierrors.IsConflict(err):
 		log.FromContext(ctx).V(1).Info("A route changed meanwhile, trying again", "route", r.describe(key))
 		return reconcile.Result{RequeueAfter: minPause}, nil
-	case !isRefused(err):
+	case !isRejected(err):
 		return reconcile.Result{}, err
 	}
-	r.meters.refused.Inc()
-	if r.ledger.refuse(key, object.GetUID(), reason(err)) {
+	r.meters.rejected.Inc()
+	if r.ledger.reject(key, object.GetUID(), reason(err)) {
 		log.FromContext(ctx).Info("A route cannot be rewritten", "route", r.describe(key), "reason", reason(err))
 	}
-	return reconcile.Result{RequeueAfter: refusedPeriod}, nil
+	return reconcile.Result{RequeueAfter: rejectedPeriod}, nil
 }
 
-// isRefused reports whether an error is a response that will be the same the next time: of validation, of admission, of the
+// isRejected reports whether an error is a response that will be the same the next time: of validation, of admission, of the
 // authorizer. A webhook that does not respond counts too, since it blocks the maintenance for as long.
-func isRefused(err error) bool {
-	if refused := (refusal{}); errors.As(err, &refused) {
+func isRejected(err error) bool {
+	if rejected := (rejection{}); errors.As(err, &rejected) {
 		return true
 	}
 	if apierrors.IsTooManyRequests(err) || apierrors.IsServerTimeout(err) || apierrors.IsTimeout(err) || apierrors.IsServiceUnavailable(err) {

@@ -24,15 +24,15 @@ import (
 // newCache is a cache beside the manager's: of bindings that one has only those of Projects, and this one keeps the managed fields,
 // by which Groundskeeper sees whether what Groundskeeper wrote is still there. Of Secrets it has names and versions.
 func newCache(mgr manager.Manager) (cache.Cache, error) {
-	ours := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{labelName: discovererName})}
+	own := cache.ByObject{Label: labels.SelectorFromSet(labels.Set{labelName: discovererName})}
 	parts, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
 		ReaderFailOnMissingInformer: true,
 		ByObject: map[client.Object]cache.ByObject{
-			&appsv1.Deployment{}:         ours,
-			&corev1.ServiceAccount{}:     ours,
-			&rbacv1.RoleBinding{}:        ours,
-			&rbacv1.ClusterRoleBinding{}: ours,
+			&appsv1.Deployment{}:         own,
+			&corev1.ServiceAccount{}:     own,
+			&rbacv1.RoleBinding{}:        own,
+			&rbacv1.ClusterRoleBinding{}: own,
 			secretMetadata():             {Transform: nameAndVersion},
 		},
 	})

@@ -16,8 +16,8 @@ import (
 	gimbalv1 "groundskeeper.io/groundskeeper/pkg/apis/gimbal/v1"
 )
 
-// lookTimeout bounds the wait for a cache that is not filled yet. Without a look there is no metric, until later.
-const lookTimeout = time.Second
+// probeTimeout bounds the wait for a cache that is not filled yet. Without a response there is no metric until the next probe.
+const probeTimeout = time.Second
 
 // conditions export the conditions of all backends, regardless of their writers.
 type conditions struct {
@@ -46,7 +46,7 @@ func (c *conditions) Describe(descs chan<- *prometheus.Desc) { descs <- c.desc }
 
 // Collect implements prometheus.Collector. The name of a backend is its own in all namespaces.
 func (c *conditions) Collect(metrics chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), lookTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), probeTimeout)
 	defer cancel()
 	backends := &gimbalv1.DiscoveryBackendList{}
 	// Objects of a cache are read only here, so that they need not be copied.

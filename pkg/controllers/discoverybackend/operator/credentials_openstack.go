@@ -13,11 +13,11 @@ import (
 
 // Keys of an openstack backend's Secret. Those without a comment are the original's.
 const (
-	keyAuthURL              = "auth-url"
-	keyUsername             = "username"
-	keyPassword             = "password"
-	keyTenantName           = "tenant-name"
-	keyCertificateAuthority = "certificate-authority-data"
+	keyAuthURL    = "auth-url"
+	keyUsername   = "username"
+	keyPassword   = "password"
+	keyTenantName = "tenant-name"
+	keyCAData     = "certificate-authority-data"
 	// keyClouds is a whole clouds.yaml instead of single values, and keyCloud chooses one of several clouds.
 	keyClouds = "clouds.yaml"
 	keyCloud  = "cloud"
@@ -46,11 +46,11 @@ func environment() []struct{ key, variable string } {
 
 func judgeOpenStack(data map[string][]byte) ([]string, error) {
 	var keys []string
-	if authorities, ok := data[keyCertificateAuthority]; ok {
-		if _, err := cert.ParseCertsPEM(authorities); err != nil {
-			return nil, fmt.Errorf("key %q has no certificate in PEM", keyCertificateAuthority)
+	if bundle, ok := data[keyCAData]; ok {
+		if _, err := cert.ParseCertsPEM(bundle); err != nil {
+			return nil, fmt.Errorf("key %q has no certificate in PEM", keyCAData)
 		}
-		keys = append(keys, keyCertificateAuthority)
+		keys = append(keys, keyCAData)
 	}
 	if _, ok := data[keyClouds]; ok {
 		more, err := judgeClouds(data)
@@ -89,8 +89,8 @@ func judgeClouds(data map[string][]byte) ([]string, error) {
 		return nil, fmt.Errorf("has both %q and %q: remove one of them", keyClouds, keyAuthURL)
 	}
 	quoted := func(key string) string { return fmt.Sprintf("key %q", key) }
-	places := openstack.CloudPlaces{File: quoted(keyClouds), Name: quoted(keyCloud), Authority: quoted(keyCertificateAuthority),
-		HasAuthority: has(data, keyCertificateAuthority)}
+	places := openstack.CloudPlaces{File: quoted(keyClouds), Name: quoted(keyCloud), Authority: quoted(keyCAData),
+		HasAuthority: has(data, keyCAData)}
 	if _, err := openstack.ChooseCloud(data[keyClouds], string(data[keyCloud]), places); err != nil {
 		return nil, err
 	}

@@ -23,10 +23,10 @@ const (
 	// annotationDigest is on the pods: other credentials are other pods.
 	annotationDigest = "groundskeeper.io/credentials-digest"
 
-	credentialsVolume = "credentials"
-	credentialsFolder = "/etc/groundskeeper/credentials"
-	metricsPort       = 8080
-	metricsPortName   = "metrics"
+	credentialsVolume    = "credentials"
+	credentialsDirectory = "/etc/groundskeeper/credentials"
+	metricsPort          = 8080
+	metricsPortName      = "metrics"
 	// discovererUser is an arbitrary user, but not root.
 	discovererUser int64 = 65532
 )
@@ -80,7 +80,7 @@ func podSpec(backend *gimbalv1.DiscoveryBackend, usable credentials, image strin
 			WithPorts(coreapply.ContainerPort().WithName(metricsPortName).WithContainerPort(metricsPort).WithProtocol(corev1.ProtocolTCP)).
 			WithLivenessProbe(probe("/healthz", 6)).
 			WithReadinessProbe(probe("/readyz", 3)).
-			WithVolumeMounts(coreapply.VolumeMount().WithName(credentialsVolume).WithMountPath(credentialsFolder).WithReadOnly(true)).
+			WithVolumeMounts(coreapply.VolumeMount().WithName(credentialsVolume).WithMountPath(credentialsDirectory).WithReadOnly(true)).
 			WithResources(coreapply.ResourceRequirements().
 				WithRequests(corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("64Mi")}).
 				WithLimits(corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")})).
@@ -99,13 +99,13 @@ func arguments(backend *gimbalv1.DiscoveryBackend, usable credentials, adminName
 	if cluster.Type == gimbalv1.BackendOpenStack {
 		interval = "--reconciliation-period"
 	} else {
-		args = append(args, "--discover-kubecfg-file="+credentialsFolder+"/"+keyKubeconfig)
+		args = append(args, "--discover-kubecfg-file="+credentialsDirectory+"/"+keyKubeconfig)
 	}
 	if cluster.RefreshInterval != nil {
 		args = append(args, fmt.Sprintf("%s=%ds", interval, *cluster.RefreshInterval))
 	}
-	if slices.Contains(usable.keys, keyCertificateAuthority) {
-		args = append(args, "--openstack-certificate-authority="+credentialsFolder+"/"+keyCertificateAuthority)
+	if slices.Contains(usable.keys, keyCAData) {
+		args = append(args, "--openstack-certificate-authority="+credentialsDirectory+"/"+keyCAData)
 	}
 	allow := cluster.Namespaces.Allow
 	if !reachesAll(backend, adminNamespaces) {
@@ -146,7 +146,7 @@ func variables(backend *gimbalv1.DiscoveryBackend, usable credentials) []*coreap
 		}
 	}
 	if slices.Contains(usable.keys, keyClouds) {
-		env = append(env, coreapply.EnvVar().WithName("OS_CLIENT_CONFIG_FILE").WithValue(credentialsFolder+"/"+keyClouds))
+		env = append(env, coreapply.EnvVar().WithName("OS_CLIENT_CONFIG_FILE").WithValue(credentialsDirectory+"/"+keyClouds))
 	}
 	return env
 }

@@ -50,7 +50,7 @@ func TestArguments(t *testing.T) {
 		"openstack": {adminNamespace, func(c *gimbalv1.Cluster) {
 			c.Type, c.RefreshInterval, c.ExternalNames = gimbalv1.BackendOpenStack, new(int32(30)), true
 		},
-			credentials{keys: []string{keyAuthURL, keyCertificateAuthority}}, []string{"openstack", "--backend-name=east", "--backend-namespace=gimbal-discovery",
+			credentials{keys: []string{keyAuthURL, keyCAData}}, []string{"openstack", "--backend-name=east", "--backend-namespace=gimbal-discovery",
 				"--namespaces-missing=Wait", "--openstack-certificate-authority=/etc/groundskeeper/credentials/certificate-authority-data", "--reconciliation-period=30s"}, nil},
 	} {
 		backend := testBackend(tc.namespace, "east")

@@ -33,13 +33,13 @@ func TestSweep(t *testing.T) {
 			slice := copiedSlice("shop", "gone-web-1", gimbalv1.LabelBackend, "gone", labelManagedBy, discovererName)
 			unmarked := copied("shop", "gone-old", gimbalv1.LegacyLabelBackend, "gone")
 			kept := copied("shop", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
-			rights := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "rights", Labels: map[string]string{labelName: discovererName, labelInstance: "gone", labelManagedBy: operatorName}}}
-			w := newWorld(t, append(tc.backends, marked, slice, unmarked, kept, rights)...)
+			permissions := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "permissions", Labels: map[string]string{labelName: discovererName, labelInstance: "gone", labelManagedBy: operatorName}}}
+			w := newWorld(t, append(tc.backends, marked, slice, unmarked, kept, permissions)...)
 			tc.spoil(w)
 			w.reconciler.sweep(t.Context())
 			w.fault = nil
-			if w.get(marked) == tc.deletes || w.get(slice) == tc.deletes || w.get(rights) == tc.deletes {
-				t.Errorf("Service: %v, slice: %v, permissions: %v", w.get(marked), w.get(slice), w.get(rights))
+			if w.get(marked) == tc.deletes || w.get(slice) == tc.deletes || w.get(permissions) == tc.deletes {
+				t.Errorf("Service: %v, slice: %v, permissions: %v", w.get(marked), w.get(slice), w.get(permissions))
 			}
 			if !w.get(unmarked) || !w.get(kept) {
 				t.Error("too much has been deleted")

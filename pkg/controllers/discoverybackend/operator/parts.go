@@ -65,7 +65,7 @@ func isPartOf(backend *gimbalv1.DiscoveryBackend, object client.Object) bool {
 // drifted reports whether what Groundskeeper would apply is not what of the object is owned by Groundskeeper, with its value. It
 // compares as JSON, where quantities and numbers have one form.
 func drifted(desired runtime.ApplyConfiguration, current client.Object) (bool, error) {
-	ours, err := applied(current)
+	owned, err := applied(current)
 	if err != nil {
 		return false, fmt.Errorf("read the managed fields of %s: %w", describe(current), err)
 	}
@@ -73,7 +73,7 @@ func drifted(desired runtime.ApplyConfiguration, current client.Object) (bool, e
 	if err != nil {
 		return false, err
 	}
-	have, err := plain(ours)
+	have, err := plain(owned)
 	if err != nil {
 		return false, err
 	}

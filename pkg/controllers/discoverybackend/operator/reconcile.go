@@ -35,7 +35,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	backend := &gimbalv1.DiscoveryBackend{}
 	if err := r.cache.Get(ctx, request.NamespacedName, backend); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.secrets.forget(request.NamespacedName)
+			r.secrets.discard(request.NamespacedName)
 		}
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
@@ -56,7 +56,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 		log.FromContext(ctx).V(1).Info("An object changed meanwhile, retrying", "err", err)
 		outcome, result, err = outcomeRetried, reconcile.Result{RequeueAfter: retryPeriod}, nil
 	}
-	r.meters.passes.WithLabelValues(string(outcome)).Inc()
+	r.meters.reconciles.WithLabelValues(string(outcome)).Inc()
 	return result, err
 }
 
@@ -167,7 +167,7 @@ func (r *reconciler) announceWrites(ctx context.Context, backend *gimbalv1.Disco
 	}
 	r.meters.writes.Add(float64(len(wrote)))
 	log.FromContext(ctx).Info("Applied the discoverer of a backend", "objects", wrote)
-	r.tell(backend, eventApplied, actionReconcile, "applied "+strings.Join(wrote, ", "))
+	r.report(backend, eventApplied, actionReconcile, "applied "+strings.Join(wrote, ", "))
 }
 
 // announceConditions reports what became of a backend, once for each change of a condition.
@@ -182,7 +182,7 @@ func (r *reconciler) announceConditions(ctx context.Context, backend *gimbalv1.D
 		case c.Type == gimbalv1.ConditionCredentialsValid && c.Status == metav1.ConditionFalse, c.Reason == reasonRolloutStuck:
 			r.warn(backend, c.Reason, actionReconcile, c.Message)
 		case c.Type == gimbalv1.ConditionAvailable && c.Status == metav1.ConditionTrue && (last == nil || last.Status != metav1.ConditionTrue):
-			r.tell(backend, c.Reason, actionReconcile, c.Message)
+			r.report(backend, c.Reason, actionReconcile, c.Message)
 		}
 	}
 }

@@ -22,7 +22,7 @@ import (
 func TestProvide(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
 	w := newWorld(t, backend, testSecret(adminNamespace, testKubeconfig))
-	sent := w.mustPass(backend)
+	sent := w.mustReconcile(backend)
 	if len(sent) != 12 { // two of them for the addresses of the API server, once for all backends
 		t.Errorf("%d requests: %q", len(sent), sent)
 	}
@@ -46,12 +46,12 @@ func TestProvide(t *testing.T) {
 		t.Error(got)
 	}
 	// The reference to the Deployment, whose uid the first reconciliation may not have seen.
-	w.mustPass(backend)
-	if sent := w.mustPass(backend); len(sent) > 0 {
+	w.mustReconcile(backend)
+	if sent := w.mustReconcile(backend); len(sent) > 0 {
 		t.Errorf("a reconciliation that changes nothing sends %q", sent)
 	}
 	w.reconciler.secrets = newSecrets(w.reconciler.live)
-	if sent := w.mustPass(backend); !slices.Equal(sent, []string{"get Secret creds"}) {
+	if sent := w.mustReconcile(backend); !slices.Equal(sent, []string{"get Secret creds"}) {
 		t.Errorf("a reconciliation after a restart sends %q", sent)
 	}
 }
@@ -78,8 +78,8 @@ func TestDriftIsCorrected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			backend := testBackend(adminNamespace, "east")
 			w := newWorld(t, backend, testSecret(adminNamespace, testKubeconfig))
-			w.mustPass(backend)
-			w.mustPass(backend)
+			w.mustReconcile(backend)
+			w.mustReconcile(backend)
 			object := tc.object
 			object.SetNamespace(adminNamespace)
 			switch object.(type) {
@@ -92,10 +92,10 @@ func TestDriftIsCorrected(t *testing.T) {
 				object.SetName("east-discoverer")
 			}
 			w.change(object, func() { tc.edit(object) })
-			if sent := w.mustPass(backend); len(sent) != 1 || !strings.HasPrefix(sent[0], "apply ") {
+			if sent := w.mustReconcile(backend); len(sent) != 1 || !strings.HasPrefix(sent[0], "apply ") {
 				t.Errorf("the correction sends %q", sent)
 			}
-			if sent := w.mustPass(backend); len(sent) > 0 {
+			if sent := w.mustReconcile(backend); len(sent) > 0 {
 				t.Errorf("the reconciliation after it sends %q", sent)
 			}
 		})
@@ -103,11 +103,11 @@ func TestDriftIsCorrected(t *testing.T) {
 	// What another client adds without touching Groundskeeper's fields, as a mesh's sidecar, stays.
 	backend := testBackend(adminNamespace, "east")
 	w := newWorld(t, backend, testSecret(adminNamespace, testKubeconfig))
-	w.mustPass(backend)
-	w.mustPass(backend)
+	w.mustReconcile(backend)
+	w.mustReconcile(backend)
 	deployment := w.deployment(backend)
 	w.change(deployment, func() { deployment.Annotations = map[string]string{"somebody": "else"} })
-	if sent := w.mustPass(backend); len(sent) > 0 {
+	if sent := w.mustReconcile(backend); len(sent) > 0 {
 		t.Errorf("the annotation of another client leads to %q", sent)
 	}
 }
@@ -116,14 +116,14 @@ func TestDriftIsCorrected(t *testing.T) {
 func TestChangesReachTheDeployment(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
 	w := newWorld(t, backend, testSecret(adminNamespace, testKubeconfig))
-	w.mustPass(backend)
+	w.mustReconcile(backend)
 	w.change(backend, func() { backend.Cluster.Debug = true })
-	w.mustPass(backend)
+	w.mustReconcile(backend)
 	if args := w.deployment(backend).Spec.Template.Spec.Containers[0].Args; !slices.Contains(args, "--debug") {
 		t.Errorf("the arguments are %q", args)
 	}
 	w.remove(w.deployment(backend))
-	w.mustPass(backend)
+	w.mustReconcile(backend)
 	if w.deployment(backend) == nil {
 		t.Error("a Deployment that a user deleted does not come back")
 	}
@@ -134,22 +134,22 @@ func TestRotation(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
 	secret := testSecret(adminNamespace, testKubeconfig)
 	w := newWorld(t, backend, secret)
-	w.mustPass(backend)
-	w.mustPass(backend)
+	w.mustReconcile(backend)
+	w.mustReconcile(backend)
 	before := w.deployment(backend)
 	w.change(secret, func() { secret.Labels = map[string]string{"touched": "yes"} })
-	if sent := w.mustPass(backend); !slices.Equal(sent, []string{"get Secret creds"}) {
+	if sent := w.mustReconcile(backend); !slices.Equal(sent, []string{"get Secret creds"}) {
 		t.Errorf("the same credentials: %q", sent)
 	}
 	w.change(secret, func() { secret.Data["backend-name"] = []byte("ignored") })
-	w.mustPass(backend)
+	w.mustReconcile(backend)
 	if got := w.deployment(backend); got.ResourceVersion != before.ResourceVersion {
 		t.Error("a key that the discoverer does not get restarts it")
 	}
 	w.change(secret, func() {
 		secret.Data[keyKubeconfig] = []byte(strings.ReplaceAll(testKubeconfig, "TOKEN", "OTHER"))
 	})
-	w.mustPass(backend)
+	w.mustReconcile(backend)
 	digestOf := func(d *appsv1.Deployment) string { return d.Spec.Template.Annotations[annotationDigest] }
 	if after := w.deployment(backend); digestOf(after) == digestOf(before) || digestOf(after) == "" {
 		t.Errorf("other credentials do not restart the discoverer: %q", digestOf(after))
@@ -159,7 +159,7 @@ func TestRotation(t *testing.T) {
 	w.create(other)
 	w.get(backend)
 	w.change(backend, func() { backend.Cluster.Secret = "creds2" })
-	w.mustPass(backend)
+	w.mustReconcile(backend)
 	if got := w.deployment(backend).Spec.Template.Spec.Volumes[0].Secret.SecretName; got != "creds2" {
 		t.Errorf("Secret %s is mounted", got)
 	}
@@ -178,15 +178,15 @@ func TestUnusableCredentials(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			backend, secret := testBackend(adminNamespace, "east"), testSecret(adminNamespace, testKubeconfig)
 			w := newWorld(t, backend, secret)
-			w.mustPass(backend)
+			w.mustReconcile(backend)
 			deployment := w.deployment(backend)
 			w.changeStatus(deployment, func() { deployment.Status.AvailableReplicas = 1 })
-			w.mustPass(backend)
+			w.mustReconcile(backend)
 			before := w.deployment(backend)
 			tc.spoil(w, secret)
 			w.get(backend)
 			w.change(backend, func() { backend.Cluster.Debug = true }) // would change the Deployment
-			w.mustPass(backend)
+			w.mustReconcile(backend)
 			if after := w.deployment(backend); after == nil || after.ResourceVersion != before.ResourceVersion {
 				t.Error("the Deployment was touched")
 			}
@@ -199,7 +199,7 @@ func TestUnusableCredentials(t *testing.T) {
 			if got := w.errors(backend); len(got) != 1 || !strings.HasPrefix(got[0], gimbalv1.ErrorAuthentication+`: Secret "creds"`) {
 				t.Errorf("errors: %q", got)
 			}
-			if sent := w.mustPass(backend); len(sent) > 0 {
+			if sent := w.mustReconcile(backend); len(sent) > 0 {
 				t.Errorf("a second pass sends %q", sent)
 			}
 			if name == "missing" {
@@ -208,7 +208,7 @@ func TestUnusableCredentials(t *testing.T) {
 			} else {
 				w.change(secret, func() { secret.Data = map[string][]byte{keyKubeconfig: []byte(testKubeconfig)} })
 			}
-			w.mustPass(backend)
+			w.mustReconcile(backend)
 			if got := w.errors(backend); len(got) > 0 {
 				t.Errorf("errors after the repair: %q", got)
 			}
@@ -223,7 +223,7 @@ func TestUnusableCredentials(t *testing.T) {
 func TestNothingStartsWithoutCredentials(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
 	w := newWorld(t, backend)
-	w.mustPass(backend)
+	w.mustReconcile(backend)
 	if w.deployment(backend) != nil {
 		t.Error("there is a Deployment")
 	}
@@ -236,7 +236,7 @@ func TestNothingStartsWithoutCredentials(t *testing.T) {
 func TestUnreadSecret(t *testing.T) {
 	backend, secret := testBackend(adminNamespace, "east"), testSecret(adminNamespace, testKubeconfig)
 	w := newWorld(t, backend, secret)
-	w.mustPass(backend)
+	w.mustReconcile(backend)
 	w.change(secret, func() { secret.Data[keyKubeconfig] = []byte("changed") })
 	before := w.deployment(backend)
 	w.fault = func(request string) error {
@@ -245,7 +245,7 @@ func TestUnreadSecret(t *testing.T) {
 		}
 		return nil
 	}
-	if _, _, err := w.pass(backend); err == nil {
+	if _, _, err := w.reconcile(backend); err == nil {
 		t.Error("no error")
 	}
 	if after := w.deployment(backend); after.ResourceVersion != before.ResourceVersion {
@@ -273,7 +273,7 @@ func TestForeignObjectsStay(t *testing.T) {
 			w := newWorld(t, backend, testSecret(adminNamespace, testKubeconfig), object)
 			w.get(object)
 			before := object.GetResourceVersion()
-			_, result, err := w.pass(backend)
+			_, result, err := w.reconcile(backend)
 			if err != nil || result.RequeueAfter != conflictPeriod {
 				t.Errorf("%v, %v", result, err)
 			}
@@ -289,11 +289,11 @@ func TestForeignObjectsStay(t *testing.T) {
 }
 
 // The permissions of a backend follow its namespace and its policy; what it no longer needs is removed.
-func TestRightsAreTakenAway(t *testing.T) {
+func TestPermissionsAreRevoked(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
 	backend.Cluster.Namespaces.Missing = gimbalv1.MissingNamespaceCreate
 	w := newWorld(t, backend, testSecret(adminNamespace, testKubeconfig))
-	w.mustPass(backend)
+	w.mustReconcile(backend)
 	create := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: roleNamespaces + "-east"}}
 	everywhere := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: roleServices + "-east"}}
 	foreign := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "foreign", Labels: map[string]string{labelName: discovererName, labelInstance: "east"}}}
@@ -303,12 +303,12 @@ func TestRightsAreTakenAway(t *testing.T) {
 	}
 	w.get(backend)
 	w.change(backend, func() { backend.Cluster.Namespaces.Missing = gimbalv1.MissingNamespaceWait })
-	w.mustPass(backend)
+	w.mustReconcile(backend)
 	if w.get(create) || !w.get(everywhere) {
 		t.Error("the right to create namespaces stays, or too much went")
 	}
 	w.reconciler.admins = nil
-	w.mustPass(backend)
+	w.mustReconcile(backend)
 	if w.get(everywhere) {
 		t.Error("a namespace that is not an admin's any more keeps its reach")
 	}
@@ -325,7 +325,7 @@ func TestFinalizerFirst(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
 	backend.Finalizers = nil
 	w := newWorld(t, backend, testSecret(adminNamespace, testKubeconfig))
-	if sent := w.mustPass(backend); sent[0] != "patch DiscoveryBackend east" {
+	if sent := w.mustReconcile(backend); sent[0] != "patch DiscoveryBackend east" {
 		t.Errorf("first request: %q", sent[0])
 	}
 	w.get(backend)

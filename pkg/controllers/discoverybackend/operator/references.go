@@ -57,7 +57,7 @@ func (r *reconciler) removeReferences(ctx context.Context, backend *gimbalv1.Dis
 	result, err := r.references.Remove(ctx, backend)
 	if count := len(result.Removed); count > 0 {
 		log.FromContext(ctx).Info("Removed the references to a backend that is being deleted", "routes", result.Removed)
-		r.tell(backend, eventReferencesRemoved, actionDelete, fmt.Sprintf("removed the references from %s: %s", status.Plural(count, "route"), fitting(result.Removed, maxListed)))
+		r.report(backend, eventReferencesRemoved, actionDelete, fmt.Sprintf("removed the references from %s: %s", status.Plural(count, "route"), fitting(result.Removed, maxListed)))
 	}
 	if count := len(result.Unrecorded); count > 0 {
 		log.FromContext(ctx).Info("Removed references without a record of them: the annotations of their routes would be too long", "routes", result.Unrecorded)
@@ -74,8 +74,8 @@ func (r *reconciler) removeReferences(ctx context.Context, backend *gimbalv1.Dis
 	if err != nil {
 		return "", err
 	}
-	if count := len(result.Refused); count > 0 {
-		return fmt.Sprintf("the references of %s cannot be removed: %s", status.Plural(count, "route"), some(result.Refused)), nil
+	if count := len(result.Rejected); count > 0 {
+		return fmt.Sprintf("the references of %s cannot be removed: %s", status.Plural(count, "route"), some(result.Rejected)), nil
 	}
 	if result.Left > 0 {
 		return fmt.Sprintf("the references of %s are removed", status.Plural(result.Left, "more route")), nil

@@ -51,8 +51,8 @@ func (r *reconciler) release(ctx context.Context, backend *gimbalv1.DiscoveryBac
 		return outcomeFailed, reconcile.Result{}, err
 	}
 	log.FromContext(ctx).Info("Released a backend: its discoverer and its copies have been deleted")
-	r.secrets.forget(client.ObjectKeyFromObject(backend))
-	r.leases.forget(backend.UID)
+	r.secrets.discard(client.ObjectKeyFromObject(backend))
+	r.leases.discard(backend.UID)
 	return outcomeReleased, reconcile.Result{}, nil
 }
 
@@ -67,7 +67,7 @@ func (r *reconciler) stopDiscoverer(ctx context.Context, backend *gimbalv1.Disco
 			return "", err
 		}
 		log.FromContext(ctx).Info("Stopped the discoverer of a backend that is being deleted", "object", describe(deployment))
-		r.tell(backend, eventStopped, actionDelete, "deleted "+describe(deployment))
+		r.report(backend, eventStopped, actionDelete, "deleted "+describe(deployment))
 	}
 	if deployment != nil {
 		return "the discoverer stops", nil
@@ -111,7 +111,7 @@ func (r *reconciler) removeCopies(ctx context.Context, backend *gimbalv1.Discove
 	r.meters.removed.WithLabelValues(whyReleased).Add(float64(deleted))
 	if deleted > 0 {
 		log.FromContext(ctx).Info("Deleted copies of a backend that is being deleted", "deleted", deleted, "found", left)
-		r.tell(backend, eventCopiesDeleted, actionDelete, "deleted "+status.Plural(deleted, "copied object"))
+		r.report(backend, eventCopiesDeleted, actionDelete, "deleted "+status.Plural(deleted, "copied object"))
 	}
 	return "the copied Services and EndpointSlices are deleted", err
 }

@@ -40,14 +40,14 @@ func deleted(t *testing.T, namespace string, objects ...client.Object) (*world, 
 	t.Helper()
 	backend := testBackend(namespace, "east")
 	w := newWorld(t, append(objects, backend, testSecret(namespace, testKubeconfig))...)
-	w.mustPass(backend)
+	w.mustReconcile(backend)
 	w.remove(backend)
 	return w, backend
 }
 
 // The discoverer stops before its copies go, they go before the backend does, and nothing of others is deleted.
 func TestRelease(t *testing.T) {
-	ours := []client.Object{
+	own := []client.Object{
 		copied("shop", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName),
 		copied("bank", "east-old", gimbalv1.LegacyLabelBackend, "east", labelManagedBy, discovererName),
 		copiedSlice("shop", "east-web-1", gimbalv1.LabelBackend, "east", discoveryv1.LabelManagedBy, discovererName),
@@ -61,28 +61,28 @@ func TestRelease(t *testing.T) {
 		copiedSlice("shop", "unmarked", gimbalv1.LabelBackend, "east", discoveryv1.LabelManagedBy, "endpointslice-controller.k8s.io"),
 	}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: adminNamespace, Name: "pod", Labels: selectorLabels("east")}}
-	w, backend := deleted(t, adminNamespace, append(append(slices.Clone(ours), others...), pod)...)
+	w, backend := deleted(t, adminNamespace, append(append(slices.Clone(own), others...), pod)...)
 	binding := &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: roleServices + "-east"}}
 
-	w.mustPass(backend)
+	w.mustReconcile(backend)
 	if w.deployment(backend) != nil {
 		t.Fatal("the discoverer was not stopped")
 	}
 	if got := w.condition(backend, gimbalv1.ConditionAvailable); got != "False/"+reasonDeletionPending {
 		t.Error(got)
 	}
-	_, result, err := w.pass(backend)
+	_, result, err := w.reconcile(backend)
 	if err != nil || result.RequeueAfter != waitPeriod {
 		t.Fatalf("with a pod: %v, %v", result, err)
 	}
-	for _, object := range ours {
+	for _, object := range own {
 		if !w.get(object) {
 			t.Fatalf("%s went while a pod was there", describe(object))
 		}
 	}
 	w.remove(pod)
-	w.mustPass(backend)
-	for _, object := range ours {
+	w.mustReconcile(backend)
+	for _, object := range own {
 		if w.get(object) {
 			t.Errorf("%s stays", object.GetName())
 		}
@@ -93,7 +93,7 @@ func TestRelease(t *testing.T) {
 	if !w.get(backend) {
 		t.Fatal("the backend went with its copies, unchecked")
 	}
-	w.mustPass(backend)
+	w.mustReconcile(backend)
 	if w.get(backend) {
 		t.Error("the backend stays")
 	}
@@ -108,15 +108,15 @@ func TestRelease(t *testing.T) {
 func TestReleaseWaitsForReferences(t *testing.T) {
 	service := copied("shop", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
 	w, backend := deleted(t, adminNamespace, service)
-	w.mustPass(backend) // stops the discoverer
+	w.mustReconcile(backend) // stops the discoverer
 	kept := []string{"Ingress shop/old: it would have no backend"}
 	w.referenced = []release.Result{
 		{Removed: []string{"HTTPProxy shop/a", "HTTPProxy shop/b", "HTTPProxy shop/c", "HTTPProxy shop/d"}, Left: 2, Kept: kept},
-		{Refused: []string{"update HTTPProxy shop/e: by a webhook"}, Kept: kept},
+		{Rejected: []string{"update HTTPProxy shop/e: by a webhook"}, Kept: kept},
 		{Kept: kept},
 	}
 	for _, want := range []string{"the references of 2 more routes are removed", "the references of 1 route cannot be removed: update HTTPProxy shop/e: by a webhook"} {
-		if _, result, err := w.pass(backend); err != nil || result.RequeueAfter != waitPeriod {
+		if _, result, err := w.reconcile(backend); err != nil || result.RequeueAfter != waitPeriod {
 			t.Fatalf("%v, %v", result, err)
 		}
 		w.get(backend)
@@ -132,20 +132,20 @@ func TestReleaseWaitsForReferences(t *testing.T) {
 			t.Fatal("a copy went while a route referred to it")
 		}
 	}
-	w.mustPass(backend)
+	w.mustReconcile(backend)
 	if w.get(service) {
 		t.Error("the copy stays")
 	}
-	var told string
+	var reported string
 	for range len(w.recorder.Events) {
-		told += <-w.recorder.Events + "\n"
+		reported += <-w.recorder.Events + "\n"
 	}
 	for _, want := range []string{
 		"Normal ReferencesRemoved removed the references from 4 routes: HTTPProxy shop/a, HTTPProxy shop/b, HTTPProxy shop/c, HTTPProxy shop/d",
 		"Warning ReferencesKept 1 reference to what is being deleted: Ingress shop/old: it would have no backend",
 	} {
-		if !strings.Contains(told, want) {
-			t.Errorf("no event %q, but:\n%s", want, told)
+		if !strings.Contains(reported, want) {
+			t.Errorf("no event %q, but:\n%s", want, reported)
 		}
 	}
 }
@@ -156,7 +156,7 @@ func TestReleaseStaysInReach(t *testing.T) {
 	beyond := copied("bank", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
 	w, backend := deleted(t, "shop", own, beyond)
 	for range 4 {
-		w.mustPass(backend)
+		w.mustReconcile(backend)
 	}
 	if w.get(own) || !w.get(beyond) || w.get(backend) {
 		t.Errorf("own: %v, beyond: %v, backend: %v", w.get(own), w.get(beyond), w.get(backend))
@@ -177,9 +177,9 @@ func TestReleaseGuards(t *testing.T) {
 			service := copied("shop", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
 			slice := copiedSlice("shop", "east-web-1", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
 			w, backend := deleted(t, adminNamespace, service, slice)
-			w.mustPass(backend) // stops the discoverer
+			w.mustReconcile(backend) // stops the discoverer
 			spoil(w)
-			if _, _, err := w.pass(backend); err == nil {
+			if _, _, err := w.reconcile(backend); err == nil {
 				t.Error("no error")
 			}
 			w.fault = nil
@@ -204,7 +204,7 @@ func failing(prefix string) func(string) error {
 func TestReleaseDeletesWhatItRead(t *testing.T) {
 	service := copied("shop", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
 	w, backend := deleted(t, adminNamespace, service)
-	w.mustPass(backend)
+	w.mustReconcile(backend)
 	w.fault = func(request string) error {
 		if request == "delete Service east-web" {
 			w.remove(service)
@@ -214,7 +214,7 @@ func TestReleaseDeletesWhatItRead(t *testing.T) {
 		}
 		return nil
 	}
-	_, result, err := w.pass(backend)
+	_, result, err := w.reconcile(backend)
 	if err != nil || result.RequeueAfter != retryPeriod {
 		t.Errorf("%v, %v", result, err)
 	}
@@ -229,7 +229,7 @@ func TestReleaseLeavesAForeignDeployment(t *testing.T) {
 	deployment := w.deployment(backend)
 	w.change(deployment, func() { deployment.OwnerReferences = nil })
 	for range 3 {
-		if _, _, err := w.pass(backend); err != nil {
+		if _, _, err := w.reconcile(backend); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -245,8 +245,8 @@ func TestReleaseInParts(t *testing.T) {
 		objects = append(objects, copied("shop", fmt.Sprintf("east-%d", i), gimbalv1.LabelBackend, "east", labelManagedBy, discovererName))
 	}
 	w, backend := deleted(t, adminNamespace, objects...)
-	w.mustPass(backend)
-	w.mustPass(backend)
+	w.mustReconcile(backend)
+	w.mustReconcile(backend)
 	left := &corev1.ServiceList{}
 	if err := w.store.List(t.Context(), left); err != nil || len(left.Items) != 1 {
 		t.Errorf("%d are left, %v", len(left.Items), err)

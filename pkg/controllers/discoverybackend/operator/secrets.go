@@ -78,7 +78,7 @@ func (s *secrets) remembered(backend *gimbalv1.DiscoveryBackend, metadata *metav
 }
 
 // It drops what is known for a backend that has been deleted.
-func (s *secrets) forget(backend types.NamespacedName) {
+func (s *secrets) discard(backend types.NamespacedName) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.known, backend)

@@ -55,7 +55,7 @@ func documents() map[string]struct {
 			keyAuthURL: []byte("https://me:" + sentinel + "@cloud.example/v3"), keyUsername: []byte("me"), keyPassword: []byte("x"), keyTenantName: []byte("t"),
 		}},
 		"credentials in all keys": {gimbalv1.BackendOpenStack, map[string][]byte{
-			keyAuthURL: []byte(sentinel), keyUsername: []byte(sentinel), keyPassword: []byte(sentinel), keyCertificateAuthority: []byte(sentinel),
+			keyAuthURL: []byte(sentinel), keyUsername: []byte(sentinel), keyPassword: []byte(sentinel), keyCAData: []byte(sentinel),
 			keyApplicationID: []byte(sentinel), keyClouds: []byte(sentinel), keyCloud: []byte(sentinel),
 		}},
 	}

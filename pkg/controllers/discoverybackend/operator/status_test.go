@@ -25,8 +25,8 @@ func TestConditions(t *testing.T) {
 	swapping := appsv1.DeploymentStatus{ObservedGeneration: 1, Replicas: 2, UpdatedReplicas: 1, AvailableReplicas: 1}
 	stuck := *swapping.DeepCopy()
 	stuck.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionFalse, Message: "too late"}}
-	refused := *stuck.DeepCopy()
-	refused.AvailableReplicas = 0
+	rejected := *stuck.DeepCopy()
+	rejected.AvailableReplicas = 0
 	restarting := running
 	restarting.AvailableReplicas = 0
 	unseen := running
@@ -62,7 +62,7 @@ func TestConditions(t *testing.T) {
 		"restarting":            {findings{credentials: usable}, &restarting, accepted, "False/" + reasonStarting, "True/" + reasonAccepted},
 		"the first restart":     {findings{credentials: usable}, &restarting, synced, "False/" + reasonStarting, "Unknown/" + reasonNotTried},
 		"another cluster":       {findings{credentials: usable}, &running, elsewhere, "True/" + reasonDiscoverer, "False/" + reasonAnotherCluster},
-		"the first is stuck":    {findings{credentials: usable}, &refused, none, "False/" + reasonRolloutStuck, "Unknown/" + reasonNotTried},
+		"the first is stuck":    {findings{credentials: usable}, &rejected, none, "False/" + reasonRolloutStuck, "Unknown/" + reasonNotTried},
 		"the backend denies it": {findings{credentials: usable}, &running, denied, "True/" + reasonDiscoverer, "False/" + reasonRefused},
 		"the Secret went":       {findings{credentials: bad}, &running, synced, "True/" + reasonDiscoverer, "False/" + reasonSecretMissing},
 		"the Secret is unknown": {findings{unread: errors.New("no response")}, &running, synced, "True/" + reasonDiscoverer, "Unknown/" + reasonSecretUnknown},
@@ -94,20 +94,20 @@ func TestConditions(t *testing.T) {
 func TestErrorsOfOthersStay(t *testing.T) {
 	backend, secret := testBackend(adminNamespace, "east"), testSecret(adminNamespace, testKubeconfig)
 	w := newWorld(t, backend)
-	w.mustPass(backend)
+	w.mustReconcile(backend)
 	theirs := gimbalapply.DiscoveryBackend(backend.Name, backend.Namespace).WithStatus(gimbalapply.DiscoveryBackendStatus().WithErrors(
 		gimbalapply.DiscoveryError().WithType(gimbalv1.ErrorAuthentication).WithMessage("401").WithStatusTime(metav1.Now())))
 	if err := w.store.Status().Apply(t.Context(), theirs, client.FieldOwner("discoverer"), client.ForceOwnership); err != nil {
 		t.Fatal(err)
 	}
-	if sent := w.mustPass(backend); len(sent) > 0 {
+	if sent := w.mustReconcile(backend); len(sent) > 0 {
 		t.Errorf("an entry of the discoverer leads to %q", sent)
 	}
 	if got := w.errors(backend); len(got) != 2 {
 		t.Errorf("errors: %q", got)
 	}
 	w.create(secret)
-	w.mustPass(backend)
+	w.mustReconcile(backend)
 	if got := w.errors(backend); len(got) != 1 || !strings.HasSuffix(got[0], "401") {
 		t.Errorf("errors: %q", got)
 	}
@@ -120,9 +120,9 @@ func TestErrorsOfOthersStay(t *testing.T) {
 func TestTimesStay(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
 	w := newWorld(t, backend)
-	w.mustPass(backend)
+	w.mustReconcile(backend)
 	w.clock.SetTime(w.clock.Now().Add(time.Hour))
-	if sent := w.mustPass(backend); len(sent) > 0 {
+	if sent := w.mustReconcile(backend); len(sent) > 0 {
 		t.Errorf("an hour later: %q", sent)
 	}
 }

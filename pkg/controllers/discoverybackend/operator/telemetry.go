@@ -44,7 +44,7 @@ func (r *reconciler) warn(object runtime.Object, reason, action, message string)
 	r.recorder.Eventf(object, nil, corev1.EventTypeWarning, reason, action, "%s", status.Bounded(message))
 }
 
-func (r *reconciler) tell(object runtime.Object, reason, action, message string) {
+func (r *reconciler) report(object runtime.Object, reason, action, message string) {
 	r.recorder.Eventf(object, nil, corev1.EventTypeNormal, reason, action, "%s", status.Bounded(message))
 }
 
@@ -65,16 +65,16 @@ const (
 
 // meters are the metrics of the operator.
 type meters struct {
-	passes  *prometheus.CounterVec
-	writes  prometheus.Counter
-	removed *prometheus.CounterVec
-	orphans *prometheus.GaugeVec
+	reconciles *prometheus.CounterVec
+	writes     prometheus.Counter
+	removed    *prometheus.CounterVec
+	orphans    *prometheus.GaugeVec
 }
 
 // newMeters registers the metrics, or finds those of an earlier manager in the same process.
 func newMeters(registry prometheus.Registerer) (*meters, error) {
 	m := &meters{
-		passes: prometheus.NewCounterVec(prometheus.CounterOpts{
+		reconciles: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "groundskeeper_discovery_reconciles_total",
 			Help: "Reconciliations of DiscoveryBackends, by outcome: provided, without-credentials, without-image, conflict, releasing, released, failed or retried.",
 		}, []string{"outcome"}),
@@ -92,7 +92,7 @@ func newMeters(registry prometheus.Registerer) (*meters, error) {
 		}, []string{"marked"}),
 	}
 	return m, errors.Join(
-		register(registry, &m.passes), register(registry, &m.writes), register(registry, &m.removed), register(registry, &m.orphans))
+		register(registry, &m.reconciles), register(registry, &m.writes), register(registry, &m.removed), register(registry, &m.orphans))
 }
 
 // RegisterMetrics registers the metrics as AddToManager does, for callers that describe them. It reports the backends that the

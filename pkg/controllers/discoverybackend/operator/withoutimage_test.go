@@ -39,13 +39,13 @@ func TestWithoutImage(t *testing.T) {
 	backend.Finalizers = nil
 	w := newWorld(t, backend, testSecret(adminNamespace, testKubeconfig))
 	w.takeImage()
-	if sent := w.mustPass(backend); !slices.Equal(sent, []string{"get DiscoveryBackend east", "apply status of DiscoveryBackend"}) {
+	if sent := w.mustReconcile(backend); !slices.Equal(sent, []string{"get DiscoveryBackend east", "apply status of DiscoveryBackend"}) {
 		t.Errorf("the first reconciliation sends %q", sent)
 	}
 	if got := w.condition(backend, gimbalv1.ConditionAvailable); got != "False/"+reasonNoImage {
 		t.Error(got)
 	}
-	if sent := w.mustPass(backend); !slices.Equal(sent, []string{"get DiscoveryBackend east"}) {
+	if sent := w.mustReconcile(backend); !slices.Equal(sent, []string{"get DiscoveryBackend east"}) {
 		t.Errorf("the second pass sends %q", sent)
 	}
 	if w.get(backend); len(backend.Finalizers) > 0 {
@@ -54,27 +54,27 @@ func TestWithoutImage(t *testing.T) {
 }
 
 // A discoverer that ran before the image was removed continues, but the status reports nothing of it that no client keeps true.
-func TestImageIsTakenAway(t *testing.T) {
+func TestImageIsRemoved(t *testing.T) {
 	backend := testBackend(adminNamespace, "east")
 	w := newWorld(t, backend, testSecret(adminNamespace, "broken"))
-	w.mustPass(backend)
+	w.mustReconcile(backend)
 	if len(w.errors(backend)) == 0 {
 		t.Fatal("there is no error")
 	}
 	w.get(backend)
 	secret := testSecret(adminNamespace, testKubeconfig)
 	w.change(secret, func() { secret.Data = map[string][]byte{keyKubeconfig: []byte(testKubeconfig)} })
-	w.mustPass(backend)
-	w.mustPass(backend)
+	w.mustReconcile(backend)
+	w.mustReconcile(backend)
 	if w.get(backend); backend.Status.DiscovererRef == nil {
 		t.Fatal("the status does not name the Deployment")
 	}
 	w.change(secret, func() { secret.Data = nil })
-	w.mustPass(backend)
+	w.mustReconcile(backend)
 	before := w.deployment(backend)
 
 	w.takeImage()
-	w.mustPass(backend)
+	w.mustReconcile(backend)
 	if after := w.deployment(backend); after == nil || after.ResourceVersion != before.ResourceVersion {
 		t.Error("the Deployment was touched")
 	}
@@ -88,28 +88,28 @@ func TestImageIsTakenAway(t *testing.T) {
 
 // Without an image a backend is released like with one, and all of what a former discoverer had is deleted in the same order.
 func TestReleaseWithoutImage(t *testing.T) {
-	ours := copied("shop", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
+	own := copied("shop", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
 	slice := copiedSlice("shop", "east-web-1", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
 	foreign := copied("shop", "unmarked", gimbalv1.LabelBackend, "east")
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: adminNamespace, Name: "pod", Labels: selectorLabels("east")}}
-	w, backend := deleted(t, adminNamespace, ours, slice, foreign, pod)
+	w, backend := deleted(t, adminNamespace, own, slice, foreign, pod)
 	w.takeImage()
 	w.referenced = []release.Result{{Left: 1}}
 
-	sent := slices.Concat(w.mustPass(backend), w.mustPass(backend))
+	sent := slices.Concat(w.mustReconcile(backend), w.mustReconcile(backend))
 	if w.deployment(backend) != nil {
 		t.Error("the former discoverer was not stopped")
 	}
-	if !w.get(ours) || !w.get(slice) {
+	if !w.get(own) || !w.get(slice) {
 		t.Error("copies went while a pod was there")
 	}
 	w.remove(pod)
-	sent = slices.Concat(sent, w.mustPass(backend))
-	if got := w.condition(backend, gimbalv1.ConditionAvailable); got != "False/"+reasonDeletionPending || !w.get(ours) {
-		t.Errorf("while a route refers to it the copy is there: %v, and the backend is %s", w.get(ours), got)
+	sent = slices.Concat(sent, w.mustReconcile(backend))
+	if got := w.condition(backend, gimbalv1.ConditionAvailable); got != "False/"+reasonDeletionPending || !w.get(own) {
+		t.Errorf("while a route refers to it the copy is there: %v, and the backend is %s", w.get(own), got)
 	}
-	sent = slices.Concat(sent, w.mustPass(backend), w.mustPass(backend))
-	for _, object := range []client.Object{ours, slice, backend, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: roleServices + "-east"}}} {
+	sent = slices.Concat(sent, w.mustReconcile(backend), w.mustReconcile(backend))
+	for _, object := range []client.Object{own, slice, backend, &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: roleServices + "-east"}}} {
 		if w.get(object) {
 			t.Errorf("%s stays", object.GetName())
 		}
@@ -158,7 +158,7 @@ func TestFollow(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- set.Start(ctx) }()
-		asks := func(when, want string) {
+		expectRequest := func(when, want string) {
 			t.Helper()
 			time.Sleep(2 * kinds.DiscoveryPeriod) // in which the Set rechecks what is served
 			synctest.Wait()
@@ -172,15 +172,15 @@ func TestFollow(t *testing.T) {
 				t.Errorf("%s the request is for %q, want %q", when, got, want)
 			}
 		}
-		asks("while there are no DiscoveryBackends", "")
+		expectRequest("while there are no DiscoveryBackends", "")
 		served.Store(true)
-		asks("when they are served", adminNamespace+"/east")
-		asks("when nothing happens", "")
+		expectRequest("when they are served", adminNamespace+"/east")
+		expectRequest("when nothing happens", "")
 		backends := server.Resource(gimbalv1.SchemeGroupVersion.WithResource("discoverybackends")).Namespace(adminNamespace)
 		if err := backends.Delete(t.Context(), "east", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		asks("when it has been deleted", adminNamespace+"/east")
+		expectRequest("when it has been deleted", adminNamespace+"/east")
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)

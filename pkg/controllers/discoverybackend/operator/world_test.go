@@ -198,18 +198,18 @@ func (w *world) delete(ctx context.Context, c client.WithWatch, object client.Ob
 	return c.Delete(ctx, object)
 }
 
-// pass runs one reconciliation over a backend and returns the requests that it sent.
-func (w *world) pass(backend *gimbalv1.DiscoveryBackend) (sent []string, result reconcile.Result, err error) {
+// reconcile runs one reconciliation over a backend and returns the requests that it sent.
+func (w *world) reconcile(backend *gimbalv1.DiscoveryBackend) (sent []string, result reconcile.Result, err error) {
 	w.t.Helper()
 	w.requests = nil
 	result, err = w.reconciler.Reconcile(w.t.Context(), reconcile.Request{NamespacedName: client.ObjectKeyFromObject(backend)})
 	return w.requests, result, err
 }
 
-// mustPass is a reconciliation that succeeds.
-func (w *world) mustPass(backend *gimbalv1.DiscoveryBackend) []string {
+// mustReconcile is a reconciliation that succeeds.
+func (w *world) mustReconcile(backend *gimbalv1.DiscoveryBackend) []string {
 	w.t.Helper()
-	sent, _, err := w.pass(backend)
+	sent, _, err := w.reconcile(backend)
 	if err != nil {
 		w.t.Fatal(err)
 	}

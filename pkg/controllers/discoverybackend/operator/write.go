@@ -74,11 +74,11 @@ func (r *reconciler) withdraw(ctx context.Context, backend *gimbalv1.DiscoveryBa
 		keep["/"+*binding.Name] = true
 	}
 	bindings, clusterBindings := &rbacv1.RoleBindingList{}, &rbacv1.ClusterRoleBindingList{}
-	ours := client.MatchingLabels(selectorLabels(backend.Name))
-	if err := r.cache.List(ctx, bindings, ours, client.InNamespace(backend.Namespace)); err != nil {
+	own := client.MatchingLabels(selectorLabels(backend.Name))
+	if err := r.cache.List(ctx, bindings, own, client.InNamespace(backend.Namespace)); err != nil {
 		return fmt.Errorf("list the RoleBindings of backend %s: %w", backend.Name, err)
 	}
-	if err := r.cache.List(ctx, clusterBindings, ours); err != nil {
+	if err := r.cache.List(ctx, clusterBindings, own); err != nil {
 		return fmt.Errorf("list the ClusterRoleBindings of backend %s: %w", backend.Name, err)
 	}
 	var stale []client.Object

@@ -100,7 +100,7 @@ type present struct {
 // backendsFor returns what is true of the backends of a route. Only one with a record can have Services that no longer exist.
 func (r *References) backendsFor(ctx context.Context, known *knowledge, route *route) (*present, error) {
 	view := route.kind.View(route.object.Object)
-	found := &present{knowledge: known, drained: view.Decide(nobody{}).Backends, others: sets.New[name]()}
+	found := &present{knowledge: known, drained: view.Decide(noBackends{}).Backends, others: sets.New[name]()}
 	if len(found.drained) == 0 {
 		return found, nil
 	}
@@ -150,16 +150,16 @@ func (p *present) KeepsSole(backend string) bool {
 func (*present) Target(name, string) drain.Target { return drain.Target{} }
 
 // It has no Service, so that a reference is of the backend that the record names, if any.
-type nobody struct{}
+type noBackends struct{}
 
 // Of implements drain.Backends.
-func (nobody) Of(name) (string, bool) { return "", false }
+func (noBackends) Of(name) (string, bool) { return "", false }
 
 // Share implements drain.Backends.
-func (nobody) Share(string, string) int { return 100 }
+func (noBackends) Share(string, string) int { return 100 }
 
 // KeepsSole implements drain.Backends.
-func (nobody) KeepsSole(string) bool { return false }
+func (noBackends) KeepsSole(string) bool { return false }
 
 // Target implements drain.Backends.
-func (nobody) Target(name, string) drain.Target { return drain.Target{} }
+func (noBackends) Target(name, string) drain.Target { return drain.Target{} }

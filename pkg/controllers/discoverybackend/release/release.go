@@ -56,8 +56,8 @@ type Result struct {
 	Removed []string
 	// Left is how many routes are still to be written.
 	Left int
-	// Refused reports the routes that the API server does not let Groundskeeper change, and why.
-	Refused []string
+	// Rejected reports the routes that the API server does not let Groundskeeper change, and why.
+	Rejected []string
 	// Kept reports which references have to stay, because their route could not be without them, and why.
 	Kept []string
 	// Recorded are all routes that have a record of references removed for the backend, also by earlier passes.
@@ -97,7 +97,7 @@ func (r *References) Remove(ctx context.Context, backend *gimbalv1.DiscoveryBack
 			return !slices.ContainsFunc(kind.View(route.object.Object).Services(), services.Has)
 		})...)
 	}
-	removal := drain.Removal{Backend: backend.Name, Gone: services.Has}
+	removal := drain.Removal{Backend: backend.Name, Deleted: services.Has}
 	if r.Record {
 		removal.Time = r.Clock.Now()
 	}
@@ -163,7 +163,7 @@ func (p *pass) over(ctx context.Context, routes []*route) (Result, error) {
 		})
 	}
 	group.Wait()
-	for _, names := range [][]string{p.result.Removed, p.result.Refused, p.result.Kept, p.result.Unrecorded} {
+	for _, names := range [][]string{p.result.Removed, p.result.Rejected, p.result.Kept, p.result.Unrecorded} {
 		slices.Sort(names)
 	}
 	slices.Sort(p.result.Recorded)
@@ -214,7 +214,7 @@ func (p *pass) remove(ctx context.Context, route *route) error {
 	case kit.IsUnavailable(err):
 		return err
 	default:
-		p.result.Refused = append(p.result.Refused, err.Error())
+		p.result.Rejected = append(p.result.Rejected, err.Error())
 	}
 	return nil
 }

@@ -95,13 +95,13 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 	w.references = &References{
 		Live: interceptor.NewClient(store, interceptor.Funcs{
 			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
-				if err := w.asked("list " + kindOf(list)); err != nil {
+				if err := w.intercept("list " + kindOf(list)); err != nil {
 					return err
 				}
 				return c.List(ctx, list, options...)
 			},
 			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-				if err := w.asked("get " + kindOf(object) + " " + key.Name); err != nil {
+				if err := w.intercept("get " + kindOf(object) + " " + key.Name); err != nil {
 					return err
 				}
 				return c.Get(ctx, key, object, options...)
@@ -109,7 +109,7 @@ func newWorld(t *testing.T, objects ...client.Object) *world {
 		}),
 		Routes: w.routes,
 		Find: func(_ context.Context, kind *kinds.Kind) (*schema.GroupVersionResource, error) {
-			if err := w.asked("find " + kind.Resource); err != nil || !slices.Contains(w.served, kind.Resource) {
+			if err := w.intercept("find " + kind.Resource); err != nil || !slices.Contains(w.served, kind.Resource) {
 				return nil, err
 			}
 			return new(kind.WithVersion(kind.Versions[0])), nil
@@ -128,7 +128,7 @@ func kindOf(object runtime.Object) string {
 	return name[strings.LastIndex(name, ".")+1:]
 }
 
-func (w *world) asked(request string) error {
+func (w *world) intercept(request string) error {
 	w.mu.Lock()
 	fault := w.fault
 	w.mu.Unlock()
@@ -145,7 +145,7 @@ func (w *world) react(action ktesting.Action) (bool, runtime.Object, error) {
 	case ktesting.ListActionImpl:
 		after := w.after[resource]
 		delete(w.after, resource)
-		if err := w.asked(strings.TrimSpace("list " + resource + " " + after)); err != nil {
+		if err := w.intercept(strings.TrimSpace("list " + resource + " " + after)); err != nil {
 			return true, nil, err
 		}
 		found, err := w.routes.Tracker().List(action.Resource, action.Kind, action.Namespace)
@@ -166,7 +166,7 @@ func (w *world) react(action ktesting.Action) (bool, runtime.Object, error) {
 		if err != nil {
 			return true, nil, err
 		}
-		if err := w.asked("update " + resource + " " + accessor.GetName()); err != nil {
+		if err := w.intercept("update " + resource + " " + accessor.GetName()); err != nil {
 			return true, nil, err
 		}
 		if current := w.get(action.Resource, accessor.GetNamespace(), accessor.GetName()); current.GetResourceVersion() != accessor.GetResourceVersion() {
@@ -264,7 +264,7 @@ func TestRemove(t *testing.T) {
 	if diff := cmp.Diff([]string{"HTTPProxy bank/d", "HTTPProxy shop/a", "HTTPProxy shop/b", "TCPRoute shop/tcp"}, got.Removed); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if got.Left != 0 || len(got.Refused) != 0 || len(got.Kept) != 1 || !strings.HasPrefix(got.Kept[0], "TCPRoute shop/tcp: ") {
+	if got.Left != 0 || len(got.Rejected) != 0 || len(got.Kept) != 1 || !strings.HasPrefix(got.Kept[0], "TCPRoute shop/tcp: ") {
 		t.Errorf("%+v", got)
 	}
 	for name, want := range map[string]string{"shop/a": "eu-web", "shop/b": "eu-web own", "shop/c": "eu-web own", "bank/d": "us-else"} {
@@ -345,8 +345,8 @@ func TestWritesThatFail(t *testing.T) {
 		return faults[name]
 	}
 	got, err := w.references.Remove(t.Context(), us(adminNamespace))
-	if err != nil || !slices.Equal(got.Removed, []string{"HTTPProxy shop/good"}) || got.Left != 1 || len(got.Refused) != 1 ||
-		!strings.Contains(got.Refused[0], "update HTTPProxy shop/refused: ") || !strings.Contains(got.Refused[0], "by a policy") {
+	if err != nil || !slices.Equal(got.Removed, []string{"HTTPProxy shop/good"}) || got.Left != 1 || len(got.Rejected) != 1 ||
+		!strings.Contains(got.Rejected[0], "update HTTPProxy shop/refused: ") || !strings.Contains(got.Rejected[0], "by a policy") {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for _, fault := range []error{errors.New("no response"), apierrors.NewServiceUnavailable("soon"), apierrors.NewTooManyRequests("later", 1)} {

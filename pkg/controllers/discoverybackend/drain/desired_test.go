@@ -12,19 +12,19 @@ import (
 )
 
 // The state that users last specified for a route: its rules, in order. It knows nothing of drains.
-type wish []wishRule
+type desired []desiredRule
 
-type wishRule struct {
+type desiredRule struct {
 	name string // "tcpproxy", a name or "/path"
-	refs []wishRef
+	refs []desiredRef
 }
 
-type wishRef struct {
+type desiredRef struct {
 	key    string // as in route, without the weight
 	weight string // "" is unset
 }
 
-func (w wish) clone() wish {
+func (w desired) clone() desired {
 	copied := slices.Clone(w)
 	for i := range copied {
 		copied[i].refs = slices.Clone(copied[i].refs)
@@ -33,7 +33,7 @@ func (w wish) clone() wish {
 }
 
 // text is the desired state as route takes it.
-func (w wish) text() []string {
+func (w desired) text() []string {
 	var rules []string
 	for _, rule := range w {
 		var refs []string
@@ -48,28 +48,28 @@ func (w wish) text() []string {
 	return rules
 }
 
-func readWish(rules []string) wish {
-	var w wish
+func readDesired(rules []string) desired {
+	var w desired
 	for _, text := range rules {
 		name, refs, _ := strings.Cut(text, ": ")
-		rule := wishRule{name: name}
+		rule := desiredRule{name: name}
 		for _, ref := range strings.Fields(refs) {
 			key, weight, _ := strings.Cut(ref, "=")
-			rule.refs = append(rule.refs, wishRef{key, weight})
+			rule.refs = append(rule.refs, desiredRef{key, weight})
 		}
 		w = append(w, rule)
 	}
 	return w
 }
 
-func (r wishRule) has(key string) bool {
-	return slices.ContainsFunc(r.refs, func(ref wishRef) bool { return ref.key == key })
+func (r desiredRule) has(key string) bool {
+	return slices.ContainsFunc(r.refs, func(ref desiredRef) bool { return ref.key == key })
 }
 
 func isMirror(key string) bool { return strings.HasPrefix(key, "mirror:") }
 
 // find is the n-th reference with a key in the rule with a name.
-func (w wish) find(name, key string, n int) (wishRef, bool) {
+func (w desired) find(name, key string, n int) (desiredRef, bool) {
 	for _, rule := range w {
 		if rule.name != name {
 			continue
@@ -82,12 +82,12 @@ func (w wish) find(name, key string, n int) (wishRef, bool) {
 			}
 		}
 	}
-	return wishRef{}, false
+	return desiredRef{}, false
 }
 
 // heard is what becomes of the desired state when users write a manifest: the content of the manifest, but where the live route
 // reports so already, the change cannot be observed.
-func (d *drawer) heard(before, manifest, live wish) wish {
+func (d *drawer) heard(before, manifest, live desired) desired {
 	result := manifest.clone()
 	for i, rule := range manifest {
 		seen := map[string]int{}
@@ -114,13 +114,13 @@ func (d *drawer) heard(before, manifest, live wish) wish {
 }
 
 // has reports whether a rule of the desired state has a reference with a key.
-func (w wish) has(rule wishRule, key string) bool {
-	return slices.ContainsFunc(w, func(had wishRule) bool { return had.name == rule.name && had.has(key) })
+func (w desired) has(rule desiredRule, key string) bool {
+	return slices.ContainsFunc(w, func(had desiredRule) bool { return had.name == rule.name && had.has(key) })
 }
 
 // same is what a rule of a manifest repeats. Where each weight has an owner, one that the manifest does not have stays.
-func (d *drawer) same(before, live wish, rule wishRule) wish {
-	repeated := wishRule{name: rule.name}
+func (d *drawer) same(before, live desired, rule desiredRule) desired {
+	repeated := desiredRule{name: rule.name}
 	for j, ref := range rule.refs {
 		now, ok := live.find(rule.name, ref.key, ordinal(&rule, j))
 		was, _ := before.find(rule.name, ref.key, ordinal(&rule, j))
@@ -132,7 +132,7 @@ func (d *drawer) same(before, live wish, rule wishRule) wish {
 		}
 		repeated.refs = append(repeated.refs, ref)
 	}
-	return wish{repeated}
+	return desired{repeated}
 }
 
 // drawer draws routes of a kind, and changes to them.
@@ -158,9 +158,9 @@ func (d *drawer) key() string {
 	return rapid.SampledFrom(keys).Draw(d.T, "key")
 }
 
-func (d *drawer) rule() wishRule {
+func (d *drawer) rule() desiredRule {
 	d.names++
-	rule := wishRule{name: fmt.Sprintf("rule-%d", d.names)}
+	rule := desiredRule{name: fmt.Sprintf("rule-%d", d.names)}
 	if rapid.Bool().Draw(d.T, "no name") {
 		rule.name = "/" + rule.name
 	}
@@ -168,14 +168,14 @@ func (d *drawer) rule() wishRule {
 		rule.name = strings.TrimPrefix(rule.name, "/")
 	}
 	for range rapid.IntRange(1, 4).Draw(d.T, "refs") {
-		ref := wishRef{d.key(), d.weight()}
+		ref := desiredRef{d.key(), d.weight()}
 		if !d.granular || !rule.has(ref.key) {
 			rule.refs = append(rule.refs, ref)
 		}
 	}
 	if mirrors := map[string]bool{"HTTPProxy": true, "HTTPRoute": true, "GRPCRoute": true}; mirrors[d.kind.Kind] {
 		for range rapid.IntRange(0, 2).Draw(d.T, "mirrors") {
-			mirror := wishRef{key: "mirror:" + rapid.SampledFrom([]string{"us-web", "eu-web", "web"}).Draw(d.T, "mirror")}
+			mirror := desiredRef{key: "mirror:" + rapid.SampledFrom([]string{"us-web", "eu-web", "web"}).Draw(d.T, "mirror")}
 			at := len(rule.refs)
 			if d.kind.Kind == "HTTPProxy" {
 				at = rapid.IntRange(0, len(rule.refs)).Draw(d.T, "at")
@@ -188,22 +188,22 @@ func (d *drawer) rule() wishRule {
 	return rule
 }
 
-func (d *drawer) wish() wish {
-	var w wish
+func (d *drawer) desired() desired {
+	var w desired
 	for range rapid.IntRange(1, 4).Draw(d.T, "rules") {
 		w = append(w, d.rule())
 	}
 	if _, ok := d.kind.flavor.(contour); ok && rapid.Bool().Draw(d.T, "tcpproxy") {
 		rule := d.rule()
 		rule.name = "tcpproxy"
-		rule.refs = slices.DeleteFunc(rule.refs, func(ref wishRef) bool { return isMirror(ref.key) })
+		rule.refs = slices.DeleteFunc(rule.refs, func(ref desiredRef) bool { return isMirror(ref.key) })
 		w = append(w, rule)
 	}
 	return w
 }
 
 // change changes the desired state in one way; settle reports that it can only be distinguished from others when it is alone.
-func (d *drawer) change(w wish) (changed wish, settle bool) {
+func (d *drawer) change(w desired) (changed desired, settle bool) {
 	changed = w.clone()
 	i := rapid.IntRange(0, len(w)-1).Draw(d.T, "rule")
 	rule := &changed[i]
@@ -231,7 +231,7 @@ func (d *drawer) change(w wish) (changed wish, settle bool) {
 		}
 		return changed, true
 	case "add":
-		if ref := (wishRef{d.key(), d.weight()}); !rule.has(ref.key) {
+		if ref := (desiredRef{d.key(), d.weight()}); !rule.has(ref.key) {
 			rule.refs = append(rule.refs, ref)
 		}
 		return changed, true

@@ -18,15 +18,15 @@ import (
 const keepRemoved = 7 * 24 * time.Hour
 
 // A record of removed references is dropped once it is old enough, by one write; nothing is written before or after.
-func TestRemovedReferencesAreForgotten(t *testing.T) {
+func TestExpiredRemovalsAreDiscarded(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.mustLook("us")
+		w.mustCheck("us")
 		w.mustCorrect(0)
-		removal := drain.Removal{Backend: "gone", Time: time.Now(), Gone: func(service types.NamespacedName) bool { return service.Name == "gone-web" }}
+		removal := drain.Removal{Backend: "gone", Time: time.Now(), Deleted: func(service types.NamespacedName) bool { return service.Name == "gone-web" }}
 		w.edit(webKey().resource.WithVersion("v1"), "shop", "web", func(route *unstructured.Unstructured) {
 			services := route.Object["spec"].(map[string]any)["routes"].([]any)[0].(map[string]any)
 			services["services"] = append(services["services"].([]any), map[string]any{"name": "gone-web", "port": int64(80)})
-			if removed, err := drain.Kinds()[0].Remove(route, removal, nobody{}); err != nil || !removed.Changed {
+			if removed, err := drain.Kinds()[0].Remove(route, removal, noBackends{}); err != nil || !removed.Changed {
 				w.Fatalf("removed %+v, %v", removed, err)
 			}
 		})

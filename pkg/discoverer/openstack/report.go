@@ -16,9 +16,9 @@ import (
 
 // It brings the problems of now into the ledger. When no project can be listed, and for one reason, that is a problem of the
 // backend.
-func (u *Upstream) tell(ctx context.Context, problems map[string][]report.Problem, outcomes []*outcome) {
+func (u *Upstream) reportProblems(ctx context.Context, problems map[string][]report.Problem, outcomes []*outcome) {
 	causes := map[string]error{}
-	failures, kinds, asked := map[string]report.Problem{}, sets.New[report.Problem](), 0
+	failures, kinds, queried := map[string]report.Problem{}, sets.New[report.Problem](), 0
 	for _, o := range outcomes {
 		subject, problem := subjectOf(o.Project), problemOf(o.err)
 		problem.Message = titleOf(o.Project) + ": the backend " + problem.Message
@@ -29,12 +29,12 @@ func (u *Upstream) tell(ctx context.Context, problems map[string][]report.Proble
 			}
 			continue
 		}
-		if asked++; o.err != nil {
+		if queried++; o.err != nil {
 			kinds.Insert(problemOf(o.err))
 			causes[subject], failures[subject] = o.err, problem
 		}
 	}
-	if common, one := kinds.PopAny(); one && len(kinds) == 0 && len(failures) == asked {
+	if common, one := kinds.PopAny(); one && len(kinds) == 0 && len(failures) == queried {
 		common.Message = "the backend " + common.Message
 		for subject := range failures {
 			causes[u.Subject] = causes[subject]
@@ -51,7 +51,7 @@ func (u *Upstream) tell(ctx context.Context, problems map[string][]report.Proble
 			}
 		}
 	}
-	for subject := range u.told {
+	for subject := range u.reported {
 		if problems[subject] == nil {
 			u.set(ctx, subject, nil)
 		}
@@ -61,16 +61,16 @@ func (u *Upstream) tell(ctx context.Context, problems map[string][]report.Proble
 	}
 }
 
-// tellOfCloud brings the problem of the whole cloud into the ledger.
-func (u *Upstream) tellOfCloud(ctx context.Context, err error) {
+// reportCloud brings the problem of the whole cloud into the ledger.
+func (u *Upstream) reportCloud(ctx context.Context, err error) {
 	if local := (*identity.LocalError)(nil); errors.As(err, &local) {
 		// The cloud responds, and what was reported of it still holds.
 		logr.FromContextOrDiscard(ctx).Error(err, "Failed to compare the cloud with the recorded one, trying again")
 		return
 	}
 	problem := problemOf(err)
-	if refusal := (*identity.Rejection)(nil); errors.As(err, &refusal) {
-		problem = refusal.Problem
+	if rejection := (*identity.Rejection)(nil); errors.As(err, &rejection) {
+		problem = rejection.Problem
 	} else {
 		problem.Message = "the backend " + problem.Message
 	}
@@ -80,9 +80,9 @@ func (u *Upstream) tellOfCloud(ctx context.Context, err error) {
 // set reports what problems something has. Err is why, for the log.
 func (u *Upstream) set(ctx context.Context, subject string, err error, problems ...report.Problem) {
 	news := u.Ledger.Set(subject, problems...)
-	u.told.Insert(subject)
+	u.reported.Insert(subject)
 	if len(problems) == 0 {
-		u.told.Delete(subject)
+		u.reported.Delete(subject)
 	}
 	if subject == u.Subject {
 		for _, problem := range problems {

@@ -20,7 +20,7 @@ import (
 
 // The copies stay as long as a discoverer that was started manually holds the Lease of the backend: it would create them again. One
 // that died is waited for until its Lease has expired.
-func TestReleaseWaitsForDiscoverersStartedByHand(t *testing.T) {
+func TestReleaseWaitsForDiscoverersStartedManually(t *testing.T) {
 	for name, end := range map[string]func(*world, *coordinationv1.Lease){
 		"it releases the Lease": func(w *world, lease *coordinationv1.Lease) {
 			lease.Spec.HolderIdentity = new("")
@@ -38,9 +38,9 @@ func TestReleaseWaitsForDiscoverersStartedByHand(t *testing.T) {
 			}
 			service := copied("shop", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
 			w, backend := deleted(t, adminNamespace, service, lease)
-			w.mustPass(backend) // stops the discoverer
+			w.mustReconcile(backend) // stops the discoverer
 			for range 2 {
-				w.mustPass(backend)
+				w.mustReconcile(backend)
 				w.get(backend)
 				available := meta.FindStatusCondition(backend.Status.Conditions, gimbalv1.ConditionAvailable)
 				if available == nil || !strings.Contains(available.Message, `discoverer "laptop" holds Lease gimbal-discovery/east-discoverer`) {
@@ -51,7 +51,7 @@ func TestReleaseWaitsForDiscoverersStartedByHand(t *testing.T) {
 				t.Fatal("a copy was deleted while a discoverer works")
 			}
 			end(w, lease)
-			w.mustPass(backend)
+			w.mustReconcile(backend)
 			if w.get(service) {
 				t.Error("the copy stays")
 			}
@@ -68,14 +68,14 @@ func TestReleaseWithoutTheLease(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			service := copied("shop", "east-web", gimbalv1.LabelBackend, "east", labelManagedBy, discovererName)
 			w, backend := deleted(t, adminNamespace, service)
-			w.mustPass(backend) // stops the discoverer
+			w.mustReconcile(backend) // stops the discoverer
 			w.fault = func(request string) error {
 				if request == "get Lease east-discoverer" {
 					return fault
 				}
 				return nil
 			}
-			_, _, err := w.pass(backend)
+			_, _, err := w.reconcile(backend)
 			if (err == nil) != apierrors.IsForbidden(fault) {
 				t.Errorf("error = %v", err)
 			}

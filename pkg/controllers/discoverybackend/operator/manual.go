@@ -24,7 +24,7 @@ type observations struct {
 	seen map[types.UID]lease.Observation
 }
 
-func (o *observations) forget(backend types.UID) {
+func (o *observations) discard(backend types.UID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.seen, backend)

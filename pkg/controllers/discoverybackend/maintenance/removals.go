@@ -14,9 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// forgetRemoved drops from a route the record of references that were removed too long ago, and comes back when more of it
+// discardRemovals drops from a route the record of references that were removed too long ago, and comes back when more of it
 // becomes that old. Without a record it does nothing.
-func (r *routes) forgetRemoved(ctx context.Context, key routeKey, since *time.Time) (reconcile.Result, error) {
+func (r *routes) discardRemovals(ctx context.Context, key routeKey, since *time.Time) (reconcile.Result, error) {
 	if since == nil {
 		return reconcile.Result{}, nil
 	}
@@ -40,7 +40,7 @@ func (r *routes) forgetRemoved(ctx context.Context, key routeKey, since *time.Ti
 		return reconcile.Result{}, fmt.Errorf("get %s: %w", r.describe(key), err)
 	}
 	// References that were removed exactly that long ago are old enough.
-	if !r.kinds[key.resource].Forget(object, now.Add(time.Nanosecond-r.keep)) {
+	if !r.kinds[key.resource].DiscardRemovals(object, now.Add(time.Nanosecond-r.keep)) {
 		return reconcile.Result{}, nil
 	}
 	if _, err = r.update(ctx, client, key, object, writeValues); err == nil {
